@@ -1,0 +1,3 @@
+//! The program `counterfoil`.
+#![forbid(unsafe_code)]
+fn main() {}

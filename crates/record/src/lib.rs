@@ -1,0 +1,4 @@
+//! Under construction.
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
