@@ -53,8 +53,23 @@ pub enum Error {
     },
     /// An earlier write or flush failed, so nobody knows what is on the medium until it is opened again.
     Latched,
-    /// The medium was opened for reading only.
+    /// The medium was opened for reading only, or can only be read.
     ReadOnly,
+    /// What is to be opened is not of the right sort: a directory or a pipe for a file, a file for a block device.
+    WrongSort {
+        /// What was asked for.
+        wanted: &'static str,
+    },
+    /// The block device carries something already, and nobody said that it may go.
+    Occupied {
+        /// What it carries.
+        by: &'static str,
+    },
+    /// No medium has this shape.
+    Shape {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
 }
 
 impl fmt::Display for Operation {
@@ -73,8 +88,13 @@ impl fmt::Display for Operation {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Error::Device { operation: operation @ (Operation::Open | Operation::Lock), code, .. } => {
+                write!(f, "could not {operation}: ")?;
+                code_for_people(*code, f)
+            }
             Error::Device { operation, page, code } => {
-                write!(f, "the device failed to {operation} at page {} (error {code})", page.0)
+                write!(f, "the device failed to {operation} at page {}: ", page.0)?;
+                code_for_people(*code, f)
             }
             Error::OutOfRange { page, page_count } => {
                 write!(f, "page {} lies past the end of the medium, which has {page_count} pages", page.0)
@@ -83,8 +103,21 @@ impl fmt::Display for Error {
             Error::Full { page } => write!(f, "no room for page {}", page.0),
             Error::Latched => f.write_str("an earlier write failed, so the medium must be opened again first"),
             Error::ReadOnly => f.write_str("the medium was opened for reading only"),
+            Error::WrongSort { wanted } => write!(f, "this is not {wanted}"),
+            Error::Occupied { by } => write!(f, "the device carries {by}"),
+            Error::Shape { reason } => write!(f, "no medium has this shape: {reason}"),
         }
     }
+}
+
+#[cfg(feature = "std")]
+fn code_for_people(code: i32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{}", std::io::Error::from_raw_os_error(code))
+}
+
+#[cfg(not(feature = "std"))]
+fn code_for_people(code: i32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "error {code}")
 }
 
 impl core::error::Error for Error {}

@@ -6,19 +6,49 @@
 //!
 //! Reading and writing are two traits, because many may read while one writes: [`Read`] takes `&self` and is shared,
 //! [`Device`] is owned by the one writer.
+//!
+//! ```
+//! use counterfoil_flash::{Device, Error, Geometry, MemoryDevice, PageNumber, Read};
+//!
+//! let shape =
+//!     Geometry { page_bytes: 4096, block_pages: 64, block_count: 1 << 20, erase_before_program: false, grows: true };
+//! let mut device = MemoryDevice::new(shape)?;
+//! device.program(PageNumber(7), &[1; 4096])?;
+//! device.flush()?;
+//! let mut last = [0; 2];
+//! device.read(PageNumber(7), 4094, &mut last)?;
+//! assert_eq!(last, [1, 1]);
+//! # Ok::<(), Error>(())
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(all(feature = "std", unix))]
+mod block_device;
 mod error;
+#[cfg(all(feature = "std", unix))]
+mod file;
 mod geometry;
+#[cfg(all(feature = "std", target_os = "linux"))]
+pub mod lock;
 mod memory;
+#[cfg(all(feature = "std", unix))]
+mod raw;
+#[cfg(all(feature = "std", unix))]
+mod signature;
 
+#[cfg(all(feature = "std", unix))]
+pub use block_device::{BlockDevice, Occupied};
 pub use error::{Error, Operation};
-pub use geometry::{BlockNumber, Geometry, PageNumber};
+#[cfg(all(feature = "std", unix))]
+pub use file::FileDevice;
+pub use geometry::{BlockNumber, Geometry, MEDIUM_BYTES_MAX, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageNumber};
 pub use memory::MemoryDevice;
+#[cfg(all(feature = "std", unix))]
+pub use raw::Handle;
 
 /// What everyone may do with a medium.
 pub trait Read {
@@ -54,4 +84,90 @@ pub trait Device: Read {
     /// [`Error::Device`]; every later call then answers [`Error::Latched`], because after a failed flush nobody
     /// knows what is on the medium.
     fn flush(&mut self) -> Result<(), Error>;
+
+    /// Says that `pages` pages from `page` on will be programmed soon, so that a medium that grows can make room at
+    /// once and a flush of one of them need not write down a new length each time. Pages that hold something keep it.
+    ///
+    /// # Errors
+    /// [`Error::Full`] when there is no room: then nothing that was on the medium changed, and the writer may go on.
+    fn reserve(&mut self, page: PageNumber, pages: u64) -> Result<(), Error> {
+        let _ = (page, pages);
+        Ok(())
+    }
+}
+
+impl<R: Read + ?Sized> Read for &R {
+    fn geometry(&self) -> Geometry {
+        (**self).geometry()
+    }
+
+    fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), Error> {
+        (**self).read(page, offset, buffer)
+    }
+}
+
+impl<R: Read + ?Sized> Read for &mut R {
+    fn geometry(&self) -> Geometry {
+        (**self).geometry()
+    }
+
+    fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), Error> {
+        (**self).read(page, offset, buffer)
+    }
+}
+
+impl<R: Read + ?Sized> Read for alloc::boxed::Box<R> {
+    fn geometry(&self) -> Geometry {
+        (**self).geometry()
+    }
+
+    fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), Error> {
+        (**self).read(page, offset, buffer)
+    }
+}
+
+impl<R: Read + ?Sized> Read for alloc::sync::Arc<R> {
+    fn geometry(&self) -> Geometry {
+        (**self).geometry()
+    }
+
+    fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), Error> {
+        (**self).read(page, offset, buffer)
+    }
+}
+
+impl<D: Device + ?Sized> Device for &mut D {
+    fn program(&mut self, page: PageNumber, data: &[u8]) -> Result<(), Error> {
+        (**self).program(page, data)
+    }
+
+    fn erase(&mut self, block: BlockNumber) -> Result<(), Error> {
+        (**self).erase(block)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        (**self).flush()
+    }
+
+    fn reserve(&mut self, page: PageNumber, pages: u64) -> Result<(), Error> {
+        (**self).reserve(page, pages)
+    }
+}
+
+impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
+    fn program(&mut self, page: PageNumber, data: &[u8]) -> Result<(), Error> {
+        (**self).program(page, data)
+    }
+
+    fn erase(&mut self, block: BlockNumber) -> Result<(), Error> {
+        (**self).erase(block)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        (**self).flush()
+    }
+
+    fn reserve(&mut self, page: PageNumber, pages: u64) -> Result<(), Error> {
+        (**self).reserve(page, pages)
+    }
 }
