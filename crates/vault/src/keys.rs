@@ -1,0 +1,182 @@
+//! The volume key, the database's name, and the derivation of every other key from the two.
+//!
+//! ```text
+//! volume key (32 random bytes) --HKDF-Extract, salt = database id--> root
+//! root --HKDF-Expand, info--> one key per purpose, epoch and allocation
+//!
+//! info:  0 "counterfoil/key\0" | 16 suite u8 | 17 format u16 | 19 purpose u8
+//!       20 epoch number u64    | 28 allocation u64 | 36 epoch salt [16], or synthetic value [32]
+//! ```
+//! 1. Every field has a fixed width and the label a fixed length, so no two inputs spell the same info; the two
+//!    lengths of info (52 and 68 bytes) keep opening keys apart from all others.
+//! 2. A purpose number is given once and never again.
+
+use core::fmt;
+
+use hkdf::Hkdf;
+use hmac::{Hmac, KeyInit};
+use sha2::Sha256;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::{Entropy, Epoch, Kind, NoEntropy, Suite};
+
+/// The version of the byte layouts of this crate.
+pub const FORMAT: u16 = 1;
+
+const LABEL: &[u8; 16] = b"counterfoil/key\0";
+const INFO_HEAD_BYTES: usize = 36;
+
+/// The secret that seals a database. Never printed, never cloned by accident, overwritten when dropped.
+///
+/// ```compile_fail
+/// fn needs_debug<T: core::fmt::Debug>() {}
+/// needs_debug::<counterfoil_vault::VolumeKey>();
+/// ```
+/// ```compile_fail
+/// fn needs_clone<T: Clone>() {}
+/// needs_clone::<counterfoil_vault::VolumeKey>();
+/// ```
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct VolumeKey([u8; 32]);
+
+impl VolumeKey {
+    /// Draws a new key.
+    ///
+    /// # Errors
+    /// [`NoEntropy`]: a key is never made without a generator.
+    pub fn generate(entropy: &mut dyn Entropy) -> Result<VolumeKey, NoEntropy> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        entropy.fill(&mut *bytes)?;
+        Ok(VolumeKey(*bytes))
+    }
+
+    /// A key from its bytes: shares put together again, a device's erasable slot.
+    pub fn from_bytes(bytes: &[u8; 32]) -> VolumeKey {
+        VolumeKey(*bytes)
+    }
+
+    /// A second owner of the same secret, made on purpose.
+    pub fn duplicate(&self) -> VolumeKey {
+        VolumeKey(self.0)
+    }
+
+    /// The secret itself, for whoever wraps or splits it.
+    pub fn expose(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// The name of a database: 32 random bytes, no secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DatabaseId(pub [u8; 32]);
+
+impl DatabaseId {
+    /// Draws a new name.
+    ///
+    /// # Errors
+    /// [`NoEntropy`].
+    pub fn generate(entropy: &mut dyn Entropy) -> Result<DatabaseId, NoEntropy> {
+        let mut bytes = [0; 32];
+        entropy.fill(&mut bytes)?;
+        Ok(DatabaseId(bytes))
+    }
+}
+
+impl fmt::Display for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatabaseId({self})")
+    }
+}
+
+/// What a derived key is for (SPEC, "vault: purposes"). Page kinds stand for themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Page(Kind),
+    /// The committing check of the header.
+    Header,
+    /// The synthetic value of opening pages.
+    OpeningValue,
+    /// The MAC of a file counter's slots.
+    Counter,
+    /// The blocks of small cells, their tweaks, and the MAC of a page of them.
+    CellBlock,
+    CellTweak,
+    CellMac,
+}
+
+impl Purpose {
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Purpose::Page(kind) => kind.number(),
+            Purpose::Header => 16,
+            Purpose::OpeningValue => 17,
+            Purpose::Counter => 18,
+            Purpose::CellBlock => 19,
+            Purpose::CellTweak => 20,
+            Purpose::CellMac => 21,
+        }
+    }
+}
+
+/// The root of all keys of one database, ready to derive.
+pub(crate) struct Root {
+    hkdf: Hkdf<Sha256>,
+    suite: Suite,
+}
+
+impl Root {
+    pub(crate) fn new(volume_key: &VolumeKey, id: DatabaseId, suite: Suite) -> Root {
+        Root { hkdf: Hkdf::new(Some(&id.0), &volume_key.0), suite }
+    }
+
+    pub(crate) fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    /// The key for `purpose` in this epoch and allocation; 16-byte keys are the first half.
+    pub(crate) fn derive(&self, purpose: Purpose, allocation: u64, epoch: &Epoch) -> Zeroizing<[u8; 32]> {
+        self.expand(&self.info_head(purpose, epoch.number, allocation), &epoch.salt)
+    }
+
+    /// A key that holds for the whole life of the database.
+    pub(crate) fn derive_fixed(&self, purpose: Purpose) -> Zeroizing<[u8; 32]> {
+        self.derive(purpose, 0, &Epoch { number: 0, salt: [0; 16] })
+    }
+
+    /// The key of one opening page, told apart by its synthetic value.
+    pub(crate) fn derive_opening(&self, allocation: u64, version: u64, value: &[u8; 32]) -> Zeroizing<[u8; 32]> {
+        self.expand(&self.info_head(Purpose::Page(Kind::Opening), version, allocation), value)
+    }
+
+    fn info_head(&self, purpose: Purpose, epoch: u64, allocation: u64) -> [u8; INFO_HEAD_BYTES] {
+        let mut info = [0; INFO_HEAD_BYTES];
+        info[..16].copy_from_slice(LABEL);
+        info[16] = self.suite.number();
+        info[17..19].copy_from_slice(&FORMAT.to_le_bytes());
+        info[19] = purpose.number();
+        info[20..28].copy_from_slice(&epoch.to_le_bytes());
+        info[28..36].copy_from_slice(&allocation.to_le_bytes());
+        info
+    }
+
+    fn expand(&self, head: &[u8; INFO_HEAD_BYTES], tail: &[u8]) -> Zeroizing<[u8; 32]> {
+        let mut key = Zeroizing::new([0; 32]);
+        let wide_enough = self.hkdf.expand_multi_info(&[head, tail], &mut *key);
+        assert!(wide_enough.is_ok(), "HKDF-SHA-256 gives up to 8160 bytes");
+        key
+    }
+}
+
+/// HMAC-SHA-256 under a 32-byte key.
+pub(crate) fn mac_under(key: &[u8; 32]) -> Hmac<Sha256> {
+    // The MAC's own key block is 64 bytes; HMAC fills shorter keys with zeros.
+    let mut block = Zeroizing::new([0; 64]);
+    block[..32].copy_from_slice(key);
+    Hmac::new(&(*block).into())
+}

@@ -1,0 +1,3 @@
+//! The laws of the vault, seen from outside.
+
+mod pages;
