@@ -1,4 +1,46 @@
-//! Under construction.
+//! Tables: rows in append-only containers, unique and secondary indexes in sorted runs, constraints.
+//!
+//! This crate is the house's second floor for relations. It knows columns, rows, keys and references; it knows no SQL
+//! (defaults, checks and views are texts it keeps for the caller), no Arrow, no pages and no medium. Everything it
+//! stores lies in containers and records of `counterfoil-log`, so a transaction is the log's, and so is a snapshot.
+//!
+//! - [`Relations`] is the face: one per open database, shared by readers and the one writer.
+//! - [`Table`] says what is known of a table; [`NewTable`] and its kin ask for one.
+//! - [`RowBatch`] carries rows in; [`RowBlock`] carries rows out, a [`Scan`] gives them by the thousand.
+//! - [`Storage`] is what is needed of the log's writer; reading needs only a `View`.
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
+
+mod batch;
+mod block;
+mod error;
+mod key;
+mod layout;
+mod relations;
+mod request;
+mod salvage;
+mod scan;
+mod statement;
+mod storage;
+mod table;
+mod value;
+mod verify;
+
+pub use batch::{RowBatch, RowBuilder, VALUE_BYTES_MAX};
+pub use block::{RowBlock, RowIds};
+pub use error::{Error, Rule, Violation};
+pub use key::{KeyBound, KeyRange};
+pub use layout::{INLINE_BYTES, Layout, LayoutColumn};
+pub use relations::{Named, Relations};
+pub use request::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable};
+pub use salvage::Salvage;
+pub use scan::Scan;
+pub use statement::{Observer, Statement};
+pub use storage::Storage;
+pub use table::{
+    Action, Check, Column, ColumnId, ForeignKey, Identity, IndexDef, IndexId, IndexOrigin, KeyDef, RowId, StoredView, Table,
+    TableId,
+};
+pub use value::{Type, Value, ValueRef};
+pub use verify::{Problem, TableReport, VerifyProgress, VerifyReport};

@@ -1,0 +1,79 @@
+//! Layouts: where each column lies in a row image.
+//!
+//! ```text
+//!  0               ceil(n/8)
+//!  | NULL bitmap   | column 0 | column 1 | ... | column n-1 |
+//!  bit i of the bitmap: column i is NULL, and then all its bytes are zero
+//!
+//!  a text or bytes:   | length u32 | up to 12 bytes, zero padded |          length <= 12
+//!                     | length u32 | first 4 bytes | offset u64   |          length > 12: all of it in the heap
+//! ```
+//!
+//! Invariants: columns follow one another without a gap, in the order of the layout; a layout never changes.
+
+use alloc::vec::Vec;
+
+use crate::{ColumnId, Type};
+
+/// Bytes of a text that fit in the image itself.
+pub const INLINE_BYTES: usize = 12;
+
+/// One column of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayoutColumn {
+    /// Which column.
+    pub id: ColumnId,
+    /// Its type.
+    pub kind: Type,
+    /// Where its bytes begin in a row image.
+    pub offset: usize,
+}
+
+/// How the columns of a row lie in its image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    columns: Vec<LayoutColumn>,
+    null_bytes: usize,
+    width: usize,
+}
+
+impl Layout {
+    /// Lays columns out in the order given.
+    #[must_use]
+    pub fn new(columns: impl IntoIterator<Item = (ColumnId, Type)>) -> Self {
+        let columns: Vec<_> = columns.into_iter().collect();
+        let null_bytes = columns.len().div_ceil(8);
+        let mut width = null_bytes;
+        let place = |(id, kind): (ColumnId, Type)| {
+            let offset = width;
+            width += kind.bytes();
+            LayoutColumn { id, kind, offset }
+        };
+        let columns = columns.into_iter().map(place).collect();
+        Layout { columns, null_bytes, width }
+    }
+
+    /// The columns, in order.
+    #[must_use]
+    pub fn columns(&self) -> &[LayoutColumn] {
+        &self.columns
+    }
+
+    /// Bytes of the NULL bitmap.
+    #[must_use]
+    pub fn null_bytes(&self) -> usize {
+        self.null_bytes
+    }
+
+    /// Bytes of a row image.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Where in this layout column `id` is.
+    #[must_use]
+    pub fn position(&self, id: ColumnId) -> Option<usize> {
+        self.columns.iter().position(|column| column.id == id)
+    }
+}

@@ -1,0 +1,240 @@
+//! What is known of a table: its columns, keys, rules and indexes.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Layout, Type, Value};
+
+/// The number of a table: never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TableId(pub u64);
+
+/// The number of a column within its table: never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ColumnId(pub u32);
+
+/// The number of an index within its table: never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct IndexId(pub u32);
+
+/// The number of a row within its table: never used again, never changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RowId(pub u64);
+
+/// A table, as one view sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its number.
+    pub id: TableId,
+    /// Its name, unique among tables, views and indexes.
+    pub name: String,
+    /// Its columns, in the order that the user sees and that the newest layout has.
+    pub columns: Vec<Column>,
+    /// PRIMARY KEY.
+    pub primary_key: Option<KeyDef>,
+    /// UNIQUE, without the primary key.
+    pub uniques: Vec<KeyDef>,
+    /// CHECK. Evaluated by the caller.
+    pub checks: Vec<Check>,
+    /// REFERENCES.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// All indexes: those behind keys and foreign keys, then those of CREATE INDEX.
+    pub indexes: Vec<IndexDef>,
+    /// Tables with a foreign key to this one; may name this table itself.
+    pub(crate) children: Vec<TableId>,
+    /// Columns that were dropped and may still lie in images of older layouts.
+    pub(crate) retired: Vec<RetiredColumn>,
+    /// Layouts that images of this table have, the newest last.
+    pub(crate) layouts: Vec<Vec<ColumnId>>,
+    pub(crate) next_column: u32,
+    pub(crate) next_index: u32,
+    /// The newest layout, worked out when the table is read.
+    #[serde(skip)]
+    pub(crate) layout: Option<Arc<Layout>>,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its number.
+    pub id: ColumnId,
+    /// Its name, unique in its table.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+    /// Whether NULL is refused (also for the columns of the primary key).
+    pub not_null: bool,
+    /// DEFAULT, as SQL text; evaluated by the caller.
+    pub default: Option<String>,
+    /// The default's value where it is a constant: what ON DELETE SET DEFAULT takes.
+    pub default_value: Option<Value>,
+    /// GENERATED AS IDENTITY.
+    pub identity: Option<Identity>,
+    /// What rows have that are older than the column.
+    pub(crate) added_default: Option<Value>,
+}
+
+/// GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// ALWAYS: the user may not give a value.
+    pub always: bool,
+    /// The first value.
+    pub start: i64,
+    /// The step, not 0.
+    pub increment: i64,
+}
+
+/// PRIMARY KEY or UNIQUE.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyDef {
+    /// The constraint's name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<ColumnId>,
+    /// The unique index behind it.
+    pub index: IndexId,
+}
+
+/// CHECK.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// The constraint's name.
+    pub name: String,
+    /// The condition, as SQL text.
+    pub sql: String,
+    /// The columns it speaks of: dropping one of them drops the check.
+    pub columns: Vec<ColumnId>,
+}
+
+/// FOREIGN KEY.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignKey {
+    /// The constraint's name.
+    pub name: String,
+    /// The columns that reference, in the order of `parent_columns`.
+    pub columns: Vec<ColumnId>,
+    /// The table referenced.
+    pub parent: TableId,
+    /// The columns referenced.
+    pub parent_columns: Vec<ColumnId>,
+    /// The unique index of the parent over `parent_columns` (in the index's own order).
+    pub parent_index: IndexId,
+    /// The index of this table by which the rows are found that reference a key; none where not enforced.
+    pub index: Option<IndexId>,
+    /// What happens to referencing rows when the row referenced is deleted.
+    pub on_delete: Action,
+    /// What happens to referencing rows when the key referenced changes.
+    pub on_update: Action,
+    /// Whether it is checked.
+    pub enforced: bool,
+}
+
+/// What happens to rows whose reference would dangle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    /// Refused, unless the reference holds again at the end of the statement.
+    #[default]
+    NoAction,
+    /// Refused.
+    Restrict,
+    /// Deleted, or updated to the new key.
+    Cascade,
+    /// The referencing columns become NULL.
+    SetNull,
+    /// The referencing columns get their defaults.
+    SetDefault,
+}
+
+/// An index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexDef {
+    /// Its number.
+    pub id: IndexId,
+    /// Its name, unique among tables, views and indexes; for an index behind a constraint, the constraint's.
+    pub name: String,
+    /// Its columns, first the most significant.
+    pub columns: Vec<ColumnId>,
+    /// Whether two rows may not have the same key (rows with a NULL in the key apart).
+    pub unique: bool,
+    /// What it is there for.
+    pub origin: IndexOrigin,
+}
+
+/// What an index is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IndexOrigin {
+    /// PRIMARY KEY.
+    PrimaryKey,
+    /// UNIQUE.
+    Unique,
+    /// FOREIGN KEY, by the child's values.
+    ForeignKey,
+    /// CREATE INDEX: the only kind that DROP INDEX drops.
+    Created,
+}
+
+/// A column that was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RetiredColumn {
+    pub(crate) id: ColumnId,
+    pub(crate) kind: Type,
+}
+
+/// CREATE VIEW: kept as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredView {
+    /// Its name, unique among tables, views and indexes.
+    pub name: String,
+    /// The query.
+    pub sql: String,
+    /// Names of its columns where the user gave them.
+    pub columns: Vec<String>,
+}
+
+impl Table {
+    /// The layout of rows as they are written now: the columns in the order of `columns`.
+    #[must_use]
+    pub fn layout(&self) -> Arc<Layout> {
+        match &self.layout {
+            Some(layout) => layout.clone(),
+            None => Arc::new(self.lay_out()),
+        }
+    }
+
+    pub(crate) fn lay_out(&self) -> Layout {
+        Layout::new(self.columns.iter().map(|column| (column.id, column.kind)))
+    }
+
+    /// A column by name, and where it stands.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<(usize, &Column)> {
+        self.columns.iter().enumerate().find(|(_, column)| column.name == name)
+    }
+
+    /// Where column `id` stands.
+    #[must_use]
+    pub fn position(&self, id: ColumnId) -> Option<usize> {
+        self.columns.iter().position(|column| column.id == id)
+    }
+
+    /// An index by number.
+    #[must_use]
+    pub fn index(&self, id: IndexId) -> Option<&IndexDef> {
+        self.indexes.iter().find(|index| index.id == id)
+    }
+
+    /// The indexes whose keys must differ.
+    pub fn unique_indexes(&self) -> impl Iterator<Item = &IndexDef> {
+        self.indexes.iter().filter(|index| index.unique)
+    }
+
+    /// Names of columns, for messages.
+    pub(crate) fn names(&self, columns: &[ColumnId]) -> Vec<String> {
+        let name = |id: &ColumnId| self.columns.iter().find(|column| column.id == *id).map(|column| column.name.clone());
+        columns.iter().filter_map(name).collect()
+    }
+}
