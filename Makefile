@@ -26,7 +26,7 @@ test: ## everything that decides whether a change may stay: rules of the house, 
 	@scripts/check-house
 	@scripts/run-tests
 
-prove: ## the proofs at full size: every cut point, every kept image, the whole year of flights (an hour or more)
+prove: ## the proofs at full size: every cut point, every kept image, the whole year of flights (takes long)
 	@scripts/setup prove
 	@COUNTERFOIL_PROOF=full scripts/run-tests
 
