@@ -1,2 +1,47 @@
-//! Under construction.
+//! Simulated parts, with everything that can go wrong with real ones: power cuts, torn and reordered writes, flushes
+//! that lie, pages that fade, and an attacker who keeps every image ever written and puts any of them back.
+//!
+//! A [`SimulatedDevice`] is a medium whose every program, erase and flush has a number, counted from 1. A [`Scenario`]
+//! says what happens at which number, under one seed; it is printed as an id, and the id replays it. After a cut every
+//! call fails until [`SimulatedDevice::power_on`].
+//!
+//! Not here: NOR flash, write-once ECC words, sticks with a translation layer of their own.
+//!
+//! ```
+//! use counterfoil_flash::{Device, PageNumber, Read};
+//! use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
+//!
+//! let scenario: Scenario = "seed7+cut2-byte100-none".parse()?;
+//! let mut device = SimulatedDevice::new(Part::file(512, 8, 1 << 20), scenario);
+//! device.program(PageNumber(0), &[1; 512])?;
+//! assert!(device.program(PageNumber(1), &[2; 512]).is_err());
+//! device.power_on();
+//! let mut bytes = [9; 512];
+//! device.read(PageNumber(0), 0, &mut bytes)?;
+//! assert_eq!(bytes, [0; 512], "page 0 was never flushed, and nothing unflushed survives here");
+//! device.read(PageNumber(1), 0, &mut bytes)?;
+//! assert_eq!((bytes[99], bytes[100]), (2, 0), "page 1 is torn");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
+
+mod attacker;
+mod device;
+mod dice;
+mod image;
+mod medium;
+mod meters;
+mod part;
+mod scenario;
+
+pub use attacker::Attacker;
+pub use device::SimulatedDevice;
+pub use dice::Dice;
+pub use image::Image;
+pub use medium::{BAD_BLOCK, FAULT, OUT_OF_ORDER, POWER_CUT};
+pub use meters::{Meters, Prices};
+pub use part::Part;
+pub use scenario::{Fault, Scenario, ScenarioError, Survivors, Tearing};
+
+#[cfg(test)]
+mod tests;
