@@ -1,4 +1,40 @@
-//! Under construction.
+//! The spine of commit frames through which everything commits, the one owner of space, log containers, snapshots
+//! and recovery. (MILo-DB's log-only storage and GnatDb's commit, under one root; DESIGN, "log".)
+//!
+//! A *container* is an append-only stream of bytes, a *group* the containers that die together, a *record* a small
+//! named value. One commit spans them all: it is durable as a whole when [`Writer::commit`] returns, or it never was.
+//! This crate knows nothing of tables.
+//!
+//! ```text
+//! create / Recovered::recover -> open -> Writer -> begin .. append, put_record .. commit
+//!                             -> snapshot -> Snapshot (View): any number, any thread
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
+
+mod bytes;
+mod cache;
+mod checkpoint;
+mod error;
+mod frame;
+mod layout;
+mod pages;
+mod pending;
+mod root;
+mod snapshot;
+mod space;
+mod spine;
+mod state;
+mod store;
+mod view;
+mod volume;
+mod writer;
+
+pub use error::Error;
+pub use layout::{HEADER_EXTENTS, Layout};
+pub use snapshot::Snapshot;
+pub use space::Owner;
+pub use view::{CommitNumber, ContainerId, GroupId, View, space as record_space};
+pub use volume::{Media, Recovered, create};
+pub use writer::{Clock, Counting, NoPins, Pins, RECORD_NAME_BYTES_MAX, RECORD_VALUE_BYTES_MAX, Savepoint, Settings, Writer};

@@ -1,0 +1,115 @@
+//! Opened pages kept in memory, so that a page read twice is deciphered once.
+//!
+//! A page is known by where it lies and under which allocation and epoch it was sealed, so nothing ever has to be
+//! thrown out for being old: what is sealed there later has another name.
+
+use alloc::vec::Vec;
+
+/// Page address, allocation, epoch.
+pub(crate) type PageName = (u64, u64, u64);
+
+#[cfg(feature = "std")]
+mod shared {
+    extern crate std;
+    use super::{PageName, Vec};
+    use std::collections::{HashMap, VecDeque};
+    use std::sync::Mutex;
+
+    const SHARDS: usize = 16;
+
+    struct Entry {
+        bytes: Vec<u8>,
+        used: bool,
+    }
+
+    #[derive(Default)]
+    struct Shard {
+        entries: HashMap<PageName, Entry>,
+        /// Names in the order in which they get a second chance and then leave (CLOCK).
+        order: VecDeque<PageName>,
+        bytes: usize,
+    }
+
+    impl Drop for Shard {
+        fn drop(&mut self) {
+            self.entries.values_mut().for_each(|entry| entry.bytes.fill(0));
+        }
+    }
+
+    /// A cache of at most `bytes_max` bytes.
+    pub(crate) struct PageCache {
+        shards: Vec<Mutex<Shard>>,
+        shard_bytes_max: usize,
+    }
+
+    impl PageCache {
+        pub(crate) fn new(bytes_max: usize) -> Self {
+            let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+            PageCache { shards, shard_bytes_max: bytes_max / SHARDS }
+        }
+
+        fn shard(&self, name: &PageName) -> Option<std::sync::MutexGuard<'_, Shard>> {
+            let mixed = name.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
+            self.shards[mixed as usize % SHARDS].lock().ok()
+        }
+
+        /// Copies bytes of a page from `skip` on, if the page is here.
+        pub(crate) fn copy(&self, name: &PageName, skip: usize, out: &mut [u8]) -> bool {
+            let Some(mut shard) = self.shard(name) else { return false };
+            let Some(entry) = shard.entries.get_mut(name) else { return false };
+            entry.used = true;
+            out.copy_from_slice(&entry.bytes[skip..skip + out.len()]);
+            true
+        }
+
+        pub(crate) fn keep(&self, name: PageName, bytes: Vec<u8>) {
+            if bytes.len() > self.shard_bytes_max {
+                return;
+            }
+            let Some(mut shard) = self.shard(&name) else { return };
+            while shard.bytes + bytes.len() > self.shard_bytes_max {
+                let Some(oldest) = shard.order.pop_front() else { break };
+                match shard.entries.get_mut(&oldest) {
+                    Some(entry) if entry.used => {
+                        entry.used = false;
+                        shard.order.push_back(oldest);
+                    }
+                    _ => {
+                        if let Some(mut entry) = shard.entries.remove(&oldest) {
+                            shard.bytes -= entry.bytes.len();
+                            entry.bytes.fill(0);
+                        }
+                    }
+                }
+            }
+            shard.bytes += bytes.len();
+            if let Some(before) = shard.entries.insert(name, Entry { bytes, used: false }) {
+                shard.bytes -= before.bytes.len();
+            } else {
+                shard.order.push_back(name);
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "std"))]
+mod shared {
+    use super::{PageName, Vec};
+
+    /// Without a mutex there is nothing to share, and a small device has no room for it.
+    pub(crate) struct PageCache;
+
+    impl PageCache {
+        pub(crate) fn new(_bytes_max: usize) -> Self {
+            PageCache
+        }
+
+        pub(crate) fn copy(&self, _name: &PageName, _skip: usize, _out: &mut [u8]) -> bool {
+            false
+        }
+
+        pub(crate) fn keep(&self, _name: PageName, _bytes: Vec<u8>) {}
+    }
+}
+
+pub(crate) use shared::PageCache;

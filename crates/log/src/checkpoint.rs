@@ -1,0 +1,201 @@
+//! A checkpoint: the state of the volume as named records, and back.
+//!
+//! A checkpoint holds what changed since the one before, so its cost follows the change and not the volume. The
+//! records of the log (space 0) are
+//!
+//! ```text
+//! "root"              commit, version, numbers to go on from, where the spine goes on, epochs
+//! "space" u32 BE      128 slots of the map of extents: owner u64, allocation u64
+//! "group" u64 BE      empty; the extents of a group stand in the map
+//! "container" u64 BE  group, runs, tail
+//! ```
+//!
+//! All other records are folded in under their own names.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use counterfoil_vault::Epoch;
+
+use crate::bytes::{Cursor, Put};
+use crate::root::{Container, RecordKey, Root, Run, record_key};
+use crate::space::{Extent, Space};
+use crate::spine::SpineEnd;
+use crate::state::State;
+use crate::view::space::LOG;
+use crate::{ContainerId, Error, GroupId};
+
+const FORMAT: u8 = 1;
+const ROOT: &[u8] = b"root";
+const SPACE: &[u8] = b"space";
+const GROUP: &[u8] = b"group";
+const CONTAINER: &[u8] = b"container";
+
+/// What changed since the last checkpoint.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changed {
+    pub(crate) records: BTreeSet<RecordKey>,
+    pub(crate) containers: BTreeSet<ContainerId>,
+    pub(crate) groups: BTreeSet<GroupId>,
+}
+
+/// A record's new value, or none where it is gone.
+pub(crate) type Change = (RecordKey, Option<Vec<u8>>);
+
+fn numbered(kind: &[u8], number: &[u8]) -> RecordKey {
+    let mut key = record_key(LOG, kind);
+    key.extend_from_slice(number);
+    key
+}
+
+/// The records that a checkpoint of `state` must write.
+pub(crate) fn encode(state: &mut State, end: &SpineEnd) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let changed = core::mem::take(&mut state.changed);
+    for key in changed.records {
+        let value = state.root.records.get(&key).map(|value| value.to_vec());
+        changes.push((key, value));
+    }
+    for group in changed.groups {
+        let value = state.root.groups.contains(&group).then(Vec::new);
+        changes.push((numbered(GROUP, &group.0.to_be_bytes()), value));
+    }
+    for id in changed.containers {
+        let value = state.root.containers.get(&id).map(|container| encode_container(container));
+        changes.push((numbered(CONTAINER, &id.0.to_be_bytes()), value));
+    }
+    for (chunk, bytes) in state.space.take_changed() {
+        changes.push((numbered(SPACE, &chunk.to_be_bytes()), Some(bytes)));
+    }
+    changes.push((record_key(LOG, ROOT), Some(encode_root(state, end))));
+    changes
+}
+
+fn encode_container(container: &Container) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.put_u64(container.group.0);
+    out.put_u32(container.runs.len() as u32);
+    for run in container.runs.iter() {
+        out.put_u32(run.extent);
+        out.put_u32(run.position);
+        out.put_u32(run.pages);
+        out.put_u64(run.allocation);
+        out.put_u64(run.epoch);
+    }
+    out.put_sized(&container.tail);
+    out
+}
+
+fn decode_container(bytes: &[u8], payload: usize) -> Result<Container, Error> {
+    let mut cursor = Cursor::new(bytes, "container of a checkpoint");
+    let mut container = Container::new(GroupId(cursor.u64()?));
+    for _ in 0..cursor.u32()? {
+        let run = Run {
+            first: 0,
+            extent: cursor.u32()?,
+            position: cursor.u32()?,
+            pages: cursor.u32()?,
+            allocation: cursor.u64()?,
+            epoch: cursor.u64()?,
+        };
+        container.add_pages(run);
+    }
+    container.tail = cursor.sized()?.to_vec();
+    if container.tail.len() >= payload || !cursor.is_empty() {
+        return Err(cursor.corrupt());
+    }
+    Ok(container)
+}
+
+fn encode_root(state: &State, end: &SpineEnd) -> Vec<u8> {
+    let root = &state.root;
+    let mut out = Vec::new();
+    out.put_u8(FORMAT);
+    for number in [end.commit, end.version, end.checkpoint, state.space.next_allocation()] {
+        out.put_u64(number);
+    }
+    out.put_u64(root.next_container);
+    out.put_u64(root.next_group);
+    out.extend_from_slice(&end.tag);
+    out.extend_from_slice(&end.closed);
+    out.put_u8(u8::from(end.extent.is_some()) | u8::from(end.opening) << 1);
+    for extent in [end.extent.unwrap_or(end.next), end.next] {
+        out.put_u32(extent.number);
+        out.put_u64(extent.allocation);
+    }
+    out.put_u32(end.position);
+    put_epoch(&mut out, end.epoch.number, &end.epoch.salt);
+    out.put_u32(root.epochs.len() as u32);
+    for (number, salt) in root.epochs.iter() {
+        put_epoch(&mut out, *number, salt);
+    }
+    out
+}
+
+fn put_epoch(out: &mut Vec<u8>, number: u64, salt: &[u8; 16]) {
+    out.put_u64(number);
+    out.extend_from_slice(salt);
+}
+
+/// The state that a checkpoint's records tell of, and where its spine begins.
+pub(crate) fn decode(
+    records: &BTreeMap<RecordKey, Arc<[u8]>>,
+    extents_max: u32,
+    payload: usize,
+) -> Result<(State, SpineEnd), Error> {
+    let bytes = records.get(&record_key(LOG, ROOT)).ok_or(Error::Corrupt { what: "root of a checkpoint" })?;
+    let (mut root, end, next_allocation) = decode_root(bytes)?;
+    let chunks = of_kind(records, SPACE).map(|(_, bytes)| &**bytes);
+    let space = Space::decode(chunks, extents_max, next_allocation)?;
+    for (number, _) in of_kind(records, GROUP) {
+        root.add_group(GroupId(number_of(number)?))?;
+    }
+    for (number, bytes) in of_kind(records, CONTAINER) {
+        root.add_container(ContainerId(number_of(number)?), decode_container(bytes, payload)?)?;
+    }
+    let foreign = records.iter().filter(|(key, _)| key.first() != Some(&LOG));
+    root.records = Arc::new(foreign.map(|(key, value)| (key.clone(), value.clone())).collect());
+    Ok((State { root, space, changed: Changed::default() }, end))
+}
+
+fn of_kind<'a>(
+    records: &'a BTreeMap<RecordKey, Arc<[u8]>>,
+    kind: &[u8],
+) -> impl Iterator<Item = (&'a [u8], &'a Arc<[u8]>)> {
+    let prefix = record_key(LOG, kind);
+    records
+        .range(prefix.clone()..)
+        .map_while(move |(key, value)| key.strip_prefix(prefix.as_slice()).map(|number| (number, value)))
+}
+
+fn number_of(bytes: &[u8]) -> Result<u64, Error> {
+    bytes.try_into().map(u64::from_be_bytes).map_err(|_| Error::Corrupt { what: "name in a checkpoint" })
+}
+
+fn decode_root(bytes: &[u8]) -> Result<(Root, SpineEnd, u64), Error> {
+    let mut cursor = Cursor::new(bytes, "root of a checkpoint");
+    if cursor.u8()? != FORMAT {
+        return Err(cursor.corrupt());
+    }
+    let (commit, version, checkpoint, next_allocation) = (cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?);
+    let (next_container, next_group) = (cursor.u64()?, cursor.u64()?);
+    let (tag, closed) = (cursor.array()?, cursor.array()?);
+    let flags = cursor.u8()?;
+    let extent = Extent { number: cursor.u32()?, allocation: cursor.u64()? };
+    let next = Extent { number: cursor.u32()?, allocation: cursor.u64()? };
+    let position = cursor.u32()?;
+    let epoch = Epoch { number: cursor.u64()?, salt: cursor.array()? };
+    let mut epochs = BTreeMap::new();
+    for _ in 0..cursor.u32()? {
+        epochs.insert(cursor.u64()?, cursor.array()?);
+    }
+    if flags & !3 != 0 || !cursor.is_empty() {
+        return Err(cursor.corrupt());
+    }
+    let extent = (flags & 1 != 0).then_some(extent);
+    let opening = flags & 2 != 0;
+    let end = SpineEnd { extent, position, epoch, next, tag, closed, commit, version, checkpoint, opening };
+    let root = Root { commit, epochs: Arc::new(epochs), next_container, next_group, ..Root::empty(version) };
+    Ok((root, end, next_allocation))
+}

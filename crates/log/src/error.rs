@@ -1,0 +1,95 @@
+//! What the log can answer instead of doing what it was asked.
+
+use alloc::string::String;
+use core::fmt;
+
+use counterfoil_flash as flash;
+
+/// Why the log did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The medium failed.
+    Device(flash::Error),
+    /// Bytes that authenticate, or need not, make no sense.
+    Corrupt {
+        /// What was being read.
+        what: &'static str,
+    },
+    /// A page is not what the root says it must be: changed, moved, replaced by an older one, or rotten.
+    Tampered {
+        /// What was being read.
+        what: &'static str,
+        /// The page on the medium.
+        page: u64,
+    },
+    /// The image is older than the one-way counter says it must be.
+    RolledBack {
+        /// The version of the newest root in the image.
+        image: u64,
+        /// The value of the counter.
+        counter: u64,
+    },
+    /// The one-way counter cannot vouch for this image.
+    CounterLost {
+        /// The version of the newest root in the image.
+        image: u64,
+        /// What is wrong with the counter.
+        reason: String,
+    },
+    /// No room. Nothing was changed.
+    Full {
+        /// Extents there are.
+        extents: u64,
+        /// The oldest snapshot that holds space back, if one does.
+        pinned: Option<u64>,
+    },
+    /// The caller broke the rules of this interface.
+    Misuse(&'static str),
+    /// A record's name or value is larger than the log takes.
+    TooLarge {
+        /// Bytes there are.
+        bytes: u64,
+        /// Bytes there may be.
+        bytes_max: u64,
+    },
+    /// The source of randomness failed, and without it nothing may be sealed.
+    NoEntropy,
+    /// An earlier write failed: what is on the medium is known again after the next open.
+    Latched,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Device(error) => error.fmt(f),
+            Error::Corrupt { what } => write!(f, "the {what} makes no sense"),
+            Error::Tampered { what, page } => {
+                write!(f, "page {page} ({what}) is not what was last written there")
+            }
+            Error::RolledBack { image, counter } => write!(
+                f,
+                "this image is older than what was last acknowledged: its version is {image}, the counter stands at {counter}"
+            ),
+            Error::CounterLost { image, reason } => {
+                write!(f, "the counter cannot vouch for this image (version {image}): {reason}")
+            }
+            Error::Full { extents, pinned: None } => write!(f, "no room left in {extents} extents"),
+            Error::Full { extents, pinned: Some(commit) } => {
+                write!(f, "no room left in {extents} extents while a reader holds snapshot {commit}")
+            }
+            Error::Misuse(what) => f.write_str(what),
+            Error::TooLarge { bytes, bytes_max } => write!(f, "{bytes} bytes, where at most {bytes_max} fit"),
+            Error::NoEntropy => f.write_str("the source of randomness failed"),
+            Error::Latched => f.write_str("an earlier write failed: open the database again"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+impl From<flash::Error> for Error {
+    fn from(error: flash::Error) -> Self {
+        Error::Device(error)
+    }
+}

@@ -1,0 +1,81 @@
+//! Where things lie on a volume.
+//!
+//! ```text
+//! extent 0      extent 1      2 .. 2 + window          from there on
+//! | header A |  | header B |  | record store: the    | extents owned by `space`:
+//! | page 0   |  | page 0   |  | checkpoints          | spine, reclaim groups
+//! ```
+
+use counterfoil_flash::{Geometry, PageNumber};
+use counterfoil_vault::TAG_BYTES;
+
+use crate::Error;
+
+/// The shape of a volume; it stands in the header and never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes in a page.
+    pub page_bytes: u32,
+    /// Pages in an extent; a whole number of blocks.
+    pub extent_pages: u32,
+    /// The first extent of the record store's window.
+    pub window_first: u32,
+    /// Extents in the record store's window.
+    pub window_extents: u32,
+    /// Extents the volume may have in all.
+    pub extents_max: u32,
+}
+
+/// Extents that hold the two copies of the header.
+pub const HEADER_EXTENTS: u32 = 2;
+
+impl Layout {
+    /// The usual layout on a medium of this geometry: extents of `extent_pages`, a window of `window_extents`.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if the medium is too small or the extents are no whole blocks.
+    pub fn new(geometry: &Geometry, extent_pages: u32, window_extents: u32) -> Result<Self, Error> {
+        let extents = geometry.page_count() / u64::from(extent_pages.max(1));
+        let layout = Layout {
+            page_bytes: geometry.page_bytes,
+            extent_pages,
+            window_first: HEADER_EXTENTS,
+            window_extents,
+            extents_max: u32::try_from(extents).unwrap_or(u32::MAX),
+        };
+        layout.validate(geometry)?;
+        Ok(layout)
+    }
+
+    /// Holds a layout, for instance one read from a header, against the medium it is meant for.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it cannot be one.
+    pub fn validate(&self, geometry: &Geometry) -> Result<(), Error> {
+        let pages = u64::from(self.extents_max) * u64::from(self.extent_pages);
+        let sound = self.page_bytes == geometry.page_bytes
+            && self.page_bytes >= 256
+            && self.extent_pages >= 2
+            && self.extent_pages.is_multiple_of(geometry.block_pages)
+            && self.window_first >= HEADER_EXTENTS
+            && self.window_extents >= 1
+            && self.fixed_extents().is_some_and(|fixed| fixed.saturating_add(3) <= self.extents_max)
+            && (geometry.grows || pages <= geometry.page_count());
+        if sound { Ok(()) } else { Err(Error::Corrupt { what: "layout of the volume" }) }
+    }
+
+    /// Extents before those that `space` grants.
+    pub(crate) fn fixed_extents(&self) -> Option<u32> {
+        self.window_first.checked_add(self.window_extents)
+    }
+
+    /// Bytes that a sealed page holds.
+    pub(crate) fn payload(&self) -> usize {
+        self.page_bytes as usize - TAG_BYTES
+    }
+
+    /// The page at `position` of extent `extent`.
+    pub(crate) fn page(&self, extent: u32, position: u32) -> PageNumber {
+        PageNumber(u64::from(extent) * u64::from(self.extent_pages) + u64::from(position))
+    }
+}

@@ -1,0 +1,182 @@
+//! The root: everything that one commit can see.
+//!
+//! A root is a value. The writer changes a copy of it and publishes the copy when its frame is durable; readers hold
+//! whichever root they began with. Its parts are shared by reference count, so that a copy costs a few pointers.
+//!
+//! Invariants (`Root::check`):
+//! 1. the runs of a container follow one another without a gap, and their pages add up to `pages`;
+//! 2. a container's tail is shorter than the payload of a page;
+//! 3. every container belongs to a group that is there, every run to an epoch that is there.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use counterfoil_vault::Epoch;
+
+use crate::{ContainerId, Error, GroupId};
+
+/// Pages of a container that lie side by side in one extent and were sealed in one epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The first page's number within the container.
+    pub(crate) first: u64,
+    pub(crate) extent: u32,
+    /// The first page's position in the extent.
+    pub(crate) position: u32,
+    pub(crate) pages: u32,
+    pub(crate) allocation: u64,
+    pub(crate) epoch: u64,
+}
+
+impl Run {
+    /// Whether `next` continues this run on the medium and under the same key.
+    fn continues_with(&self, next: &Run) -> bool {
+        self.extent == next.extent
+            && self.allocation == next.allocation
+            && self.epoch == next.epoch
+            && self.position + self.pages == next.position
+    }
+}
+
+/// An append-only stream of bytes: full pages on the medium, and the bytes that do not fill one yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Container {
+    pub(crate) group: GroupId,
+    pub(crate) runs: Arc<Vec<Run>>,
+    pub(crate) pages: u64,
+    pub(crate) tail: Vec<u8>,
+}
+
+impl Container {
+    pub(crate) fn new(group: GroupId) -> Self {
+        Container { group, runs: Arc::new(Vec::new()), pages: 0, tail: Vec::new() }
+    }
+
+    /// Adds pages at the end; `run.first` is set here.
+    pub(crate) fn add_pages(&mut self, mut run: Run) {
+        run.first = self.pages;
+        self.pages += u64::from(run.pages);
+        let runs = Arc::make_mut(&mut self.runs);
+        match runs.last_mut() {
+            Some(last) if last.continues_with(&run) => last.pages += run.pages,
+            _ => runs.push(run),
+        }
+    }
+
+    /// The run that holds page `page`, and the page's place in it.
+    pub(crate) fn locate(&self, page: u64) -> Option<(Run, u32)> {
+        let index = self.runs.partition_point(|run| run.first <= page).checked_sub(1)?;
+        let run = self.runs.get(index)?;
+        let within = u32::try_from(page - run.first).ok()?;
+        (within < run.pages).then_some((*run, within))
+    }
+}
+
+/// Name of a record: its space, then its name.
+pub(crate) type RecordKey = Vec<u8>;
+
+pub(crate) fn record_key(space: u8, name: &[u8]) -> RecordKey {
+    let mut key = Vec::with_capacity(1 + name.len());
+    key.push(space);
+    key.extend_from_slice(name);
+    key
+}
+
+/// Everything that one commit can see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Root {
+    pub(crate) commit: u64,
+    pub(crate) version: u64,
+    pub(crate) containers: Arc<BTreeMap<ContainerId, Arc<Container>>>,
+    pub(crate) groups: Arc<BTreeSet<GroupId>>,
+    pub(crate) records: Arc<BTreeMap<RecordKey, Arc<[u8]>>>,
+    pub(crate) epochs: Arc<BTreeMap<u64, [u8; 16]>>,
+    pub(crate) next_container: u64,
+    pub(crate) next_group: u64,
+}
+
+impl Root {
+    pub(crate) fn empty(version: u64) -> Self {
+        Root {
+            commit: 0,
+            version,
+            containers: Arc::default(),
+            groups: Arc::default(),
+            records: Arc::default(),
+            epochs: Arc::default(),
+            next_container: 1,
+            next_group: FIRST_GROUP,
+        }
+    }
+
+    pub(crate) fn container(&self, id: ContainerId) -> Result<&Arc<Container>, Error> {
+        self.containers.get(&id).ok_or(Error::Corrupt { what: "container number" })
+    }
+
+    pub(crate) fn container_mut(&mut self, id: ContainerId) -> Result<&mut Container, Error> {
+        let containers = Arc::make_mut(&mut self.containers);
+        containers.get_mut(&id).map(Arc::make_mut).ok_or(Error::Corrupt { what: "container number" })
+    }
+
+    /// The epoch with its 16 bytes.
+    pub(crate) fn epoch(&self, number: u64) -> Result<Epoch, Error> {
+        let salt = self.epochs.get(&number).ok_or(Error::Corrupt { what: "epoch number" })?;
+        Ok(Epoch { number, salt: *salt })
+    }
+
+    pub(crate) fn add_group(&mut self, id: GroupId) -> Result<(), Error> {
+        if id.0 < FIRST_GROUP || !Arc::make_mut(&mut self.groups).insert(id) {
+            return Err(Error::Corrupt { what: "group number" });
+        }
+        self.next_group = self.next_group.max(id.0.saturating_add(1));
+        Ok(())
+    }
+
+    /// Removes a group with all its containers.
+    pub(crate) fn drop_group(&mut self, id: GroupId) -> Result<(), Error> {
+        if !Arc::make_mut(&mut self.groups).remove(&id) {
+            return Err(Error::Corrupt { what: "group number" });
+        }
+        Arc::make_mut(&mut self.containers).retain(|_, container| container.group != id);
+        Ok(())
+    }
+
+    pub(crate) fn add_container(&mut self, id: ContainerId, container: Container) -> Result<(), Error> {
+        if !self.groups.contains(&container.group) || self.containers.contains_key(&id) {
+            return Err(Error::Corrupt { what: "container number" });
+        }
+        Arc::make_mut(&mut self.containers).insert(id, Arc::new(container));
+        self.next_container = self.next_container.max(id.0.saturating_add(1));
+        Ok(())
+    }
+
+    /// Forgets the epochs that no live page was sealed in; `keep` is the current one.
+    pub(crate) fn forget_epochs(&mut self, keep: u64) {
+        let mut live: BTreeSet<u64> = BTreeSet::from([keep]);
+        for container in self.containers.values() {
+            live.extend(container.runs.iter().map(|run| run.epoch));
+        }
+        if self.epochs.keys().any(|epoch| !live.contains(epoch)) {
+            Arc::make_mut(&mut self.epochs).retain(|epoch, _| live.contains(epoch));
+        }
+    }
+
+    /// Asserts the invariants of this file's head. `payload` is what a page holds.
+    pub(crate) fn check(&self, payload: usize) {
+        for container in self.containers.values() {
+            let mut pages = 0;
+            for run in container.runs.iter() {
+                assert_eq!(run.first, pages, "runs follow one another");
+                assert!(self.epochs.contains_key(&run.epoch), "a run's epoch is known");
+                pages += u64::from(run.pages);
+            }
+            assert_eq!(pages, container.pages, "runs add up");
+            assert!(container.tail.len() < payload, "a tail is shorter than a page");
+            assert!(self.groups.contains(&container.group), "a container's group is there");
+        }
+    }
+}
+
+/// Group numbers below this one name the owners of space that are no groups (see `space`).
+pub(crate) const FIRST_GROUP: u64 = 16;

@@ -1,0 +1,78 @@
+//! A snapshot: one root, held for as long as somebody reads it.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::pages::Pages;
+use crate::root::{Root, record_key};
+use crate::{CommitNumber, ContainerId, Error, View};
+
+/// An immutable view of one commit. Cloning it is cheap; while a clone is alive, the writer that handed it out
+/// reclaims nothing that it can see.
+#[derive(Clone)]
+pub struct Snapshot {
+    pub(crate) root: Arc<Root>,
+    pub(crate) pages: Arc<Pages>,
+}
+
+impl Snapshot {
+    /// Reads and authenticates every page of every container, and tells after each container how many pages were
+    /// good. Damaged pages do not stop it.
+    pub fn verify_pages(&self, progress: &mut dyn FnMut(ContainerId, u64)) -> Vec<(ContainerId, Error)> {
+        let mut damaged = Vec::new();
+        for (id, container) in self.root.containers.iter() {
+            let mut good = 0;
+            for page in 0..container.pages {
+                match self.pages.tag_of(&self.root, *id, page) {
+                    Ok(_) => good += 1,
+                    Err(error) => damaged.push((*id, error)),
+                }
+            }
+            progress(*id, good);
+        }
+        damaged
+    }
+
+    /// Bytes of page payload: reads that begin at multiples of it touch the fewest pages.
+    pub fn payload_bytes(&self) -> usize {
+        self.pages.layout.payload()
+    }
+
+    /// Containers there are.
+    pub fn containers(&self) -> Vec<ContainerId> {
+        self.root.containers.keys().copied().collect()
+    }
+}
+
+impl View for Snapshot {
+    fn length(&self, container: ContainerId) -> Result<u64, Error> {
+        length(&self.root, self.pages.layout.payload(), container)
+    }
+
+    fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.pages.read(&self.root, container, offset, buffer)
+    }
+
+    fn record(&self, space: u8, name: &[u8]) -> Option<Arc<[u8]>> {
+        self.root.records.get(&record_key(space, name)).cloned()
+    }
+
+    fn records(&self, space: u8, prefix: &[u8]) -> Vec<(Vec<u8>, Arc<[u8]>)> {
+        records(&self.root, space, prefix)
+    }
+
+    fn commit_number(&self) -> CommitNumber {
+        CommitNumber(self.root.commit)
+    }
+}
+
+pub(crate) fn length(root: &Root, payload: usize, container: ContainerId) -> Result<u64, Error> {
+    let container = root.container(container)?;
+    Ok(container.pages * payload as u64 + container.tail.len() as u64)
+}
+
+pub(crate) fn records(root: &Root, space: u8, prefix: &[u8]) -> Vec<(Vec<u8>, Arc<[u8]>)> {
+    let from = record_key(space, prefix);
+    let matching = root.records.range(from.clone()..).take_while(|(key, _)| key.starts_with(&from));
+    matching.map(|(key, value)| (key[1..].to_vec(), value.clone())).collect()
+}

@@ -1,0 +1,266 @@
+//! The one owner of space.
+//!
+//! The unit is the *extent*. Every grant of an extent is an *allocation* with a number that is never used again: it is
+//! key input and expected version of every page in it. An extent that a commit frees may be granted again when that
+//! commit is durable and counted, and no reader is pinned to a commit before it.
+//!
+//! Invariants (`Space::check`): the free list and the owners agree; allocation numbers are distinct and below `next`.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use crate::{Error, GroupId};
+
+/// Who an extent belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Nobody.
+    Free,
+    /// The headers and the record store.
+    Fixed,
+    /// The chain of commit frames.
+    Spine,
+    /// The containers of a reclaim group.
+    Group(GroupId),
+}
+
+impl Owner {
+    pub(crate) fn code(self) -> u64 {
+        match self {
+            Owner::Free => 0,
+            Owner::Fixed => 1,
+            Owner::Spine => 2,
+            Owner::Group(id) => id.0,
+        }
+    }
+
+    pub(crate) fn from_code(code: u64) -> Result<Self, Error> {
+        match code {
+            0 => Ok(Owner::Free),
+            1 => Ok(Owner::Fixed),
+            2 => Ok(Owner::Spine),
+            code if code >= crate::root::FIRST_GROUP => Ok(Owner::Group(GroupId(code))),
+            _ => Err(Error::Corrupt { what: "owner of an extent" }),
+        }
+    }
+}
+
+/// One extent under one allocation number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) number: u32,
+    pub(crate) allocation: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slot {
+    owner: Owner,
+    allocation: u64,
+}
+
+/// When a freed extent may be granted again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Freed {
+    /// No reader pinned below this commit may be left.
+    commit: u64,
+    /// The counter must stand at this value or above.
+    version: u64,
+}
+
+/// The map of extents and the numbers of allocations.
+#[derive(Clone, Debug)]
+pub(crate) struct Space {
+    slots: Vec<Slot>,
+    free: BTreeMap<u32, Freed>,
+    extents_max: u32,
+    next_allocation: u64,
+    /// Chunks of [`CHUNK`] slots that changed since the last checkpoint.
+    changed: BTreeSet<u32>,
+}
+
+/// Slots in one record of the checkpoint.
+pub(crate) const CHUNK: usize = 128;
+const SLOT_BYTES: usize = 16;
+
+impl Space {
+    /// A map with `fixed` extents that belong to headers and record store.
+    pub(crate) fn new(fixed: u32, extents_max: u32) -> Self {
+        let slots = (0..fixed).map(|_| Slot { owner: Owner::Fixed, allocation: 0 }).collect();
+        let mut space =
+            Space { slots, free: BTreeMap::new(), extents_max, next_allocation: 1, changed: Default::default() };
+        (0..fixed).for_each(|extent| space.note_change(extent));
+        space
+    }
+
+    fn note_change(&mut self, extent: u32) {
+        self.changed.insert(extent / CHUNK as u32);
+    }
+
+    /// Extents the map knows of; those beyond were never granted.
+    pub(crate) fn len(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    pub(crate) fn extents_max(&self) -> u32 {
+        self.extents_max
+    }
+
+    pub(crate) fn next_allocation(&self) -> u64 {
+        self.next_allocation
+    }
+
+    pub(crate) fn owner(&self, extent: u32) -> Owner {
+        self.slots.get(extent as usize).map_or(Owner::Free, |slot| slot.owner)
+    }
+
+    pub(crate) fn allocation(&self, extent: u32) -> Option<u64> {
+        let slot = self.slots.get(extent as usize)?;
+        (slot.owner != Owner::Free).then_some(slot.allocation)
+    }
+
+    /// Numbers of the extents that belong to `owner`.
+    pub(crate) fn owned_by(&self, owner: Owner) -> impl Iterator<Item = u32> + '_ {
+        self.slots.iter().enumerate().filter(move |(_, slot)| slot.owner == owner).map(|(number, _)| number as u32)
+    }
+
+    /// Grants the lowest extent that nobody needs any more: not the last counted root (`counter`), not a reader
+    /// pinned to `oldest_pin`.
+    pub(crate) fn grant(&mut self, owner: Owner, counter: u64, oldest_pin: Option<u64>) -> Result<Extent, Error> {
+        let pin = oldest_pin.unwrap_or(u64::MAX);
+        let usable =
+            |(number, freed): (&u32, &Freed)| (freed.version <= counter && freed.commit <= pin).then_some(*number);
+        let number = match self.free.iter().find_map(usable) {
+            Some(number) => number,
+            None if self.len() < self.extents_max => self.len(),
+            None => {
+                let pinned = oldest_pin.filter(|pin| self.free.values().any(|freed| freed.commit > *pin));
+                return Err(Error::Full { extents: u64::from(self.extents_max), pinned });
+            }
+        };
+        let extent = Extent { number, allocation: self.next_allocation };
+        self.take(extent, owner).map_err(|_| Error::Misuse("an extent was granted twice"))?;
+        Ok(extent)
+    }
+
+    /// Records a grant: one just made, or one that a frame tells of.
+    pub(crate) fn take(&mut self, extent: Extent, owner: Owner) -> Result<(), Error> {
+        let corrupt = Error::Corrupt { what: "map of extents" };
+        if extent.number >= self.extents_max || extent.allocation == u64::MAX || owner == Owner::Free {
+            return Err(corrupt);
+        }
+        while self.len() <= extent.number {
+            self.free.insert(self.len(), Freed { commit: 0, version: 0 });
+            self.slots.push(Slot { owner: Owner::Free, allocation: 0 });
+        }
+        if self.slots[extent.number as usize].owner != Owner::Free {
+            return Err(corrupt);
+        }
+        self.free.remove(&extent.number);
+        self.slots[extent.number as usize] = Slot { owner, allocation: extent.allocation };
+        self.next_allocation = self.next_allocation.max(extent.allocation + 1);
+        self.note_change(extent.number);
+        Ok(())
+    }
+
+    /// Frees an extent as of `commit`, whose frame has `version`.
+    pub(crate) fn release(&mut self, number: u32, commit: u64, version: u64) -> Result<(), Error> {
+        match self.slots.get_mut(number as usize) {
+            Some(slot) if !matches!(slot.owner, Owner::Free | Owner::Fixed) => slot.owner = Owner::Free,
+            _ => return Err(Error::Corrupt { what: "map of extents" }),
+        }
+        self.free.insert(number, Freed { commit, version });
+        self.note_change(number);
+        Ok(())
+    }
+
+    /// Takes back a grant that no frame tells of yet. Whoever is granted the extent next gets another number.
+    pub(crate) fn cancel(&mut self, number: u32) {
+        if let Some(slot) = self.slots.get_mut(number as usize) {
+            slot.owner = Owner::Free;
+            self.free.insert(number, Freed { commit: 0, version: 0 });
+        }
+    }
+
+    /// Frees all extents of a group as of `commit`.
+    pub(crate) fn release_group(&mut self, group: GroupId, commit: u64, version: u64) -> Result<(), Error> {
+        let numbers: Vec<u32> = self.owned_by(Owner::Group(group)).collect();
+        numbers.into_iter().try_for_each(|number| self.release(number, commit, version))
+    }
+
+    /// After an open nobody knows when what is free was freed: readers of earlier commits than this one hold all of it.
+    pub(crate) fn hold_free_since(&mut self, commit: u64) {
+        self.free.values_mut().for_each(|freed| *freed = Freed { commit, version: 0 });
+    }
+
+    /// Chunks that changed since the last call, encoded: chunk number and bytes.
+    pub(crate) fn take_changed(&mut self) -> Vec<(u32, Vec<u8>)> {
+        let changed = core::mem::take(&mut self.changed);
+        changed.into_iter().map(|chunk| (chunk, self.encode_chunk(chunk))).collect()
+    }
+
+    /// Chunks that changed since the last checkpoint.
+    pub(crate) fn changed(&self) -> BTreeSet<u32> {
+        self.changed.clone()
+    }
+
+    /// Puts chunks back on the list of those that changed.
+    pub(crate) fn note_changed(&mut self, chunks: BTreeSet<u32>) {
+        self.changed.extend(chunks);
+    }
+
+    fn encode_chunk(&self, chunk: u32) -> Vec<u8> {
+        let first = chunk as usize * CHUNK;
+        let mut bytes = Vec::with_capacity(CHUNK * SLOT_BYTES);
+        for slot in self.slots.iter().skip(first).take(CHUNK) {
+            bytes.extend_from_slice(&slot.owner.code().to_le_bytes());
+            bytes.extend_from_slice(&slot.allocation.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Rebuilds the map from the chunks of a checkpoint, in order of their numbers.
+    pub(crate) fn decode<'a>(
+        chunks: impl Iterator<Item = &'a [u8]>,
+        extents_max: u32,
+        next_allocation: u64,
+    ) -> Result<Self, Error> {
+        let corrupt = Error::Corrupt { what: "map of extents" };
+        let mut space = Space {
+            slots: Vec::new(),
+            free: BTreeMap::new(),
+            extents_max,
+            next_allocation,
+            changed: Default::default(),
+        };
+        for chunk in chunks {
+            if !space.slots.len().is_multiple_of(CHUNK) || !chunk.len().is_multiple_of(SLOT_BYTES) {
+                return Err(corrupt);
+            }
+            for slot in chunk.chunks_exact(SLOT_BYTES) {
+                let (owner, allocation) = slot.split_at(8);
+                let owner = Owner::from_code(u64::from_le_bytes(owner.try_into().map_err(|_| corrupt.clone())?))?;
+                let allocation = u64::from_le_bytes(allocation.try_into().map_err(|_| corrupt.clone())?);
+                if allocation >= next_allocation.max(1) || space.len() >= extents_max {
+                    return Err(corrupt);
+                }
+                if owner == Owner::Free {
+                    space.free.insert(space.len(), Freed { commit: 0, version: 0 });
+                }
+                space.slots.push(Slot { owner, allocation });
+            }
+        }
+        Ok(space)
+    }
+
+    /// Asserts the invariants of this file's head.
+    pub(crate) fn check(&self) {
+        let mut seen = BTreeSet::new();
+        for (number, slot) in self.slots.iter().enumerate() {
+            assert_eq!(slot.owner == Owner::Free, self.free.contains_key(&(number as u32)), "free list and owners agree");
+            if !matches!(slot.owner, Owner::Free | Owner::Fixed) {
+                assert!(slot.allocation < self.next_allocation, "allocations are below the next one");
+                assert!(seen.insert(slot.allocation), "allocations are distinct");
+            }
+        }
+    }
+}

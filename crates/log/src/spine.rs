@@ -1,0 +1,294 @@
+//! The spine: the chain of commit frames, and how it is followed after an open.
+//!
+//! The spine is a list of extents. Each page's head names the extent in which the spine goes on, so a reader never
+//! searches: what comes after a page is either the next page of the extent or page 0 of the named one. Page 0 of the
+//! named extent may also be an *opening root*: it names the frame after which it continues, and everything that a cut
+//! left behind that frame is dead, readable or not.
+//!
+//! ```text
+//!  extent 7                     extent 9                      extent 4
+//!  | O | F | F F F | F | x | -> | O | F | F | .. | F F | ->   | F .. (continues a frame, or is the next opening)
+//!                        ^ torn by a cut: the opening root in 9 names the last whole frame
+//! ```
+//!
+//! Invariants: a page is programmed once under one (allocation, epoch); every page holds the tag of the one before;
+//! commit numbers rise by one from frame to frame; versions never fall.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use counterfoil_flash::Read;
+use counterfoil_vault::{Epoch, Kind, Place, Sealed, Tag, Vault};
+
+use crate::bytes::Cursor;
+use crate::frame::{Element, Head, next_element};
+use crate::layout::Layout;
+use crate::pages::Pages;
+use crate::space::Extent;
+use crate::state::{Context, State};
+use crate::volume::Recovered;
+use crate::Error;
+
+/// The end of the spine: where the next frame goes and what it must name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SpineEnd {
+    /// The extent being written; none before the first opening root.
+    pub(crate) extent: Option<Extent>,
+    /// The position after the last page.
+    pub(crate) position: u32,
+    pub(crate) epoch: Epoch,
+    /// Where the spine goes on when this extent is full or a new opening comes.
+    pub(crate) next: Extent,
+    /// Tag of the last page.
+    pub(crate) tag: Tag,
+    /// Tag of the last page with the version before `version`.
+    pub(crate) closed: Tag,
+    pub(crate) commit: u64,
+    pub(crate) version: u64,
+    /// The record store's version that the last frame names.
+    pub(crate) checkpoint: u64,
+    /// Whether the last frame is an opening root.
+    pub(crate) opening: bool,
+}
+
+impl SpineEnd {
+    /// The tag that a frame of `version` must give as its `closed`.
+    pub(crate) fn closed_for(&self, version: u64) -> Tag {
+        if version == self.version { self.closed } else { self.tag }
+    }
+
+    /// The end after a frame whose last page has this head and tag.
+    fn after(&self, head: &Head, extent: Extent, position: u32, epoch: Epoch, tag: Tag) -> SpineEnd {
+        SpineEnd {
+            extent: Some(extent),
+            position,
+            epoch,
+            next: head.next,
+            tag,
+            closed: head.closed,
+            commit: head.commit,
+            version: head.version,
+            checkpoint: head.checkpoint,
+            opening: head.opening,
+        }
+    }
+}
+
+/// A frame read from the spine.
+struct Frame {
+    end: SpineEnd,
+    elements: Vec<u8>,
+    /// Extents that became known as the spine's next ones.
+    extents: Vec<Extent>,
+}
+
+/// Opening root found in page 0 of the next extent.
+struct OpeningRoot {
+    head: Head,
+    epoch: Epoch,
+    tag: Tag,
+}
+
+/// Follows the spine from a checkpoint to its last whole frame.
+pub(crate) struct Follower<'a> {
+    pages: &'a Pages,
+    pub(crate) state: State,
+    pub(crate) end: SpineEnd,
+}
+
+impl<'a> Follower<'a> {
+    pub(crate) fn new(pages: &'a Pages, state: State, end: SpineEnd) -> Self {
+        Follower { pages, state, end }
+    }
+
+    /// Applies every whole frame. A frame at the very end whose pages did not all reach the medium does not count.
+    pub(crate) fn follow(mut self) -> Result<(State, SpineEnd), Error> {
+        let mut opening = self.opening_root(&self.end)?;
+        // The newest frame found waits here until it is known whether another follows: then its flush covered its pages.
+        let mut newest: Option<Frame> = None;
+        loop {
+            let end = newest.as_ref().map_or(&self.end, |frame| &frame.end);
+            let reserved = end.next;
+            if opening.as_ref().is_some_and(|root| root.head.previous == end.tag) {
+                self.apply_if_any(newest.take())?;
+                self.enter(opening.take())?;
+            } else if let Some(frame) = self.frame(end)? {
+                self.apply_if_any(newest.replace(frame))?;
+            } else {
+                break;
+            }
+            let end = newest.as_ref().map_or(&self.end, |frame| &frame.end);
+            if end.next != reserved {
+                if opening.is_some() {
+                    return Err(self.lost());
+                }
+                opening = self.opening_root(end)?;
+            }
+        }
+        if opening.is_some() {
+            // It continues from a frame that is not there: frames were taken away.
+            return Err(self.lost());
+        }
+        if let Some(frame) = newest {
+            self.apply_last(&frame)?;
+        }
+        Ok((self.state, self.end))
+    }
+
+    fn apply_if_any(&mut self, frame: Option<Frame>) -> Result<(), Error> {
+        frame.map_or(Ok(()), |frame| self.apply(&frame))
+    }
+
+    /// Applies the last frame, unless a page that it programmed and did not flush is missing.
+    fn apply_last(&mut self, frame: &Frame) -> Result<(), Error> {
+        let before = (self.state.clone(), self.end.clone());
+        self.apply(frame)?;
+        if !self.unflushed_pages_open(frame)? {
+            (self.state, self.end) = before;
+        }
+        Ok(())
+    }
+
+    fn lost(&self) -> Error {
+        let extent = self.end.extent.unwrap_or(self.end.next);
+        Error::Tampered { what: "commit frame", page: self.pages.layout.page(extent.number, self.end.position).0 }
+    }
+
+    /// Reads page 0 of the next extent as an opening root.
+    fn opening_root(&self, end: &SpineEnd) -> Result<Option<OpeningRoot>, Error> {
+        let layout = &self.pages.layout;
+        let next = end.next;
+        if next.number >= layout.extents_max {
+            return Err(Error::Corrupt { what: "next extent of the spine" });
+        }
+        let mut bytes = vec![0; layout.page_bytes as usize];
+        if !read_page(&*self.pages.media, layout, next.number, 0, &mut bytes)? {
+            return Ok(None);
+        }
+        let page = Sealed::from_medium(&mut bytes);
+        let Some(opened) = Recovered::open_opening(&self.pages.vault, next.allocation, page) else {
+            return Ok(None);
+        };
+        let tag = opened.tag();
+        let (head, elements) = Head::decode(opened.payload())?;
+        let salt = elements.try_into().map_err(|_| Error::Corrupt { what: "opening root" })?;
+        if !head.opening || !head.last || head.index != 0 {
+            return Err(Error::Corrupt { what: "opening root" });
+        }
+        Ok(Some(OpeningRoot { head, epoch: Epoch { number: head.version, salt }, tag }))
+    }
+
+    /// Goes on in the opening root's extent and epoch.
+    fn enter(&mut self, root: Option<OpeningRoot>) -> Result<(), Error> {
+        let Some(OpeningRoot { head, epoch, tag }) = root else { return Ok(()) };
+        if head.commit != self.end.commit + 1 || head.version < self.end.version {
+            return Err(Error::Corrupt { what: "opening root" });
+        }
+        self.state.take_spine_extent(head.next)?;
+        Arc::make_mut(&mut self.state.root.epochs).insert(epoch.number, epoch.salt);
+        (self.state.root.commit, self.state.root.version) = (head.commit, head.version);
+        self.end = self.end.after(&head, self.end.next, 1, epoch, tag);
+        Ok(())
+    }
+
+    /// Reads the frame that follows `before`, if all of it is there.
+    fn frame(&self, before: &SpineEnd) -> Result<Option<Frame>, Error> {
+        let mut end = before.clone();
+        let (mut elements, mut extents) = (Vec::new(), Vec::new());
+        let mut bytes = vec![0; self.pages.layout.page_bytes as usize];
+        for index in 0.. {
+            let Some(mut extent) = end.extent else { return Ok(None) };
+            let moved = end.position >= self.pages.layout.extent_pages;
+            if moved {
+                (extent, end.position) = (end.next, 0);
+            }
+            let Some((head, tag, used)) = self.open_page(extent, &end, &mut bytes)? else { return Ok(None) };
+            let follows = head.previous == end.tag
+                && head.commit == before.commit + 1
+                && head.index == index
+                && !head.opening
+                && (head.version == before.version || head.version == before.version + 1)
+                && head.closed == before.closed_for(head.version)
+                && (moved || head.next == end.next);
+            if !follows {
+                return Ok(None);
+            }
+            elements.extend_from_slice(used);
+            if moved {
+                extents.push(head.next);
+            }
+            end = end.after(&head, extent, end.position + 1, end.epoch, tag);
+            if head.last {
+                return Ok(Some(Frame { end, elements, extents }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn open_page<'b>(
+        &self,
+        extent: Extent,
+        end: &SpineEnd,
+        bytes: &'b mut [u8],
+    ) -> Result<Option<(Head, Tag, &'b [u8])>, Error> {
+        if !read_page(&*self.pages.media, &self.pages.layout, extent.number, end.position, bytes)? {
+            return Ok(None);
+        }
+        let place =
+            Place { kind: Kind::Frame, allocation: extent.allocation, position: end.position, epoch: end.epoch };
+        let vault: &Vault = &self.pages.vault;
+        let payload = self.pages.layout.payload();
+        let Ok(opened) = vault.open(&place, Sealed::from_medium(bytes)) else { return Ok(None) };
+        let tag = opened.tag();
+        let (head, used) = Head::decode(&bytes[..payload])?;
+        Ok(Some((head, tag, used)))
+    }
+
+    fn apply(&mut self, frame: &Frame) -> Result<(), Error> {
+        for extent in &frame.extents {
+            self.state.take_spine_extent(*extent)?;
+        }
+        let context = Context {
+            commit: frame.end.commit,
+            version: frame.end.version,
+            epoch: frame.end.epoch.number,
+            extent_pages: self.pages.layout.extent_pages,
+            payload: self.pages.layout.payload(),
+        };
+        let mut cursor = Cursor::new(&frame.elements, "commit frame");
+        while let Some(element) = next_element(&mut cursor)? {
+            self.state.apply(&element, &context)?;
+        }
+        (self.state.root.commit, self.state.root.version) = (frame.end.commit, frame.end.version);
+        self.end = frame.end.clone();
+        Ok(())
+    }
+
+    /// Whether every page that the frame lists as unflushed is there. Only asked of the last frame: the flush of a
+    /// later one covered its pages too.
+    fn unflushed_pages_open(&self, frame: &Frame) -> Result<bool, Error> {
+        let mut cursor = Cursor::new(&frame.elements, "commit frame");
+        while let Some(element) = next_element(&mut cursor)? {
+            if let Element::Unflushed { id, page, tag } = element {
+                match self.pages.tag_of(&self.state.root, id, page) {
+                    Ok(found) if found == tag => {}
+                    Ok(_) | Err(Error::Tampered { .. } | Error::Device(counterfoil_flash::Error::OutOfRange { .. })) => {
+                        return Ok(false);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Reads one page; false if it lies past the end of a medium that has not grown so far.
+fn read_page(media: &dyn Read, layout: &Layout, extent: u32, position: u32, bytes: &mut [u8]) -> Result<bool, Error> {
+    match media.read(layout.page(extent, position), 0, bytes) {
+        Ok(()) => Ok(true),
+        Err(counterfoil_flash::Error::OutOfRange { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
