@@ -1,0 +1,29 @@
+//! Little-endian numbers at fixed offsets. Offsets are ours, lengths were checked by whoever calls.
+
+pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> u16 {
+    u16::from_le_bytes(array_at(bytes, offset))
+}
+
+pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(array_at(bytes, offset))
+}
+
+pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    u64::from_le_bytes(array_at(bytes, offset))
+}
+
+/// `N` bytes at `offset`; zeros where the slice ends before, which no caller lets happen.
+pub(crate) fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
+    let found = bytes.get(offset..).and_then(<[u8]>::first_chunk::<N>);
+    debug_assert!(found.is_some(), "offsets lie inside the structure");
+    found.copied().unwrap_or([0; N])
+}
+
+/// Puts `value` at `offset`.
+pub(crate) fn put(bytes: &mut [u8], offset: usize, value: &[u8]) {
+    let place = bytes.get_mut(offset..).and_then(|rest| rest.get_mut(..value.len()));
+    debug_assert!(place.is_some(), "offsets lie inside the structure");
+    if let Some(place) = place {
+        place.copy_from_slice(value);
+    }
+}
