@@ -101,10 +101,6 @@ impl Space {
         self.slots.len() as u32
     }
 
-    pub(crate) fn extents_max(&self) -> u32 {
-        self.extents_max
-    }
-
     pub(crate) fn next_allocation(&self) -> u64 {
         self.next_allocation
     }

@@ -686,6 +686,11 @@ impl Writer {
         self.count()
     }
 
+    /// Extents that the volume reaches up to.
+    pub fn extents(&self) -> u32 {
+        self.state.space.len()
+    }
+
     /// Asserts the invariants of root and space.
     pub fn check(&self) {
         self.state.root.check(self.pages.layout.payload());

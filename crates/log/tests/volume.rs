@@ -1,0 +1,233 @@
+//! The log against a model: containers are byte vectors, records a map; random commits, rollbacks, savepoints,
+//! checkpoints and reopenings, over a medium in memory. After every step both must agree.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use counterfoil_flash::{Geometry, MemoryDevice};
+use counterfoil_log::{
+    ContainerId, Counting, Error, GroupId, Layout, Media, NoPins, Recovered, Settings, View, Writer, create, record_space,
+};
+use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite, Vault, VolumeKey};
+
+const CACHE: usize = 1 << 20;
+
+struct Bench {
+    device: MemoryDevice,
+    vault: Arc<Vault>,
+    layout: Layout,
+    counter: MemoryCounter,
+    entropy: DangerFixedEntropy,
+}
+
+impl Bench {
+    fn new(seed: u64) -> Bench {
+        let geometry = Geometry {
+            page_bytes: 512,
+            block_pages: 4,
+            block_count: 4096,
+            erase_before_program: false,
+            grows: true,
+        };
+        let device = MemoryDevice::new(geometry).unwrap();
+        let mut entropy = DangerFixedEntropy::seeded(seed);
+        let key = VolumeKey::generate(&mut entropy).unwrap();
+        let id = DatabaseId::generate(&mut entropy).unwrap();
+        let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
+        let layout = Layout::new(&geometry, 8, 16).unwrap();
+        Bench { device, vault, layout, counter: MemoryCounter::at(0, None), entropy }
+    }
+
+    fn settings(&self) -> Settings {
+        let counter: Box<dyn counterfoil_vault::Counter + Send> = Box::new(self.counter.clone());
+        Settings { counter: Some(counter), counting: Counting::EveryCommit, pins: Box::new(NoPins) }
+    }
+
+    fn media(&self) -> Media {
+        Media { reader: Arc::new(self.device.clone()), writer: Box::new(self.device.clone()) }
+    }
+
+    fn create(&mut self) -> Writer {
+        let settings = self.settings();
+        create(self.media(), self.vault.clone(), self.layout, settings, &mut self.entropy, 0, CACHE).unwrap()
+    }
+
+    fn recover(&self) -> Recovered {
+        Recovered::recover(Arc::new(self.device.clone()), self.vault.clone(), self.layout, CACHE).unwrap()
+    }
+
+    fn open(&mut self) -> Result<Writer, Error> {
+        let settings = self.settings();
+        self.recover().open(Box::new(self.device.clone()), settings, &mut self.entropy)
+    }
+
+    fn dice(&mut self, sides: u64) -> u64 {
+        let mut bytes = [0; 8];
+        self.entropy.fill(&mut bytes).unwrap();
+        u64::from_le_bytes(bytes) % sides
+    }
+}
+
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Model {
+    containers: BTreeMap<ContainerId, (GroupId, Vec<u8>)>,
+    groups: Vec<GroupId>,
+    records: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Model {
+    fn agrees(&self, view: &dyn View) {
+        for (id, (_, bytes)) in &self.containers {
+            assert_eq!(view.length(*id).unwrap(), bytes.len() as u64);
+            let mut read = vec![0; bytes.len()];
+            view.read(*id, 0, &mut read).unwrap();
+            assert!(read == *bytes, "container {id:?} differs");
+            let (from, to) = (bytes.len() / 3, bytes.len() / 2);
+            view.read(*id, from as u64, &mut read[from..to]).unwrap();
+            assert_eq!(read[from..to], bytes[from..to]);
+            assert!(view.read(*id, bytes.len() as u64, &mut [0]).is_err());
+        }
+        let records = view.records(record_space::USER, b"");
+        let expected: Vec<(Vec<u8>, Vec<u8>)> = self.records.clone().into_iter().collect();
+        let found: Vec<(Vec<u8>, Vec<u8>)> = records.into_iter().map(|(name, value)| (name, value.to_vec())).collect();
+        assert_eq!(found, expected);
+    }
+
+    fn change(&mut self, bench: &mut Bench, writer: &mut Writer) {
+        match bench.dice(10) {
+            0 => self.groups.push(writer.create_group().unwrap()),
+            1 if !self.groups.is_empty() => {
+                let group = self.groups[bench.dice(self.groups.len() as u64) as usize];
+                let id = writer.create_container(group).unwrap();
+                self.containers.insert(id, (group, Vec::new()));
+            }
+            2 if self.groups.len() > 3 => {
+                let group = self.groups.remove(bench.dice(self.groups.len() as u64) as usize);
+                writer.drop_group(group).unwrap();
+                self.containers.retain(|_, (of, _)| *of != group);
+            }
+            3 => {
+                let name = format!("record {}", bench.dice(20)).into_bytes();
+                let value = vec![bench.dice(256) as u8; bench.dice(1500) as usize];
+                writer.put_record(record_space::USER, &name, &value).unwrap();
+                self.records.insert(name, value);
+            }
+            4 => {
+                let name = format!("record {}", bench.dice(20)).into_bytes();
+                writer.delete_record(record_space::USER, &name).unwrap();
+                self.records.remove(&name);
+            }
+            _ if !self.containers.is_empty() => {
+                let index = bench.dice(self.containers.len() as u64) as usize;
+                let (id, (_, bytes)) = self.containers.iter_mut().nth(index).unwrap();
+                let count = if bench.dice(8) == 0 { 20_000 } else { bench.dice(700) as usize };
+                let mut new = vec![0; count];
+                bench.entropy.fill(&mut new).unwrap();
+                assert_eq!(writer.append(*id, &new).unwrap(), bytes.len() as u64);
+                bytes.extend_from_slice(&new);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn run(seed: u64, steps: usize) {
+    let mut bench = Bench::new(seed);
+    let mut writer = bench.create();
+    let mut model = Model::default();
+    let mut old: Vec<(counterfoil_log::Snapshot, Model)> = Vec::new();
+    for _ in 0..steps {
+        let before = model.clone();
+        writer.begin().unwrap();
+        for _ in 0..bench.dice(6) {
+            model.change(&mut bench, &mut writer);
+        }
+        if bench.dice(4) == 0 {
+            let savepoint = writer.savepoint().unwrap();
+            let saved = model.clone();
+            (0..3).for_each(|_| model.change(&mut bench, &mut writer));
+            writer.rollback_to(&savepoint).unwrap();
+            model = saved;
+        }
+        model.agrees(&writer);
+        model.agrees(&writer.pending());
+        if bench.dice(5) == 0 {
+            writer.rollback();
+            model = before;
+        } else {
+            writer.commit().unwrap();
+        }
+        writer.check();
+        model.agrees(&writer);
+        if bench.dice(10) == 0 {
+            old.push((writer.snapshot(), model.clone()));
+        }
+        if bench.dice(25) == 0 {
+            old.clear();
+        }
+        old.iter().for_each(|(snapshot, then)| then.agrees(snapshot));
+        match bench.dice(20) {
+            0 => writer.checkpoint().unwrap(),
+            1 => {
+                if bench.dice(2) == 0 {
+                    writer.close().unwrap();
+                }
+                drop(writer);
+                old.clear();
+                model.agrees(&bench.recover().snapshot());
+                writer = bench.open().unwrap();
+                model.agrees(&writer);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn agrees_with_a_model_through_commits_rollbacks_checkpoints_and_reopenings() {
+    (0..12).for_each(|seed| run(seed, 150));
+}
+
+#[test]
+fn a_volume_does_not_grow_when_what_it_holds_does_not() {
+    let mut bench = Bench::new(7);
+    let mut writer = bench.create();
+    let mut extents = Vec::new();
+    for round in 0..60 {
+        writer.begin().unwrap();
+        let group = writer.create_group().unwrap();
+        let id = writer.create_container(group).unwrap();
+        writer.append(id, &[7; 30_000]).unwrap();
+        writer.commit().unwrap();
+        writer.begin().unwrap();
+        writer.drop_group(group).unwrap();
+        writer.commit().unwrap();
+        if round % 10 == 9 {
+            writer.close().unwrap();
+            writer = bench.open().unwrap();
+            extents.push(writer.extents());
+        }
+    }
+    assert_eq!(extents[2], extents[5], "extents are used again: {extents:?}");
+}
+
+#[test]
+fn an_older_image_is_refused() {
+    let mut bench = Bench::new(9);
+    let mut writer = bench.create();
+    let put = |writer: &mut Writer, value: &[u8]| {
+        writer.begin().unwrap();
+        writer.put_record(record_space::USER, b"balance", value).unwrap();
+        writer.commit().unwrap();
+    };
+    put(&mut writer, b"100");
+    let yesterday = bench.recover();
+    put(&mut writer, b"0");
+    drop(writer);
+    let value = bench.counter.clone();
+    let value = counterfoil_vault::Counter::value(&mut value.clone()).unwrap();
+    assert!(matches!(yesterday.judge(&value), Err(Error::RolledBack { .. })));
+    assert_eq!(bench.recover().judge(&value), Ok(()));
+    bench.counter.danger_set(Some(counterfoil_vault::CounterValue { value: 1, tag: None }));
+    assert!(matches!(bench.open(), Err(Error::CounterLost { .. })));
+}
