@@ -60,9 +60,15 @@ impl Pending {
 
     pub(crate) fn create_group(&mut self) -> Result<GroupId, Error> {
         let id = GroupId(self.root.next_group);
+        self.adopt_group(id)?;
+        Ok(id)
+    }
+
+    /// Makes a group of this very number.
+    pub(crate) fn adopt_group(&mut self, id: GroupId) -> Result<(), Error> {
         self.root.add_group(id)?;
         self.groups_created.insert(id);
-        Ok(id)
+        Ok(())
     }
 
     pub(crate) fn drop_group(&mut self, id: GroupId) -> Result<(), Error> {
@@ -79,9 +85,15 @@ impl Pending {
 
     pub(crate) fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error> {
         let id = ContainerId(self.root.next_container);
-        self.root.add_container(id, Container::new(group))?;
-        self.touched.insert(id, Before { pages: 0, tail_bytes: 0, created: true });
+        self.adopt_container(id, Container::new(group))?;
         Ok(id)
+    }
+
+    /// Takes in an empty container of this very number.
+    pub(crate) fn adopt_container(&mut self, id: ContainerId, container: Container) -> Result<(), Error> {
+        self.root.add_container(id, container)?;
+        self.touched.insert(id, Before { pages: 0, tail_bytes: 0, created: true });
+        Ok(())
     }
 
     pub(crate) fn change_record(&mut self, key: RecordKey, value: Option<&[u8]>) {

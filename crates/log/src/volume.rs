@@ -76,20 +76,28 @@ pub fn create(
         opening: false,
     };
     let mut state = State { root: Root::empty(counter_value), space, changed: Changed::default() };
-    let epoch = next_epoch(&end, entropy)?;
+    let epoch = next_epoch(&end, 0, entropy)?;
     let mut store = CheckpointStore::create(&mut *media.writer, &vault, &layout, epoch)?;
     let changes = checkpoint::encode(&mut state, &end);
     store.commit(&mut *media.writer, &vault, epoch, &changes)?;
     let pages = Arc::new(Pages { media: media.reader, vault, layout, cache: PageCache::new(cache_bytes) });
-    Recovered { pages, store, state, end }.begin(media.writer, settings, epoch)
+    Recovered { pages, store, state, end }.begin(media.writer, settings, epoch, Binding::Step)
 }
 
-/// The epoch that an opening after `end` begins.
-fn next_epoch(end: &SpineEnd, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
-    let number = end.version.checked_add(2).ok_or(Error::Corrupt { what: "version" })?;
+/// The epoch that an opening after `end` begins, above `counter_value` too.
+fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
+    let number = end.version.max(counter_value).checked_add(2).ok_or(Error::Corrupt { what: "version" })?;
     let mut salt = [0; 16];
     entropy.fill(&mut salt).map_err(|_| Error::NoEntropy)?;
     Ok(Epoch { number, salt })
+}
+
+/// How an opening takes its counter along.
+enum Binding {
+    /// Two steps from where the image says it stands.
+    Step,
+    /// To the new epoch, wherever it stands.
+    Adopt,
 }
 
 /// An image brought to its last whole frame, in memory. No counter has judged it yet.
@@ -176,12 +184,36 @@ impl Recovered {
             complete(&mut **counter, &self.end, value.value).map_err(|error| lost(&self.end, &error))?;
         }
         self.state.space.hold_free_since(self.end.commit);
-        let epoch = next_epoch(&self.end, entropy)?;
-        self.begin(writer, settings, epoch)
+        let epoch = next_epoch(&self.end, 0, entropy)?;
+        self.begin(writer, settings, epoch, Binding::Step)
+    }
+
+    /// Opens for writing and binds the image to its counter anew, whatever the counter says: on a person's word, or
+    /// when a backup is restored. The epoch begins above the image's version and above `counter_value`, so every
+    /// other image of this database is refused from then on. The caller leaves an incident behind.
+    ///
+    /// # Errors
+    /// As [`Recovered::open`].
+    pub fn adopt(
+        mut self,
+        writer: Box<dyn Device + Send>,
+        settings: Settings,
+        entropy: &mut dyn Entropy,
+        counter_value: u64,
+    ) -> Result<Writer, Error> {
+        self.state.space.hold_free_since(self.end.commit);
+        let epoch = next_epoch(&self.end, counter_value, entropy)?;
+        self.begin(writer, settings, epoch, Binding::Adopt)
     }
 
     /// Writes the opening root, counts it and hands over to the writer.
-    fn begin(mut self, mut device: Box<dyn Device + Send>, mut settings: Settings, epoch: Epoch) -> Result<Writer, Error> {
+    fn begin(
+        mut self,
+        mut device: Box<dyn Device + Send>,
+        mut settings: Settings,
+        epoch: Epoch,
+        binding: Binding,
+    ) -> Result<Writer, Error> {
         let pin = settings.pins.oldest();
         let next = self.state.space.grant(Owner::Spine, self.end.version, pin)?;
         let extent = self.end.next;
@@ -209,9 +241,14 @@ impl Recovered {
         device.program(layout.page(extent.number, 0), sealed.bytes())?;
         device.flush()?;
         if let Some(counter) = &mut settings.counter {
-            // Two steps, so that a root that a cut left one ahead of the old value can never be taken for this one.
-            let stepped = counter.step(epoch.number - 1, &self.end.tag).and_then(|()| counter.step(epoch.number, &tag));
-            stepped.map_err(|error| lost(&self.end, &error))?;
+            let bound = match binding {
+                // Two steps, so that a root that a cut left one ahead of the old value is never taken for this one.
+                Binding::Step => {
+                    counter.step(epoch.number - 1, &self.end.tag).and_then(|()| counter.step(epoch.number, &tag))
+                }
+                Binding::Adopt => counter.adopt(epoch.number, &tag),
+            };
+            bound.map_err(|error| lost(&self.end, &error))?;
         }
         self.enter(&head, epoch, tag);
         self.store.release(head.checkpoint);

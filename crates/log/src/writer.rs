@@ -177,7 +177,7 @@ impl Writer {
         if self.failed { Err(Error::Latched) } else { Ok(()) }
     }
 
-    fn pending_mut(&mut self) -> Result<&mut Pending, Error> {
+    pub(crate) fn pending_mut(&mut self) -> Result<&mut Pending, Error> {
         self.require_sound()?;
         self.pending.as_mut().ok_or(Error::Misuse("no commit was begun"))
     }

@@ -231,3 +231,105 @@ fn an_older_image_is_refused() {
     bench.counter.danger_set(Some(counterfoil_vault::CounterValue { value: 1, tag: None }));
     assert!(matches!(bench.open(), Err(Error::CounterLost { .. })));
 }
+
+#[test]
+fn a_backup_taken_beside_a_writer_opens_and_is_what_was_there() {
+    let mut bench = Bench::new(11);
+    let mut writer = bench.create();
+    let mut model = Model::default();
+    for _ in 0..40 {
+        writer.begin().unwrap();
+        (0..5).for_each(|_| model.change(&mut bench, &mut writer));
+        writer.commit().unwrap();
+    }
+    let captured = counterfoil_log::Captured::new(Arc::new(bench.device.clone()), &bench.layout).unwrap();
+    let recovered = Recovered::recover(Arc::new(captured), bench.vault.clone(), bench.layout, CACHE).unwrap();
+    let then = model.clone();
+    // The writer goes on before the copy is made; it reclaims nothing, as a pin below every commit would have it.
+    let held = writer.snapshot();
+    for _ in 0..5 {
+        writer.begin().unwrap();
+        model.change(&mut bench, &mut writer);
+        writer.commit().unwrap();
+    }
+    let mut target = MemoryDevice::new(counterfoil_flash::Read::geometry(&bench.device)).unwrap();
+    assert!(recovered.copy_pages(&mut target, &mut |_, _| true).unwrap());
+    let copy = Recovered::recover(Arc::new(target.clone()), bench.vault.clone(), bench.layout, CACHE).unwrap();
+    assert_eq!(copy.commit(), held.commit_number());
+    then.agrees(&copy.snapshot());
+    assert!(copy.snapshot().verify_pages(&mut |_, _| {}).is_empty());
+    model.agrees(&writer);
+
+    // Restored: bound to the counter above its value, after which the original is refused.
+    let value = counterfoil_vault::Counter::value(&mut bench.counter.clone()).unwrap().value;
+    let settings = bench.settings();
+    let mut restored = copy.adopt(Box::new(target.clone()), settings, &mut bench.entropy, value).unwrap();
+    then.agrees(&restored);
+    restored.close().unwrap();
+    drop(writer);
+    assert!(matches!(bench.open(), Err(Error::RolledBack { .. })));
+}
+
+#[test]
+fn a_volume_sealed_anew_holds_the_same() {
+    let mut bench = Bench::new(12);
+    let mut writer = bench.create();
+    let mut model = Model::default();
+    for _ in 0..40 {
+        writer.begin().unwrap();
+        (0..5).for_each(|_| model.change(&mut bench, &mut writer));
+        writer.commit().unwrap();
+    }
+    let mut other = Bench::new(13);
+    let mut copy = other.create();
+    assert!(copy.fill_from(&writer.snapshot(), &mut |_, _| true).unwrap());
+    model.agrees(&copy);
+    copy.close().unwrap();
+    drop(copy);
+    model.agrees(&other.open().unwrap());
+}
+
+#[test]
+fn a_flipped_byte_is_an_error_or_without_effect() {
+    let mut bench = Bench::new(14);
+    let mut writer = bench.create();
+    let mut model = Model::default();
+    for _ in 0..60 {
+        writer.begin().unwrap();
+        (0..5).for_each(|_| model.change(&mut bench, &mut writer));
+        writer.commit().unwrap();
+    }
+    writer.close().unwrap();
+    drop(writer);
+    let pages = u64::from(bench.layout.extent_pages) * 200;
+    let (mut refused, mut harmless) = (0, 0);
+    for _ in 0..600 {
+        let page = counterfoil_flash::PageNumber(bench.dice(pages));
+        let mut bytes = [0; 512];
+        if counterfoil_flash::Read::read(&bench.device, page, 0, &mut bytes).is_err() {
+            continue;
+        }
+        let good = bytes;
+        bytes[bench.dice(512) as usize] ^= 1 << bench.dice(8);
+        counterfoil_flash::Device::program(&mut bench.device, page, &bytes).unwrap();
+        let counter = counterfoil_vault::Counter::value(&mut bench.counter.clone()).unwrap();
+        let image: Arc<dyn counterfoil_flash::Read + Send + Sync> = Arc::new(bench.device.clone());
+        let outcome = Recovered::recover(image, bench.vault.clone(), bench.layout, CACHE)
+            .and_then(|recovered| recovered.judge(&counter).map(|()| recovered));
+        match outcome {
+            Err(_) => refused += 1,
+            Ok(recovered) => {
+                let snapshot = recovered.snapshot();
+                if snapshot.verify_pages(&mut |_, _| {}).is_empty() {
+                    model.agrees(&snapshot);
+                    harmless += 1;
+                } else {
+                    refused += 1;
+                }
+            }
+        }
+        counterfoil_flash::Device::program(&mut bench.device, page, &good).unwrap();
+    }
+    assert!(refused > 50 && harmless > 50, "refused {refused}, harmless {harmless}");
+    model.agrees(&bench.open().unwrap());
+}

@@ -1,0 +1,186 @@
+//! Copies of a volume: page by page under the same seals (backup), or sealed anew under another key.
+//!
+//! A backup is made beside a running writer. The fixed extents (headers, record store) are rewritten in place by the
+//! writer's checkpoints, so they are taken into memory first ([`Captured`]); recovery then reads *that* copy, and all
+//! that it finds stays put for as long as the caller holds a pin below every commit.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use counterfoil_flash::{self as flash, Device, Geometry, PageNumber, Read};
+
+use crate::layout::Layout;
+use crate::root::Container;
+use crate::space::Owner;
+use crate::volume::Recovered;
+use crate::writer::Writer;
+use crate::{Error, Snapshot, View};
+
+/// A medium whose first pages are a copy in memory.
+pub struct Captured {
+    below: Arc<dyn Read + Send + Sync>,
+    first_pages: Vec<u8>,
+    page_bytes: u32,
+}
+
+impl Captured {
+    /// Takes headers and record store into memory.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn new(below: Arc<dyn Read + Send + Sync>, layout: &Layout) -> Result<Captured, Error> {
+        let fixed = layout.fixed_extents().ok_or(Error::Corrupt { what: "layout of the volume" })?;
+        let bytes = u64::from(fixed) * u64::from(layout.extent_pages) * u64::from(layout.page_bytes);
+        let mut first_pages = vec![0; usize::try_from(bytes).map_err(|_| Error::Corrupt { what: "layout of the volume" })?];
+        below.read(PageNumber(0), 0, &mut first_pages)?;
+        Ok(Captured { below, first_pages, page_bytes: layout.page_bytes })
+    }
+}
+
+impl Read for Captured {
+    fn geometry(&self) -> Geometry {
+        self.below.geometry()
+    }
+
+    fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), flash::Error> {
+        let start = page.0.saturating_mul(u64::from(self.page_bytes)).saturating_add(u64::from(offset));
+        let end = start.saturating_add(buffer.len() as u64);
+        if end <= self.first_pages.len() as u64 {
+            buffer.copy_from_slice(&self.first_pages[start as usize..end as usize]);
+            return Ok(());
+        }
+        self.below.read(page, offset, buffer)
+    }
+}
+
+/// How far a copy has come: pages done, pages in all. Answering false stops it.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+
+impl Recovered {
+    /// Copies every page that the newest commit needs to the same place of another medium, headers included, and
+    /// flushes it. Returns false if `progress` stopped it.
+    ///
+    /// # Errors
+    /// [`Error::Device`] of either medium, [`Error::Full`] of the other one.
+    pub fn copy_pages(&self, target: &mut dyn Device, progress: Progress<'_>) -> Result<bool, Error> {
+        let layout = &self.pages.layout;
+        let stretches = self.stretches();
+        let total = stretches.iter().map(|(_, pages)| u64::from(*pages)).sum();
+        let mut done = 0;
+        let mut bytes = vec![0; layout.page_bytes as usize * layout.extent_pages as usize];
+        for (first, pages) in stretches {
+            let bytes = &mut bytes[..layout.page_bytes as usize * pages as usize];
+            match self.pages.media.read(first, 0, bytes) {
+                // What was granted and never written is not there to be copied.
+                Err(flash::Error::OutOfRange { .. }) => {}
+                other => {
+                    other?;
+                    program_unless_zero(target, first, layout.page_bytes as usize, bytes)?;
+                }
+            }
+            done += u64::from(pages);
+            if !progress(done, total) {
+                return Ok(false);
+            }
+        }
+        target.flush()?;
+        Ok(true)
+    }
+
+    /// Everything to be copied, as first pages and counts within one extent each. Of the spine's last extent only
+    /// what recovery has read: what a writer has appended since names pages that this copy does not have.
+    fn stretches(&self) -> Vec<(PageNumber, u32)> {
+        let layout = &self.pages.layout;
+        let mut stretches = Vec::new();
+        for extent in 0..self.state.space.len() {
+            let whole = (layout.page(extent, 0), layout.extent_pages);
+            let is = |other: Option<crate::space::Extent>| other.is_some_and(|other| other.number == extent);
+            match self.state.space.owner(extent) {
+                Owner::Fixed => stretches.push(whole),
+                Owner::Spine if is(Some(self.end.next)) => {}
+                Owner::Spine if is(self.end.extent) => stretches.push((whole.0, self.end.position.min(whole.1))),
+                Owner::Spine => stretches.push(whole),
+                Owner::Free | Owner::Group(_) => {}
+            }
+        }
+        for container in self.state.root.containers.values() {
+            stretches.extend(container.runs.iter().map(|run| (layout.page(run.extent, run.position), run.pages)));
+        }
+        stretches
+    }
+}
+
+fn program_unless_zero(
+    target: &mut dyn Device,
+    first: PageNumber,
+    page_bytes: usize,
+    bytes: &[u8],
+) -> Result<(), Error> {
+    for (number, page) in (first.0..).zip(bytes.chunks_exact(page_bytes)) {
+        if page.iter().any(|byte| *byte != 0) {
+            target.program(PageNumber(number), page)?;
+        }
+    }
+    Ok(())
+}
+
+impl Writer {
+    /// Fills a new, empty volume with everything that a snapshot of another one holds, sealed under this volume's
+    /// key. Containers, groups and records keep their names. One commit.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if the volume is not empty, and whatever reading there and writing here can answer.
+    /// `None` if `progress` stopped it.
+    pub fn fill_from(&mut self, source: &Snapshot, progress: Progress<'_>) -> Result<bool, Error> {
+        self.begin()?;
+        let filled = self.copy_contents(source, progress);
+        if !matches!(filled, Ok(true)) {
+            self.rollback();
+            return filled;
+        }
+        self.commit()?;
+        Ok(true)
+    }
+
+    fn copy_contents(&mut self, source: &Snapshot, progress: Progress<'_>) -> Result<bool, Error> {
+        let total = source.root.containers.values().map(|container| container.pages + 1).sum();
+        self.adopt_names(source)?;
+        let mut done = 0;
+        let mut bytes = vec![0; source.payload_bytes() * 64];
+        for id in source.containers() {
+            let length = source.length(id)?;
+            let mut offset = 0;
+            while offset < length {
+                let count = (length - offset).min(bytes.len() as u64) as usize;
+                source.read(id, offset, &mut bytes[..count])?;
+                self.append(id, &bytes[..count])?;
+                offset += count as u64;
+                done += (count / source.payload_bytes()) as u64;
+                if !progress(done.min(total), total) {
+                    return Ok(false);
+                }
+            }
+        }
+        for (key, value) in source.root.records.iter() {
+            let (space, name) = key.split_first().ok_or(Error::Corrupt { what: "name of a record" })?;
+            self.put_record(*space, name, value)?;
+        }
+        Ok(progress(total, total))
+    }
+
+    /// Makes the groups and containers of another volume, empty.
+    fn adopt_names(&mut self, source: &Snapshot) -> Result<(), Error> {
+        let pending = self.pending_mut()?;
+        if !pending.root.groups.is_empty() || !pending.root.records.is_empty() {
+            return Err(Error::Misuse("only an empty volume can be filled from another one"));
+        }
+        for group in source.root.groups.iter() {
+            pending.adopt_group(*group)?;
+        }
+        for (id, container) in source.root.containers.iter() {
+            pending.adopt_container(*id, Container::new(container.group))?;
+        }
+        Ok(())
+    }
+}

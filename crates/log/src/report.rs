@@ -1,0 +1,107 @@
+//! What a volume looks like from inside: for people who inspect one.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::layout::Layout;
+use crate::space::Owner;
+use crate::spine::SpineEnd;
+use crate::state::State;
+use crate::volume::Recovered;
+use crate::writer::Writer;
+use crate::{ContainerId, GroupId};
+
+/// An extent and what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExtentUse {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Pages in it that the newest commit needs.
+    pub live_pages: u32,
+}
+
+/// A container in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContainerUse {
+    /// Which one.
+    pub id: ContainerId,
+    /// The group it dies with.
+    pub group: GroupId,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Full pages.
+    pub pages: u64,
+    /// Stretches of neighbouring pages.
+    pub runs: usize,
+}
+
+/// A volume in numbers, as of its newest commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Its shape.
+    pub layout: Layout,
+    /// The newest commit.
+    pub commit: u64,
+    /// Its version, which the counter must not exceed.
+    pub version: u64,
+    /// The record store's version that recovery begins with.
+    pub checkpoint: u64,
+    /// Openings whose pages are still needed.
+    pub epochs: usize,
+    /// Every extent there is.
+    pub extents: Vec<ExtentUse>,
+    /// Every container.
+    pub containers: Vec<ContainerUse>,
+    /// Records and the bytes of their names and values.
+    pub records: usize,
+    /// See `records`.
+    pub record_bytes: u64,
+}
+
+fn report(state: &State, end: &SpineEnd, layout: &Layout) -> Report {
+    let mut live: BTreeMap<u32, u32> = BTreeMap::new();
+    for container in state.root.containers.values() {
+        for run in container.runs.iter() {
+            *live.entry(run.extent).or_default() += run.pages;
+        }
+    }
+    if let Some(extent) = end.extent {
+        live.insert(extent.number, end.position.min(layout.extent_pages));
+    }
+    let use_of = |number: u32| ExtentUse {
+        owner: state.space.owner(number),
+        live_pages: live.get(&number).copied().unwrap_or(0),
+    };
+    let containers = state.root.containers.iter().map(|(id, container)| ContainerUse {
+        id: *id,
+        group: container.group,
+        bytes: container.pages * layout.payload() as u64 + container.tail.len() as u64,
+        pages: container.pages,
+        runs: container.runs.len(),
+    });
+    Report {
+        layout: *layout,
+        commit: end.commit,
+        version: end.version,
+        checkpoint: end.checkpoint,
+        epochs: state.root.epochs.len(),
+        extents: (0..state.space.len()).map(use_of).collect(),
+        containers: containers.collect(),
+        records: state.root.records.len(),
+        record_bytes: state.root.records.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum(),
+    }
+}
+
+impl Recovered {
+    /// The volume in numbers.
+    pub fn report(&self) -> Report {
+        report(&self.state, &self.end, &self.pages.layout)
+    }
+}
+
+impl Writer {
+    /// The volume in numbers, as of the last commit.
+    pub fn report(&self) -> Report {
+        report(&self.state, &self.end, &self.pages.layout)
+    }
+}
