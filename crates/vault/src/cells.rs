@@ -256,7 +256,7 @@ mod tests {
         for slot in 0..2000 {
             assert_eq!(times_alpha_to(first, slot), expected, "slot {slot}");
             let carry = expected >> 127;
-            expected = expected << 1 ^ carry * 0x87;
+            expected = (expected << 1) ^ (carry * 0x87);
         }
     }
 

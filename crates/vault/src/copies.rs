@@ -149,24 +149,6 @@ fn read_copy<R: flash::Read + ?Sized>(device: &R, offset: u64) -> Result<Found, 
     Ok(Found { header: Header::decode(&bytes)?, bytes })
 }
 
-/// How a copy stands to the volume key.
-#[derive(Clone)]
-enum Standing {
-    /// Its check holds.
-    Good(Header),
-    /// It cannot be read, or its check does not hold.
-    Bad,
-}
-
-impl Standing {
-    fn digest(&self) -> Option<SlotsDigest> {
-        match self {
-            Standing::Good(header) => Some(header.slots_digest()),
-            Standing::Bad => None,
-        }
-    }
-}
-
 /// A header that a slot opened and whose check holds, before the root was asked whether it is the newest.
 pub struct Unlocked {
     /// The secret that seals the data.
@@ -174,7 +156,8 @@ pub struct Unlocked {
     /// The header: of two good copies that differ, the one changed more often.
     pub header: Header,
     slot: Slot,
-    copies: [Standing; 2],
+    /// The copies whose check holds.
+    copies: [Option<Header>; 2],
 }
 
 /// What is wrong with one copy while the other one holds.
@@ -259,27 +242,26 @@ impl HeaderCopies {
     }
 
     fn unlocked(&self, volume_key: VolumeKey, slot: &Slot) -> Option<Unlocked> {
-        let mut copies = [Standing::Bad, Standing::Bad];
+        let mut copies = [None, None];
         let mut best: Option<&Header> = None;
         for (index, found) in self.readable() {
             if found.header.check_holds(&found.bytes, &volume_key) {
-                copies[index] = Standing::Good(found.header.clone());
+                copies[index] = Some(found.header.clone());
                 if best.is_none_or(|best| best.generation < found.header.generation) {
                     best = Some(&found.header);
                 }
             }
         }
-        let stands = |copy: &Standing| matches!(copy, Standing::Good(header) if header.has_slot(slot).is_some());
         let header = best?.clone();
-        copies.iter().any(stands).then(|| Unlocked { volume_key, header, slot: slot.clone(), copies })
+        let stands = copies.iter().flatten().any(|copy| copy.has_slot(slot).is_some());
+        stands.then(|| Unlocked { volume_key, header, slot: slot.clone(), copies })
     }
 }
 
 impl Unlocked {
     /// What is wrong with a copy, as far as it can be told without the root.
     pub fn damaged(&self) -> Option<HeaderCopy> {
-        let bad = |copy: &usize| matches!(self.copies[*copy], Standing::Bad);
-        [0, 1].into_iter().find(bad).map(|copy| HeaderCopy::BOTH[copy])
+        self.copies.iter().position(Option::is_none).map(|copy| HeaderCopy::BOTH[copy])
     }
 
     /// Compares the copies with what the counter-bound root says, and finds the header that holds.
@@ -288,12 +270,7 @@ impl Unlocked {
     /// [`HeaderError::Tampered`] where no copy is one that the root names, or the slot that opened is not in the
     /// header that holds.
     pub fn settle(&self, root: &RootDigests) -> Result<Settled, HeaderError> {
-        let holding = |digest: SlotsDigest| {
-            self.copies.iter().find_map(|copy| match copy {
-                Standing::Good(header) if header.slots_digest() == digest => Some(header),
-                _ => None,
-            })
-        };
+        let holding = |digest: SlotsDigest| self.copies.iter().flatten().find(|header| header.slots_digest() == digest);
         // Once one copy is the new one the change is carried on; before that the old header is put back.
         let target = root.next.and_then(holding).or_else(|| holding(root.current));
         let header =
@@ -326,12 +303,12 @@ impl Unlocked {
     }
 
     fn holds(&self, digest: SlotsDigest) -> [bool; 2] {
-        [0, 1].map(|copy| self.copies[copy].digest() == Some(digest))
+        [0, 1].map(|copy| self.copies[copy].as_ref().is_some_and(|header| header.slots_digest() == digest))
     }
 
     fn fault(&self, digest: SlotsDigest) -> Option<(HeaderCopy, CopyFault)> {
         let copy = self.holds(digest).iter().position(|holds| !holds)?;
-        let fault = if matches!(self.copies[copy], Standing::Bad) { CopyFault::Damaged } else { CopyFault::Old };
+        let fault = if self.copies[copy].is_none() { CopyFault::Damaged } else { CopyFault::Old };
         Some((HeaderCopy::BOTH[copy], fault))
     }
 }

@@ -103,6 +103,7 @@ pub(crate) enum Purpose {
     /// The synthetic value of opening pages.
     OpeningValue,
     /// The MAC of a file counter's slots.
+    #[cfg(feature = "std")]
     Counter,
     /// The blocks of small cells, their tweaks, and the MAC of a page of them.
     CellBlock,
@@ -116,6 +117,7 @@ impl Purpose {
             Purpose::Page(kind) => kind.number(),
             Purpose::Header => 16,
             Purpose::OpeningValue => 17,
+            #[cfg(feature = "std")]
             Purpose::Counter => 18,
             Purpose::CellBlock => 19,
             Purpose::CellTweak => 20,

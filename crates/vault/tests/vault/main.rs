@@ -1,3 +1,7 @@
 //! The laws of the vault, seen from outside.
 
+mod counters;
+mod headers;
+mod key_changes;
+mod medium;
 mod pages;

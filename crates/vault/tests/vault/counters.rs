@@ -1,0 +1,137 @@
+//! The counter in a real directory: absent, damaged, foreign, too low, told apart.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use counterfoil_vault::{
+    Counter, CounterError, CounterValue, DatabaseId, FileCounter, Refused, StateEnvironment, Suite, Vault, VolumeKey,
+    judge,
+};
+use tempfile::TempDir;
+
+fn vault(id: u8) -> Vault {
+    Vault::new(&VolumeKey::from_bytes(&[1; 32]), DatabaseId([id; 32]), Suite::Aes256GcmSiv)
+}
+
+fn counter(directory: &TempDir, id: u8) -> FileCounter {
+    FileCounter::new(&directory.path().join("state/deep"), Path::new("/data/plant.db"), &vault(id))
+}
+
+fn file(directory: &TempDir, id: u8) -> PathBuf {
+    FileCounter::path_in(&directory.path().join("state/deep"), DatabaseId([id; 32]))
+}
+
+#[test]
+fn a_counter_counts_and_remembers() {
+    let directory = TempDir::new().unwrap();
+    assert_eq!(counter(&directory, 2).value(), Err(CounterError::Absent));
+    assert_eq!(counter(&directory, 2).step(1, &[1; 16]), Err(CounterError::Absent));
+    assert!(!directory.path().join("state").exists(), "asking leaves nothing behind");
+    counter(&directory, 2).adopt(0, &[0; 16]).unwrap();
+    for value in 1..=5u8 {
+        counter(&directory, 2).step(u64::from(value), &[value; 16]).unwrap();
+        counter(&directory, 2).step(u64::from(value), &[value; 16]).unwrap();
+    }
+    assert_eq!(counter(&directory, 2).value(), Ok(CounterValue { value: 5, tag: Some([5; 16]) }));
+    let record = counter(&directory, 2).record().unwrap();
+    assert_eq!(record.path, "/data/plant.db");
+    assert!(record.time > 1_700_000_000);
+    assert_eq!(fs::metadata(file(&directory, 2)).unwrap().len(), 1024);
+    assert_eq!(counter(&directory, 2).adopt(4, &[4; 16]), Err(CounterError::Lower { present: 5, asked: 4 }));
+    counter(&directory, 2).adopt(9, &[9; 16]).unwrap();
+    counter(&directory, 2).forget().unwrap();
+    assert_eq!(counter(&directory, 2).forget(), Err(CounterError::Absent));
+}
+
+#[test]
+fn damage_is_damage_and_adoption_heals_it() {
+    let directory = TempDir::new().unwrap();
+    let mut handle = counter(&directory, 2);
+    handle.adopt(5, &[5; 16]).unwrap();
+    handle.step(6, &[6; 16]).unwrap();
+    let whole = fs::read(file(&directory, 2)).unwrap();
+    let damages: [Vec<u8>; 5] =
+        [vec![], whole[..1000].to_vec(), [&whole[..], &[0]].concat(), vec![0; 1024], vec![7; 5000]];
+    for damage in damages {
+        fs::write(file(&directory, 2), damage).unwrap();
+        assert_eq!(counter(&directory, 2).value(), Err(CounterError::Damaged));
+        assert_eq!(counter(&directory, 2).step(7, &[7; 16]), Err(CounterError::Damaged));
+    }
+    counter(&directory, 2).adopt(3, &[3; 16]).unwrap();
+    assert_eq!(counter(&directory, 2).value().unwrap().value, 3);
+}
+
+#[test]
+fn another_databases_counter_is_foreign() {
+    let directory = TempDir::new().unwrap();
+    counter(&directory, 2).adopt(5, &[5; 16]).unwrap();
+    fs::copy(file(&directory, 2), file(&directory, 3)).unwrap();
+    assert_eq!(counter(&directory, 3).value(), Err(CounterError::Foreign));
+    // The same database under another key: nobody can tell that from damage.
+    let other_key = Vault::new(&VolumeKey::from_bytes(&[9; 32]), DatabaseId([2; 32]), Suite::Aes256GcmSiv);
+    let mut stranger = FileCounter::new(&directory.path().join("state/deep"), Path::new("x"), &other_key);
+    assert_eq!(stranger.value(), Err(CounterError::Damaged));
+}
+
+#[test]
+fn a_counter_deleted_while_it_is_open_does_not_come_back() {
+    let directory = TempDir::new().unwrap();
+    let mut handle = counter(&directory, 2);
+    handle.adopt(5, &[5; 16]).unwrap();
+    fs::remove_file(file(&directory, 2)).unwrap();
+    assert_eq!(handle.step(6, &[6; 16]), Err(CounterError::Absent));
+    assert!(!file(&directory, 2).exists());
+}
+
+#[test]
+fn an_older_counter_is_told_from_an_older_image() {
+    let directory = TempDir::new().unwrap();
+    let mut handle = counter(&directory, 2);
+    handle.adopt(5, &[5; 16]).unwrap();
+    let kept = fs::read(file(&directory, 2)).unwrap();
+    for value in 6..=9u8 {
+        handle.step(u64::from(value), &[value; 16]).unwrap();
+    }
+    let present = counter(&directory, 2).value().unwrap().value;
+    assert_eq!(judge(6, false, present), Err(Refused::RolledBack { version: 6, counter: 9 }));
+    fs::write(file(&directory, 2), kept).unwrap();
+    let present = counter(&directory, 2).value().unwrap().value;
+    assert_eq!(judge(9, false, present), Err(Refused::CounterLost { version: 9, counter: 5 }));
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_reads_the_counter() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = TempDir::new().unwrap();
+    counter(&directory, 2).adopt(5, &[5; 16]).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&file(&directory, 2)), 0o600);
+    assert_eq!(mode(&directory.path().join("state/deep")), 0o700);
+}
+
+#[test]
+fn a_directory_that_cannot_be_is_a_device_error() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("state"), b"a file in the way").unwrap();
+    assert_eq!(counter(&directory, 2).value(), Err(CounterError::Absent));
+    assert!(matches!(counter(&directory, 2).adopt(1, &[1; 16]), Err(CounterError::Device { .. })));
+}
+
+#[test]
+fn the_state_directory_is_the_first_that_is_named() {
+    let named = |own: Option<&str>, xdg: Option<&str>, home: Option<&str>| {
+        let environment = StateEnvironment {
+            counterfoil_state_dir: own.map(OsStr::new),
+            xdg_state_home: xdg.map(OsStr::new),
+            home: home.map(OsStr::new),
+        };
+        environment.directory()
+    };
+    let path = |path: &str| Some(PathBuf::from(path));
+    assert_eq!(named(Some("/own"), Some("/xdg"), Some("/home/a")), path("/own"));
+    assert_eq!(named(Some(""), Some("/xdg"), Some("/home/a")), path("/xdg/counterfoil"));
+    assert_eq!(named(None, Some("relative"), Some("/home/a")), path("/home/a/.local/state/counterfoil"));
+    assert_eq!(named(None, Some(""), Some("")), None);
+}
