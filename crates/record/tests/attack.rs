@@ -1,0 +1,254 @@
+//! The attacker of trust.md on raw images: keeps every image, puts back any page, moves pages, writes what he likes.
+
+use counterfoil_record::{Error, Name, RecordId, Store, Which};
+use counterfoil_vault::Vault;
+
+use crate::bench::*;
+use crate::part::{Cut, Part, Random};
+
+/// A history: the image after every commit, with its name and contents.
+struct History {
+    vault: Vault,
+    kept: Vec<(Vec<Vec<u8>>, Name, Truth)>,
+    part: Part,
+}
+
+fn history(shape: &Shape, seed: u64, commits: usize) -> History {
+    let (mut part, vault, mut memory) = (shape.part(), fresh_vault(), shape.memory());
+    let (mut random, mut truth, mut kept) = (Random(seed), Truth::new(), Vec::new());
+    drop(format(&mut part, &vault, &mut memory, shape));
+    for round in 0..commits {
+        let changes = random_changes(&mut random, shape.ids, shape.page_bytes as usize / 4, 6);
+        let mut store = open(&mut part, &vault, &mut memory, shape, Which::Newest).unwrap();
+        let mut name = store.name();
+        for change in changes.chunks(3) {
+            let changes = change.to_vec();
+            match store.commit(&borrowed(&changes)) {
+                Ok(_) => apply(&mut truth, &changes),
+                Err(Error::Full { .. }) => {
+                    store.prepare().unwrap();
+                    store.release(store.version());
+                }
+                Err(other) => panic!("{other}"),
+            }
+            name = store.name();
+            if round % 3 > 0 {
+                store.release(name.version);
+            }
+        }
+        drop(store);
+        kept.push((part.pages.clone(), name, truth.clone()));
+    }
+    History { vault, kept, part }
+}
+
+/// The one thing that must hold of any image: a commit that the caller names has its true contents or an error, and
+/// whatever the newest is, it is the contents of some commit of the history, never a mixture.
+fn hold(history: &History, shape: &Shape, image: &Part, id: &str) -> bool {
+    let (_, name, truth) = history.kept.last().unwrap();
+    let named = look(image, &history.vault, shape, Which::Exactly(*name));
+    match &named {
+        Ok((_, found)) => assert_eq!(found, truth, "{id}: other contents under the name"),
+        Err(error) => typed(error, id),
+    }
+    match look(image, &history.vault, shape, Which::Newest) {
+        Ok((newest, found)) if newest == *name => assert_eq!(found, *truth, "{id}"),
+        Ok((newest, found)) => {
+            if let Some((_, _, truth)) = history.kept.iter().find(|(_, name, _)| *name == newest) {
+                assert_eq!(found, *truth, "{id}: a mixture");
+            }
+        }
+        Err(error) => typed(&error, id),
+    }
+    named.is_ok()
+}
+
+fn typed(error: &Error, id: &str) {
+    let expected = matches!(error, Error::Tampered { .. } | Error::Corrupt { .. } | Error::NoCommit { .. });
+    assert!(expected, "{id}: {error}");
+}
+
+#[test]
+fn any_page_of_an_older_image_put_back() {
+    for (shape, seed) in [(NAND, 1), (FILE, 2)] {
+        let history = history(&shape, seed, 25);
+        for (older, (image, _, _)) in history.kept.iter().enumerate() {
+            for page in 0..image.len() {
+                if image[page] == history.part.pages[page] {
+                    continue;
+                }
+                let mut forged = history.part.clone();
+                forged.pages[page] = image[page].clone();
+                hold(&history, &shape, &forged, &format!("page {page} of image {older}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn mixtures_of_older_images() {
+    let mut random = Random(8);
+    for (shape, seed) in [(NAND, 3), (FILE, 4)] {
+        let history = history(&shape, seed, 25);
+        for trial in 0..1000 {
+            let mut forged = history.part.clone();
+            let often = 1 + random.below(20);
+            for page in 0..forged.pages.len() {
+                if random.below(often) == 0 {
+                    forged.pages[page] = history.kept[random.below(history.kept.len())].0[page].clone();
+                }
+            }
+            hold(&history, &shape, &forged, &format!("mixture {trial}"));
+        }
+        // A whole older image authenticates, as itself and as nothing newer.
+        for (image, name, truth) in &history.kept {
+            let mut forged = history.part.clone();
+            forged.pages = image.clone();
+            let newest = look(&forged, &history.vault, &shape, Which::Newest).unwrap();
+            assert_eq!(newest, (*name, truth.clone()));
+            if name != &history.kept.last().unwrap().1 {
+                assert!(!hold(&history, &shape, &forged, "older image"));
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_swapped_bytes_flipped_noise_written() {
+    let mut random = Random(21);
+    for (shape, seed) in [(NAND, 5), (FILE, 6)] {
+        let history = history(&shape, seed, 15);
+        for trial in 0..1500 {
+            let mut forged = history.part.clone();
+            for _ in 0..=random.below(3) {
+                let page = random.below(forged.pages.len());
+                let byte = random.below(forged.pages[page].len());
+                match trial % 4 {
+                    0 => forged.pages[page][byte] ^= 1 << random.below(8),
+                    1 => {
+                        let other = random.below(forged.pages.len());
+                        forged.pages.swap(page, other);
+                    }
+                    2 => forged.pages[page].iter_mut().for_each(|byte| *byte = random.next() as u8),
+                    _ => forged.pages[page].fill(0),
+                }
+            }
+            hold(&history, &shape, &forged, &format!("trial {trial}"));
+        }
+        let mut noise = history.part.clone();
+        noise.pages.iter_mut().flatten().for_each(|byte| *byte = random.next() as u8);
+        assert!(matches!(look(&noise, &history.vault, &shape, Which::Newest), Err(Error::NoCommit { .. })));
+        for fill in [0, 0xFF] {
+            noise.pages.iter_mut().flatten().for_each(|byte| *byte = fill);
+            let empty = look(&noise, &history.vault, &shape, Which::Newest);
+            assert_eq!(empty, Err(Error::NoCommit { claims: 0 }));
+        }
+    }
+}
+
+/// Writes a clear head: sequence, then an epoch that stays as it is.
+fn claim(page: &mut [u8], sequence: u64) {
+    page[..8].copy_from_slice(&sequence.to_le_bytes());
+}
+
+#[test]
+fn forged_heads_hide_nothing_and_cost_one_pass() {
+    for (shape, seed) in [(NAND, 7), (FILE, 8)] {
+        let history = history(&shape, seed, 15);
+        let (_, name, truth) = history.kept.last().unwrap();
+        let data_pages = (shape.blocks - 3) * u64::from(shape.block_pages);
+        let first = shape.block_pages as usize;
+        let newest = name.version % data_pages;
+        let ids = |forged: &Part| {
+            forged.reads.set(0);
+            let found = look(forged, &history.vault, &shape, Which::Newest);
+            (found, forged.reads.get())
+        };
+        let (_, quiet) = ids(&history.part);
+        // Every page that the newest commit does not need claims to be the newest, in many ways.
+        for lap in [1_000, 1 << 40, (1 << 62) / data_pages - 1, u64::MAX / data_pages] {
+            for spare in 1..data_pages {
+                let slot = (newest + spare) % data_pages;
+                let mut forged = history.part.clone();
+                let sequence = (lap.wrapping_mul(data_pages)).wrapping_add(slot);
+                claim(&mut forged.pages[first + slot as usize], sequence);
+                let (found, reads) = ids(&forged);
+                if look(&forged, &history.vault, &shape, Which::Exactly(*name)).is_ok() {
+                    assert_eq!(found, Ok((*name, truth.clone())));
+                    assert!(reads < quiet + 6 * data_pages as usize, "{reads} reads, {quiet} without the attack");
+                } else {
+                    // The forged page was one that the newest commit needs: at most eight older ones are tried.
+                    assert!(found.is_ok_and(|found| found.0 != *name) || reads < 8 * 8 * data_pages as usize);
+                }
+            }
+        }
+        // All at once, on the pages that hold nothing needed; each claim its own.
+        let mut forged = history.part.clone();
+        for slot in 0..data_pages {
+            let mut alone = history.part.clone();
+            alone.pages[first + slot as usize].fill(0xAB);
+            if look(&alone, &history.vault, &shape, Which::Exactly(*name)).is_ok() {
+                claim(&mut forged.pages[first + slot as usize], (1 << 50) / data_pages * data_pages + slot);
+            }
+        }
+        let (found, reads) = ids(&forged);
+        assert_eq!(found, Ok((*name, truth.clone())));
+        assert!(reads < quiet + 6 * data_pages as usize, "{reads} reads, {quiet} without the attack");
+    }
+}
+
+#[test]
+fn a_cut_commit_kept_and_put_back_is_not_the_commit_of_that_version() {
+    // The paper's hole: commit A is cut after its pages, its image kept; the history goes on to another commit B at
+    // the same version; A's pages are put back.
+    let shape = FILE;
+    let (mut part, vault, mut memory) = (shape.part(), fresh_vault(), shape.memory());
+    let mut store = format(&mut part, &vault, &mut memory, &shape);
+    store.commit(&[(RecordId(1), Some(b"before"))]).unwrap();
+    let before = store.name();
+    drop(store);
+    let image = part.clone();
+    let mut store = open(&mut part, &vault, &mut memory, &shape, Which::Exactly(before)).unwrap();
+    store.commit(&[(RecordId(1), Some(b"commit A"))]).unwrap();
+    let a = store.name();
+    drop(store);
+    let kept = part.pages.clone();
+    part = image.after(Cut::Late, &mut Random(1));
+    let mut store = open(&mut part, &vault, &mut memory, &shape, Which::Exactly(before)).unwrap();
+    store.commit(&[(RecordId(1), Some(b"commit B"))]).unwrap();
+    let b = store.name();
+    drop(store);
+    assert_eq!(a.version, b.version);
+    assert_ne!(a.tag, b.tag);
+    part.pages = kept;
+    assert!(matches!(look(&part, &vault, &shape, Which::Exactly(b)), Err(Error::Tampered { .. })));
+}
+
+#[test]
+fn pages_of_another_database_made_with_one_key() {
+    let shape = FILE;
+    let (one, two) = (history(&shape, 11, 12), history(&shape, 11, 12));
+    let mut random = Random(4);
+    for trial in 0..300 {
+        let mut forged = one.part.clone();
+        for _ in 0..=random.below(8) {
+            let page = random.below(forged.pages.len());
+            forged.pages[page] = two.part.pages[page].clone();
+        }
+        hold(&one, &shape, &forged, &format!("splice {trial}"));
+    }
+    assert!(matches!(look(&two.part, &one.vault, &shape, Which::Newest), Err(Error::NoCommit { .. })));
+}
+
+#[test]
+fn opening_for_reading_writes_nothing() {
+    let shape = FILE;
+    let mut history = history(&shape, 12, 5);
+    let (pages, operations) = (history.part.pages.clone(), history.part.operations);
+    let mut memory = shape.memory();
+    let epoch = Some(fresh_epoch());
+    let store = Store::open(&mut history.part, &history.vault, shape.window(), Which::Newest, epoch, memory.buffers());
+    drop(store.unwrap());
+    look(&history.part, &history.vault, &shape, Which::Newest).unwrap();
+    assert_eq!((history.part.pages, history.part.operations), (pages, operations));
+}

@@ -1,0 +1,7 @@
+//! The store held against a map, against power cuts, against an attacker and against noise.
+
+mod attack;
+mod bench;
+mod model;
+mod part;
+mod power;
