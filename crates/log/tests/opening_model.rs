@@ -5,16 +5,20 @@
 //! an attacker who has seen every page that ever reached the medium and lays out before any step what he likes. Since
 //! each frame names its predecessor, every mixture of pages is read as *some* path of frames, so he chooses a path.
 //!
-//! The law: no commit that was acknowledged, or shown after a completed opening, is missing from anything that an
-//! opening (for reading or writing) accepts.
+//! Two laws are checked in every state:
+//! 1. No commit that was acknowledged, or shown after a completed opening, is missing from what an opening (for
+//!    reading or writing) would accept now. Where groups of commits are counted, those of certain groups may be.
+//! 2. A medium that nobody touched is never refused.
 //!
-//! What is not modelled: the counter's own insides (a step is atomic), pages below a frame that it lists (a frame
-//! without one of them is not believed), checkpoints (a frame names its checkpoint).
+//! Not modelled: the counter's own insides (a step is atomic), flushes that lie, checkpoints (a frame names its
+//! checkpoint), and a reader that looks at root and counter at different moments (it looks again).
 //!
-//! Each rule that is simpler than ours is explored too, and must break: that shows that the model can.
+//! Rules that are simpler than ours are explored too, and break: that shows that the model can. Their shortest attacks
+//! are printed (`cargo test --test opening_model -- --nocapture`) and their lengths are fixed here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::rc::Rc;
 
 /// An index into the frames of an exploration.
 type FrameId = u16;
@@ -36,16 +40,35 @@ struct Frame {
     content: Content,
 }
 
+/// What the counter is stepped up to before the opening root is written.
+#[derive(Clone, Copy, PartialEq)]
+enum Completing {
+    Nothing,
+    RootsOneAhead,
+    AnyRoot,
+}
+
 /// Which roots two ahead of the counter are accepted.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum TwoAhead {
     Never,
     OpeningRoots,
     Any,
 }
 
+/// When a step of the counter is refused.
+#[derive(Clone, Copy, PartialEq)]
+enum StepCheck {
+    /// Never: where the counter stands there already, all is well.
+    Never,
+    /// When the counter does not stand just below.
+    Below,
+    /// As before, unless it stands there already with the very tag.
+    BelowOrSameTag,
+}
+
 /// When a commit is acknowledged and what the counter counts.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Counting {
     /// Every commit is counted before it is acknowledged.
     Commits,
@@ -54,10 +77,9 @@ enum Counting {
 }
 
 /// An opening rule.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 struct Rule {
-    /// Whether the counter is stepped up to the root before the opening root is written.
-    completes: bool,
+    completing: Completing,
     /// How far above the counter the opening root stands, where there is one.
     opening_root: Option<u8>,
     /// Steps after the opening root is durable.
@@ -66,8 +88,7 @@ struct Rule {
     counting: Counting,
     /// Whether the counter holds the tag of the newest frame at or below its value, and openings compare it.
     is_tagged: bool,
-    /// Whether a step fails when the counter does not stand just below its target.
-    is_step_checked: bool,
+    step_check: StepCheck,
 }
 
 /// How much is explored.
@@ -80,33 +101,56 @@ struct Bounds {
 }
 
 const OURS: Rule = Rule {
-    completes: true,
+    completing: Completing::AnyRoot,
     opening_root: Some(2),
     steps: 2,
     two_ahead: TwoAhead::OpeningRoots,
     counting: Counting::Commits,
     is_tagged: false,
-    is_step_checked: true,
+    step_check: StepCheck::Below,
 };
-const ALONE: Bounds = Bounds { commits: 3, openings: 4, processes: 1 };
-const BESIDE: Bounds = Bounds { commits: 2, openings: 3, processes: 2 };
+const ALONE: Bounds = Bounds { commits: 2, openings: 4, processes: 1 };
+const BESIDE: Bounds = Bounds { commits: 2, openings: 2, processes: 2 };
 
 /// What a process is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Process {
     Gone,
-    /// Steps the counter to its root.
-    Completing { root: FrameId, base: u8 },
+    /// Steps the counter up to its root.
+    Completing {
+        root: FrameId,
+        base: u8,
+    },
     /// Writes its opening root; a bit for each page that reached the medium.
-    Rooting { frame: FrameId, base: u8, reached: u8 },
+    Rooting {
+        frame: FrameId,
+        base: u8,
+        reached: u8,
+    },
     /// Steps the counter towards its opening root.
-    Stepping { frame: FrameId, base: u8, left: u8 },
+    Stepping {
+        frame: FrameId,
+        base: u8,
+        left: u8,
+    },
     /// Has shown `frame`; `base` is the counter as it knows it, `grouped` counts commits since the last step.
-    Idle { frame: FrameId, base: u8, grouped: u8 },
+    Idle {
+        frame: FrameId,
+        base: u8,
+        grouped: u8,
+    },
     /// Writes a commit.
-    Committing { frame: FrameId, base: u8, grouped: u8, reached: u8 },
+    Committing {
+        frame: FrameId,
+        base: u8,
+        grouped: u8,
+        reached: u8,
+    },
     /// Has flushed a commit and steps the counter before acknowledging it.
-    Counting { frame: FrameId, base: u8 },
+    Counting {
+        frame: FrameId,
+        base: u8,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -117,8 +161,9 @@ struct State {
     medium: Vec<[FrameId; 2]>,
     /// Every page that ever reached the medium, as frame * 2 + part, sorted.
     seen: Vec<u16>,
-    /// Commits acknowledged, or shown by a completed opening.
-    promised: u16,
+    /// Commits acknowledged, or shown by a completed opening, sorted.
+    promised: Vec<FrameId>,
+    is_touched: bool,
     commits: u8,
     openings: u8,
     processes: Vec<Process>,
@@ -133,7 +178,7 @@ enum Move {
     Step { process: usize, to: u8 },
     StepRefused(usize),
     Begin { process: usize, commit: u8 },
-    Acknowledge { process: usize, commit: u8 },
+    Acknowledge { process: usize, frame: FrameId },
     Cut(usize),
 }
 
@@ -142,7 +187,6 @@ struct Exploration {
     bounds: Bounds,
     frames: Vec<Frame>,
     interned: HashMap<Frame, FrameId>,
-    /// Versions of lost commits above the counter at which their loss was accepted, worst case in one opening.
     most_groups_lost: usize,
 }
 
@@ -150,26 +194,34 @@ struct Outcome {
     states: usize,
     /// The shortest attack, if there is one.
     attack: Option<Attack>,
+    /// Where groups are counted: from how many of them commits were lost at once, at worst.
     most_groups_lost: usize,
+}
+
+/// Which law is broken.
+#[derive(Clone, PartialEq)]
+enum Breach {
+    Missing(Vec<FrameId>),
+    Refused,
 }
 
 struct Attack {
     moves: Vec<Move>,
     frames: Vec<Frame>,
-    missing: u16,
+    breach: Breach,
 }
 
 impl Exploration {
     fn run(rule: Rule, bounds: Bounds) -> Outcome {
-        let mut exploration =
-            Self { rule, bounds, frames: Vec::new(), interned: HashMap::new(), most_groups_lost: 0 };
+        let mut exploration = Self { rule, bounds, frames: Vec::new(), interned: HashMap::new(), most_groups_lost: 0 };
         exploration.intern(Frame { parent: GENESIS, depth: 0, version: 0, content: Content::Genesis });
         let start = State {
             counter: 0,
             tag: GENESIS,
             medium: Vec::new(),
             seen: Vec::new(),
-            promised: 0,
+            promised: Vec::new(),
+            is_touched: false,
             commits: 0,
             openings: 0,
             processes: vec![Process::Gone; bounds.processes],
@@ -178,18 +230,19 @@ impl Exploration {
     }
 
     fn breadth_first(&mut self, start: State) -> Outcome {
-        let mut known = HashMap::from([(start.clone(), ())]);
+        let start = Rc::new(start);
+        let mut known = HashSet::from([start.clone()]);
         // Each state with the one before it and the move between them.
-        let mut states: Vec<(State, usize, Option<Move>)> = vec![(start, 0, None)];
+        let mut states: Vec<(Rc<State>, usize, Option<Move>)> = vec![(start, 0, None)];
         let mut next = 0;
         while next < states.len() {
             let state = states[next].0.clone();
-            let missing = self.breach(&state);
-            if missing != 0 {
-                return self.outcome(&states, next, missing);
+            if let Some(breach) = self.breach(&state) {
+                return self.outcome(&states, next, breach);
             }
             for (way, successor) in self.successors(&state) {
-                if known.insert(successor.clone(), ()).is_none() {
+                let successor = Rc::new(successor);
+                if known.insert(successor.clone()) {
                     states.push((successor, next, Some(way)));
                 }
             }
@@ -198,7 +251,7 @@ impl Exploration {
         Outcome { states: states.len(), attack: None, most_groups_lost: self.most_groups_lost }
     }
 
-    fn outcome(&self, states: &[(State, usize, Option<Move>)], end: usize, missing: u16) -> Outcome {
+    fn outcome(&self, states: &[(Rc<State>, usize, Option<Move>)], end: usize, breach: Breach) -> Outcome {
         let mut moves = Vec::new();
         let mut at = end;
         while let (_, before, Some(way)) = &states[at] {
@@ -206,7 +259,7 @@ impl Exploration {
             at = *before;
         }
         moves.reverse();
-        let attack = Some(Attack { moves, frames: self.frames.clone(), missing });
+        let attack = Some(Attack { moves, frames: self.frames.clone(), breach });
         Outcome { states: states.len(), attack, most_groups_lost: self.most_groups_lost }
     }
 
@@ -232,11 +285,20 @@ impl Exploration {
         std::iter::successors(Some(id), |id| (*id != GENESIS).then(|| self.frame(*id).parent))
     }
 
-    fn commits_of(&self, id: FrameId) -> u16 {
-        self.path(id).fold(0, |commits, id| match self.frame(id).content {
-            Content::Commit(number) => commits | 1 << number,
-            _ => commits,
-        })
+    fn is_commit(&self, id: FrameId) -> bool {
+        matches!(self.frame(id).content, Content::Commit(_))
+    }
+
+    /// Those of the promised commits that are not on a path.
+    fn missing(&self, promised: &[FrameId], root: FrameId) -> Vec<FrameId> {
+        promised.iter().copied().filter(|commit| !self.path(root).any(|id| id == *commit)).collect()
+    }
+
+    /// Promises every commit on a path.
+    fn promise(&self, state: &mut State, root: FrameId) {
+        state.promised.extend(self.path(root).filter(|id| self.is_commit(*id)));
+        state.promised.sort_unstable();
+        state.promised.dedup();
     }
 
     /// What recovery takes for the newest root.
@@ -269,33 +331,24 @@ impl Exploration {
         is_near && (!self.rule.is_tagged || self.newest_counted(root, counter) == tag)
     }
 
-    /// The promised commits that whoever opened the medium now would miss without noticing, and should not.
-    fn breach(&mut self, state: &State) -> u16 {
+    /// What is wrong if the medium is opened now.
+    fn breach(&mut self, state: &State) -> Option<Breach> {
         let root = self.recover(&state.medium);
         if !self.accepts(root, state.counter, state.tag) {
-            return 0;
+            return (!state.is_touched && state.processes.len() == 1).then_some(Breach::Refused);
         }
-        let missing = state.promised & !self.commits_of(root);
-        if self.rule.counting == Counting::Commits || missing == 0 {
-            return missing;
+        let mut missing = self.missing(&state.promised, root);
+        if self.rule.counting != Counting::Commits {
+            // A counter without a tag cannot tell the frames of the version that it closed apart, and no counter knows
+            // those of the version that is open.
+            let first_exposed = if self.rule.is_tagged { state.counter + 1 } else { state.counter };
+            let mut groups: Vec<u8> = missing.iter().map(|id| self.frame(*id).version).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            self.most_groups_lost = self.most_groups_lost.max(groups.len());
+            missing.retain(|id| self.frame(*id).version < first_exposed);
         }
-        // What may be lost where groups are counted: a counter without a tag cannot tell the frames of the version
-        // that it closed apart, and no counter knows those of the version that is open.
-        let first_exposed = if self.rule.is_tagged { state.counter + 1 } else { state.counter };
-        let mut groups = Vec::new();
-        let mut breach = 0;
-        for frame in &self.frames {
-            if let Content::Commit(number) = frame.content
-                && missing & 1 << number != 0
-            {
-                groups.push(frame.version);
-                breach |= if frame.version < first_exposed { 1 << number } else { 0 };
-            }
-        }
-        groups.sort_unstable();
-        groups.dedup();
-        self.most_groups_lost = self.most_groups_lost.max(groups.len());
-        breach
+        (!missing.is_empty()).then_some(Breach::Missing(missing))
     }
 
     fn successors(&mut self, state: &State) -> Vec<(Move, State)> {
@@ -317,16 +370,15 @@ impl Exploration {
     /// All that can be laid out from the pages seen, and a process forked where there may be two.
     fn attacks(&self, state: &State, found: &mut Vec<(Move, State)>) {
         let present = self.recover(&state.medium);
-        let is_whole = |id: &FrameId| state.seen.contains(&(id * 2)) && state.seen.contains(&(id * 2 + 1));
-        for root in 0..self.frames.len() as FrameId {
-            let path: Vec<FrameId> = self.path(root).filter(|id| *id != GENESIS).collect();
-            if root != present && path.iter().all(is_whole) {
-                let medium = path.iter().rev().map(|id| [*id, *id]).collect();
-                found.push((Move::PutBack(root), State { medium, ..state.clone() }));
-            }
+        let roots = state.seen.windows(2).filter(|pages| pages[0] % 2 == 0 && pages[0] + 1 == pages[1]);
+        for root in std::iter::once(GENESIS).chain(roots.map(|pages| pages[0] / 2)).filter(|root| *root != present) {
+            // A frame is written only behind a whole one, so the whole path was seen.
+            let mut medium: Vec<_> = self.path(root).filter(|id| *id != GENESIS).map(|id| [id, id]).collect();
+            medium.reverse();
+            found.push((Move::PutBack(root), State { medium, is_touched: true, ..state.clone() }));
         }
         if let [process @ Process::Idle { .. }, Process::Gone] = state.processes[..] {
-            found.push((Move::Fork, State { processes: vec![process; 2], ..state.clone() }));
+            found.push((Move::Fork, State { processes: vec![process; 2], is_touched: true, ..state.clone() }));
         }
     }
 
@@ -338,8 +390,15 @@ impl Exploration {
         let mut after = state.clone();
         after.openings += 1;
         // Where groups are counted, what is lost at this point within the stated bound is lost.
-        after.promised &= self.commits_of(root);
-        after.processes[process] = if self.rule.completes && self.frame(root).version > state.counter {
+        let missing = self.missing(&after.promised, root);
+        after.promised.retain(|commit| !missing.contains(commit));
+        let ahead = self.frame(root).version - state.counter;
+        let is_completing = match self.rule.completing {
+            Completing::Nothing => false,
+            Completing::RootsOneAhead => ahead == 1,
+            Completing::AnyRoot => ahead > 0,
+        };
+        after.processes[process] = if is_completing {
             Process::Completing { root, base: state.counter }
         } else {
             self.after_completing(root, state.counter, &mut after)
@@ -355,7 +414,7 @@ impl Exploration {
                 Process::Rooting { frame, base, reached: 0 }
             }
             None => {
-                state.promised |= self.commits_of(root);
+                self.promise(state, root);
                 Process::Idle { frame: root, base, grouped: 0 }
             }
         }
@@ -388,7 +447,7 @@ impl Exploration {
                     if left > 1 {
                         return Process::Stepping { frame, base: base + 1, left: left - 1 };
                     }
-                    after.promised |= this.commits_of(frame);
+                    this.promise(after, frame);
                     Process::Idle { frame, base: base + 1, grouped: 0 }
                 });
             }
@@ -402,12 +461,12 @@ impl Exploration {
             }
             Process::Committing { frame, base, grouped, .. } => {
                 let mut after = state.clone();
-                let commit = self.promise(frame, &mut after);
+                self.promise(&mut after, frame);
                 after.processes[process] = Process::Idle { frame, base, grouped: grouped + 1 };
-                found.push((Move::Acknowledge { process, commit }, after));
+                found.push((Move::Acknowledge { process, frame }, after));
             }
             Process::Counting { frame, base } => self.step(state, process, frame, base, found, |this, after| {
-                this.promise(frame, after);
+                this.promise(after, frame);
                 Process::Idle { frame, base: base + 1, grouped: 0 }
             }),
         }
@@ -439,12 +498,6 @@ impl Exploration {
         }
     }
 
-    fn promise(&self, frame: FrameId, state: &mut State) -> u8 {
-        let Content::Commit(number) = self.frame(frame).content else { unreachable!("only commits are promised") };
-        state.promised |= 1 << number;
-        number
-    }
-
     /// Steps the counter from what the process believes it to be, on behalf of `frame`.
     fn step(
         &mut self,
@@ -457,16 +510,20 @@ impl Exploration {
     ) {
         let to = base + 1;
         let mut after = state.clone();
-        if self.rule.is_step_checked && state.counter != base {
+        let tag = if self.rule.is_tagged { self.newest_counted(frame, to) } else { GENESIS };
+        let is_refused = match self.rule.step_check {
+            StepCheck::Never => false,
+            StepCheck::Below => state.counter != base,
+            StepCheck::BelowOrSameTag => state.counter != base && (state.counter, state.tag) != (to, tag),
+        };
+        if is_refused {
             after.processes[process] = Process::Gone;
             found.push((Move::StepRefused(process), after));
             return;
         }
         if state.counter < to {
             after.counter = to;
-            if self.rule.is_tagged {
-                after.tag = self.newest_counted(frame, to);
-            }
+            after.tag = tag;
         }
         after.processes[process] = then(self, &mut after);
         found.push((Move::Step { process, to }, after));
@@ -530,85 +587,121 @@ impl fmt::Display for Attack {
                 Move::Step { process, to } => writeln!(f, "process {process} steps the counter to {to}"),
                 Move::StepRefused(process) => writeln!(f, "process {process} finds the counter moved and ends"),
                 Move::Begin { process, commit } => writeln!(f, "process {process} begins commit {}", letter(commit)),
-                Move::Acknowledge { process, commit } => {
-                    writeln!(f, "process {process} acknowledges commit {}", letter(commit))
+                Move::Acknowledge { process, frame } => {
+                    writeln!(f, "process {process} acknowledges [{}]", self.name(frame))
                 }
                 Move::Cut(process) => writeln!(f, "process {process} is cut"),
             }?;
         }
-        let missing: String = (0..16).filter(|number| self.missing & 1 << number != 0).map(letter).collect();
-        writeln!(f, "      and what is there now would be accepted, without {missing}")
+        match &self.breach {
+            Breach::Refused => writeln!(f, "      and what is there now is refused, although nobody touched it"),
+            Breach::Missing(commits) => commits.iter().try_for_each(|commit| {
+                writeln!(f, "      and what is there now is accepted, without [{}]", self.name(*commit))
+            }),
+        }
     }
 }
 
+/// Explores a rule that keeps both laws; answers what was found.
 #[track_caller]
-fn holds(name: &str, rule: Rule, bounds: Bounds, states_min: usize) -> Outcome {
+fn holds(name: &str, rule: Rule, bounds: Bounds) -> Outcome {
     let outcome = Exploration::run(rule, bounds);
-    println!("{name}: {} states", outcome.states);
+    println!("{name}: holds in all {} states", outcome.states);
     if let Some(attack) = &outcome.attack {
         panic!("{name} breaks in {} moves:\n{attack}", attack.moves.len());
     }
-    assert!(outcome.states >= states_min, "{name}: only {} states", outcome.states);
+    assert!(outcome.states > 50_000, "{name}: {} states are too few to believe", outcome.states);
     outcome
 }
 
+/// Explores a rule that does not; the shortest attack has so many moves.
 #[track_caller]
-fn breaks(name: &str, rule: Rule, bounds: Bounds, moves: usize) {
+fn breaks(name: &str, rule: Rule, bounds: Bounds, moves: usize) -> Outcome {
     let outcome = Exploration::run(rule, bounds);
-    let Some(attack) = outcome.attack else { panic!("{name} held in all {} states", outcome.states) };
-    println!("{name} breaks in {} moves, after {} states:\n{attack}", attack.moves.len(), outcome.states);
+    let Some(attack) = &outcome.attack else { panic!("{name} held in all {} states", outcome.states) };
+    println!("{name}: breaks in {} moves, found after {} states:\n{attack}", attack.moves.len(), outcome.states);
     assert_eq!(attack.moves.len(), moves, "{name}");
+    outcome
 }
 
 #[test]
 fn our_rule_holds() {
-    holds("ours", OURS, ALONE, 1);
+    holds("ours", OURS, Bounds { commits: 3, openings: 4, processes: 1 });
+    holds("ours, with a tag in the counter", Rule { is_tagged: true, ..OURS }, ALONE);
 }
 
 #[test]
-fn without_an_opening_root_it_breaks() {
-    breaks("no opening root", Rule { opening_root: None, steps: 0, ..OURS }, ALONE, 0);
+fn without_an_opening_root_a_cut_commit_replaces_an_acknowledged_one() {
+    breaks("no opening root", Rule { opening_root: None, steps: 0, ..OURS }, ALONE, 12);
 }
 
 #[test]
-fn with_an_opening_root_one_above_it_breaks() {
-    breaks("opening root at + 1", Rule { opening_root: Some(1), steps: 1, ..OURS }, ALONE, 0);
+fn an_opening_root_one_ahead_meets_a_commit_of_the_same_version() {
+    breaks("opening root one ahead", Rule { opening_root: Some(1), steps: 1, ..OURS }, ALONE, 23);
 }
 
 #[test]
-fn without_the_second_step_it_breaks() {
-    breaks("one step", Rule { steps: 1, ..OURS }, ALONE, 0);
+fn without_the_second_step_the_opening_root_meets_the_first_commit() {
+    breaks("one step", Rule { steps: 1, ..OURS }, ALONE, 9);
 }
 
 #[test]
-fn accepting_anything_two_ahead_it_breaks() {
-    breaks("two ahead for anything", Rule { two_ahead: TwoAhead::Any, ..OURS }, ALONE, 0);
+fn without_completing_two_opening_roots_meet() {
+    breaks("no completing", Rule { completing: Completing::Nothing, ..OURS }, ALONE, 21);
 }
 
+/// An opening root two ahead may also be followed by one of its own version: they have the same state.
 #[test]
-fn accepting_nothing_two_ahead() {
-    holds("nothing two ahead", Rule { two_ahead: TwoAhead::Never, ..OURS }, ALONE, 0);
+fn it_is_enough_to_complete_roots_one_ahead() {
+    holds("completing one step", Rule { completing: Completing::RootsOneAhead, ..OURS }, ALONE);
 }
 
+/// A cut between an opening root and the first step leaves it two ahead.
 #[test]
-fn without_completing_it_breaks() {
-    breaks("not completing", Rule { completes: false, ..OURS }, ALONE, 0);
+fn accepting_nothing_two_ahead_locks_the_owner_out() {
+    let outcome = breaks("nothing two ahead", Rule { two_ahead: TwoAhead::Never, ..OURS }, ALONE, 3);
+    assert!(outcome.attack.is_some_and(|attack| attack.breach == Breach::Refused));
 }
 
+/// A commit is written one ahead of the counter, which never goes down, so none is ever two ahead: what the limit to
+/// opening roots forbids comes only from a counter that is not this medium's.
 #[test]
-fn groups() {
-    let rule = Rule { counting: Counting::Groups(2), ..OURS };
-    let outcome = holds("groups", rule, ALONE, 0);
-    println!("lost {}", outcome.most_groups_lost);
-    let outcome = holds("groups, tagged", Rule { is_tagged: true, ..rule }, ALONE, 0);
-    println!("lost {}", outcome.most_groups_lost);
+fn nothing_but_opening_roots_is_ever_two_ahead() {
+    let limited = holds("two ahead for opening roots", OURS, ALONE);
+    let unlimited = holds("two ahead for anything", Rule { two_ahead: TwoAhead::Any, ..OURS }, ALONE);
+    assert_eq!(limited.states, unlimited.states);
 }
 
+const GROUPS: Rule = Rule { counting: Counting::Groups(2), is_tagged: true, ..OURS };
+
+/// Documented is that the last two groups are exposed; with the tag it is only the one that is open.
 #[test]
-fn beside() {
-    for (is_tagged, is_step_checked) in [(false, false), (false, true), (true, false), (true, true)] {
-        let outcome = Exploration::run(Rule { is_tagged, is_step_checked, ..OURS }, BESIDE);
-        println!("tagged {is_tagged} checked {is_step_checked}: {} states", outcome.states);
-        if let Some(attack) = outcome.attack { println!("{} moves\n{attack}", attack.moves.len()); }
-    }
+fn with_a_tag_the_open_group_is_exposed_and_no_other() {
+    let outcome = holds("groups with a tag", GROUPS, ALONE);
+    assert_eq!(outcome.most_groups_lost, 1);
+    let outcome = holds("groups with a tag, more commits", GROUPS, Bounds { commits: 3, openings: 3, processes: 1 });
+    assert_eq!(outcome.most_groups_lost, 1);
+}
+
+/// Two frames of one version let two opening roots have one version too, and a commit that an opening has shown is
+/// undone: a counter that holds no tag must count every commit.
+#[test]
+fn without_a_tag_even_shown_commits_of_a_group_are_lost() {
+    let rule = Rule { is_tagged: false, ..GROUPS };
+    breaks("groups without a tag", rule, ALONE, 26);
+    let outcome = breaks("groups without a tag", rule, Bounds { commits: 3, openings: 3, processes: 1 }, 26);
+    assert_eq!(outcome.most_groups_lost, 2, "until then no more than is documented");
+}
+
+/// Two processes with one counter, each with a copy of the file that the other's lock does not cover, or one process
+/// forked. Either the counter itself lets only one writer in (then all is as above), or it needs a tag, and its steps
+/// must be refused when it moved.
+#[test]
+fn beside_its_own_clone_the_counter_needs_a_tag_and_refuses_blind_steps() {
+    let rule = |is_tagged, step_check| Rule { is_tagged, step_check, ..OURS };
+    breaks("clone, no tag, blind steps", rule(false, StepCheck::Never), BESIDE, 12);
+    breaks("clone, no tag", rule(false, StepCheck::Below), BESIDE, 12);
+    breaks("clone, blind steps", rule(true, StepCheck::Never), BESIDE, 13);
+    holds("clone, tag and checked steps", rule(true, StepCheck::Below), BESIDE);
+    holds("clone, tag and steps checked by tag", rule(true, StepCheck::BelowOrSameTag), BESIDE);
 }
