@@ -182,3 +182,44 @@ pub(crate) fn mac_under(key: &[u8; 32]) -> Hmac<Sha256> {
     block[..32].copy_from_slice(key);
     Hmac::new(&(*block).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `name = value` lines in paragraphs; the first is a comment.
+    #[test]
+    fn keys_are_those_of_the_vectors() {
+        let purposes = [
+            Purpose::Page(Kind::Frame),
+            Purpose::Page(Kind::Container),
+            Purpose::Header,
+            Purpose::OpeningValue,
+            #[cfg(feature = "std")]
+            Purpose::Counter,
+            Purpose::CellBlock,
+            Purpose::CellTweak,
+            Purpose::CellMac,
+        ];
+        let mut compared = 0;
+        for vector in include_str!("../tests/vectors/keys.txt").split("\n\n").skip(1) {
+            let text = |name: &str| {
+                let line = vector.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+                line.unwrap_or_else(|| panic!("{name} in {vector}"))
+            };
+            let number = |name: &str| text(name).parse::<u64>().unwrap();
+            let byte =
+                |name: &str, index: usize| u8::from_str_radix(&text(name)[2 * index..2 * index + 2], 16).unwrap();
+            let volume_key = VolumeKey::from_bytes(&core::array::from_fn(|index| byte("volume_key", index)));
+            let id = DatabaseId(core::array::from_fn(|index| byte("database", index)));
+            let root = Root::new(&volume_key, id, Suite::from_number(number("suite") as u8).unwrap());
+            let epoch = Epoch { number: number("epoch"), salt: core::array::from_fn(|index| byte("salt", index)) };
+            for purpose in purposes.iter().filter(|purpose| u64::from(purpose.number()) == number("purpose")) {
+                let expected: [u8; 32] = core::array::from_fn(|index| byte("key", index));
+                assert_eq!(*root.derive(*purpose, number("allocation"), &epoch), expected, "{vector}");
+                compared += 1;
+            }
+        }
+        assert_eq!(compared, 5 * purposes.len());
+    }
+}

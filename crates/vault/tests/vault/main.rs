@@ -5,3 +5,4 @@ mod headers;
 mod key_changes;
 mod medium;
 mod pages;
+mod vectors;
