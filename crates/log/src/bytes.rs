@@ -19,6 +19,11 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
+    /// What is left.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     pub(crate) fn corrupt(&self) -> Error {
         Error::Corrupt { what: self.what }
     }

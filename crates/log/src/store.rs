@@ -1,12 +1,23 @@
-//! The checkpoint store: named values of any length (whole copies, alternating halves of the window).
+//! The checkpoint store: named values of any length over the record store's numbered ones.
+//!
+//! A value is cut into chunks of at most a page; every chunk is a record that says whose it is:
+//!
+//! ```text
+//!  0        2              2+n      6+n       10+n
+//!  | n u16  | name (n)     | chunk  | chunks  | bytes ... |
+//! ```
+//!
+//! The record store is put aside between checkpoints and taken up again for the next: it borrows medium and vault only
+//! while it works.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use counterfoil_flash::{Device, Read};
-use counterfoil_vault::{Epoch, OPENING_BYTES, Plain, Sealed, Vault};
+use counterfoil_flash::{Device, Geometry, Read};
+use counterfoil_record::{self as record, BufferSizes, Buffers, Reader, RecordId, Run, Store, Suspended, Which, Window};
+use counterfoil_vault::{Epoch, Vault};
 
 use crate::bytes::{Cursor, Put};
 use crate::checkpoint::Change;
@@ -14,127 +25,299 @@ use crate::layout::Layout;
 use crate::root::RecordKey;
 use crate::Error;
 
+/// Bytes of a chunk that are neither name nor value.
+const CHUNK_HEAD_BYTES: usize = 10;
+/// What the record store spends on a record beside its bytes.
+const DIRECTORY_BYTES: u64 = 6;
+/// Of the window's bytes, what records may fill: the rest is index, page heads and room to move survivors in.
+const USABLE_PERCENT: u64 = 35;
+
+/// All records as they were read.
+pub(crate) type Records = BTreeMap<RecordKey, Arc<[u8]>>;
+
+/// Working memory of the record store.
+struct Memory {
+    index: Vec<u32>,
+    runs: Vec<Run>,
+    page: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Memory {
+    fn new(geometry: &Geometry, window: &Window) -> Result<Memory, Error> {
+        let sizes = BufferSizes::of(geometry, window)?;
+        Ok(Memory {
+            index: vec![0; sizes.ids_max as usize],
+            runs: vec![Run::EMPTY; sizes.runs],
+            page: vec![0; sizes.page_bytes],
+            scratch: vec![0; sizes.page_bytes],
+        })
+    }
+
+    fn buffers(&mut self) -> Buffers<'_> {
+        Buffers { index: &mut self.index, runs: &mut self.runs, page: &mut self.page, scratch: &mut self.scratch }
+    }
+}
+
+/// Named values over the record store.
 pub(crate) struct CheckpointStore {
-    layout: Layout,
+    memory: Memory,
+    /// None after a failure, for good: then the writer has latched.
+    suspended: Option<Suspended>,
+    /// The epoch under which commits are made, once one was.
+    epoch: Option<Epoch>,
+    /// A version to be released when the store is taken up again.
+    released: Option<u64>,
+    ids: BTreeMap<RecordKey, Vec<RecordId>>,
     version: u64,
-    records: BTreeMap<RecordKey, Arc<[u8]>>,
+    window_bytes: u64,
+    page_bytes: u64,
+}
+
+fn window_of(layout: &Layout, geometry: &Geometry) -> Window {
+    let blocks = u64::from(layout.extent_pages / geometry.block_pages);
+    Window {
+        first_block: u64::from(layout.window_first) * blocks,
+        block_count: u64::from(layout.window_extents) * blocks,
+    }
+}
+
+impl From<record::Error> for Error {
+    fn from(error: record::Error) -> Error {
+        from_record(error)
+    }
+}
+
+fn from_record(error: record::Error) -> Error {
+    match error {
+        record::Error::Device(error) => Error::Device(error),
+        record::Error::Tampered { page } => Error::Tampered { what: "checkpoint", page: page.0 },
+        record::Error::Corrupt { what, .. } => Error::Corrupt { what },
+        record::Error::NoCommit { .. } => Error::Tampered { what: "checkpoint", page: 0 },
+        record::Error::Full { needed, .. } => Error::Full { extents: needed, pinned: None },
+        record::Error::IdsExhausted { limit } => Error::Full { extents: u64::from(limit), pinned: None },
+        record::Error::Geometry(what) | record::Error::Misuse(what) => Error::Misuse(what),
+        record::Error::Latched => Error::Latched,
+        _ => Error::Misuse("the record store was not used as it must be"),
+    }
 }
 
 impl CheckpointStore {
-    pub(crate) fn create(_: &mut dyn Device, _: &Vault, layout: &Layout, _: Epoch) -> Result<Self, Error> {
-        Ok(CheckpointStore { layout: *layout, version: 0, records: BTreeMap::new() })
-    }
-
-    fn half_pages(layout: &Layout) -> u64 {
-        u64::from(layout.window_extents) * u64::from(layout.extent_pages) / 2
-    }
-
-    fn address(layout: &Layout, half: u64, page: u64) -> counterfoil_flash::PageNumber {
-        let first = layout.page(layout.window_first, 0).0;
-        counterfoil_flash::PageNumber(first + half * Self::half_pages(layout) + page)
-    }
-
-    pub(crate) fn load(
-        media: &dyn Read,
+    /// Makes an empty store under the epoch of the opening that follows.
+    pub(crate) fn create(
+        device: &mut dyn Device,
         vault: &Vault,
         layout: &Layout,
-    ) -> Result<(Self, BTreeMap<RecordKey, Arc<[u8]>>), Error> {
-        let mut best: Option<(u64, Vec<u8>)> = None;
-        for half in 0..2 {
-            if let Some(found) = Self::read_half(media, vault, layout, half)?
-                && best.as_ref().is_none_or(|(version, _)| *version < found.0)
-            {
-                best = Some(found);
-            }
-        }
-        let tampered = Error::Tampered { what: "checkpoint", page: Self::address(layout, 0, 0).0 };
-        let (version, bytes) = best.ok_or(tampered)?;
-        let mut cursor = Cursor::new(&bytes, "checkpoint");
-        let mut records: BTreeMap<RecordKey, Arc<[u8]>> = BTreeMap::new();
-        while !cursor.is_empty() {
-            records.insert(cursor.sized()?.to_vec(), cursor.sized()?.into());
-        }
-        Ok((CheckpointStore { layout: *layout, version, records: records.clone() }, records))
+        epoch: Epoch,
+    ) -> Result<CheckpointStore, Error> {
+        let geometry = device.geometry();
+        let window = window_of(layout, &geometry);
+        let mut memory = Memory::new(&geometry, &window)?;
+        let store = Store::format(device, vault, window, epoch, memory.buffers())?;
+        let (version, suspended) = (store.version(), store.suspend());
+        Ok(CheckpointStore::new(layout, memory, suspended, Some(epoch), BTreeMap::new(), version))
     }
 
-    fn read_half(
-        media: &dyn Read,
-        vault: &Vault,
+    fn new(
         layout: &Layout,
-        half: u64,
-    ) -> Result<Option<(u64, Vec<u8>)>, Error> {
-        let mut page = vec![0; layout.page_bytes as usize];
-        let (mut all, mut version, mut total) = (Vec::new(), 0, 0);
-        for index in 0.. {
-            match media.read(Self::address(layout, half, index), 0, &mut page) {
-                Ok(()) => {}
-                Err(counterfoil_flash::Error::OutOfRange { .. }) => return Ok(None),
-                Err(error) => return Err(error.into()),
-            }
-            let Ok(opened) = vault.open_opening(half, index as u32, 1, Sealed::from_medium(&mut page)) else {
-                return Ok(None);
-            };
-            let mut cursor = Cursor::new(opened.payload(), "checkpoint");
-            let found = cursor.u64()?;
-            if index > 0 && found != version {
-                return Ok(None);
-            }
-            version = found;
-            total = cursor.u64()? as usize;
-            all.extend_from_slice(cursor.take(opened.payload().len() - 16)?);
-            if all.len() >= total {
-                break;
-            }
-        }
-        all.truncate(total);
-        Ok(Some((version, all)))
+        memory: Memory,
+        suspended: Suspended,
+        epoch: Option<Epoch>,
+        ids: BTreeMap<RecordKey, Vec<RecordId>>,
+        version: u64,
+    ) -> CheckpointStore {
+        let page_bytes = u64::from(layout.page_bytes);
+        let window_bytes = u64::from(layout.window_extents) * u64::from(layout.extent_pages) * page_bytes;
+        CheckpointStore { memory, suspended: Some(suspended), epoch, released: None, ids, version, window_bytes, page_bytes }
     }
 
+    /// Finds the newest checkpoint that authenticates and reads all of it. Writes nothing.
+    pub(crate) fn load(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<(CheckpointStore, Records), Error> {
+        let geometry = media.geometry();
+        let window = window_of(layout, &geometry);
+        let mut memory = Memory::new(&geometry, &window)?;
+        let mut chunks = Chunks::default();
+        let mut reader = Reader::open(media, vault, window, Which::Newest, memory.buffers())?;
+        reader.visit(|id, bytes| chunks.add(id, bytes))?;
+        let (version, suspended) = (reader.version(), reader.suspend());
+        let (records, ids) = chunks.join()?;
+        Ok((CheckpointStore::new(layout, memory, suspended, None, ids, version), records))
+    }
+
+    /// Writes the changes as one commit and tells its version.
+    ///
+    /// A cut before the commit page leaves the commit before, whole.
     pub(crate) fn commit(
         &mut self,
         device: &mut dyn Device,
         vault: &Vault,
-        _: Epoch,
+        epoch: Epoch,
         changes: &[Change],
     ) -> Result<u64, Error> {
-        for (key, value) in changes {
-            match value {
-                Some(value) => self.records.insert(key.clone(), value.as_slice().into()),
-                None => self.records.remove(key),
-            };
-        }
-        let mut bytes = Vec::new();
-        for (key, value) in &self.records {
-            bytes.put_sized(key);
-            bytes.put_sized(value);
-        }
-        let version = self.version + 1;
-        let room = self.layout.page_bytes as usize - OPENING_BYTES - 16;
-        for (index, part) in (0u64..).zip(bytes.chunks(room)) {
-            let mut page = Vec::new();
-            page.put_u64(version);
-            page.put_u64(bytes.len() as u64);
-            page.extend_from_slice(part);
-            page.resize(self.layout.page_bytes as usize, 0);
-            let sealed = vault.seal_opening(version % 2, index as u32, 1, Plain::new(&mut page));
-            device.program(Self::address(&self.layout, version % 2, index), sealed.bytes())?;
-        }
-        device.flush()?;
+        let (version, ids) = self.with_store(device, vault, epoch, |store, ids| {
+            let mut ids = ids.clone();
+            let written = cut_into_chunks(store, &mut ids, changes)?;
+            let borrowed: Vec<record::Change<'_>> = written.iter().map(|(id, chunk)| (*id, chunk.as_deref())).collect();
+            Ok((store.commit(&borrowed)?, ids))
+        })?;
+        self.ids = ids;
         self.version = version;
         Ok(version)
     }
 
-    pub(crate) fn release(&mut self, _: u64) {}
+    /// Moves records together so that a release gives room; none if nothing can be gained.
+    pub(crate) fn prepare(
+        &mut self,
+        device: &mut dyn Device,
+        vault: &Vault,
+        epoch: Epoch,
+    ) -> Result<Option<u64>, Error> {
+        let version = self.with_store(device, vault, epoch, |store, _| store.prepare().map_err(from_record))?;
+        self.version = version.unwrap_or(self.version);
+        Ok(version)
+    }
 
+    /// Takes the store up, lets `work` use it and puts it aside again.
+    fn with_store<T>(
+        &mut self,
+        device: &mut dyn Device,
+        vault: &Vault,
+        epoch: Epoch,
+        work: impl FnOnce(&mut Store<'_, dyn Device + '_>, &BTreeMap<RecordKey, Vec<RecordId>>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let suspended = self.suspended.take().ok_or(Error::Latched)?;
+        let mut store = Store::resume(device, vault, suspended, self.memory.buffers())?;
+        if let Some(version) = self.released.take() {
+            store.release(version);
+        }
+        if self.epoch != Some(epoch) {
+            store.start_writing(epoch)?;
+            self.epoch = Some(epoch);
+        }
+        let done = work(&mut store, &self.ids);
+        self.suspended = Some(store.suspend());
+        done
+    }
+
+    /// Says that a frame naming this version is durable and counted.
+    pub(crate) fn release(&mut self, version: u64) {
+        self.released = Some(version);
+    }
+
+    /// The newest commit of the store.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
+    /// Bytes that all records together may have, as [`CheckpointStore::bytes_of`] counts them.
     pub(crate) fn bytes_max(&self) -> u64 {
-        Self::half_pages(&self.layout) * 2000
+        self.window_bytes / 100 * USABLE_PERCENT
     }
 
+    /// Bytes that a record of this size takes.
     pub(crate) fn bytes_of(&self, key_bytes: usize, value_bytes: usize) -> u64 {
-        (key_bytes + value_bytes + 16) as u64
+        let head = key_bytes as u64 + CHUNK_HEAD_BYTES as u64 + DIRECTORY_BYTES;
+        let room = (self.page_bytes / 2).saturating_sub(head).max(1);
+        value_bytes as u64 + head * (value_bytes as u64).div_ceil(room).max(1)
+    }
+}
+
+/// The records to write for these changes; ids that a name has already are used first.
+fn cut_into_chunks(
+    store: &mut Store<'_, dyn Device + '_>,
+    ids: &mut BTreeMap<RecordKey, Vec<RecordId>>,
+    changes: &[Change],
+) -> Result<Vec<(RecordId, Option<Vec<u8>>)>, Error> {
+    let mut written = Vec::new();
+    for (key, value) in changes {
+        let before = ids.remove(key).unwrap_or_default();
+        let Some(value) = value else {
+            written.extend(before.into_iter().map(|id| (id, None)));
+            continue;
+        };
+        let room = store.record_bytes_max().saturating_sub(CHUNK_HEAD_BYTES + key.len()).max(1);
+        let chunks = value.len().div_ceil(room).max(1);
+        let mut now = Vec::with_capacity(chunks);
+        for chunk in 0..chunks {
+            let id = match before.get(chunk) {
+                Some(id) => *id,
+                None => store.allocate()?,
+            };
+            let part = &value[chunk * room..value.len().min((chunk + 1) * room)];
+            written.push((id, Some(encode_chunk(key, chunk, chunks, part))));
+            now.push(id);
+        }
+        written.extend(before.iter().skip(chunks).map(|id| (*id, None)));
+        ids.insert(key.clone(), now);
+    }
+    Ok(written)
+}
+
+fn encode_chunk(key: &[u8], chunk: usize, chunks: usize, part: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(CHUNK_HEAD_BYTES + key.len() + part.len());
+    bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(key);
+    bytes.put_u32(chunk as u32);
+    bytes.put_u32(chunks as u32);
+    bytes.extend_from_slice(part);
+    bytes
+}
+
+/// Chunks as they are found, in any order.
+#[derive(Default)]
+struct Chunks {
+    found: BTreeMap<RecordKey, BTreeMap<u32, (RecordId, u32, Vec<u8>)>>,
+}
+
+impl Chunks {
+    fn add(&mut self, id: RecordId, bytes: &[u8]) -> Result<(), Error> {
+        let mut cursor = Cursor::new(bytes, "record of a checkpoint");
+        let name_bytes = u16::from_le_bytes(cursor.array()?);
+        let key = cursor.take(usize::from(name_bytes))?.to_vec();
+        let (chunk, chunks) = (cursor.u32()?, cursor.u32()?);
+        let before = self.found.entry(key).or_default().insert(chunk, (id, chunks, cursor.rest().to_vec()));
+        if before.is_some() { Err(cursor.corrupt()) } else { Ok(()) }
+    }
+
+    /// Puts the values together; a chunk missing or too many is corruption.
+    fn join(self) -> Result<(Records, BTreeMap<RecordKey, Vec<RecordId>>), Error> {
+        let corrupt = Error::Corrupt { what: "record of a checkpoint" };
+        let (mut records, mut ids) = (Records::new(), BTreeMap::new());
+        for (key, chunks) in self.found {
+            let count = chunks.len() as u32;
+            let whole = chunks.iter().zip(0..).all(|((chunk, (_, of, _)), index)| *chunk == index && *of == count);
+            if !whole {
+                return Err(corrupt);
+            }
+            ids.insert(key.clone(), chunks.values().map(|(id, _, _)| *id).collect());
+            let value: Vec<u8> = chunks.into_values().flat_map(|(_, _, bytes)| bytes).collect();
+            records.insert(key, value.into());
+        }
+        Ok((records, ids))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_join_in_any_order_and_gaps_are_noticed() {
+        let mut chunks = Chunks::default();
+        chunks.add(RecordId(4), &encode_chunk(b"\x02long", 1, 2, b"world")).unwrap();
+        chunks.add(RecordId(9), &encode_chunk(b"\x02long", 0, 2, b"hello ")).unwrap();
+        chunks.add(RecordId(1), &encode_chunk(b"\x02", 0, 1, b"")).unwrap();
+        let (records, ids) = chunks.join().unwrap();
+        assert_eq!(&*records[&b"\x02long".to_vec()], b"hello world");
+        assert_eq!(ids[&b"\x02long".to_vec()], [RecordId(9), RecordId(4)]);
+        assert_eq!(&*records[&b"\x02".to_vec()], b"");
+
+        let mut gap = Chunks::default();
+        gap.add(RecordId(4), &encode_chunk(b"\x02long", 1, 2, b"world")).unwrap();
+        assert!(gap.join().is_err());
+        let mut twice = Chunks::default();
+        twice.add(RecordId(4), &encode_chunk(b"\x02a", 0, 1, b"")).unwrap();
+        assert!(twice.add(RecordId(5), &encode_chunk(b"\x02a", 0, 1, b"")).is_err());
+        assert!(Chunks::default().add(RecordId(1), &[200, 0, 1]).is_err());
     }
 }

@@ -617,22 +617,36 @@ impl Writer {
         self.state.root.forget_epochs(self.end.epoch.number);
         let before = (self.state.changed.clone(), self.state.space.changed());
         let changes = crate::checkpoint::encode(&mut self.state, &self.end);
-        let committed = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, &changes);
-        let version = match committed {
-            Ok(version) => version,
-            Err(full @ Error::Full { .. }) => {
-                self.state.changed = before.0;
-                self.state.space.note_changed(before.1);
-                return Err(full);
-            }
-            Err(error) => {
-                self.failed = true;
-                return Err(error);
+        let version = loop {
+            let committed = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, &changes);
+            match committed {
+                Ok(version) => break version,
+                Err(Error::Full { .. }) if self.make_room_for_checkpoint()? => {}
+                Err(full @ Error::Full { .. }) => {
+                    self.state.changed = before.0;
+                    self.state.space.note_changed(before.1);
+                    return Err(full);
+                }
+                Err(error) => {
+                    self.failed = true;
+                    return Err(error);
+                }
             }
         };
         // The map in the checkpoint tells of these already.
         self.granted.clear();
         self.name_checkpoint(version)
+    }
+
+    /// Lets the record store move what is live together. The checkpoint that comes of it tells what the one before
+    /// told, so the spine stays as it is; only the record store's own space is given back.
+    fn make_room_for_checkpoint(&mut self) -> Result<bool, Error> {
+        let prepared = self.store.prepare(&mut *self.device, &self.pages.vault, self.end.epoch);
+        let Some(version) = prepared.inspect_err(|_| self.failed = true)? else { return Ok(false) };
+        self.write_frame(&[], version)?;
+        self.count()?;
+        self.store.release(version);
+        Ok(true)
     }
 
     /// Writes the frame that names a checkpoint and frees the spine before it.

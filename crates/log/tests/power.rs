@@ -142,7 +142,7 @@ impl Rig {
         let mut entropy = DangerFixedEntropy::seeded(scenario.seed);
         let key = VolumeKey::generate(&mut entropy).unwrap();
         let id = DatabaseId::generate(&mut entropy).unwrap();
-        let layout = Layout::new(&geometry, 8, 12).unwrap();
+        let layout = Layout::new(&geometry, 8, 32).unwrap();
         Rig {
             device: SimulatedDevice::new(part, scenario),
             vault: Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv)),

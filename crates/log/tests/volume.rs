@@ -34,7 +34,7 @@ impl Bench {
         let key = VolumeKey::generate(&mut entropy).unwrap();
         let id = DatabaseId::generate(&mut entropy).unwrap();
         let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
-        let layout = Layout::new(&geometry, 8, 16).unwrap();
+        let layout = Layout::new(&geometry, 8, 64).unwrap();
         Bench { device, vault, layout, counter: MemoryCounter::at(0, None), entropy }
     }
 
@@ -301,7 +301,7 @@ fn a_flipped_byte_is_an_error_or_without_effect() {
     }
     writer.close().unwrap();
     drop(writer);
-    let pages = u64::from(bench.layout.extent_pages) * 200;
+    let pages = u64::from(bench.layout.extent_pages) * 250;
     let (mut refused, mut harmless) = (0, 0);
     for _ in 0..600 {
         let page = counterfoil_flash::PageNumber(bench.dice(pages));
