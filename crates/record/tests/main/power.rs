@@ -121,7 +121,6 @@ fn every_cut(shape: &Shape, seed: u64, commits: usize) {
                 apply(&mut truth, &changes);
                 known.released = (store.name(), truth.clone());
                 let name = store.name();
-                drop(store);
                 assert_eq!(look(&part, &vault, shape, Which::Exactly(name)).unwrap().1, truth, "round {round}");
                 // The frame that names it makes it the one to open; the next round needs it to be the newest.
                 let (newest, found) = look(&part, &vault, shape, Which::Newest).unwrap();
@@ -180,7 +179,7 @@ fn many_cuts_on_end() {
 #[test]
 fn a_failed_flush_latches() {
     let (mut part, vault, mut memory) = (FILE.part(), fresh_vault(), FILE.memory());
-    drop(format(&mut part, &vault, &mut memory, &FILE));
+    format(&mut part, &vault, &mut memory, &FILE);
     part.operations = 0;
     // A fresh block is erased, the commit page programmed, then flushed.
     part.cut_at = Some(3);
@@ -189,7 +188,6 @@ fn a_failed_flush_latches() {
     assert_eq!(store.commit(&[]), Err(Error::Latched));
     assert_eq!(store.allocate(), Err(Error::Latched));
     assert_eq!(store.read(counterfoil_record::RecordId(0), &mut []), Err(Error::Latched));
-    drop(store);
     let part = part.after(Cut::Clean, &mut Random(1));
     look(&part, &vault, &FILE, Which::Newest).unwrap();
 }

@@ -104,7 +104,6 @@ fn deletions_work_in_a_full_store_one_an_opening() {
         let mut truth = Truth::new();
         let mut store = format(&mut part, &vault, &mut memory, &shape);
         fill(&mut store, bytes, &mut truth);
-        drop(store);
         let at_first = truth.len();
         let mut openings = 0;
         while let Some(id) = truth.keys().nth(truth.len() / 2).copied() {
@@ -159,7 +158,6 @@ fn a_full_store_can_be_overwritten_again_and_again() {
         }
         truth.insert(id, record);
     }
-    drop(store);
     assert_eq!(look(&part, &vault, &shape, Which::Newest).unwrap().1, truth);
 }
 
@@ -204,14 +202,15 @@ fn an_unreleased_commit_keeps_the_one_before_whole() {
         }
         let released = store.name();
         let mut later = truth.clone();
-        while let Ok(_) = {
+        loop {
             let changes = random_changes(&mut random, 64, 100, 10);
-            store.commit(&borrowed(&changes)).map(|_| apply(&mut later, &changes))
-        } {
+            if store.commit(&borrowed(&changes)).is_err() {
+                break;
+            }
+            apply(&mut later, &changes);
             store.check();
         }
         let newest = store.version();
-        drop(store);
         assert_eq!(look(&part, &vault, &FILE, Which::Exactly(released)).unwrap(), (released, truth.clone()));
         assert_eq!(look(&part, &vault, &FILE, Which::Newest).unwrap().1, later);
         // Back through every commit, one after another.
@@ -230,7 +229,6 @@ fn an_unreleased_commit_keeps_the_one_before_whole() {
         store.commit(&borrowed(&changes)).unwrap();
         let name = store.name();
         apply(&mut truth, &changes);
-        drop(store);
         assert_eq!(look(&part, &vault, &FILE, Which::Exactly(name)).unwrap().1, truth);
     }
 }
@@ -285,7 +283,6 @@ fn callers_are_told_what_they_did_wrong_and_nothing_is_lost() {
     store.check();
     let mut buffer = [0; 16];
     assert_eq!(store.read(id, &mut buffer), Ok(9));
-    drop(store);
 
     let mut few = Memory::new(&part.geometry, &FILE.window(), 0);
     let answer = Store::open(&mut part, &vault, FILE.window(), Which::Newest, None, few.buffers());
@@ -323,10 +320,34 @@ fn opening_an_untouched_store_reads_heads_and_little_else() {
         store.release(version);
     }
     store.fold().unwrap();
-    drop(store);
     part.reads.set(0);
     let window = shape.window();
     let heads = 27 * 32;
     Store::open(&mut part, &vault, window, Which::Newest, None, memory.buffers()).unwrap();
     assert!(part.reads.get() < heads + 40, "{} reads", part.reads.get());
+}
+
+#[test]
+fn index_copies_of_unreleased_commits_stay() {
+    let (mut part, vault, mut memory) = (FILE.part(), fresh_vault(), FILE.memory());
+    let mut store = format(&mut part, &vault, &mut memory, &FILE);
+    let version = store.commit(&[(RecordId(60), Some(b"sixty"))]).unwrap();
+    store.release(version);
+    let version = store.fold().unwrap();
+    store.release(version);
+    let released = store.name();
+    let mut folds = 0;
+    while store.fold().is_ok() {
+        folds += 1;
+        assert!(folds < 100);
+    }
+    assert!(folds > 8, "{folds} copies found room");
+    assert!(matches!(store.fold(), Err(Error::Full { .. })));
+    // Commits that need no new copy go on.
+    store.commit(&[(RecordId(1), Some(b"one"))]).unwrap();
+    store.check();
+    let newest = store.name();
+    let truth = Truth::from([(60, b"sixty".to_vec())]);
+    assert_eq!(look(&part, &vault, &FILE, Which::Exactly(released)).unwrap().1, truth);
+    assert_eq!(look(&part, &vault, &FILE, Which::Newest).unwrap().0, newest);
 }

@@ -6,57 +6,76 @@ use counterfoil_vault::Vault;
 use crate::bench::*;
 use crate::part::{Cut, Part, Random};
 
-/// A history: the image after every commit, with its name and contents.
+/// An image that the attacker kept, with what was true in it.
+#[derive(Clone)]
+struct Kept {
+    image: Vec<Vec<u8>>,
+    name: Name,
+    truth: Truth,
+}
+
+/// A history: the image after every commit, and after commits of branches that were cut short and abandoned.
 struct History {
     vault: Vault,
-    kept: Vec<(Vec<Vec<u8>>, Name, Truth)>,
+    kept: Vec<Kept>,
+    newest: Kept,
     part: Part,
 }
 
-fn history(shape: &Shape, seed: u64, commits: usize) -> History {
-    let (mut part, vault, mut memory) = (shape.part(), fresh_vault(), shape.memory());
-    let (mut random, mut truth, mut kept) = (Random(seed), Truth::new(), Vec::new());
-    drop(format(&mut part, &vault, &mut memory, shape));
-    for round in 0..commits {
-        let changes = random_changes(&mut random, shape.ids, shape.page_bytes as usize / 4, 6);
-        let mut store = open(&mut part, &vault, &mut memory, shape, Which::Newest).unwrap();
-        let mut name = store.name();
-        for change in changes.chunks(3) {
-            let changes = change.to_vec();
-            match store.commit(&borrowed(&changes)) {
-                Ok(_) => apply(&mut truth, &changes),
-                Err(Error::Full { .. }) => {
-                    store.prepare().unwrap();
-                    store.release(store.version());
-                }
-                Err(other) => panic!("{other}"),
+/// Opens at `from` and commits a few times; what was true after each commit.
+fn commit_on(part: &mut Part, vault: &Vault, shape: &Shape, from: &Kept, random: &mut Random) -> Vec<Kept> {
+    let (mut memory, mut truth, mut names) = (shape.memory(), from.truth.clone(), Vec::new());
+    let mut store = open(part, vault, &mut memory, shape, Which::Exactly(from.name)).unwrap();
+    for _ in 0..=random.below(3) {
+        let changes = random_changes(random, shape.ids, shape.page_bytes as usize / 4, 4);
+        match store.commit(&borrowed(&changes)) {
+            Ok(_) => apply(&mut truth, &changes),
+            Err(Error::Full { .. }) => {
+                store.prepare().unwrap();
+                store.release(store.version());
             }
-            name = store.name();
-            if round % 3 > 0 {
-                store.release(name.version);
-            }
+            Err(other) => panic!("{other}"),
         }
-        drop(store);
-        kept.push((part.pages.clone(), name, truth.clone()));
+        names.push((store.name(), truth.clone()));
+        if random.below(3) > 0 {
+            store.release(store.version());
+        }
     }
-    History { vault, kept, part }
+    let image = part.pages.clone();
+    names.into_iter().map(|(name, truth)| Kept { image: image.clone(), name, truth }).collect()
 }
 
-/// The one thing that must hold of any image: a commit that the caller names has its true contents or an error, and
-/// whatever the newest is, it is the contents of some commit of the history, never a mixture.
+fn history(shape: &Shape, seed: u64, rounds: usize) -> History {
+    let (mut part, vault, mut memory) = (shape.part(), fresh_vault(), shape.memory());
+    let mut random = Random(seed);
+    let name = format(&mut part, &vault, &mut memory, shape).name();
+    let mut newest = Kept { image: part.pages.clone(), name, truth: Truth::new() };
+    let mut kept = vec![newest.clone()];
+    for _ in 0..rounds {
+        if random.below(3) == 0 {
+            let mut branch = part.clone();
+            kept.extend(commit_on(&mut branch, &vault, shape, &newest, &mut random));
+        }
+        let commits = commit_on(&mut part, &vault, shape, &newest, &mut random);
+        newest = commits.last().unwrap().clone();
+        kept.extend(commits);
+    }
+    History { vault, kept, newest, part }
+}
+
+/// What must hold of any image: a commit that the caller names has its true contents or an error, and whatever the
+/// newest is, it has the contents of that commit, never a mixture.
 fn hold(history: &History, shape: &Shape, image: &Part, id: &str) -> bool {
-    let (_, name, truth) = history.kept.last().unwrap();
+    let Kept { name, truth, .. } = &history.newest;
     let named = look(image, &history.vault, shape, Which::Exactly(*name));
     match &named {
         Ok((_, found)) => assert_eq!(found, truth, "{id}: other contents under the name"),
         Err(error) => typed(error, id),
     }
     match look(image, &history.vault, shape, Which::Newest) {
-        Ok((newest, found)) if newest == *name => assert_eq!(found, *truth, "{id}"),
         Ok((newest, found)) => {
-            if let Some((_, _, truth)) = history.kept.iter().find(|(_, name, _)| *name == newest) {
-                assert_eq!(found, *truth, "{id}: a mixture");
-            }
+            let kept = history.kept.iter().find(|kept| kept.name == newest);
+            assert_eq!(found, kept.expect("a commit that once was").truth, "{id}: a mixture");
         }
         Err(error) => typed(&error, id),
     }
@@ -72,13 +91,13 @@ fn typed(error: &Error, id: &str) {
 fn any_page_of_an_older_image_put_back() {
     for (shape, seed) in [(NAND, 1), (FILE, 2)] {
         let history = history(&shape, seed, 25);
-        for (older, (image, _, _)) in history.kept.iter().enumerate() {
-            for page in 0..image.len() {
-                if image[page] == history.part.pages[page] {
+        for (older, kept) in history.kept.iter().enumerate() {
+            for (page, bytes) in kept.image.iter().enumerate() {
+                if *bytes == history.part.pages[page] {
                     continue;
                 }
                 let mut forged = history.part.clone();
-                forged.pages[page] = image[page].clone();
+                forged.pages[page] = bytes.clone();
                 hold(&history, &shape, &forged, &format!("page {page} of image {older}"));
             }
         }
@@ -95,20 +114,19 @@ fn mixtures_of_older_images() {
             let often = 1 + random.below(20);
             for page in 0..forged.pages.len() {
                 if random.below(often) == 0 {
-                    forged.pages[page] = history.kept[random.below(history.kept.len())].0[page].clone();
+                    forged.pages[page] = history.kept[random.below(history.kept.len())].image[page].clone();
                 }
             }
             hold(&history, &shape, &forged, &format!("mixture {trial}"));
         }
         // A whole older image authenticates, as itself and as nothing newer.
-        for (image, name, truth) in &history.kept {
+        for kept in &history.kept {
             let mut forged = history.part.clone();
-            forged.pages = image.clone();
-            let newest = look(&forged, &history.vault, &shape, Which::Newest).unwrap();
-            assert_eq!(newest, (*name, truth.clone()));
-            if name != &history.kept.last().unwrap().1 {
-                assert!(!hold(&history, &shape, &forged, "older image"));
-            }
+            forged.pages = kept.image.clone();
+            let (name, truth) = look(&forged, &history.vault, &shape, Which::Exactly(kept.name)).unwrap();
+            assert_eq!((name, truth), (kept.name, kept.truth.clone()));
+            let newest = kept.image == history.newest.image;
+            assert_eq!(hold(&history, &shape, &forged, "older image"), newest);
         }
     }
 }
@@ -155,7 +173,7 @@ fn claim(page: &mut [u8], sequence: u64) {
 fn forged_heads_hide_nothing_and_cost_one_pass() {
     for (shape, seed) in [(NAND, 7), (FILE, 8)] {
         let history = history(&shape, seed, 15);
-        let (_, name, truth) = history.kept.last().unwrap();
+        let Kept { name, truth, .. } = &history.newest;
         let data_pages = (shape.blocks - 3) * u64::from(shape.block_pages);
         let first = shape.block_pages as usize;
         let newest = name.version % data_pages;
@@ -206,18 +224,15 @@ fn a_cut_commit_kept_and_put_back_is_not_the_commit_of_that_version() {
     let mut store = format(&mut part, &vault, &mut memory, &shape);
     store.commit(&[(RecordId(1), Some(b"before"))]).unwrap();
     let before = store.name();
-    drop(store);
     let image = part.clone();
     let mut store = open(&mut part, &vault, &mut memory, &shape, Which::Exactly(before)).unwrap();
     store.commit(&[(RecordId(1), Some(b"commit A"))]).unwrap();
     let a = store.name();
-    drop(store);
     let kept = part.pages.clone();
     part = image.after(Cut::Late, &mut Random(1));
     let mut store = open(&mut part, &vault, &mut memory, &shape, Which::Exactly(before)).unwrap();
     store.commit(&[(RecordId(1), Some(b"commit B"))]).unwrap();
     let b = store.name();
-    drop(store);
     assert_eq!(a.version, b.version);
     assert_ne!(a.tag, b.tag);
     part.pages = kept;
@@ -247,8 +262,8 @@ fn opening_for_reading_writes_nothing() {
     let (pages, operations) = (history.part.pages.clone(), history.part.operations);
     let mut memory = shape.memory();
     let epoch = Some(fresh_epoch());
-    let store = Store::open(&mut history.part, &history.vault, shape.window(), Which::Newest, epoch, memory.buffers());
-    drop(store.unwrap());
+    let window = shape.window();
+    Store::open(&mut history.part, &history.vault, window, Which::Newest, epoch, memory.buffers()).unwrap();
     look(&history.part, &history.vault, &shape, Which::Newest).unwrap();
     assert_eq!((history.part.pages, history.part.operations), (pages, operations));
 }
