@@ -73,6 +73,12 @@ impl SimulatedDevice {
         self.lock().reopen();
     }
 
+    /// Drops clean pages from the cache, as the system does when it is short of memory, and as a file device does after
+    /// a failed flush.
+    pub fn drop_cache(&self) {
+        self.lock().drop_cache();
+    }
+
     /// The whole durable contents: what no cut could take away.
     pub fn image(&self) -> Image {
         self.lock().image()

@@ -93,6 +93,14 @@ impl Medium {
         self.latched = false;
     }
 
+    /// What reads as written and is not waiting to be written any more is read from the medium again.
+    pub(crate) fn drop_cache(&mut self) {
+        self.seen = self.settled.clone();
+        for (number, bytes) in &self.pending {
+            self.seen.set(*number, bytes);
+        }
+    }
+
     pub(crate) fn image(&self) -> Image {
         self.settled.clone()
     }

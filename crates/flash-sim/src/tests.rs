@@ -139,7 +139,10 @@ fn a_failed_flush_latches_and_what_it_lost_reads_as_written() {
         device.reopen();
         flush(&device).expect("the kernel believes that all is clean");
         assert_eq!(page(&device, 0), [5; PAGE]);
+        device.drop_cache();
+        let bytes = page(&device, 0);
         device.power_on();
+        assert_eq!(page(&device, 0), bytes);
         lost += u64::from(page(&device, 0) != [5; PAGE]);
     }
     assert!((1..20).contains(&lost), "{lost} of 20 were lost");
@@ -292,6 +295,8 @@ fn a_cut_can_be_looked_at_without_cutting() {
     program(&device, 0, 1).expect("calm");
     assert_eq!(device.image_if_cut(Survivors::None, 0), device.image());
     assert_eq!(device.image_if_cut(Survivors::All, 0), device.image_seen());
+    device.drop_cache();
+    assert_eq!(page(&device, 0), [1; PAGE], "what waits to be written is not clean");
     let kinds = (0..20).filter(|seed| device.image_if_cut(Survivors::Any, *seed).holds(0)).count();
     assert!((1..20).contains(&kinds));
     flush(&device).expect("calm");

@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //! 1. After a write or a flush that failed, every later one answers [`Error::Latched`], through every handle, until
-//!    the file is opened again: the kernel may show pages as clean that never reached the disk.
+//!    the file is opened again: the kernel shows pages as clean that never reached the disk. So its cache is dropped.
 //! 2. Running out of room in [`Handle::reserve`] is the one failure that does not latch, because it touches only bytes
 //!    past the end that nothing refers to.
 
@@ -154,6 +154,11 @@ impl Handle {
 
     fn latch(&self, operation: Operation, page: PageNumber, error: &io::Error) -> Error {
         self.0.latched.store(true, Ordering::Release);
+        // What was not written is marked clean all the same. Whoever opens the file next must read the disk, not that.
+        // Only advice, but the kernel follows it for clean pages; if it did not, a later cut could still take away
+        // what the next opening was shown.
+        #[cfg(target_os = "linux")]
+        let _ = nix::fcntl::posix_fadvise(self.file(), 0, 0, nix::fcntl::PosixFadviseAdvice::POSIX_FADV_DONTNEED);
         typed(operation, page, error)
     }
 
