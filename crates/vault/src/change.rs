@@ -12,8 +12,7 @@
 
 use alloc::vec::Vec;
 
-use crate::header::{Header, SlotsDigest};
-use crate::{HeaderCopy, RootDigests, VolumeKey};
+use crate::{Header, HeaderCopy, RootDigests, SlotsDigest, VolumeKey};
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

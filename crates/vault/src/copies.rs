@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 use counterfoil_flash as flash;
 use counterfoil_flash::PageNumber;
 
-use crate::header::{HEADER_BYTES, Header, HeaderError, SlotsDigest};
+use crate::header::{HEADER_BYTES, Header, HeaderError};
 use crate::slot::Slot;
-use crate::{ArgonCost, DatabaseId, HeaderChange, Secret, VolumeKey, VolumeLayout};
+use crate::{ArgonCost, DatabaseId, HeaderChange, RootDigests, Secret, SlotsDigest, VolumeKey, VolumeLayout};
 
 /// One of the two copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,37 +41,6 @@ impl HeaderCopy {
 impl core::fmt::Display for HeaderCopy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(if *self == HeaderCopy::A { "copy A" } else { "copy B" })
-    }
-}
-
-/// What a root that the counter binds says of the header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RootDigests {
-    /// The digest of the header that holds.
-    pub current: SlotsDigest,
-    /// The digest of the header that is being written in its place.
-    pub next: Option<SlotsDigest>,
-}
-
-impl RootDigests {
-    /// What the root says while no change is under way.
-    pub fn settled(current: SlotsDigest) -> RootDigests {
-        RootDigests { current, next: None }
-    }
-
-    /// `current [32], next [32]`; zeros for no next one.
-    pub fn encode(&self) -> [u8; 64] {
-        let mut bytes = [0; 64];
-        bytes[..32].copy_from_slice(&self.current.0);
-        bytes[32..].copy_from_slice(&self.next.map_or([0; 32], |next| next.0));
-        bytes
-    }
-
-    /// What [`RootDigests::encode`] wrote.
-    pub fn decode(bytes: &[u8; 64]) -> RootDigests {
-        let half = |at| core::array::from_fn(|index| bytes[at + index]);
-        let next = half(32);
-        RootDigests { current: SlotsDigest(half(0)), next: (next != [0; 32]).then_some(SlotsDigest(next)) }
     }
 }
 

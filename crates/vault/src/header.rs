@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::keys::{Purpose, Root, mac_under};
 use crate::slot::{SLOT_BYTES, Slot};
-use crate::{ArgonCost, CounterKind, DatabaseId, Entropy, FORMAT, NoEntropy, Secret, Suite, VolumeKey};
+use crate::{ArgonCost, CounterKind, DatabaseId, Entropy, FORMAT, NoEntropy, Secret, SlotsDigest, Suite, VolumeKey};
 
 /// Bytes of one copy of the header; smaller pages hold it in several.
 pub const HEADER_BYTES: usize = 2048;
@@ -178,10 +178,6 @@ impl VolumeLayout {
         }
     }
 }
-
-/// The digest of head and slots of a header, which the counter-bound root holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotsDigest(pub [u8; 32]);
 
 /// A header of our own making, or one that was unlocked.
 #[derive(Clone, PartialEq, Eq)]

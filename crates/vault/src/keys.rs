@@ -99,6 +99,7 @@ impl fmt::Debug for DatabaseId {
 pub(crate) enum Purpose {
     Page(Kind),
     /// The committing check of the header.
+    #[cfg(feature = "alloc")]
     Header,
     /// The synthetic value of opening pages.
     OpeningValue,
@@ -115,6 +116,7 @@ impl Purpose {
     pub(crate) fn number(self) -> u8 {
         match self {
             Purpose::Page(kind) => kind.number(),
+            #[cfg(feature = "alloc")]
             Purpose::Header => 16,
             Purpose::OpeningValue => 17,
             #[cfg(feature = "std")]
@@ -193,6 +195,7 @@ mod tests {
         let purposes = [
             Purpose::Page(Kind::Frame),
             Purpose::Page(Kind::Container),
+            #[cfg(feature = "alloc")]
             Purpose::Header,
             Purpose::OpeningValue,
             #[cfg(feature = "std")]

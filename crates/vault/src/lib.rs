@@ -1,18 +1,56 @@
 //! Keys, sealing and one-way counters: the only crate that knows a page cipher.
+//!
+//! A database has one random *volume key*. It is wrapped in up to eight slots of the [`Header`], and every other key is
+//! derived from it for one purpose, epoch and allocation ([`Vault`]). A page is sealed at the [`Place`] that its caller
+//! names and opens there or not at all; bytes from a medium are [`Sealed`] until [`Vault::open`] made them [`Opened`],
+//! so forgetting the check does not compile. A [`Counter`] remembers how far the database has come, out of reach of
+//! whoever holds its file; [`judge`] is what an image is owed by it.
+//!
+//! What this crate does not know: what a page holds, when a commit is one, and which place is current. Its callers
+//! never seal other bytes at a place to which a write was ever tried; the feature `witness` lets tests compare every
+//! pair of key and nonce.
+//!
+//! ```
+//! use counterfoil_vault::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let volume_key = VolumeKey::generate(&mut SystemEntropy)?;
+//! let id = DatabaseId::generate(&mut SystemEntropy)?;
+//! let vault = Vault::new(&volume_key, id, Suite::Aes256GcmSiv);
+//!
+//! let epoch = Epoch { number: 2, salt: [7; 16] };
+//! let place = Place { kind: Kind::Container, allocation: 41, position: 5, epoch };
+//! let mut page = vec![0; 4096];
+//! page[..5].copy_from_slice(b"hello");
+//! let tag = vault.seal(&place, Plain::new(&mut page)).tag();
+//!
+//! let opened = vault.open(&place, Sealed::from_medium(&mut page))?;
+//! assert_eq!((&opened.payload()[..5], opened.tag()), (&b"hello"[..], tag));
+//!
+//! let elsewhere = Place { position: 6, ..place };
+//! assert!(vault.open(&elsewhere, Sealed::from_medium(&mut page)).is_err());
+//! # Ok(())
+//! # }
+//! ```
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
+#[cfg(feature = "alloc")]
 extern crate alloc;
 
 mod cells;
+#[cfg(feature = "alloc")]
 mod change;
 mod cipher;
+#[cfg(feature = "alloc")]
 mod copies;
 mod counter;
+mod digests;
 mod entropy;
 mod error;
 #[cfg(feature = "std")]
 mod file_counter;
 mod freshness;
+#[cfg(feature = "alloc")]
 mod header;
 mod keys;
 #[cfg(feature = "std")]
@@ -21,7 +59,9 @@ mod opening;
 mod page;
 mod place;
 mod sealing;
+#[cfg(feature = "alloc")]
 mod secret;
+#[cfg(feature = "alloc")]
 mod slot;
 #[cfg(feature = "std")]
 mod spill;
@@ -30,9 +70,12 @@ mod suite;
 pub mod witness;
 
 pub use cells::{CELL_BYTES, CELL_PAYLOAD_MAX, CELL_POINTER_MAX, CellKey, CellLatch, CellPage, OpenedCell};
+#[cfg(feature = "alloc")]
 pub use change::{ChangeStep, HeaderChange};
-pub use copies::{CopyFault, HeaderCopies, HeaderCopy, RootDigests, Settled, Unlocked, read_headers};
+#[cfg(feature = "alloc")]
+pub use copies::{CopyFault, HeaderCopies, HeaderCopy, Settled, Unlocked, read_headers};
 pub use counter::{Counter, CounterError, CounterKind, CounterValue};
+pub use digests::{RootDigests, SlotsDigest};
 #[cfg(feature = "std")]
 pub use entropy::SystemEntropy;
 pub use entropy::{DangerFixedEntropy, Entropy, NoEntropy};
@@ -40,14 +83,17 @@ pub use error::Tampered;
 #[cfg(feature = "std")]
 pub use file_counter::{CounterRecord, FileCounter, StateEnvironment};
 pub use freshness::{Accepted, Refused, judge};
-pub use header::{HEADER_BYTES, Header, HeaderError, SLOTS, SlotsDigest, VolumeLayout};
+#[cfg(feature = "alloc")]
+pub use header::{HEADER_BYTES, Header, HeaderError, SLOTS, VolumeLayout};
 pub use keys::{DatabaseId, FORMAT, VolumeKey};
 #[cfg(feature = "std")]
 pub use memory_counter::MemoryCounter;
 pub use page::{OPENING_BYTES, Opened, Plain, Sealed, TAG_BYTES, Tag};
 pub use place::{Epoch, Kind, Place, SALT_BYTES};
 pub use sealing::{PageKey, Vault};
+#[cfg(feature = "alloc")]
 pub use secret::{KeyFile, RecoveryCode, Secret, SecretError};
+#[cfg(feature = "alloc")]
 pub use slot::{ArgonCost, Slot, SlotKind};
 #[cfg(feature = "std")]
 pub use spill::{
