@@ -267,3 +267,42 @@ fn opening_for_reading_writes_nothing() {
     look(&history.part, &history.vault, &shape, Which::Newest).unwrap();
     assert_eq!((history.part.pages, history.part.operations), (pages, operations));
 }
+
+#[test]
+fn a_page_of_a_branch_at_the_same_sequence_is_another_page() {
+    // Two histories from one image, alike but for contents: every page of one stands where one of the other does.
+    for shape in [NAND, FILE] {
+        let (mut part, vault, mut memory) = (shape.part(), fresh_vault(), shape.memory());
+        format(&mut part, &vault, &mut memory, &shape);
+        let tell = |part: &mut Part, swapped: bool| {
+            let mut memory = shape.memory();
+            let mut store = open(part, &vault, &mut memory, &shape, Which::Newest).unwrap();
+            let (one, two) = if swapped { (37, 33) } else { (33, 37) };
+            let first = vec![one as u8; 90];
+            let second = vec![two as u8; 90];
+            for id in [one, 30, two] {
+                store.commit(&[(RecordId(id), Some(&first)), (RecordId(id + 1), Some(&second))]).unwrap();
+            }
+            store.fold().unwrap();
+            store.name()
+        };
+        let mut branch = part.clone();
+        let name = tell(&mut part, false);
+        tell(&mut branch, true);
+        let truth = look(&part, &vault, &shape, Which::Exactly(name)).unwrap().1;
+        let mut refused = 0;
+        for page in 0..part.pages.len() {
+            let mut forged = part.clone();
+            forged.pages[page] = branch.pages[page].clone();
+            match look(&forged, &vault, &shape, Which::Exactly(name)) {
+                Ok((_, found)) => assert_eq!(found, truth, "page {page}"),
+                Err(error) => {
+                    typed(&error, "page of a branch");
+                    refused += 1;
+                }
+            }
+        }
+        // Three commits, the page of the fold, and the index copy, on NAND of two pages.
+        assert!(refused >= 5, "{refused} pages refused");
+    }
+}
