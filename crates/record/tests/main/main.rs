@@ -5,3 +5,4 @@ mod bench;
 mod model;
 mod part;
 mod power;
+mod vector;
