@@ -17,24 +17,28 @@ use crate::volume::Recovered;
 use crate::writer::Writer;
 use crate::{Error, Snapshot, View};
 
-/// A medium whose first pages are a copy in memory.
+/// A medium whose record store is a copy in memory.
 pub struct Captured {
     below: Arc<dyn Read + Send + Sync>,
-    first_pages: Vec<u8>,
+    window: Vec<u8>,
+    /// Where the window begins on the medium, in bytes.
+    start: u64,
     page_bytes: u32,
 }
 
 impl Captured {
-    /// Takes headers and record store into memory.
+    /// Takes the record store into memory.
     ///
     /// # Errors
     /// [`Error::Device`].
     pub fn new(below: Arc<dyn Read + Send + Sync>, layout: &Layout) -> Result<Captured, Error> {
-        let fixed = layout.fixed_extents().ok_or(Error::Corrupt { what: "layout of the volume" })?;
-        let bytes = u64::from(fixed) * u64::from(layout.extent_pages) * u64::from(layout.page_bytes);
-        let mut first_pages = vec![0; usize::try_from(bytes).map_err(|_| Error::Corrupt { what: "layout of the volume" })?];
-        below.read(PageNumber(0), 0, &mut first_pages)?;
-        Ok(Captured { below, first_pages, page_bytes: layout.page_bytes })
+        let page_bytes = u64::from(layout.page_bytes);
+        let first = layout.page(layout.window_first, 0);
+        let bytes = u64::from(layout.window_extents) * u64::from(layout.extent_pages) * page_bytes;
+        let bytes = usize::try_from(bytes).map_err(|_| Error::Corrupt { what: "layout of the volume" })?;
+        let mut window = vec![0; bytes];
+        below.read(first, 0, &mut window)?;
+        Ok(Captured { below, window, start: first.0 * page_bytes, page_bytes: layout.page_bytes })
     }
 }
 
@@ -45,12 +49,13 @@ impl Read for Captured {
 
     fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), flash::Error> {
         let start = page.0.saturating_mul(u64::from(self.page_bytes)).saturating_add(u64::from(offset));
-        let end = start.saturating_add(buffer.len() as u64);
-        if end <= self.first_pages.len() as u64 {
-            buffer.copy_from_slice(&self.first_pages[start as usize..end as usize]);
-            return Ok(());
+        let within = start.checked_sub(self.start).and_then(|start| usize::try_from(start).ok());
+        let captured = within.and_then(|start| self.window.get(start..start.checked_add(buffer.len())?));
+        match captured {
+            Some(bytes) => buffer.copy_from_slice(bytes),
+            None => self.below.read(page, offset, buffer)?,
         }
-        self.below.read(page, offset, buffer)
+        Ok(())
     }
 }
 

@@ -89,22 +89,48 @@ impl Head {
 /// One change of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Element<'a> {
-    RecordPut { key: &'a [u8], value: &'a [u8] },
-    RecordDeleted { key: &'a [u8] },
+    RecordPut {
+        key: &'a [u8],
+        value: &'a [u8],
+    },
+    RecordDeleted {
+        key: &'a [u8],
+    },
     GroupCreated(GroupId),
     GroupDropped(GroupId),
-    ContainerCreated { id: ContainerId, group: GroupId },
+    ContainerCreated {
+        id: ContainerId,
+        group: GroupId,
+    },
     /// Full pages of a container, sealed in the epoch of the frame.
-    Pages { id: ContainerId, extent: u32, position: u32, pages: u32 },
+    Pages {
+        id: ContainerId,
+        extent: u32,
+        position: u32,
+        pages: u32,
+    },
     /// Bytes that follow a container's tail.
-    TailAppended { id: ContainerId, bytes: &'a [u8] },
+    TailAppended {
+        id: ContainerId,
+        bytes: &'a [u8],
+    },
     /// A container's tail as a whole, because the one before went into a page.
-    TailReplaced { id: ContainerId, bytes: &'a [u8] },
-    ExtentGranted { extent: Extent, owner: Owner },
+    TailReplaced {
+        id: ContainerId,
+        bytes: &'a [u8],
+    },
+    ExtentGranted {
+        extent: Extent,
+        owner: Owner,
+    },
     /// A spine extent that no recovery needs any more.
     ExtentFreed(u32),
     /// A page that this commit programmed and did not flush: the frame counts only if it opens with this tag.
-    Unflushed { id: ContainerId, page: u64, tag: Tag },
+    Unflushed {
+        id: ContainerId,
+        page: u64,
+        tag: Tag,
+    },
 }
 
 impl Element<'_> {

@@ -29,6 +29,9 @@ pub struct Layout {
 /// Extents that hold the two copies of the header.
 pub const HEADER_EXTENTS: u32 = 2;
 
+/// Of the window's bytes, what records may fill: the rest is index, page heads and room to move survivors in.
+const USABLE_PERCENT: u64 = 35;
+
 impl Layout {
     /// The usual layout on a medium of this geometry: extents of `extent_pages`, a window of `window_extents`.
     ///
@@ -67,6 +70,21 @@ impl Layout {
     /// Extents before those that `space` grants.
     pub(crate) fn fixed_extents(&self) -> Option<u32> {
         self.window_first.checked_add(self.window_extents)
+    }
+
+    /// Bytes that records may fill in the window.
+    pub(crate) fn record_bytes_max(&self) -> u64 {
+        let pages = u64::from(self.window_extents) * u64::from(self.extent_pages);
+        pages * u64::from(self.page_bytes) / 100 * USABLE_PERCENT
+    }
+
+    /// Extents of a window in which records of so many bytes have room to grow.
+    pub(crate) fn window_extents_for(&self, bytes: u64) -> u32 {
+        let mut layout = *self;
+        while layout.record_bytes_max() / 2 < bytes && layout.window_extents < u32::MAX / 2 {
+            layout.window_extents *= 2;
+        }
+        layout.window_extents
     }
 
     /// Bytes that a sealed page holds.

@@ -20,6 +20,7 @@ mod copy;
 mod error;
 mod frame;
 mod layout;
+mod opening;
 mod pages;
 mod pending;
 mod report;
@@ -31,6 +32,7 @@ mod state;
 mod store;
 mod view;
 mod volume;
+mod window;
 mod writer;
 
 pub use copy::{Captured, Progress};
@@ -41,4 +43,7 @@ pub use snapshot::Snapshot;
 pub use space::Owner;
 pub use view::{CommitNumber, ContainerId, GroupId, View, space as record_space};
 pub use volume::{Media, Recovered, create};
-pub use writer::{Clock, Counting, NoPins, Pins, RECORD_NAME_BYTES_MAX, RECORD_VALUE_BYTES_MAX, Savepoint, Settings, Writer};
+pub use window::HeaderKeeper;
+pub use writer::{
+    Clock, Counting, NoPins, Pins, RECORD_NAME_BYTES_MAX, RECORD_VALUE_BYTES_MAX, Savepoint, Settings, Writer,
+};

@@ -33,6 +33,11 @@ impl Snapshot {
         damaged
     }
 
+    /// Whether a clone of this very snapshot is alive elsewhere.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.root) > 1
+    }
+
     /// Bytes of page payload: reads that begin at multiples of it touch the fewest pages.
     pub fn payload_bytes(&self) -> usize {
         self.pages.layout.payload()

@@ -72,6 +72,7 @@ struct Freed {
 pub(crate) struct Space {
     slots: Vec<Slot>,
     free: BTreeMap<u32, Freed>,
+    spine: BTreeSet<u32>,
     extents_max: u32,
     next_allocation: u64,
     /// Chunks of [`CHUNK`] slots that changed since the last checkpoint.
@@ -86,8 +87,14 @@ impl Space {
     /// A map with `fixed` extents that belong to headers and record store.
     pub(crate) fn new(fixed: u32, extents_max: u32) -> Self {
         let slots = (0..fixed).map(|_| Slot { owner: Owner::Fixed, allocation: 0 }).collect();
-        let mut space =
-            Space { slots, free: BTreeMap::new(), extents_max, next_allocation: 1, changed: Default::default() };
+        let mut space = Space {
+            slots,
+            free: BTreeMap::new(),
+            spine: BTreeSet::new(),
+            extents_max,
+            next_allocation: 1,
+            changed: Default::default(),
+        };
         (0..fixed).for_each(|extent| space.note_change(extent));
         space
     }
@@ -101,6 +108,11 @@ impl Space {
         self.slots.len() as u32
     }
 
+    /// Extents beyond all that were ever granted.
+    pub(crate) fn extents_left(&self) -> u32 {
+        self.extents_max.saturating_sub(self.len())
+    }
+
     pub(crate) fn next_allocation(&self) -> u64 {
         self.next_allocation
     }
@@ -112,6 +124,11 @@ impl Space {
     pub(crate) fn allocation(&self, extent: u32) -> Option<u64> {
         let slot = self.slots.get(extent as usize)?;
         (slot.owner != Owner::Free).then_some(slot.allocation)
+    }
+
+    /// Numbers of the spine's extents.
+    pub(crate) fn spine_extents(&self) -> impl Iterator<Item = u32> + '_ {
+        self.spine.iter().copied()
     }
 
     /// Numbers of the extents that belong to `owner`.
@@ -138,6 +155,23 @@ impl Space {
         Ok(extent)
     }
 
+    /// Grants neighbouring extents beyond all that were ever granted; the first one's number.
+    pub(crate) fn grant_stretch(&mut self, extents: u32, owner: Owner) -> Result<u32, Error> {
+        let first = self.len();
+        if self.extents_max.saturating_sub(first) < extents {
+            return Err(Error::Full { extents: u64::from(self.extents_max), pinned: None });
+        }
+        for number in first..first + extents {
+            self.take(Extent { number, allocation: self.next_allocation }, owner)?;
+        }
+        Ok(first)
+    }
+
+    /// Makes the next checkpoint write the whole map.
+    pub(crate) fn mark_all_changed(&mut self) {
+        self.changed = (0..self.len().div_ceil(CHUNK as u32)).collect();
+    }
+
     /// Records a grant: one just made, or one that a frame tells of.
     pub(crate) fn take(&mut self, extent: Extent, owner: Owner) -> Result<(), Error> {
         let corrupt = Error::Corrupt { what: "map of extents" };
@@ -152,6 +186,9 @@ impl Space {
             return Err(corrupt);
         }
         self.free.remove(&extent.number);
+        if owner == Owner::Spine {
+            self.spine.insert(extent.number);
+        }
         self.slots[extent.number as usize] = Slot { owner, allocation: extent.allocation };
         self.next_allocation = self.next_allocation.max(extent.allocation + 1);
         self.note_change(extent.number);
@@ -161,9 +198,10 @@ impl Space {
     /// Frees an extent as of `commit`, whose frame has `version`.
     pub(crate) fn release(&mut self, number: u32, commit: u64, version: u64) -> Result<(), Error> {
         match self.slots.get_mut(number as usize) {
-            Some(slot) if !matches!(slot.owner, Owner::Free | Owner::Fixed) => slot.owner = Owner::Free,
+            Some(slot) if slot.owner != Owner::Free => slot.owner = Owner::Free,
             _ => return Err(Error::Corrupt { what: "map of extents" }),
         }
+        self.spine.remove(&number);
         self.free.insert(number, Freed { commit, version });
         self.note_change(number);
         Ok(())
@@ -173,6 +211,7 @@ impl Space {
     pub(crate) fn cancel(&mut self, number: u32) {
         if let Some(slot) = self.slots.get_mut(number as usize) {
             slot.owner = Owner::Free;
+            self.spine.remove(&number);
             self.free.insert(number, Freed { commit: 0, version: 0 });
         }
     }
@@ -224,6 +263,7 @@ impl Space {
         let mut space = Space {
             slots: Vec::new(),
             free: BTreeMap::new(),
+            spine: BTreeSet::new(),
             extents_max,
             next_allocation,
             changed: Default::default(),
@@ -239,6 +279,9 @@ impl Space {
                 if allocation >= next_allocation.max(1) || space.len() >= extents_max {
                     return Err(corrupt);
                 }
+                if owner == Owner::Spine {
+                    space.spine.insert(space.len());
+                }
                 if owner == Owner::Free {
                     space.free.insert(space.len(), Freed { commit: 0, version: 0 });
                 }
@@ -252,7 +295,16 @@ impl Space {
     pub(crate) fn check(&self) {
         let mut seen = BTreeSet::new();
         for (number, slot) in self.slots.iter().enumerate() {
-            assert_eq!(slot.owner == Owner::Free, self.free.contains_key(&(number as u32)), "free list and owners agree");
+            assert_eq!(
+                slot.owner == Owner::Free,
+                self.free.contains_key(&(number as u32)),
+                "free list and owners agree"
+            );
+            assert_eq!(
+                slot.owner == Owner::Spine,
+                self.spine.contains(&(number as u32)),
+                "the spine's extents are known"
+            );
             if !matches!(slot.owner, Owner::Free | Owner::Fixed) {
                 assert!(slot.allocation < self.next_allocation, "allocations are below the next one");
                 assert!(seen.insert(slot.allocation), "allocations are distinct");

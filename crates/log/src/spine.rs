@@ -21,14 +21,14 @@ use alloc::vec::Vec;
 use counterfoil_flash::Read;
 use counterfoil_vault::{Epoch, Kind, Place, Sealed, Tag, Vault};
 
+use crate::Error;
 use crate::bytes::Cursor;
 use crate::frame::{Element, Head, next_element};
 use crate::layout::Layout;
+use crate::opening;
 use crate::pages::Pages;
 use crate::space::Extent;
 use crate::state::{Context, State};
-use crate::volume::Recovered;
-use crate::Error;
 
 /// The end of the spine: where the next frame goes and what it must name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl SpineEnd {
     }
 
     /// The end after a frame whose last page has this head and tag.
-    fn after(&self, head: &Head, extent: Extent, position: u32, epoch: Epoch, tag: Tag) -> SpineEnd {
+    pub(crate) fn after(&self, head: &Head, extent: Extent, position: u32, epoch: Epoch, tag: Tag) -> SpineEnd {
         SpineEnd {
             extent: Some(extent),
             position,
@@ -104,15 +104,15 @@ impl<'a> Follower<'a> {
 
     /// Applies every whole frame. A frame at the very end whose pages did not all reach the medium does not count.
     pub(crate) fn follow(mut self) -> Result<(State, SpineEnd), Error> {
-        let mut opening = self.opening_root(&self.end)?;
+        let mut reopened = self.opening_root(&self.end)?;
         // The newest frame found waits here until it is known whether another follows: then its flush covered its pages.
         let mut newest: Option<Frame> = None;
         loop {
             let end = newest.as_ref().map_or(&self.end, |frame| &frame.end);
             let reserved = end.next;
-            if opening.as_ref().is_some_and(|root| root.head.previous == end.tag) {
+            if reopened.as_ref().is_some_and(|root| root.head.previous == end.tag) {
                 self.apply_if_any(newest.take())?;
-                self.enter(opening.take())?;
+                self.enter(reopened.take())?;
             } else if let Some(frame) = self.frame(end)? {
                 self.apply_if_any(newest.replace(frame))?;
             } else {
@@ -120,13 +120,13 @@ impl<'a> Follower<'a> {
             }
             let end = newest.as_ref().map_or(&self.end, |frame| &frame.end);
             if end.next != reserved {
-                if opening.is_some() {
+                if reopened.is_some() {
                     return Err(self.lost());
                 }
-                opening = self.opening_root(end)?;
+                reopened = self.opening_root(end)?;
             }
         }
-        if opening.is_some() {
+        if reopened.is_some() {
             // It continues from a frame that is not there: frames were taken away.
             return Err(self.lost());
         }
@@ -167,7 +167,7 @@ impl<'a> Follower<'a> {
             return Ok(None);
         }
         let page = Sealed::from_medium(&mut bytes);
-        let Some(opened) = Recovered::open_opening(&self.pages.vault, next.allocation, page) else {
+        let Some(opened) = opening::open_root(&self.pages.vault, next.allocation, page) else {
             return Ok(None);
         };
         let tag = opened.tag();
@@ -273,7 +273,8 @@ impl<'a> Follower<'a> {
             if let Element::Unflushed { id, page, tag } = element {
                 match self.pages.tag_of(&self.state.root, id, page) {
                     Ok(found) if found == tag => {}
-                    Ok(_) | Err(Error::Tampered { .. } | Error::Device(counterfoil_flash::Error::OutOfRange { .. })) => {
+                    Ok(_)
+                    | Err(Error::Tampered { .. } | Error::Device(counterfoil_flash::Error::OutOfRange { .. })) => {
                         return Ok(false);
                     }
                     Err(error) => return Err(error),

@@ -1,10 +1,10 @@
 //! Root and map of extents together, and how a frame changes them. Recovery and the writer go through the same door.
 
+use crate::Error;
 use crate::checkpoint::Changed;
 use crate::frame::Element;
 use crate::root::{Container, Root, Run};
 use crate::space::{Extent, Owner, Space};
-use crate::Error;
 
 /// What a volume is, as of one commit.
 #[derive(Clone, Debug)]
@@ -25,6 +25,14 @@ pub(crate) struct Context {
 }
 
 impl State {
+    /// Makes the next checkpoint write everything.
+    pub(crate) fn mark_all_changed(&mut self) {
+        self.changed.records = self.root.records.keys().cloned().collect();
+        self.changed.containers = self.root.containers.keys().copied().collect();
+        self.changed.groups = (*self.root.groups).clone();
+        self.space.mark_all_changed();
+    }
+
     /// Notes what the next checkpoint must write again because of a change.
     fn note(&mut self, element: &Element<'_>) {
         match element {

@@ -16,21 +16,21 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use counterfoil_flash::{Device, Geometry, Read};
-use counterfoil_record::{self as record, BufferSizes, Buffers, Reader, RecordId, Run, Store, Suspended, Which, Window};
+use counterfoil_record::{
+    self as record, BufferSizes, Buffers, Reader, RecordId, Run, Store, Suspended, Which, Window,
+};
 use counterfoil_vault::{Epoch, Vault};
 
+use crate::Error;
 use crate::bytes::{Cursor, Put};
 use crate::checkpoint::Change;
 use crate::layout::Layout;
 use crate::root::RecordKey;
-use crate::Error;
 
 /// Bytes of a chunk that are neither name nor value.
 const CHUNK_HEAD_BYTES: usize = 10;
 /// What the record store spends on a record beside its bytes.
 const DIRECTORY_BYTES: u64 = 6;
-/// Of the window's bytes, what records may fill: the rest is index, page heads and room to move survivors in.
-const USABLE_PERCENT: u64 = 35;
 
 /// All records as they were read.
 pub(crate) type Records = BTreeMap<RecordKey, Arc<[u8]>>;
@@ -70,8 +70,7 @@ pub(crate) struct CheckpointStore {
     released: Option<u64>,
     ids: BTreeMap<RecordKey, Vec<RecordId>>,
     version: u64,
-    window_bytes: u64,
-    page_bytes: u64,
+    layout: Layout,
 }
 
 fn window_of(layout: &Layout, geometry: &Geometry) -> Window {
@@ -126,9 +125,8 @@ impl CheckpointStore {
         ids: BTreeMap<RecordKey, Vec<RecordId>>,
         version: u64,
     ) -> CheckpointStore {
-        let page_bytes = u64::from(layout.page_bytes);
-        let window_bytes = u64::from(layout.window_extents) * u64::from(layout.extent_pages) * page_bytes;
-        CheckpointStore { memory, suspended: Some(suspended), epoch, released: None, ids, version, window_bytes, page_bytes }
+        let layout = *layout;
+        CheckpointStore { memory, suspended: Some(suspended), epoch, released: None, ids, version, layout }
     }
 
     /// Finds the newest checkpoint that authenticates and reads all of it. Writes nothing.
@@ -204,6 +202,11 @@ impl CheckpointStore {
         self.released = Some(version);
     }
 
+    /// Where the store lives.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
     /// The newest commit of the store.
     pub(crate) fn version(&self) -> u64 {
         self.version
@@ -211,13 +214,18 @@ impl CheckpointStore {
 
     /// Bytes that all records together may have, as [`CheckpointStore::bytes_of`] counts them.
     pub(crate) fn bytes_max(&self) -> u64 {
-        self.window_bytes / 100 * USABLE_PERCENT
+        self.layout.record_bytes_max()
+    }
+
+    /// Whether records of so many bytes leave too little room for containers and the map of extents beside them.
+    pub(crate) fn is_small_for(&self, bytes: u64) -> bool {
+        bytes > self.bytes_max() / 2
     }
 
     /// Bytes that a record of this size takes.
     pub(crate) fn bytes_of(&self, key_bytes: usize, value_bytes: usize) -> u64 {
         let head = key_bytes as u64 + CHUNK_HEAD_BYTES as u64 + DIRECTORY_BYTES;
-        let room = (self.page_bytes / 2).saturating_sub(head).max(1);
+        let room = (u64::from(self.layout.page_bytes) / 2).saturating_sub(head).max(1);
         value_bytes as u64 + head * (value_bytes as u64).div_ceil(room).max(1)
     }
 }

@@ -1,28 +1,19 @@
 //! A volume from outside: made, recovered, judged by its counter, opened.
 //!
 //! Recovery writes nothing. It brings an image to its last whole frame in memory ([`Recovered`]); from there it is
-//! read ([`Recovered::snapshot`]) or opened for writing ([`Recovered::open`]). Opening is a commit:
-//!
-//! ```text
-//! recovered root, version v      counter v, v - 1 or (opening root only) v - 2
-//!   1. step the counter to v                       the root that a cut interrupted is complete
-//!   2. opening root, version v + 2, flush          a cut here: found again, or written again elsewhere
-//!   3. step to v + 1, step to v + 2                a cut here: the opening root is one or two ahead
-//!   4. only now anything is shown, programmed, acknowledged
-//! ```
+//! read ([`Recovered::snapshot`]) or opened for writing ([`Recovered::open`], see `opening`).
 
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
-use alloc::vec;
 
-use counterfoil_flash::{BlockNumber, Device, Read};
-use counterfoil_vault::{Counter, CounterValue, Entropy, Epoch, OPENING_BYTES, Plain, Tag, Vault};
+use counterfoil_flash::{Device, Read};
+use counterfoil_vault::{CounterValue, Entropy, Epoch, Tag, Vault};
 
 use crate::cache::PageCache;
 use crate::checkpoint::{self, Changed};
-use crate::frame::{HEAD_BYTES, Head};
 use crate::layout::Layout;
+use crate::opening::{self, Binding};
 use crate::pages::Pages;
 use crate::root::Root;
 use crate::snapshot::Snapshot;
@@ -32,10 +23,6 @@ use crate::state::State;
 use crate::store::CheckpointStore;
 use crate::writer::{Settings, Writer};
 use crate::{CommitNumber, Error};
-
-/// The key of an opening root depends on its extent and contents alone: whoever looks for it does not know its
-/// version yet.
-const OPENING_VERSION: u64 = 0;
 
 /// A medium, as readers share it and as the writer owns it.
 pub struct Media {
@@ -84,20 +71,11 @@ pub fn create(
     Recovered { pages, store, state, end }.begin(media.writer, settings, epoch, Binding::Step)
 }
 
-/// The epoch that an opening after `end` begins, above `counter_value` too.
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
-    let number = end.version.max(counter_value).checked_add(2).ok_or(Error::Corrupt { what: "version" })?;
+    let number = opening::next_epoch_number(end, counter_value)?;
     let mut salt = [0; 16];
     entropy.fill(&mut salt).map_err(|_| Error::NoEntropy)?;
     Ok(Epoch { number, salt })
-}
-
-/// How an opening takes its counter along.
-enum Binding {
-    /// Two steps from where the image says it stands.
-    Step,
-    /// To the new epoch, wherever it stands.
-    Adopt,
 }
 
 /// An image brought to its last whole frame, in memory. No counter has judged it yet.
@@ -123,6 +101,17 @@ impl Recovered {
         let (store, records) = CheckpointStore::load(&*media, &vault, &layout)?;
         let (state, end) = checkpoint::decode(&records, layout.extents_max, layout.payload())?;
         let pages = Arc::new(Pages { media, vault, layout, cache: PageCache::new(cache_bytes) });
+        let (state, end) = Follower::new(&pages, state, end).follow()?;
+        Ok(Recovered { pages, store, state, end })
+    }
+
+    /// Follows the spine on from where it was followed to, for whoever reads beside a writer. The caller has held a
+    /// pin at or below [`Recovered::commit`] since before it was recovered: without one the way on may be gone.
+    ///
+    /// # Errors
+    /// As [`Recovered::recover`].
+    pub fn catch_up(self) -> Result<Recovered, Error> {
+        let Recovered { pages, store, state, end } = self;
         let (state, end) = Follower::new(&pages, state, end).follow()?;
         Ok(Recovered { pages, store, state, end })
     }
@@ -153,7 +142,8 @@ impl Recovered {
             return Err(Error::RolledBack { image, counter: counter.value });
         };
         if ahead > 2 || (ahead == 2 && !self.end.opening) {
-            let reason = format!("it stands at {} only, so it is older than the image or not the image's own", counter.value);
+            let reason =
+                format!("it stands at {} only, so it is older than the image or not the image's own", counter.value);
             return Err(Error::CounterLost { image, reason });
         }
         let expected = if ahead == 0 { self.end.tag } else { self.end.closed };
@@ -179,9 +169,10 @@ impl Recovered {
         entropy: &mut dyn Entropy,
     ) -> Result<Writer, Error> {
         if let Some(counter) = &mut settings.counter {
-            let value = counter.value().map_err(|error| lost(&self.end, &error))?;
+            let value = counter.value().map_err(|error| opening::lost(&self.end, &error))?;
             self.judge(&value)?;
-            complete(&mut **counter, &self.end, value.value).map_err(|error| lost(&self.end, &error))?;
+            opening::complete(&mut **counter, &self.end, value.value)
+                .map_err(|error| opening::lost(&self.end, &error))?;
         }
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, 0, entropy)?;
@@ -214,96 +205,10 @@ impl Recovered {
         epoch: Epoch,
         binding: Binding,
     ) -> Result<Writer, Error> {
-        let pin = settings.pins.oldest();
-        let next = self.state.space.grant(Owner::Spine, self.end.version, pin)?;
-        let extent = self.end.next;
-        let layout = self.pages.layout;
-        prepare(&mut *device, &layout, extent.number)?;
-        prepare(&mut *device, &layout, next.number)?;
-        let head = Head {
-            commit: self.end.commit + 1,
-            version: epoch.number,
-            previous: self.end.tag,
-            closed: self.end.tag,
-            checkpoint: self.store.version(),
-            next,
-            last: true,
-            opening: true,
-            used: epoch.salt.len() as u32,
-            index: 0,
-        };
-        let mut page = vec![0; layout.page_bytes as usize];
-        assert!(HEAD_BYTES + epoch.salt.len() + OPENING_BYTES <= page.len(), "an opening root fits a page");
-        page[..HEAD_BYTES].copy_from_slice(&head.encode());
-        page[HEAD_BYTES..HEAD_BYTES + epoch.salt.len()].copy_from_slice(&epoch.salt);
-        let sealed = self.pages.vault.seal_opening(extent.allocation, 0, OPENING_VERSION, Plain::new(&mut page));
-        let tag = sealed.tag();
-        device.program(layout.page(extent.number, 0), sealed.bytes())?;
-        device.flush()?;
-        if let Some(counter) = &mut settings.counter {
-            let bound = match binding {
-                // Two steps, so that a root that a cut left one ahead of the old value is never taken for this one.
-                Binding::Step => {
-                    counter.step(epoch.number - 1, &self.end.tag).and_then(|()| counter.step(epoch.number, &tag))
-                }
-                Binding::Adopt => counter.adopt(epoch.number, &tag),
-            };
-            bound.map_err(|error| lost(&self.end, &error))?;
-        }
-        self.enter(&head, epoch, tag);
-        self.store.release(head.checkpoint);
+        let checkpoint = self.store.version();
+        let going_on = (&mut self.state, &mut self.end);
+        opening::write_root(&self.pages, &mut *device, &mut settings, going_on, (epoch, binding), checkpoint)?;
+        self.store.release(checkpoint);
         Writer::new(self.pages, device, self.store, settings, self.state, self.end)
     }
-
-    fn enter(&mut self, head: &Head, epoch: Epoch, tag: Tag) {
-        Arc::make_mut(&mut self.state.root.epochs).insert(epoch.number, epoch.salt);
-        (self.state.root.commit, self.state.root.version) = (head.commit, head.version);
-        self.end = SpineEnd {
-            extent: Some(self.end.next),
-            position: 1,
-            epoch,
-            next: head.next,
-            tag,
-            closed: head.closed,
-            commit: head.commit,
-            version: head.version,
-            checkpoint: head.checkpoint,
-            opening: true,
-        };
-    }
-
-    pub(crate) fn open_opening<'a>(
-        vault: &Vault,
-        allocation: u64,
-        page: counterfoil_vault::Sealed<'a>,
-    ) -> Option<counterfoil_vault::Opened<'a>> {
-        vault.open_opening(allocation, 0, OPENING_VERSION, page).ok()
-    }
 }
-
-/// Makes an extent writable whose contents nobody needs.
-fn prepare(device: &mut dyn Device, layout: &Layout, extent: u32) -> Result<(), Error> {
-    let geometry = device.geometry();
-    let first = layout.page(extent, 0);
-    if geometry.erase_before_program {
-        let blocks = u64::from(layout.extent_pages / geometry.block_pages);
-        let block = geometry.block_of(first).0;
-        (block..block + blocks).try_for_each(|block| device.erase(BlockNumber(block)))?;
-    } else {
-        device.reserve(first, u64::from(layout.extent_pages))?;
-    }
-    Ok(())
-}
-
-/// Steps the counter up to a root that a cut left ahead of it.
-fn complete(counter: &mut dyn Counter, end: &SpineEnd, value: u64) -> Result<(), counterfoil_vault::CounterError> {
-    if end.version == value + 2 {
-        counter.step(value + 1, &end.closed)?;
-    }
-    counter.step(end.version, &end.tag)
-}
-
-fn lost(end: &SpineEnd, error: &counterfoil_vault::CounterError) -> Error {
-    Error::CounterLost { image: end.version, reason: format!("{error}") }
-}
-

@@ -16,10 +16,11 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use counterfoil_flash::{BlockNumber, Device};
+use counterfoil_flash::Device;
 use counterfoil_vault::{Counter, Kind, PageKey, Plain};
 
 use crate::frame::{Element, HEAD_BYTES, Head};
+use crate::opening;
 use crate::pages::Pages;
 use crate::pending::Pending;
 use crate::root::{Root, Run, record_key};
@@ -28,6 +29,7 @@ use crate::space::{Extent, Owner};
 use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::store::CheckpointStore;
+use crate::window::HeaderKeeper;
 use crate::{CommitNumber, ContainerId, Error, GroupId, View};
 
 /// Up to this many pages are listed in the frame and made durable by its flush; more get a flush of their own.
@@ -82,10 +84,12 @@ pub struct Settings {
     pub counting: Counting,
     /// Who else reads.
     pub pins: Box<dyn Pins>,
+    /// Who keeps the headers; without one the record store's window does not grow.
+    pub headers: Option<Box<dyn HeaderKeeper>>,
 }
 
 /// The pages a container may fill next: granted to it alone, so that its runs are long.
-struct Grant {
+pub(crate) struct Grant {
     extent: Extent,
     next: u32,
     end: u32,
@@ -112,15 +116,17 @@ pub struct Writer {
     pub(crate) end: SpineEnd,
     /// The value of the counter.
     pub(crate) counted: u64,
-    spine_key: PageKey,
+    pub(crate) spine_key: PageKey,
     pending: Option<Pending>,
-    granted: Vec<(Extent, GroupId)>,
+    pub(crate) granted: Vec<(Extent, GroupId)>,
     tips: BTreeMap<GroupId, Tip>,
-    grants: BTreeMap<ContainerId, Grant>,
+    pub(crate) grants: BTreeMap<ContainerId, Grant>,
     readers: Vec<(u64, Weak<Root>)>,
     group_opened: Option<u64>,
     frames_since_checkpoint: u64,
-    failed: bool,
+    /// While the record store moves, nothing is written to the window it leaves.
+    pub(crate) window_moves: bool,
+    pub(crate) failed: bool,
 }
 
 impl Writer {
@@ -151,6 +157,7 @@ impl Writer {
             readers: Vec::new(),
             group_opened: None,
             frames_since_checkpoint: 0,
+            window_moves: false,
             failed: false,
         })
     }
@@ -173,7 +180,7 @@ impl Writer {
         self.pending.is_some()
     }
 
-    fn require_sound(&self) -> Result<(), Error> {
+    pub(crate) fn require_sound(&self) -> Result<(), Error> {
         if self.failed { Err(Error::Latched) } else { Ok(()) }
     }
 
@@ -256,11 +263,7 @@ impl Writer {
         Ok(())
     }
 
-    fn place_page(
-        &mut self,
-        id: ContainerId,
-        page: &mut [u8],
-    ) -> Result<(Extent, u32, counterfoil_vault::Tag), Error> {
+    fn place_page(&mut self, id: ContainerId, page: &mut [u8]) -> Result<(Extent, u32, counterfoil_vault::Tag), Error> {
         if self.grants.get(&id).is_none_or(|grant| grant.next == grant.end) {
             let grant = self.grant_pages(id)?;
             self.grants.insert(id, grant);
@@ -284,7 +287,8 @@ impl Writer {
         let extent_pages = self.pages.layout.extent_pages;
         if !self.tips.contains_key(&group) {
             let tip = self.resume_tip(group);
-            self.tips.insert(group, tip.unwrap_or(Tip { extent: Extent { number: 0, allocation: 0 }, next: extent_pages }));
+            self.tips
+                .insert(group, tip.unwrap_or(Tip { extent: Extent { number: 0, allocation: 0 }, next: extent_pages }));
         }
         if self.tips.get(&group).is_none_or(|tip| tip.next >= extent_pages) {
             let extent = self.grant_extent(Owner::Group(group))?;
@@ -318,16 +322,7 @@ impl Writer {
     fn grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
         let pin = self.oldest_pin();
         let extent = self.state.space.grant(owner, self.counted, pin)?;
-        let layout = self.pages.layout;
-        let first = layout.page(extent.number, 0);
-        let geometry = self.device.geometry();
-        let prepared = if geometry.erase_before_program {
-            let blocks = u64::from(layout.extent_pages / geometry.block_pages);
-            let block = geometry.block_of(first).0;
-            (block..block + blocks).try_for_each(|block| self.device.erase(BlockNumber(block)))
-        } else {
-            self.device.reserve(first, u64::from(layout.extent_pages))
-        };
+        let prepared = opening::prepare(&mut *self.device, &self.pages.layout, extent.number);
         match prepared {
             Err(counterfoil_flash::Error::Full { .. }) => {
                 self.state.space.cancel(extent.number);
@@ -346,7 +341,7 @@ impl Writer {
         }
     }
 
-    fn latch_on_error<T>(&mut self, result: Result<T, counterfoil_flash::Error>) -> Result<T, Error> {
+    pub(crate) fn latch_on_error<T>(&mut self, result: Result<T, counterfoil_flash::Error>) -> Result<T, Error> {
         result.map_err(|error| {
             self.failed = true;
             error.into()
@@ -433,12 +428,15 @@ impl Writer {
             self.latch_on_error(flushed)?;
             pending.flushed();
         }
-        self.require_room_for_records(&pending)?;
+        let record_bytes = self.record_bytes(&pending);
+        self.require_room_for_records(record_bytes)?;
         let elements = pending.encode(&self.granted)?;
         self.write_frame(&elements, self.end.checkpoint)?;
         self.adopt(pending)?;
         self.count_if_due()?;
-        if self.checkpoint_is_due() {
+        if !self.window_moves && self.store.is_small_for(record_bytes) {
+            self.grow_window(record_bytes)?;
+        } else if self.checkpoint_is_due() {
             match self.checkpoint() {
                 // The commit stands; the spine stays longer until there is room for a checkpoint.
                 Err(Error::Full { .. }) => self.frames_since_checkpoint = 0,
@@ -448,14 +446,12 @@ impl Writer {
         Ok(CommitNumber(self.state.root.commit))
     }
 
-    /// Whether the records of this commit could be folded into the record store.
-    fn require_room_for_records(&self, pending: &Pending) -> Result<(), Error> {
+    /// Bytes that the records of this commit need in the record store, if it changes any.
+    fn record_bytes(&self, pending: &Pending) -> u64 {
         if pending.records_changed().is_empty() {
-            return Ok(());
+            return 0;
         }
-        let bytes = pending.root.records.iter().map(|(key, value)| self.store.bytes_of(key.len(), value.len())).sum();
-        let bytes_max = self.store.bytes_max();
-        if bytes > bytes_max { Err(Error::TooLarge { bytes, bytes_max }) } else { Ok(()) }
+        pending.root.records.iter().map(|(key, value)| self.store.bytes_of(key.len(), value.len())).sum()
     }
 
     /// The frame is durable: what was pending is what the volume is.
@@ -482,7 +478,7 @@ impl Writer {
     }
 
     /// Writes a frame behind the last one and makes it durable.
-    fn write_frame(&mut self, elements: &[u8], checkpoint: u64) -> Result<(), Error> {
+    pub(crate) fn write_frame(&mut self, elements: &[u8], checkpoint: u64) -> Result<(), Error> {
         let layout = self.pages.layout;
         let capacity = layout.payload() - HEAD_BYTES;
         let pages = elements.len().div_ceil(capacity).max(1);
@@ -594,12 +590,12 @@ impl Writer {
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        self.frames_since_checkpoint >= FRAMES_BETWEEN_CHECKPOINTS
+        !self.window_moves && self.frames_since_checkpoint >= FRAMES_BETWEEN_CHECKPOINTS
             || (self.end.position >= self.pages.layout.extent_pages / 2 && self.spine_extents() > SPINE_EXTENTS_MAX)
     }
 
     fn spine_extents(&self) -> usize {
-        self.state.space.owned_by(Owner::Spine).count()
+        self.state.space.spine_extents().count()
     }
 
     /// Folds everything since the last checkpoint into the record store, so that the spine before it can be reused.
@@ -622,6 +618,7 @@ impl Writer {
             match committed {
                 Ok(version) => break version,
                 Err(Error::Full { .. }) if self.make_room_for_checkpoint()? => {}
+                Err(Error::Full { .. }) if self.settings.headers.is_some() => return self.grow_window(0),
                 Err(full @ Error::Full { .. }) => {
                     self.state.changed = before.0;
                     self.state.space.note_changed(before.1);
@@ -653,7 +650,7 @@ impl Writer {
     fn name_checkpoint(&mut self, version: u64) -> Result<(), Error> {
         let keep = [self.end.extent, Some(self.end.next)];
         let needed = |number: &u32| keep.iter().flatten().any(|extent| extent.number == *number);
-        let freed: Vec<u32> = self.state.space.owned_by(Owner::Spine).filter(|number| !needed(number)).collect();
+        let freed: Vec<u32> = self.state.space.spine_extents().filter(|number| !needed(number)).collect();
         let mut elements = Vec::new();
         freed.iter().for_each(|number| Element::ExtentFreed(*number).encode(&mut elements));
         self.write_frame(&elements, version)?;
@@ -694,7 +691,8 @@ impl Writer {
     /// As [`Writer::checkpoint`].
     pub fn close(&mut self) -> Result<(), Error> {
         self.rollback();
-        if self.frames_since_checkpoint >= FRAMES_BEFORE_CLOSING_CHECKPOINT || self.spine_extents() > SPINE_EXTENTS_MAX {
+        if self.frames_since_checkpoint >= FRAMES_BEFORE_CLOSING_CHECKPOINT || self.spine_extents() > SPINE_EXTENTS_MAX
+        {
             self.checkpoint()?;
         }
         self.count()

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use counterfoil_flash::{Geometry, MemoryDevice};
 use counterfoil_log::{
-    ContainerId, Counting, Error, GroupId, Layout, Media, NoPins, Recovered, Settings, View, Writer, create, record_space,
+    ContainerId, Counting, Error, GroupId, Layout, Media, NoPins, Recovered, Settings, View, Writer, create,
+    record_space,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite, Vault, VolumeKey};
 
@@ -22,13 +23,8 @@ struct Bench {
 
 impl Bench {
     fn new(seed: u64) -> Bench {
-        let geometry = Geometry {
-            page_bytes: 512,
-            block_pages: 4,
-            block_count: 4096,
-            erase_before_program: false,
-            grows: true,
-        };
+        let geometry =
+            Geometry { page_bytes: 512, block_pages: 4, block_count: 4096, erase_before_program: false, grows: true };
         let device = MemoryDevice::new(geometry).unwrap();
         let mut entropy = DangerFixedEntropy::seeded(seed);
         let key = VolumeKey::generate(&mut entropy).unwrap();
@@ -40,7 +36,7 @@ impl Bench {
 
     fn settings(&self) -> Settings {
         let counter: Box<dyn counterfoil_vault::Counter + Send> = Box::new(self.counter.clone());
-        Settings { counter: Some(counter), counting: Counting::EveryCommit, pins: Box::new(NoPins) }
+        Settings { counter: Some(counter), counting: Counting::EveryCommit, pins: Box::new(NoPins), headers: None }
     }
 
     fn media(&self) -> Media {

@@ -1,0 +1,132 @@
+//! Opening for writing is a commit: the opening root.
+//!
+//! ```text
+//!   1. opening root at page 0 of the spine's next extent, version at least two above the root it continues; flush
+//!      a cut here: it is found again, or written again at the same place by the next opening
+//!   2. two steps of the counter
+//!      a cut here: the opening root is one or two ahead of the counter, and is completed
+//!   3. only now anything is shown, programmed, acknowledged
+//! ```
+
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec;
+
+use counterfoil_flash::{BlockNumber, Device};
+use counterfoil_vault::{Counter, CounterError, Epoch, OPENING_BYTES, Opened, Plain, Sealed, Tag, Vault};
+
+use crate::Error;
+use crate::frame::{HEAD_BYTES, Head};
+use crate::layout::Layout;
+use crate::pages::Pages;
+use crate::space::Owner;
+use crate::spine::SpineEnd;
+use crate::state::State;
+use crate::writer::Settings;
+
+/// The key of an opening root depends on its extent and contents alone: whoever looks for it does not know its
+/// version yet.
+const OPENING_VERSION: u64 = 0;
+
+/// How an opening takes its counter along.
+#[derive(Clone, Copy)]
+pub(crate) enum Binding {
+    /// Two steps from where the image says it stands.
+    Step,
+    /// To the new epoch, wherever it stands.
+    Adopt,
+}
+
+/// The number of the epoch that an opening after `end` begins, above `counter_value` too.
+pub(crate) fn next_epoch_number(end: &SpineEnd, counter_value: u64) -> Result<u64, Error> {
+    end.version.max(counter_value).checked_add(2).ok_or(Error::Corrupt { what: "version" })
+}
+
+/// Opens a page as an opening root of an extent.
+pub(crate) fn open_root<'a>(vault: &Vault, allocation: u64, page: Sealed<'a>) -> Option<Opened<'a>> {
+    vault.open_opening(allocation, 0, OPENING_VERSION, page).ok()
+}
+
+/// Writes and counts an opening root of `epoch`, naming `checkpoint`; state and end go on from it.
+pub(crate) fn write_root(
+    pages: &Pages,
+    device: &mut dyn Device,
+    settings: &mut Settings,
+    (state, end): (&mut State, &mut SpineEnd),
+    (epoch, binding): (Epoch, Binding),
+    checkpoint: u64,
+) -> Result<(), Error> {
+    let layout = pages.layout;
+    let extent = end.next;
+    let next = state.space.grant(Owner::Spine, end.version, settings.pins.oldest())?;
+    prepare(device, &layout, extent.number)?;
+    prepare(device, &layout, next.number)?;
+    let head = Head {
+        commit: end.commit + 1,
+        version: epoch.number,
+        previous: end.tag,
+        closed: end.tag,
+        checkpoint,
+        next,
+        last: true,
+        opening: true,
+        used: epoch.salt.len() as u32,
+        index: 0,
+    };
+    let mut page = vec![0; layout.page_bytes as usize];
+    assert!(HEAD_BYTES + epoch.salt.len() + OPENING_BYTES <= page.len(), "an opening root fits a page");
+    page[..HEAD_BYTES].copy_from_slice(&head.encode());
+    page[HEAD_BYTES..HEAD_BYTES + epoch.salt.len()].copy_from_slice(&epoch.salt);
+    let sealed = pages.vault.seal_opening(extent.allocation, 0, OPENING_VERSION, Plain::new(&mut page));
+    let tag = sealed.tag();
+    device.program(layout.page(extent.number, 0), sealed.bytes())?;
+    device.flush()?;
+    if let Some(counter) = &mut settings.counter {
+        bind(&mut **counter, end, epoch.number, &tag, binding).map_err(|error| lost(end, &error))?;
+    }
+    Arc::make_mut(&mut state.root.epochs).insert(epoch.number, epoch.salt);
+    (state.root.commit, state.root.version) = (head.commit, head.version);
+    *end = end.after(&head, extent, 1, epoch, tag);
+    Ok(())
+}
+
+fn bind(
+    counter: &mut dyn Counter,
+    end: &SpineEnd,
+    version: u64,
+    tag: &Tag,
+    binding: Binding,
+) -> Result<(), CounterError> {
+    match binding {
+        // Two steps, so that a root that a cut left one ahead of the old value is never taken for this one.
+        Binding::Step => {
+            counter.step(version - 1, &end.tag)?;
+            counter.step(version, tag)
+        }
+        Binding::Adopt => counter.adopt(version, tag),
+    }
+}
+
+/// Steps the counter up to a root that a cut left ahead of it.
+pub(crate) fn complete(counter: &mut dyn Counter, end: &SpineEnd, value: u64) -> Result<(), CounterError> {
+    if end.version == value + 2 {
+        counter.step(value + 1, &end.closed)?;
+    }
+    counter.step(end.version, &end.tag)
+}
+
+pub(crate) fn lost(end: &SpineEnd, error: &CounterError) -> Error {
+    Error::CounterLost { image: end.version, reason: format!("{error}") }
+}
+
+/// Makes an extent writable whose contents nobody needs.
+pub(crate) fn prepare(device: &mut dyn Device, layout: &Layout, extent: u32) -> Result<(), counterfoil_flash::Error> {
+    let geometry = device.geometry();
+    let first = layout.page(extent, 0);
+    if !geometry.erase_before_program {
+        return device.reserve(first, u64::from(layout.extent_pages));
+    }
+    let blocks = u64::from(layout.extent_pages / geometry.block_pages);
+    let block = geometry.block_of(first).0;
+    (block..block + blocks).try_for_each(|block| device.erase(BlockNumber(block)))
+}

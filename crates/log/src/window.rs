@@ -1,0 +1,152 @@
+//! The record store's window grows by moving.
+//!
+//! ```text
+//! new epoch -> new window, twice as large: all records as its first checkpoint, flush
+//!           -> headers name the new window      a cut before or between: either window is a good beginning
+//!           -> frame names the new checkpoint and frees the old window
+//! ```
+//! The new epoch comes first, because both stores count their pages from a lap of their own: under one epoch a page
+//! of the one and a page of the other could meet the same key and nonce.
+
+use alloc::vec::Vec;
+
+use counterfoil_flash::PageNumber;
+use counterfoil_vault::{Epoch, Kind};
+
+use crate::Error;
+use crate::checkpoint;
+use crate::frame::Element;
+use crate::layout::{HEADER_EXTENTS, Layout};
+use crate::opening::{self, Binding};
+use crate::space::Owner;
+use crate::store::CheckpointStore;
+use crate::writer::Writer;
+
+/// Extents that stay free for the spine when the window grows.
+const SPINE_EXTENTS_KEPT: u32 = 4;
+
+/// Keeps the headers, which are not the log's.
+pub trait HeaderKeeper: Send {
+    /// Random bytes for a new epoch.
+    ///
+    /// # Errors
+    /// [`Error::NoEntropy`].
+    fn salt(&mut self) -> Result<[u8; 16], Error>;
+
+    /// Makes both copies of the header name this window for the record store, durably, copy by copy. May commit.
+    ///
+    /// # Errors
+    /// Whatever committing and [`Writer::write_header`] can answer.
+    fn move_window(&mut self, writer: &mut Writer, first_extent: u32, extents: u32) -> Result<(), Error>;
+}
+
+impl Writer {
+    /// Writes pages at the start of one of the two header extents, and flushes them.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for any other place; [`Error::Device`], which latches.
+    pub fn write_header(&mut self, first: PageNumber, bytes: &[u8]) -> Result<(), Error> {
+        self.require_sound()?;
+        let layout = self.pages.layout;
+        let is_header = (0..HEADER_EXTENTS).any(|extent| layout.page(extent, 0) == first);
+        if !is_header || bytes.len() > layout.extent_pages as usize * layout.page_bytes as usize {
+            return Err(Error::Misuse("headers stand at the start of their extents"));
+        }
+        if self.device.geometry().erase_before_program {
+            let block = self.device.geometry().block_of(first);
+            let erased = self.device.erase(block);
+            self.latch_on_error(erased)?;
+        }
+        let written = self.device.program(first, bytes).and_then(|()| self.device.flush());
+        self.latch_on_error(written)
+    }
+
+    /// Whether records of so many bytes fit, here or in a window that can be moved to.
+    pub(crate) fn require_room_for_records(&self, bytes: u64) -> Result<(), Error> {
+        let bytes_max = self.store.bytes_max();
+        if bytes <= bytes_max || self.window_moves || (self.settings.headers.is_some() && self.room_for(bytes)) {
+            return Ok(());
+        }
+        Err(Error::TooLarge { bytes, bytes_max })
+    }
+
+    fn room_for(&self, bytes: u64) -> bool {
+        let extents = self.store.layout().window_extents_for(bytes);
+        self.state.space.extents_left() > extents.saturating_add(SPINE_EXTENTS_KEPT)
+    }
+
+    /// Moves the record store to a window at least twice as large, with room for records of so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Full`] where there is no room or nobody keeps the headers; as [`Writer::checkpoint`].
+    pub(crate) fn grow_window(&mut self, bytes: u64) -> Result<(), Error> {
+        let full = Error::Full { extents: u64::from(self.store.layout().window_extents), pinned: None };
+        let mut keeper = self.settings.headers.take().ok_or(full)?;
+        self.window_moves = true;
+        let grown = self.grow_window_with(&mut *keeper, bytes);
+        self.window_moves = false;
+        self.settings.headers = Some(keeper);
+        grown
+    }
+
+    fn grow_window_with(&mut self, keeper: &mut dyn HeaderKeeper, bytes: u64) -> Result<(), Error> {
+        let old = self.store.layout();
+        let extents = old.window_extents_for(bytes).max(old.window_extents.saturating_mul(2));
+        let first = self.state.space.grant_stretch(extents, Owner::Fixed)?;
+        let layout = Layout { window_first: first, window_extents: extents, ..old };
+        self.renew_epoch(keeper.salt()?)?;
+        let moved = self.fill_window(&layout).and_then(|store| {
+            keeper.move_window(self, first, extents)?;
+            Ok(store)
+        });
+        let (store, version) = moved.inspect_err(|_| self.failed = true)?;
+        self.store = store;
+        self.leave_window(&old, version)
+    }
+
+    /// Names the first checkpoint of the new window and frees the old one.
+    fn leave_window(&mut self, old: &Layout, version: u64) -> Result<(), Error> {
+        let window = old.window_first..old.window_first + old.window_extents;
+        let mut elements = Vec::new();
+        window.clone().for_each(|extent| Element::ExtentFreed(extent).encode(&mut elements));
+        self.write_frame(&elements, version)?;
+        for extent in window {
+            self.state.space.release(extent, self.end.commit, self.end.version)?;
+        }
+        self.count()?;
+        self.store.release(version);
+        Ok(())
+    }
+
+    /// Begins a new epoch without closing: what an opening does, for a process that is open already.
+    fn renew_epoch(&mut self, salt: [u8; 16]) -> Result<(), Error> {
+        self.count()?;
+        let number = opening::next_epoch_number(&self.end, 0)?;
+        let epoch = Epoch { number, salt };
+        let written = opening::write_root(
+            &self.pages,
+            &mut *self.device,
+            &mut self.settings,
+            (&mut self.state, &mut self.end),
+            (epoch, Binding::Step),
+            self.store.version(),
+        );
+        written.inspect_err(|_| self.failed = true)?;
+        self.counted = self.end.version;
+        let extent = self.end.extent.ok_or(Error::Misuse("the spine has no extent"))?;
+        self.spine_key = self.pages.vault.page_key(Kind::Frame, extent.allocation, &epoch);
+        self.grants.clear();
+        Ok(())
+    }
+
+    /// Writes the whole state as the first checkpoint of a new window.
+    fn fill_window(&mut self, layout: &Layout) -> Result<(CheckpointStore, u64), Error> {
+        let (device, vault, epoch) = (&mut *self.device, &self.pages.vault, self.end.epoch);
+        let mut store = CheckpointStore::create(device, vault, layout, epoch)?;
+        self.state.mark_all_changed();
+        let changes = checkpoint::encode(&mut self.state, &self.end);
+        self.granted.clear();
+        let version = store.commit(device, vault, epoch, &changes)?;
+        Ok((store, version))
+    }
+}
