@@ -82,3 +82,22 @@ impl Vault {
         mac.finalize().into_bytes().into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DatabaseId, Suite, VolumeKey};
+
+    #[test]
+    fn contents_that_do_not_give_the_value_are_refused_even_under_a_good_tag() {
+        let vault = Vault::new(&VolumeKey::from_bytes(&[1; 32]), DatabaseId([2; 32]), Suite::Aes256Gcm);
+        let (mut page, value) = ([7; 128], [9; VALUE_BYTES]);
+        let payload_bytes = page.len() - OPENING_BYTES;
+        let associated = associated_data(Kind::Opening, 3, 4, 5);
+        let cipher = Cipher::new(vault.suite(), &vault.root.derive_opening(3, 5, &value));
+        let tag = cipher.seal(4, &associated, &mut page[..payload_bytes]);
+        page[payload_bytes..payload_bytes + VALUE_BYTES].copy_from_slice(&value);
+        page[payload_bytes + VALUE_BYTES..].copy_from_slice(&tag);
+        assert!(vault.open_opening(3, 4, 5, Sealed::from_medium(&mut page)).is_err());
+    }
+}

@@ -151,7 +151,17 @@ fn last_months_slot_is_noticed() {
         assert!(matches!(unlocked.settle(&made.root()).err(), Some(HeaderError::Tampered { .. })));
     }
 
-    // The old slot alone, put into the new header: it opens, and no check holds around it.
+    // The old slot alone, put into one copy of the new header: it opens, and stands in no copy whose check holds.
+    let old_slot = old[128..352].to_vec();
+    for copy in HeaderCopy::BOTH {
+        made.medium.bytes.copy_from_slice(&new);
+        made.copy_bytes(copy)[128..352].copy_from_slice(&old_slot);
+        assert_eq!(open(&made).unwrap().1.fault, Some((copy, CopyFault::Damaged)));
+        let refused = unlock(&made, &[Secret::KeyFile(&stolen)]).err();
+        assert!(matches!(refused, Some(HeaderError::Tampered { .. })));
+    }
+
+    // And put into both.
     made.medium.bytes.copy_from_slice(&new);
     for copy in HeaderCopy::BOTH {
         let start = made.start(copy) + 128;

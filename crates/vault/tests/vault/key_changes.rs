@@ -112,6 +112,7 @@ fn a_cut_anywhere_is_finished_forward_or_back() {
                 let header = change.recover();
                 assert!(header == old || header == change.new);
                 assert!(!done || header == change.new, "a change that was acknowledged holds");
+                assert!(steps < 2 || header == change.new, "one copy written whole carries the change on");
                 assert!(steps > 0 || header == old, "a change that was not begun does not");
                 if steps > 0 {
                     assert_eq!(change.open().1.fault, None, "finishing repairs both copies");

@@ -152,3 +152,13 @@ fn two_databases_made_with_one_key_share_no_page_key() {
     let equal = one.iter_mut().zip(&mut two).filter(|(one, two)| one == two).count();
     assert!(equal < 20);
 }
+
+#[test]
+fn keys_are_shared_between_threads_and_belong_to_one_process() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Vault>();
+    shared::<counterfoil_vault::PageKey>();
+    shared::<counterfoil_vault::CellKey>();
+    shared::<counterfoil_vault::SpillKey>();
+    assert!(vault(Suite::Aes256GcmSiv).same_process());
+}
