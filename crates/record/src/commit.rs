@@ -41,6 +41,9 @@ impl<D: Device + ?Sized> Store<'_, D> {
         let (state, runs) = (&self.state, self.buffers.runs.get(..self.state.run_count).unwrap_or_default());
         let index = self.buffers.index.get(..state.ids).unwrap_or_default();
         let plan = state.plan(changes, purpose, runs, index)?;
+        if purpose == Purpose::Changes {
+            self.state.lap = None;
+        }
         let outcome = self.write(epoch, changes, &plan);
         self.state.latched |= outcome.is_err();
         outcome

@@ -249,6 +249,7 @@ impl<R: Read + ?Sized> Search<'_, R> {
             run_count: kept,
             cursor: 0,
             floors: Floors::new(floor),
+            lap: None,
             latched: false,
         })
     }

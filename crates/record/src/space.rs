@@ -45,6 +45,13 @@ pub(crate) enum Purpose {
     Folding,
 }
 
+/// A lap of cleaning for the sake of room: where it ends, and what was free when it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lap {
+    until: u64,
+    free: u64,
+}
+
 /// What a commit will do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -134,6 +141,10 @@ impl State {
             Purpose::Folding => (self.tail, 0),
         };
         let (tail, cost) = tail;
+        if purpose == Purpose::Cleaning && tail == self.tail {
+            // No block can be moved, or none is left: a commit would only take room.
+            return Err(Error::Full { needed, free });
+        }
         let fold = must_fold || (due && can_fold) || tail > self.fold + 1;
         let pages = if cost > 0 { pages + cost + 1 } else { pages };
         Ok(Plan { pages, tail, fold })
@@ -207,18 +218,29 @@ impl Cleaning<'_> {
         }
         if most > start { best } else { furthest }
     }
-
-    /// Pages after the tail that hold nothing current, the block of the head left out.
-    fn garbage(&self) -> u64 {
-        self.blocks().map(|(_, live)| self.state.layout.data.block_pages.saturating_sub(live)).sum()
-    }
 }
 
 impl State {
-    /// Whether cleaning can give back more pages than a lap of it costs.
-    pub(crate) fn cleaning_pays(&self, index: &[u32]) -> bool {
-        let cleaning = Cleaning { state: self, index, pages: 1, free: self.free_pages(), can_fold: true };
-        cleaning.garbage() > self.layout.data.blocks() + 1
+    /// Notes that a commit cleans for the sake of room; false if there is no more to gain. Records of half empty
+    /// pages come together only by moving them, so what a lap gains is known after it: a lap without gain is the last
+    /// one until something changes.
+    pub(crate) fn lap_goes_on(&mut self) -> bool {
+        let free = self.free_pages();
+        let lap = self.lap.get_or_insert(Lap { until: self.head, free });
+        if self.tail >= lap.until {
+            if free <= lap.free {
+                return false;
+            }
+            *lap = Lap { until: self.head, free };
+        }
+        true
+    }
+
+    /// See [`crate::Store::pages_max`]: what a lap of cleaning leaves beside packed records is a partly filled commit
+    /// page for each block at most, and the rest of the tail's block.
+    pub(crate) fn pages_max(&self) -> u64 {
+        let data = &self.layout.data;
+        data.pages.saturating_sub(reserve(&self.layout) + data.block_pages + data.blocks())
     }
 
     /// The most a record may have.

@@ -12,6 +12,7 @@ use counterfoil_vault::{Epoch, Tag};
 use crate::Error;
 use crate::index::{IndexCopy, NO_SLOT, copy_pages};
 use crate::run::{self, Run};
+use crate::space::Lap;
 use crate::window::{Layout, Window};
 
 /// The number of a record.
@@ -168,6 +169,8 @@ pub(crate) struct State {
     /// Where `allocate` looks next.
     pub(crate) cursor: usize,
     pub(crate) floors: Floors,
+    /// The lap that `prepare` is on, since the last commit of changes.
+    pub(crate) lap: Option<Lap>,
     pub(crate) latched: bool,
 }
 

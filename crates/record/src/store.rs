@@ -55,6 +55,7 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
             run_count: 0,
             cursor: 0,
             floors: Floors::new(Floor { version: head - 1, tail: head, index_first: index_head }),
+            lap: None,
             latched: false,
         };
         let mut store = Store { device, vault, buffers, state };
@@ -187,18 +188,20 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
     }
 
     /// A commit without changes that moves records together, as far as the free pages go, so that its release gives
-    /// room; `None` if there is nothing to gain. Worth repeating, each time after a release, when a commit answers
-    /// [`Error::Full`] and this does not answer `None`; at most as often as the window has blocks.
+    /// room; `None` if there is no more to gain. When a commit answers [`Error::Full`], call this, release what it
+    /// wrote, and try the commit again, until it fits or this answers `None`.
     ///
     /// # Errors
     /// As [`Store::commit`].
     pub fn prepare(&mut self) -> Result<Option<u64>, Error> {
-        self.not_latched()?;
-        let index = self.buffers.index.get(..self.state.ids).unwrap_or_default();
-        if !self.state.cleaning_pays(index) {
+        self.ready_to_write()?;
+        if !self.state.lap_goes_on() {
             return Ok(None);
         }
-        self.commit_for(Purpose::Cleaning, &[]).map(Some)
+        match self.commit_for(Purpose::Cleaning, &[]) {
+            Err(Error::Full { .. }) => Ok(None),
+            outcome => outcome.map(Some),
+        }
     }
 
     /// A commit without changes that carries a new index copy, for a quick opening: before a clean close.
@@ -231,6 +234,18 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
     /// Pages that the records of one commit may fill now.
     pub fn pages_left(&self) -> u64 {
         self.state.pages_left()
+    }
+
+    /// How much a store can hold: with records that fill `p` pages when packed in the order they were written, a
+    /// commit that fills `w` pages fits, after [`Store::prepare`] and releases if need be, as long as `p + w` is not
+    /// more than this.
+    pub fn pages_max(&self) -> u64 {
+        self.state.pages_max()
+    }
+
+    /// Bytes of a page that records share, each of them with 6 bytes more than it has.
+    pub fn page_room(&self) -> usize {
+        self.state.layout.record_room()
     }
 
     /// The most bytes a record may have.
