@@ -97,6 +97,13 @@ pub enum CounterError {
         /// Where it was asked to go.
         asked: u64,
     },
+    /// It was asked to go up by more than one: another copy of the database went on meanwhile.
+    Skipped {
+        /// What it holds.
+        present: u64,
+        /// Where it was asked to go.
+        asked: u64,
+    },
     /// It already holds the value, for another commit: two copies of one database went on.
     OtherCommit {
         /// The value.
@@ -130,6 +137,9 @@ impl fmt::Display for CounterError {
             CounterError::Lower { present, asked } => {
                 write!(f, "the counter holds {present} and was asked to go down to {asked}")
             }
+            CounterError::Skipped { present, asked } => {
+                write!(f, "the counter holds {present} and was asked to go to {asked}: it goes up by one")
+            }
             CounterError::OtherCommit { value } => {
                 write!(
                     f,
@@ -159,8 +169,9 @@ pub trait Counter: Send {
     /// [`CounterError`].
     fn value(&mut self) -> Result<CounterValue, CounterError>;
 
-    /// Goes up to `to`, the number of the commit (or group of commits) whose newest frame has this tag, and reads
-    /// back that it did. Going to the value it holds, for the commit it holds, does nothing.
+    /// Goes up by one to `to`, the number of the commit (or group of commits) whose newest frame has this tag, and reads
+    /// back that it did. Going to the value it holds, for the commit it holds, does nothing. It never goes up by more:
+    /// two copies of one database on one counter would otherwise step over each other unnoticed.
     ///
     /// # Errors
     /// [`CounterError`]; after one, nobody knows where the counter stands until [`Counter::value`] is asked again.

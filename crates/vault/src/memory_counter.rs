@@ -46,6 +46,9 @@ pub(crate) fn may_step(present: &CounterValue, to: u64, tag: &Tag) -> Result<boo
             _ => Ok(false),
         };
     }
+    if to - present.value > 1 {
+        return Err(CounterError::Skipped { present: present.value, asked: to });
+    }
     Ok(true)
 }
 
@@ -93,7 +96,8 @@ mod tests {
         assert_eq!(counter.step(5, &[6; 16]), Err(CounterError::OtherCommit { value: 5 }));
         assert_eq!(counter.step(4, &[4; 16]), Err(CounterError::Lower { present: 5, asked: 4 }));
         assert_eq!(counter.adopt(4, &[4; 16]), Err(CounterError::Lower { present: 5, asked: 4 }));
-        counter.clone().step(9, &[9; 16]).unwrap();
-        assert_eq!(counter.value(), Ok(CounterValue { value: 9, tag: Some([9; 16]) }));
+        assert_eq!(counter.step(9, &[9; 16]), Err(CounterError::Skipped { present: 5, asked: 9 }));
+        counter.clone().step(6, &[9; 16]).unwrap();
+        assert_eq!(counter.value(), Ok(CounterValue { value: 6, tag: Some([9; 16]) }));
     }
 }
