@@ -3,8 +3,9 @@
 //! ```text
 //!  0 tail u64: no page before it is needed | 8 fold u64: the index copy tells of pages up to this one
 //! 16 index first u64: sequence of the copy's first page | 24 index epoch number u64 | 32 index epoch salt [16]
-//! 48 index ids u32: positions in the copy | 52 index runs u16: runs in the copy | 54 runs u16 | 56 zero u32
-//! 60 runs x { first u64, end u64, epoch number u64, epoch salt [16] }: the pages after `fold`
+//! 48 index ids u32: positions in the copy | 52 index runs u16: runs in the copy | 54 runs u16
+//! 56 counted u64: value of the store's own counter for this commit; zero on a volume, which counts frames instead
+//! 64 runs x { first u64, end u64, epoch number u64, epoch salt [16] }: the pages after `fold`
 //! ```
 //! 1. `tail` begins a block; tail <= first <= version and fold <= version; tail <= fold + 1.
 //! 2. The runs cover the pages after `fold` up to the commit page itself, whose epoch is the last run's.
@@ -17,7 +18,7 @@ use crate::index::IndexCopy;
 use crate::run::{RUN_BYTES, Run};
 use crate::window::Layout;
 
-pub(crate) const ROOT_FIXED_BYTES: usize = 60;
+pub(crate) const ROOT_FIXED_BYTES: usize = 64;
 
 /// Runs that a root holds at most; a commit that would need more writes a new index copy, which holds them all.
 pub(crate) const ROOT_RUNS_MAX: usize = 3;
@@ -79,8 +80,8 @@ impl Root {
         let runs = usize::from(u16_at(fixed, 54));
         let encoded = bytes.get(ROOT_FIXED_BYTES..).unwrap_or_default();
         let encoded = encoded.get(..runs.saturating_mul(RUN_BYTES)).ok_or("root length")?;
-        if u32_at(fixed, 56) != 0 {
-            return Err("root");
+        if u64_at(fixed, 56) != 0 {
+            return Err("root of a store with a counter of its own");
         }
         let copy = IndexCopy {
             first: u64_at(fixed, 16),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use counterfoil_flash::{Geometry, Read};
+use counterfoil_flash::{Device, Geometry, Read};
 use counterfoil_record::{BufferSizes, Buffers, Change, Error, Name, Reader, RecordId, Run, Store, Which, Window};
 use counterfoil_vault::{DatabaseId, Epoch, Suite, Vault, VolumeKey};
 
@@ -118,7 +118,7 @@ pub fn contents<R: Read>(reader: &mut Reader<'_, R>) -> Result<Truth, Error> {
 }
 
 /// Opens an image for reading and takes everything out of it.
-pub fn look(part: &Part, vault: &Vault, shape: &Shape, which: Which) -> Result<(Name, Truth), Error> {
+pub fn look<R: Read>(part: &R, vault: &Vault, shape: &Shape, which: Which) -> Result<(Name, Truth), Error> {
     let mut memory = shape.memory();
     let mut reader = Reader::open(part, vault, shape.window(), which, memory.buffers())?;
     let name = reader.name();
@@ -126,19 +126,19 @@ pub fn look(part: &Part, vault: &Vault, shape: &Shape, which: Which) -> Result<(
 }
 
 /// Opens a store for writing.
-pub fn open<'a>(
-    part: &'a mut Part,
+pub fn open<'a, D: Device>(
+    part: &'a mut D,
     vault: &'a Vault,
     memory: &'a mut Memory,
     shape: &Shape,
     which: Which,
-) -> Result<Store<'a, Part>, Error> {
+) -> Result<Store<'a, D>, Error> {
     let store = Store::open(part, vault, shape.window(), which, Some(fresh_epoch()), memory.buffers())?;
     store.check();
     Ok(store)
 }
 
-pub fn format<'a>(part: &'a mut Part, vault: &'a Vault, memory: &'a mut Memory, shape: &Shape) -> Store<'a, Part> {
+pub fn format<'a, D: Device>(part: &'a mut D, vault: &'a Vault, memory: &'a mut Memory, shape: &Shape) -> Store<'a, D> {
     let store = Store::format(part, vault, shape.window(), fresh_epoch(), memory.buffers()).unwrap();
     store.check();
     store

@@ -5,4 +5,5 @@ mod bench;
 mod model;
 mod part;
 mod power;
+mod simulated;
 mod vector;

@@ -1,24 +1,34 @@
 //! Power cuts: at every operation of a script, in every way, and again during what follows.
 
+use counterfoil_flash::{Device, Read};
 use counterfoil_record::{Error, Name, Which};
 use counterfoil_vault::Vault;
 
 use crate::bench::*;
-use crate::part::{CUTS, Cut, Part, Random};
+use crate::part::{CUTS, Cut, Random};
 
 /// What is known about a store whose power may go at any time.
 #[derive(Clone)]
-struct Known {
+pub struct Known {
     /// The last commit that was released, which must be there whatever happens.
-    released: (Name, Truth),
+    pub released: (Name, Truth),
     /// Contents that the newest commit may have: those acknowledged last and those of the commit under way.
-    acknowledged: Truth,
-    under_way: Option<Truth>,
+    pub acknowledged: Truth,
+    pub under_way: Option<Truth>,
+}
+
+impl Known {
+    /// Makes an empty store, of which nothing else is known.
+    pub fn new<D: Device>(part: &mut D, vault: &Vault, shape: &Shape) -> Known {
+        let mut memory = shape.memory();
+        let name = format(part, vault, &mut memory, shape).name();
+        Known { released: (name, Truth::new()), acknowledged: Truth::new(), under_way: None }
+    }
 }
 
 /// Opens at the newest commit and commits until the script or the power ends.
-fn play(
-    part: &mut Part,
+pub fn play<D: Device>(
+    part: &mut D,
     vault: &Vault,
     shape: &Shape,
     random: &mut Random,
@@ -59,7 +69,7 @@ fn play(
 }
 
 /// What must hold of an image after a cut; what is true then.
-fn judge(part: &Part, vault: &Vault, shape: &Shape, known: &Known, id: &str) -> Truth {
+pub fn judge<R: Read>(part: &R, vault: &Vault, shape: &Shape, known: &Known, id: &str) -> Truth {
     let (_, found) = look(part, vault, shape, Which::Newest).unwrap_or_else(|error| panic!("{id}: {error}"));
     assert!(found == known.acknowledged || Some(&found) == known.under_way.as_ref(), "{id}: other contents");
     let (name, truth) = &known.released;
@@ -73,9 +83,7 @@ fn every_cut(shape: &Shape, seed: u64, commits: usize) {
     let mut memory = shape.memory();
     let start = || {
         let (mut part, vault) = (shape.part(), fresh_vault());
-        let mut memory = shape.memory();
-        let name = format(&mut part, &vault, &mut memory, shape).name();
-        let known = Known { released: (name, Truth::new()), acknowledged: Truth::new(), under_way: None };
+        let known = Known::new(&mut part, &vault, shape);
         part.operations = 0;
         (part, vault, known)
     };
@@ -156,9 +164,7 @@ fn many_cuts_on_end() {
     for seed in 0..30 {
         let shape = if seed % 2 == 0 { NAND } else { FILE };
         let (mut part, vault) = (shape.part(), fresh_vault());
-        let mut memory = shape.memory();
-        let name = format(&mut part, &vault, &mut memory, &shape).name();
-        let mut known = Known { released: (name, Truth::new()), acknowledged: Truth::new(), under_way: None };
+        let mut known = Known::new(&mut part, &vault, &shape);
         let mut random = Random(seed);
         for round in 0..60 {
             part.operations = 0;
