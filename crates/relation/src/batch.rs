@@ -92,6 +92,11 @@ impl RowBatch {
         &mut self.heap
     }
 
+    pub(crate) fn truncate(&mut self, count: usize) {
+        self.bytes.truncate(count * self.width());
+        self.count = self.count.min(count);
+    }
+
     /// The image of one row.
     ///
     /// # Panics
@@ -259,6 +264,23 @@ impl RowBatch {
     /// If there is no such row.
     pub fn row(&self, row: usize) -> Result<Vec<Value>, Error> {
         (0..self.layout.columns().len()).map(|column| Ok(self.value(row, column)?.to_owned())).collect()
+    }
+
+    /// As [`RowBatch::push_from`], for rows of the same table: long values that were not asked for stay so.
+    pub(crate) fn push_moved(&mut self, other: &RowBatch, row: usize) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(other.image(row));
+        let layout = self.layout.clone();
+        for (column, place) in layout.columns().iter().enumerate().filter(|(_, place)| place.kind.is_variable()) {
+            let cell = start + place.offset;
+            if let (Piece::Long { .. }, Ok(value)) =
+                (Piece::read(&self.bytes[cell..cell + 16]), other.variable(row, column))
+            {
+                self.bytes[cell + 8..cell + 16].copy_from_slice(&(self.heap.len() as u64).to_le_bytes());
+                self.heap.extend_from_slice(value);
+            }
+        }
+        self.count += 1;
     }
 
     /// Copies a row of another batch with the same layout to the end of this one.

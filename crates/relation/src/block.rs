@@ -68,6 +68,23 @@ impl RowBlock {
         (0..self.count()).filter(|row| self.is_visible(*row))
     }
 
+    /// Keeps the first rows only.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        if count >= self.count() {
+            return;
+        }
+        self.rows.truncate(count);
+        if let RowIds::List(ids) = &mut self.ids {
+            ids.truncate(count);
+        }
+        if let Some(words) = &mut self.visible {
+            words.truncate(count.div_ceil(64));
+            if let (Some(last), false) = (words.last_mut(), count.is_multiple_of(64)) {
+                *last &= (1 << (count % 64)) - 1;
+            }
+        }
+    }
+
     /// Hides a row.
     pub(crate) fn hide(&mut self, row: usize) {
         let count = self.count();

@@ -116,10 +116,9 @@ impl fmt::Display for Violation {
                 f,
                 "a row of table {table} references a row that does not exist ({columns}): foreign key {constraint}"
             ),
-            Rule::Referenced => write!(
-                f,
-                "a row is still referenced from table {table} ({columns}): foreign key {constraint}"
-            ),
+            Rule::Referenced => {
+                write!(f, "a row is still referenced from table {table} ({columns}): foreign key {constraint}")
+            }
             Rule::Length(max) => {
                 write!(f, "a text is longer than the {max} characters of column {columns} of table {table}")
             }

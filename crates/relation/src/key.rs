@@ -1,8 +1,38 @@
 //! Keys as bytes whose order is the order of the values.
+//!
+//! ```text
+//! a key:     its columns one after another, the most significant first
+//! a column:  01 and the value, or 02 for NULL (NULLs come last)
+//!
+//! integers (all of them)   8 bytes big-endian, sign bit flipped
+//! REAL, DOUBLE             8 bytes of the double, big-endian; negative: all bits flipped, else the sign bit;
+//!                          -0 is written as 0, every NaN as the one with no sign and payload 8000000000000, the largest
+//! NUMERIC                  16 bytes big-endian, sign bit flipped
+//! BOOLEAN                  1 byte
+//! DATE, TIME, TIMESTAMP    as integers
+//! UUID                     its 16 bytes
+//! texts, BYTEA             each 00 as 00 FF, then 00 00
+//!
+//! an entry of an index:    the key, cut after 512 bytes, and the row's number, 8 bytes big-endian
+//! ```
+//!
+//! Invariants:
+//! 1. keys of one index compare as bytes the way their values compare column by column;
+//! 2. no key is the beginning of another key of the same index, so entries sort by key first, cut or not;
+//! 3. a key that was cut tells less than its row: whoever finds an entry looks at the row.
 
 use alloc::vec::Vec;
 
-use crate::Value;
+use crate::{Error, RowBatch, RowId, Type, Value, ValueRef};
+
+/// Bytes of a key that an index entry holds.
+pub(crate) const KEY_BYTES_MAX: usize = 512;
+/// Bytes of an index entry.
+pub(crate) const ENTRY_BYTES_MAX: usize = KEY_BYTES_MAX + ROW_BYTES;
+pub(crate) const ROW_BYTES: usize = 8;
+
+const PRESENT: u8 = 1;
+const ABSENT: u8 = 2;
 
 /// One end of a range of keys.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +46,8 @@ pub enum KeyBound {
 }
 
 /// A range of an index: equal values for its first columns, and optionally bounds for the column after them.
+///
+/// Integers of any width fit an integer column, and either sort of float a float column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyRange {
     /// Values of the index's first columns; NULL stands for IS NULL.
@@ -29,5 +61,266 @@ impl KeyRange {
     #[must_use]
     pub fn equal(prefix: Vec<Value>) -> Self {
         KeyRange { prefix, bounds: None }
+    }
+
+    /// The range as bytes, for an index whose columns have these types.
+    pub(crate) fn encode(&self, kinds: &[Type]) -> Result<ByteRange, Error> {
+        let needed = self.prefix.len() + usize::from(self.bounds.is_some());
+        if needed > kinds.len() {
+            return Err(Error::Misuse("a range over more columns than the index has"));
+        }
+        let mut prefix = Vec::new();
+        for (value, kind) in self.prefix.iter().zip(kinds) {
+            push_checked(*kind, value, &mut prefix)?;
+        }
+        let Some((low, high)) = &self.bounds else {
+            let high = successor(&prefix);
+            let exact = self.prefix.len() == kinds.len();
+            return Ok(ByteRange { low: prefix, high, exact });
+        };
+        let kind = kinds[self.prefix.len()];
+        let with = |value: &Value| {
+            let mut bytes = prefix.clone();
+            push_checked(kind, value, &mut bytes).map(|()| bytes)
+        };
+        let low = match low {
+            KeyBound::Unbounded => joined(&prefix, PRESENT),
+            KeyBound::Included(value) => with(value)?,
+            KeyBound::Excluded(value) => past(with(value)?),
+        };
+        let high = match high {
+            KeyBound::Unbounded => joined(&prefix, ABSENT),
+            KeyBound::Included(value) => past(with(value)?),
+            KeyBound::Excluded(value) => with(value)?,
+        };
+        Ok(ByteRange { low, high: Some(high), exact: false })
+    }
+}
+
+/// Keys from `low` to before `high` (to the end without one).
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ByteRange {
+    pub(crate) low: Vec<u8>,
+    pub(crate) high: Option<Vec<u8>>,
+    /// Whether it holds one whole key and nothing else.
+    pub(crate) exact: bool,
+}
+
+impl ByteRange {
+    /// One whole key.
+    pub(crate) fn exactly(key: &[u8]) -> Self {
+        ByteRange { low: key.to_vec(), high: successor(key), exact: true }
+    }
+
+    /// Whether a whole key lies in it.
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        key >= self.low.as_slice() && self.high.as_ref().is_none_or(|high| key < high.as_slice())
+    }
+
+    /// The range of entries in which all its keys lie, cut keys included.
+    pub(crate) fn of_entries(&self) -> ByteRange {
+        let low = stored(&self.low).to_vec();
+        let high = match &self.high {
+            Some(high) if high.len() > KEY_BYTES_MAX => successor(stored(high)),
+            high => high.clone(),
+        };
+        ByteRange { low, high, exact: self.exact }
+    }
+}
+
+/// The part of a key that entries hold.
+pub(crate) fn stored(key: &[u8]) -> &[u8] {
+    &key[..key.len().min(KEY_BYTES_MAX)]
+}
+
+/// The entry of a row under a key.
+pub(crate) fn entry(key: &[u8], row: RowId) -> Vec<u8> {
+    let key = stored(key);
+    let mut bytes = Vec::with_capacity(key.len() + ROW_BYTES);
+    bytes.extend_from_slice(key);
+    bytes.extend_from_slice(&row.0.to_be_bytes());
+    bytes
+}
+
+/// The key and the row of an entry; `None` for bytes too short to be one.
+pub(crate) fn split_entry(entry: &[u8]) -> Option<(&[u8], RowId)> {
+    let (key, row) = entry.split_last_chunk::<ROW_BYTES>()?;
+    Some((key, RowId(u64::from_be_bytes(*row))))
+}
+
+/// The least byte string after all that begin with `prefix`; none if there is no such string.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
+    let mut bytes = prefix[..=last].to_vec();
+    bytes[last] += 1;
+    Some(bytes)
+}
+
+/// As [`successor`], for bytes that hold a column.
+fn past(bytes: Vec<u8>) -> Vec<u8> {
+    successor(&bytes).expect("a column begins with 1 or 2, so something comes after it")
+}
+
+fn joined(prefix: &[u8], byte: u8) -> Vec<u8> {
+    let mut bytes = prefix.to_vec();
+    bytes.push(byte);
+    bytes
+}
+
+fn push_checked(kind: Type, value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
+    use Value::{BigInt, Double, Integer, Real, SmallInt};
+    let alike = match value {
+        SmallInt(_) | Integer(_) | BigInt(_) => kind.keys_like(&Type::BigInt),
+        Real(_) | Double(_) => kind.keys_like(&Type::Double),
+        value => value.fits(kind),
+    };
+    if !alike {
+        return Err(Error::Misuse("a key of another type than its column"));
+    }
+    push_value(value.borrow(), out);
+    Ok(())
+}
+
+/// Appends one column of a key.
+pub(crate) fn push_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    if value == ValueRef::Null {
+        out.push(ABSENT);
+        return;
+    }
+    out.push(PRESENT);
+    match value {
+        ValueRef::Null => {}
+        ValueRef::Boolean(value) => out.push(u8::from(value)),
+        ValueRef::SmallInt(value) => push_integer(value.into(), out),
+        ValueRef::Integer(value) | ValueRef::Date(value) => push_integer(value.into(), out),
+        ValueRef::BigInt(value) | ValueRef::Time(value) | ValueRef::Timestamp(value) | ValueRef::TimestampTz(value) => {
+            push_integer(value, out)
+        }
+        ValueRef::Real(value) => push_float(value.into(), out),
+        ValueRef::Double(value) => push_float(value, out),
+        ValueRef::Numeric(value) => out.extend_from_slice(&(value ^ i128::MIN).to_be_bytes()),
+        ValueRef::Uuid(value) => out.extend_from_slice(&value),
+        ValueRef::Text(value) => push_bytes(value.as_bytes(), out),
+        ValueRef::Bytea(value) => push_bytes(value, out),
+    }
+}
+
+fn push_integer(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(value ^ i64::MIN).to_be_bytes());
+}
+
+fn push_float(value: f64, out: &mut Vec<u8>) {
+    const NAN: u64 = 0x7FF8_0000_0000_0000;
+    const SIGN: u64 = 1 << 63;
+    let bits = if value.is_nan() { NAN } else { (value + 0.0).to_bits() };
+    let ordered = if bits & SIGN != 0 { !bits } else { bits ^ SIGN };
+    out.extend_from_slice(&ordered.to_be_bytes());
+}
+
+fn push_bytes(value: &[u8], out: &mut Vec<u8>) {
+    for (place, piece) in value.split(|byte| *byte == 0).enumerate() {
+        if place > 0 {
+            out.extend_from_slice(&[0, 0xFF]);
+        }
+        out.extend_from_slice(piece);
+    }
+    out.extend_from_slice(&[0, 0]);
+}
+
+/// The keys of the rows of a batch in one index.
+pub(crate) struct Keys {
+    bytes: Vec<u8>,
+    /// Where each key ends, and whether it has a NULL.
+    ends: Vec<(usize, bool)>,
+}
+
+impl Keys {
+    /// Works them out; `columns` are places in the batch's layout.
+    pub(crate) fn of(batch: &RowBatch, columns: &[usize]) -> Result<Self, Error> {
+        let mut keys = Keys { bytes: Vec::with_capacity(batch.count() * 10), ends: Vec::with_capacity(batch.count()) };
+        for row in 0..batch.count() {
+            let mut has_null = false;
+            for column in columns {
+                let value = batch.value(row, *column)?;
+                has_null |= value == ValueRef::Null;
+                push_value(value, &mut keys.bytes);
+            }
+            keys.ends.push((keys.bytes.len(), has_null));
+        }
+        Ok(keys)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The key of a row.
+    pub(crate) fn key(&self, row: usize) -> &[u8] {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        &self.bytes[start..self.ends[row].0]
+    }
+
+    /// Whether a column of the key of a row is NULL.
+    pub(crate) fn has_null(&self, row: usize) -> bool {
+        self.ends[row].1
+    }
+
+    /// Rows whose keys have no NULL, in the order of their keys; equal keys in the order of their rows.
+    pub(crate) fn sorted(&self) -> Vec<usize> {
+        let mut rows: Vec<usize> = (0..self.count()).filter(|row| !self.has_null(*row)).collect();
+        if !rows.is_sorted_by(|one, two| self.key(*one) <= self.key(*two)) {
+            rows.sort_by(|one, two| self.key(*one).cmp(self.key(*two)));
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn key(value: ValueRef<'_>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        push_value(value, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn keys_of_the_specification() {
+        assert_eq!(key(ValueRef::Integer(1)), [1, 0x80, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(key(ValueRef::SmallInt(-1)), [1, 0x7F, 255, 255, 255, 255, 255, 255, 255]);
+        assert_eq!(key(ValueRef::Null), [2]);
+        assert_eq!(key(ValueRef::Text("a\0b")), [1, b'a', 0, 0xFF, b'b', 0, 0]);
+        assert_eq!(key(ValueRef::Text("")), [1, 0, 0]);
+        assert_eq!(key(ValueRef::Double(-0.0)), key(ValueRef::Double(0.0)));
+        assert_eq!(key(ValueRef::Double(1.0)), [1, 0xBF, 0xF0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(key(ValueRef::Double(-1.0)), [1, 0x40, 0x0F, 255, 255, 255, 255, 255, 255]);
+    }
+
+    #[test]
+    fn a_range_without_bounds_holds_every_longer_key() {
+        let range = KeyRange::equal(vec![Value::Integer(7)]).encode(&[Type::Integer, Type::Text]).unwrap();
+        assert!(!range.exact);
+        let mut whole = key(ValueRef::Integer(7));
+        push_value(ValueRef::Null, &mut whole);
+        assert!(range.contains(&whole));
+        assert!(!range.contains(&key(ValueRef::Integer(8))));
+    }
+
+    #[test]
+    fn bounds_leave_nulls_out() {
+        let bounds = Some((KeyBound::Excluded(Value::Integer(3)), KeyBound::Unbounded));
+        let range = KeyRange { prefix: vec![], bounds }.encode(&[Type::BigInt]).unwrap();
+        assert!(!range.contains(&key(ValueRef::BigInt(3))));
+        assert!(range.contains(&key(ValueRef::BigInt(4))));
+        assert!(range.contains(&key(ValueRef::BigInt(i64::MAX))));
+        assert!(!range.contains(&key(ValueRef::Null)));
+    }
+
+    #[test]
+    fn a_key_of_another_type_is_refused() {
+        assert!(KeyRange::equal(vec![Value::Text("x".into())]).encode(&[Type::Integer]).is_err());
+        assert!(KeyRange::equal(vec![Value::Null, Value::Null]).encode(&[Type::Integer]).is_err());
     }
 }

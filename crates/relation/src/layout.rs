@@ -50,6 +50,8 @@ impl Layout {
             LayoutColumn { id, kind, offset }
         };
         let columns = columns.into_iter().map(place).collect();
+        // A table without columns still has rows.
+        let width = width.max(1);
         Layout { columns, null_bytes, width }
     }
 

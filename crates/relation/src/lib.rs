@@ -1,6 +1,6 @@
 //! Tables: rows in append-only containers, unique and secondary indexes in sorted runs, constraints.
 //!
-//! This crate is the house's second floor for relations. It knows columns, rows, keys and references; it knows no SQL
+//! This crate is the house's floor for relations. It knows columns, rows, keys and references; it knows no SQL
 //! (defaults, checks and views are texts it keeps for the caller), no Arrow, no pages and no medium. Everything it
 //! stores lies in containers and records of `counterfoil-log`, so a transaction is the log's, and so is a snapshot.
 //!
@@ -12,23 +12,48 @@
 #![forbid(unsafe_code)]
 extern crate alloc;
 
+mod access;
+mod alter;
 mod batch;
 mod block;
+mod bloom;
+mod careful;
+mod catalog;
+mod change;
+mod define;
 mod error;
+mod fetch;
+mod files;
+mod fresh;
+mod heads;
+mod identity;
+mod index;
+mod insert;
 mod key;
 mod layout;
+mod presence;
+mod read;
+mod reference;
 mod relations;
 mod request;
+mod rules;
+mod run;
 mod salvage;
 mod scan;
+mod settle;
+mod shape;
+mod state;
 mod statement;
 mod storage;
+mod sync;
 mod table;
+mod vacuum;
 mod value;
 mod verify;
 
 pub use batch::{RowBatch, RowBuilder, VALUE_BYTES_MAX};
 pub use block::{RowBlock, RowIds};
+pub use catalog::{COLUMNS_MAX, NAME_BYTES_MAX};
 pub use error::{Error, Rule, Violation};
 pub use key::{KeyBound, KeyRange};
 pub use layout::{INLINE_BYTES, Layout, LayoutColumn};
@@ -39,8 +64,8 @@ pub use scan::Scan;
 pub use statement::{Observer, Statement};
 pub use storage::Storage;
 pub use table::{
-    Action, Check, Column, ColumnId, ForeignKey, Identity, IndexDef, IndexId, IndexOrigin, KeyDef, RowId, StoredView, Table,
-    TableId,
+    Action, Check, Column, ColumnId, ForeignKey, Identity, IndexDef, IndexId, IndexOrigin, KeyDef, RowId, StoredView,
+    Table, TableId,
 };
 pub use value::{Type, Value, ValueRef};
 pub use verify::{Problem, TableReport, VerifyProgress, VerifyReport};

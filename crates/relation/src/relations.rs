@@ -1,14 +1,22 @@
 //! The face of the crate: every table of one database.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use counterfoil_log::View;
 
+use crate::access::Shared;
+use crate::catalog::{self, NameEntry};
+use crate::change::Changes;
+use crate::key::Keys;
+use crate::read::Wanted;
 use crate::{
-    ColumnId, Error, IndexId, KeyRange, NewColumn, NewIndex, NewTable, RowBatch, RowBlock, RowId, Salvage, Scan,
-    Statement, Storage, StoredView, Table, TableId, Value, VerifyProgress, VerifyReport,
+    ColumnId, Error, IndexDef, IndexId, KeyRange, NewColumn, NewIndex, NewTable, RowBatch, RowBlock, RowId, Salvage,
+    Scan, Statement, Storage, StoredView, Table, TableId, Type, Value, VerifyProgress, VerifyReport, alter, define,
+    identity, insert, reference, settle, vacuum, verify,
 };
 
 /// What a name stands for. Tables, views and indexes share one space of names.
@@ -25,148 +33,459 @@ pub enum Named {
 /// The tables of one open database: shared by all readers and the writer.
 ///
 /// It holds no truth, only what it has read: dropping it and making a new one loses nothing.
+///
 /// The methods that change something take the writer with a transaction begun, see what it has done so far, and after
 /// an error leave it half done: the caller goes back to a savepoint taken before the call (or rolls all back) and then
-/// calls [`Relations::rolled_back`].
-pub struct Relations {}
+/// calls [`Relations::rolled_back`]. Tables are handed over as [`Table`]s but always looked up by number in the view at
+/// hand, so that one that was altered meanwhile is seen as it is.
+#[derive(Default)]
+pub struct Relations {
+    shared: Shared,
+}
 
+/// Reading the catalog.
 impl Relations {
     /// For a database just opened.
     #[must_use]
-    pub fn new() -> Self;
-
-    // Reading the catalog
+    pub fn new() -> Self {
+        Self::default()
+    }
 
     /// All tables, by name.
-    pub fn tables(&self, view: &dyn View) -> Result<Vec<Arc<Table>>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a catalog that makes no sense.
+    pub fn tables(&self, view: &dyn View) -> Result<Vec<Arc<Table>>, Error> {
+        self.shared.catalog.tables(view)
+    }
 
     /// A table by name.
-    pub fn table(&self, view: &dyn View, name: &str) -> Result<Option<Arc<Table>>, Error>;
+    ///
+    /// # Errors
+    /// As [`Relations::tables`].
+    pub fn table(&self, view: &dyn View, name: &str) -> Result<Option<Arc<Table>>, Error> {
+        match self.named(view, name)? {
+            Some(Named::Table(table)) => Ok(Some(table)),
+            _ => Ok(None),
+        }
+    }
 
     /// A table by number.
-    pub fn table_by_id(&self, view: &dyn View, id: TableId) -> Result<Option<Arc<Table>>, Error>;
+    ///
+    /// # Errors
+    /// As [`Relations::tables`].
+    pub fn table_by_id(&self, view: &dyn View, id: TableId) -> Result<Option<Arc<Table>>, Error> {
+        self.shared.catalog.table(view, id)
+    }
 
     /// All views (CREATE VIEW), by name.
-    pub fn views(&self, view: &dyn View) -> Result<Vec<StoredView>, Error>;
+    ///
+    /// # Errors
+    /// As [`Relations::tables`].
+    pub fn views(&self, view: &dyn View) -> Result<Vec<StoredView>, Error> {
+        catalog::stored_views(view)
+    }
 
     /// What a name stands for: table, view or index.
-    pub fn named(&self, view: &dyn View, name: &str) -> Result<Option<Named>, Error>;
+    ///
+    /// # Errors
+    /// As [`Relations::tables`].
+    pub fn named(&self, view: &dyn View, name: &str) -> Result<Option<Named>, Error> {
+        self.shared.catalog.named(view, name)
+    }
+}
 
-    // Reading rows
-
+/// Reading rows.
+impl Relations {
     /// Rows the view sees in a table: exact, and without reading them.
-    pub fn count(&self, view: &dyn View, table: &Table) -> Result<u64, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn count(&self, view: &dyn View, table: &Table) -> Result<u64, Error> {
+        Ok(self.shared.access(view, table.id)?.count())
+    }
 
     /// Reads a whole table in the order of row numbers.
-    pub fn scan<V: View + Clone>(&self, view: V, table: &Table) -> Result<Scan<V>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn scan<V: View>(&self, view: V, table: &Table) -> Result<Scan<V>, Error> {
+        let access = self.shared.access(&view, table.id)?;
+        Ok(Scan::new(view, access))
+    }
 
     /// Reads rows by number, in the order given. Rows that are not there are NULLs and not visible.
     /// `columns`: places of the columns whose long values are wanted; `None` is all.
-    pub fn fetch(&self, view: &dyn View, table: &Table, rows: &[RowId], columns: Option<&[usize]>)
-    -> Result<RowBlock, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn fetch(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        rows: &[RowId],
+        columns: Option<&[usize]>,
+    ) -> Result<RowBlock, Error> {
+        let wanted = columns.map_or(Wanted::all(), Wanted::only);
+        self.shared.access(view, table.id)?.fetch(view, rows, &wanted)
+    }
 
     /// The rows whose key lies in a range, in the order of their keys.
     /// `None` if the index has more than `rows_max` candidates: then a scan is the better way.
-    pub fn lookup(&self, view: &dyn View, table: &Table, index: IndexId, range: &KeyRange, rows_max: usize)
-    -> Result<Option<Vec<RowId>>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for an index that is not there or a range of other types, [`Error::Log`], [`Error::Corrupt`].
+    pub fn lookup(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        index: IndexId,
+        range: &KeyRange,
+        rows_max: usize,
+    ) -> Result<Option<Vec<RowId>>, Error> {
+        let access = self.shared.access(view, table.id)?;
+        let index = index_of(&access.table, index)?;
+        let range = range.encode(&kinds(&access.table, index))?;
+        let reader = self.shared.index(view, &access, index, false)?;
+        let Some(candidates) = reader.candidates(&range, rows_max)? else { return Ok(None) };
+        let mut confirmed = reader.confirm(&candidates, &range)?;
+        confirmed.sort_unstable();
+        Ok(Some(confirmed.into_iter().map(|(_, row)| row).collect()))
+    }
 
     /// For each row of a batch the row of the table with the same key in a unique index (none where the key has a NULL).
-    pub fn conflicts(&self, view: &dyn View, table: &Table, index: IndexId, batch: &RowBatch)
-    -> Result<Vec<Option<RowId>>, Error>;
+    ///
+    /// # Errors
+    /// As [`Relations::lookup`].
+    pub fn conflicts(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        index: IndexId,
+        batch: &RowBatch,
+    ) -> Result<Vec<Option<RowId>>, Error> {
+        let access = self.shared.access(view, table.id)?;
+        let index = index_of(&access.table, index)?;
+        let keys = Keys::of(batch, &access.places(&index.columns)?)?;
+        let sorted = keys.sorted();
+        let mut conflicts = vec![None; batch.count()];
+        for (place, row) in self.shared.index(view, &access, index, false)?.matches(&keys, &sorted)? {
+            conflicts[sorted[place]] = Some(row);
+        }
+        Ok(conflicts)
+    }
 
     /// For each row of a batch the first earlier row of the same batch with the same key (none where the key has a NULL).
-    pub fn repeats(&self, table: &Table, index: IndexId, batch: &RowBatch) -> Result<Vec<Option<usize>>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for an index that is not there or a batch of another layout.
+    pub fn repeats(&self, table: &Table, index: IndexId, batch: &RowBatch) -> Result<Vec<Option<usize>>, Error> {
+        if **batch.layout() != *table.layout() {
+            return Err(Error::Misuse("rows of another layout than the table's"));
+        }
+        let places: Option<Vec<_>> = index_of(table, index)?.columns.iter().map(|id| table.position(*id)).collect();
+        let keys = Keys::of(batch, &places.ok_or(Error::Misuse("an index over columns that are not there"))?)?;
+        let mut repeats = vec![None; batch.count()];
+        for same in keys.sorted().chunk_by(|one, two| keys.key(*one) == keys.key(*two)) {
+            same[1..].iter().for_each(|row| repeats[*row] = Some(same[0]));
+        }
+        Ok(repeats)
+    }
+}
 
-    // Changing rows
+fn index_of(table: &Table, index: IndexId) -> Result<&IndexDef, Error> {
+    table.index(index).ok_or(Error::Misuse("an index that is not there"))
+}
 
+fn kinds(table: &Table, index: &IndexDef) -> Vec<Type> {
+    let place = |id: &ColumnId| table.position(*id).map(|place| table.columns[place].kind);
+    index.columns.iter().filter_map(place).collect()
+}
+
+/// Changing rows.
+impl Relations {
     /// Adds rows; checks NOT NULL, bounds, keys and references. Returns the number of the first; the others follow on.
     /// `batch` has the table's layout ([`Table::layout`]); defaults and identity values are the caller's to fill in.
-    pub fn insert(&self, writer: &mut dyn Storage, table: &Table, batch: &RowBatch) -> Result<RowId, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Constraint`], [`Error::Misuse`] for another layout, [`Error::Log`], [`Error::Corrupt`].
+    pub fn insert(&self, writer: &mut dyn Storage, table: &Table, batch: &RowBatch) -> Result<RowId, Error> {
+        let mut statement = Statement::new();
+        let first = self.insert_in(&mut statement, writer, table, batch)?;
+        self.finish(statement, writer)?;
+        Ok(first)
+    }
 
     /// As [`Relations::insert`], for a statement of several batches: a reference from the table to itself that does not
     /// hold yet is looked at again by [`Relations::finish`].
-    pub fn insert_in(&self, statement: &mut Statement<'_>, writer: &mut dyn Storage, table: &Table, batch: &RowBatch)
-    -> Result<RowId, Error>;
+    ///
+    /// # Errors
+    /// As [`Relations::insert`].
+    pub fn insert_in(
+        &self,
+        statement: &mut Statement<'_>,
+        writer: &mut dyn Storage,
+        table: &Table,
+        batch: &RowBatch,
+    ) -> Result<RowId, Error> {
+        insert::insert(&self.shared, statement, writer, table, batch)
+    }
 
     /// Ends a statement of several batches.
-    pub fn finish(&self, statement: Statement<'_>, writer: &mut dyn Storage) -> Result<(), Error>;
+    ///
+    /// # Errors
+    /// As [`Relations::insert`].
+    pub fn finish(&self, statement: Statement<'_>, writer: &mut dyn Storage) -> Result<(), Error> {
+        reference::finish(&self.shared, statement, writer)
+    }
 
     /// Gives visible rows new images, all columns of them: row i of the batch becomes row `rows[i]`. Constraints are
-    /// checked when all have changed; references to changed keys act as ON UPDATE says.
-    pub fn update(&self, writer: &mut dyn Storage, table: &Table, rows: &[RowId], batch: &RowBatch) -> Result<u64, Error>;
+    /// checked when all have changed; references to changed keys act as ON UPDATE says. Returns how many rows it was
+    /// given.
+    ///
+    /// # Errors
+    /// [`Error::Constraint`], [`Error::Misuse`] for another layout, a row given twice or one that is not there,
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn update(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        rows: &[RowId],
+        batch: &RowBatch,
+    ) -> Result<u64, Error> {
+        self.update_in(&mut Statement::new(), writer, table, rows, batch)
+    }
 
     /// As [`Relations::update`], telling the statement's observer of rows that change by cascading.
-    pub fn update_in(&self, statement: &mut Statement<'_>, writer: &mut dyn Storage, table: &Table, rows: &[RowId], batch: &RowBatch)
-    -> Result<u64, Error>;
+    ///
+    /// # Errors
+    /// As [`Relations::update`], and what the observer says.
+    pub fn update_in(
+        &self,
+        statement: &mut Statement<'_>,
+        writer: &mut dyn Storage,
+        table: &Table,
+        rows: &[RowId],
+        batch: &RowBatch,
+    ) -> Result<u64, Error> {
+        Changes::new(&self.shared, statement).update(writer, table.id, rows, batch)
+    }
 
     /// Deletes rows (those not visible are passed over); references to them act as ON DELETE says.
     /// Returns how many of `rows` were there.
-    pub fn delete(&self, writer: &mut dyn Storage, table: &Table, rows: &[RowId]) -> Result<u64, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Constraint`], [`Error::Log`], [`Error::Corrupt`].
+    pub fn delete(&self, writer: &mut dyn Storage, table: &Table, rows: &[RowId]) -> Result<u64, Error> {
+        self.delete_in(&mut Statement::new(), writer, table, rows)
+    }
 
     /// As [`Relations::delete`], telling the statement's observer of rows that change by cascading.
-    pub fn delete_in(&self, statement: &mut Statement<'_>, writer: &mut dyn Storage, table: &Table, rows: &[RowId])
-    -> Result<u64, Error>;
+    ///
+    /// # Errors
+    /// As [`Relations::delete`], and what the observer says.
+    pub fn delete_in(
+        &self,
+        statement: &mut Statement<'_>,
+        writer: &mut dyn Storage,
+        table: &Table,
+        rows: &[RowId],
+    ) -> Result<u64, Error> {
+        Changes::new(&self.shared, statement).delete(writer, table.id, rows)
+    }
 
     /// Takes `count` values of an identity column: the first of them; the others follow by the identity's increment.
     /// Values that rows bring along are never handed out later.
-    pub fn next_identity(&self, writer: &mut dyn Storage, table: &Table, column: ColumnId, count: u64) -> Result<i64, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Constraint`] when there are no more, [`Error::Misuse`] for another column.
+    pub fn next_identity(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        column: ColumnId,
+        count: u64,
+    ) -> Result<i64, Error> {
+        let table = define::reread(&self.shared, writer, table.id)?;
+        identity::take(writer, &table, column, count)
+    }
 
     /// Deletes all rows at once. Refused while another table references this one (enforced).
     /// `restart`: RESTART IDENTITY.
-    pub fn truncate(&self, writer: &mut dyn Storage, table: &Table, restart: bool) -> Result<(), Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] where it is refused, [`Error::Log`].
+    pub fn truncate(&self, writer: &mut dyn Storage, table: &Table, restart: bool) -> Result<(), Error> {
+        alter::truncate(&self.shared, writer, table.id, restart)
+    }
+}
 
-    // Defining
-
+/// Defining.
+impl Relations {
     /// CREATE TABLE.
-    pub fn create_table(&self, writer: &mut dyn Storage, table: &NewTable) -> Result<Arc<Table>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] for names that are taken or not there, [`Error::NotSupported`].
+    pub fn create_table(&self, writer: &mut dyn Storage, table: &NewTable) -> Result<Arc<Table>, Error> {
+        define::create_table(&self.shared, writer, table)
+    }
 
     /// DROP TABLE. `cascade`: foreign keys of other tables that reference it go too; otherwise they forbid it.
-    pub fn drop_table(&self, writer: &mut dyn Storage, table: &Table, cascade: bool) -> Result<(), Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] where it is refused, [`Error::Log`].
+    pub fn drop_table(&self, writer: &mut dyn Storage, table: &Table, cascade: bool) -> Result<(), Error> {
+        define::drop_table(&self.shared, writer, table.id, cascade)
+    }
 
     /// ALTER TABLE ... RENAME TO.
-    pub fn rename_table(&self, writer: &mut dyn Storage, table: &Table, name: &str) -> Result<Arc<Table>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] for a name that is taken.
+    pub fn rename_table(&self, writer: &mut dyn Storage, table: &Table, name: &str) -> Result<Arc<Table>, Error> {
+        alter::rename_table(&self.shared, writer, table.id, name)
+    }
 
     /// ALTER TABLE ... ADD COLUMN: rows that are there have `value` (the default, evaluated once).
-    pub fn add_column(&self, writer: &mut dyn Storage, table: &Table, column: &NewColumn, value: &Value) -> Result<Arc<Table>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] for a name that is taken, [`Error::Constraint`] if `value` breaks a rule of the column.
+    pub fn add_column(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        column: &NewColumn,
+        value: &Value,
+    ) -> Result<Arc<Table>, Error> {
+        alter::add_column(&self.shared, writer, table.id, column, value)
+    }
 
     /// ALTER TABLE ... DROP COLUMN, with the table's own keys, checks, foreign keys and indexes over it.
     /// `cascade`: foreign keys of other tables that reference it go too; otherwise they forbid it.
-    pub fn drop_column(&self, writer: &mut dyn Storage, table: &Table, column: &str, cascade: bool) -> Result<Arc<Table>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] where it is refused.
+    pub fn drop_column(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        column: &str,
+        cascade: bool,
+    ) -> Result<Arc<Table>, Error> {
+        alter::drop_column(&self.shared, writer, table.id, column, cascade)
+    }
 
-    /// ALTER TABLE ... RENAME COLUMN. `rewrite` gets the text of each check over the column and returns it with the new name.
-    pub fn rename_column(&self, writer: &mut dyn Storage, table: &Table, from: &str, to: &str, rewrite: &mut dyn FnMut(&str) -> String)
-    -> Result<Arc<Table>, Error>;
+    /// ALTER TABLE ... RENAME COLUMN. `rewrite` gets the text of each check over the column and returns it with the new
+    /// name.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] for a name that is taken or not there.
+    pub fn rename_column(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        from: &str,
+        to: &str,
+        rewrite: &mut dyn FnMut(&str) -> String,
+    ) -> Result<Arc<Table>, Error> {
+        alter::rename_column(&self.shared, writer, table.id, from, to, rewrite)
+    }
 
     /// CREATE [UNIQUE] INDEX, over the rows that are there.
-    pub fn create_index(&self, writer: &mut dyn Storage, table: &Table, index: &NewIndex) -> Result<Arc<Table>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] for names, [`Error::Constraint`] if the rows have a key twice.
+    pub fn create_index(&self, writer: &mut dyn Storage, table: &Table, index: &NewIndex) -> Result<Arc<Table>, Error> {
+        define::create_index(&self.shared, writer, table.id, index)
+    }
 
     /// DROP INDEX.
-    pub fn drop_index(&self, writer: &mut dyn Storage, name: &str) -> Result<(), Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] if there is none, or a constraint needs it.
+    pub fn drop_index(&self, writer: &mut dyn Storage, name: &str) -> Result<(), Error> {
+        define::drop_index(&self.shared, writer, name)
+    }
 
     /// CREATE VIEW; `replace`: OR REPLACE.
-    pub fn create_view(&self, writer: &mut dyn Storage, view: &StoredView, replace: bool) -> Result<(), Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] for a name that is taken.
+    pub fn create_view(&self, writer: &mut dyn Storage, view: &StoredView, replace: bool) -> Result<(), Error> {
+        if !(replace && catalog::entry(writer, &view.name)? == Some(NameEntry::View)) {
+            catalog::take_name(writer, &view.name, NameEntry::View)?;
+        }
+        catalog::put_view(writer, view)
+    }
 
     /// DROP VIEW.
-    pub fn drop_view(&self, writer: &mut dyn Storage, name: &str) -> Result<(), Error>;
+    ///
+    /// # Errors
+    /// [`Error::Sql`] if there is none.
+    pub fn drop_view(&self, writer: &mut dyn Storage, name: &str) -> Result<(), Error> {
+        if catalog::entry(writer, name)? != Some(NameEntry::View) {
+            return Err(Error::sql(format!("view {name} does not exist")));
+        }
+        catalog::free_name(writer, name)?;
+        catalog::delete_view(writer, name)
+    }
+}
 
-    // Keeping house
+/// Keeping house.
+impl Relations {
+    /// To be called after a commit, with the writer as it now is.
+    pub fn committed(&self, view: &dyn View) {
+        self.shared.states.prune(view);
+        self.shared.heads.prune(view);
+    }
 
-    /// To be called after a commit.
-    pub fn committed(&self);
-
-    /// To be called after a rollback, whole or to a savepoint, with the writer as it now is.
-    pub fn rolled_back(&self, view: &dyn View);
+    /// To be called after a rollback, whole or to a savepoint, with the writer as it now is. From here on no view of
+    /// what was rolled back may be read.
+    pub fn rolled_back(&self, view: &dyn View) {
+        self.shared.states.cut_back(view);
+        self.shared.heads.prune(view);
+        self.shared.catalog.forget();
+    }
 
     /// Work that is due, inside a transaction of its own after a commit: merges index runs that have become many,
     /// rewrites tables that are mostly dead. Returns whether there is anything to commit.
-    pub fn maintain(&self, writer: &mut dyn Storage) -> Result<bool, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn maintain(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
+        settle::maintain(&self.shared, writer)
+    }
 
     /// VACUUM, of one table or all: rewrites the rows that are there into one segment and the indexes into one run each.
-    pub fn vacuum(&self, writer: &mut dyn Storage, table: Option<&Table>) -> Result<(), Error>;
+    /// Tables that are tidy are left alone.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn vacuum(&self, writer: &mut dyn Storage, table: Option<&Table>) -> Result<(), Error> {
+        let ids = match table {
+            Some(table) => vec![table.id],
+            None => catalog::table_ids(writer)?,
+        };
+        ids.into_iter().try_for_each(|id| vacuum::vacuum(&self.shared, writer, id))
+    }
 
     /// Checks every table: rows, rows against indexes, indexes against rows, references. Goes on past damage.
-    pub fn verify(&self, view: &dyn View, progress: &mut dyn FnMut(&VerifyProgress<'_>)) -> Result<VerifyReport, Error>;
+    ///
+    /// # Errors
+    /// Only what is no damage; what is damaged stands in the report.
+    pub fn verify(
+        &self,
+        view: &dyn View,
+        progress: &mut dyn FnMut(&VerifyProgress<'_>),
+    ) -> Result<VerifyReport, Error> {
+        verify::verify(&self.shared, view, progress)
+    }
 
     /// Reads what can still be read of a table.
-    pub fn salvage<V: View>(&self, view: V, table: &Table) -> Result<Salvage<V>, Error>;
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if not even the catalog says where it lies.
+    pub fn salvage<V: View>(&self, view: V, table: &Table) -> Result<Salvage<V>, Error> {
+        Salvage::open(&self.shared, view, table.id)
+    }
 }

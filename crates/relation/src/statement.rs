@@ -12,8 +12,16 @@ pub type Observer<'a> = dyn FnMut(&Table, &RowBatch) -> Result<(), Error> + 'a;
 #[derive(Default)]
 pub struct Statement<'a> {
     pub(crate) observer: Option<&'a mut Observer<'a>>,
-    /// Rows that reference a row of their own table which is not there yet: table, foreign key by place, key.
-    pub(crate) waiting: Vec<(TableId, usize, Vec<u8>)>,
+    /// Keys to which rows of a table refer in their own table, and which are not there yet.
+    pub(crate) waiting: Vec<Waiting>,
+}
+
+/// A reference of a table to itself that must hold at the end of the statement.
+pub(crate) struct Waiting {
+    pub(crate) table: TableId,
+    /// The foreign key, by its place in the table.
+    pub(crate) foreign_key: usize,
+    pub(crate) key: Vec<u8>,
 }
 
 impl<'a> Statement<'a> {

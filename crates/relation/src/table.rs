@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::shape::Shape;
 use crate::{Layout, Type, Value};
 
 /// The number of a table: never used again.
@@ -51,9 +52,9 @@ pub struct Table {
     pub(crate) layouts: Vec<Vec<ColumnId>>,
     pub(crate) next_column: u32,
     pub(crate) next_index: u32,
-    /// The newest layout, worked out when the table is read.
+    /// What follows from all that, worked out when the table is read.
     #[serde(skip)]
-    pub(crate) layout: Option<Arc<Layout>>,
+    pub(crate) shape: Option<Arc<Shape>>,
 }
 
 /// A column.
@@ -199,8 +200,8 @@ impl Table {
     /// The layout of rows as they are written now: the columns in the order of `columns`.
     #[must_use]
     pub fn layout(&self) -> Arc<Layout> {
-        match &self.layout {
-            Some(layout) => layout.clone(),
+        match &self.shape {
+            Some(shape) => shape.newest.clone(),
             None => Arc::new(self.lay_out()),
         }
     }
@@ -234,7 +235,8 @@ impl Table {
 
     /// Names of columns, for messages.
     pub(crate) fn names(&self, columns: &[ColumnId]) -> Vec<String> {
-        let name = |id: &ColumnId| self.columns.iter().find(|column| column.id == *id).map(|column| column.name.clone());
+        let name =
+            |id: &ColumnId| self.columns.iter().find(|column| column.id == *id).map(|column| column.name.clone());
         columns.iter().filter_map(name).collect()
     }
 }

@@ -1,6 +1,25 @@
-//! Checking tables against their indexes, and reading past damage.
-use alloc::string::String;
+//! Checking tables: every row, rows against indexes, indexes against rows, references.
+
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+
+use counterfoil_log::View;
+
+use crate::access::{Access, Shared};
+use crate::careful::{Careful, Piece};
+use crate::index::IndexReader;
+use crate::key::{Keys, split_entry, stored};
+use crate::read::Wanted;
+use crate::reference;
+use crate::rules::check_rows;
+use crate::run::{Cursor, Run};
+use crate::state::DELETE_BYTES;
+use crate::{Error, IndexDef, RowBlock, RowId, TableId};
+
+const PIECE_ROWS: usize = 4096;
+/// Problems named one by one for each table; of more it is said that there are more.
+const PROBLEMS_MAX: usize = 1000;
 
 /// How far a verification has come.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +35,7 @@ pub struct VerifyProgress<'a> {
 /// Something that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The table.
+    /// The table; empty for the catalog.
     pub table: String,
     /// What is wrong and where (page, row numbers, index); never row values.
     pub what: String,
@@ -27,9 +46,9 @@ pub struct Problem {
 pub struct TableReport {
     /// The table.
     pub table: String,
-    /// Rows read.
+    /// Rows that were read and are there.
     pub rows: u64,
-    /// Index entries read.
+    /// Entries of index runs that were read.
     pub entries: u64,
     /// References that were followed.
     pub references: u64,
@@ -42,4 +61,303 @@ pub struct VerifyReport {
     pub tables: Vec<TableReport>,
     /// What is wrong; empty when all is well.
     pub problems: Vec<Problem>,
+}
+
+/// The verification of one table.
+struct Verifier<'a> {
+    shared: &'a Shared,
+    view: &'a dyn View,
+    access: &'a Access,
+    progress: &'a mut dyn FnMut(&VerifyProgress<'_>),
+    report: TableReport,
+    problems: Vec<Problem>,
+    more: u64,
+    done: u64,
+    total: u64,
+}
+
+/// Checks every table.
+pub(crate) fn verify(
+    shared: &Shared,
+    view: &dyn View,
+    progress: &mut dyn FnMut(&VerifyProgress<'_>),
+) -> Result<VerifyReport, Error> {
+    let mut report = VerifyReport::default();
+    for id in crate::catalog::table_ids(view)? {
+        match verify_table(shared, view, id, progress, &mut report) {
+            Err(error) if error.is_damage() => {
+                let table = match &error {
+                    Error::Corrupt { table, .. } | Error::Log { table, .. } => table.clone(),
+                    _ => String::new(),
+                };
+                report.problems.push(Problem { table, what: error.to_string() });
+            }
+            other => other?,
+        }
+    }
+    Ok(report)
+}
+
+fn verify_table(
+    shared: &Shared,
+    view: &dyn View,
+    id: TableId,
+    progress: &mut dyn FnMut(&VerifyProgress<'_>),
+    report: &mut VerifyReport,
+) -> Result<(), Error> {
+    let access = shared.access(view, id)?;
+    let rows: u64 = access.parts.iter().map(|part| part.count).sum();
+    let entries = access.files.indexes.iter().flat_map(|index| &index.runs).map(|run| run.entries);
+    let total = entries.fold(rows, u64::saturating_add);
+    let table = TableReport { table: access.table.name.clone(), ..TableReport::default() };
+    let problems = Vec::new();
+    let mut verifier =
+        Verifier { shared, view, access: &access, progress, report: table, problems, more: 0, done: 0, total };
+    let outcome = verifier.run();
+    let Verifier { report: table, mut problems, more, .. } = verifier;
+    if more > 0 {
+        problems.push(Problem { table: table.table.clone(), what: format!("and {more} more") });
+    }
+    report.tables.push(table);
+    report.problems.append(&mut problems);
+    outcome
+}
+
+impl Verifier<'_> {
+    fn run(&mut self) -> Result<(), Error> {
+        self.check_logs();
+        let access = self.access;
+        let mut readers = Vec::new();
+        for index in &access.table.indexes {
+            match self.shared.index(self.view, access, index, false) {
+                Ok(reader) => readers.push(reader),
+                Err(error) => self.damage(error, &format!("index {}", index.name))?,
+            }
+        }
+        self.check_rows(&readers)?;
+        for reader in &readers {
+            for run in reader.runs() {
+                self.check_run(reader.definition(), run)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn problem(&mut self, what: String) {
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(Problem { table: self.report.table.clone(), what });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Notes damage and goes on; anything else ends the verification.
+    fn damage(&mut self, error: Error, place: &str) -> Result<(), Error> {
+        if !error.is_damage() {
+            return Err(error);
+        }
+        self.problem(format!("{place}: {error}"));
+        Ok(())
+    }
+
+    fn advance(&mut self, count: u64) {
+        self.done += count;
+        (self.progress)(&VerifyProgress { table: &self.report.table, done: self.done, total: self.total });
+    }
+
+    /// A row is deleted once, and only rows that are there are updated.
+    fn check_logs(&mut self) {
+        for part in &self.access.parts {
+            let deleted = part.state.read(|state| state.deleted(0, u64::MAX, part.lengths).count() as u64);
+            if deleted != part.lengths.deletes / DELETE_BYTES as u64 {
+                self.problem(format!("the delete log of rows from {} on names rows twice", part.segment.first));
+            }
+            let (lost, foreign) = part.state.read(|state| {
+                let lost =
+                    state.deleted(0, u64::MAX, part.lengths).filter(|row| part.position_of(RowId(*row)).is_none());
+                let updated = state.updated(0, u64::MAX, part.lengths).into_iter();
+                (lost.count(), updated.filter(|update| part.position_of(RowId(update.row)).is_none()).count())
+            });
+            if lost + foreign > 0 {
+                let what = "the delete and update logs of rows from";
+                self.problem(format!("{what} {} on name {} rows that never were", part.segment.first, lost + foreign));
+            }
+        }
+    }
+
+    fn check_rows(&mut self, readers: &[IndexReader<'_>]) -> Result<(), Error> {
+        let mut careful = Careful::new(self.access);
+        while let Some(piece) = careful.next(self.view, self.access, PIECE_ROWS)? {
+            match piece {
+                Piece::Rows(block) => {
+                    self.check_block(&block, readers)?;
+                    self.report.rows += block.visible_count() as u64;
+                    self.advance(block.count() as u64);
+                }
+                Piece::Damaged { part, positions, error } => {
+                    let first = self.access.parts[part].row_at(positions.start);
+                    self.problem(format!("row {}: {error}", first.map_or(0, |row| row.0)));
+                    self.advance(positions.end - positions.start);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_block(&mut self, block: &RowBlock, readers: &[IndexReader<'_>]) -> Result<(), Error> {
+        let mut sound = crate::RowBatch::new(block.rows.layout().clone(), 0);
+        let mut ids = Vec::new();
+        for row in block.visible_rows() {
+            match check_image(block, row) {
+                Ok(()) => {
+                    sound.push_from(&block.rows, row)?;
+                    ids.push(block.id(row));
+                }
+                Err(error) => self.problem(format!("row {}: {error}", block.id(row).0)),
+            }
+        }
+        if let Err(error) = check_rows(&self.access.table, &sound) {
+            self.problem(error.to_string());
+        }
+        for reader in readers {
+            if let Err(error) = self.check_entries(reader, &sound, &ids) {
+                self.damage(error, &format!("index {}", reader.definition().name))?;
+            }
+        }
+        self.check_references(&sound)
+    }
+
+    /// Every row has its entry in an index, and a unique key no other row.
+    fn check_entries(&mut self, reader: &IndexReader<'_>, rows: &crate::RowBatch, ids: &[RowId]) -> Result<(), Error> {
+        let index = reader.definition();
+        let keys = Keys::of(rows, &self.access.places(&index.columns)?)?;
+        for (row, id) in ids.iter().enumerate() {
+            if !reader.holds(keys.key(row), *id)? {
+                self.problem(format!("index {} lacks row {}", index.name, id.0));
+            }
+        }
+        if index.unique {
+            let sorted = keys.sorted();
+            let found = reader.matches(&keys, &sorted)?;
+            for (place, row) in found {
+                if ids[sorted[place]] != row {
+                    self.problem(format!("rows {} and {} share a key of {}", ids[sorted[place]].0, row.0, index.name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_references(&mut self, rows: &crate::RowBatch) -> Result<(), Error> {
+        for foreign_key in self.access.table.foreign_keys.iter().filter(|key| key.enforced) {
+            let outcome = self.follow(foreign_key, rows);
+            match outcome {
+                Ok((followed, missing)) => {
+                    self.report.references += followed;
+                    if missing > 0 {
+                        let name = &foreign_key.name;
+                        self.problem(format!("{missing} rows reference rows that do not exist: foreign key {name}"));
+                    }
+                }
+                Err(error) => self.damage(error, &format!("foreign key {}", foreign_key.name))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// How many references of some rows there are, and how many lead nowhere.
+    fn follow(&self, foreign_key: &crate::ForeignKey, rows: &crate::RowBatch) -> Result<(u64, u64), Error> {
+        let parent = self.shared.access(self.view, foreign_key.parent)?;
+        let keys = reference::keys_of(self.access, foreign_key, &parent.table, rows)?;
+        let which = keys.sorted();
+        let index = reference::parent_index(&parent.table, foreign_key)?;
+        let parents = self.shared.index(self.view, &parent, index, false)?;
+        let mut distinct = which.clone();
+        distinct.dedup_by(|one, two| keys.key(*one) == keys.key(*two));
+        let missing = reference::missing(&parents, &keys, &distinct)?;
+        Ok((which.len() as u64, missing.len() as u64))
+    }
+
+    /// Every entry of a run is in its place, and belongs to a row that has or had this key.
+    fn check_run(&mut self, index: &IndexDef, run: &Run) -> Result<(), Error> {
+        let mut cursor = Cursor::careful(run);
+        let mut last: Vec<u8> = Vec::new();
+        let (mut count, mut skipped) = (0, false);
+        let mut piece: Vec<(Vec<u8>, RowId)> = Vec::new();
+        loop {
+            match cursor.advance(self.view) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.damage(error, &format!("index {}", index.name))?;
+                    skipped = true;
+                    if !cursor.skip_block() {
+                        break;
+                    }
+                    continue;
+                }
+            }
+            let Some((key, row)) = cursor.current().and_then(split_entry) else { continue };
+            if cursor.current().is_some_and(|entry| entry <= last.as_slice()) {
+                self.problem(format!("the entries of index {} are out of order", index.name));
+            }
+            piece.push((key.to_vec(), row));
+            last = cursor.current().unwrap_or_default().to_vec();
+            count += 1;
+            if piece.len() == PIECE_ROWS {
+                self.check_piece(index, &mut piece)?;
+            }
+        }
+        self.check_piece(index, &mut piece)?;
+        if !skipped && count != run.entries {
+            self.problem(format!("a run of index {} has {count} entries instead of {}", index.name, run.entries));
+        }
+        Ok(())
+    }
+
+    fn check_piece(&mut self, index: &IndexDef, piece: &mut Vec<(Vec<u8>, RowId)>) -> Result<(), Error> {
+        let count = piece.len() as u64;
+        self.report.entries += count;
+        piece.sort_unstable_by_key(|(_, row)| *row);
+        if let Err(error) = self.compare_piece(index, piece) {
+            self.damage(error, &format!("rows of index {}", index.name))?;
+        }
+        piece.clear();
+        self.advance(count);
+        Ok(())
+    }
+
+    fn compare_piece(&mut self, index: &IndexDef, piece: &[(Vec<u8>, RowId)]) -> Result<(), Error> {
+        let access = self.access;
+        let places = access.places(&index.columns)?;
+        let never = piece.iter().filter(|(_, row)| row.0 >= access.next_row()).count();
+        if never > 0 {
+            self.problem(format!("index {} names {never} rows that never were", index.name));
+        }
+        let rows: Vec<RowId> = piece.iter().map(|(_, row)| *row).collect();
+        let block = access.fetch(self.view, &rows, &Wanted::only(&places))?;
+        let keys = Keys::of(&block.rows, &places)?;
+        for row in block.visible_rows() {
+            let (key, id) = &piece[row];
+            let updated = access.locate(*id).is_some_and(|(part, _)| {
+                let part = &access.parts[part];
+                part.state.read(|state| state.update_of(id.0, part.lengths).is_some())
+            });
+            if !updated && stored(keys.key(row)) != key.as_slice() {
+                self.problem(format!("index {} has row {} under a key that is not its own", index.name, id.0));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every value of a row is one, and NULLs have no bytes.
+fn check_image(block: &RowBlock, row: usize) -> Result<(), Error> {
+    for column in 0..block.rows.layout().columns().len() {
+        block.rows.value(row, column)?;
+        if block.rows.is_null(row, column) && block.rows.fixed(row, column).iter().any(|byte| *byte != 0) {
+            return Err(Error::corrupt("", "image of a NULL"));
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,198 @@
+//! A table as one view sees it: its definition, where its rows lie, how many there are.
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use counterfoil_log::{ContainerId, View};
+
+use crate::files::{Files, Segment};
+use crate::heads::Heads;
+use crate::layout::Layout;
+use crate::presence::Presence;
+use crate::shape::Shape;
+use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
+use crate::sync::Lock;
+use crate::{Error, RowId, Table, TableId};
+
+/// Everything the crate keeps in memory about one database.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) catalog: crate::catalog::Catalog,
+    pub(crate) states: States,
+    pub(crate) heads: Heads,
+    /// Tables that have changed since the house was last kept.
+    pub(crate) touched: Lock<BTreeSet<TableId>>,
+}
+
+/// A table opened for one view.
+pub(crate) struct Access {
+    pub(crate) table: Arc<Table>,
+    pub(crate) shape: Arc<Shape>,
+    pub(crate) files: Arc<Files>,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A segment, with what the view sees of it.
+pub(crate) struct Part {
+    pub(crate) segment: Segment,
+    pub(crate) layout: Arc<Layout>,
+    /// Rows stored.
+    pub(crate) count: u64,
+    /// Row numbers covered.
+    pub(crate) span: u64,
+    pub(crate) lengths: Lengths,
+    pub(crate) heap_bytes: u64,
+    pub(crate) presence: Option<Arc<Presence>>,
+    pub(crate) state: SharedState,
+}
+
+impl Part {
+    /// The number of the row at a position.
+    pub(crate) fn row_at(&self, position: u64) -> Option<RowId> {
+        if position >= self.count {
+            return None;
+        }
+        let number = match &self.presence {
+            Some(presence) => presence.number(position)?,
+            None => position,
+        };
+        Some(RowId(self.segment.first + number))
+    }
+
+    /// Where a row lies in this segment.
+    pub(crate) fn position_of(&self, row: RowId) -> Option<u64> {
+        let number = row.0.checked_sub(self.segment.first).filter(|number| *number < self.span)?;
+        let position = match &self.presence {
+            Some(presence) => presence.position(number)?,
+            None => number,
+        };
+        (position < self.count).then_some(position)
+    }
+
+    /// The first row number after this segment.
+    pub(crate) fn end(&self) -> u64 {
+        self.segment.first + self.span
+    }
+}
+
+impl Shared {
+    /// Opens a table, as it is in the view.
+    pub(crate) fn access(&self, view: &dyn View, id: TableId) -> Result<Access, Error> {
+        self.open(view, id, false)
+    }
+
+    /// Opens a table for the writer, whose view is the newest there is.
+    pub(crate) fn access_to_write(&self, view: &dyn View, id: TableId) -> Result<Access, Error> {
+        self.open(view, id, true)
+    }
+
+    fn open(&self, view: &dyn View, id: TableId, writing: bool) -> Result<Access, Error> {
+        let table = self.catalog.table(view, id)?.ok_or_else(|| Error::sql("this table no longer exists"))?;
+        let files = self.catalog.files(view, &table)?;
+        let shape = match &table.shape {
+            Some(shape) => shape.clone(),
+            None => Arc::new(Shape::of(&table)?),
+        };
+        let open_part = |segment: &Segment| self.open_part(view, &table, &shape, segment, writing);
+        let parts = files.segments.iter().map(open_part).collect::<Result<_, _>>()?;
+        Ok(Access { table, shape, files, parts })
+    }
+
+    fn open_part(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        shape: &Shape,
+        segment: &Segment,
+        writing: bool,
+    ) -> Result<Part, Error> {
+        let wrong = |what| Error::corrupt(&table.name, what);
+        let (layout, lengths, count, span) = measure(view, table, shape, segment)?;
+        let state = self.states.segment(view, segment, shape, lengths, writing).map_err(|error| name(error, table))?;
+        let presence = match segment.presence {
+            Some(_) => state.read(|state| state.presence()),
+            None => None,
+        };
+        if presence.as_ref().is_some_and(|presence| presence.count() != count) {
+            return Err(wrong("map of the rows of a segment"));
+        }
+        let heap_bytes = length(view, table, segment.heap())?;
+        Ok(Part { segment: segment.clone(), layout, count, span, lengths, heap_bytes, presence, state })
+    }
+}
+
+/// The layout of a segment, what a view sees of its logs, its rows and the row numbers it covers.
+pub(crate) fn measure(
+    view: &dyn View,
+    table: &Table,
+    shape: &Shape,
+    segment: &Segment,
+) -> Result<(Arc<Layout>, Lengths, u64, u64), Error> {
+    let wrong = |what| Error::corrupt(&table.name, what);
+    let layout = shape.layouts.get(segment.layout as usize).ok_or_else(|| wrong("layout of a segment"))?;
+    let deletes = length(view, table, segment.deletes())?;
+    let updates = length(view, table, segment.updates())?;
+    let bytes = length(view, table, segment.rows())?;
+    let width = layout.width() as u64;
+    let count = bytes / width;
+    let span = segment.span.unwrap_or(count);
+    let dense = segment.presence.is_some() || span == count;
+    if !bytes.is_multiple_of(width) || !dense || segment.first.checked_add(span).is_none() {
+        return Err(wrong("length of a segment"));
+    }
+    Ok((layout.clone(), Lengths { deletes, updates }, count, span))
+}
+
+pub(crate) fn length(view: &dyn View, table: &Table, container: ContainerId) -> Result<u64, Error> {
+    view.length(container).map_err(Error::log(&table.name))
+}
+
+/// Gives an error from further down, where tables have no names, the name of its table.
+pub(crate) fn name(error: Error, table: &Table) -> Error {
+    match error {
+        Error::Corrupt { table: none, what } if none.is_empty() => Error::corrupt(&table.name, what),
+        Error::Log { table: none, source } if none.is_empty() => Error::Log { table: table.name.clone(), source },
+        error => error,
+    }
+}
+
+impl Access {
+    /// The number of the next row to be inserted.
+    pub(crate) fn next_row(&self) -> u64 {
+        let grown = self.parts.last().map_or(0, Part::end);
+        grown.max(self.files.next_row)
+    }
+
+    /// Where a row lies.
+    pub(crate) fn locate(&self, row: RowId) -> Option<(usize, u64)> {
+        let part = self.parts.partition_point(|part| part.segment.first <= row.0).checked_sub(1)?;
+        Some((part, self.parts[part].position_of(row)?))
+    }
+
+    /// Rows the view sees.
+    pub(crate) fn count(&self) -> u64 {
+        let seen = |part: &Part| part.count.saturating_sub(part.lengths.deletes / DELETE_BYTES as u64);
+        self.parts.iter().map(seen).sum()
+    }
+
+    /// Whether the view sees a row.
+    pub(crate) fn is_visible(&self, row: RowId) -> bool {
+        self.locate(row).is_some_and(|(part, _)| {
+            let part = &self.parts[part];
+            part.state.read(|state| !state.is_deleted(row.0, part.lengths))
+        })
+    }
+
+    /// The places of columns in the newest layout.
+    pub(crate) fn places(&self, columns: &[crate::ColumnId]) -> Result<Vec<usize>, Error> {
+        let place = |id: &crate::ColumnId| self.table.position(*id);
+        let places: Option<Vec<_>> = columns.iter().map(place).collect();
+        places.ok_or_else(|| Error::corrupt(&self.table.name, "columns of an index"))
+    }
+
+    /// Names this table in an error from further down.
+    pub(crate) fn named(&self) -> impl Fn(Error) -> Error + '_ {
+        |error| name(error, &self.table)
+    }
+}

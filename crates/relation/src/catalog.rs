@@ -1,0 +1,302 @@
+//! The catalog: records that say what tables, views and indexes there are.
+//!
+//! ```text
+//! space 1 (catalog), names as bytes, numbers big-endian:
+//!   "c"                  the number of the next table
+//!   "n" name             what the name stands for: table, view or index
+//!   "t" table number     the table
+//!   "f" table number     where its bytes lie
+//!   "i" table number     the next values of its identity columns
+//!   "v" name             a view
+//! every value: format byte 1, then the structure as postcard writes it
+//! ```
+//!
+//! Nothing that is read here is believed before it is checked: whatever follows may index by it.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use counterfoil_log::{View, record_space};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::files::Files;
+use crate::relations::Named;
+use crate::shape::Shape;
+use crate::sync::Lock;
+use crate::{ColumnId, Error, IndexId, Storage, StoredView, Table, TableId};
+
+/// Longest name of a table, view, index, column or constraint, in bytes.
+pub const NAME_BYTES_MAX: usize = 200;
+/// Columns that a table may have.
+pub const COLUMNS_MAX: usize = 1600;
+
+const FORMAT: u8 = 1;
+const NEXT_TABLE: &[u8] = b"c";
+const NAME: u8 = b'n';
+const TABLE: u8 = b't';
+const FILES: u8 = b'f';
+const IDENTITY: u8 = b'i';
+const VIEW: u8 = b'v';
+
+/// What a name stands for, as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum NameEntry {
+    Table(TableId),
+    View,
+    Index(TableId, IndexId),
+}
+
+/// The next value of an identity column; none when there is no further one.
+pub(crate) type IdentityNext = (ColumnId, Option<i64>);
+
+fn numbered(prefix: u8, id: TableId) -> [u8; 9] {
+    let mut name = [prefix; 9];
+    name[1..].copy_from_slice(&id.0.to_be_bytes());
+    name
+}
+
+fn named(prefix: u8, name: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(1 + name.len());
+    bytes.push(prefix);
+    bytes.extend_from_slice(name.as_bytes());
+    bytes
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
+    postcard::to_extend(value, Vec::from([FORMAT])).map_err(|_| Error::Misuse("a catalog entry that cannot be written"))
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T, Error> {
+    let wrong = || Error::corrupt("", what);
+    match bytes.split_first() {
+        Some((&FORMAT, rest)) => match postcard::take_from_bytes(rest) {
+            Ok((value, [])) => Ok(value),
+            _ => Err(wrong()),
+        },
+        _ => Err(wrong()),
+    }
+}
+
+fn put<T: Serialize>(writer: &mut dyn Storage, name: &[u8], value: &T) -> Result<(), Error> {
+    writer.put_record(record_space::CATALOG, name, &encode(value)?).map_err(Error::log(""))
+}
+
+fn delete(writer: &mut dyn Storage, name: &[u8]) -> Result<(), Error> {
+    writer.delete_record(record_space::CATALOG, name).map_err(Error::log(""))
+}
+
+/// What was decoded last, and from what.
+#[derive(Debug)]
+struct Cached<T> {
+    bytes: Arc<[u8]>,
+    value: Arc<T>,
+}
+
+/// Decoded entries of the catalog by table. It only saves work: an entry counts while its bytes are those of the view.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    tables: Lock<BTreeMap<TableId, Cached<Table>>>,
+    files: Lock<BTreeMap<TableId, Cached<Files>>>,
+}
+
+fn cached<T>(
+    cache: &Lock<BTreeMap<TableId, Cached<T>>>,
+    id: TableId,
+    bytes: Arc<[u8]>,
+    read: impl FnOnce(&[u8]) -> Result<T, Error>,
+) -> Result<Arc<T>, Error> {
+    let same = |cached: &&Cached<T>| Arc::ptr_eq(&cached.bytes, &bytes) || cached.bytes == bytes;
+    if let Some(value) = cache.read(|cache| cache.get(&id).filter(same).map(|cached| cached.value.clone())) {
+        return Ok(value);
+    }
+    let value = Arc::new(read(&bytes)?);
+    cache.write(|cache| cache.insert(id, Cached { bytes, value: value.clone() }));
+    Ok(value)
+}
+
+impl Catalog {
+    pub(crate) fn table(&self, view: &dyn View, id: TableId) -> Result<Option<Arc<Table>>, Error> {
+        let Some(bytes) = view.record(record_space::CATALOG, &numbered(TABLE, id)) else { return Ok(None) };
+        cached(&self.tables, id, bytes, |bytes| decode_table(bytes, id)).map(Some)
+    }
+
+    pub(crate) fn tables(&self, view: &dyn View) -> Result<Vec<Arc<Table>>, Error> {
+        let mut tables = Vec::new();
+        for id in table_ids(view)? {
+            tables.extend(self.table(view, id)?);
+        }
+        tables.sort_by(|one, two| one.name.cmp(&two.name));
+        Ok(tables)
+    }
+
+    pub(crate) fn files(&self, view: &dyn View, table: &Table) -> Result<Arc<Files>, Error> {
+        let bytes = view.record(record_space::CATALOG, &numbered(FILES, table.id));
+        let bytes = bytes.ok_or_else(|| Error::corrupt(&table.name, "catalog of segments"))?;
+        cached(&self.files, table.id, bytes, |bytes| {
+            let files: Files = decode(bytes, "catalog of segments")?;
+            files.check(table).map(|()| files)
+        })
+    }
+
+    pub(crate) fn named(&self, view: &dyn View, name: &str) -> Result<Option<Named>, Error> {
+        let lost = || Error::corrupt("", "name in the catalog");
+        match entry(view, name)? {
+            None => Ok(None),
+            Some(NameEntry::Table(id)) => Ok(Some(Named::Table(self.table(view, id)?.ok_or_else(lost)?))),
+            Some(NameEntry::View) => Ok(Some(Named::View(stored_view(view, name)?.ok_or_else(lost)?))),
+            Some(NameEntry::Index(id, index)) => {
+                let table = self.table(view, id)?.ok_or_else(lost)?;
+                table.index(index).ok_or_else(lost)?;
+                Ok(Some(Named::Index(table, index)))
+            }
+        }
+    }
+
+    /// Forgets tables that a view does not have.
+    pub(crate) fn forget(&self) {
+        self.tables.write(BTreeMap::clear);
+        self.files.write(BTreeMap::clear);
+    }
+}
+
+/// The numbers of all tables.
+pub(crate) fn table_ids(view: &dyn View) -> Result<Vec<TableId>, Error> {
+    let number = |(name, _): (Vec<u8>, Arc<[u8]>)| {
+        let number = name.get(1..).and_then(|number| number.try_into().ok()).map(u64::from_be_bytes);
+        number.map(TableId).ok_or_else(|| Error::corrupt("", "name of a catalog record"))
+    };
+    view.records(record_space::CATALOG, &[TABLE]).into_iter().map(number).collect()
+}
+
+fn decode_table(bytes: &[u8], id: TableId) -> Result<Table, Error> {
+    let mut table: Table = decode(bytes, "description of a table")?;
+    check_table(&table, id)?;
+    table.shape = Some(Arc::new(Shape::of(&table)?));
+    Ok(table)
+}
+
+/// Whether a description makes sense, so that the rest of the crate may rely on it.
+fn check_table(table: &Table, id: TableId) -> Result<(), Error> {
+    let known = |column: &ColumnId| table.position(*column).is_some();
+    let all_known = |columns: &[ColumnId]| columns.iter().all(known);
+    let keys = table.primary_key.iter().chain(&table.uniques);
+    let index_exists = |index: &IndexId| table.index(*index).is_some();
+    let sound = table.id == id
+        && table.columns.len() <= COLUMNS_MAX
+        && table.columns.iter().enumerate().all(|(place, column)| table.position(column.id) == Some(place))
+        && table.columns.iter().all(|column| column.kind.is_valid())
+        && table.columns.iter().all(|column| column.identity.is_none_or(|identity| identity.increment != 0))
+        && table.retired.iter().all(|column| column.kind.is_valid() && !known(&column.id))
+        && table.indexes.iter().all(|index| !index.columns.is_empty() && all_known(&index.columns))
+        && table
+            .indexes
+            .iter()
+            .enumerate()
+            .all(|(place, index)| table.indexes.iter().position(|other| other.id == index.id) == Some(place))
+        && { keys }.all(|key| all_known(&key.columns) && index_exists(&key.index))
+        && table.foreign_keys.iter().all(|key| {
+            let sides = key.columns.len() == key.parent_columns.len() && !key.columns.is_empty();
+            sides
+                && all_known(&key.columns)
+                && key.index.iter().all(index_exists)
+                && (key.index.is_some() == key.enforced)
+        })
+        && table.layouts.iter().all(|layout| layout.len() <= COLUMNS_MAX)
+        && table.layouts.last().is_some_and(|newest| newest.iter().eq(table.columns.iter().map(|column| &column.id)));
+    if sound { Ok(()) } else { Err(Error::corrupt("", "description of a table")) }
+}
+
+pub(crate) fn entry(view: &dyn View, name: &str) -> Result<Option<NameEntry>, Error> {
+    let bytes = view.record(record_space::CATALOG, &named(NAME, name));
+    bytes.map(|bytes| decode(&bytes, "name in the catalog")).transpose()
+}
+
+/// Takes a name for something new.
+pub(crate) fn take_name(writer: &mut dyn Storage, name: &str, entry: NameEntry) -> Result<(), Error> {
+    check_name(name)?;
+    if self::entry(writer, name)?.is_some() {
+        return Err(Error::sql(format!("{name} already exists")));
+    }
+    put(writer, &named(NAME, name), &entry)
+}
+
+pub(crate) fn free_name(writer: &mut dyn Storage, name: &str) -> Result<(), Error> {
+    delete(writer, &named(NAME, name))
+}
+
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return Err(Error::sql(format!("a name has 1 to {NAME_BYTES_MAX} bytes, this one {}", name.len())));
+    }
+    Ok(())
+}
+
+/// A name that is still free: `base`, or `base` with the least number after it.
+pub(crate) fn free_name_like(view: &dyn View, base: &str) -> Result<String, Error> {
+    let mut cut = NAME_BYTES_MAX - 12;
+    while !base.is_char_boundary(cut.min(base.len())) {
+        cut -= 1;
+    }
+    let base = &base[..cut.min(base.len())];
+    let mut name = String::from(base);
+    let mut number = 0_u32;
+    while entry(view, &name)?.is_some() {
+        number += 1;
+        name = format!("{base}{number}");
+    }
+    Ok(name)
+}
+
+pub(crate) fn next_table(writer: &mut dyn Storage) -> Result<TableId, Error> {
+    let bytes = writer.record(record_space::CATALOG, NEXT_TABLE);
+    let id = match bytes {
+        Some(bytes) => decode(&bytes, "number of the next table")?,
+        None => 1_u64,
+    };
+    let next = id.checked_add(1).ok_or_else(|| Error::corrupt("", "number of the next table"))?;
+    put(writer, NEXT_TABLE, &next)?;
+    Ok(TableId(id))
+}
+
+pub(crate) fn put_table(writer: &mut dyn Storage, table: &Table) -> Result<(), Error> {
+    put(writer, &numbered(TABLE, table.id), table)
+}
+
+pub(crate) fn put_files(writer: &mut dyn Storage, id: TableId, files: &Files) -> Result<(), Error> {
+    put(writer, &numbered(FILES, id), files)
+}
+
+pub(crate) fn delete_table(writer: &mut dyn Storage, id: TableId) -> Result<(), Error> {
+    [TABLE, FILES, IDENTITY].into_iter().try_for_each(|prefix| delete(writer, &numbered(prefix, id)))
+}
+
+pub(crate) fn identities(view: &dyn View, id: TableId) -> Result<Vec<IdentityNext>, Error> {
+    let bytes = view.record(record_space::CATALOG, &numbered(IDENTITY, id));
+    bytes.map_or(Ok(Vec::new()), |bytes| decode(&bytes, "next values of identity columns"))
+}
+
+pub(crate) fn put_identities(writer: &mut dyn Storage, id: TableId, next: &Vec<IdentityNext>) -> Result<(), Error> {
+    put(writer, &numbered(IDENTITY, id), next)
+}
+
+pub(crate) fn stored_view(view: &dyn View, name: &str) -> Result<Option<StoredView>, Error> {
+    let bytes = view.record(record_space::CATALOG, &named(VIEW, name));
+    bytes.map(|bytes| decode(&bytes, "view")).transpose()
+}
+
+pub(crate) fn stored_views(view: &dyn View) -> Result<Vec<StoredView>, Error> {
+    let records = view.records(record_space::CATALOG, &[VIEW]);
+    records.into_iter().map(|(_, bytes)| decode(&bytes, "view")).collect()
+}
+
+pub(crate) fn put_view(writer: &mut dyn Storage, view: &StoredView) -> Result<(), Error> {
+    put(writer, &named(VIEW, &view.name), view)
+}
+
+pub(crate) fn delete_view(writer: &mut dyn Storage, name: &str) -> Result<(), Error> {
+    delete(writer, &named(VIEW, name))
+}

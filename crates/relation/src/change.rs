@@ -1,0 +1,425 @@
+//! Updating and deleting rows, with all that follows from it in tables that reference them.
+//!
+//! Changes are worked off one after another rather than by recursion: a chain of a million rows that reference each
+//! other is no deeper than one. What NO ACTION forbids is looked at when all is done.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::access::{Access, Shared};
+use crate::insert::{moved_images, not_unique};
+use crate::key::Keys;
+use crate::read::Wanted;
+use crate::reference::{self, check_references, children_range, still_referenced};
+use crate::rules::check_rows;
+use crate::state::{UPDATE_HEAD_BYTES, update_head};
+use crate::{Action, Error, ForeignKey, RowBatch, RowId, Statement, Storage, TableId, Type, Value, ValueRef, settle};
+
+/// A change still to be made.
+enum Work {
+    Delete { table: TableId, rows: Vec<RowId> },
+    Update { table: TableId, rows: Vec<RowId>, batch: RowBatch },
+    Rewrite(Rewrite),
+}
+
+/// New values for the referencing columns of rows.
+struct Rewrite {
+    child: TableId,
+    /// The foreign key, by its place in the child.
+    place: usize,
+    /// Rows, and for each the changed row of the parent.
+    rows: Vec<(RowId, usize)>,
+    /// The keys that the parents had.
+    before: Arc<Keys>,
+    to: To,
+}
+
+/// What referencing columns become.
+#[derive(Clone)]
+enum To {
+    Null,
+    Default,
+    /// What the parents became.
+    Parent(Arc<RowBatch>),
+}
+
+/// References that must not dangle when all is done.
+struct Unresolved {
+    child: TableId,
+    place: usize,
+    before: Arc<Keys>,
+    which: Vec<usize>,
+}
+
+/// A statement's changes.
+pub(crate) struct Changes<'c, 's> {
+    shared: &'c Shared,
+    statement: &'c mut Statement<'s>,
+    work: VecDeque<Work>,
+    unresolved: Vec<Unresolved>,
+}
+
+impl<'c, 's> Changes<'c, 's> {
+    pub(crate) fn new(shared: &'c Shared, statement: &'c mut Statement<'s>) -> Self {
+        Changes { shared, statement, work: VecDeque::new(), unresolved: Vec::new() }
+    }
+
+    /// Deletes rows; how many were there.
+    pub(crate) fn delete(mut self, writer: &mut dyn Storage, table: TableId, rows: &[RowId]) -> Result<u64, Error> {
+        let count = self.delete_rows(writer, table, rows.to_vec())?;
+        self.work_off(writer)?;
+        Ok(count)
+    }
+
+    /// Gives rows new images; how many.
+    pub(crate) fn update(
+        mut self,
+        writer: &mut dyn Storage,
+        table: TableId,
+        rows: &[RowId],
+        batch: &RowBatch,
+    ) -> Result<u64, Error> {
+        self.update_rows(writer, table, rows, batch)?;
+        self.work_off(writer)?;
+        Ok(rows.len() as u64)
+    }
+
+    fn work_off(&mut self, writer: &mut dyn Storage) -> Result<(), Error> {
+        while let Some(work) = self.work.pop_front() {
+            match work {
+                Work::Delete { table, rows } => drop(self.delete_rows(writer, table, rows)?),
+                Work::Update { table, rows, batch } => self.update_rows(writer, table, &rows, &batch)?,
+                Work::Rewrite(rewrite) => self.rewrite(writer, &rewrite)?,
+            }
+        }
+        let unresolved = core::mem::take(&mut self.unresolved);
+        unresolved.iter().try_for_each(|unresolved| self.check_unresolved(writer, unresolved))
+    }
+
+    fn delete_rows(&mut self, writer: &mut dyn Storage, table: TableId, mut rows: Vec<RowId>) -> Result<u64, Error> {
+        let access = self.shared.access_to_write(writer, table)?;
+        rows.sort_unstable();
+        rows.dedup();
+        rows.retain(|row| access.is_visible(*row));
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let before = match access.table.children.is_empty() {
+            true => None,
+            false => Some(Arc::new(access.fetch(writer, &rows, &Wanted::all())?.rows)),
+        };
+        append_deletes(writer, &access, &rows)?;
+        if let Some(before) = before {
+            self.act_on_children(writer, &access, &before, None)?;
+        }
+        settle::note(self.shared, table);
+        Ok(rows.len() as u64)
+    }
+
+    fn update_rows(
+        &mut self,
+        writer: &mut dyn Storage,
+        table: TableId,
+        rows: &[RowId],
+        batch: &RowBatch,
+    ) -> Result<(), Error> {
+        let access = self.shared.access_to_write(writer, table)?;
+        if rows.len() != batch.count() {
+            return Err(Error::Misuse("as many rows as images"));
+        }
+        check_rows(&access.table, batch)?;
+        let mut distinct = rows.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.len() != rows.len() {
+            return Err(Error::Misuse("a row that is to become two"));
+        }
+        let before = access.fetch(writer, rows, &Wanted::all())?;
+        if before.visible_count() != rows.len() {
+            return Err(Error::Misuse("an update of a row that is not there"));
+        }
+        let before = Arc::new(before.rows);
+        self.store_images(writer, &access, rows, &before, batch)?;
+        let access = self.shared.access_to_write(writer, table)?;
+        check_references(self.shared, self.statement, writer, &access, batch, Some(&before))?;
+        if !access.table.children.is_empty() {
+            self.act_on_children(writer, &access, &before, Some(&Arc::new(batch.clone())))?;
+        }
+        settle::after_statement(self.shared, writer, &access)
+    }
+
+    /// Appends new images, tells the indexes, and checks that keys are still unique.
+    fn store_images(
+        &self,
+        writer: &mut dyn Storage,
+        access: &Access,
+        rows: &[RowId],
+        before: &RowBatch,
+        batch: &RowBatch,
+    ) -> Result<(), Error> {
+        let mut changed = Vec::with_capacity(access.table.indexes.len());
+        for index in &access.table.indexes {
+            let places = access.places(&index.columns)?;
+            let (old, new) = (Keys::of(before, &places).map_err(access.named())?, Keys::of(batch, &places)?);
+            let fresh = self.shared.index(&*writer, access, index, true)?.fresh;
+            let which: Vec<_> = (0..new.count()).filter(|row| old.key(*row) != new.key(*row)).collect();
+            changed.push((index, new, which, fresh));
+        }
+        append_updates(writer, access, rows, batch)?;
+        let access = self.shared.access_to_write(writer, access.table.id)?;
+        let lengths: Vec<_> = access.parts.iter().map(|part| (part.segment.group, part.lengths.updates)).collect();
+        for (_, new, which, fresh) in &changed {
+            let entries = which.iter().map(|row| crate::key::entry(new.key(*row), rows[*row])).collect();
+            fresh.add_updated(entries, &lengths);
+        }
+        for (index, new, which, _) in changed.iter().filter(|(index, ..)| index.unique) {
+            let mut sorted = which.clone();
+            sorted.retain(|row| !new.has_null(*row));
+            sorted.sort_by(|one, two| new.key(*one).cmp(new.key(*two)));
+            let twice = sorted.windows(2).any(|pair| new.key(pair[0]) == new.key(pair[1]));
+            let found = self.shared.index(&*writer, &access, index, true)?.matches(new, &sorted)?;
+            if twice || found.iter().any(|(place, row)| rows[sorted[*place]] != *row) {
+                return Err(not_unique(&access.table, index));
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what foreign keys say about rows that were deleted or (with `after`) have changed.
+    fn act_on_children(
+        &mut self,
+        writer: &mut dyn Storage,
+        parent: &Access,
+        before: &Arc<RowBatch>,
+        after: Option<&Arc<RowBatch>>,
+    ) -> Result<(), Error> {
+        let mut children = parent.table.children.clone();
+        children.sort_unstable();
+        children.dedup();
+        for child in children {
+            let child = self.shared.access_to_write(writer, child)?;
+            for (place, foreign_key) in child.table.foreign_keys.iter().enumerate() {
+                if foreign_key.enforced && foreign_key.parent == parent.table.id {
+                    self.act_on(writer, parent, &child, (place, foreign_key), before, after)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn act_on(
+        &mut self,
+        writer: &mut dyn Storage,
+        parent: &Access,
+        child: &Access,
+        (place, foreign_key): (usize, &ForeignKey),
+        before: &Arc<RowBatch>,
+        after: Option<&Arc<RowBatch>>,
+    ) -> Result<(), Error> {
+        let index = reference::parent_index(&parent.table, foreign_key)?;
+        let places = parent.places(&index.columns)?;
+        let old = Arc::new(Keys::of(before, &places).map_err(parent.named())?);
+        let new = after.map(|after| Keys::of(after, &places)).transpose()?;
+        let mut which = old.sorted();
+        which.retain(|row| new.as_ref().is_none_or(|new| new.key(*row) != old.key(*row)));
+        if which.is_empty() {
+            return Ok(());
+        }
+        let action = if after.is_some() { foreign_key.on_update } else { foreign_key.on_delete };
+        let to = match (action, after) {
+            (Action::NoAction, _) => {
+                let child = child.table.id;
+                self.unresolved.push(Unresolved { child, place, before: old, which });
+                return Ok(());
+            }
+            (Action::Restrict, _) => return self.forbid(writer, child, foreign_key, &old, &which),
+            (Action::Cascade, None) => None,
+            (Action::Cascade, Some(after)) => Some(To::Parent(after.clone())),
+            (Action::SetNull, _) => Some(To::Null),
+            (Action::SetDefault, _) => Some(To::Default),
+        };
+        let rows = self.referencing(writer, child, foreign_key, &old, &which)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let table = child.table.id;
+        self.work.push_back(match to {
+            None => Work::Delete { table, rows: rows.into_iter().map(|(row, _)| row).collect() },
+            Some(to) => Work::Rewrite(Rewrite { child: table, place, rows, before: old, to }),
+        });
+        Ok(())
+    }
+
+    /// Rows that reference some keys, each with the place of the key.
+    fn referencing(
+        &self,
+        writer: &dyn Storage,
+        child: &Access,
+        foreign_key: &ForeignKey,
+        keys: &Keys,
+        which: &[usize],
+    ) -> Result<Vec<(RowId, usize)>, Error> {
+        let reader = reference::child_reader(self.shared, writer, child, foreign_key)?;
+        let mut rows = Vec::new();
+        for key in which {
+            let found = reader.rows(&children_range(reader.definition(), foreign_key, keys.key(*key)))?;
+            rows.extend(found.into_iter().map(|row| (row, *key)));
+        }
+        Ok(rows)
+    }
+
+    fn forbid(
+        &self,
+        writer: &dyn Storage,
+        child: &Access,
+        foreign_key: &ForeignKey,
+        keys: &Keys,
+        which: &[usize],
+    ) -> Result<(), Error> {
+        let reader = reference::child_reader(self.shared, writer, child, foreign_key)?;
+        for key in which {
+            if reader.any(&children_range(reader.definition(), foreign_key, keys.key(*key)))?.is_some() {
+                return Err(still_referenced(&child.table, foreign_key));
+            }
+        }
+        Ok(())
+    }
+
+    /// NO ACTION: a key that is gone must not be referenced; another row may have taken it meanwhile.
+    fn check_unresolved(&self, writer: &dyn Storage, unresolved: &Unresolved) -> Result<(), Error> {
+        let child = self.shared.access_to_write(writer, unresolved.child)?;
+        let foreign_key = child.table.foreign_keys.get(unresolved.place);
+        let foreign_key = foreign_key.ok_or(Error::Misuse("a table that changed during a statement"))?;
+        let parent = self.shared.access_to_write(writer, foreign_key.parent)?;
+        let parents = self.shared.index(writer, &parent, reference::parent_index(&parent.table, foreign_key)?, true)?;
+        let there = parents.matches(&unresolved.before, &unresolved.which)?;
+        let gone = unresolved.which.iter().enumerate();
+        let gone = gone.filter(|(place, _)| there.binary_search_by_key(place, |(place, _)| *place).is_err());
+        let gone: Vec<_> = gone.map(|(_, row)| *row).collect();
+        self.forbid(writer, &child, foreign_key, &unresolved.before, &gone)
+    }
+
+    /// Gives referencing rows new references, as an update of their own.
+    fn rewrite(&mut self, writer: &mut dyn Storage, rewrite: &Rewrite) -> Result<(), Error> {
+        let child = self.shared.access_to_write(writer, rewrite.child)?;
+        let foreign_key = child.table.foreign_keys.get(rewrite.place);
+        let foreign_key = foreign_key.ok_or(Error::Misuse("a table that changed during a statement"))?;
+        let parent = self.shared.access_to_write(writer, foreign_key.parent)?;
+        let rows: Vec<_> = rewrite.rows.iter().map(|(row, _)| *row).collect();
+        let block = child.fetch(writer, &rows, &Wanted::all())?;
+        let keys = reference::keys_of(&child, foreign_key, &parent.table, &block.rows)?;
+        let mut batch = RowBatch::new(child.shape.newest.clone(), 0);
+        let mut still = Vec::new();
+        // Something else may have happened to a row since it was found: then this reference is no longer its own.
+        let own = |row: &usize| keys.key(*row) == rewrite.before.key(rewrite.rows[*row].1);
+        for row in block.visible_rows().filter(own) {
+            batch.push_from(&block.rows, row)?;
+            still.push(rows[row]);
+            let (place, parent_row) = (batch.count() - 1, rewrite.rows[row].1);
+            set_reference(&mut batch, place, &child, foreign_key, &parent, parent_row, &rewrite.to)?;
+        }
+        if let Some(observer) = &mut self.statement.observer {
+            observer(&child.table, &batch)?;
+        }
+        if !still.is_empty() {
+            self.work.push_front(Work::Update { table: rewrite.child, rows: still, batch });
+        }
+        Ok(())
+    }
+}
+
+/// Writes the new reference into the last row of a batch.
+fn set_reference(
+    batch: &mut RowBatch,
+    row: usize,
+    child: &Access,
+    foreign_key: &ForeignKey,
+    parent: &Access,
+    parent_row: usize,
+    to: &To,
+) -> Result<(), Error> {
+    for (column, parent_column) in foreign_key.columns.iter().zip(&foreign_key.parent_columns) {
+        let gone = || Error::corrupt(&child.table.name, "columns of a foreign key");
+        let place = child.table.position(*column).ok_or_else(gone)?;
+        let target = &child.table.columns[place];
+        let value = match to {
+            To::Null => Value::Null,
+            To::Default => target.default_value.clone().unwrap_or(Value::Null),
+            To::Parent(after) => {
+                let value = after.value(parent_row, parent.table.position(*parent_column).ok_or_else(gone)?)?;
+                let fitted = fit(value, target.kind);
+                fitted.ok_or_else(|| Error::NotSupported("a key too large for the column that references it".into()))?
+            }
+        };
+        batch.set(row, place, value.borrow())?;
+    }
+    Ok(())
+}
+
+/// A value as another type whose keys are written alike; none if it is too large.
+fn fit(value: ValueRef<'_>, kind: Type) -> Option<Value> {
+    let integer = match value {
+        ValueRef::SmallInt(value) => i64::from(value),
+        ValueRef::Integer(value) => i64::from(value),
+        ValueRef::BigInt(value) => value,
+        ValueRef::Real(value) if kind == Type::Double => return Some(Value::Double(value.into())),
+        ValueRef::Double(value) if kind == Type::Real => return Some(Value::Real(value as f32)),
+        value => return Some(value.to_owned()),
+    };
+    match kind {
+        Type::SmallInt => integer.try_into().ok().map(Value::SmallInt),
+        Type::Integer => integer.try_into().ok().map(Value::Integer),
+        _ => Some(Value::BigInt(integer)),
+    }
+}
+
+/// Splits rows by the segments they lie in: for each segment, places in `rows`.
+fn by_part(access: &Access, rows: &[RowId]) -> Vec<Vec<usize>> {
+    let mut parts = alloc::vec![Vec::new(); access.parts.len()];
+    for (place, row) in rows.iter().enumerate() {
+        if let Some((part, _)) = access.locate(*row) {
+            parts[part].push(place);
+        }
+    }
+    parts
+}
+
+fn append_deletes(writer: &mut dyn Storage, access: &Access, rows: &[RowId]) -> Result<(), Error> {
+    for (part, places) in access.parts.iter().zip(by_part(access, rows)) {
+        if places.is_empty() {
+            continue;
+        }
+        let bytes: Vec<u8> = places.iter().flat_map(|place| rows[*place].0.to_le_bytes()).collect();
+        writer.append(part.segment.deletes(), &bytes).map_err(Error::log(&access.table.name))?;
+        part.state.write(|state| places.iter().for_each(|place| state.add_delete(rows[*place].0)));
+    }
+    Ok(())
+}
+
+/// Appends new images to the update logs, long values to the heaps first.
+fn append_updates(writer: &mut dyn Storage, access: &Access, rows: &[RowId], batch: &RowBatch) -> Result<(), Error> {
+    let log = Error::log(&access.table.name);
+    let width = batch.width();
+    let layout = (access.table.layouts.len() - 1) as u32;
+    for (part, places) in access.parts.iter().zip(by_part(access, rows)) {
+        if places.is_empty() {
+            continue;
+        }
+        let mut own = RowBatch::new(batch.layout().clone(), 0);
+        places.iter().try_for_each(|place| own.push_from(batch, *place))?;
+        let base = match own.heap().is_empty() {
+            true => 0,
+            false => writer.append(part.segment.heap(), own.heap()).map_err(log)?,
+        };
+        let images = moved_images(&own, base);
+        let mut bytes = Vec::with_capacity(places.len() * (UPDATE_HEAD_BYTES + width));
+        for (place, image) in places.iter().zip(images.chunks_exact(width)) {
+            bytes.extend_from_slice(&update_head(rows[*place].0, layout));
+            bytes.extend_from_slice(image);
+        }
+        writer.append(part.segment.updates(), &bytes).map_err(log)?;
+        part.state.write(|state| places.iter().for_each(|place| state.add_update(rows[*place].0, layout, width)));
+    }
+    Ok(())
+}

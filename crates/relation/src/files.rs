@@ -1,0 +1,129 @@
+//! Where a table's bytes lie: its segments and the runs of its indexes.
+//!
+//! The record is rewritten when a segment begins, a run is written or merged, or the table is rewritten; not when rows
+//! are added: how many rows there are follows from the lengths of the containers.
+//!
+//! Invariants (`Files::check`):
+//! 1. segments cover ascending ranges of row numbers that do not meet; only the last may still grow;
+//! 2. every index of the table has exactly one entry here;
+//! 3. runs describe themselves sensibly.
+
+use alloc::vec::Vec;
+
+use counterfoil_log::{ContainerId, GroupId};
+use serde::{Deserialize, Serialize};
+
+use crate::run::Run;
+use crate::{Error, IndexId, Table};
+
+/// The physical side of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Files {
+    /// The number of the next row, where the last segment does not say it.
+    pub(crate) next_row: u64,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) indexes: Vec<IndexFiles>,
+}
+
+/// Rows with a common layout and contiguous numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Segment {
+    /// The number of its first row.
+    pub(crate) first: u64,
+    /// Row numbers it covers; `None`: it still grows, and covers as many as it has rows.
+    pub(crate) span: Option<u64>,
+    /// The layout of its rows, by place in the table's list.
+    pub(crate) layout: u32,
+    pub(crate) group: u64,
+    pub(crate) rows: u64,
+    pub(crate) heap: u64,
+    pub(crate) deletes: u64,
+    pub(crate) updates: u64,
+    /// The map of the row numbers that are there; without one, all are.
+    pub(crate) presence: Option<u64>,
+}
+
+impl Segment {
+    pub(crate) fn group(&self) -> GroupId {
+        GroupId(self.group)
+    }
+
+    pub(crate) fn rows(&self) -> ContainerId {
+        ContainerId(self.rows)
+    }
+
+    pub(crate) fn heap(&self) -> ContainerId {
+        ContainerId(self.heap)
+    }
+
+    pub(crate) fn deletes(&self) -> ContainerId {
+        ContainerId(self.deletes)
+    }
+
+    pub(crate) fn updates(&self) -> ContainerId {
+        ContainerId(self.updates)
+    }
+
+    pub(crate) fn presence(&self) -> Option<ContainerId> {
+        self.presence.map(ContainerId)
+    }
+}
+
+/// The settled part of an index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct IndexFiles {
+    pub(crate) index: IndexId,
+    pub(crate) coverage: Coverage,
+    /// Newest last; tiers do not grow from one to the next.
+    pub(crate) runs: Vec<Run>,
+}
+
+/// What the runs of an index know: everything before these marks. What comes after is the index's fresh part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Coverage {
+    /// Rows below this number, as they were inserted.
+    pub(crate) rows: u64,
+    /// For each segment (by its group) so many bytes of its update log; none means 0.
+    pub(crate) updates: Vec<(u64, u64)>,
+}
+
+impl Coverage {
+    /// Bytes of a segment's update log that the runs know.
+    pub(crate) fn of_updates(&self, segment: &Segment) -> u64 {
+        self.updates.iter().find(|(group, _)| *group == segment.group).map_or(0, |(_, bytes)| *bytes)
+    }
+}
+
+impl Files {
+    pub(crate) fn index(&self, id: IndexId) -> Option<&IndexFiles> {
+        self.indexes.iter().find(|files| files.index == id)
+    }
+
+    pub(crate) fn index_mut(&mut self, id: IndexId) -> Option<&mut IndexFiles> {
+        self.indexes.iter_mut().find(|files| files.index == id)
+    }
+
+    /// Checks what was read against the table it belongs to.
+    pub(crate) fn check(&self, table: &Table) -> Result<(), Error> {
+        let wrong = || Error::corrupt(&table.name, "catalog of segments");
+        let mut from = 0;
+        for (place, segment) in self.segments.iter().enumerate() {
+            let last = place + 1 == self.segments.len();
+            let ends = segment.first.checked_add(segment.span.unwrap_or(0)).ok_or_else(wrong)?;
+            let open = segment.span.is_none();
+            if segment.first < from || (open && !last) || segment.layout as usize >= table.layouts.len() {
+                return Err(wrong());
+            }
+            from = ends;
+        }
+        let all = table.indexes.iter().all(|index| self.index(index.id).is_some());
+        if !all || self.indexes.len() != table.indexes.len() || (from > self.next_row && !self.grows()) {
+            return Err(wrong());
+        }
+        self.indexes.iter().flat_map(|index| &index.runs).try_for_each(Run::check)
+    }
+
+    fn grows(&self) -> bool {
+        self.segments.last().is_some_and(|segment| segment.span.is_none())
+    }
+}

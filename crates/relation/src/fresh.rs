@@ -1,0 +1,226 @@
+//! The fresh part of an index: entries of the rows that no run knows yet, in memory.
+//!
+//! It is worked out from the rows, so nothing of it is stored: after an open the first lookup reads the rows and update
+//! log entries past the index's coverage, of which there are about [`FRESH_ROWS`] at most.
+//!
+//! Invariants:
+//! 1. every row numbered `coverage.rows..rows`, as inserted, and every update between the coverage and `updates` has its
+//!    entry in the set;
+//! 2. there may be more entries than that (of rows rolled back): whoever finds an entry looks at the row.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::ops::Bound;
+
+use counterfoil_log::View;
+
+use crate::access::{Access, Part};
+use crate::files::Coverage;
+use crate::key::{ByteRange, Keys, entry};
+use crate::read::Wanted;
+use crate::state::SharedFresh;
+use crate::sync::Lock;
+use crate::{Error, IndexDef, IndexId, RowId};
+
+/// Rows after which the fresh part becomes a run.
+pub(crate) const FRESH_ROWS: usize = 16384;
+/// Rows read at a time.
+const PIECE_ROWS: usize = 4096;
+/// Generations kept of the fresh part of one index: the newest, and what readers of older views may still use.
+const GENERATIONS: usize = 3;
+
+/// One generation of a fresh part: what is not in the runs of one state of the catalog.
+pub(crate) struct Fresh {
+    pub(crate) index: IndexId,
+    pub(crate) coverage: Coverage,
+    inner: Lock<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: BTreeSet<Box<[u8]>>,
+    /// Rows below this number are in.
+    rows: u64,
+    /// So many bytes of each segment's update log are in.
+    updates: BTreeMap<u64, u64>,
+    /// Whether the writer of this process tends it, and nobody else may.
+    written: bool,
+}
+
+/// The generation that fits a view, brought up to it.
+pub(crate) fn of(
+    generations: &Lock<BTreeMap<crate::TableId, Vec<SharedFresh>>>,
+    view: &dyn View,
+    access: &Access,
+    index: &IndexDef,
+    writing: bool,
+) -> Result<SharedFresh, Error> {
+    let files = access.files.index(index.id);
+    let coverage = &files.ok_or_else(|| Error::corrupt(&access.table.name, "catalog of indexes"))?.coverage;
+    let fits = |fresh: &&SharedFresh| fresh.index == index.id && fresh.coverage == *coverage;
+    let known = generations.read(|all| all.get(&access.table.id).and_then(|list| list.iter().find(fits).cloned()));
+    let fresh = match known {
+        Some(fresh) => fresh,
+        None => generations.write(|all| {
+            let list = all.entry(access.table.id).or_default();
+            let fresh = SharedFresh::new(Fresh::new(index.id, coverage.clone()));
+            while list.iter().filter(|fresh| fresh.index == index.id).count() >= GENERATIONS {
+                let oldest = list.iter().position(|fresh| fresh.index == index.id);
+                oldest.map(|oldest| list.remove(oldest));
+            }
+            list.push(fresh.clone());
+            fresh
+        }),
+    };
+    if !fresh.inner.read(|inner| inner.covers(access, &fresh.coverage, writing)) {
+        fresh.inner.write(|inner| inner.extend(view, access, index, &fresh.coverage, writing))?;
+    }
+    Ok(fresh)
+}
+
+impl Fresh {
+    pub(crate) fn new(index: IndexId, coverage: Coverage) -> Self {
+        let inner = Inner { rows: coverage.rows, ..Inner::default() };
+        Fresh { index, coverage, inner: Lock::new(inner) }
+    }
+
+    /// Entries in it.
+    pub(crate) fn count(&self) -> usize {
+        self.inner.read(|inner| inner.entries.len())
+    }
+
+    /// All entries, in order.
+    pub(crate) fn entries(&self) -> Vec<Box<[u8]>> {
+        self.inner.read(|inner| inner.entries.iter().cloned().collect())
+    }
+
+    /// Whether an entry is in it.
+    pub(crate) fn holds(&self, entry: &[u8]) -> bool {
+        self.inner.read(|inner| inner.entries.contains(entry))
+    }
+
+    /// The rows of the entries in a range, at most `rows_max`.
+    pub(crate) fn rows_in(&self, range: &ByteRange, rows_max: usize, rows: &mut Vec<RowId>) {
+        let low = Bound::Included(range.low.as_slice());
+        let high = range.high.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        if range.high.as_deref().is_some_and(|high| high <= range.low.as_slice()) {
+            return;
+        }
+        self.inner.read(|inner| {
+            let found = inner.entries.range::<[u8], _>((low, high)).take(rows_max);
+            rows.extend(found.filter_map(|entry| crate::key::split_entry(entry)).map(|(_, row)| row));
+        });
+    }
+
+    /// Adds rows that the writer has just stored: `rows` below the number `end`.
+    pub(crate) fn add_inserted(&self, keys: &Keys, first: RowId) {
+        self.inner.write(|inner| {
+            for row in 0..keys.count() {
+                inner.entries.insert(entry(keys.key(row), RowId(first.0 + row as u64)).into_boxed_slice());
+            }
+            inner.rows = first.0 + keys.count() as u64;
+        });
+    }
+
+    /// Adds new keys of rows that the writer has just updated, and notes how far the update logs are in now.
+    pub(crate) fn add_updated(&self, entries: Vec<Vec<u8>>, lengths: &[(u64, u64)]) {
+        self.inner.write(|inner| {
+            inner.entries.extend(entries.into_iter().map(Vec::into_boxed_slice));
+            inner.updates.extend(lengths.iter().copied());
+        });
+    }
+}
+
+impl Inner {
+    fn updates_in(&self, part: &Part, coverage: &Coverage) -> u64 {
+        let known = self.updates.get(&part.segment.group).copied();
+        known.unwrap_or(0).max(coverage.of_updates(&part.segment))
+    }
+
+    fn covers(&self, access: &Access, coverage: &Coverage, writing: bool) -> bool {
+        let fits = |known: u64, there: u64| if writing { known == there } else { known >= there };
+        fits(self.rows, access.next_row().max(coverage.rows))
+            && access.parts.iter().all(|part| fits(self.updates_in(part, coverage), part.lengths.updates))
+            && (self.written || !writing)
+    }
+
+    /// Reads what is missing. The writer, whose view is the truth, also steps back from what was rolled back.
+    fn extend(
+        &mut self,
+        view: &dyn View,
+        access: &Access,
+        index: &IndexDef,
+        coverage: &Coverage,
+        writing: bool,
+    ) -> Result<(), Error> {
+        if self.written && !writing {
+            return Err(Error::Misuse("a view of a transaction that was rolled back"));
+        }
+        if writing {
+            self.rows = self.rows.min(access.next_row().max(coverage.rows));
+            for part in &access.parts {
+                let known = self.updates_in(part, coverage).min(part.lengths.updates);
+                self.updates.insert(part.segment.group, known);
+            }
+            self.written = true;
+        }
+        let places = access.places(&index.columns)?;
+        let wanted = Wanted::only(&places);
+        for number in 0..access.parts.len() {
+            self.extend_rows(view, access, number, &places, &wanted)?;
+            self.extend_updates(view, access, number, coverage, &places, &wanted)?;
+        }
+        self.rows = self.rows.max(access.next_row());
+        Ok(())
+    }
+
+    fn extend_rows(
+        &mut self,
+        view: &dyn View,
+        access: &Access,
+        number: usize,
+        places: &[usize],
+        wanted: &Wanted,
+    ) -> Result<(), Error> {
+        let part = &access.parts[number];
+        let from = self.rows.saturating_sub(part.segment.first);
+        let mut position = part.presence.as_ref().map_or(from, |presence| presence.rank(from));
+        while position < part.count {
+            let count = (part.count - position).min(PIECE_ROWS as u64) as usize;
+            let batch = access.read_inserted(view, number, position, count, wanted)?;
+            let keys = Keys::of(&batch, places).map_err(access.named())?;
+            for row in 0..keys.count() {
+                if let Some(id) = part.row_at(position + row as u64) {
+                    self.entries.insert(entry(keys.key(row), id).into_boxed_slice());
+                }
+            }
+            position += count as u64;
+        }
+        Ok(())
+    }
+
+    fn extend_updates(
+        &mut self,
+        view: &dyn View,
+        access: &Access,
+        number: usize,
+        coverage: &Coverage,
+        places: &[usize],
+        wanted: &Wanted,
+    ) -> Result<(), Error> {
+        let part = &access.parts[number];
+        let from = self.updates_in(part, coverage);
+        if from < part.lengths.updates {
+            let updates = part.state.read(|state| state.updates_between(from, part.lengths.updates));
+            for piece in updates.chunks(PIECE_ROWS) {
+                let batch = access.read_updates(view, number, piece, wanted)?;
+                let keys = Keys::of(&batch, places).map_err(access.named())?;
+                let entries = piece.iter().enumerate().map(|(row, update)| entry(keys.key(row), RowId(update.row)));
+                self.entries.extend(entries.map(Vec::into_boxed_slice));
+            }
+            self.updates.insert(part.segment.group, part.lengths.updates);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,215 @@
+//! Looking rows up by key: the fresh part, then the runs, then the rows themselves.
+//!
+//! An index may hold entries of rows that are deleted, were never committed or have another key by now; it never lacks
+//! the entry of a row that is there. So what it finds are candidates, and each is confirmed by the row as the view sees
+//! it.
+
+use alloc::vec::Vec;
+
+use counterfoil_log::View;
+
+use crate::access::{Access, Shared};
+use crate::files::IndexFiles;
+use crate::fresh;
+use crate::key::{ByteRange, Keys, entry, split_entry, stored};
+use crate::read::Wanted;
+use crate::run::{Head, Run};
+use crate::state::SharedFresh;
+use crate::{Error, IndexDef, RowId};
+
+/// Candidates confirmed at a time.
+const PIECE_ROWS: usize = 4096;
+/// Candidates confirmed at a time where one is enough.
+const FEW_ROWS: usize = 64;
+
+/// An index opened for one view.
+pub(crate) struct IndexReader<'a> {
+    view: &'a dyn View,
+    access: &'a Access,
+    index: &'a IndexDef,
+    places: Vec<usize>,
+    pub(crate) fresh: SharedFresh,
+    runs: Vec<(&'a Run, Head)>,
+}
+
+impl Shared {
+    /// Opens an index of a table.
+    pub(crate) fn index<'a>(
+        &self,
+        view: &'a dyn View,
+        access: &'a Access,
+        index: &'a IndexDef,
+        writing: bool,
+    ) -> Result<IndexReader<'a>, Error> {
+        let fresh = fresh::of(&self.states.fresh, view, access, index, writing)?;
+        let files = index_files(access, index)?;
+        let head = |run: &'a Run| Ok((run, self.heads.of(view, run).map_err(access.named())?));
+        let runs = files.runs.iter().map(head).collect::<Result<_, Error>>()?;
+        Ok(IndexReader { view, access, index, places: access.places(&index.columns)?, fresh, runs })
+    }
+}
+
+pub(crate) fn index_files<'a>(access: &'a Access, index: &IndexDef) -> Result<&'a IndexFiles, Error> {
+    access.files.index(index.id).ok_or_else(|| Error::corrupt(&access.table.name, "catalog of indexes"))
+}
+
+impl IndexReader<'_> {
+    /// Shows the rows of all entries in a range to `visit`, until it returns false; whether it never did.
+    fn visit(&self, range: &ByteRange, visit: &mut dyn FnMut(RowId) -> Result<bool, Error>) -> Result<bool, Error> {
+        let range = range.of_entries();
+        let mut rows = Vec::new();
+        self.fresh.rows_in(&range, usize::MAX, &mut rows);
+        for row in rows {
+            if !visit(row)? {
+                return Ok(false);
+            }
+        }
+        for (run, head) in &self.runs {
+            if !self.visit_run(run, head, &range, visit)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn visit_run(
+        &self,
+        run: &Run,
+        head: &Head,
+        range: &ByteRange,
+        visit: &mut dyn FnMut(RowId) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let low = range.low.as_slice();
+        let after = |entry: &[u8]| range.high.as_deref().is_some_and(|high| entry >= high);
+        if run.last.as_slice() < low || after(&run.first) {
+            return Ok(true);
+        }
+        let named = self.access.named();
+        if range.exact && !head.may_hold(self.view, run, stored(low)).map_err(&named)? {
+            return Ok(true);
+        }
+        let mut cursor = head.seek(self.view, run, low).map_err(&named)?;
+        while let Some(entry) = cursor.current().filter(|entry| !after(entry)) {
+            let row = split_entry(entry).map(|(_, row)| row);
+            let row = row.ok_or_else(|| Error::corrupt(&self.access.table.name, "entry of an index run"))?;
+            if !visit(row)? {
+                return Ok(false);
+            }
+            cursor.advance(self.view).map_err(&named)?;
+        }
+        Ok(true)
+    }
+
+    /// The rows of all entries in a range, each once, in the order of their numbers; `None` if there are more than
+    /// `rows_max` entries.
+    pub(crate) fn candidates(&self, range: &ByteRange, rows_max: usize) -> Result<Option<Vec<RowId>>, Error> {
+        let mut rows = Vec::new();
+        let all = self.visit(range, &mut |row| {
+            rows.push(row);
+            Ok(rows.len() <= rows_max)
+        })?;
+        rows.sort_unstable();
+        rows.dedup();
+        Ok(all.then_some(rows))
+    }
+
+    /// Of some rows, those that the view sees with a key in the range, and their keys.
+    pub(crate) fn confirm(&self, rows: &[RowId], range: &ByteRange) -> Result<Vec<(Vec<u8>, RowId)>, Error> {
+        let mut confirmed = Vec::new();
+        self.confirm_each(rows, &mut |_, key, row| {
+            if range.contains(key) {
+                confirmed.push((key.to_vec(), row));
+            }
+        })?;
+        Ok(confirmed)
+    }
+
+    /// Shows place, key and number of those rows that the view sees.
+    fn confirm_each(&self, rows: &[RowId], visit: &mut dyn FnMut(usize, &[u8], RowId)) -> Result<(), Error> {
+        let wanted = Wanted::only(&self.places);
+        for (piece, some) in rows.chunks(PIECE_ROWS).enumerate() {
+            let block = self.access.fetch(self.view, some, &wanted)?;
+            let keys = Keys::of(&block.rows, &self.places).map_err(self.access.named())?;
+            for row in block.visible_rows() {
+                visit(piece * PIECE_ROWS + row, keys.key(row), some[row]);
+            }
+        }
+        Ok(())
+    }
+
+    /// All rows that the view sees with a key in the range, in the order of their numbers.
+    pub(crate) fn rows(&self, range: &ByteRange) -> Result<Vec<RowId>, Error> {
+        let candidates = self.candidates(range, usize::MAX)?.unwrap_or_default();
+        Ok(self.confirm(&candidates, range)?.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Some row that the view sees with a key in the range.
+    pub(crate) fn any(&self, range: &ByteRange) -> Result<Option<RowId>, Error> {
+        let mut waiting = Vec::new();
+        let mut found = None;
+        self.visit(range, &mut |row| {
+            waiting.push(row);
+            if waiting.len() == FEW_ROWS {
+                found = self.confirm(&waiting, range)?.first().map(|(_, row)| *row);
+                waiting.clear();
+            }
+            Ok(found.is_none())
+        })?;
+        if found.is_none() {
+            found = self.confirm(&waiting, range)?.first().map(|(_, row)| *row);
+        }
+        Ok(found)
+    }
+
+    /// For some keys, the rows that the view sees with exactly these keys: (place in `which`, row).
+    pub(crate) fn matches(&self, keys: &Keys, which: &[usize]) -> Result<Vec<(usize, RowId)>, Error> {
+        let mut places = Vec::new();
+        let mut rows = Vec::new();
+        for (place, which) in which.iter().enumerate() {
+            let range = ByteRange::exactly(keys.key(*which));
+            self.visit(&range, &mut |row| {
+                places.push(place);
+                rows.push(row);
+                Ok(true)
+            })?;
+        }
+        let mut matches = Vec::new();
+        self.confirm_each(&rows, &mut |at, key, row| {
+            if keys.key(which[places[at]]) == key {
+                matches.push((places[at], row));
+            }
+        })?;
+        matches.sort_unstable();
+        matches.dedup();
+        Ok(matches)
+    }
+
+    /// Whether the index has the entry of a row under a key.
+    pub(crate) fn holds(&self, key: &[u8], row: RowId) -> Result<bool, Error> {
+        let entry = entry(key, row);
+        if self.fresh.holds(&entry) {
+            return Ok(true);
+        }
+        let named = self.access.named();
+        for (run, head) in &self.runs {
+            let inside = run.first <= entry && entry <= run.last;
+            if inside && head.may_hold(self.view, run, stored(key)).map_err(&named)? {
+                let cursor = head.seek(self.view, run, &entry).map_err(&named)?;
+                if cursor.current() == Some(&entry) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The runs of the index.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().map(|(run, _)| *run)
+    }
+
+    /// The index.
+    pub(crate) fn definition(&self) -> &IndexDef {
+        self.index
+    }
+}

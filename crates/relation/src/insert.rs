@@ -1,0 +1,123 @@
+//! Adding rows.
+
+use alloc::vec::Vec;
+
+use crate::access::{Access, Shared};
+use crate::batch::Piece;
+use crate::files::Segment;
+use crate::key::Keys;
+use crate::reference::check_references;
+use crate::rules::check_rows;
+use crate::state::SharedFresh;
+use crate::{Error, IndexDef, RowBatch, RowId, Rule, Statement, Storage, Table, catalog, identity, settle};
+
+/// The keys of the rows that come in, in one index.
+struct Incoming {
+    keys: Keys,
+    fresh: SharedFresh,
+}
+
+/// Adds rows; what is checked and what may wait is told at [`crate::Relations::insert_in`].
+pub(crate) fn insert(
+    shared: &Shared,
+    statement: &mut Statement<'_>,
+    writer: &mut dyn Storage,
+    table: &Table,
+    batch: &RowBatch,
+) -> Result<RowId, Error> {
+    let access = open_segment(shared, writer, table)?;
+    check_rows(&access.table, batch)?;
+    let first = RowId(access.next_row());
+    if batch.count() == 0 {
+        return Ok(first);
+    }
+    let incoming = check_keys(shared, writer, &access, batch)?;
+    append(writer, &access, batch)?;
+    for one in &incoming {
+        one.fresh.add_inserted(&one.keys, first);
+    }
+    identity::raise(writer, &access.table, batch)?;
+    let access = shared.access_to_write(writer, table.id)?;
+    check_references(shared, statement, writer, &access, batch, None)?;
+    settle::after_statement(shared, writer, &access)?;
+    Ok(first)
+}
+
+/// Works out all keys and refuses those that are there already, in the table or twice in the batch.
+fn check_keys(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    access: &Access,
+    batch: &RowBatch,
+) -> Result<Vec<Incoming>, Error> {
+    let mut incoming = Vec::with_capacity(access.table.indexes.len());
+    for index in &access.table.indexes {
+        let keys = Keys::of(batch, &access.places(&index.columns)?)?;
+        let reader = shared.index(writer, access, index, true)?;
+        if index.unique {
+            let sorted = keys.sorted();
+            let twice = sorted.windows(2).any(|pair| keys.key(pair[0]) == keys.key(pair[1]));
+            if twice || !reader.matches(&keys, &sorted)?.is_empty() {
+                return Err(not_unique(&access.table, index));
+            }
+        }
+        incoming.push(Incoming { keys, fresh: reader.fresh.clone() });
+    }
+    Ok(incoming)
+}
+
+pub(crate) fn not_unique(table: &Table, index: &IndexDef) -> Error {
+    Error::violation(Rule::Unique, &index.name, &table.name, table.names(&index.columns))
+}
+
+/// The table with a segment that grows and has the newest layout.
+fn open_segment(shared: &Shared, writer: &mut dyn Storage, table: &Table) -> Result<Access, Error> {
+    let access = shared.access_to_write(writer, table.id)?;
+    let newest = access.table.layouts.len() - 1;
+    let last = access.parts.last();
+    if last.is_some_and(|part| part.segment.span.is_none() && part.segment.layout as usize == newest) {
+        return Ok(access);
+    }
+    let mut files = (*access.files).clone();
+    files.next_row = access.next_row();
+    if let (Some(segment), Some(part)) = (files.segments.last_mut(), last) {
+        segment.span = Some(part.span);
+    }
+    files.segments.push(new_segment(writer, files.next_row, newest as u32)?);
+    catalog::put_files(writer, table.id, &files)?;
+    shared.access_to_write(writer, table.id)
+}
+
+/// A segment without rows. Nothing of it reaches the medium before there is a page of something.
+pub(crate) fn new_segment(writer: &mut dyn Storage, first: u64, layout: u32) -> Result<Segment, Error> {
+    let group = writer.create_group().map_err(Error::log(""))?;
+    let mut container = || writer.create_container(group).map(|id| id.0).map_err(Error::log(""));
+    let (rows, heap, deletes, updates) = (container()?, container()?, container()?, container()?);
+    Ok(Segment { first, span: None, layout, group: group.0, rows, heap, deletes, updates, presence: None })
+}
+
+/// Appends a batch to the last segment. Long values first: a row never points to what is not there.
+fn append(writer: &mut dyn Storage, access: &Access, batch: &RowBatch) -> Result<(), Error> {
+    let log = Error::log(&access.table.name);
+    let part = access.parts.last().ok_or_else(|| Error::corrupt(&access.table.name, "catalog of segments"))?;
+    if batch.heap().is_empty() {
+        return writer.append(part.segment.rows(), batch.bytes()).map(|_| ()).map_err(log);
+    }
+    let base = writer.append(part.segment.heap(), batch.heap()).map_err(log)?;
+    let images = moved_images(batch, base);
+    writer.append(part.segment.rows(), &images).map(|_| ()).map_err(log)
+}
+
+/// The images of a batch whose heap begins at `base` of the segment's.
+pub(crate) fn moved_images(batch: &RowBatch, base: u64) -> Vec<u8> {
+    let mut images = batch.bytes().to_vec();
+    for column in batch.layout().columns().iter().filter(|column| column.kind.is_variable()) {
+        for image in images.chunks_exact_mut(batch.width()) {
+            let cell = &mut image[column.offset..column.offset + 16];
+            if let Piece::Long { offset, .. } = Piece::read(cell) {
+                cell[8..].copy_from_slice(&(base + offset).to_le_bytes());
+            }
+        }
+    }
+    images
+}

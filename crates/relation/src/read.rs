@@ -1,0 +1,359 @@
+//! Reading rows of one segment: images, then what changed since, then long values.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use counterfoil_log::{ContainerId, View};
+
+use crate::access::{Access, Part};
+use crate::batch::Piece;
+use crate::shape::FROM_DEFAULTS;
+use crate::state::{UPDATE_HEAD_BYTES, UpdateAt, split_update_head};
+use crate::{Error, RowBatch, RowBlock, RowId, RowIds};
+
+/// Long values of a block may have so many bytes before the block is cut short.
+const HEAP_BYTES_MAX: u64 = 32 << 20;
+/// Long values nearer to each other than this are read together.
+const GAP_BYTES: u64 = 1024;
+/// Updates side by side are read together up to so many bytes.
+const SPAN_BYTES_MAX: u64 = 1 << 20;
+/// In an image: this long value was not asked for.
+const NOT_ASKED: u64 = u64::MAX;
+
+/// Which columns' long values are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted(Option<Vec<usize>>);
+
+impl Wanted {
+    pub(crate) fn all() -> Self {
+        Wanted(None)
+    }
+
+    pub(crate) fn only(columns: &[usize]) -> Self {
+        Wanted(Some(columns.to_vec()))
+    }
+
+    fn has(&self, column: usize) -> bool {
+        self.0.as_ref().is_none_or(|columns| columns.contains(&column))
+    }
+}
+
+/// A long value and the cell that points to it.
+struct LongValue {
+    offset: u64,
+    bytes: u64,
+    /// Where in the images the offset stands.
+    cell: usize,
+}
+
+impl Access {
+    /// Reads `count` rows of a segment from a position on, or fewer if their long values are many.
+    pub(crate) fn read(
+        &self,
+        view: &dyn View,
+        part: usize,
+        from: u64,
+        count: usize,
+        wanted: &Wanted,
+    ) -> Result<RowBlock, Error> {
+        let part = &self.parts[part];
+        let rows = self.images(view, part, from, count)?;
+        let ids = match &part.presence {
+            None => RowIds::From(RowId(part.segment.first + from)),
+            Some(presence) => {
+                let numbers = presence.numbers(from).take(count);
+                RowIds::List(numbers.map(|number| RowId(part.segment.first + number)).collect())
+            }
+        };
+        let mut block = RowBlock { rows, ids, visible: None };
+        self.bring_up_to_date(view, part, &mut block)?;
+        self.fill_heap(view, part, &mut block, wanted, HEAP_BYTES_MAX)?;
+        Ok(block)
+    }
+
+    /// Reads rows of a segment by position, in any order.
+    pub(crate) fn read_at(
+        &self,
+        view: &dyn View,
+        part: usize,
+        rows: &[(RowId, u64)],
+        wanted: &Wanted,
+    ) -> Result<RowBlock, Error> {
+        let part = &self.parts[part];
+        let width = self.shape.newest.width();
+        let mut bytes = Vec::with_capacity(rows.len() * width);
+        for run in rows.chunk_by(|(_, one), (_, two)| one + 1 == *two) {
+            let batch = self.images(view, part, run[0].1, run.len())?;
+            bytes.extend_from_slice(batch.bytes());
+        }
+        let rows_read = RowBatch::from_parts(self.shape.newest.clone(), rows.len(), bytes, Vec::new());
+        let ids = RowIds::List(rows.iter().map(|(row, _)| *row).collect());
+        let mut block = RowBlock { rows: rows_read, ids, visible: None };
+        self.bring_up_to_date(view, part, &mut block)?;
+        self.fill_heap(view, part, &mut block, wanted, u64::MAX)?;
+        Ok(block)
+    }
+
+    /// Rows as they were inserted, whatever became of them.
+    pub(crate) fn read_inserted(
+        &self,
+        view: &dyn View,
+        part: usize,
+        from: u64,
+        count: usize,
+        wanted: &Wanted,
+    ) -> Result<RowBatch, Error> {
+        let part = &self.parts[part];
+        let rows = self.images(view, part, from, count)?;
+        let mut block = RowBlock { rows, ids: RowIds::From(RowId(0)), visible: None };
+        self.fill_heap(view, part, &mut block, wanted, u64::MAX)?;
+        Ok(block.rows)
+    }
+
+    /// Newer images of rows, whatever became of them.
+    pub(crate) fn read_updates(
+        &self,
+        view: &dyn View,
+        part: usize,
+        updates: &[UpdateAt],
+        wanted: &Wanted,
+    ) -> Result<RowBatch, Error> {
+        let part = &self.parts[part];
+        let mut rows = RowBatch::new(self.shape.newest.clone(), updates.len());
+        let targets: Vec<_> = updates.iter().copied().enumerate().collect();
+        self.patch(view, part, &mut rows, targets)?;
+        let mut block = RowBlock { rows, ids: RowIds::From(RowId(0)), visible: None };
+        self.fill_heap(view, part, &mut block, wanted, u64::MAX)?;
+        Ok(block.rows)
+    }
+
+    /// Images in the newest layout; long values still point into the segment's heap.
+    fn images(&self, view: &dyn View, part: &Part, from: u64, count: usize) -> Result<RowBatch, Error> {
+        let width = part.layout.width();
+        let end = from.checked_add(count as u64).filter(|end| *end <= part.count);
+        end.ok_or(Error::Misuse("rows past the end of their segment"))?;
+        let mut bytes = vec![0; count * width];
+        self.read_bytes(view, part.segment.rows(), from * width as u64, &mut bytes)?;
+        let conversion = self.shape.conversions.get(part.segment.layout as usize).and_then(Option::as_ref);
+        if let Some(conversion) = conversion {
+            let mut converted = Vec::with_capacity(count * self.shape.newest.width());
+            bytes.chunks_exact(width).for_each(|image| conversion.convert(image, &mut converted));
+            bytes = converted;
+        }
+        Ok(RowBatch::from_parts(self.shape.newest.clone(), count, bytes, Vec::new()))
+    }
+
+    fn read_bytes(&self, view: &dyn View, from: ContainerId, offset: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        view.read(from, offset, bytes).map_err(Error::log(&self.table.name))
+    }
+
+    /// Hides deleted rows and replaces images that have newer ones.
+    fn bring_up_to_date(&self, view: &dyn View, part: &Part, block: &mut RowBlock) -> Result<(), Error> {
+        if part.lengths.deletes == 0 && part.lengths.updates == 0 || block.count() == 0 {
+            return Ok(());
+        }
+        let (deleted, updated) = part.state.read(|state| match &block.ids {
+            RowIds::From(first) => {
+                let end = first.0 + block.rows.count() as u64;
+                let deleted: Vec<_> =
+                    state.deleted(first.0, end, part.lengths).map(|row| (row - first.0) as usize).collect();
+                let updated = state.updated(first.0, end, part.lengths);
+                let updated: Vec<_> =
+                    updated.into_iter().map(|update| ((update.row - first.0) as usize, update)).collect();
+                (deleted, updated)
+            }
+            RowIds::List(ids) => {
+                let numbered = || ids.iter().enumerate();
+                let deleted =
+                    numbered().filter(|(_, id)| state.is_deleted(id.0, part.lengths)).map(|(place, _)| place).collect();
+                let update = |(place, id): (usize, &RowId)| Some((place, state.update_of(id.0, part.lengths)?));
+                (deleted, numbered().filter_map(update).collect())
+            }
+        });
+        deleted.into_iter().for_each(|row| block.hide(row));
+        let targets = updated.into_iter().filter(|(row, _)| block.is_visible(*row)).collect();
+        self.patch(view, part, &mut block.rows, targets)
+    }
+
+    /// Replaces images by those of the update log.
+    fn patch(
+        &self,
+        view: &dyn View,
+        part: &Part,
+        rows: &mut RowBatch,
+        mut targets: Vec<(usize, UpdateAt)>,
+    ) -> Result<(), Error> {
+        targets.sort_unstable_by_key(|(_, update)| update.offset);
+        let mut rest = targets.as_slice();
+        let mut bytes = Vec::new();
+        while let Some((_, first)) = rest.first() {
+            let start = first.offset;
+            let mut end = start;
+            let mut taken = 0;
+            for (_, update) in rest {
+                if update.offset != end || end - start > SPAN_BYTES_MAX {
+                    break;
+                }
+                end += (UPDATE_HEAD_BYTES + self.width_of(update.layout)?) as u64;
+                taken += 1;
+            }
+            bytes.resize((end - start) as usize, 0);
+            self.read_bytes(view, part.segment.updates(), start, &mut bytes)?;
+            let (span, others) = rest.split_at(taken);
+            self.patch_span(rows, &bytes, span)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn width_of(&self, layout: u32) -> Result<usize, Error> {
+        let layout = self.shape.layouts.get(layout as usize);
+        layout.map(|layout| layout.width()).ok_or_else(|| Error::corrupt(&self.table.name, "update log"))
+    }
+
+    /// Replaces images by neighbouring entries of the update log.
+    fn patch_span(&self, rows: &mut RowBatch, bytes: &[u8], span: &[(usize, UpdateAt)]) -> Result<(), Error> {
+        let wrong = || Error::corrupt(&self.table.name, "update log");
+        let new_width = self.shape.newest.width();
+        let mut rest = bytes;
+        let mut converted = Vec::new();
+        for (row, update) in span {
+            let (head, tail) = rest.split_first_chunk::<UPDATE_HEAD_BYTES>().ok_or_else(wrong)?;
+            if split_update_head(head) != (update.row, update.layout) {
+                return Err(wrong());
+            }
+            let (image, tail) = tail.split_at_checked(self.width_of(update.layout)?).ok_or_else(wrong)?;
+            rest = tail;
+            let conversion = self.shape.conversions.get(update.layout as usize).and_then(Option::as_ref);
+            let image = match conversion {
+                None => image,
+                Some(conversion) => {
+                    converted.clear();
+                    conversion.convert(image, &mut converted);
+                    &converted
+                }
+            };
+            rows.bytes_mut()[row * new_width..(row + 1) * new_width].copy_from_slice(image);
+        }
+        Ok(())
+    }
+
+    /// Brings the long values that are wanted into the block's own heap and points the images there; cuts the block
+    /// short before the row with which they would become more than `bytes_max`.
+    fn fill_heap(
+        &self,
+        view: &dyn View,
+        part: &Part,
+        block: &mut RowBlock,
+        wanted: &Wanted,
+        bytes_max: u64,
+    ) -> Result<(), Error> {
+        let variable = self.shape.newest.columns().iter().enumerate().filter(|(_, column)| column.kind.is_variable());
+        let cells: Vec<_> = variable.map(|(place, column)| (column.offset, wanted.has(place))).collect();
+        if cells.is_empty() {
+            return Ok(());
+        }
+        let (values, rows) = self.long_values(part, block, &cells, bytes_max)?;
+        block.truncate(rows);
+        self.place_values(view, part, &mut block.rows, values)
+    }
+
+    /// The long values of the first rows of a block, and how many rows that is.
+    fn long_values(
+        &self,
+        part: &Part,
+        block: &mut RowBlock,
+        cells: &[(usize, bool)],
+        bytes_max: u64,
+    ) -> Result<(Vec<LongValue>, usize), Error> {
+        let width = block.rows.width();
+        let mut values = Vec::new();
+        let mut total = 0_u64;
+        for row in 0..block.count() {
+            let visible = block.is_visible(row);
+            let before = values.len();
+            for (offset, is_wanted) in cells {
+                let cell = row * width + offset;
+                let piece = Piece::read(&block.rows.bytes()[cell..cell + 16]);
+                let Piece::Long { offset, length } = piece else { continue };
+                if !visible || !is_wanted {
+                    block.rows.bytes_mut()[cell + 8..cell + 16].copy_from_slice(&NOT_ASKED.to_le_bytes());
+                    continue;
+                }
+                let bytes = length as u64;
+                self.check_value(part, offset, bytes)?;
+                total = total.saturating_add(bytes);
+                values.push(LongValue { offset, bytes, cell: cell + 8 });
+            }
+            if total > bytes_max && row > 0 {
+                values.truncate(before);
+                return Ok((values, row));
+            }
+        }
+        Ok((values, block.count()))
+    }
+
+    fn check_value(&self, part: &Part, offset: u64, bytes: u64) -> Result<(), Error> {
+        let (start, there) = match offset & FROM_DEFAULTS {
+            0 => (offset, part.heap_bytes),
+            _ => (offset & !FROM_DEFAULTS, self.shape.defaults.len() as u64),
+        };
+        let inside = start.checked_add(bytes).is_some_and(|end| end <= there);
+        if inside { Ok(()) } else { Err(Error::corrupt(&self.table.name, "place of a long value")) }
+    }
+
+    fn place_values(
+        &self,
+        view: &dyn View,
+        part: &Part,
+        rows: &mut RowBatch,
+        mut values: Vec<LongValue>,
+    ) -> Result<(), Error> {
+        if !values.is_sorted_by_key(|value| value.offset) {
+            values.sort_unstable_by_key(|value| value.offset);
+        }
+        let near = |reach: u64, next: &LongValue| next.offset <= reach.saturating_add(GAP_BYTES);
+        let mut rest = values.as_slice();
+        while let Some(first) = rest.first() {
+            let mut reach = first.offset + first.bytes;
+            let taken = rest.iter().position(|value| {
+                let outside = !near(reach, value);
+                reach = if outside { reach } else { reach.max(value.offset + value.bytes) };
+                outside
+            });
+            let (together, others) = rest.split_at(taken.unwrap_or(rest.len()));
+            self.place_together(view, part, rows, together, first.offset..reach)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// Brings in long values that lie near each other.
+    fn place_together(
+        &self,
+        view: &dyn View,
+        part: &Part,
+        rows: &mut RowBatch,
+        values: &[LongValue],
+        range: Range<u64>,
+    ) -> Result<(), Error> {
+        let base = rows.heap().len();
+        if range.start & FROM_DEFAULTS != 0 {
+            let start = (range.start & !FROM_DEFAULTS) as usize;
+            let bytes = &self.shape.defaults[start..start + (range.end - range.start) as usize];
+            rows.heap_mut().extend_from_slice(bytes);
+        } else {
+            let bytes = usize::try_from(range.end - range.start).ok();
+            let end = bytes.and_then(|bytes| base.checked_add(bytes));
+            let end = end.ok_or_else(|| Error::corrupt(&self.table.name, "place of a long value"))?;
+            rows.heap_mut().resize(end, 0);
+            self.read_bytes(view, part.segment.heap(), range.start, &mut rows.heap_mut()[base..])?;
+        }
+        for value in values {
+            let place = base as u64 + (value.offset - range.start);
+            rows.bytes_mut()[value.cell..value.cell + 8].copy_from_slice(&place.to_le_bytes());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! Sorted runs: the settled part of an index.
+//!
+//! A run is written once, bottom up, into a container of its own, and never changed:
+//!
+//! ```text
+//! | data blocks | upper blocks, level by level | ... | top block | Bloom filter |
+//!
+//! a block, 4080 bytes (the payload of a page of 4096):
+//!  0       1   2       4     8              16
+//!  | level | 0 | count | 0 0 | first child  | entries: length u16, bytes ...  | zeros
+//!  | u8    |   | u16   |     | u64          |
+//! ```
+//!
+//! Level 0 holds the entries, in order. A block of level n + 1 holds the first entry of each of `count` blocks of level
+//! n, from block `first child` (counted within that level) on; of level 0, `first child` is 0. A run of one data block
+//! has no upper blocks. The filter knows the keys of all entries (without their row numbers).
+//!
+//! Invariants: entries ascend strictly, within and across blocks; every level is complete; the topmost has one block.
+
+mod block;
+mod reader;
+mod writer;
+
+pub(crate) use block::BLOCK_BYTES;
+pub(crate) use reader::{Cursor, Head, Merge};
+pub(crate) use writer::RunWriter;
+
+use alloc::vec::Vec;
+
+use counterfoil_log::{ContainerId, GroupId};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::key::ENTRY_BYTES_MAX;
+
+/// What the catalog holds of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Run {
+    /// How often its entries were merged: runs of a tier are of about the same size.
+    pub(crate) tier: u8,
+    group: u64,
+    container: u64,
+    /// Entries in it, at least one.
+    pub(crate) entries: u64,
+    /// Blocks of each level, from the data up.
+    pub(crate) levels: Vec<u32>,
+    /// Lines of the Bloom filter.
+    pub(crate) lines: u32,
+    /// The first entry.
+    pub(crate) first: Vec<u8>,
+    /// The last entry.
+    pub(crate) last: Vec<u8>,
+}
+
+impl Run {
+    pub(crate) fn group(&self) -> GroupId {
+        GroupId(self.group)
+    }
+
+    pub(crate) fn container(&self) -> ContainerId {
+        ContainerId(self.container)
+    }
+
+    /// The same run, filed under another tier.
+    pub(crate) fn with_tier(self, tier: u8) -> Self {
+        Run { tier, ..self }
+    }
+
+    /// Whether the description makes sense; nothing in it is believed before.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let single = self.levels.last() == Some(&1);
+        let shrinks = self.levels.is_sorted_by(|below, above| below > above);
+        let bounds = [&self.first, &self.last].iter().all(|entry| (9..=ENTRY_BYTES_MAX).contains(&entry.len()));
+        if single && shrinks && bounds && self.lines > 0 && self.entries > 0 && self.first <= self.last {
+            return Ok(());
+        }
+        Err(Error::corrupt("", "description of an index run"))
+    }
+
+    fn data_blocks(&self) -> u32 {
+        self.levels.first().copied().unwrap_or(0)
+    }
+
+    /// The block of a level, as a place in the container.
+    fn block_offset(&self, level: usize, block: u32) -> u64 {
+        let below: u64 = self.levels.iter().take(level).map(|blocks| u64::from(*blocks)).sum();
+        (below + u64::from(block)) * BLOCK_BYTES as u64
+    }
+
+    /// Where the upper levels and the filter begin.
+    fn head_offset(&self) -> u64 {
+        self.block_offset(1, 0)
+    }
+
+    fn filter_offset(&self) -> u64 {
+        self.block_offset(self.levels.len(), 0)
+    }
+
+    /// Bytes of the whole container.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.filter_offset() + u64::from(self.lines) * crate::bloom::LINE_BYTES as u64
+    }
+}
+
+#[cfg(test)]
+mod tests;

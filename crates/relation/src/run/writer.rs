@@ -1,0 +1,129 @@
+//! Writing a run: its data as it comes, then its upper levels, then its filter.
+
+use alloc::vec::Vec;
+use core::mem;
+
+use counterfoil_log::{ContainerId, GroupId};
+
+use super::Run;
+use super::block::{BLOCK_BYTES, BlockWriter};
+use crate::bloom::Bloom;
+use crate::key::split_entry;
+use crate::{Error, Storage};
+
+/// Bytes handed to the log at a time.
+const BUFFER_BYTES: usize = 64 * BLOCK_BYTES;
+
+/// A run being written. A power cut or a rollback on the way leaves nothing: no commit names the container yet.
+pub(crate) struct RunWriter {
+    group: GroupId,
+    container: ContainerId,
+    tier: u8,
+    buffer: Vec<u8>,
+    /// The data block in work.
+    block: BlockWriter,
+    blocks: u32,
+    /// The first entry of each data block, the one in work included.
+    fences: Vec<Vec<u8>>,
+    bloom: Bloom,
+    entries: u64,
+    last: Vec<u8>,
+}
+
+impl RunWriter {
+    /// Begins a run of at most `entries_max` entries.
+    pub(crate) fn create(writer: &mut dyn Storage, tier: u8, entries_max: u64) -> Result<Self, Error> {
+        let group = writer.create_group().map_err(Error::log(""))?;
+        let container = writer.create_container(group).map_err(Error::log(""))?;
+        Ok(RunWriter {
+            group,
+            container,
+            tier,
+            buffer: Vec::new(),
+            block: BlockWriter::new(0, 0),
+            blocks: 0,
+            fences: Vec::new(),
+            bloom: Bloom::for_keys(entries_max),
+            entries: 0,
+            last: Vec::new(),
+        })
+    }
+
+    /// Adds an entry that comes after all before it.
+    pub(crate) fn push(&mut self, writer: &mut dyn Storage, entry: &[u8]) -> Result<(), Error> {
+        assert!(self.entries == 0 || self.last.as_slice() < entry, "entries come in order");
+        if !self.block.has_room(entry) {
+            self.close_block();
+            self.flush(writer, BUFFER_BYTES)?;
+        }
+        if self.fences.len() == self.blocks as usize {
+            self.fences.push(entry.to_vec());
+        }
+        self.block.push(entry);
+        if let Some((key, _)) = split_entry(entry) {
+            self.bloom.add(key);
+        }
+        self.last.clear();
+        self.last.extend_from_slice(entry);
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Writes what is left. A run without entries is none, and its group is dropped.
+    pub(crate) fn finish(mut self, writer: &mut dyn Storage) -> Result<Option<Run>, Error> {
+        if self.entries == 0 {
+            writer.drop_group(self.group).map_err(Error::log(""))?;
+            return Ok(None);
+        }
+        self.close_block();
+        let mut levels = Vec::from([self.blocks]);
+        let mut fences = mem::take(&mut self.fences);
+        let first = fences[0].clone();
+        while fences.len() > 1 {
+            fences = self.write_level(levels.len() as u8, &fences);
+            levels.push(fences.len() as u32);
+            self.flush(writer, BUFFER_BYTES)?;
+        }
+        let bloom = mem::replace(&mut self.bloom, Bloom::for_keys(0));
+        let lines = bloom.lines();
+        self.buffer.append(&mut bloom.into_bytes());
+        self.flush(writer, 0)?;
+        let (tier, group, container) = (self.tier, self.group.0, self.container.0);
+        Ok(Some(Run { tier, group, container, entries: self.entries, levels, lines, first, last: self.last }))
+    }
+
+    fn close_block(&mut self) {
+        let block = mem::replace(&mut self.block, BlockWriter::new(0, 0));
+        self.buffer.append(&mut block.finish());
+        self.blocks += 1;
+    }
+
+    /// Writes one level above blocks that begin with `fences`; returns what the new blocks begin with.
+    fn write_level(&mut self, level: u8, fences: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut firsts = Vec::new();
+        let mut block: Option<BlockWriter> = None;
+        for (child, fence) in fences.iter().enumerate() {
+            if let Some(full) = block.take_if(|block| !block.has_room(fence)) {
+                self.buffer.append(&mut full.finish());
+            }
+            let block = block.get_or_insert_with(|| {
+                firsts.push(fence.clone());
+                BlockWriter::new(level, child as u64)
+            });
+            block.push(fence);
+        }
+        if let Some(last) = block {
+            self.buffer.append(&mut last.finish());
+        }
+        firsts
+    }
+
+    /// Hands the buffer to the log if it holds more than `bytes_max`.
+    fn flush(&mut self, writer: &mut dyn Storage, bytes_max: usize) -> Result<(), Error> {
+        if self.buffer.len() > bytes_max {
+            writer.append(self.container, &self.buffer).map_err(Error::log(""))?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}

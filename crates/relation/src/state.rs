@@ -1,0 +1,305 @@
+//! What memory knows of a table beyond its containers: which rows are deleted or updated, and the fresh parts of its
+//! indexes. All of it is read from the containers and can be read again at any time.
+//!
+//! One state serves every view. A delete or update is known with the offset of its log entry, and a view sees those
+//! below the length its log has there. The writer adds what it appends, a rollback cuts back to the lengths left.
+//!
+//! Invariants:
+//! 1. `deletes` and `updates` hold exactly the entries of the first `deletes_bytes` and `updates_bytes` of the logs;
+//! 2. once the writer of this process has touched a segment, only the writer adds to its state: a view that wants more
+//!    belongs to a transaction that was rolled back.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use counterfoil_log::{ContainerId, View};
+
+use crate::files::Segment;
+use crate::fresh::Fresh;
+use crate::presence::Presence;
+use crate::shape::Shape;
+use crate::sync::Lock;
+use crate::{Error, TableId};
+
+/// Bytes of the head of an update: row u64, layout u32.
+pub(crate) const UPDATE_HEAD_BYTES: usize = 12;
+/// Bytes of a delete: row u64.
+pub(crate) const DELETE_BYTES: usize = 8;
+/// Bytes of a log read at a time.
+const PIECE_BYTES: usize = 1 << 18;
+
+/// Where a row's newer image lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UpdateAt {
+    pub(crate) row: u64,
+    pub(crate) offset: u64,
+    pub(crate) layout: u32,
+}
+
+/// Deletes and updates of one segment.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentState {
+    /// The offset of each row's entry.
+    deletes: BTreeMap<u64, u64>,
+    deletes_bytes: u64,
+    /// The layout of each newer image, by row and offset.
+    updates: BTreeMap<(u64, u64), u32>,
+    updates_bytes: u64,
+    presence: Option<Arc<Presence>>,
+    written: bool,
+}
+
+/// How much of a segment's logs a view sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    pub(crate) deletes: u64,
+    pub(crate) updates: u64,
+}
+
+/// A segment's state, shared by everybody who reads or writes it.
+pub(crate) type SharedState = Arc<Lock<SegmentState>>;
+
+/// State of all tables.
+#[derive(Default)]
+pub(crate) struct States {
+    /// By the containers of deletes and updates.
+    segments: Lock<BTreeMap<(ContainerId, ContainerId), SharedState>>,
+    /// The fresh parts of indexes, by table; a few generations of each.
+    pub(crate) fresh: Lock<BTreeMap<TableId, Vec<SharedFresh>>>,
+}
+
+/// A generation of a fresh part, shared like the rest.
+pub(crate) type SharedFresh = Arc<Fresh>;
+
+impl States {
+    /// The state of a segment, holding at least what a view with these lengths sees.
+    pub(crate) fn segment(
+        &self,
+        view: &dyn View,
+        segment: &Segment,
+        shape: &Shape,
+        lengths: Lengths,
+        writing: bool,
+    ) -> Result<SharedState, Error> {
+        let key = (segment.deletes(), segment.updates());
+        let known = self.segments.read(|segments| segments.get(&key).cloned());
+        let state = match known {
+            Some(state) => state,
+            None => self.segments.write(|segments| segments.entry(key).or_default().clone()),
+        };
+        if !state.read(|state| state.covers(segment, lengths, writing)) {
+            state.write(|state| state.extend(view, segment, shape, lengths, writing))?;
+        }
+        Ok(state)
+    }
+
+    /// How much of a segment's logs is known, after reading them went wrong.
+    pub(crate) fn known(&self, segment: &Segment) -> Lengths {
+        let key = (segment.deletes(), segment.updates());
+        let state = self.segments.read(|segments| segments.get(&key).cloned()).unwrap_or_default();
+        state.read(|state| Lengths { deletes: state.deletes_bytes, updates: state.updates_bytes })
+    }
+
+    /// Follows a rollback: cuts every state back to what is there, and drops those of containers that are gone.
+    pub(crate) fn cut_back(&self, view: &dyn View) {
+        self.segments.write(|segments| {
+            segments.retain(|(deletes, updates), state| match (view.length(*deletes), view.length(*updates)) {
+                (Ok(deletes), Ok(updates)) => {
+                    state.write(|state| state.cut(Lengths { deletes, updates }));
+                    true
+                }
+                _ => false,
+            });
+        });
+    }
+
+    /// Drops the states of segments that are gone; readers of older views build theirs anew.
+    pub(crate) fn prune(&self, view: &dyn View) {
+        self.segments.write(|segments| segments.retain(|(deletes, _), _| view.length(*deletes).is_ok()));
+    }
+}
+
+impl SegmentState {
+    fn covers(&self, segment: &Segment, lengths: Lengths, writing: bool) -> bool {
+        self.deletes_bytes >= lengths.deletes
+            && self.updates_bytes >= lengths.updates
+            && (segment.presence.is_none() || self.presence.is_some())
+            && (self.written || !writing)
+            && !(writing && (self.deletes_bytes > lengths.deletes || self.updates_bytes > lengths.updates))
+    }
+
+    /// Reads what is missing. The writer, whose lengths are the truth, also cuts what is too much.
+    fn extend(
+        &mut self,
+        view: &dyn View,
+        segment: &Segment,
+        shape: &Shape,
+        lengths: Lengths,
+        writing: bool,
+    ) -> Result<(), Error> {
+        if writing {
+            self.cut(lengths);
+            self.written = true;
+        } else if self.written && (self.deletes_bytes < lengths.deletes || self.updates_bytes < lengths.updates) {
+            return Err(Error::Misuse("a view of a transaction that was rolled back"));
+        }
+        if let Some(container) = segment.presence().filter(|_| self.presence.is_none()) {
+            self.presence = Some(Arc::new(read_presence(view, container, segment.span.unwrap_or(0))?));
+        }
+        self.read_deletes(view, segment, lengths.deletes)?;
+        self.read_updates(view, segment, shape, lengths.updates)
+    }
+
+    fn cut(&mut self, lengths: Lengths) {
+        if self.deletes_bytes > lengths.deletes {
+            self.deletes.retain(|_, offset| *offset < lengths.deletes);
+            self.deletes_bytes = lengths.deletes;
+        }
+        if self.updates_bytes > lengths.updates {
+            self.updates.retain(|(_, offset), _| *offset < lengths.updates);
+            self.updates_bytes = lengths.updates;
+        }
+    }
+
+    fn read_deletes(&mut self, view: &dyn View, segment: &Segment, until: u64) -> Result<(), Error> {
+        let wrong = || Error::corrupt("", "delete log");
+        if !until.is_multiple_of(DELETE_BYTES as u64) {
+            return Err(wrong());
+        }
+        while self.deletes_bytes < until {
+            let count = (until - self.deletes_bytes).min(PIECE_BYTES as u64);
+            let mut piece = vec![0; count as usize];
+            view.read(segment.deletes(), self.deletes_bytes, &mut piece).map_err(Error::log(""))?;
+            for row in piece.as_chunks::<DELETE_BYTES>().0 {
+                let row = u64::from_le_bytes(*row);
+                if row < segment.first {
+                    return Err(wrong());
+                }
+                self.add_delete(row);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_updates(&mut self, view: &dyn View, segment: &Segment, shape: &Shape, until: u64) -> Result<(), Error> {
+        let mut rest: Vec<u8> = Vec::new();
+        let mut from = self.updates_bytes;
+        while from < until || !rest.is_empty() {
+            let count = (until - from).min(PIECE_BYTES as u64);
+            let held = rest.len();
+            rest.resize(held + count as usize, 0);
+            view.read(segment.updates(), from, &mut rest[held..]).map_err(Error::log(""))?;
+            from += count;
+            let used = self.take_updates(&rest, segment, shape)?;
+            rest.drain(..used);
+            if from == until && !rest.is_empty() {
+                return Err(Error::corrupt("", "update log"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the whole entries at the beginning of `bytes`; returns how many bytes they are.
+    fn take_updates(&mut self, bytes: &[u8], segment: &Segment, shape: &Shape) -> Result<usize, Error> {
+        let mut used = 0;
+        while let Some((head, rest)) = bytes[used..].split_first_chunk::<UPDATE_HEAD_BYTES>() {
+            let (row, layout) = split_update_head(head);
+            let width = shape.layouts.get(layout as usize).map(|layout| layout.width());
+            let width = width.filter(|_| row >= segment.first).ok_or_else(|| Error::corrupt("", "update log"))?;
+            if rest.len() < width {
+                break;
+            }
+            self.add_update(row, layout, width);
+            used += UPDATE_HEAD_BYTES + width;
+        }
+        Ok(used)
+    }
+
+    /// Notes a delete that was appended to the log.
+    pub(crate) fn add_delete(&mut self, row: u64) {
+        let offset = self.deletes_bytes;
+        self.deletes.entry(row).or_insert(offset);
+        self.deletes_bytes += DELETE_BYTES as u64;
+    }
+
+    /// Notes an update that was appended to the log.
+    pub(crate) fn add_update(&mut self, row: u64, layout: u32, width: usize) {
+        self.updates.insert((row, self.updates_bytes), layout);
+        self.updates_bytes += (UPDATE_HEAD_BYTES + width) as u64;
+    }
+
+    pub(crate) fn presence(&self) -> Option<Arc<Presence>> {
+        self.presence.clone()
+    }
+
+    /// Whether a row is deleted, for a view of these lengths.
+    pub(crate) fn is_deleted(&self, row: u64, lengths: Lengths) -> bool {
+        self.deletes.get(&row).is_some_and(|offset| *offset < lengths.deletes)
+    }
+
+    /// Deleted rows among `first..end`, in order.
+    pub(crate) fn deleted(&self, first: u64, end: u64, lengths: Lengths) -> impl Iterator<Item = u64> + '_ {
+        let range = self.deletes.range(first..end);
+        range.filter(move |(_, offset)| **offset < lengths.deletes).map(|(row, _)| *row)
+    }
+
+    /// The newest image of a row, if it was ever updated.
+    pub(crate) fn update_of(&self, row: u64, lengths: Lengths) -> Option<UpdateAt> {
+        if lengths.updates == 0 {
+            return None;
+        }
+        let found = self.updates.range((row, 0)..(row, lengths.updates)).next_back();
+        found.map(|((row, offset), layout)| UpdateAt { row: *row, offset: *offset, layout: *layout })
+    }
+
+    /// The newest images of the rows among `first..end` that were ever updated, in the order of rows.
+    pub(crate) fn updated(&self, first: u64, end: u64, lengths: Lengths) -> Vec<UpdateAt> {
+        let mut newest: Vec<UpdateAt> = Vec::new();
+        let range = self.updates.range((first, 0)..(end, 0)).filter(|((_, offset), _)| *offset < lengths.updates);
+        for ((row, offset), layout) in range {
+            let update = UpdateAt { row: *row, offset: *offset, layout: *layout };
+            match newest.last_mut().filter(|last| last.row == *row) {
+                Some(last) => *last = update,
+                None => newest.push(update),
+            }
+        }
+        newest
+    }
+
+    /// All images in a piece of the update log, in the order of the log.
+    pub(crate) fn updates_between(&self, from: u64, until: u64) -> Vec<UpdateAt> {
+        let within = self.updates.iter().filter(|((_, offset), _)| (from..until).contains(offset));
+        let mut updates: Vec<_> =
+            within.map(|((row, offset), layout)| UpdateAt { row: *row, offset: *offset, layout: *layout }).collect();
+        updates.sort_by_key(|update| update.offset);
+        updates
+    }
+
+    /// Deletes and updates that the logs hold.
+    pub(crate) fn entries(&self) -> u64 {
+        (self.deletes.len() + self.updates.len()) as u64
+    }
+}
+
+/// The head of an update.
+pub(crate) fn update_head(row: u64, layout: u32) -> [u8; UPDATE_HEAD_BYTES] {
+    let mut head = [0; UPDATE_HEAD_BYTES];
+    head[..8].copy_from_slice(&row.to_le_bytes());
+    head[8..].copy_from_slice(&layout.to_le_bytes());
+    head
+}
+
+pub(crate) fn split_update_head(head: &[u8; UPDATE_HEAD_BYTES]) -> (u64, u32) {
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = *head;
+    (u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes([i, j, k, l]))
+}
+
+fn read_presence(view: &dyn View, container: ContainerId, span: u64) -> Result<Presence, Error> {
+    let length = view.length(container).map_err(Error::log(""))?;
+    let length = usize::try_from(length).map_err(|_| Error::corrupt("", "map of the rows of a segment"))?;
+    let mut bytes = vec![0; length];
+    view.read(container, 0, &mut bytes).map_err(Error::log(""))?;
+    Presence::decode(&bytes, span)
+}
