@@ -164,10 +164,13 @@ impl Recovered {
     /// As [`Recovered::judge`]; [`Error::Full`], [`Error::NoEntropy`], [`Error::Device`].
     pub fn open(
         mut self,
-        writer: Box<dyn Device + Send>,
+        mut writer: Box<dyn Device + Send>,
         mut settings: Settings,
         entropy: &mut dyn Entropy,
     ) -> Result<Writer, Error> {
+        // What was read may stand in the system's cache only, left by a process that died before its flush. Neither
+        // the counter nor an opening root may name what a power cut can still take away.
+        writer.flush()?;
         if let Some(counter) = &mut settings.counter {
             let value = counter.value().map_err(|error| opening::lost(&self.end, &error))?;
             self.judge(&value)?;
@@ -187,11 +190,12 @@ impl Recovered {
     /// As [`Recovered::open`].
     pub fn adopt(
         mut self,
-        writer: Box<dyn Device + Send>,
+        mut writer: Box<dyn Device + Send>,
         settings: Settings,
         entropy: &mut dyn Entropy,
         counter_value: u64,
     ) -> Result<Writer, Error> {
+        writer.flush()?;
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, counter_value, entropy)?;
         self.begin(writer, settings, epoch, Binding::Adopt)
