@@ -1,2 +1,53 @@
-//! Under construction.
+//! One SQL over every table kind.
 #![forbid(unsafe_code)]
+
+mod assign;
+mod cast;
+mod change;
+mod columns;
+mod control;
+mod copy;
+mod define;
+mod dialect;
+mod engine;
+mod error;
+mod evaluate;
+mod explain;
+mod filter;
+mod information;
+mod insert;
+mod planner;
+mod provider;
+mod rows;
+mod scan;
+mod session;
+mod settings;
+mod show;
+mod statement;
+mod store;
+pub mod text;
+mod transaction;
+mod types;
+mod value;
+
+/// Names that begin with this are ours: columns and tables that planning needs and nobody sees.
+pub(crate) const HIDDEN: &str = "__counterfoil";
+/// The one schema.
+pub(crate) const SCHEMA: &str = "public";
+/// The schema of the views that describe the database.
+pub(crate) const INFORMATION: &str = "information_schema";
+/// The one catalog.
+pub(crate) const CATALOG: &str = "counterfoil";
+
+pub use engine::{Engine, EngineOptions, Interrupt, MEMORY_BYTES_DEFAULT, Rows};
+pub use error::{Error, Result};
+pub use session::{Outcome, Session, TransactionState};
+pub use settings::LOCK_TIMEOUT;
+pub use statement::{Piece, split};
+pub use store::{Lease, LocalStore, OpenWriter, Store, WriterSlot};
+pub use types::{UTC, arrow as arrow_type, from_arrow as column_type, name as type_name, result_name};
+pub use value::Value;
+
+pub use counterfoil_log as log;
+pub use counterfoil_relation as relation;
+pub use datafusion::arrow;

@@ -1,0 +1,422 @@
+//! UPDATE and DELETE: a query finds the rows and their new values, all of them, and only then are they changed.
+//!
+//! The query library's own hooks for this lose conditions; they are not implemented. What is used of it is a SELECT
+//! over the table with the hidden column that numbers its rows.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use counterfoil_relation::{self as relation, RowBatch, RowId, Table};
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, UInt32Array};
+use datafusion::arrow::compute::{concat_batches, take_record_batch};
+use datafusion::arrow::datatypes::{Int64Type, Schema};
+use datafusion::catalog::TableProvider;
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, GroupByExpr, Query, Select, SelectFlavor,
+    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Update, UpdateTableFromKind, Value as Literal, With,
+};
+
+use crate::cast;
+use crate::error::{Error, Result};
+use crate::evaluate;
+use crate::planner;
+use crate::provider::ROW_ID;
+use crate::rows;
+use crate::session::{Outcome, Session};
+use crate::statement::{self, fold, ident};
+use crate::transaction::Change;
+use crate::value::Value;
+
+/// The name under which a statement's own table is planned.
+pub(crate) const TARGET: &str = "__counterfoil_target";
+/// The name under which changed rows are planned for RETURNING.
+const CHANGED: &str = "__counterfoil_changed";
+
+/// What a statement has changed so far.
+pub(crate) struct Changed {
+    pub(crate) table: Arc<Table>,
+    pub(crate) alias: Option<String>,
+    pub(crate) statement: relation::Statement<'static>,
+    pub(crate) rows: u64,
+    gathers: bool,
+    gathered: Vec<RecordBatch>,
+    items: Vec<SelectItem>,
+    parameters: Vec<Value>,
+    answer: Option<(Arc<Schema>, Vec<RecordBatch>)>,
+}
+
+impl Changed {
+    /// Nothing yet; `gathers`: RETURNING wants the rows.
+    pub(crate) fn new(table: Arc<Table>, gathers: bool, parameters: &[Value]) -> Self {
+        Changed {
+            table,
+            alias: None,
+            statement: relation::Statement::new(),
+            rows: 0,
+            gathers,
+            gathered: Vec::new(),
+            items: Vec::new(),
+            parameters: if gathers { parameters.to_vec() } else { Vec::new() },
+            answer: None,
+        }
+    }
+
+    /// Counts rows, and keeps them for RETURNING.
+    pub(crate) fn add(&mut self, batch: RowBatch) -> Result<()> {
+        self.rows += batch.count() as u64;
+        if self.gathers {
+            self.gathered.push(evaluate::record_batch(&self.table, &batch)?);
+        }
+        Ok(())
+    }
+
+    /// Ends the statement: what could only be checked now is, and RETURNING is answered.
+    pub(crate) fn finish(mut self, session: &mut Session, change: &mut Change) -> Result<Self> {
+        let statement = std::mem::take(&mut self.statement);
+        let relations = session.engine().relations.clone();
+        relations.finish(statement, &mut *change.lease).map_err(Error::Relation)?;
+        if self.gathers {
+            self.answer = Some(self.returned(session, change)?);
+        }
+        Ok(self)
+    }
+
+    fn returned(&mut self, session: &mut Session, change: &mut Change) -> Result<(Arc<Schema>, Vec<RecordBatch>)> {
+        let empty = || evaluate::record_batch(&self.table, &RowBatch::new(self.table.layout(), 0));
+        let schema = self.gathered.first().map_or_else(|| Ok(empty()?.schema()), |batch| Ok::<_, Error>(batch.schema()))?;
+        let rows = concat_batches(&schema, &self.gathered)?;
+        let extra = vec![(CHANGED.to_owned(), planner::batch_table(rows)?)];
+        let alias = self.alias.clone().unwrap_or_else(|| self.table.name.clone());
+        let query = select(None, self.items.clone(), vec![planner::select_from(CHANGED, &alias)], None);
+        let mut statement = Statement::Query(Box::new(query));
+        statement::bind(&mut statement, &self.parameters)?;
+        let snapshot = change.lease.pending();
+        let plan = session.planner.plan(statement, &snapshot, extra)?;
+        let schema = Arc::new(plan.schema().as_arrow().clone());
+        Ok((schema, session.planner.collect(&plan)?))
+    }
+}
+
+/// Hands the items of RETURNING over.
+pub(crate) fn returning_items(items: Option<&[SelectItem]>, changed: &mut Changed) {
+    if let Some(items) = items {
+        changed.items = items.to_vec();
+    }
+}
+
+impl Session {
+    /// INSERT, UPDATE or DELETE, with the WITH that stood before it.
+    pub(crate) fn change_with(&mut self, with: Option<With>, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        match statement {
+            Statement::Insert(insert) => self.insert(with, insert, parameters),
+            Statement::Update(update) => self.update(with, update, parameters),
+            Statement::Delete(delete) => self.delete(with, delete, parameters),
+            _ => Err(Error::NotSupported("MERGE: write INSERT ... ON CONFLICT, UPDATE ... FROM or DELETE ... USING".into())),
+        }
+    }
+
+    /// The outcome of a change.
+    pub(crate) fn changed(&mut self, tag: &'static str, changed: Changed) -> Result<Outcome> {
+        Ok(match changed.answer {
+            Some((schema, batches)) => Outcome::Rows(crate::engine::Rows::batches(schema, batches)),
+            None => Outcome::Count { tag, rows: changed.rows },
+        })
+    }
+
+    /// Runs a query inside a change, over what the change has made so far.
+    pub(crate) fn collect_query(
+        &mut self,
+        change: &mut Change,
+        query: Query,
+        extra: Vec<(String, Arc<dyn TableProvider>)>,
+        parameters: &[Value],
+    ) -> Result<Vec<RecordBatch>> {
+        let mut statement = Statement::Query(Box::new(query));
+        statement::bind(&mut statement, parameters)?;
+        let snapshot = change.lease.pending();
+        let plan = self.planner.plan(statement, &snapshot, extra)?;
+        self.planner.collect(&plan)
+    }
+
+    fn update(&mut self, with: Option<With>, update: &Update, parameters: &[Value]) -> Result<Outcome> {
+        if update.limit.is_some() || !update.order_by.is_empty() {
+            return Err(Error::NotSupported("LIMIT and ORDER BY in UPDATE: choose the rows in WHERE".into()));
+        }
+        if update.or.is_some() || update.output.is_some() || !update.table.joins.is_empty() {
+            return Err(Error::NotSupported("UPDATE OR, OUTPUT and joins: write UPDATE ... FROM ... RETURNING".into()));
+        }
+        let (name, alias) = named(&update.table.relation)?;
+        let changed = self.change(|session, change| {
+            let table = planner::table(session.engine(), &*change.lease, &name)?;
+            let mut from = vec![planner::select_from(TARGET, &alias)];
+            if let Some(UpdateTableFromKind::BeforeSet(more) | UpdateTableFromKind::AfterSet(more)) = &update.from {
+                from.extend(more.iter().cloned());
+            }
+            let mut items = vec![column_item(&alias, ROW_ID, ROW_ID)];
+            items.extend(session.assigned_items(&table, &alias, &update.assignments)?);
+            let query = select(with, items, from, update.selection.clone());
+            let snapshot = change.lease.pending();
+            let extra = vec![(TARGET.to_owned(), session.planner.numbered(table.clone(), &snapshot))];
+            let batches = session.collect_query(change, query, extra, parameters)?;
+            let (numbers, images) = numbered_images(&table, &batches)?;
+            let rows: Vec<RowId> = numbers.into_iter().map(|number| RowId(number as u64)).collect();
+            let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
+            changed.alias = Some(alias);
+            returning_items(update.returning.as_deref(), &mut changed);
+            apply_update(session, change, &table, &rows, images, &mut changed)?;
+            changed.finish(session, change)
+        })?;
+        self.changed("UPDATE", changed)
+    }
+
+    fn delete(&mut self, with: Option<With>, delete: &Delete, parameters: &[Value]) -> Result<Outcome> {
+        if delete.limit.is_some() || !delete.order_by.is_empty() {
+            return Err(Error::NotSupported("LIMIT and ORDER BY in DELETE: choose the rows in WHERE".into()));
+        }
+        if delete.output.is_some() || !delete.tables.is_empty() {
+            return Err(Error::NotSupported("OUTPUT and several tables in DELETE: write RETURNING and USING".into()));
+        }
+        let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
+        let [TableWithJoins { relation, joins }] = tables.as_slice() else {
+            return Err(Error::NotSupported("DELETE from several tables at once".into()));
+        };
+        if !joins.is_empty() {
+            return Err(Error::NotSupported("joins in DELETE FROM: write USING".into()));
+        }
+        let (name, alias) = named(relation)?;
+        let changed = self.change(|session, change| {
+            let table = planner::table(session.engine(), &*change.lease, &name)?;
+            let mut from = vec![planner::select_from(TARGET, &alias)];
+            from.extend(delete.using.iter().flatten().cloned());
+            let items = vec![column_item(&alias, ROW_ID, ROW_ID)];
+            let query = select(with, items, from, delete.selection.clone());
+            let snapshot = change.lease.pending();
+            let extra = vec![(TARGET.to_owned(), session.planner.numbered(table.clone(), &snapshot))];
+            let batches = session.collect_query(change, query, extra, parameters)?;
+            let mut seen = HashSet::new();
+            let mut rows = Vec::new();
+            for batch in &batches {
+                let numbers = batch.column(0).as_primitive::<Int64Type>().values();
+                rows.extend(numbers.iter().filter(|number| seen.insert(**number)).map(|number| RowId(*number as u64)));
+            }
+            let mut changed = Changed::new(table.clone(), delete.returning.is_some(), parameters);
+            changed.alias = Some(alias);
+            returning_items(delete.returning.as_deref(), &mut changed);
+            apply_delete(session, change, &table, &rows, &mut changed)?;
+            changed.finish(session, change)
+        })?;
+        self.changed("DELETE", changed)
+    }
+
+    /// For each column of the table its new value: what SET says, else what it is.
+    pub(crate) fn assigned_items(
+        &mut self,
+        table: &Table,
+        alias: &str,
+        assignments: &[Assignment],
+    ) -> Result<Vec<SelectItem>> {
+        let mut assigned: Vec<Option<Expr>> = vec![None; table.columns.len()];
+        for assignment in assignments {
+            for (name, value) in pairs(assignment)? {
+                let place = place(table, &name)?;
+                let column = &table.columns[place];
+                if assigned[place].is_some() {
+                    return Err(Error::Sql(format!("column {name} is set twice")));
+                }
+                let is_default = is_default(&value);
+                if column.identity.is_some_and(|identity| identity.always) {
+                    return Err(Error::NotSupported(format!("setting column {name}, which is GENERATED ALWAYS")));
+                }
+                assigned[place] = Some(match (&column.default, is_default) {
+                    (_, false) => value,
+                    (Some(sql), true) => evaluate::parse(sql)?,
+                    (None, true) => Expr::Value(Literal::Null.into()),
+                });
+            }
+        }
+        let items = table.columns.iter().enumerate().zip(assigned).map(|((place, column), value)| {
+            let expr = value.unwrap_or_else(|| column_expr(alias, &column.name));
+            SelectItem::ExprWithAlias { expr, alias: ident(&format!("__counterfoil_{place}")) }
+        });
+        Ok(items.collect())
+    }
+}
+
+/// Gives rows new images, after their checks.
+pub(crate) fn apply_update(
+    session: &mut Session,
+    change: &mut Change,
+    table: &Arc<Table>,
+    rows: &[RowId],
+    images: RowBatch,
+    changed: &mut Changed,
+) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    session.planner.check(table, &images)?;
+    let relations = session.engine().relations.clone();
+    let planner = &session.planner;
+    let mut observer = |table: &Table, batch: &RowBatch| observed(planner.check(table, batch));
+    let mut statement = relation::Statement::observed(&mut observer);
+    relations.update_in(&mut statement, &mut *change.lease, table, rows, &images).map_err(Error::Relation)?;
+    relations.finish(statement, &mut *change.lease).map_err(Error::Relation)?;
+    changed.add(images)
+}
+
+fn apply_delete(
+    session: &mut Session,
+    change: &mut Change,
+    table: &Arc<Table>,
+    rows: &[RowId],
+    changed: &mut Changed,
+) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let relations = session.engine().relations.clone();
+    if changed.gathers {
+        let block = relations.fetch(&*change.lease, table, rows, None).map_err(Error::Relation)?;
+        changed.gathered.push(evaluate::record_batch(table, &block.rows)?);
+    }
+    let planner = &session.planner;
+    let mut observer = |table: &Table, batch: &RowBatch| observed(planner.check(table, batch));
+    let mut statement = relation::Statement::observed(&mut observer);
+    changed.rows += relations.delete_in(&mut statement, &mut *change.lease, table, rows).map_err(Error::Relation)?;
+    relations.finish(statement, &mut *change.lease).map_err(Error::Relation)
+}
+
+fn observed(checked: Result<()>) -> Result<(), relation::Error> {
+    match checked {
+        Ok(()) => Ok(()),
+        Err(Error::Relation(error)) => Err(error),
+        Err(error) => Err(relation::Error::Sql(error.to_string())),
+    }
+}
+
+/// Row numbers (each once: the first time counts) and new images from batches of a number and all columns.
+pub(crate) fn numbered_images(table: &Table, batches: &[RecordBatch]) -> Result<(Vec<i64>, RowBatch)> {
+    let Some(first) = batches.first() else { return Ok((Vec::new(), RowBatch::new(table.layout(), 0))) };
+    let mut all = concat_batches(&first.schema(), batches)?;
+    let mut seen = HashSet::new();
+    let numbers = all.column(0).as_primitive::<Int64Type>().values();
+    let firsts: Vec<u32> = (0..).zip(numbers.iter()).filter(|(_, number)| seen.insert(**number)).map(|(row, _)| row).collect();
+    if firsts.len() < all.num_rows() {
+        all = take_record_batch(&all, &UInt32Array::from(firsts))?;
+    }
+    let numbers = all.column(0).as_primitive::<Int64Type>().values().to_vec();
+    let columns = all.columns()[1..].iter().zip(&table.columns);
+    let columns: Vec<Option<ArrayRef>> = columns
+        .map(|(array, column)| cast::to_column(array, &column.kind, &column.name).map(Some))
+        .collect::<Result<_>>()?;
+    Ok((numbers, rows::encode(&table.layout(), &columns, all.num_rows())?))
+}
+
+/// A table's name and what the statement calls it.
+fn named(relation: &TableFactor) -> Result<(String, String)> {
+    let TableFactor::Table { name, alias, args: None, .. } = relation else {
+        return Err(Error::NotSupported("changing anything but a table".into()));
+    };
+    let name = statement::table_name(name)?;
+    let alias = alias.as_ref().map_or_else(|| name.clone(), |alias| fold(&alias.name));
+    Ok((name, alias))
+}
+
+fn pairs(assignment: &Assignment) -> Result<Vec<(String, Expr)>> {
+    let last = |name| Ok::<_, Error>(statement::parts(name)?.pop().unwrap_or_default());
+    match (&assignment.target, &assignment.value) {
+        (AssignmentTarget::ColumnName(name), value) => Ok(vec![(last(name)?, value.clone())]),
+        (AssignmentTarget::Tuple(names), Expr::Tuple(values)) if names.len() == values.len() => {
+            names.iter().zip(values).map(|(name, value)| Ok((last(name)?, value.clone()))).collect()
+        }
+        (AssignmentTarget::Tuple(names), value) if names.len() == 1 => Ok(vec![(last(&names[0])?, value.clone())]),
+        _ => Err(Error::NotSupported("SET (a, b) = anything but a list of as many values".into())),
+    }
+}
+
+fn is_default(value: &Expr) -> bool {
+    matches!(value, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
+}
+
+/// The place of a column.
+pub(crate) fn place(table: &Table, name: &str) -> Result<usize> {
+    match table.column(name) {
+        Some((place, _)) => Ok(place),
+        None => Err(Error::NotFound(format!("no column {name} in table {}", table.name))),
+    }
+}
+
+/// `alias.column`.
+pub(crate) fn column_expr(alias: &str, column: &str) -> Expr {
+    Expr::CompoundIdentifier(vec![ident(alias), ident(column)])
+}
+
+/// `alias.column AS name`.
+pub(crate) fn column_item(alias: &str, column: &str, name: &str) -> SelectItem {
+    SelectItem::ExprWithAlias { expr: column_expr(alias, column), alias: ident(name) }
+}
+
+/// `left = right`.
+pub(crate) fn equal(left: Expr, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Eq, right: Box::new(right) }
+}
+
+/// `left AND right`.
+pub(crate) fn and(left: Expr, right: Option<Expr>) -> Expr {
+    match right {
+        None => left,
+        Some(right) => Expr::BinaryOp {
+            left: Box::new(left),
+            op: BinaryOperator::And,
+            right: Box::new(Expr::Nested(Box::new(right))),
+        },
+    }
+}
+
+/// `WITH with SELECT items FROM from WHERE selection`.
+pub(crate) fn select(
+    with: Option<With>,
+    projection: Vec<SelectItem>,
+    from: Vec<TableWithJoins>,
+    selection: Option<Expr>,
+) -> Query {
+    let select = Select {
+        select_token: AttachedToken::empty(),
+        optimizer_hints: Vec::new(),
+        distinct: None,
+        select_modifiers: None,
+        top: None,
+        top_before_distinct: false,
+        projection,
+        exclude: None,
+        into: None,
+        from,
+        lateral_views: Vec::new(),
+        prewhere: None,
+        selection,
+        connect_by: Vec::new(),
+        group_by: GroupByExpr::Expressions(Vec::new(), Vec::new()),
+        cluster_by: Vec::new(),
+        distribute_by: Vec::new(),
+        sort_by: Vec::new(),
+        having: None,
+        named_window: Vec::new(),
+        qualify: None,
+        window_before_qualify: false,
+        value_table_mode: None,
+        flavor: SelectFlavor::Standard,
+    };
+    Query {
+        with,
+        body: Box::new(SetExpr::Select(Box::new(select))),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}

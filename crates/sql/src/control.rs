@@ -1,0 +1,60 @@
+//! BEGIN, COMMIT, ROLLBACK and savepoints, as statements.
+
+use datafusion::sql::sqlparser::ast::{Statement, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
+
+use crate::error::{Error, Result};
+use crate::session::{Outcome, Session};
+use crate::statement::fold;
+use crate::transaction::{Block, Guard};
+
+impl Session {
+    pub(crate) fn control(&mut self, statement: &Statement) -> Result<Outcome> {
+        let Guard { transaction, engine } = &mut self.guard;
+        match statement {
+            Statement::StartTransaction { modes, modifier: None, statements, exception: None, .. }
+                if statements.is_empty() =>
+            {
+                transaction.begin(block(modes))?;
+                Ok(Outcome::Done("BEGIN"))
+            }
+            Statement::Commit { chain: false, .. } => {
+                let committed = transaction.commit(engine)?;
+                Ok(Outcome::Done(if committed { "COMMIT" } else { "ROLLBACK" }))
+            }
+            Statement::Rollback { chain: false, savepoint: None } => {
+                transaction.rollback(engine);
+                Ok(Outcome::Done("ROLLBACK"))
+            }
+            Statement::Rollback { chain: false, savepoint: Some(name) } => {
+                transaction.rollback_to(engine, &fold(name))?;
+                Ok(Outcome::Done("ROLLBACK"))
+            }
+            Statement::Savepoint { name } => {
+                transaction.savepoint(fold(name))?;
+                Ok(Outcome::Done("SAVEPOINT"))
+            }
+            Statement::ReleaseSavepoint { name } => {
+                transaction.release(&fold(name))?;
+                Ok(Outcome::Done("RELEASE"))
+            }
+            other => Err(Error::NotSupported(other.to_string())),
+        }
+    }
+}
+
+/// What the modes of BEGIN ask for.
+pub(crate) fn block(modes: &[TransactionMode]) -> Block {
+    let mut block = Block::default();
+    for mode in modes {
+        match mode {
+            TransactionMode::AccessMode(mode) => block.read_only = matches!(mode, TransactionAccessMode::ReadOnly),
+            TransactionMode::IsolationLevel(level) => {
+                block.stable = !matches!(
+                    level,
+                    TransactionIsolationLevel::ReadCommitted | TransactionIsolationLevel::ReadUncommitted
+                );
+            }
+        }
+    }
+    block
+}

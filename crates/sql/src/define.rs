@@ -1,0 +1,431 @@
+//! Defining tables, indexes and views: CREATE, ALTER, DROP, TRUNCATE, VACUUM.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use counterfoil_relation::{self as relation, NewIndex, NewTable, StoredView};
+use datafusion::sql::sqlparser::ast::{
+    AlterTable, AlterTableOperation, CreateIndex, CreateTable, CreateTableOptions, CreateView, DropBehavior, Expr, Ident,
+    IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Truncate,
+    TruncateIdentityOption, Value as Literal, ValueWithSpan, visit_expressions, visit_expressions_mut,
+};
+
+use crate::cast;
+use crate::columns;
+use crate::error::{Error, Result};
+use crate::evaluate;
+use crate::planner;
+use crate::session::{Outcome, Session};
+use crate::statement::{self, fold, ident, table_name};
+use crate::transaction::Change;
+use crate::types;
+use crate::value::Value;
+
+impl Session {
+    /// Everything that defines something, or is not supported.
+    pub(crate) fn define(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        match statement {
+            Statement::CreateTable(create) => self.create_table(create, parameters),
+            Statement::CreateIndex(create) => self.create_index(create),
+            Statement::CreateView(create) => self.create_view(create),
+            Statement::AlterTable(alter) => self.alter_table(alter),
+            Statement::Drop { object_type, if_exists, names, cascade, .. } => {
+                let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
+                self.drop_objects(*object_type, &names, *if_exists, *cascade)
+            }
+            Statement::Truncate(truncate) => self.truncate(truncate),
+            Statement::Vacuum(vacuum) => {
+                let name = vacuum.table_name.as_ref().map(table_name).transpose()?;
+                self.vacuum(name.as_deref())
+            }
+            Statement::Analyze(_) => Ok(Outcome::Done("ANALYZE")),
+            other => Err(Error::NotSupported(beginning(&other.to_string()))),
+        }
+    }
+
+    fn create_table(&mut self, create: &CreateTable, parameters: &[Value]) -> Result<Outcome> {
+        refuse_table(create)?;
+        engine_of(&create.table_options)?;
+        let name = table_name(&create.name)?;
+        reserved(&name)?;
+        self.change(|session, change| {
+            if session.taken(change, &name, create.if_not_exists)? {
+                return Ok(Outcome::Done("CREATE TABLE"));
+            }
+            if let Some(query) = &create.query {
+                return session.create_table_as(change, &name, &create.columns, query, parameters);
+            }
+            let table = session.new_table(name, &create.columns, &create.constraints)?;
+            let relations = session.engine().relations.clone();
+            relations.create_table(&mut *change.lease, &table).map_err(Error::Relation)?;
+            Ok(Outcome::Done("CREATE TABLE"))
+        })
+    }
+
+    /// Whether a name is taken; an error unless IF NOT EXISTS.
+    fn taken(&mut self, change: &Change, name: &str, if_not_exists: bool) -> Result<bool> {
+        match self.engine().relations.named(&*change.lease, name).map_err(Error::Relation)? {
+            None => Ok(false),
+            Some(_) if if_not_exists => Ok(true),
+            Some(_) => Err(Error::Sql(format!("there is a table, view or index {name} already"))),
+        }
+    }
+
+    fn create_table_as(
+        &mut self,
+        change: &mut Change,
+        name: &str,
+        names: &[datafusion::sql::sqlparser::ast::ColumnDef],
+        query: &Query,
+        parameters: &[Value],
+    ) -> Result<Outcome> {
+        let mut statement = Statement::Query(Box::new(query.clone()));
+        statement::bind(&mut statement, parameters)?;
+        let snapshot = change.lease.pending();
+        let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
+        let fields = plan.schema().fields();
+        if !names.is_empty() && names.len() != fields.len() {
+            return Err(Error::Sql(format!("{} names for the {} columns of the query", names.len(), fields.len())));
+        }
+        let mut columns = Vec::with_capacity(fields.len());
+        for (place, field) in fields.iter().enumerate() {
+            let name = names.get(place).map_or_else(|| field.name().clone(), |column| fold(&column.name));
+            columns.push(relation::NewColumn::new(name, types::from_arrow(field.data_type())?));
+        }
+        columns::distinct(columns.iter().map(|column| column.name.as_str()))?;
+        let table = NewTable { name: name.to_owned(), columns, ..NewTable::default() };
+        let relations = self.engine().relations.clone();
+        let table = relations.create_table(&mut *change.lease, &table).map_err(Error::Relation)?;
+        let mut stream = self.planner.stream(&plan)?;
+        let mut rows = 0;
+        while let Some(batch) = self.planner.next(&mut stream)? {
+            let arrays = batch.columns().iter().zip(&table.columns);
+            let arrays = arrays.map(|(array, column)| cast::to_column(array, &column.kind, &column.name).map(Some));
+            let images = crate::rows::encode(&table.layout(), &arrays.collect::<Result<Vec<_>>>()?, batch.num_rows())?;
+            relations.insert(&mut *change.lease, &table, &images).map_err(Error::Relation)?;
+            rows += batch.num_rows() as u64;
+        }
+        Ok(Outcome::Count { tag: "SELECT", rows })
+    }
+
+    fn create_index(&mut self, create: &CreateIndex) -> Result<Outcome> {
+        if create.predicate.is_some() || !create.include.is_empty() || create.nulls_distinct == Some(false) {
+            return Err(Error::NotSupported("CREATE INDEX with WHERE, INCLUDE or NULLS NOT DISTINCT".into()));
+        }
+        if !matches!(create.using, None | Some(IndexType::BTree)) {
+            return Err(Error::NotSupported("index types other than btree".into()));
+        }
+        let name = create.name.as_ref().map(table_name).transpose()?;
+        let index = NewIndex { name, columns: index_columns(&create.columns)?, unique: create.unique };
+        let table = table_name(&create.table_name)?;
+        self.change(|session, change| {
+            if let Some(name) = &index.name
+                && session.taken(change, name, create.if_not_exists)?
+            {
+                return Ok(Outcome::Done("CREATE INDEX"));
+            }
+            let table = planner::table(session.engine(), &*change.lease, &table)?;
+            let relations = session.engine().relations.clone();
+            relations.create_index(&mut *change.lease, &table, &index).map_err(Error::Relation)?;
+            Ok(Outcome::Done("CREATE INDEX"))
+        })
+    }
+
+    fn create_view(&mut self, create: &CreateView) -> Result<Outcome> {
+        if create.materialized || create.temporary {
+            return Err(Error::NotSupported("materialized and temporary views".into()));
+        }
+        let name = table_name(&create.name)?;
+        reserved(&name)?;
+        let columns = create.columns.iter().map(|column| fold(&column.name)).collect();
+        let view = StoredView { name, sql: create.query.to_string(), columns };
+        self.change(|session, change| {
+            let relations = session.engine().relations.clone();
+            let present = relations.named(&*change.lease, &view.name).map_err(Error::Relation)?;
+            match present {
+                Some(_) if create.if_not_exists => return Ok(Outcome::Done("CREATE VIEW")),
+                Some(relation::Named::View(_)) if create.or_replace => {}
+                Some(_) => return Err(Error::Sql(format!("there is a table, view or index {} already", view.name))),
+                None => {}
+            }
+            let snapshot = change.lease.pending();
+            let schema = session.planner.plan_query((*create.query).clone(), &snapshot, Vec::new())?;
+            let given = view.columns.len();
+            if given > 0 && given != schema.schema().fields().len() {
+                return Err(Error::Sql(format!("{given} names for the columns of the view's query")));
+            }
+            let names = schema.schema().fields().iter().map(|field| field.name().as_str());
+            if given == 0 {
+                columns::distinct(names)?;
+            }
+            relations.create_view(&mut *change.lease, &view, create.or_replace).map_err(Error::Relation)?;
+            Ok(Outcome::Done("CREATE VIEW"))
+        })
+    }
+
+    fn drop_objects(&mut self, kind: ObjectType, names: &[String], if_exists: bool, cascade: bool) -> Result<Outcome> {
+        let (tag, what) = match kind {
+            ObjectType::Table => ("DROP TABLE", "table"),
+            ObjectType::View => ("DROP VIEW", "view"),
+            ObjectType::Index => ("DROP INDEX", "index"),
+            other => return Err(Error::NotSupported(format!("DROP {other}"))),
+        };
+        self.change(|session, change| {
+            for name in names {
+                session.drop_object(change, name, what, if_exists, cascade)?;
+            }
+            Ok(Outcome::Done(tag))
+        })
+    }
+
+    fn drop_object(
+        &mut self,
+        change: &mut Change,
+        name: &str,
+        what: &str,
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<()> {
+        let relations = self.engine().relations.clone();
+        let named = relations.named(&*change.lease, name).map_err(Error::Relation)?;
+        let (is, dropped) = match named {
+            None if if_exists => return Ok(()),
+            None => return Err(Error::NotFound(format!("no {what} {name}"))),
+            Some(relation::Named::Table(table)) if what == "table" => {
+                self.drop_dependents(change, name, cascade)?;
+                ("table", relations.drop_table(&mut *change.lease, &table, cascade))
+            }
+            Some(relation::Named::View(_)) if what == "view" => {
+                self.drop_dependents(change, name, cascade)?;
+                ("view", relations.drop_view(&mut *change.lease, name))
+            }
+            Some(relation::Named::Index(..)) if what == "index" => {
+                ("index", relations.drop_index(&mut *change.lease, name))
+            }
+            Some(relation::Named::Table(_)) => ("table", Ok(())),
+            Some(relation::Named::View(_)) => ("view", Ok(())),
+            Some(relation::Named::Index(..)) => ("index", Ok(())),
+        };
+        if is != what {
+            return Err(Error::Sql(format!("{name} is a {is}: write DROP {}", is.to_uppercase())));
+        }
+        dropped.map_err(Error::Relation)
+    }
+
+    /// Views that name a table or view that goes: they go too with CASCADE, else they forbid it.
+    fn drop_dependents(&mut self, change: &mut Change, name: &str, cascade: bool) -> Result<()> {
+        let relations = self.engine().relations.clone();
+        let views = relations.views(&*change.lease).map_err(Error::Relation)?;
+        for view in views {
+            let Some(query) = statement::parse(&view.sql)?.into_iter().next() else { continue };
+            if view.name == name || !planner::names(&self.planner, &query)?.contains(name) {
+                continue;
+            }
+            if !cascade {
+                return Err(Error::Constraint(format!("view {} depends on {name}: drop it first, or add CASCADE", view.name)));
+            }
+            if relations.named(&*change.lease, &view.name).map_err(Error::Relation)?.is_some() {
+                self.drop_dependents(change, &view.name, true)?;
+                relations.drop_view(&mut *change.lease, &view.name).map_err(Error::Relation)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, truncate: &Truncate) -> Result<Outcome> {
+        if truncate.partitions.is_some() || truncate.cascade.is_some() {
+            return Err(Error::NotSupported("TRUNCATE with CASCADE or PARTITION: name the tables".into()));
+        }
+        let restart = matches!(truncate.identity, Some(TruncateIdentityOption::Restart));
+        let names = truncate.table_names.iter().map(|target| table_name(&target.name)).collect::<Result<Vec<_>>>()?;
+        self.change(|session, change| {
+            for name in &names {
+                let table = planner::table(session.engine(), &*change.lease, name)?;
+                let relations = session.engine().relations.clone();
+                relations.truncate(&mut *change.lease, &table, restart).map_err(Error::Relation)?;
+            }
+            Ok(Outcome::Done("TRUNCATE TABLE"))
+        })
+    }
+
+    fn vacuum(&mut self, name: Option<&str>) -> Result<Outcome> {
+        if self.guard.transaction.in_block() {
+            return Err(Error::Misuse("VACUUM is a transaction of its own: COMMIT first".into()));
+        }
+        self.change(|session, change| {
+            let table = name.map(|name| planner::table(session.engine(), &*change.lease, name)).transpose()?;
+            let relations = session.engine().relations.clone();
+            relations.vacuum(&mut *change.lease, table.as_deref()).map_err(Error::Relation)?;
+            Ok(Outcome::Done("VACUUM"))
+        })
+    }
+
+    fn alter_table(&mut self, alter: &AlterTable) -> Result<Outcome> {
+        let name = table_name(&alter.name)?;
+        self.change(|session, change| {
+            let mut name = name;
+            for operation in &alter.operations {
+                let absent = session.engine().relations.named(&*change.lease, &name).map_err(Error::Relation)?.is_none();
+                if absent && alter.if_exists {
+                    return Ok(Outcome::Done("ALTER TABLE"));
+                }
+                let table = planner::table(session.engine(), &*change.lease, &name)?;
+                name = session.alter(change, &table, operation)?;
+            }
+            Ok(Outcome::Done("ALTER TABLE"))
+        })
+    }
+
+    /// One operation of ALTER TABLE; answers the table's name after it.
+    fn alter(
+        &mut self,
+        change: &mut Change,
+        table: &relation::Table,
+        operation: &AlterTableOperation,
+    ) -> Result<String> {
+        let relations = self.engine().relations.clone();
+        let lease = &mut *change.lease;
+        let altered = match operation {
+            AlterTableOperation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
+                if *if_not_exists && table.column(&fold(&column_def.name)).is_some() {
+                    return Ok(table.name.clone());
+                }
+                let (column, value) = self.added_column(column_def)?;
+                if column.not_null && value == relation::Value::Null && relations.count(lease, table).map_err(Error::Relation)? > 0 {
+                    return Err(Error::Constraint(format!(
+                        "column {} is NOT NULL and the table has rows: give it a DEFAULT",
+                        column.name
+                    )));
+                }
+                relations.add_column(lease, table, &column, &value)
+            }
+            AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+                let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
+                let mut present = std::sync::Arc::new(table.clone());
+                for column in column_names {
+                    let column = fold(column);
+                    match present.column(&column) {
+                        Some(_) => present = relations.drop_column(lease, &present, &column, cascade).map_err(Error::Relation)?,
+                        None if *if_exists => {}
+                        None => return Err(Error::NotFound(format!("no column {column} in table {}", table.name))),
+                    }
+                }
+                Ok(present)
+            }
+            AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
+                let (from, to) = (fold(old_column_name), fold(new_column_name));
+                reserved(&to)?;
+                relations.rename_column(lease, table, &from, &to, &mut |sql| renamed(sql, &from, &to))
+            }
+            AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to) } => {
+                let to = table_name(to)?;
+                reserved(&to)?;
+                relations.rename_table(lease, table, &to)
+            }
+            other => return Err(Error::NotSupported(format!("ALTER TABLE ... {}", beginning(&other.to_string())))),
+        };
+        Ok(altered.map_err(Error::Relation)?.name.clone())
+    }
+}
+
+/// The first words of a statement: enough to say what is not supported.
+fn beginning(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(3).collect();
+    words.join(" ")
+}
+
+/// Refuses names that are ours.
+pub(crate) fn reserved(name: &str) -> Result<()> {
+    if name.starts_with(crate::HIDDEN) {
+        return Err(Error::Sql(format!("names that begin with {} are reserved", crate::HIDDEN)));
+    }
+    Ok(())
+}
+
+fn refuse_table(create: &CreateTable) -> Result<()> {
+    let odd = [
+        (create.temporary || create.global.is_some(), "temporary tables"),
+        (create.or_replace, "CREATE OR REPLACE TABLE: DROP TABLE IF EXISTS first"),
+        (create.external, "external tables"),
+        (create.like.is_some() || create.clone.is_some(), "CREATE TABLE ... LIKE"),
+        (create.inherits.is_some() || create.partition_of.is_some() || create.partition_by.is_some(), "partitions"),
+        (create.without_rowid || create.strict, "WITHOUT ROWID and STRICT"),
+        (create.on_commit.is_some(), "ON COMMIT"),
+    ];
+    match odd.iter().find(|(is, _)| *is) {
+        Some((_, what)) => Err(Error::NotSupported((*what).into())),
+        None => Ok(()),
+    }
+}
+
+/// The kind of table that WITH (engine = ...) asks for.
+fn engine_of(options: &CreateTableOptions) -> Result<()> {
+    let options = match options {
+        CreateTableOptions::None => return Ok(()),
+        CreateTableOptions::With(options) => options,
+        _ => return Err(Error::NotSupported("table options other than WITH (engine = ...)".into())),
+    };
+    for option in options {
+        match option {
+            SqlOption::KeyValue { key, value } if fold(key) == "engine" => match text(value).as_deref() {
+                Some("relation") => {}
+                Some(other) => return Err(Error::NotSupported(format!("engine = '{other}'"))),
+                None => return Err(Error::Sql("engine wants a quoted name".into())),
+            },
+            other => return Err(Error::NotSupported(format!("the table option {other}"))),
+        }
+    }
+    Ok(())
+}
+
+fn text(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Value(ValueWithSpan { value: Literal::SingleQuotedString(text), .. }) => Some(text.clone()),
+        Expr::Identifier(name) => Some(fold(name)),
+        _ => None,
+    }
+}
+
+/// The columns of an index or key: plain names, in order.
+pub(crate) fn index_columns(columns: &[IndexColumn]) -> Result<Vec<String>> {
+    let name = |column: &IndexColumn| match &column.column.expr {
+        Expr::Identifier(name) if column.operator_class.is_none() => Ok(fold(name)),
+        other => Err(Error::NotSupported(format!("an index over {other}: over columns only"))),
+    };
+    columns.iter().map(name).collect()
+}
+
+/// The columns an expression speaks of.
+pub(crate) fn columns_of(expr: &Expr) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut columns = Vec::new();
+    let _ = visit_expressions(expr, |expr: &Expr| {
+        let name = match expr {
+            Expr::Identifier(name) => Some(fold(name)),
+            Expr::CompoundIdentifier(names) => names.last().map(fold),
+            _ => None,
+        };
+        columns.extend(name.filter(|name| seen.insert(name.clone())));
+        ControlFlow::<()>::Continue(())
+    });
+    columns
+}
+
+/// The text of a condition after a column was renamed.
+fn renamed(sql: &str, from: &str, to: &str) -> String {
+    let Ok(mut expr) = evaluate::parse(sql) else { return sql.to_owned() };
+    let rename = |name: &mut Ident| {
+        if fold(name) == from {
+            *name = ident(to);
+        }
+    };
+    let _ = visit_expressions_mut(&mut expr, |expr: &mut Expr| {
+        match expr {
+            Expr::Identifier(name) => rename(name),
+            Expr::CompoundIdentifier(names) => names.last_mut().into_iter().for_each(rename),
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    expr.to_string()
+}

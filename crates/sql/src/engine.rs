@@ -1,0 +1,195 @@
+//! What all sessions of one open database share: the store, the tables, and the machinery that runs queries.
+
+use std::sync::Arc;
+
+use counterfoil_relation::Relations;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use futures::StreamExt;
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::watch;
+
+use crate::error::{Error, Result};
+use crate::store::Store;
+
+/// Bytes of working memory that the queries of one database may take together, unless told otherwise.
+pub const MEMORY_BYTES_DEFAULT: usize = 1 << 30;
+
+/// How an engine runs.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Bytes of working memory that all queries together may take.
+    pub memory_bytes: usize,
+    /// How many parts of one query run at once.
+    pub parallelism: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        let parallelism = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        EngineOptions { memory_bytes: MEMORY_BYTES_DEFAULT, parallelism }
+    }
+}
+
+/// One open database, as its sessions see it.
+pub struct Engine {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) relations: Arc<Relations>,
+    pub(crate) options: EngineOptions,
+    pub(crate) environment: Arc<RuntimeEnv>,
+    pub(crate) executor: Arc<Executor>,
+}
+
+impl Engine {
+    /// An engine over a store and its tables.
+    ///
+    /// # Errors
+    /// [`Error::Host`] if the threads that run queries cannot be started.
+    pub fn new(store: Arc<dyn Store>, relations: Arc<Relations>, options: EngineOptions) -> Result<Arc<Self>> {
+        // No query ever writes what it read to a disk in the clear: without a sealed place to spill to, a query that
+        // outgrows its memory ends in a typed error.
+        let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled);
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(options.memory_bytes)))
+            .with_disk_manager_builder(disk)
+            .build_arc()?;
+        let executor = Arc::new(Executor::new(options.parallelism)?);
+        Ok(Arc::new(Engine { store, relations, options, environment, executor }))
+    }
+
+    /// The store this engine stands on.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The tables of this database.
+    pub fn relations(&self) -> &Arc<Relations> {
+        &self.relations
+    }
+}
+
+/// The threads on which queries run.
+pub(crate) struct Executor {
+    runtime: Option<Runtime>,
+}
+
+impl Executor {
+    fn new(parallelism: usize) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(parallelism.max(1))
+            .max_blocking_threads(parallelism.max(1) * 4)
+            .thread_name("counterfoil-query")
+            .build()
+            .map_err(|error| Error::Host(format!("cannot start the threads of the query engine: {error}")))?;
+        Ok(Executor { runtime: Some(runtime) })
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        self.runtime.as_ref().expect("the runtime lives as long as its executor").handle()
+    }
+
+    /// Runs a future to its end, or to the interrupt.
+    pub(crate) fn run<T>(&self, interrupt: &Interrupt, future: impl Future<Output = Result<T>>) -> Result<T> {
+        self.handle().block_on(async {
+            let mut raised = interrupt.sender.subscribe();
+            tokio::select! {
+                biased;
+                _ = raised.wait_for(|raised| *raised) => Err(Error::Interrupted),
+                done = future => done,
+            }
+        })
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Not waiting: the last handle may be dropped on a thread where waiting is not allowed.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Interrupts the statements of one session from another thread.
+#[derive(Clone)]
+pub struct Interrupt {
+    sender: Arc<watch::Sender<bool>>,
+}
+
+impl Interrupt {
+    pub(crate) fn new() -> Self {
+        Interrupt { sender: Arc::new(watch::Sender::new(false)) }
+    }
+
+    /// Ends the statement that is running, or the result that is being read, with [`Error::Interrupted`].
+    pub fn raise(&self) {
+        self.sender.send_replace(true);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.sender.send_replace(false);
+    }
+}
+
+/// The rows of a query, batch by batch. Dropping it ends the query.
+pub struct Rows {
+    schema: SchemaRef,
+    source: Source,
+}
+
+enum Source {
+    Stream { stream: SendableRecordBatchStream, executor: Arc<Executor>, interrupt: Interrupt },
+    Batches(std::vec::IntoIter<RecordBatch>),
+    Ended,
+}
+
+impl Rows {
+    pub(crate) fn stream(stream: SendableRecordBatchStream, executor: Arc<Executor>, interrupt: Interrupt) -> Self {
+        Rows { schema: stream.schema(), source: Source::Stream { stream, executor, interrupt } }
+    }
+
+    pub(crate) fn batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Rows { schema, source: Source::Batches(batches.into_iter()) }
+    }
+
+    /// Names and types of the columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// All rows at once.
+    ///
+    /// # Errors
+    /// The first error of the query.
+    pub fn collect_all(self) -> Result<Vec<RecordBatch>> {
+        self.collect()
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = match &mut self.source {
+            Source::Ended => None,
+            Source::Batches(batches) => batches.next().map(Ok),
+            Source::Stream { stream, executor, interrupt } => executor
+                .run(interrupt, async { stream.next().await.transpose().map_err(Error::from) })
+                .transpose(),
+        };
+        if !matches!(next, Some(Ok(_))) {
+            self.source = Source::Ended;
+        }
+        next
+    }
+}
+
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows").field("columns", &self.schema.fields().len()).finish()
+    }
+}

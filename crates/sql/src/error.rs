@@ -1,0 +1,233 @@
+//! What the SQL floor can answer instead of doing what it was asked.
+
+use std::fmt;
+
+use counterfoil_log as log;
+use counterfoil_relation as relation;
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::TokenizerError;
+
+/// Why a statement was not run.
+///
+/// Display is `what (where): what to do`, without values of rows: errors end up in logs.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The statement does not parse, or names and types in it do not fit.
+    Sql(String),
+    /// A row breaks a rule of its table.
+    Constraint(String),
+    /// The statement is understood and refused because this database cannot do it.
+    NotSupported(String),
+    /// A table, column, index or file does not exist.
+    NotFound(String),
+    /// The caller broke the rules of this interface.
+    Misuse(String),
+    /// Text that came with a statement (a COPY file) is malformed.
+    Input(String),
+    /// The query needs more working memory than it may take.
+    Memory(String),
+    /// Another connection or process is writing, and did not end in time.
+    Locked(String),
+    /// The query was interrupted by its caller.
+    Interrupted,
+    /// A file of the host (COPY) could not be read or written.
+    Host(String),
+    /// The table store refused.
+    Relation(relation::Error),
+    /// The log refused.
+    Log(log::Error),
+    /// Ours. Please report it.
+    Bug(String),
+}
+
+/// The result of a statement, or of a part of one.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Sql(text)
+            | Error::Constraint(text)
+            | Error::NotFound(text)
+            | Error::Misuse(text)
+            | Error::Input(text)
+            | Error::Memory(text)
+            | Error::Locked(text)
+            | Error::Host(text) => f.write_str(text),
+            Error::NotSupported(what) => write!(f, "not supported: {what}"),
+            Error::Interrupted => f.write_str("interrupted"),
+            Error::Relation(error) => error.fmt(f),
+            Error::Log(error) => error.fmt(f),
+            Error::Bug(text) => write!(f, "internal error: {text}: please report it"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<log::Error> for Error {
+    fn from(error: log::Error) -> Self {
+        Error::Log(error)
+    }
+}
+
+impl From<ParserError> for Error {
+    fn from(error: ParserError) -> Self {
+        match error {
+            ParserError::TokenizerError(text) | ParserError::ParserError(text) => Error::Sql(sentence(&text)),
+            ParserError::RecursionLimitExceeded => Error::Sql("the statement is nested too deeply".into()),
+        }
+    }
+}
+
+impl From<TokenizerError> for Error {
+    fn from(error: TokenizerError) -> Self {
+        Error::Sql(sentence(&error.to_string()))
+    }
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
+        arrow(&error)
+    }
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        datafusion(&error)
+    }
+}
+
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> Self {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+/// Finds what a person needs in an error of the query library: our own error if one travelled through it, else the
+/// innermost message without the library's prefixes.
+fn datafusion(error: &DataFusionError) -> Error {
+    match error {
+        DataFusionError::External(inner) => external(inner.as_ref()),
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => datafusion(inner),
+        DataFusionError::Shared(inner) => datafusion(inner),
+        DataFusionError::Collection(errors) => match errors.first() {
+            Some(first) => datafusion(first),
+            None => Error::Bug("an empty collection of errors".into()),
+        },
+        DataFusionError::ArrowError(inner, _) => arrow(inner),
+        DataFusionError::SQL(inner, _) => Error::from((**inner).clone()),
+        DataFusionError::SchemaError(inner, _) => schema(inner),
+        DataFusionError::NotImplemented(text) => Error::NotSupported(decapitated(&first_line(text))),
+        DataFusionError::Plan(text)
+        | DataFusionError::Configuration(text)
+        | DataFusionError::Execution(text)
+        | DataFusionError::Substrait(text)
+        | DataFusionError::Ffi(text) => Error::Sql(readable(text)),
+        DataFusionError::ExecutionJoin(join) if join.is_cancelled() => Error::Interrupted,
+        DataFusionError::ResourcesExhausted(_) => Error::Memory(
+            "the query needs more working memory than it may take: raise memory_limit, or let it look at fewer rows"
+                .into(),
+        ),
+        DataFusionError::IoError(inner) => Error::Host(inner.to_string()),
+        other => Error::Bug(readable(&other.strip_backtrace())),
+    }
+}
+
+fn external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
+    if let Some(error) = error.downcast_ref::<Error>() {
+        return error.clone();
+    }
+    if let Some(error) = error.downcast_ref::<DataFusionError>() {
+        return datafusion(error);
+    }
+    if let Some(error) = error.downcast_ref::<ArrowError>() {
+        return arrow(error);
+    }
+    Error::Sql(readable(&error.to_string()))
+}
+
+fn arrow(error: &ArrowError) -> Error {
+    match error {
+        ArrowError::ExternalError(inner) => external(inner.as_ref()),
+        ArrowError::DivideByZero => Error::Sql("division by zero".into()),
+        ArrowError::ArithmeticOverflow(_) => Error::Sql("a number is out of the range of its type".into()),
+        ArrowError::CastError(text) if text.starts_with("Cannot cast string") => {
+            // The library quotes the value here; values do not belong into messages that may be logged.
+            let kind = text.rsplit(" to value of ").next().unwrap_or(text);
+            let kind = kind.strip_suffix(" type").unwrap_or(kind);
+            Error::Sql(format!("a text is not a valid {}", crate::types::arrow_name(kind)))
+        }
+        ArrowError::ParseError(_) => Error::Sql("a text is not a valid value of the type it is compared with".into()),
+        ArrowError::CastError(text)
+        | ArrowError::ComputeError(text)
+        | ArrowError::InvalidArgumentError(text)
+        | ArrowError::NotYetImplemented(text) => Error::Sql(readable(text)),
+        other => Error::Sql(readable(&other.to_string())),
+    }
+}
+
+fn schema(error: &SchemaError) -> Error {
+    match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let mut known: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
+            known.retain(|name| !name.starts_with(crate::HIDDEN));
+            known.truncate(12);
+            let hint = if known.is_empty() { String::new() } else { format!(" (there are {})", known.join(", ")) };
+            Error::NotFound(format!("no column {}{hint}", field.flat_name()))
+        }
+        SchemaError::AmbiguousReference { field } => {
+            Error::Sql(format!("column {} is ambiguous: qualify it with its table", field.name))
+        }
+        other => Error::Sql(readable(&other.to_string())),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let text = text.split("\n\nbacktrace:").next().unwrap_or(text);
+    text.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+fn readable(text: &str) -> String {
+    let mut text = first_line(text);
+    for prefix in [
+        "Error during planning: ",
+        "Execution error: ",
+        "External error: ",
+        "Arrow error: ",
+        "Compute error: ",
+        "Cast error: ",
+        "Invalid argument error: ",
+        "Optimizer rule 'type_coercion' failed",
+        "This feature is not implemented: ",
+        "Schema error: ",
+        "type_coercion",
+        "caused by ",
+    ] {
+        while let Some(rest) = text.strip_prefix(prefix) {
+            text = rest.to_owned();
+        }
+    }
+    let text = text.replace("datafusion.public.", "").replace("counterfoil.public.", "");
+    let text = text.split(" No function matches the given name").next().unwrap_or(&text).to_owned();
+    decapitated(text.trim().trim_end_matches('.'))
+}
+
+fn sentence(text: &str) -> String {
+    let text = text.strip_prefix("sql parser error: ").unwrap_or(text);
+    decapitated(text.trim())
+}
+
+/// Lower-cases the first letter of a sentence that begins with an ordinary word.
+fn decapitated(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
+}

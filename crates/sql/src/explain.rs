@@ -1,0 +1,95 @@
+//! EXPLAIN, and statements prepared by SQL.
+
+use std::sync::Arc;
+
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::sql::sqlparser::ast::{Expr, Statement, ValueWithSpan};
+use futures::TryStreamExt;
+
+use crate::error::{Error, Result};
+use crate::insert;
+use crate::session::{Outcome, Session};
+use crate::show;
+use crate::statement::{self, fold};
+use crate::value::Value;
+
+impl Session {
+    /// The physical plan of a query, a line a row; with ANALYZE after running it, with what each node did.
+    pub(crate) fn explain(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        let Statement::Explain { analyze, verbose, statement, options, .. } = statement else {
+            return Err(Error::Bug("EXPLAIN".into()));
+        };
+        let option = |name: &str| {
+            let options = options.iter().flatten();
+            options.clone().any(|option| option.name.value.eq_ignore_ascii_case(name))
+        };
+        if !matches!(statement.as_ref(), Statement::Query(_)) {
+            return Err(Error::NotSupported("EXPLAIN of anything but a query".into()));
+        }
+        let mut statement = (**statement).clone();
+        statement::bind(&mut statement, parameters)?;
+        let snapshot = self.view()?;
+        let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
+        let physical = self.planner.physical(&plan)?;
+        let text = if *analyze || option("analyze") {
+            self.run_through(physical.clone())?;
+            DisplayableExecutionPlan::with_metrics(physical.as_ref()).indent(*verbose).to_string()
+        } else {
+            DisplayableExecutionPlan::new(physical.as_ref()).indent(*verbose).to_string()
+        };
+        show::table(vec![("QUERY PLAN", text.lines().map(|line| Some(line.to_owned())).collect())])
+    }
+
+    fn run_through(&mut self, physical: Arc<dyn ExecutionPlan>) -> Result<()> {
+        let planner = &self.planner;
+        self.guard.engine.executor.run(&planner.interrupt, async {
+            let stream = execute_stream(physical, planner.state.task_ctx())?;
+            Ok(stream.try_for_each(|_| async { Ok(()) }).await?)
+        })
+    }
+
+    /// PREPARE, EXECUTE, DEALLOCATE.
+    pub(crate) fn prepared_statement(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        match statement {
+            Statement::Prepare { name, statement, .. } => {
+                self.prepared.insert(fold(name), (**statement).clone());
+                Ok(Outcome::Done("PREPARE"))
+            }
+            Statement::Execute { name: Some(name), parameters: given, .. } => {
+                let name = statement::parts(name)?.pop().unwrap_or_default();
+                let statement = self.prepared.get(&name).cloned();
+                let statement = statement.ok_or_else(|| Error::NotFound(format!("no prepared statement {name}")))?;
+                let given = given.iter().map(|expr| constant(expr, parameters)).collect::<Result<Vec<_>>>()?;
+                self.dispatch(&statement, &given)
+            }
+            Statement::Deallocate { name, .. } => {
+                if fold(name) == "all" {
+                    self.prepared.clear();
+                } else if self.prepared.remove(&fold(name)).is_none() {
+                    return Err(Error::NotFound(format!("no prepared statement {name}")));
+                }
+                Ok(Outcome::Done("DEALLOCATE"))
+            }
+            other => Err(Error::NotSupported(other.to_string())),
+        }
+    }
+}
+
+fn constant(expr: &Expr, parameters: &[Value]) -> Result<Value> {
+    use datafusion::sql::sqlparser::ast::{UnaryOperator, Value as Literal};
+    let wrong = || Error::NotSupported(format!("the argument {expr} of EXECUTE: literals are taken"));
+    match expr {
+        Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) => {
+            statement::parameter(name, parameters).cloned()
+        }
+        Expr::Value(ValueWithSpan { value, .. }) => insert::literal(value).ok_or_else(wrong),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => match constant(inner, parameters)? {
+            Value::Integer(number) => Ok(Value::Integer(-number)),
+            Value::Double(number) => Ok(Value::Double(-number)),
+            Value::Decimal { unscaled, scale } => Ok(Value::Decimal { unscaled: -unscaled, scale }),
+            _ => Err(wrong()),
+        },
+        _ => Err(wrong()),
+    }
+}

@@ -1,0 +1,616 @@
+//! INSERT: literals straight into row images, everything else through a query; defaults, conflicts, RETURNING.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use counterfoil_relation::{self as relation, Column, IndexId, RowBatch, RowId, Table, Value as Stored, ValueRef};
+use datafusion::arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::sql::sqlparser::ast::{
+    Assignment, ConflictTarget, Expr, Insert, OnConflictAction, OnInsert, Query, SelectItem, SetExpr, TableObject,
+    UnaryOperator, Value as Literal, ValueWithSpan, With,
+};
+
+use crate::assign;
+use crate::cast;
+use crate::change::{self, Changed};
+use crate::error::{Error, Result};
+use crate::evaluate;
+use crate::planner;
+use crate::rows;
+use crate::session::{Outcome, Session};
+use crate::statement::{self, fold};
+use crate::transaction::Change;
+use crate::value::{Value, parse};
+
+/// Rows that are turned into images and handed down at once.
+const BATCH_ROWS: usize = 8192;
+
+/// Where an INSERT puts what it gets.
+struct Target {
+    table: Arc<Table>,
+    /// The place in the table of each value given.
+    places: Vec<usize>,
+    /// Whether the statement named them: otherwise the last columns may be left to their defaults.
+    named: bool,
+    overriding: bool,
+}
+
+/// What VALUES has in one place.
+enum Cell<'a> {
+    Value(Cow<'a, Value>),
+    Default,
+    /// Has to be computed: the place among what is computed.
+    Computed(usize),
+}
+
+/// ON CONFLICT.
+struct Conflict<'a> {
+    indexes: Vec<IndexId>,
+    update: Option<(&'a [Assignment], Option<&'a Expr>)>,
+    alias: String,
+}
+
+impl Session {
+    pub(crate) fn insert(&mut self, with: Option<With>, insert: &Insert, parameters: &[Value]) -> Result<Outcome> {
+        refuse(insert)?;
+        let TableObject::TableName(name) = &insert.table else {
+            return Err(Error::NotSupported("INSERT into anything but a table".into()));
+        };
+        let name = statement::table_name(name)?;
+        let changed = self.change(|session, change| {
+            let table = planner::table(session.engine(), &*change.lease, &name)?;
+            let target = target(table, insert)?;
+            session.insert_into(change, &target, with, insert, parameters)
+        })?;
+        self.changed("INSERT", changed)
+    }
+
+    fn insert_into(
+        &mut self,
+        change: &mut Change,
+        target: &Target,
+        with: Option<With>,
+        insert: &Insert,
+        parameters: &[Value],
+    ) -> Result<Changed> {
+        let table = &target.table;
+        let conflict = insert.on.as_ref().map(|on| conflict(on, table, insert)).transpose()?;
+        let mut changed = Changed::new(table.clone(), insert.returning.is_some(), parameters);
+        changed.alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
+        match insert.source.as_deref() {
+            None => {
+                let batch = self.images(change, target, &[Vec::new()], &[])?;
+                self.insert_batch(change, &conflict, batch, parameters, &mut changed)?;
+            }
+            Some(Query { body, with: None, order_by: None, limit_clause: None, .. })
+                if with.is_none() && matches!(body.as_ref(), SetExpr::Values(_)) =>
+            {
+                let SetExpr::Values(values) = body.as_ref() else { return Err(Error::Bug("VALUES".into())) };
+                let lists: Vec<&[Expr]> = values.rows.iter().map(|row| row.content.as_slice()).collect();
+                for lists in lists.chunks(if conflict.is_some() { usize::MAX } else { BATCH_ROWS }) {
+                    let batch = self.values(change, target, lists, parameters)?;
+                    self.insert_batch(change, &conflict, batch, parameters, &mut changed)?;
+                }
+            }
+            Some(query) => self.insert_query(change, target, with, query, &conflict, parameters, &mut changed)?,
+        }
+        change::returning_items(insert.returning.as_deref(), &mut changed);
+        changed.finish(self, change)
+    }
+
+    /// The images of VALUES.
+    fn values(
+        &mut self,
+        change: &mut Change,
+        target: &Target,
+        lists: &[&[Expr]],
+        parameters: &[Value],
+    ) -> Result<RowBatch> {
+        let mut computed: Vec<Expr> = Vec::new();
+        let mut cells = Vec::with_capacity(lists.len());
+        for list in lists {
+            width(list.len(), target)?;
+            let row = list.iter().map(|expr| match cell(expr, parameters)? {
+                Some(cell) => Ok(cell),
+                None => {
+                    computed.push(expr.clone());
+                    Ok(Cell::Computed(computed.len() - 1))
+                }
+            });
+            cells.push(row.collect::<Result<Vec<_>>>()?);
+        }
+        let computed = self.compute(change, computed, parameters)?;
+        self.images(change, target, &cells, &computed)
+    }
+
+    /// Evaluates expressions of VALUES, all in one query, each with a type of its own.
+    fn compute(&mut self, change: &mut Change, exprs: Vec<Expr>, parameters: &[Value]) -> Result<Vec<ArrayRef>> {
+        if exprs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let named = |(place, expr)| SelectItem::ExprWithAlias { expr, alias: statement::ident(&format!("c{place}")) };
+        let items = exprs.into_iter().enumerate().map(named).collect();
+        let query = change::select(None, items, Vec::new(), None);
+        let batches = self.collect_query(change, query, Vec::new(), parameters)?;
+        match batches.as_slice() {
+            [batch] if batch.num_rows() == 1 => Ok(batch.columns().to_vec()),
+            _ => Err(Error::Bug("a list of values has not one row".into())),
+        }
+    }
+
+    /// Row images of cells; columns not given get their defaults.
+    fn images(
+        &mut self,
+        change: &mut Change,
+        target: &Target,
+        cells: &[Vec<Cell<'_>>],
+        computed: &[ArrayRef],
+    ) -> Result<RowBatch> {
+        let table = &target.table;
+        let mut batch = RowBatch::new(table.layout(), cells.len());
+        let mut defaults: Vec<Vec<usize>> = vec![Vec::new(); table.columns.len()];
+        let mut given = vec![None; table.columns.len()];
+        for (order, place) in target.places.iter().enumerate() {
+            given[*place] = Some(order);
+        }
+        for (row, cells) in cells.iter().enumerate() {
+            for (place, column) in table.columns.iter().enumerate() {
+                let cell = given[place].and_then(|order| cells.get(order));
+                match cell {
+                    None | Some(Cell::Default) => defaults[place].push(row),
+                    Some(cell) => {
+                        refuse_generated(column, target)?;
+                        store_cell(&mut batch, row, place, column, cell, computed)?;
+                    }
+                }
+            }
+        }
+        for (place, rows) in defaults.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
+            self.fill_default(change, table, &mut batch, place, rows)?;
+        }
+        Ok(batch)
+    }
+
+    /// Puts a column's default into some rows.
+    pub(crate) fn fill_default(
+        &mut self,
+        change: &mut Change,
+        table: &Table,
+        batch: &mut RowBatch,
+        place: usize,
+        rows: &[usize],
+    ) -> Result<()> {
+        let column = &table.columns[place];
+        if let Some(identity) = column.identity {
+            let count = rows.len() as u64;
+            let engine = self.engine().clone();
+            let mut next = engine
+                .relations
+                .next_identity(&mut *change.lease, table, column.id, count)
+                .map_err(Error::Relation)?;
+            for row in rows {
+                let stored = assign::assign(&Value::Integer(next), &column.kind)
+                    .map_err(|misfit| misfit.error(&column.name, &column.kind, "generated number"))?;
+                batch.set(*row, place, stored.borrow()).map_err(Error::Relation)?;
+                next = next.saturating_add(identity.increment);
+            }
+            return Ok(());
+        }
+        if let Some(value) = &column.default_value {
+            return rows.iter().try_for_each(|row| batch.set(*row, place, value.borrow())).map_err(Error::Relation);
+        }
+        let Some(sql) = &column.default else { return Ok(()) };
+        let values = self.planner.constants(&evaluate::parse(sql)?, rows.len())?;
+        let values = cast::to_column(&values, &column.kind, &column.name)?;
+        store_rows(batch, place, column, &values, rows)
+    }
+
+    /// INSERT ... SELECT.
+    #[allow(clippy::too_many_arguments)]
+    fn insert_query(
+        &mut self,
+        change: &mut Change,
+        target: &Target,
+        with: Option<With>,
+        query: &Query,
+        conflict: &Option<Conflict<'_>>,
+        parameters: &[Value],
+        changed: &mut Changed,
+    ) -> Result<()> {
+        let mut query = query.clone();
+        query.with = with.or(query.with);
+        let mut statement = datafusion::sql::sqlparser::ast::Statement::Query(Box::new(query));
+        statement::bind(&mut statement, parameters)?;
+        let snapshot = change.lease.pending();
+        let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
+        width(plan.schema().fields().len(), target)?;
+        let mut stream = self.planner.stream(&plan)?;
+        let mut gathered: Option<RowBatch> = None;
+        while let Some(batch) = self.planner.next(&mut stream)? {
+            let images = self.images_of(change, target, &batch)?;
+            if conflict.is_none() {
+                self.insert_batch(change, conflict, images, parameters, changed)?;
+                continue;
+            }
+            // What conflicts with what is decided for the statement as a whole.
+            match &mut gathered {
+                None => gathered = Some(images),
+                Some(all) => {
+                    (0..images.count()).try_for_each(|row| all.push_from(&images, row)).map_err(Error::Relation)?;
+                }
+            }
+        }
+        match gathered {
+            Some(batch) => self.insert_batch(change, conflict, batch, parameters, changed),
+            None => Ok(()),
+        }
+    }
+
+    /// Row images of a record batch whose columns stand in the order of the target's.
+    fn images_of(&mut self, change: &mut Change, target: &Target, batch: &RecordBatch) -> Result<RowBatch> {
+        let table = &target.table;
+        let mut columns: Vec<Option<ArrayRef>> = vec![None; table.columns.len()];
+        for (array, place) in batch.columns().iter().zip(&target.places) {
+            let column = &table.columns[*place];
+            refuse_generated(column, target)?;
+            columns[*place] = Some(cast::to_column(array, &column.kind, &column.name)?);
+        }
+        let mut images = rows::encode(&table.layout(), &columns, batch.num_rows())?;
+        let all: Vec<usize> = (0..batch.num_rows()).collect();
+        for place in (0..columns.len()).filter(|place| columns[*place].is_none()) {
+            self.fill_default(change, table, &mut images, place, &all)?;
+        }
+        Ok(images)
+    }
+
+    /// Stores rows, or does what ON CONFLICT says.
+    fn insert_batch(
+        &mut self,
+        change: &mut Change,
+        conflict: &Option<Conflict<'_>>,
+        batch: RowBatch,
+        parameters: &[Value],
+        changed: &mut Changed,
+    ) -> Result<()> {
+        let table = changed.table.clone();
+        let batch = match conflict {
+            None => batch,
+            Some(Conflict { indexes, update: None, .. }) => self.without_conflicts(change, &table, indexes, batch)?,
+            Some(conflict) => self.merge(change, &table, conflict, batch, parameters, changed)?,
+        };
+        if batch.count() == 0 {
+            return Ok(());
+        }
+        self.planner.check(&table, &batch)?;
+        let engine = self.engine().clone();
+        let statement = &mut changed.statement;
+        engine.relations.insert_in(statement, &mut *change.lease, &table, &batch).map_err(Error::Relation)?;
+        changed.add(batch)
+    }
+
+    /// ON CONFLICT DO NOTHING: the rows that meet no other row with their key, in the table or before them.
+    fn without_conflicts(
+        &mut self,
+        change: &mut Change,
+        table: &Table,
+        indexes: &[IndexId],
+        batch: RowBatch,
+    ) -> Result<RowBatch> {
+        let relations = self.engine().relations.clone();
+        let mut met = Vec::new();
+        let mut repeated = Vec::new();
+        for index in indexes {
+            met.push(relations.conflicts(&*change.lease, table, *index, &batch).map_err(Error::Relation)?);
+            repeated.push(relations.repeats(table, *index, &batch).map_err(Error::Relation)?);
+        }
+        let mut taken: Vec<HashSet<usize>> = vec![HashSet::new(); indexes.len()];
+        let mut kept = RowBatch::new(batch.layout().clone(), 0);
+        for row in 0..batch.count() {
+            let key = |index: usize| repeated[index][row].unwrap_or(row);
+            let free = (0..indexes.len()).all(|index| met[index][row].is_none() && !taken[index].contains(&key(index)));
+            if free {
+                (0..indexes.len()).for_each(|index| {
+                    taken[index].insert(key(index));
+                });
+                kept.push_from(&batch, row).map_err(Error::Relation)?;
+            }
+        }
+        Ok(kept)
+    }
+
+    /// ON CONFLICT DO UPDATE: updates the rows met, and answers those that are new.
+    fn merge(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        conflict: &Conflict<'_>,
+        batch: RowBatch,
+        parameters: &[Value],
+        changed: &mut Changed,
+    ) -> Result<RowBatch> {
+        let relations = self.engine().relations.clone();
+        let [index] = conflict.indexes.as_slice() else { return Err(Error::Bug("one index to conflict with".into())) };
+        if relations.repeats(table, *index, &batch).map_err(Error::Relation)?.iter().any(Option::is_some) {
+            return Err(Error::Constraint(
+                "two of the new rows have the same key: ON CONFLICT DO UPDATE would update one row twice".into(),
+            ));
+        }
+        let met = relations.conflicts(&*change.lease, table, *index, &batch).map_err(Error::Relation)?;
+        let mut new = RowBatch::new(batch.layout().clone(), 0);
+        let mut proposed = RowBatch::new(batch.layout().clone(), 0);
+        let mut ids: Vec<RowId> = Vec::new();
+        for (row, met) in met.iter().enumerate() {
+            let into = match met {
+                Some(id) => {
+                    ids.push(*id);
+                    &mut proposed
+                }
+                None => &mut new,
+            };
+            into.push_from(&batch, row).map_err(Error::Relation)?;
+        }
+        if !ids.is_empty() {
+            self.update_met(change, table, conflict, &ids, &proposed, parameters, changed)?;
+        }
+        Ok(new)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn update_met(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        conflict: &Conflict<'_>,
+        ids: &[RowId],
+        proposed: &RowBatch,
+        parameters: &[Value],
+        changed: &mut Changed,
+    ) -> Result<()> {
+        let Some((assignments, selection)) = conflict.update else { return Ok(()) };
+        let present = self.engine().relations.fetch(&*change.lease, table, ids, None).map_err(Error::Relation)?;
+        let extra = vec![
+            (change::TARGET.to_owned(), planner::batch_table(ordered(table, &present.rows)?)?),
+            (EXCLUDED.to_owned(), planner::batch_table(ordered(table, proposed)?)?),
+        ];
+        let mut items = vec![change::column_item(&conflict.alias, ORDER, ORDER)];
+        items.extend(self.assigned_items(table, &conflict.alias, assignments)?);
+        let from = vec![
+            planner::select_from(change::TARGET, &conflict.alias),
+            planner::select_from(EXCLUDED, "excluded"),
+        ];
+        let paired = change::equal(
+            change::column_expr(&conflict.alias, ORDER),
+            change::column_expr("excluded", ORDER),
+        );
+        let selection = change::and(paired, selection.cloned());
+        let query = change::select(None, items, from, Some(selection));
+        let batches = self.collect_query(change, query, extra, parameters)?;
+        let (orders, images) = change::numbered_images(table, &batches)?;
+        let rows = orders.iter().map(|order| {
+            usize::try_from(*order).ok().and_then(|order| ids.get(order).copied())
+        });
+        let rows: Vec<RowId> = rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
+        change::apply_update(self, change, table, &rows, images, changed)
+    }
+
+    /// Inserts a record batch: the way for bulk. Columns are matched by name; those not given get their defaults.
+    ///
+    /// It is part of the transaction that is open, else a transaction of its own.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for columns that the table has not, and whatever the rows break.
+    pub fn insert_batches(
+        &mut self,
+        table: &str,
+        batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
+    ) -> Result<u64> {
+        self.planner.interrupt.clear();
+        self.change(|session, change| {
+            let table = planner::table(session.engine(), &*change.lease, table)?;
+            let mut changed = Changed::new(table.clone(), false, &[]);
+            for batch in batches {
+                let batch = batch?;
+                let place = |field: &Arc<Field>| match table.column(field.name()) {
+                    Some((place, _)) => Ok(place),
+                    None => Err(Error::NotFound(format!("no column {} in table {}", field.name(), table.name))),
+                };
+                let places = batch.schema().fields().iter().map(place).collect::<Result<Vec<_>>>()?;
+                distinct(&places, &table)?;
+                let target = Target { table: table.clone(), places, named: true, overriding: true };
+                let images = session.images_of(change, &target, &batch)?;
+                session.insert_batch(change, &None, images, &[], &mut changed)?;
+            }
+            let changed = changed.finish(session, change)?;
+            Ok(changed.rows)
+        })
+    }
+}
+
+const EXCLUDED: &str = "__counterfoil_excluded";
+const ORDER: &str = "__counterfoil_order";
+
+/// A batch with a column that numbers its rows.
+fn ordered(table: &Table, batch: &RowBatch) -> Result<RecordBatch> {
+    let rows = evaluate::record_batch(table, batch)?;
+    let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
+    fields.push(Arc::new(Field::new(ORDER, DataType::Int64, false)));
+    let mut columns = rows.columns().to_vec();
+    columns.push(Arc::new(Int64Array::from_iter_values(0..rows.num_rows() as i64)));
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+fn refuse(insert: &Insert) -> Result<()> {
+    let odd = [
+        (insert.or.is_some() || insert.replace_into || insert.ignore, "INSERT OR ..., REPLACE: write ON CONFLICT"),
+        (insert.overwrite || insert.partitioned.is_some(), "INSERT OVERWRITE"),
+        (!insert.assignments.is_empty(), "INSERT ... SET"),
+        (insert.output.is_some(), "OUTPUT: write RETURNING"),
+        (insert.multi_table_insert_type.is_some(), "INSERT ALL"),
+    ];
+    match odd.iter().find(|(is, _)| *is) {
+        Some((_, what)) => Err(Error::NotSupported((*what).into())),
+        None => Ok(()),
+    }
+}
+
+fn target(table: Arc<Table>, insert: &Insert) -> Result<Target> {
+    let places = if insert.columns.is_empty() {
+        (0..table.columns.len()).collect()
+    } else {
+        let place = |name: &datafusion::sql::sqlparser::ast::ObjectName| {
+            let name = statement::parts(name)?.pop().unwrap_or_default();
+            change::place(&table, &name)
+        };
+        insert.columns.iter().map(place).collect::<Result<Vec<_>>>()?
+    };
+    distinct(&places, &table)?;
+    Ok(Target { table, places, named: !insert.columns.is_empty(), overriding: false })
+}
+
+fn distinct(places: &[usize], table: &Table) -> Result<()> {
+    let mut seen = HashSet::new();
+    match places.iter().find(|place| !seen.insert(**place)) {
+        Some(place) => Err(Error::Sql(format!("column {} is named twice", table.columns[*place].name))),
+        None => Ok(()),
+    }
+}
+
+fn width(values: usize, target: &Target) -> Result<()> {
+    let columns = target.places.len();
+    if values == columns || (values < columns && !target.named) {
+        return Ok(());
+    }
+    Err(Error::Sql(format!("{values} values for {columns} columns (table {})", target.table.name)))
+}
+
+fn refuse_generated(column: &Column, target: &Target) -> Result<()> {
+    if column.identity.is_some_and(|identity| identity.always) && !target.overriding {
+        return Err(Error::Sql(format!("column {} is GENERATED ALWAYS: leave it out, or give DEFAULT", column.name)));
+    }
+    Ok(())
+}
+
+/// A cell that needs no query.
+fn cell<'a>(expr: &Expr, parameters: &'a [Value]) -> Result<Option<Cell<'a>>> {
+    let owned = |value| Ok(Some(Cell::Value(Cow::Owned(value))));
+    match expr {
+        Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") => {
+            Ok(Some(Cell::Default))
+        }
+        Expr::Nested(inner) => cell(inner, parameters),
+        Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) => {
+            Ok(Some(Cell::Value(Cow::Borrowed(statement::parameter(name, parameters)?))))
+        }
+        Expr::Value(ValueWithSpan { value, .. }) => literal(value).map_or(Ok(None), owned),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {
+            Expr::Value(ValueWithSpan { value: Literal::Number(digits, _), .. }) => {
+                number(&format!("-{digits}")).map_or(Ok(None), owned)
+            }
+            _ => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The value of a literal.
+pub(crate) fn literal(literal: &Literal) -> Option<Value> {
+    Some(match literal {
+        Literal::Number(digits, _) => return number(digits),
+        Literal::SingleQuotedString(text)
+        | Literal::EscapedStringLiteral(text)
+        | Literal::UnicodeStringLiteral(text)
+        | Literal::NationalStringLiteral(text) => Value::Text(text.clone()),
+        Literal::DollarQuotedString(text) => Value::Text(text.value.clone()),
+        Literal::HexStringLiteral(digits) => Value::Bytes(parse::hex(digits)?),
+        Literal::Boolean(truth) => Value::Boolean(*truth),
+        Literal::Null => Value::Null,
+        _ => return None,
+    })
+}
+
+fn number(digits: &str) -> Option<Value> {
+    if let Ok(number) = digits.parse::<i64>() {
+        return Some(Value::Integer(number));
+    }
+    match parse::decimal(digits) {
+        Some((unscaled, scale @ 0..=38)) => Some(Value::Decimal { unscaled, scale: scale as u8 }),
+        _ => digits.parse().ok().map(Value::Double),
+    }
+}
+
+fn store_cell(
+    batch: &mut RowBatch,
+    row: usize,
+    place: usize,
+    column: &Column,
+    cell: &Cell<'_>,
+    computed: &[ArrayRef],
+) -> Result<()> {
+    match cell {
+        Cell::Default => Ok(()),
+        Cell::Value(value) => match (value.as_ref(), &column.kind) {
+            // The frequent case without a copy of the text.
+            (Value::Text(text), relation::Type::Text) => batch.set(row, place, ValueRef::Text(text)),
+            (Value::Bytes(bytes), relation::Type::Bytea) => batch.set(row, place, ValueRef::Bytea(bytes)),
+            (value, kind) => {
+                let stored: Stored =
+                    assign::assign(value, kind).map_err(|misfit| misfit.error(&column.name, kind, value.kind()))?;
+                batch.set(row, place, stored.borrow())
+            }
+        }
+        .map_err(Error::Relation),
+        Cell::Computed(index) => {
+            let array = computed.get(*index).ok_or_else(|| Error::Bug("a value was not computed".into()))?;
+            let array = cast::to_column(array, &column.kind, &column.name)?;
+            store_rows(batch, place, column, &array, &[row])
+        }
+    }
+}
+
+/// Puts the values of an array of the column's own type into some rows.
+fn store_rows(batch: &mut RowBatch, place: usize, column: &Column, values: &ArrayRef, rows: &[usize]) -> Result<()> {
+    for (index, row) in rows.iter().enumerate().filter(|(index, _)| values.is_valid(*index)) {
+        let value = cast::element(values.as_ref(), index)?;
+        let stored = assign::assign(&value, &column.kind)
+            .map_err(|misfit| misfit.error(&column.name, &column.kind, value.kind()))?;
+        batch.set(*row, place, stored.borrow()).map_err(Error::Relation)?;
+    }
+    Ok(())
+}
+
+fn conflict<'a>(on: &'a OnInsert, table: &Table, insert: &Insert) -> Result<Conflict<'a>> {
+    let OnInsert::OnConflict(on) = on else {
+        return Err(Error::NotSupported("ON DUPLICATE KEY UPDATE: write ON CONFLICT ... DO UPDATE".into()));
+    };
+    let indexes: Vec<IndexId> = match &on.conflict_target {
+        None => table.unique_indexes().map(|index| index.id).collect(),
+        Some(ConflictTarget::OnConstraint(name)) => {
+            let name = statement::parts(name)?.pop().unwrap_or_default();
+            let found = table.unique_indexes().find(|index| index.name == name);
+            vec![found.ok_or_else(|| Error::NotFound(format!("no unique constraint {name} of table {}", table.name)))?.id]
+        }
+        Some(ConflictTarget::Columns(columns)) => {
+            let wanted: HashSet<_> = columns
+                .iter()
+                .map(|column| Ok(table.columns[change::place(table, &fold(column))?].id))
+                .collect::<Result<_>>()?;
+            let same = |index: &&relation::IndexDef| {
+                index.columns.len() == wanted.len() && index.columns.iter().all(|column| wanted.contains(column))
+            };
+            let found = table.unique_indexes().find(same);
+            vec![found.ok_or_else(|| Error::Sql(format!("no unique constraint over these columns of table {}", table.name)))?.id]
+        }
+    };
+    let alias = insert.table_alias.as_ref().map_or_else(|| table.name.clone(), |alias| fold(&alias.alias));
+    match &on.action {
+        OnConflictAction::DoNothing => Ok(Conflict { indexes, update: None, alias }),
+        OnConflictAction::DoUpdate(_) if on.conflict_target.is_none() => {
+            Err(Error::Sql("ON CONFLICT DO UPDATE needs the columns or the constraint that may conflict".into()))
+        }
+        OnConflictAction::DoUpdate(update) => {
+            Ok(Conflict { indexes, update: Some((&update.assignments, update.selection.as_ref())), alias })
+        }
+    }
+}

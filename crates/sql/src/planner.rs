@@ -1,0 +1,265 @@
+//! The query library, set up for one session: it plans and runs queries over the tables of one snapshot.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use counterfoil_log::{Snapshot, View};
+use counterfoil_relation::{self as relation, StoredView, Table};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
+use datafusion::common::TableReference;
+use datafusion::config::Dialect;
+use datafusion::datasource::{MemTable, ViewTable};
+use datafusion::execution::config::SessionConfig;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::sql::parser::Statement as LibraryStatement;
+use datafusion::sql::sqlparser::ast::{Query, Statement};
+use futures::TryStreamExt;
+
+use crate::dialect;
+use crate::engine::{Engine, Interrupt};
+use crate::evaluate::Checks;
+use crate::error::{Error, Result};
+use crate::information;
+use crate::provider::{Catalog, Named, Provider};
+use crate::scan::Target;
+use crate::statement::{self, object};
+
+/// How deep views may name views.
+const VIEW_DEPTH_MAX: usize = 32;
+
+/// The query library of one session.
+pub(crate) struct Planner {
+    engine: Arc<Engine>,
+    pub(crate) state: SessionState,
+    public: Arc<Named>,
+    information: Arc<Named>,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) checks: Checks,
+}
+
+impl Planner {
+    pub(crate) fn new(engine: Arc<Engine>) -> Result<Self> {
+        let public = Arc::new(Named::default());
+        let information = Arc::new(Named::default());
+        let catalogs = MemoryCatalogProviderList::new();
+        let catalog = Catalog { public: public.clone(), information: information.clone() };
+        catalogs.register_catalog(crate::CATALOG.into(), Arc::new(catalog));
+        let state = SessionStateBuilder::new_with_default_features()
+            .with_config(config(engine.options.parallelism))
+            .with_runtime_env(engine.environment.clone())
+            .with_catalog_list(Arc::new(catalogs))
+            .with_type_planner(Arc::new(crate::types::Planner));
+        let state = dialect::register(state).build();
+        Ok(Planner { engine, state, public, information, interrupt: Interrupt::new(), checks: Checks::default() })
+    }
+
+    /// Makes the tables of a statement known, as of a snapshot.
+    fn resolve(&mut self, statement: &LibraryStatement, snapshot: &Snapshot, depth: usize) -> Result<()> {
+        if depth > VIEW_DEPTH_MAX {
+            return Err(Error::Sql(format!("views are nested more than {VIEW_DEPTH_MAX} deep, or name themselves")));
+        }
+        for reference in self.state.resolve_table_references(statement)? {
+            match reference.schema() {
+                None | Some(crate::SCHEMA) => self.resolve_name(&reference, snapshot, depth)?,
+                Some(crate::INFORMATION) => self.resolve_information(&reference, snapshot)?,
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve_name(&mut self, reference: &TableReference, snapshot: &Snapshot, depth: usize) -> Result<()> {
+        let name = reference.table();
+        if self.public.contains(name) {
+            return Ok(());
+        }
+        match self.engine.relations.named(snapshot, name).map_err(Error::Relation)? {
+            Some(relation::Named::Table(table)) => {
+                let provider = self.provider(table, snapshot, false);
+                self.public.insert(name, provider);
+            }
+            Some(relation::Named::View(view)) => {
+                let provider = self.view(&view, snapshot, depth)?;
+                self.public.insert(name, provider);
+            }
+            // Not a table: the planner says so, unless it is a table function or the like.
+            Some(relation::Named::Index(..)) | None => {}
+        }
+        Ok(())
+    }
+
+    fn resolve_information(&mut self, reference: &TableReference, snapshot: &Snapshot) -> Result<()> {
+        let name = reference.table();
+        if self.information.contains(name) {
+            return Ok(());
+        }
+        if let Some(batch) = information::table(name, self, snapshot)? {
+            let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
+            self.information.insert(name, Arc::new(table));
+        }
+        Ok(())
+    }
+
+    fn provider(&self, table: Arc<Table>, snapshot: &Snapshot, numbered: bool) -> Arc<dyn TableProvider> {
+        let target = Target { relations: self.engine.relations.clone(), snapshot: snapshot.clone(), table };
+        Arc::new(Provider::new(target, numbered, self.engine.options.parallelism))
+    }
+
+    fn view(&mut self, view: &StoredView, snapshot: &Snapshot, depth: usize) -> Result<Arc<dyn TableProvider>> {
+        let plan = self.view_plan(view, snapshot, depth)?;
+        Ok(Arc::new(ViewTable::new(plan, Some(view.sql.clone()))))
+    }
+
+    /// The plan of a view's query, its columns named as the view names them.
+    fn view_plan(&mut self, view: &StoredView, snapshot: &Snapshot, depth: usize) -> Result<LogicalPlan> {
+        let mut statement = statement::parse(&view.sql)?
+            .into_iter()
+            .next()
+            .ok_or_else(|| Error::Bug(format!("view {} has no query", view.name)))?;
+        dialect::rewrite(&mut statement);
+        let statement = LibraryStatement::Statement(Box::new(statement));
+        self.resolve(&statement, snapshot, depth + 1)?;
+        let plan = self.plan_resolved(statement)?;
+        if view.columns.is_empty() {
+            return Ok(plan);
+        }
+        let columns = plan.schema().columns();
+        let named = columns.into_iter().zip(&view.columns).map(|(column, name)| {
+            datafusion::logical_expr::Expr::Column(column).alias(name)
+        });
+        Ok(LogicalPlanBuilder::from(plan).project(named.collect::<Vec<_>>())?.build()?)
+    }
+
+    /// The columns of a stored view: what `information_schema` and DESCRIBE show.
+    pub(crate) fn view_schema(&mut self, view: &StoredView, snapshot: &Snapshot) -> Result<datafusion::arrow::datatypes::Schema> {
+        Ok(self.view_plan(view, snapshot, 0)?.schema().as_arrow().clone())
+    }
+
+    fn plan_resolved(&self, statement: LibraryStatement) -> Result<LogicalPlan> {
+        self.engine.executor.run(&self.interrupt, async { Ok(self.state.statement_to_plan(statement).await?) })
+    }
+
+    /// Plans a query (or EXPLAIN of one) over the tables of a snapshot and `extra` ones.
+    pub(crate) fn plan(
+        &mut self,
+        mut statement: Statement,
+        snapshot: &Snapshot,
+        extra: Vec<(String, Arc<dyn TableProvider>)>,
+    ) -> Result<LogicalPlan> {
+        self.public.clear();
+        self.information.clear();
+        for (name, table) in extra {
+            self.public.insert(name, table);
+        }
+        dialect::rewrite(&mut statement);
+        let statement = LibraryStatement::Statement(Box::new(statement));
+        self.resolve(&statement, snapshot, 0)?;
+        self.plan_resolved(statement)
+    }
+
+    /// Plans a query.
+    pub(crate) fn plan_query(
+        &mut self,
+        query: Query,
+        snapshot: &Snapshot,
+        extra: Vec<(String, Arc<dyn TableProvider>)>,
+    ) -> Result<LogicalPlan> {
+        self.plan(Statement::Query(Box::new(query)), snapshot, extra)
+    }
+
+    /// A table with the hidden column that numbers its rows.
+    pub(crate) fn numbered(&self, table: Arc<Table>, snapshot: &Snapshot) -> Arc<dyn TableProvider> {
+        self.provider(table, snapshot, true)
+    }
+
+    /// The physical plan of a logical one.
+    pub(crate) fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        self.engine.executor.run(&self.interrupt, async { Ok(self.state.create_physical_plan(plan).await?) })
+    }
+
+    /// Starts a query.
+    pub(crate) fn stream(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
+        self.engine.executor.run(&self.interrupt, async {
+            let physical = self.state.create_physical_plan(plan).await?;
+            Ok(execute_stream(physical, self.state.task_ctx())?)
+        })
+    }
+
+    /// Runs a query to its end.
+    pub(crate) fn collect(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
+        self.engine.executor.run(&self.interrupt, async {
+            let physical = self.state.create_physical_plan(plan).await?;
+            Ok(execute_stream(physical, self.state.task_ctx())?.try_collect().await?)
+        })
+    }
+
+    /// The rows of a query from a stream that was started.
+    pub(crate) fn next(&self, stream: &mut SendableRecordBatchStream) -> Result<Option<RecordBatch>> {
+        self.engine.executor.run(&self.interrupt, async { Ok(stream.try_next().await?) })
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+}
+
+/// A batch as a table of its own.
+pub(crate) fn batch_table(batch: RecordBatch) -> Result<Arc<dyn TableProvider>> {
+    Ok(Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))
+}
+
+fn config(parallelism: usize) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_default_catalog_and_schema(crate::CATALOG, crate::SCHEMA)
+        .with_create_default_catalog_and_schema(false)
+        .with_information_schema(false)
+        .with_target_partitions(parallelism);
+    let options = config.options_mut();
+    options.sql_parser.dialect = Dialect::PostgreSQL;
+    // As in PostgreSQL, 0.1 is a NUMERIC: 0.1 + 0.2 is 0.3, and money times 1.1 stays exact.
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.default_null_ordering = "nulls_max".into();
+    options.execution.time_zone = Some(crate::types::UTC.into());
+    options.explain.show_statistics = false;
+    config
+}
+
+/// The names of the tables and views a query names, whether they exist or not.
+pub(crate) fn names(planner: &Planner, statement: &Statement) -> Result<HashSet<String>> {
+    let statement = LibraryStatement::Statement(Box::new(statement.clone()));
+    let references = planner.state.resolve_table_references(&statement)?;
+    Ok(references.into_iter().map(|reference| reference.table().to_owned()).collect())
+}
+
+/// A table by name.
+pub(crate) fn table(engine: &Engine, view: &dyn View, name: &str) -> Result<Arc<Table>> {
+    match engine.relations.named(view, name).map_err(Error::Relation)? {
+        Some(relation::Named::Table(table)) => Ok(table),
+        Some(relation::Named::View(_)) => Err(Error::Sql(format!("{name} is a view: rows change in its tables"))),
+        Some(relation::Named::Index(..)) => Err(Error::Sql(format!("{name} is an index"))),
+        None => Err(Error::NotFound(format!("no table {name}"))),
+    }
+}
+
+/// `SELECT items FROM name AS alias`, built for our own plans.
+pub(crate) fn select_from(table: &str, alias: &str) -> datafusion::sql::sqlparser::ast::TableWithJoins {
+    use datafusion::sql::sqlparser::ast::{TableAlias, TableFactor, TableWithJoins};
+    let alias = TableAlias { explicit: true, name: statement::ident(alias), columns: Vec::new(), at: None };
+    let relation = TableFactor::Table {
+        name: object(table),
+        alias: Some(alias),
+        args: None,
+        with_hints: Vec::new(),
+        version: None,
+        with_ordinality: false,
+        partitions: Vec::new(),
+        json_path: None,
+        sample: None,
+        index_hints: Vec::new(),
+    };
+    TableWithJoins { relation, joins: Vec::new() }
+}

@@ -1,0 +1,173 @@
+//! Tables and views as the query library sees them while one statement is planned.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use counterfoil_relation::Table;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::{CatalogProvider, SchemaProvider, Session, TableProvider};
+use datafusion::common::{Constraint, Constraints, DataFusionError};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use parking_lot::RwLock;
+
+use crate::filter;
+use crate::scan::{Output, TableScan, Target};
+use crate::types;
+
+/// The column that numbers rows, for planning UPDATE and DELETE only.
+pub const ROW_ID: &str = "__counterfoil_row";
+
+/// The Arrow schema of a table's visible columns.
+pub fn schema(table: &Table) -> Schema {
+    let field = |column: &counterfoil_relation::Column| {
+        Field::new(&column.name, types::arrow(&column.kind), !column.not_null)
+    };
+    Schema::new(table.columns.iter().map(field).collect::<Vec<_>>())
+}
+
+/// A table as of a snapshot.
+pub struct Provider {
+    target: Target,
+    schema: SchemaRef,
+    constraints: Constraints,
+    parallelism: usize,
+}
+
+impl Provider {
+    /// The table with its visible columns; `numbered`: and the numbers of its rows.
+    pub fn new(target: Target, numbered: bool, parallelism: usize) -> Self {
+        let mut fields: Vec<_> = schema(&target.table).fields().iter().cloned().collect();
+        if numbered {
+            fields.push(Arc::new(Field::new(ROW_ID, DataType::Int64, false)));
+        }
+        let table = &target.table;
+        let places = |columns: &[counterfoil_relation::ColumnId]| {
+            columns.iter().map(|id| table.position(*id)).collect::<Option<Vec<usize>>>()
+        };
+        let primary = table.primary_key.iter().filter_map(|key| places(&key.columns)).map(Constraint::PrimaryKey);
+        let constraints = Constraints::new_unverified(primary.collect());
+        Provider { schema: Arc::new(Schema::new(fields)), constraints, target, parallelism }
+    }
+}
+
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider").field("table", &self.target.table.name).finish()
+    }
+}
+
+#[async_trait]
+impl TableProvider for Provider {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let table = &self.target.table;
+        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
+        let projection = projection.unwrap_or(&all);
+        let output = projection
+            .iter()
+            .map(|place| if *place < table.columns.len() { Output::Column(*place) } else { Output::RowId })
+            .collect();
+        let schema = Arc::new(self.schema.project(projection)?);
+        let tests: Vec<_> = filters.iter().filter_map(|expr| filter::compile(expr, table)).collect();
+        // A limit may only be taken over if nothing is filtered out above this scan.
+        let limit = limit.filter(|_| tests.len() == filters.len());
+        Ok(Arc::new(TableScan::plan(self.target.clone(), output, schema, tests, limit, self.parallelism)?))
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>, DataFusionError> {
+        let answer = |expr: &&Expr| match filter::compile(expr, &self.target.table) {
+            Some(_) => TableProviderFilterPushDown::Exact,
+            None => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(answer).collect())
+    }
+}
+
+/// The tables one statement may name. Filled before planning, so that planning reads no catalog.
+#[derive(Default)]
+pub struct Named {
+    tables: RwLock<HashMap<String, Arc<dyn TableProvider>>>,
+}
+
+impl Named {
+    /// Forgets the tables of the statement before.
+    pub fn clear(&self) {
+        self.tables.write().clear();
+    }
+
+    /// Makes a table known.
+    pub fn insert(&self, name: impl Into<String>, table: Arc<dyn TableProvider>) {
+        self.tables.write().insert(name.into(), table);
+    }
+
+    /// Whether a name is known already.
+    pub fn contains(&self, name: &str) -> bool {
+        self.tables.read().contains_key(name)
+    }
+}
+
+impl std::fmt::Debug for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Named").field("tables", &self.tables.read().len()).finish()
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for Named {
+    fn table_names(&self) -> Vec<String> {
+        self.tables.read().keys().cloned().collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        Ok(self.tables.read().get(name).cloned())
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.contains(name)
+    }
+}
+
+/// The one catalog: our schema, and `information_schema`.
+#[derive(Debug)]
+pub struct Catalog {
+    /// What `public` (or no schema) names.
+    pub public: Arc<Named>,
+    /// What `information_schema` names.
+    pub information: Arc<Named>,
+}
+
+impl CatalogProvider for Catalog {
+    fn schema_names(&self) -> Vec<String> {
+        vec![crate::SCHEMA.into(), crate::INFORMATION.into()]
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        match name {
+            crate::SCHEMA => Some(self.public.clone()),
+            crate::INFORMATION => Some(self.information.clone()),
+            _ => None,
+        }
+    }
+}

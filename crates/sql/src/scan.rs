@@ -1,0 +1,413 @@
+//! Reading a table for the query library: a plan node that scans ranges of a table, or fetches the rows of an index.
+//!
+//! Each part of a scan does its work in steps of one block. A step runs on the bounded blocking pool, the next one
+//! starts when a batch is taken, and no thread ever waits for a consumer: however many scans one query has, they
+//! cannot starve each other, and a dropped stream leaves at most one step to run out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use counterfoil_log::Snapshot;
+use counterfoil_relation::{Relations, RowBlock, RowId, Scan, Table};
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, Statistics};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
+};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use tokio::task::JoinHandle;
+
+use crate::error::{Error, Result};
+use crate::filter::{self, Test};
+use crate::rows::{self, Rows};
+
+/// Rows read in one step.
+const STEP_ROWS: usize = 8192;
+/// A part with fewer rows is read where it is asked for: handing it to another thread would cost more than reading it.
+const INLINE_ROWS_MAX: u64 = 2048;
+/// Fewer rows than this are not worth a part of their own.
+const PART_ROWS_MIN: u64 = 16_384;
+
+/// A column of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The column at this place in the table.
+    Column(usize),
+    /// The number of the row.
+    RowId,
+}
+
+/// What is read: all of it or the rows an index named.
+#[derive(Clone)]
+enum Source {
+    Whole { parts: usize },
+    Rows { ids: Arc<Vec<RowId>>, index: String },
+}
+
+/// What a scan looks at, shared by its parts.
+#[derive(Clone)]
+pub struct Target {
+    /// The tables.
+    pub relations: Arc<Relations>,
+    /// What is seen.
+    pub snapshot: Snapshot,
+    /// The table.
+    pub table: Arc<Table>,
+}
+
+/// The plan node.
+#[derive(Clone)]
+pub struct TableScan {
+    target: Target,
+    output: Arc<Vec<Output>>,
+    schema: SchemaRef,
+    tests: Arc<Vec<Test>>,
+    limit: Option<usize>,
+    source: Source,
+    rows: u64,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl TableScan {
+    /// Plans a scan: looks into the best index where the tests allow it, else cuts the table into parts.
+    ///
+    /// # Errors
+    /// What reading the index or the catalog answers.
+    pub fn plan(
+        target: Target,
+        output: Vec<Output>,
+        schema: SchemaRef,
+        tests: Vec<Test>,
+        limit: Option<usize>,
+        parallelism: usize,
+    ) -> Result<Self> {
+        let total = target.relations.count(&target.snapshot, &target.table).map_err(Error::Relation)?;
+        let (source, rows) = match by_index(&target, &tests, total)? {
+            Some((ids, index)) => {
+                let rows = ids.len() as u64;
+                (Source::Rows { ids: Arc::new(ids), index }, rows)
+            }
+            None => {
+                let parts = (total / PART_ROWS_MIN).clamp(1, parallelism.max(1) as u64) as usize;
+                (Source::Whole { parts }, total)
+            }
+        };
+        let parts = match &source {
+            Source::Whole { parts } => *parts,
+            Source::Rows { .. } => 1,
+        };
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(parts),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        )
+        .with_scheduling_type(SchedulingType::Cooperative);
+        Ok(TableScan {
+            target,
+            output: Arc::new(output),
+            schema,
+            tests: Arc::new(tests),
+            limit,
+            source,
+            rows,
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+
+    /// The columns whose values are needed: those shown and those tested.
+    fn columns(&self) -> Vec<usize> {
+        let mut columns = Vec::new();
+        self.tests.iter().for_each(|test| test.columns(&mut columns));
+        columns.extend(self.output.iter().filter_map(|output| match output {
+            Output::Column(column) => Some(*column),
+            Output::RowId => None,
+        }));
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    fn work(&self, part: usize) -> Result<Work> {
+        let columns = self.columns();
+        let reader = match &self.source {
+            Source::Whole { parts } => {
+                let target = &self.target;
+                let scan = target.relations.scan(target.snapshot.clone(), &target.table).map_err(Error::Relation)?;
+                let mut scans = scan.with_columns(&columns).split(*parts);
+                // There may be fewer parts than were asked for.
+                if part < scans.len() { Reader::Scan(Box::new(scans.swap_remove(part))) } else { Reader::Nothing }
+            }
+            Source::Rows { ids, .. } => Reader::Rows { target: self.target.clone(), ids: ids.clone(), next: 0, columns },
+        };
+        Ok(Work {
+            reader,
+            output: self.output.clone(),
+            schema: self.schema.clone(),
+            tests: self.tests.clone(),
+            rows_left: self.limit.unwrap_or(usize::MAX),
+        })
+    }
+}
+
+/// The rows that the best index names for these tests, if looking there is better than a scan.
+fn by_index(target: &Target, tests: &[Test], total: u64) -> Result<Option<(Vec<RowId>, String)>> {
+    let Some((index, ranges)) = filter::candidates(tests, &target.table) else { return Ok(None) };
+    // A row fetched by number costs about as much as twenty rows read in passing.
+    let rows_max = usize::try_from(total / 20).unwrap_or(usize::MAX).max(64);
+    let mut ids = Vec::new();
+    for range in &ranges {
+        let found = target.relations.lookup(&target.snapshot, &target.table, index, range, rows_max);
+        match found.map_err(Error::Relation)? {
+            Some(rows) if ids.len() + rows.len() <= rows_max => ids.extend(rows),
+            _ => return Ok(None),
+        }
+    }
+    if ranges.len() > 1 {
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    let name = target.table.index(index).map(|index| index.name.clone()).unwrap_or_default();
+    Ok(Some((ids, name)))
+}
+
+impl fmt::Debug for TableScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableScan").field("table", &self.target.table.name).finish()
+    }
+}
+
+impl DisplayAs for TableScan {
+    fn fmt_as(&self, _kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = &self.target.table;
+        match &self.source {
+            Source::Whole { parts: 1 } => write!(f, "Scan: {}", table.name)?,
+            Source::Whole { parts } => write!(f, "Scan: {} in {parts} parts", table.name)?,
+            Source::Rows { ids, index } => write!(f, "Index: {index} of {} ({} candidates)", table.name, ids.len())?,
+        }
+        let shown = self.output.iter().map(|output| match output {
+            Output::Column(column) => table.columns[*column].name.as_str(),
+            Output::RowId => "row number",
+        });
+        write!(f, ", columns: [{}]", shown.collect::<Vec<_>>().join(", "))?;
+        let mut tested = Vec::new();
+        self.tests.iter().for_each(|test| test.columns(&mut tested));
+        tested.sort_unstable();
+        tested.dedup();
+        if !tested.is_empty() {
+            let names: Vec<_> = tested.into_iter().map(|column| table.columns[column].name.as_str()).collect();
+            write!(f, ", tests: [{}]", names.join(", "))?;
+        }
+        self.limit.map_or(Ok(()), |limit| write!(f, ", limit: {limit}"))
+    }
+}
+
+impl ExecutionPlan for TableScan {
+    fn name(&self) -> &'static str {
+        "TableScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion, DataFusionError>,
+    ) -> Result<TreeNodeRecursion, DataFusionError> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        _context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream, DataFusionError> {
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let stream = Steps { inline: self.rows <= INLINE_ROWS_MAX, ..Steps::new(self.work(partition)?) };
+        let stream = futures::stream::unfold((stream, metrics), |(mut steps, metrics)| async move {
+            let batch = steps.next().await.transpose()?;
+            if let Ok(batch) = &batch {
+                metrics.record_output(batch.num_rows());
+            }
+            Some((batch.map_err(DataFusionError::from), (steps, metrics)))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _inputs: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>, DataFusionError> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        if args.partition().is_none() {
+            let rows = usize::try_from(self.rows).unwrap_or(usize::MAX);
+            statistics.num_rows = match (&self.source, self.tests.is_empty(), self.limit) {
+                (Source::Whole { .. }, true, None) => Precision::Exact(rows),
+                (Source::Whole { .. }, true, Some(limit)) => Precision::Exact(rows.min(limit)),
+                (Source::Whole { .. }, false, _) => Precision::Inexact(rows.div_ceil(5)),
+                (Source::Rows { .. }, ..) => Precision::Inexact(rows),
+            };
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        false
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(TableScan { limit, ..self.clone() }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit
+    }
+}
+
+/// One part of a scan, step by step.
+struct Work {
+    reader: Reader,
+    output: Arc<Vec<Output>>,
+    schema: SchemaRef,
+    tests: Arc<Vec<Test>>,
+    rows_left: usize,
+}
+
+enum Reader {
+    Scan(Box<Scan<Snapshot>>),
+    Rows { target: Target, ids: Arc<Vec<RowId>>, next: usize, columns: Vec<usize> },
+    Nothing,
+}
+
+impl Reader {
+    fn next(&mut self) -> Result<Option<RowBlock>> {
+        match self {
+            Reader::Nothing => Ok(None),
+            Reader::Scan(scan) => scan.next(STEP_ROWS).map_err(Error::Relation),
+            Reader::Rows { target, ids, next, columns } => {
+                let end = (*next + STEP_ROWS).min(ids.len());
+                if *next == end {
+                    return Ok(None);
+                }
+                let Target { relations, snapshot, table } = target;
+                let block = relations.fetch(snapshot, table, &ids[*next..end], Some(columns)).map_err(Error::Relation)?;
+                *next = end;
+                Ok(Some(block))
+            }
+        }
+    }
+}
+
+impl Work {
+    /// The next batch that has a row.
+    fn step(&mut self) -> Result<Option<RecordBatch>> {
+        while self.rows_left > 0 {
+            let Some(block) = self.reader.next()? else { return Ok(None) };
+            let selected = filter::select(&block, &self.tests)?;
+            if selected.count() > 0 {
+                return self.batch(&block, &selected).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn batch(&mut self, block: &RowBlock, selected: &Rows) -> Result<RecordBatch> {
+        let columns = self.output.iter().map(|output| match output {
+            Output::Column(column) => rows::decode(&block.rows, *column, selected),
+            Output::RowId => Ok(row_ids(block, selected)),
+        });
+        let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(selected.count()));
+        let mut batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
+        if batch.num_rows() > self.rows_left {
+            batch = batch.slice(0, self.rows_left);
+        }
+        self.rows_left -= batch.num_rows();
+        Ok(batch)
+    }
+}
+
+fn row_ids(block: &RowBlock, selected: &Rows) -> ArrayRef {
+    let id = |row: usize| block.id(row).0 as i64;
+    let ids: Vec<i64> = match selected {
+        Rows::All(count) => (0..*count).map(id).collect(),
+        Rows::At(places) => places.iter().map(|place| id(*place as usize)).collect(),
+    };
+    Arc::new(Int64Array::from(ids))
+}
+
+/// Steps of a part: each on the blocking pool, started one ahead of the consumer; or in place for small parts.
+struct Steps {
+    work: Option<Box<Work>>,
+    ahead: Option<JoinHandle<(Box<Work>, Result<Option<RecordBatch>>)>>,
+    inline: bool,
+}
+
+impl Steps {
+    fn new(work: Work) -> Self {
+        Steps { work: Some(Box::new(work)), ahead: None, inline: false }
+    }
+
+    fn start(&mut self) {
+        if let Some(mut work) = self.work.take() {
+            self.ahead = Some(tokio::task::spawn_blocking(move || {
+                let batch = work.step();
+                (work, batch)
+            }));
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if self.inline {
+            return self.work.as_mut().map_or(Ok(None), |work| work.step());
+        }
+        self.start();
+        let Some(ahead) = self.ahead.as_mut() else { return Ok(None) };
+        let (work, batch) = match ahead.await {
+            Ok(done) => done,
+            Err(error) if error.is_cancelled() => return Err(Error::Interrupted),
+            Err(_) => return Err(Error::Bug("a scan panicked".into())),
+        };
+        self.ahead = None;
+        if matches!(batch, Ok(Some(_))) {
+            self.work = Some(work);
+            self.start();
+        }
+        batch
+    }
+}

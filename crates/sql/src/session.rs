@@ -1,0 +1,256 @@
+//! One connection: runs statements one after another.
+
+use std::sync::Arc;
+
+use counterfoil_log::Snapshot;
+use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
+
+use crate::engine::{Engine, Interrupt, Rows};
+use crate::error::{Error, Result};
+use crate::planner::Planner;
+use crate::settings::Settings;
+use crate::statement::{self, Cache};
+use crate::transaction::{Change, Guard};
+use crate::value::Value;
+
+/// What a statement answered.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Rows, to be read batch by batch.
+    Rows(Rows),
+    /// How many rows were changed.
+    Count {
+        /// The statement, as PostgreSQL tags it: `INSERT`, `UPDATE`, `DELETE`, `COPY`, `SELECT`.
+        tag: &'static str,
+        /// Rows changed.
+        rows: u64,
+    },
+    /// Done, with nothing to count: the statement's tag.
+    Done(&'static str),
+}
+
+/// One connection to a database.
+///
+/// It is used by one thread at a time; other connections read beside it, and one of them all writes at a time.
+pub struct Session {
+    pub(crate) guard: Guard,
+    pub(crate) planner: Planner,
+    pub(crate) settings: Settings,
+    pub(crate) prepared: std::collections::HashMap<String, Statement>,
+    cache: Cache,
+}
+
+impl Session {
+    /// A connection to the database of an engine.
+    ///
+    /// # Errors
+    /// [`Error::Bug`] if the query library cannot be set up.
+    pub fn new(engine: Arc<Engine>) -> Result<Self> {
+        let planner = Planner::new(engine.clone())?;
+        let guard = Guard { transaction: Default::default(), engine };
+        Ok(Session {
+            guard,
+            planner,
+            settings: Settings::default(),
+            prepared: Default::default(),
+            cache: Cache::default(),
+        })
+    }
+
+    /// The engine this session uses.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.guard.engine
+    }
+
+    /// A handle with which another thread interrupts what this session is doing.
+    pub fn interrupt(&self) -> Interrupt {
+        self.planner.interrupt.clone()
+    }
+
+    /// Whether a transaction is open, and whether it has failed and waits for ROLLBACK.
+    pub fn transaction_state(&self) -> TransactionState {
+        match (self.guard.transaction.in_block(), self.guard.transaction.has_failed()) {
+            (false, _) => TransactionState::Idle,
+            (true, false) => TransactionState::Open,
+            (true, true) => TransactionState::Failed,
+        }
+    }
+
+    /// Runs a text of statements one after another and stops at the first error.
+    ///
+    /// Parameters `$1`, `$2` stand for `parameters` in order.
+    ///
+    /// # Errors
+    /// The first statement's that failed; what statements before it committed stays.
+    pub fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Outcome>> {
+        self.planner.interrupt.clear();
+        let statements = match self.cache.parse(sql) {
+            Ok(statements) => statements,
+            Err(error) => {
+                self.guard.transaction.fail();
+                return Err(error);
+            }
+        };
+        statements.iter().map(|statement| self.run_statement(statement, parameters)).collect()
+    }
+
+    /// Runs one statement.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a text of several statements; otherwise the statement's.
+    pub fn run_one(&mut self, sql: &str, parameters: &[Value]) -> Result<Outcome> {
+        let mut outcomes = self.run(sql, parameters)?;
+        match outcomes.pop() {
+            Some(outcome) if outcomes.is_empty() => Ok(outcome),
+            None => Ok(Outcome::Done("")),
+            Some(_) => Err(Error::Misuse("a text of several statements where one was expected".into())),
+        }
+    }
+
+    /// Parses a statement and says how many parameters it wants: what preparing needs.
+    ///
+    /// # Errors
+    /// [`Error::Sql`].
+    pub fn prepare(&mut self, sql: &str) -> Result<usize> {
+        let statements = self.cache.parse(sql)?;
+        Ok(statements.iter().map(statement::parameter_count).max().unwrap_or(0))
+    }
+
+    fn run_statement(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        if self.guard.transaction.has_failed() && !ends_failure(statement) {
+            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+        }
+        self.start_clock();
+        let outcome = self.dispatch(statement, parameters);
+        if outcome.is_err() {
+            self.guard.transaction.fail();
+        }
+        outcome
+    }
+
+    /// `now()` is the start of the transaction.
+    fn start_clock(&mut self) {
+        let state = &mut self.planner.state;
+        state.mark_start_execution();
+        if let Some(block) = self.guard.transaction.block() {
+            match &block.clock {
+                Some(clock) => {
+                    state.execution_props_mut().query_execution_start_time = clock.query_execution_start_time;
+                }
+                None => block.clock = Some(state.execution_props().clone()),
+            }
+        }
+    }
+
+    pub(crate) fn dispatch(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        match statement {
+            Statement::Query(query) => match query.body.as_ref() {
+                SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) | SetExpr::Merge(inner) => {
+                    self.change_with(query.with.clone(), inner, parameters)
+                }
+                _ => self.query(statement, parameters),
+            },
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                self.change_with(None, statement, parameters)
+            }
+            Statement::StartTransaction { .. }
+            | Statement::Commit { .. }
+            | Statement::Rollback { .. }
+            | Statement::Savepoint { .. }
+            | Statement::ReleaseSavepoint { .. } => self.control(statement),
+            Statement::Explain { .. } => self.explain(statement, parameters),
+            Statement::Set(set) => self.set(set),
+            Statement::Reset(reset) => self.reset(reset),
+            Statement::Copy { .. } => self.copy(statement),
+            Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate { .. } => {
+                self.prepared_statement(statement, parameters)
+            }
+            Statement::ShowVariable { .. }
+            | Statement::ShowTables { .. }
+            | Statement::ShowColumns { .. }
+            | Statement::ShowViews { .. }
+            | Statement::ShowSchemas { .. }
+            | Statement::ShowDatabases { .. }
+            | Statement::ShowCreate { .. }
+            | Statement::ExplainTable { .. } => self.show(statement),
+            _ => self.define(statement, parameters),
+        }
+    }
+
+    /// Runs a query.
+    fn query(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        let mut statement = statement.clone();
+        statement::bind(&mut statement, parameters)?;
+        refuse(&statement)?;
+        let snapshot = self.view()?;
+        let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
+        self.rows(&plan).map(Outcome::Rows)
+    }
+
+    /// Starts a plan. Rows of a transaction's own uncommitted state are read at once: what comes next may undo them.
+    pub(crate) fn rows(&mut self, plan: &datafusion::logical_expr::LogicalPlan) -> Result<Rows> {
+        if self.guard.transaction.is_writing() {
+            let schema = Arc::new(plan.schema().as_arrow().clone());
+            let batches = self.planner.collect(plan)?;
+            let schema = batches.first().map_or(schema, |batch| batch.schema());
+            return Ok(Rows::batches(schema, batches));
+        }
+        let stream = self.planner.stream(plan)?;
+        Ok(Rows::stream(stream, self.guard.engine.executor.clone(), self.planner.interrupt.clone()))
+    }
+
+    /// What the next statement sees.
+    pub(crate) fn view(&mut self) -> Result<Snapshot> {
+        let Guard { transaction, engine } = &mut self.guard;
+        transaction.view(engine)
+    }
+
+    /// Runs a change: as a whole, or not at all.
+    pub(crate) fn change<T>(&mut self, body: impl FnOnce(&mut Self, &mut Change) -> Result<T>) -> Result<T> {
+        let Guard { transaction, engine } = &mut self.guard;
+        let mut change = transaction.change(engine, self.settings.lock_timeout)?;
+        let result = body(self, &mut change);
+        let Guard { transaction, engine } = &mut self.guard;
+        match result {
+            Ok(value) => {
+                transaction.keep(engine, change)?;
+                Ok(value)
+            }
+            Err(error) => {
+                transaction.undo(engine, change)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// What a session is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionState {
+    /// No transaction.
+    Idle,
+    /// Between BEGIN and COMMIT.
+    Open,
+    /// A statement failed since BEGIN.
+    Failed,
+}
+
+/// Whether a failed transaction takes this statement.
+fn ends_failure(statement: &Statement) -> bool {
+    matches!(statement, Statement::Commit { .. } | Statement::Rollback { .. })
+}
+
+/// Refuses the parts of queries that would be dropped silently.
+fn refuse(statement: &Statement) -> Result<()> {
+    let Statement::Query(query) = statement else { return Ok(()) };
+    if !query.locks.is_empty() {
+        return Err(Error::NotSupported("SELECT ... FOR UPDATE (one transaction writes at a time)".into()));
+    }
+    if let SetExpr::Select(select) = query.body.as_ref()
+        && select.into.is_some()
+    {
+        return Err(Error::NotSupported("SELECT INTO: write CREATE TABLE ... AS".into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Settings of a session: SET, RESET, and what SHOW answers.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use datafusion::sql::sqlparser::ast::{Expr, Reset, ResetStatement, Set, Value as Literal, ValueWithSpan};
+
+use crate::control;
+use crate::error::{Error, Result};
+use crate::session::{Outcome, Session};
+use crate::statement::{fold, parts};
+
+/// How long a statement waits for the writer unless told otherwise.
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a session has been told.
+pub(crate) struct Settings {
+    pub(crate) lock_timeout: Duration,
+    /// Settings that clients set and that change nothing here, so that SHOW answers what SET said.
+    said: BTreeMap<String, String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { lock_timeout: LOCK_TIMEOUT, said: BTreeMap::new() }
+    }
+}
+
+/// Settings that can be set to anything (drivers do), with what they are before.
+const IGNORED: &[(&str, &str)] = &[
+    ("application_name", ""),
+    ("client_encoding", "UTF8"),
+    ("client_min_messages", "notice"),
+    ("datestyle", "ISO, YMD"),
+    ("extra_float_digits", "1"),
+    ("idle_in_transaction_session_timeout", "0"),
+    ("intervalstyle", "postgres"),
+    ("row_security", "on"),
+    ("search_path", "public"),
+    ("statement_timeout", "0"),
+];
+
+/// Settings that have one value.
+const FIXED: &[(&str, &str)] = &[
+    ("default_transaction_isolation", "read committed"),
+    ("integer_datetimes", "on"),
+    ("is_superuser", "on"),
+    ("server_encoding", "UTF8"),
+    ("server_version", "16.0"),
+    ("standard_conforming_strings", "on"),
+    ("synchronous_commit", "on"),
+    ("timezone", "UTC"),
+    ("transaction_isolation", "read committed"),
+];
+
+impl Settings {
+    /// The value of a setting.
+    pub(crate) fn value(&self, name: &str) -> Option<String> {
+        if name == "lock_timeout" {
+            return Some(format!("{}ms", self.lock_timeout.as_millis()));
+        }
+        let known = IGNORED.iter().chain(FIXED).find(|(known, _)| *known == name);
+        self.said.get(name).cloned().or_else(|| known.map(|(_, value)| (*value).to_owned()))
+    }
+
+    /// All settings with their values, by name.
+    pub(crate) fn all(&self) -> Vec<(String, String)> {
+        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(["lock_timeout"]);
+        let mut all: Vec<_> = names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect();
+        all.sort();
+        all
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        if name == "lock_timeout" {
+            self.lock_timeout = duration(value)?;
+            return Ok(());
+        }
+        if IGNORED.iter().any(|(known, _)| *known == name) {
+            self.said.insert(name.to_owned(), value.to_owned());
+            return Ok(());
+        }
+        match FIXED.iter().find(|(known, _)| *known == name) {
+            Some((_, fixed)) if fixed.eq_ignore_ascii_case(value) || same(fixed, value) => Ok(()),
+            Some((_, fixed)) => Err(Error::NotSupported(format!("SET {name} to anything but {fixed}"))),
+            None => Err(Error::NotFound(format!("no setting {name}: SHOW ALL lists them"))),
+        }
+    }
+
+    fn reset(&mut self, name: Option<&str>) {
+        match name {
+            None => *self = Settings::default(),
+            Some("lock_timeout") => self.lock_timeout = LOCK_TIMEOUT,
+            Some(name) => {
+                self.said.remove(name);
+            }
+        }
+    }
+}
+
+/// Other spellings of the same value.
+fn same(fixed: &str, value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    match fixed {
+        "on" => matches!(value.as_str(), "true" | "1" | "yes" | "local" | "remote_write" | "remote_apply"),
+        "UTC" => matches!(value.as_str(), "utc" | "gmt" | "z" | "+00" | "+00:00" | "0" | "etc/utc" | "default"),
+        "UTF8" => matches!(value.as_str(), "utf-8" | "unicode"),
+        _ => false,
+    }
+}
+
+/// `5s`, `200ms`, `1min`, or a number of milliseconds.
+fn duration(text: &str) -> Result<Duration> {
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+    let number: u64 = text[..digits].parse().map_err(|_| Error::Sql(format!("{text} is not a duration")))?;
+    match text[digits..].trim() {
+        "" | "ms" => Ok(Duration::from_millis(number)),
+        "s" => Ok(Duration::from_secs(number)),
+        "min" => Ok(Duration::from_secs(number.saturating_mul(60))),
+        unit => Err(Error::Sql(format!("{unit} is no unit of time: ms, s and min are"))),
+    }
+}
+
+impl Session {
+    pub(crate) fn set(&mut self, set: &Set) -> Result<Outcome> {
+        match set {
+            Set::SingleAssignment { variable, values, .. } => {
+                let name = parts(variable)?.join(".").to_ascii_lowercase();
+                let value = values.iter().map(value).collect::<Vec<_>>().join(", ");
+                if value == "default" {
+                    self.settings.reset(Some(&name));
+                } else {
+                    self.settings.set(&name, &value)?;
+                }
+            }
+            Set::SetTimeZone { value: zone, .. } => self.settings.set("timezone", &value(zone))?,
+            Set::SetNames { charset_name, .. } => self.settings.set("client_encoding", &charset_name.value)?,
+            Set::SetTransaction { modes, snapshot: None, .. } => {
+                let wanted = control::block(modes);
+                if let Some(block) = self.guard.transaction.block() {
+                    block.read_only = wanted.read_only;
+                    block.stable = wanted.stable;
+                }
+            }
+            other => return Err(Error::NotSupported(other.to_string())),
+        }
+        Ok(Outcome::Done("SET"))
+    }
+
+    pub(crate) fn reset(&mut self, statement: &ResetStatement) -> Result<Outcome> {
+        match &statement.reset {
+            Reset::ALL => self.settings.reset(None),
+            Reset::ConfigurationParameter(name) => self.settings.reset(Some(&parts(name)?.join("."))),
+        }
+        Ok(Outcome::Done("RESET"))
+    }
+}
+
+/// What SET gives a setting, as text.
+fn value(expr: &Expr) -> String {
+    match expr {
+        Expr::Value(ValueWithSpan { value: Literal::SingleQuotedString(text), .. }) => text.clone(),
+        Expr::Identifier(name) => fold(name),
+        other => other.to_string(),
+    }
+}

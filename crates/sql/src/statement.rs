@@ -1,0 +1,283 @@
+//! From text to statements: parsing, splitting scripts, and putting parameters into their places.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType as SqlType, ExactNumberInfo, Expr, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo,
+    Value as Literal, ValueWithSpan, visit_expressions_mut,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
+
+use crate::error::{Error, Result};
+use crate::value::Value;
+
+/// How deep expressions and queries may nest.
+const DEPTH_MAX: usize = 100;
+
+/// Texts kept parsed.
+const CACHE_STATEMENTS_MAX: usize = 256;
+
+/// Longer texts (bulk INSERTs) are not kept.
+const CACHE_TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// Parses a text of any number of statements.
+///
+/// # Errors
+/// [`Error::Sql`] with line and column of what is wrong.
+pub fn parse(sql: &str) -> Result<Vec<Statement>> {
+    let dialect = PostgreSqlDialect {};
+    Ok(Parser::new(&dialect).with_recursion_limit(DEPTH_MAX).try_with_sql(sql)?.parse_statements()?)
+}
+
+/// A statement of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// The line it begins on, counted from 1.
+    pub line: usize,
+    /// Its text, without the semicolon.
+    pub text: &'a str,
+    /// Whether a semicolon ended it: the last piece of an incomplete input has none.
+    pub ended: bool,
+}
+
+/// Splits a script at its semicolons, minding quotes, comments and dollar quotes.
+///
+/// # Errors
+/// [`Error::Sql`] for a quote or comment that does not end.
+pub fn split(script: &str) -> Result<Vec<Piece<'_>>> {
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, script).tokenize_with_location()?;
+    let places = Places::new(script);
+    let mut pieces = Vec::new();
+    let mut first: Option<(usize, usize)> = None;
+    let mut end = 0;
+    for token in &tokens {
+        match &token.token {
+            Token::Whitespace(_) | Token::EOF => {}
+            Token::SemiColon => {
+                if let Some((line, start)) = first.take() {
+                    pieces.push(Piece { line, text: &script[start..end], ended: true });
+                }
+            }
+            _ => {
+                first.get_or_insert((token.span.start.line as usize, places.byte(token.span.start)));
+                end = places.byte(token.span.end);
+            }
+        }
+    }
+    if let Some((line, start)) = first {
+        pieces.push(Piece { line, text: &script[start..end.max(start)], ended: false });
+    }
+    Ok(pieces)
+}
+
+/// Byte offsets of the tokenizer's lines and columns (both counted from 1, columns in letters).
+struct Places<'a> {
+    script: &'a str,
+    lines: Vec<usize>,
+}
+
+impl<'a> Places<'a> {
+    fn new(script: &'a str) -> Self {
+        let ends = script.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Places { script, lines: std::iter::once(0).chain(ends).collect() }
+    }
+
+    fn byte(&self, location: Location) -> usize {
+        let line = (location.line as usize).saturating_sub(1);
+        let Some(start) = self.lines.get(line).copied() else { return self.script.len() };
+        let column = (location.column as usize).saturating_sub(1);
+        self.script[start..].char_indices().nth(column).map_or(self.script.len(), |(at, _)| start + at)
+    }
+}
+
+/// Statements already parsed, by their text.
+#[derive(Default)]
+pub(crate) struct Cache {
+    parsed: HashMap<String, Arc<Vec<Statement>>>,
+}
+
+impl Cache {
+    pub(crate) fn parse(&mut self, sql: &str) -> Result<Arc<Vec<Statement>>> {
+        if let Some(statements) = self.parsed.get(sql) {
+            return Ok(statements.clone());
+        }
+        let statements = Arc::new(parse(sql)?);
+        if sql.len() <= CACHE_TEXT_BYTES_MAX {
+            if self.parsed.len() >= CACHE_STATEMENTS_MAX {
+                self.parsed.clear();
+            }
+            self.parsed.insert(sql.to_owned(), statements.clone());
+        }
+        Ok(statements)
+    }
+}
+
+/// The place of a parameter among those given: `$1` is the first.
+pub(crate) fn parameter_index(placeholder: &str) -> Result<usize> {
+    let number = placeholder.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
+    match number {
+        Some(number) if number > 0 => Ok(number - 1),
+        _ => Err(Error::Sql(format!("parameter {placeholder}: parameters are written $1, $2 and so on"))),
+    }
+}
+
+/// The value of a parameter.
+pub(crate) fn parameter<'a>(placeholder: &str, parameters: &'a [Value]) -> Result<&'a Value> {
+    parameters.get(parameter_index(placeholder)?).ok_or_else(|| {
+        Error::Misuse(format!("the statement wants parameter {placeholder}, and {} were given", parameters.len()))
+    })
+}
+
+/// How many parameters a statement wants.
+pub fn parameter_count(statement: &Statement) -> usize {
+    let mut count = 0;
+    let _ = datafusion::sql::sqlparser::ast::visit_expressions(statement, |expr: &Expr| {
+        if let Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) = expr {
+            count = count.max(parameter_index(name).map_or(0, |index| index + 1));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    count
+}
+
+/// Puts the values of parameters into their places, as literals.
+///
+/// # Errors
+/// [`Error::Misuse`] if there are too few.
+pub(crate) fn bind(statement: &mut Statement, parameters: &[Value]) -> Result<()> {
+    let failed = visit_expressions_mut(statement, |expr: &mut Expr| {
+        if let Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) = expr {
+            match parameter(name, parameters) {
+                Ok(value) => *expr = literal(value),
+                Err(error) => return ControlFlow::Break(error),
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    match failed {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+/// The literal of a value. A text stays a plain quoted literal, which becomes whatever is wanted where it stands.
+pub(crate) fn literal(value: &Value) -> Expr {
+    let cast = |text: String, data_type: SqlType| Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(quoted(text)),
+        data_type,
+        array: false,
+        format: None,
+    };
+    let shown = |write: &dyn Fn(&mut String)| {
+        let mut text = String::new();
+        write(&mut text);
+        text
+    };
+    match value {
+        Value::Null => Expr::Value(Literal::Null.into()),
+        Value::Boolean(truth) => Expr::Value(Literal::Boolean(*truth).into()),
+        Value::Integer(number) => Expr::Value(Literal::Number(number.to_string(), false).into()),
+        Value::Double(number) => cast(number.to_string(), SqlType::Double(ExactNumberInfo::None)),
+        Value::Decimal { unscaled, scale } => {
+            let digits = shown(&|text| crate::text::decimal(text, *unscaled, *scale as i8));
+            Expr::Value(Literal::Number(digits, false).into())
+        }
+        Value::Text(text) => quoted(text.clone()),
+        Value::Bytes(bytes) => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            Expr::Value(Literal::HexStringLiteral(digits).into())
+        }
+        Value::Date(days) => cast(shown(&|text| crate::text::date(text, i64::from(*days))), SqlType::Date),
+        Value::Time(microseconds) => cast(
+            shown(&|text| crate::text::time(text, i128::from(*microseconds) * 1000)),
+            SqlType::Time(None, TimezoneInfo::None),
+        ),
+        Value::Timestamp(nanoseconds) => {
+            let digits = if nanoseconds % 1000 == 0 { None } else { Some(9) };
+            let text = shown(&|text| crate::text::timestamp(text, *nanoseconds, false));
+            cast(text, SqlType::Timestamp(digits, TimezoneInfo::None))
+        }
+        Value::TimestampTz(nanoseconds) => {
+            let text = shown(&|text| crate::text::timestamp(text, *nanoseconds, true));
+            cast(text, SqlType::Timestamp(None, TimezoneInfo::WithTimeZone))
+        }
+        Value::Uuid(bytes) => quoted(shown(&|text| crate::text::uuid(text, bytes))),
+    }
+}
+
+/// A quoted literal.
+pub(crate) fn quoted(text: impl Into<String>) -> Expr {
+    Expr::Value(Literal::SingleQuotedString(text.into()).into())
+}
+
+/// An identifier folded as PostgreSQL does: lower case unless quoted.
+pub(crate) fn fold(ident: &Ident) -> String {
+    match ident.quote_style {
+        None => ident.value.to_lowercase(),
+        Some(_) => ident.value.clone(),
+    }
+}
+
+/// A name as an identifier that is never folded again.
+pub(crate) fn ident(name: &str) -> Ident {
+    Ident::with_quote('"', name)
+}
+
+/// The last part of a name that is qualified by nothing but our one schema.
+///
+/// # Errors
+/// [`Error::NotFound`] for other schemas.
+pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
+    let parts = parts(name)?;
+    match parts.as_slice() {
+        [table] => Ok(table.clone()),
+        [schema, table] if schema == crate::SCHEMA => Ok(table.clone()),
+        [catalog, schema, table] if schema == crate::SCHEMA && catalog == crate::CATALOG => Ok(table.clone()),
+        _ => Err(Error::NotFound(format!("no schema in which {name} could be (the one schema is {})", crate::SCHEMA))),
+    }
+}
+
+/// The folded parts of a name.
+pub(crate) fn parts(name: &ObjectName) -> Result<Vec<String>> {
+    let part = |part: &ObjectNamePart| match part {
+        ObjectNamePart::Identifier(ident) => Ok(fold(ident)),
+        ObjectNamePart::Function(_) => Err(Error::NotSupported(format!("the name {name}"))),
+    };
+    name.0.iter().map(part).collect()
+}
+
+/// A name of one part that is never folded again.
+pub(crate) fn object(name: &str) -> ObjectName {
+    ObjectName(vec![ObjectNamePart::Identifier(ident(name))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_split_at_semicolons_outside_quotes() {
+        let script = "SELECT 'ä;b' -- ; no\n;\n\n  INSERT INTO t VALUES ($$;$$);SELECT 2";
+        let pieces = split(script).unwrap();
+        let shown: Vec<_> = pieces.iter().map(|piece| (piece.line, piece.text, piece.ended)).collect();
+        assert_eq!(
+            shown,
+            [(1, "SELECT 'ä;b'", true), (4, "INSERT INTO t VALUES ($$;$$)", true), (4, "SELECT 2", false)]
+        );
+        assert!(split("SELECT 'open").is_err());
+    }
+
+    #[test]
+    fn parameters_are_bound_and_counted() {
+        let mut statement = parse("SELECT $1, a FROM t WHERE b = $2 LIMIT $3").unwrap().remove(0);
+        assert_eq!(parameter_count(&statement), 3);
+        assert!(bind(&mut statement.clone(), &[Value::Null]).is_err());
+        bind(&mut statement, &[Value::from("x"), Value::Integer(-2), Value::Integer(5)]).unwrap();
+        assert_eq!(statement.to_string(), "SELECT 'x', a FROM t WHERE b = -2 LIMIT 5");
+    }
+}

@@ -1,0 +1,273 @@
+//! Transactions of one session: who holds the writer, what is seen, and what an error undoes.
+//!
+//! - Outside BEGIN every statement is a transaction of its own.
+//! - The writer is taken at the first change and kept to COMMIT or ROLLBACK; until then a transaction only reads.
+//! - A statement happens as a whole or not at all; inside BEGIN a failed statement undoes itself, and the transaction
+//!   takes nothing but ROLLBACK (or ROLLBACK TO a savepoint) from then on.
+//! - READ COMMITTED (the default): each statement sees what was committed before it. REPEATABLE READ and
+//!   SERIALIZABLE: all see what the first one saw, and a change is refused if somebody else committed since.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterfoil_log::{Savepoint, Snapshot, View};
+use datafusion::logical_expr::execution_props::ExecutionProps;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::store::Lease;
+
+/// What a session is in the middle of.
+#[derive(Default)]
+pub(crate) struct Transaction {
+    lease: Option<Lease>,
+    block: Option<Block>,
+}
+
+/// BEGIN ... COMMIT.
+#[derive(Default)]
+pub(crate) struct Block {
+    pub(crate) failed: bool,
+    pub(crate) read_only: bool,
+    /// Whether all statements see what the first one saw.
+    pub(crate) stable: bool,
+    seen: Option<Snapshot>,
+    marks: Vec<Mark>,
+    /// The clock of the first statement: `now()` of all.
+    pub(crate) clock: Option<ExecutionProps>,
+}
+
+/// SAVEPOINT; without a point, nothing had been written yet.
+struct Mark {
+    name: String,
+    point: Option<Savepoint>,
+}
+
+/// A change under way: the writer, and how to undo it.
+pub(crate) struct Change {
+    pub(crate) lease: Lease,
+    point: Option<Savepoint>,
+}
+
+impl Transaction {
+    pub(crate) fn block(&mut self) -> Option<&mut Block> {
+        self.block.as_mut()
+    }
+
+    pub(crate) fn in_block(&self) -> bool {
+        self.block.is_some()
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.block.as_ref().is_some_and(|block| block.failed)
+    }
+
+    /// Marks the transaction as failed, if there is one.
+    pub(crate) fn fail(&mut self) {
+        if let Some(block) = &mut self.block {
+            block.failed = true;
+        }
+    }
+
+    pub(crate) fn begin(&mut self, block: Block) -> Result<()> {
+        if self.block.is_some() {
+            return Err(Error::Misuse("there is a transaction already: COMMIT or ROLLBACK it first".into()));
+        }
+        self.block = Some(block);
+        Ok(())
+    }
+
+    /// Whether what this session sees is its own uncommitted state.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.lease.is_some()
+    }
+
+    /// What the next statement sees.
+    pub(crate) fn view(&mut self, engine: &Engine) -> Result<Snapshot> {
+        if let Some(lease) = &mut self.lease {
+            return Ok(lease.pending());
+        }
+        match &mut self.block {
+            Some(Block { stable: true, seen, .. }) => match seen {
+                Some(seen) => Ok(seen.clone()),
+                None => {
+                    let snapshot = engine.store.snapshot()?;
+                    *seen = Some(snapshot.clone());
+                    Ok(snapshot)
+                }
+            },
+            _ => engine.store.snapshot(),
+        }
+    }
+
+    /// Takes the writer for a statement that changes something.
+    pub(crate) fn change(&mut self, engine: &Engine, patience: Duration) -> Result<Change> {
+        if self.block.as_ref().is_some_and(|block| block.read_only) {
+            return Err(Error::Misuse("this transaction is READ ONLY".into()));
+        }
+        let mut lease = match self.lease.take() {
+            Some(lease) => lease,
+            None => fresh(engine, patience)?,
+        };
+        if !lease.is_active() {
+            lease.begin()?;
+        }
+        let Some(block) = &mut self.block else { return Ok(Change { lease, point: None }) };
+        if let (true, Some(seen)) = (block.stable, block.seen.take()) {
+            if seen.commit_number() != lease.commit_number() {
+                lease.rollback();
+                return Err(Error::Locked(
+                    "another transaction committed since this one began: ROLLBACK and try again".into(),
+                ));
+            }
+        }
+        let point = Some(lease.savepoint()?);
+        Ok(Change { lease, point })
+    }
+
+    /// Ends a statement that changed something well: commits it outside a block.
+    pub(crate) fn keep(&mut self, engine: &Engine, change: Change) -> Result<()> {
+        if self.block.is_some() {
+            self.lease = Some(change.lease);
+            return Ok(());
+        }
+        commit(engine, change.lease)
+    }
+
+    /// Ends a statement that failed: nothing of it remains.
+    pub(crate) fn undo(&mut self, engine: &Engine, change: Change) -> Result<()> {
+        let Change { mut lease, point } = change;
+        match point {
+            Some(point) => {
+                lease.rollback_to(&point)?;
+                engine.relations.rolled_back(&*lease);
+                self.lease = Some(lease);
+            }
+            None => {
+                lease.rollback();
+                engine.relations.rolled_back(&*lease);
+            }
+        }
+        Ok(())
+    }
+
+    /// COMMIT. Answers whether there was something to commit and it was not undone instead.
+    pub(crate) fn commit(&mut self, engine: &Engine) -> Result<bool> {
+        let failed = self.has_failed();
+        if failed {
+            self.rollback(engine);
+            return Ok(false);
+        }
+        self.block = None;
+        self.lease.take().map_or(Ok(()), |lease| commit(engine, lease))?;
+        Ok(true)
+    }
+
+    /// ROLLBACK.
+    pub(crate) fn rollback(&mut self, engine: &Engine) {
+        self.block = None;
+        if let Some(mut lease) = self.lease.take() {
+            lease.rollback();
+            engine.relations.rolled_back(&*lease);
+        }
+    }
+
+    pub(crate) fn savepoint(&mut self, name: String) -> Result<()> {
+        let point = self.lease.as_mut().map(|lease| lease.savepoint()).transpose()?;
+        let block = self.block.as_mut().ok_or_else(|| outside("SAVEPOINT"))?;
+        block.marks.push(Mark { name, point });
+        Ok(())
+    }
+
+    pub(crate) fn rollback_to(&mut self, engine: &Engine, name: &str) -> Result<()> {
+        let block = self.block.as_mut().ok_or_else(|| outside("ROLLBACK TO SAVEPOINT"))?;
+        let place = place(block, name)?;
+        block.marks.truncate(place + 1);
+        block.failed = false;
+        match (&block.marks[place].point, &mut self.lease) {
+            (Some(point), Some(lease)) => {
+                lease.rollback_to(point)?;
+                engine.relations.rolled_back(&**lease);
+            }
+            // Nothing had been written at the savepoint: all that was since is undone, and the writer is free.
+            (None, Some(_)) => {
+                if let Some(mut lease) = self.lease.take() {
+                    lease.rollback();
+                    engine.relations.rolled_back(&*lease);
+                }
+            }
+            (_, None) => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let block = self.block.as_mut().ok_or_else(|| outside("RELEASE SAVEPOINT"))?;
+        let place = place(block, name)?;
+        block.marks.truncate(place);
+        Ok(())
+    }
+}
+
+fn outside(what: &str) -> Error {
+    Error::Misuse(format!("{what} stands inside a transaction: BEGIN one first"))
+}
+
+fn place(block: &Block, name: &str) -> Result<usize> {
+    let place = block.marks.iter().rposition(|mark| mark.name == name);
+    place.ok_or_else(|| Error::NotFound(format!("no savepoint {name}")))
+}
+
+/// The writer, with whatever a crashed user of it left behind undone.
+fn fresh(engine: &Engine, patience: Duration) -> Result<Lease> {
+    let mut lease = engine.store.writer(patience)?;
+    if lease.is_active() {
+        lease.rollback();
+        engine.relations.rolled_back(&*lease);
+    }
+    Ok(lease)
+}
+
+/// Commits, shows the new state, and does the housework that became due.
+fn commit(engine: &Engine, mut lease: Lease) -> Result<()> {
+    if let Err(error) = lease.commit() {
+        lease.rollback();
+        engine.relations.rolled_back(&*lease);
+        return Err(error.into());
+    }
+    engine.relations.committed();
+    engine.store.committed(lease.snapshot());
+    keep_house(engine, &mut lease);
+    Ok(())
+}
+
+/// Merges what has become many small pieces. The commit before is acknowledged whatever happens here, so a failure
+/// (a full medium, say) is undone and left to the next commit.
+fn keep_house(engine: &Engine, lease: &mut Lease) {
+    if lease.begin().is_err() {
+        return;
+    }
+    match engine.relations.maintain(&mut **lease) {
+        Ok(true) if lease.commit().is_ok() => {
+            engine.relations.committed();
+            engine.store.committed(lease.snapshot());
+        }
+        Ok(false) => lease.rollback(),
+        _ => {
+            lease.rollback();
+            engine.relations.rolled_back(&**lease);
+        }
+    }
+}
+
+/// A session that ends undoes what it has not committed.
+pub(crate) struct Guard {
+    pub(crate) transaction: Transaction,
+    pub(crate) engine: Arc<Engine>,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.transaction.rollback(&self.engine);
+    }
+}

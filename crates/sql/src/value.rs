@@ -1,0 +1,350 @@
+//! Single values: parameters of statements, literals, and the text forms of every type.
+
+use std::fmt;
+
+/// One value on its way into a statement, or a literal of one.
+///
+/// Debug shows the kind, never the value.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// NULL, of any type.
+    Null,
+    /// A truth value.
+    Boolean(bool),
+    /// An integer of any width.
+    Integer(i64),
+    /// A floating-point number.
+    Double(f64),
+    /// `unscaled / 10^scale`.
+    Decimal {
+        /// All digits.
+        unscaled: i128,
+        /// How many of them stand behind the point.
+        scale: u8,
+    },
+    /// A text; like a quoted literal it also stands for a date, a UUID and so on where one is wanted.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since midnight.
+    Time(i64),
+    /// Nanoseconds since 1970-01-01, without a time zone (UTC where one is wanted).
+    Timestamp(i128),
+    /// Nanoseconds since 1970-01-01 UTC.
+    TimestampTz(i128),
+    /// A UUID.
+    Uuid([u8; 16]),
+}
+
+impl Value {
+    /// The kind of value, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Null => "NULL",
+            Value::Boolean(_) => "boolean",
+            Value::Integer(_) => "integer",
+            Value::Double(_) => "floating-point number",
+            Value::Decimal { .. } => "number",
+            Value::Text(_) => "text",
+            Value::Bytes(_) => "bytea",
+            Value::Date(_) => "date",
+            Value::Time(_) => "time",
+            Value::Timestamp(_) => "timestamp",
+            Value::TimestampTz(_) => "timestamp with time zone",
+            Value::Uuid(_) => "uuid",
+        }
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())
+    }
+}
+
+macro_rules! value_from {
+    ($($from:ty => $make:expr),+ $(,)?) => {
+        $(impl From<$from> for Value {
+            fn from(value: $from) -> Self {
+                #[allow(clippy::redundant_closure_call)]
+                ($make)(value)
+            }
+        })+
+    };
+}
+
+value_from! {
+    bool => Value::Boolean,
+    i16 => |number| Value::Integer(i64::from(number)),
+    i32 => |number| Value::Integer(i64::from(number)),
+    u32 => |number| Value::Integer(i64::from(number)),
+    i64 => Value::Integer,
+    f32 => |number| Value::Double(f64::from(number)),
+    f64 => Value::Double,
+    &str => |text: &str| Value::Text(text.to_owned()),
+    String => Value::Text,
+    &[u8] => |bytes: &[u8]| Value::Bytes(bytes.to_vec()),
+    Vec<u8> => Value::Bytes,
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+/// Texts of the types, read. Every function answers `None` for a text that is not of its type.
+pub mod parse {
+    /// `t`, `true`, `yes`, `on`, `1` and their opposites, in any case, and unique beginnings of them.
+    pub fn boolean(text: &str) -> Option<bool> {
+        let text = text.trim().to_ascii_lowercase();
+        match text.as_str() {
+            "t" | "tr" | "tru" | "true" | "y" | "ye" | "yes" | "on" | "1" => Some(true),
+            "f" | "fa" | "fal" | "fals" | "false" | "n" | "no" | "of" | "off" | "0" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// A decimal number as digits and scale; with an exponent too. Digits behind the 38th are an error.
+    pub fn decimal(text: &str) -> Option<(i128, i32)> {
+        let text = text.trim();
+        let (mantissa, exponent) = match text.find(['e', 'E']) {
+            Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        if !(-1000..=1000).contains(&exponent) {
+            return None;
+        }
+        let (negative, digits) = match mantissa.as_bytes().first()? {
+            b'-' => (true, &mantissa[1..]),
+            b'+' => (false, &mantissa[1..]),
+            _ => (false, mantissa),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let mut unscaled: i128 = 0;
+        for digit in whole.bytes().chain(fraction.bytes()) {
+            if !digit.is_ascii_digit() {
+                return None;
+            }
+            unscaled = unscaled.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
+        }
+        let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+        Some((if negative { -unscaled } else { unscaled }, scale))
+    }
+
+    /// `2024-02-29` as days since 1970-01-01.
+    pub fn date(text: &str) -> Option<i32> {
+        let text = text.trim();
+        match text {
+            "epoch" => return Some(0),
+            _ if text.len() > 10 && matches!(text.as_bytes().get(10), Some(b' ' | b'T')) => {
+                return i32::try_from(timestamp(text)?.0.div_euclid(NANOSECONDS_PER_DAY)).ok();
+            }
+            _ => {}
+        }
+        let mut parts = text.splitn(3, '-');
+        let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+        if year.is_empty() || year.len() > 6 || month.len() > 2 || day.len() > 2 {
+            return None;
+        }
+        days(number(year)?, number(month)?, number(day)?)
+    }
+
+    const NANOSECONDS_PER_DAY: i128 = 86_400_000_000_000;
+
+    /// `12:34`, `12:34:56`, `12:34:56.789` as nanoseconds since midnight.
+    pub fn time(text: &str) -> Option<i64> {
+        let mut parts = text.trim().splitn(3, ':');
+        let hours = number(parts.next()?)?;
+        let minutes = number(parts.next()?)?;
+        let (seconds, fraction) = match parts.next() {
+            None => (0, 0),
+            Some(text) => {
+                let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+                (number(whole)?, nanoseconds(fraction)?)
+            }
+        };
+        let whole_day = hours == 24 && minutes == 0 && seconds == 0 && fraction == 0;
+        if (hours > 23 && !whole_day) || minutes > 59 || seconds > 60 {
+            return None;
+        }
+        Some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + fraction)
+    }
+
+    /// `2024-02-29 12:34:56.789`, with `T` or a blank between, and a zone (`Z`, `+02`, `+02:00`, ` UTC`) or none.
+    /// Answers nanoseconds since 1970-01-01 UTC, and whether a zone was named.
+    pub fn timestamp(text: &str) -> Option<(i128, bool)> {
+        let text = text.trim();
+        if text == "epoch" {
+            return Some((0, false));
+        }
+        let Some(split) = text.find(['T', ' ', 't']) else {
+            return Some((i128::from(date(text)?) * NANOSECONDS_PER_DAY, false));
+        };
+        let day = date(&text[..split])?;
+        let (clock, zone) = zone(text[split + 1..].trim())?;
+        let nanoseconds = i128::from(day) * NANOSECONDS_PER_DAY + i128::from(time(clock)?);
+        let offset = i128::from(zone.unwrap_or(0)) * 1_000_000_000;
+        Some((nanoseconds - offset, zone.is_some()))
+    }
+
+    /// Splits a zone off a time of day: seconds east of UTC.
+    fn zone(text: &str) -> Option<(&str, Option<i64>)> {
+        for name in ["Z", "z", "UTC", "utc", "GMT"] {
+            if let Some(clock) = text.strip_suffix(name) {
+                return Some((clock.trim_end(), Some(0)));
+            }
+        }
+        let Some(at) = text.rfind(['+', '-']) else {
+            return Some((text, None));
+        };
+        let digits: String = text[at + 1..].chars().filter(|letter| *letter != ':').collect();
+        let (hours, minutes, seconds) = match digits.len() {
+            1 | 2 => (number(&digits)?, 0, 0),
+            4 => (number(&digits[..2])?, number(&digits[2..])?, 0),
+            6 => (number(&digits[..2])?, number(&digits[2..4])?, number(&digits[4..])?),
+            _ => return None,
+        };
+        if hours > 15 || minutes > 59 || seconds > 59 {
+            return None;
+        }
+        let offset = (hours * 60 + minutes) * 60 + seconds;
+        let offset = if text.as_bytes()[at] == b'-' { -offset } else { offset };
+        Some((text[..at].trim_end(), Some(offset)))
+    }
+
+    /// 32 hexadecimal digits with or without dashes and braces.
+    pub fn uuid(text: &str) -> Option<[u8; 16]> {
+        let text = text.trim();
+        let text = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
+        let mut bytes = [0; 16];
+        let mut digits = 0;
+        for letter in text.bytes() {
+            if letter == b'-' {
+                continue;
+            }
+            let digit = (letter as char).to_digit(16)? as u8;
+            *bytes.get_mut(digits / 2)? |= if digits % 2 == 0 { digit << 4 } else { digit };
+            digits += 1;
+        }
+        (digits == 32).then_some(bytes)
+    }
+
+    /// `\xdeadbeef`, or a text in which `\\` and `\ooo` stand for a backslash and an octal byte.
+    pub fn bytea(text: &str) -> Option<Vec<u8>> {
+        if let Some(digits) = text.strip_prefix("\\x") {
+            return hex(digits);
+        }
+        let mut bytes = Vec::with_capacity(text.len());
+        let mut rest = text.as_bytes();
+        while let [first, tail @ ..] = rest {
+            rest = match (first, tail) {
+                (b'\\', [b'\\', tail @ ..]) => {
+                    bytes.push(b'\\');
+                    tail
+                }
+                (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
+                    bytes.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
+                    tail
+                }
+                (b'\\', _) => return None,
+                (byte, tail) => {
+                    bytes.push(*byte);
+                    tail
+                }
+            };
+        }
+        Some(bytes)
+    }
+
+    /// Pairs of hexadecimal digits.
+    pub fn hex(digits: &str) -> Option<Vec<u8>> {
+        let digits = digits.as_bytes();
+        if !digits.len().is_multiple_of(2) {
+            return None;
+        }
+        let value = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
+        digits.chunks_exact(2).map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?)).collect()
+    }
+
+    fn number(digits: &str) -> Option<i64> {
+        let plain = !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|digit| digit.is_ascii_digit());
+        plain.then(|| digits.parse().ok()).flatten()
+    }
+
+    fn nanoseconds(fraction: &str) -> Option<i64> {
+        if fraction.is_empty() {
+            return Some(0);
+        }
+        if fraction.len() > 9 {
+            // Finer than we keep: what is behind the ninth digit is cut off, if it is digits.
+            let (kept, rest) = fraction.split_at_checked(9)?;
+            return rest.bytes().all(|digit| digit.is_ascii_digit()).then(|| nanoseconds(kept)).flatten();
+        }
+        Some(number(fraction)? * 10_i64.pow(9 - fraction.len() as u32))
+    }
+
+    /// Days since 1970-01-01 of a date of the Gregorian calendar, years 1 to 9999 and somewhat beyond.
+    pub fn days(year: i64, month: i64, day: i64) -> Option<i32> {
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let length = match month {
+            2 => 28 + i64::from(leap),
+            4 | 6 | 9 | 11 => 30,
+            1..=12 => 31,
+            _ => return None,
+        };
+        if day < 1 || day > length || !(1..=294_276).contains(&year) {
+            return None;
+        }
+        // Years are counted from March so that the leap day comes last.
+        let year = if month <= 2 { year - 1 } else { year };
+        let era = year.div_euclid(400);
+        let year_of_era = year.rem_euclid(400);
+        let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        i32::try_from(era * 146_097 + day_of_era - 719_468).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn dates_and_times_are_read() {
+        assert_eq!(parse::date("1970-01-01"), Some(0));
+        assert_eq!(parse::date("2000-03-01"), Some(11_017));
+        assert_eq!(parse::date("2024-02-29"), Some(19_782));
+        assert_eq!(parse::date("2023-02-29"), None);
+        assert_eq!(parse::date("1969-12-31"), Some(-1));
+        assert_eq!(parse::time("12:34:56.5"), Some(45_296_500_000_000));
+        assert_eq!(parse::time("25:00"), None);
+        assert_eq!(parse::timestamp("1970-01-01T00:00:01Z"), Some((1_000_000_000, true)));
+        assert_eq!(parse::timestamp("1970-01-01 02:00:00+02"), Some((0, true)));
+        assert_eq!(parse::timestamp("1970-01-02"), Some((86_400_000_000_000, false)));
+        assert_eq!(parse::timestamp("1970-01-01 00:00:00 UTC"), Some((0, true)));
+        assert_eq!(parse::timestamp("yesterday"), None);
+    }
+
+    #[test]
+    fn numbers_and_bytes_are_read() {
+        assert_eq!(parse::decimal("-12.50"), Some((-1250, 2)));
+        assert_eq!(parse::decimal("1e3"), Some((1, -3)));
+        assert_eq!(parse::decimal("1.2.3"), None);
+        assert_eq!(parse::decimal("."), None);
+        assert_eq!(parse::boolean("YES"), Some(true));
+        assert_eq!(parse::boolean("perhaps"), None);
+        assert_eq!(parse::bytea("\\xDEad"), Some(vec![0xDE, 0xAD]));
+        assert_eq!(parse::bytea("a\\\\b\\001"), Some(b"a\\b\x01".to_vec()));
+        assert_eq!(parse::bytea("\\xA"), None);
+        let uuid = parse::uuid("A0EEBC99-9c0b-4ef8-bb6d-6bb9bd380a11").unwrap();
+        assert_eq!(uuid[0], 0xA0);
+        assert_eq!(parse::uuid("a0eebc99"), None);
+    }
+}
