@@ -16,13 +16,26 @@ use crate::sync::Lock;
 use crate::{Error, RowId, Table, TableId};
 
 /// Everything the crate keeps in memory about one database.
-#[derive(Default)]
 pub(crate) struct Shared {
+    /// Rows after which the fresh part of an index becomes a run.
+    pub(crate) fresh_rows: usize,
     pub(crate) catalog: crate::catalog::Catalog,
     pub(crate) states: States,
     pub(crate) heads: Heads,
     /// Tables that have changed since the house was last kept.
     pub(crate) touched: Lock<BTreeSet<TableId>>,
+}
+
+impl Shared {
+    pub(crate) fn new(fresh_rows: usize) -> Self {
+        Shared {
+            fresh_rows: fresh_rows.max(1),
+            catalog: Default::default(),
+            states: Default::default(),
+            heads: Default::default(),
+            touched: Default::default(),
+        }
+    }
 }
 
 /// A table opened for one view.
@@ -77,6 +90,16 @@ impl Part {
 }
 
 impl Shared {
+    /// Follows a rollback, which may give the numbers of what is gone to what comes next.
+    pub(crate) fn rolled_back(&self, view: &dyn View) {
+        self.heads.prune(view);
+        self.states.cut_back(view, |table, fresh| {
+            let files = self.catalog.table(view, table).ok().flatten();
+            let files = files.and_then(|table| self.catalog.files(view, &table).ok());
+            files.is_some_and(|files| files.index(fresh.index).is_some_and(|index| index.coverage == fresh.coverage))
+        });
+    }
+
     /// Opens a table, as it is in the view.
     pub(crate) fn access(&self, view: &dyn View, id: TableId) -> Result<Access, Error> {
         self.open(view, id, false)

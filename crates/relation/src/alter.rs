@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::access::Shared;
 use crate::catalog::{self, NameEntry};
 use crate::define::{self, reread};
-use crate::files::{Files, IndexFiles};
+use crate::files::{Coverage, Files, IndexFiles};
 use crate::rules::check_rows;
 use crate::table::RetiredColumn;
 use crate::{ColumnId, Error, IndexId, NewColumn, RowBatch, Storage, Table, TableId, Value};
@@ -168,12 +168,13 @@ pub(crate) fn truncate(shared: &Shared, writer: &mut dyn Storage, id: TableId, r
         }
     }
     define::drop_groups(writer, &access)?;
+    let rewrites = access.files.rewrites.wrapping_add(1);
     let empty = |index: &IndexFiles| {
-        let coverage = crate::files::Coverage { rows: access.next_row(), updates: Vec::new() };
+        let coverage = Coverage { rewrites, rows: access.next_row(), updates: Vec::new() };
         IndexFiles { index: index.index, coverage, runs: Vec::new() }
     };
     let indexes = access.files.indexes.iter().map(empty).collect();
-    catalog::put_files(writer, id, &Files { next_row: access.next_row(), segments: Vec::new(), indexes })?;
+    catalog::put_files(writer, id, &Files { next_row: access.next_row(), rewrites, segments: Vec::new(), indexes })?;
     if restart {
         catalog::put_identities(writer, id, &Vec::new())?;
     }

@@ -155,12 +155,6 @@ impl Catalog {
             }
         }
     }
-
-    /// Forgets tables that a view does not have.
-    pub(crate) fn forget(&self) {
-        self.tables.write(BTreeMap::clear);
-        self.files.write(BTreeMap::clear);
-    }
 }
 
 /// The numbers of all tables.

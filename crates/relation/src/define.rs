@@ -9,8 +9,7 @@ use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
 use crate::catalog::{self, COLUMNS_MAX, NameEntry};
-use crate::files::{Files, IndexFiles};
-use crate::fresh::FRESH_ROWS;
+use crate::files::{Coverage, Files, IndexFiles};
 use crate::key::Keys;
 use crate::read::Wanted;
 use crate::relations::Named;
@@ -40,7 +39,7 @@ pub(crate) fn create_table(shared: &Shared, writer: &mut dyn Storage, new: &NewT
     new.foreign_keys.iter().try_for_each(|key| making.add_foreign_key(key))?;
     let Making { table, .. } = making;
     let none = |index: &IndexDef| IndexFiles { index: index.id, coverage: Default::default(), runs: Vec::new() };
-    let files = Files { next_row: 0, segments: Vec::new(), indexes: table.indexes.iter().map(none).collect() };
+    let files = Files { next_row: 0, rewrites: 0, segments: Vec::new(), indexes: table.indexes.iter().map(none).collect() };
     store(shared, writer, &table)?;
     catalog::put_files(writer, id, &files)?;
     reread(shared, writer, id)
@@ -346,13 +345,13 @@ pub(crate) fn create_index(
     };
     let index = new_index(writer, &mut table, &name, columns, IndexOrigin::Created, new.unique)?;
     let mut files = (*access.files).clone();
-    files.indexes.push(IndexFiles { index, coverage: Default::default(), runs: Vec::new() });
+    files.indexes.push(IndexFiles { index, coverage: Coverage::none(files.rewrites), runs: Vec::new() });
     store(shared, writer, &table)?;
     catalog::put_files(writer, id, &files)?;
     let table = reread(shared, writer, id)?;
     let definition = table.index(index).ok_or(Error::Misuse("an index that is not there"))?;
     let rows: u64 = access.parts.iter().map(|part| part.count).sum();
-    if rows > FRESH_ROWS as u64 {
+    if rows > shared.fresh_rows as u64 {
         settle::build(shared, writer, id, definition)?;
     }
     if new.unique {

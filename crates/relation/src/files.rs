@@ -21,6 +21,8 @@ use crate::{Error, IndexId, Table};
 pub(crate) struct Files {
     /// The number of the next row, where the last segment does not say it.
     pub(crate) next_row: u64,
+    /// How often the table was rewritten or emptied.
+    pub(crate) rewrites: u64,
     pub(crate) segments: Vec<Segment>,
     pub(crate) indexes: Vec<IndexFiles>,
 }
@@ -81,6 +83,8 @@ pub(crate) struct IndexFiles {
 /// What the runs of an index know: everything before these marks. What comes after is the index's fresh part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Coverage {
+    /// How often the table was rewritten or emptied: marks before and after that do not compare.
+    pub(crate) rewrites: u64,
     /// Rows below this number, as they were inserted.
     pub(crate) rows: u64,
     /// For each segment (by its group) so many bytes of its update log; none means 0.
@@ -88,6 +92,11 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
+    /// Nothing known, of a table rewritten so many times.
+    pub(crate) fn none(rewrites: u64) -> Self {
+        Coverage { rewrites, ..Coverage::default() }
+    }
+
     /// Bytes of a segment's update log that the runs know.
     pub(crate) fn of_updates(&self, segment: &Segment) -> u64 {
         self.updates.iter().find(|(group, _)| *group == segment.group).map_or(0, |(_, bytes)| *bytes)

@@ -23,8 +23,8 @@ use crate::state::SharedFresh;
 use crate::sync::Lock;
 use crate::{Error, IndexDef, IndexId, RowId};
 
-/// Rows after which the fresh part becomes a run.
-pub(crate) const FRESH_ROWS: usize = 16384;
+/// Rows after which the fresh part becomes a run, unless [`crate::Relations::with_fresh_rows`] says otherwise.
+pub const FRESH_ROWS: usize = 16384;
 /// Rows read at a time.
 const PIECE_ROWS: usize = 4096;
 /// Generations kept of the fresh part of one index: the newest, and what readers of older views may still use.
@@ -46,6 +46,8 @@ struct Inner {
     updates: BTreeMap<u64, u64>,
     /// Whether the writer of this process tends it, and nobody else may.
     written: bool,
+    /// Whether something was rolled back since it began, so that entries may be of rows that never came to be.
+    doubtful: bool,
 }
 
 /// The generation that fits a view, brought up to it.
@@ -88,6 +90,11 @@ impl Fresh {
     /// Entries in it.
     pub(crate) fn count(&self) -> usize {
         self.inner.read(|inner| inner.entries.len())
+    }
+
+    /// Whether there may be entries of rows that were rolled back.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.inner.read(|inner| inner.doubtful)
     }
 
     /// All entries, in order.
@@ -158,11 +165,7 @@ impl Inner {
             return Err(Error::Misuse("a view of a transaction that was rolled back"));
         }
         if writing {
-            self.rows = self.rows.min(access.next_row().max(coverage.rows));
-            for part in &access.parts {
-                let known = self.updates_in(part, coverage).min(part.lengths.updates);
-                self.updates.insert(part.segment.group, known);
-            }
+            self.step_back(access, coverage);
             self.written = true;
         }
         let places = access.places(&index.columns)?;
@@ -173,6 +176,18 @@ impl Inner {
         }
         self.rows = self.rows.max(access.next_row());
         Ok(())
+    }
+
+    /// Forgets what was rolled back. Its entries stay: they do no harm.
+    fn step_back(&mut self, access: &Access, coverage: &Coverage) {
+        let rows = access.next_row().max(coverage.rows);
+        self.doubtful |= self.rows > rows;
+        self.rows = self.rows.min(rows);
+        for part in &access.parts {
+            let known = self.updates_in(part, coverage);
+            self.doubtful |= known > part.lengths.updates;
+            self.updates.insert(part.segment.group, known.min(part.lengths.updates));
+        }
     }
 
     fn extend_rows(

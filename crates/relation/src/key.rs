@@ -323,4 +323,83 @@ mod tests {
         assert!(KeyRange::equal(vec![Value::Text("x".into())]).encode(&[Type::Integer]).is_err());
         assert!(KeyRange::equal(vec![Value::Null, Value::Null]).encode(&[Type::Integer]).is_err());
     }
+
+    use proptest::prelude::*;
+
+    fn any_value(kind: u8) -> BoxedStrategy<Value> {
+        let some = match kind {
+            0 => any::<bool>().prop_map(Value::Boolean).boxed(),
+            1 => any::<i32>().prop_map(Value::Integer).boxed(),
+            2 => any::<i64>().prop_map(Value::BigInt).boxed(),
+            3 => any::<f64>().prop_map(Value::Double).boxed(),
+            4 => any::<i128>().prop_map(Value::Numeric).boxed(),
+            5 => "[a-c\0]{0,6}".prop_map(Value::Text).boxed(),
+            6 => proptest::collection::vec(0..3_u8, 0..6).prop_map(Value::Bytea).boxed(),
+            _ => any::<[u8; 16]>().prop_map(Value::Uuid).boxed(),
+        };
+        prop_oneof![1 => Just(Value::Null), 6 => some].boxed()
+    }
+
+    /// The order that keys must have: by value, NULL last, NaN the largest number, zeros alike.
+    fn order(one: &Value, two: &Value) -> core::cmp::Ordering {
+        use core::cmp::Ordering::{Equal, Greater, Less};
+        match (one, two) {
+            (Value::Null, Value::Null) => Equal,
+            (Value::Null, _) => Greater,
+            (_, Value::Null) => Less,
+            (Value::Boolean(one), Value::Boolean(two)) => one.cmp(two),
+            (Value::Integer(one), Value::Integer(two)) => one.cmp(two),
+            (Value::BigInt(one), Value::BigInt(two)) => one.cmp(two),
+            (Value::Double(one), Value::Double(two)) => match (one.is_nan(), two.is_nan()) {
+                (false, false) => one.partial_cmp(two).unwrap(),
+                (one, two) => one.cmp(&two),
+            },
+            (Value::Numeric(one), Value::Numeric(two)) => one.cmp(two),
+            (Value::Text(one), Value::Text(two)) => one.cmp(two),
+            (Value::Bytea(one), Value::Bytea(two)) => one.cmp(two),
+            (Value::Uuid(one), Value::Uuid(two)) => one.cmp(two),
+            _ => unreachable!("values of one column have one type"),
+        }
+    }
+
+    fn two_rows() -> impl Strategy<Value = (Vec<Value>, Vec<Value>)> {
+        proptest::collection::vec(0..8_u8, 1..4).prop_flat_map(|kinds| {
+            let row = move || kinds.iter().map(|kind| any_value(*kind)).collect::<Vec<_>>();
+            (row(), row())
+        })
+    }
+
+    fn whole(values: &[Value]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        values.iter().for_each(|value| push_value(value.borrow(), &mut bytes));
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn keys_compare_as_their_values((one, two) in two_rows()) {
+            let by_value = one.iter().zip(&two).map(|(one, two)| order(one, two)).find(|order| order.is_ne());
+            let by_value = by_value.unwrap_or(core::cmp::Ordering::Equal);
+            prop_assert_eq!(whole(&one).cmp(&whole(&two)), by_value);
+            let alike = by_value.is_eq();
+            prop_assert_eq!(whole(&two).starts_with(&whole(&one)), alike);
+        }
+
+        #[test]
+        fn entries_of_a_range_hold_all_its_keys((mut one, mut two) in two_rows(), long in 0..2000_usize) {
+            for row in [&mut one, &mut two] {
+                if let Some(Value::Text(text)) = row.last_mut() {
+                    text.insert_str(0, &"a".repeat(long));
+                }
+            }
+            let (one, two) = (whole(&one), whole(&two));
+            let range = ByteRange { low: one.clone(), high: Some(two.clone()), exact: false };
+            let entries = range.of_entries();
+            for key in [&one, &two] {
+                let there = entry(key, RowId(7));
+                let inside = there >= entries.low && entries.high.as_ref().is_none_or(|high| there < *high);
+                prop_assert!(inside || !range.contains(key));
+            }
+        }
+    }
 }

@@ -47,6 +47,8 @@ mod statement;
 mod storage;
 mod sync;
 mod table;
+#[cfg(test)]
+mod testing;
 mod vacuum;
 mod value;
 mod verify;
@@ -55,6 +57,7 @@ pub use batch::{RowBatch, RowBuilder, VALUE_BYTES_MAX};
 pub use block::{RowBlock, RowIds};
 pub use catalog::{COLUMNS_MAX, NAME_BYTES_MAX};
 pub use error::{Error, Rule, Violation};
+pub use fresh::FRESH_ROWS;
 pub use key::{KeyBound, KeyRange};
 pub use layout::{INLINE_BYTES, Layout, LayoutColumn};
 pub use relations::{Named, Relations};

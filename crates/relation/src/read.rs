@@ -277,7 +277,11 @@ impl Access {
                 let cell = row * width + offset;
                 let piece = Piece::read(&block.rows.bytes()[cell..cell + 16]);
                 let Piece::Long { offset, length } = piece else { continue };
-                if !visible || !is_wanted {
+                if !visible {
+                    block.rows.bytes_mut()[cell..cell + 16].fill(0);
+                    continue;
+                }
+                if !is_wanted {
                     block.rows.bytes_mut()[cell + 8..cell + 16].copy_from_slice(&NOT_ASKED.to_le_bytes());
                     continue;
                 }

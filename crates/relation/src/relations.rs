@@ -11,6 +11,7 @@ use counterfoil_log::View;
 use crate::access::Shared;
 use crate::catalog::{self, NameEntry};
 use crate::change::Changes;
+use crate::fresh::FRESH_ROWS;
 use crate::key::Keys;
 use crate::read::Wanted;
 use crate::{
@@ -38,9 +39,14 @@ pub enum Named {
 /// an error leave it half done: the caller goes back to a savepoint taken before the call (or rolls all back) and then
 /// calls [`Relations::rolled_back`]. Tables are handed over as [`Table`]s but always looked up by number in the view at
 /// hand, so that one that was altered meanwhile is seen as it is.
-#[derive(Default)]
 pub struct Relations {
     shared: Shared,
+}
+
+impl Default for Relations {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Reading the catalog.
@@ -48,7 +54,14 @@ impl Relations {
     /// For a database just opened.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_fresh_rows(FRESH_ROWS)
+    }
+
+    /// The same, with another bound for the rows whose index entries are kept in memory (and read again after an open).
+    /// It may differ from open to open.
+    #[must_use]
+    pub fn with_fresh_rows(fresh_rows: usize) -> Self {
+        Relations { shared: Shared::new(fresh_rows) }
     }
 
     /// All tables, by name.
@@ -442,9 +455,7 @@ impl Relations {
     /// To be called after a rollback, whole or to a savepoint, with the writer as it now is. From here on no view of
     /// what was rolled back may be read.
     pub fn rolled_back(&self, view: &dyn View) {
-        self.shared.states.cut_back(view);
-        self.shared.heads.prune(view);
-        self.shared.catalog.forget();
+        self.shared.rolled_back(view);
     }
 
     /// Work that is due, inside a transaction of its own after a commit: merges index runs that have become many,

@@ -27,7 +27,7 @@ pub struct Salvage<V> {
 impl<V: View> Salvage<V> {
     /// Opens what there is of a table. What memory may know of it already is not used.
     pub(crate) fn open(shared: &Shared, view: V, id: TableId) -> Result<Self, Error> {
-        let own = Shared::default();
+        let own = Shared::new(shared.fresh_rows);
         let table = shared.catalog.table(&view, id)?.ok_or_else(|| Error::sql("this table no longer exists"))?;
         let files = shared.catalog.files(&view, &table)?;
         let shape = match &table.shape {

@@ -13,7 +13,7 @@ use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
 use crate::files::Coverage;
-use crate::fresh::{self, FRESH_ROWS};
+use crate::fresh;
 use crate::key::{Keys, split_entry, stored};
 use crate::read::Wanted;
 use crate::run::{Merge, Run, RunWriter};
@@ -22,10 +22,12 @@ use crate::{Error, IndexDef, RowId, Storage, TableId, catalog};
 
 /// Runs of a tier that are merged into one of the next.
 const TIER_RUNS: usize = 8;
+/// Entries sorted in memory while an index is built.
+const BUILD_ENTRIES: usize = 1 << 17;
 /// Entries looked at together.
 const PIECE_ENTRIES: usize = 4096;
-/// Log entries from which on a table may be mostly dead.
-const DEAD_ENTRIES_MIN: u64 = 65_536;
+/// Log entries from which on a table may be mostly dead, in rows of a fresh part.
+const DEAD_FRESH_PARTS: u64 = 4;
 /// Log entries for each row that is there, from which on a table is mostly dead.
 const DEAD_PER_ROW: u64 = 4;
 
@@ -57,23 +59,23 @@ fn is_due(shared: &Shared, writer: &dyn View, access: &Access, index: &IndexDef)
         .map(|part| part.lengths.updates - files.coverage.of_updates(&part.segment).min(part.lengths.updates));
     let updates: u64 = new_bytes.sum::<u64>() / entry_bytes;
     let entries = fresh::of(&shared.states.fresh, writer, access, index, true).map_or(0, |fresh| fresh.count());
-    entries >= FRESH_ROWS || rows + updates >= 4 * FRESH_ROWS as u64
+    entries >= shared.fresh_rows || rows + updates >= 4 * shared.fresh_rows as u64
 }
 
 /// What the runs of an index know once its fresh part is one of them.
 fn coverage_now(access: &Access) -> Coverage {
     let updates = access.parts.iter().map(|part| (part.segment.group, part.lengths.updates));
-    Coverage { rows: access.next_row(), updates: updates.filter(|(_, bytes)| *bytes > 0).collect() }
+    Coverage { rewrites: access.files.rewrites, rows: access.next_row(), updates: updates.filter(|(_, bytes)| *bytes > 0).collect() }
 }
 
 /// Turns the fresh part of an index into a run.
 fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, index: &IndexDef) -> Result<(), Error> {
     let access = shared.access_to_write(writer, table)?;
     let fresh = fresh::of(&shared.states.fresh, writer, &access, index, true)?;
-    let entries = fresh.entries();
+    let (entries, doubtful) = (fresh.entries(), fresh.is_doubtful());
     let mut run = RunWriter::create(writer, 0, entries.len() as u64)?;
     for piece in entries.chunks(PIECE_ENTRIES) {
-        for entry in current(writer, &access, index, piece)? {
+        for entry in current(writer, &access, index, piece, doubtful)? {
             run.push(writer, entry)?;
         }
     }
@@ -93,9 +95,11 @@ fn current<'e, E: AsRef<[u8]>>(
     access: &Access,
     index: &IndexDef,
     entries: &'e [E],
+    doubt_all: bool,
 ) -> Result<Vec<&'e [u8]>, Error> {
     let wrong = || Error::corrupt(&access.table.name, "entry of an index run");
     let mut kept = Vec::with_capacity(entries.len());
+    // Entries whose rows have to be asked.
     let mut doubtful: Vec<(usize, RowId)> = Vec::new();
     for entry in entries.iter().map(AsRef::as_ref) {
         let (_, row) = split_entry(entry).ok_or_else(wrong)?;
@@ -106,7 +110,7 @@ fn current<'e, E: AsRef<[u8]>>(
         if deleted {
             continue;
         }
-        if updated.is_some() {
+        if doubt_all || updated.is_some() {
             doubtful.push((kept.len(), row));
         }
         kept.push(entry);
@@ -180,7 +184,7 @@ fn merge(
         if piece.is_empty() {
             break;
         }
-        for entry in current(writer, access, index, &piece)? {
+        for entry in current(writer, access, index, &piece, false)? {
             output.push(writer, entry)?;
         }
     }
@@ -205,7 +209,7 @@ pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
             let keys = Keys::of(&block.rows, &places).map_err(access.named())?;
             entries.extend(block.visible_rows().map(|row| crate::key::entry(keys.key(row), block.id(row))));
             position += block.count() as u64;
-            if entries.len() >= 8 * FRESH_ROWS {
+            if entries.len() >= BUILD_ENTRIES {
                 runs.extend(sorted_run(writer, &mut entries)?);
             }
         }
@@ -217,7 +221,7 @@ pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     };
     let mut files = (*access.files).clone();
     if let Some(files) = files.index_mut(index.id) {
-        let tier = run.as_ref().map_or(0, |run| tier_of(run.entries));
+        let tier = run.as_ref().map_or(0, |run| tier_of(run.entries, shared.fresh_rows));
         files.coverage = coverage_now(&access);
         files.runs = run.into_iter().map(|run| run.with_tier(tier)).collect();
     }
@@ -225,9 +229,9 @@ pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
 }
 
 /// The tier of a run of so many entries.
-fn tier_of(entries: u64) -> u8 {
+fn tier_of(entries: u64, fresh_rows: usize) -> u8 {
     let mut tier = 0;
-    let mut size = FRESH_ROWS as u64;
+    let mut size = fresh_rows as u64;
     while size.saturating_mul(TIER_RUNS as u64) <= entries {
         size *= TIER_RUNS as u64;
         tier += 1;
@@ -249,7 +253,7 @@ pub(crate) fn maintain(shared: &Shared, writer: &mut dyn Storage) -> Result<bool
     let mut done = false;
     for id in shared.touched.write(core::mem::take) {
         let Some(table) = shared.catalog.table(writer, id)? else { continue };
-        if is_mostly_dead(&shared.access_to_write(writer, id)?) {
+        if is_mostly_dead(shared, &shared.access_to_write(writer, id)?) {
             crate::vacuum::rewrite(shared, writer, id)?;
             done = true;
             continue;
@@ -261,7 +265,7 @@ pub(crate) fn maintain(shared: &Shared, writer: &mut dyn Storage) -> Result<bool
     Ok(done)
 }
 
-fn is_mostly_dead(access: &Access) -> bool {
+fn is_mostly_dead(shared: &Shared, access: &Access) -> bool {
     let dead: u64 = access.parts.iter().map(|part| part.state.read(|state| state.entries())).sum();
-    dead >= DEAD_ENTRIES_MIN && dead / DEAD_PER_ROW >= access.count()
+    dead >= DEAD_FRESH_PARTS * shared.fresh_rows as u64 && dead / DEAD_PER_ROW >= access.count()
 }

@@ -102,8 +102,13 @@ impl States {
         state.read(|state| Lengths { deletes: state.deletes_bytes, updates: state.updates_bytes })
     }
 
-    /// Follows a rollback: cuts every state back to what is there, and drops those of containers that are gone.
-    pub(crate) fn cut_back(&self, view: &dyn View) {
+    /// Follows a rollback: cuts every state back to what is there, and drops those of containers that are gone. Fresh
+    /// parts are dropped unless they are the ones that count now; the next change steps those back.
+    pub(crate) fn cut_back(&self, view: &dyn View, counts: impl Fn(TableId, &Fresh) -> bool) {
+        self.fresh.write(|all| {
+            all.iter_mut().for_each(|(table, list)| list.retain(|fresh| counts(*table, fresh)));
+            all.retain(|_, list| !list.is_empty());
+        });
         self.segments.write(|segments| {
             segments.retain(|(deletes, updates), state| match (view.length(*deletes), view.length(*updates)) {
                 (Ok(deletes), Ok(updates)) => {

@@ -4,8 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::access::{Access, Shared};
-use crate::files::{Files, IndexFiles, Segment};
-use crate::fresh::FRESH_ROWS;
+use crate::files::{Coverage, Files, IndexFiles, Segment};
 use crate::insert::{moved_images, new_segment};
 use crate::presence::PresenceBuilder;
 use crate::read::Wanted;
@@ -29,19 +28,20 @@ fn is_tidy(access: &Access) -> bool {
 pub(crate) fn rewrite(shared: &Shared, writer: &mut dyn Storage, id: TableId) -> Result<(), Error> {
     let access = shared.access_to_write(writer, id)?;
     let table = Table { layouts: Vec::from([newest(&access)]), retired: Vec::new(), ..(*access.table).clone() };
+    let rewrites = access.files.rewrites.wrapping_add(1);
     let segments = write_segment(writer, &access)?;
     let drop_group = |group| writer.drop_group(group).map_err(Error::log(&table.name));
     let runs = access.files.indexes.iter().flat_map(|index| &index.runs).map(|run| run.group());
     access.files.segments.iter().map(Segment::group).chain(runs).try_for_each(drop_group)?;
     let indexes = table.indexes.iter().map(|index| IndexFiles {
         index: index.id,
-        coverage: Default::default(),
+        coverage: Coverage::none(rewrites),
         runs: Vec::new(),
     });
-    let files = Files { next_row: access.next_row(), segments, indexes: indexes.collect() };
+    let files = Files { next_row: access.next_row(), rewrites, segments, indexes: indexes.collect() };
     catalog::put_table(writer, &table)?;
     catalog::put_files(writer, id, &files)?;
-    if access.count() > FRESH_ROWS as u64 {
+    if access.count() > shared.fresh_rows as u64 {
         // Fewer rows are fresh: they are read when an index is first asked.
         table.indexes.iter().try_for_each(|index| settle::build(shared, writer, id, index))?;
     }

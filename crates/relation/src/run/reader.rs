@@ -37,6 +37,12 @@ impl Head {
         Ok(Head { kept: Some(Arc::new(kept)) })
     }
 
+    /// A head that keeps nothing.
+    #[cfg(test)]
+    pub(crate) fn bare() -> Self {
+        Head { kept: None }
+    }
+
     /// Bytes it keeps in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| kept.len())

@@ -1,1 +1,171 @@
+//! Runs against a sorted set, and against bytes that are none.
 
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use counterfoil_log::View;
+
+use super::*;
+use crate::RowId;
+use crate::key::{entry, split_entry};
+use crate::testing::Memory;
+
+/// Numbers without a pattern.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        let bytes = match self.roll(20) {
+            0 => self.roll(600),
+            _ => self.roll(12),
+        };
+        let mut key: Vec<u8> = (0..bytes).map(|_| 97 + self.roll(3) as u8).collect();
+        key.insert(0, 1);
+        key.extend_from_slice(&[0, 0]);
+        key
+    }
+}
+
+fn entries(dice: &mut Dice, count: u64) -> BTreeSet<Vec<u8>> {
+    (0..count).map(|_| entry(&dice.key(), RowId(dice.roll(1000)))).collect()
+}
+
+fn write(storage: &mut Memory, entries: &BTreeSet<Vec<u8>>) -> Run {
+    let mut writer = RunWriter::create(storage, 0, entries.len() as u64).unwrap();
+    entries.iter().for_each(|entry| writer.push(storage, entry).unwrap());
+    writer.finish(storage).unwrap().unwrap()
+}
+
+#[test]
+fn a_run_reads_as_the_set_it_was_written_from() {
+    let mut dice = Dice(1);
+    for count in [1, 2, 100, 3000, 60_000] {
+        let mut storage = Memory::default();
+        let entries = entries(&mut dice, count);
+        let run = write(&mut storage, &entries);
+        run.check().unwrap();
+        assert_eq!(run.bytes(), storage.length(run.container()).unwrap());
+        assert_eq!(run.entries, entries.len() as u64);
+        let head = Head::read(&storage, &run).unwrap();
+        let bare = Head::bare();
+        let mut cursor = Cursor::start(&run);
+        let mut read = BTreeSet::new();
+        while cursor.advance(&storage).unwrap() {
+            read.insert(cursor.current().unwrap().to_vec());
+        }
+        assert!(read == entries);
+        for _ in 0..500 {
+            let low = match dice.roll(2) {
+                0 => dice.key(),
+                _ => entries.iter().nth(dice.roll(entries.len() as u64) as usize).unwrap().clone(),
+            };
+            let expected = entries.range(low.clone()..).next();
+            for head in [&head, &bare] {
+                let cursor = head.seek(&storage, &run, &low).unwrap();
+                assert_eq!(cursor.current(), expected.map(Vec::as_slice));
+            }
+        }
+        for (key, _) in entries.iter().filter_map(|entry| split_entry(entry)).take(500) {
+            assert!(head.may_hold(&storage, &run, key).unwrap() && bare.may_hold(&storage, &run, key).unwrap());
+        }
+    }
+}
+
+#[test]
+fn merged_runs_read_as_the_union() {
+    let mut dice = Dice(2);
+    let mut storage = Memory::default();
+    let sets: Vec<_> = (0..5).map(|_| entries(&mut dice, 2000)).collect();
+    let runs: Vec<_> = sets.iter().map(|set| write(&mut storage, set)).collect();
+    let mut merge = Merge::new(&storage, &runs.iter().collect::<Vec<_>>()).unwrap();
+    for expected in sets.into_iter().flatten().collect::<BTreeSet<_>>() {
+        assert_eq!(merge.next(&storage).unwrap(), Some(expected));
+    }
+    assert_eq!(merge.next(&storage).unwrap(), None);
+}
+
+#[test]
+fn nothing_makes_no_run() {
+    let mut storage = Memory::default();
+    let writer = RunWriter::create(&mut storage, 0, 10).unwrap();
+    assert!(writer.finish(&mut storage).unwrap().is_none());
+    assert!(storage.containers.is_empty());
+}
+
+#[test]
+fn nonsense_ends_in_an_error_or_a_wrong_answer_never_in_a_panic() {
+    let mut dice = Dice(3);
+    let mut storage = Memory::default();
+    let entries = entries(&mut dice, 5000);
+    let run = write(&mut storage, &entries);
+    for _ in 0..3000 {
+        let mut broken = storage.clone();
+        let (_, bytes) = broken.containers.get_mut(&run.container()).unwrap();
+        for _ in 0..=dice.roll(3) {
+            let place = dice.roll(bytes.len() as u64) as usize;
+            let place = if dice.roll(2) == 0 { place / BLOCK_BYTES * BLOCK_BYTES + place % 24 } else { place };
+            bytes[place.min(run.bytes() as usize - 1)] = dice.roll(256) as u8;
+        }
+        let low = dice.key();
+        for head in [Head::read(&broken, &run).unwrap(), Head::bare()] {
+            let _ = head.may_hold(&broken, &run, &low);
+            if let Ok(mut cursor) = head.seek(&broken, &run, &low) {
+                for _ in 0..1000 {
+                    if !matches!(cursor.advance(&broken), Ok(true)) && !cursor.skip_block() {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_description_that_makes_no_sense_is_refused() {
+    let mut storage = Memory::default();
+    let good = write(&mut storage, &entries(&mut Dice(4), 5000));
+    let spoiled: [fn(&mut Run); 7] = [
+        |run| run.levels.clear(),
+        |run| run.levels.push(1),
+        |run| run.levels[0] = 0,
+        |run| run.lines = 0,
+        |run| run.entries = 0,
+        |run| run.first.clear(),
+        |run| core::mem::swap(&mut run.first, &mut run.last),
+    ];
+    for spoil in spoiled {
+        let mut run = good.clone();
+        spoil(&mut run);
+        assert!(run.check().is_err());
+    }
+    let mut longer = good.clone();
+    longer.levels[0] += 1;
+    assert!(longer.check().is_ok() && Head::read(&storage, &longer).is_err());
+}
+
+#[test]
+fn a_damaged_block_is_passed_over_alone() {
+    let mut storage = Memory::default();
+    let entries = entries(&mut Dice(5), 4000);
+    let run = write(&mut storage, &entries);
+    storage.containers.get_mut(&run.container()).unwrap().1[2 * BLOCK_BYTES] = 77;
+    let mut cursor = Cursor::careful(&run);
+    let (mut read, mut damaged) = (0, 0);
+    loop {
+        match cursor.advance(&storage) {
+            Ok(true) => read += 1,
+            Ok(false) => break,
+            Err(_) => {
+                damaged += 1;
+                assert!(cursor.skip_block());
+            }
+        }
+    }
+    assert_eq!(damaged, 1);
+    assert!(read < entries.len() && read > entries.len() / 2);
+}

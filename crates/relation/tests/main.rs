@@ -1,0 +1,16 @@
+//! Tables over the real log.
+
+#[path = "main/bench.rs"]
+mod bench;
+#[path = "main/damage.rs"]
+mod damage;
+#[path = "main/define.rs"]
+mod define;
+#[path = "main/foreign.rs"]
+mod foreign;
+#[path = "main/images.rs"]
+mod images;
+#[path = "main/model.rs"]
+mod model;
+#[path = "main/rules.rs"]
+mod rules;

@@ -1,0 +1,185 @@
+//! A database in memory, and small words for writing tests.
+
+use std::sync::Arc;
+
+use counterfoil_flash::{Geometry, MemoryDevice};
+use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Snapshot, Writer, create};
+use counterfoil_relation::{
+    Error, NewTable, Relations, RowBatch, RowBuilder, RowId, Rule, Table, Value, ValueRef,
+};
+use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite, Vault, VolumeKey};
+
+const CACHE: usize = 1 << 20;
+
+pub struct Bench {
+    pub device: MemoryDevice,
+    vault: Arc<Vault>,
+    layout: Layout,
+    counter: MemoryCounter,
+    entropy: DangerFixedEntropy,
+    pub writer: Writer,
+    pub relations: Relations,
+    fresh_rows: usize,
+}
+
+impl Bench {
+    pub fn new(seed: u64) -> Bench {
+        Bench::with_fresh_rows(seed, counterfoil_relation::FRESH_ROWS)
+    }
+
+    pub fn with_fresh_rows(seed: u64, fresh_rows: usize) -> Bench {
+        let geometry =
+            Geometry { page_bytes: 512, block_pages: 4, block_count: 1 << 16, erase_before_program: false, grows: true };
+        let device = MemoryDevice::new(geometry).unwrap();
+        let mut entropy = DangerFixedEntropy::seeded(seed);
+        let key = VolumeKey::generate(&mut entropy).unwrap();
+        let id = DatabaseId::generate(&mut entropy).unwrap();
+        let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
+        let layout = Layout::new(&geometry, 8, 256).unwrap();
+        let counter = MemoryCounter::at(0, None);
+        let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
+        let settings = settings(&counter);
+        let writer = create(media, vault.clone(), layout, settings, &mut entropy, 0, CACHE).unwrap();
+        let relations = Relations::with_fresh_rows(fresh_rows);
+        Bench { device, vault, layout, counter, entropy, writer, relations, fresh_rows }
+    }
+
+    pub fn dice(&mut self, sides: u64) -> u64 {
+        let mut bytes = [0; 8];
+        self.entropy.fill(&mut bytes).unwrap();
+        u64::from_le_bytes(bytes) % sides
+    }
+
+    /// Ends the process without a farewell, and begins another.
+    pub fn reopen(&mut self) {
+        let recovered =
+            Recovered::recover(Arc::new(self.device.clone()), self.vault.clone(), self.layout, CACHE).unwrap();
+        let device = Box::new(self.device.clone());
+        self.writer = recovered.open(device, settings(&self.counter), &mut self.entropy).unwrap();
+        self.relations = Relations::with_fresh_rows(self.fresh_rows);
+    }
+
+    /// A snapshot as another process sees it, without the writer.
+    pub fn recovered(&self) -> Snapshot {
+        let device = Arc::new(self.device.clone());
+        Recovered::recover(device, self.vault.clone(), self.layout, CACHE).unwrap().snapshot()
+    }
+
+    pub fn begin(&mut self) {
+        self.writer.begin().unwrap();
+    }
+
+    pub fn commit(&mut self) {
+        self.writer.commit().unwrap();
+        self.relations.committed(&self.writer);
+    }
+
+    pub fn rollback(&mut self) {
+        self.writer.rollback();
+        self.relations.rolled_back(&self.writer);
+    }
+
+    /// One statement, undone if it fails.
+    pub fn statement<T>(
+        &mut self,
+        run: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let own = !self.writer.is_active();
+        if own {
+            self.begin();
+        }
+        let savepoint = self.writer.savepoint().unwrap();
+        let result = run(&self.relations, &mut self.writer);
+        if result.is_err() {
+            self.writer.rollback_to(&savepoint).unwrap();
+            self.relations.rolled_back(&self.writer);
+        }
+        if own {
+            self.commit();
+        }
+        result
+    }
+
+    pub fn create(&mut self, table: &NewTable) -> Arc<Table> {
+        self.statement(|relations, writer| relations.create_table(writer, table)).unwrap()
+    }
+
+    pub fn table(&self, name: &str) -> Arc<Table> {
+        self.relations.table(&self.writer, name).unwrap().unwrap()
+    }
+
+    pub fn insert(&mut self, table: &str, rows: &[Vec<Value>]) -> Result<RowId, Error> {
+        let table = self.table(table);
+        let rows = batch(&table, rows);
+        self.statement(|relations, writer| relations.insert(writer, &table, &rows))
+    }
+
+    pub fn update(&mut self, table: &str, ids: &[RowId], rows: &[Vec<Value>]) -> Result<u64, Error> {
+        let table = self.table(table);
+        let rows = batch(&table, rows);
+        self.statement(|relations, writer| relations.update(writer, &table, ids, &rows))
+    }
+
+    pub fn delete(&mut self, table: &str, ids: &[RowId]) -> Result<u64, Error> {
+        let table = self.table(table);
+        self.statement(|relations, writer| relations.delete(writer, &table, ids))
+    }
+
+    /// All rows that a snapshot of now sees.
+    pub fn rows(&mut self, table: &str) -> Vec<(RowId, Vec<Value>)> {
+        let table = self.table(table);
+        let view = self.writer.pending();
+        rows_of(&self.relations, view, &table)
+    }
+
+    pub fn values(&mut self, table: &str) -> Vec<Vec<Value>> {
+        self.rows(table).into_iter().map(|(_, values)| values).collect()
+    }
+
+    /// Verifies everything; nothing may be wrong.
+    pub fn verify(&mut self) {
+        let view = self.writer.pending();
+        let report = self.relations.verify(&view, &mut |_| {}).unwrap();
+        assert!(report.problems.is_empty(), "{:?}", report.problems);
+    }
+}
+
+fn settings(counter: &MemoryCounter) -> Settings {
+    let counter: Box<dyn counterfoil_vault::Counter + Send> = Box::new(counter.clone());
+    Settings { counter: Some(counter), counting: Counting::EveryCommit, pins: Box::new(NoPins), headers: None }
+}
+
+pub fn batch(table: &Table, rows: &[Vec<Value>]) -> RowBatch {
+    let mut builder = RowBuilder::new(table.layout());
+    for row in rows {
+        builder.push(&row.iter().map(Value::borrow).collect::<Vec<ValueRef<'_>>>()).unwrap();
+    }
+    builder.finish()
+}
+
+pub fn rows_of(relations: &Relations, view: Snapshot, table: &Table) -> Vec<(RowId, Vec<Value>)> {
+    let mut rows = Vec::new();
+    let mut scan = relations.scan(view, table).unwrap();
+    while let Some(block) = scan.next(100).unwrap() {
+        for row in block.visible_rows() {
+            rows.push((block.id(row), block.rows.row(row).unwrap()));
+        }
+    }
+    rows
+}
+
+/// The rule that a refused statement would have broken.
+pub fn rule<T: std::fmt::Debug>(result: Result<T, Error>) -> Rule {
+    match result {
+        Err(Error::Constraint(violation)) => violation.rule,
+        other => panic!("not a broken rule: {other:?}"),
+    }
+}
+
+pub fn int(value: i32) -> Value {
+    Value::Integer(value)
+}
+
+pub fn text(value: &str) -> Value {
+    Value::Text(value.into())
+}
