@@ -228,6 +228,11 @@ impl HeaderCopies {
 }
 
 impl Unlocked {
+    /// The number in `header` of the slot that was opened, if it is one of that header's.
+    pub fn slot_in(&self, header: &Header) -> Option<usize> {
+        header.has_slot(&self.slot)
+    }
+
     /// What is wrong with a copy, as far as it can be told without the root.
     pub fn damaged(&self) -> Option<HeaderCopy> {
         self.copies.iter().position(Option::is_none).map(|copy| HeaderCopy::BOTH[copy])

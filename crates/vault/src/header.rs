@@ -29,7 +29,8 @@ pub const HEADER_BYTES: usize = 2048;
 /// Slots of the header.
 pub const SLOTS: usize = 8;
 
-const MAGIC: [u8; 8] = *b"\x89CFOIL\r\n";
+/// What every header begins with.
+pub const MAGIC: [u8; 8] = *b"\x89CFOIL\r\n";
 const SLOTS_AT: usize = 128;
 const CHECK_AT: usize = SLOTS_AT + SLOTS * SLOT_BYTES;
 const CHECK_END: usize = CHECK_AT + 32;

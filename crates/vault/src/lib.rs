@@ -84,7 +84,7 @@ pub use error::Tampered;
 pub use file_counter::{CounterRecord, FileCounter, StateEnvironment};
 pub use freshness::{Accepted, Refused, judge};
 #[cfg(feature = "alloc")]
-pub use header::{HEADER_BYTES, Header, HeaderError, SLOTS, VolumeLayout};
+pub use header::{HEADER_BYTES, MAGIC, Header, HeaderError, SLOTS, VolumeLayout};
 pub use keys::{DatabaseId, FORMAT, VolumeKey};
 #[cfg(feature = "std")]
 pub use memory_counter::MemoryCounter;
