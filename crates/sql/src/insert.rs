@@ -28,7 +28,7 @@ use crate::value::{Value, parse};
 const BATCH_ROWS: usize = 8192;
 
 /// Where an INSERT puts what it gets.
-struct Target {
+pub(crate) struct Target {
     table: Arc<Table>,
     /// The place in the table of each value given.
     places: Vec<usize>,
@@ -46,7 +46,7 @@ enum Cell<'a> {
 }
 
 /// ON CONFLICT.
-struct Conflict<'a> {
+pub(crate) struct Conflict<'a> {
     indexes: Vec<IndexId>,
     update: Option<(&'a [Assignment], Option<&'a Expr>)>,
     alias: String,
@@ -249,7 +249,7 @@ impl Session {
     }
 
     /// Row images of a record batch whose columns stand in the order of the target's.
-    fn images_of(&mut self, change: &mut Change, target: &Target, batch: &RecordBatch) -> Result<RowBatch> {
+    pub(crate) fn images_of(&mut self, change: &mut Change, target: &Target, batch: &RecordBatch) -> Result<RowBatch> {
         let table = &target.table;
         let mut columns: Vec<Option<ArrayRef>> = vec![None; table.columns.len()];
         for (array, place) in batch.columns().iter().zip(&target.places) {
@@ -266,7 +266,7 @@ impl Session {
     }
 
     /// Stores rows, or does what ON CONFLICT says.
-    fn insert_batch(
+    pub(crate) fn insert_batch(
         &mut self,
         change: &mut Change,
         conflict: &Option<Conflict<'_>>,
@@ -452,6 +452,14 @@ fn refuse(insert: &Insert) -> Result<()> {
     match odd.iter().find(|(is, _)| *is) {
         Some((_, what)) => Err(Error::NotSupported((*what).into())),
         None => Ok(()),
+    }
+}
+
+impl Target {
+    /// The columns of a bulk load, which may give identity columns their values.
+    pub(crate) fn of_load(table: Arc<Table>, places: Vec<usize>) -> Result<Self> {
+        distinct(&places, &table)?;
+        Ok(Target { table, places, named: true, overriding: true })
     }
 }
 

@@ -14,8 +14,10 @@ mod error;
 mod evaluate;
 mod explain;
 mod filter;
+mod functions;
 mod information;
 mod insert;
+mod load;
 mod planner;
 mod provider;
 mod rows;
@@ -27,8 +29,8 @@ mod statement;
 mod store;
 pub mod text;
 mod transaction;
-mod types;
-mod value;
+pub mod types;
+pub mod value;
 
 /// Names that begin with this are ours: columns and tables that planning needs and nobody sees.
 pub(crate) const HIDDEN: &str = "__counterfoil";

@@ -235,7 +235,7 @@ fn commit(engine: &Engine, mut lease: Lease) -> Result<()> {
         engine.relations.rolled_back(&*lease);
         return Err(error.into());
     }
-    engine.relations.committed();
+    engine.relations.committed(&*lease);
     engine.store.committed(lease.snapshot());
     keep_house(engine, &mut lease);
     Ok(())
@@ -249,7 +249,7 @@ fn keep_house(engine: &Engine, lease: &mut Lease) {
     }
     match engine.relations.maintain(&mut **lease) {
         Ok(true) if lease.commit().is_ok() => {
-            engine.relations.committed();
+            engine.relations.committed(&**lease);
             engine.store.committed(lease.snapshot());
         }
         Ok(false) => lease.rollback(),
