@@ -146,8 +146,12 @@ pub(crate) fn decode(
 ) -> Result<(State, SpineEnd), Error> {
     let bytes = records.get(&record_key(LOG, ROOT)).ok_or(Error::Corrupt { what: "root of a checkpoint" })?;
     let (mut root, end, next_allocation) = decode_root(bytes)?;
-    let chunks = of_kind(records, SPACE).map(|(_, bytes)| &**bytes);
-    let space = Space::decode(chunks, extents_max, next_allocation)?;
+    let mut chunks = Vec::new();
+    for (number, bytes) in of_kind(records, SPACE) {
+        let number: [u8; 4] = number.try_into().map_err(|_| Error::Corrupt { what: "name in a checkpoint" })?;
+        chunks.push((u64::from(u32::from_be_bytes(number)), &**bytes));
+    }
+    let space = Space::decode(chunks.into_iter(), extents_max, next_allocation)?;
     for (number, _) in of_kind(records, GROUP) {
         root.add_group(GroupId(number_of(number)?))?;
     }

@@ -19,7 +19,7 @@ use crate::Error;
 use crate::frame::{HEAD_BYTES, Head};
 use crate::layout::Layout;
 use crate::pages::Pages;
-use crate::space::Owner;
+use crate::space::{Extent, Owner, Space};
 use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::writer::Settings;
@@ -47,20 +47,37 @@ pub(crate) fn open_root<'a>(vault: &Vault, allocation: u64, page: Sealed<'a>) ->
     vault.open_opening(allocation, 0, OPENING_VERSION, page).ok()
 }
 
-/// Writes and counts an opening root of `epoch`, naming `checkpoint`; state and end go on from it.
+/// Grants an extent and makes it writable; the volume's room is what it was if that cannot be.
+pub(crate) fn grant(
+    device: &mut dyn Device,
+    layout: &Layout,
+    space: &mut Space,
+    owner: Owner,
+    (counter, oldest_pin): (u64, Option<u64>),
+) -> Result<Extent, Error> {
+    let extent = space.grant(owner, counter, oldest_pin)?;
+    match prepare(device, layout, extent.number) {
+        Err(counterfoil_flash::Error::Full { .. }) => {
+            space.cancel(extent.number, 0);
+            Err(Error::Full { extents: u64::from(space.len()), pinned: None })
+        }
+        other => other.map(|()| extent).map_err(Error::from),
+    }
+}
+
+/// Writes and counts an opening root of `epoch`, naming `checkpoint`; state and end go on from it. `next` is granted
+/// to the spine and writable.
 pub(crate) fn write_root(
     pages: &Pages,
     device: &mut dyn Device,
     settings: &mut Settings,
     (state, end): (&mut State, &mut SpineEnd),
     (epoch, binding): (Epoch, Binding),
-    checkpoint: u64,
+    (checkpoint, next): (u64, Extent),
 ) -> Result<(), Error> {
     let layout = pages.layout;
     let extent = end.next;
-    let next = state.space.grant(Owner::Spine, end.version, settings.pins.oldest())?;
     prepare(device, &layout, extent.number)?;
-    prepare(device, &layout, next.number)?;
     let head = Head {
         commit: end.commit + 1,
         version: epoch.number,

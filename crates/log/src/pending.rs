@@ -136,12 +136,17 @@ impl Pending {
         self.touched.keys().copied()
     }
 
+    /// Whether the frame tells of a group's extents: not of those of a group that this commit made and dropped.
+    pub(crate) fn tells_of(&self, group: GroupId) -> bool {
+        self.root.groups.contains(&group) || self.groups_dropped.contains(&group)
+    }
+
     /// The commit as the elements of a frame. `granted` are the extents it grants.
     pub(crate) fn encode(&self, granted: &[(Extent, GroupId)]) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         // Groups that this commit drops may have been granted extents by it: they are granted first, then dropped.
         self.groups_created.iter().for_each(|id| Element::GroupCreated(*id).encode(&mut out));
-        for (extent, group) in granted {
+        for (extent, group) in granted.iter().filter(|(_, group)| self.tells_of(*group)) {
             Element::ExtentGranted { extent: *extent, owner: Owner::Group(*group) }.encode(&mut out);
         }
         for (id, before) in &self.touched {
@@ -167,7 +172,8 @@ impl Pending {
         if before.created {
             Element::ContainerCreated { id, group: container.group }.encode(out);
         }
-        for run in container.runs.iter().filter(|run| run.first + u64::from(run.pages) > before.pages) {
+        let old = container.runs.partition_point(|run| run.first + u64::from(run.pages) <= before.pages);
+        for run in container.runs.iter().skip(old) {
             let old = before.pages.saturating_sub(run.first) as u32;
             let element =
                 Element::Pages { id, extent: run.extent, position: run.position + old, pages: run.pages - old };

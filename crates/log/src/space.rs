@@ -4,7 +4,8 @@
 //! key input and expected version of every page in it. An extent that a commit frees may be granted again when that
 //! commit is durable and counted, and no reader is pinned to a commit before it.
 //!
-//! Invariants (`Space::check`): the free list and the owners agree; allocation numbers are distinct and below `next`.
+//! Invariants (`Space::check`): free list, owners and the index by owner agree; allocation numbers are distinct and
+//! below `next`.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -72,7 +73,8 @@ struct Freed {
 pub(crate) struct Space {
     slots: Vec<Slot>,
     free: BTreeMap<u32, Freed>,
-    spine: BTreeSet<u32>,
+    /// The extents of each owner that has any, by the owner's code; none for [`Owner::Free`].
+    owned: BTreeMap<u64, BTreeSet<u32>>,
     extents_max: u32,
     next_allocation: u64,
     /// Chunks of [`CHUNK`] slots that changed since the last checkpoint.
@@ -90,7 +92,7 @@ impl Space {
         let mut space = Space {
             slots,
             free: BTreeMap::new(),
-            spine: BTreeSet::new(),
+            owned: BTreeMap::from([(Owner::Fixed.code(), (0..fixed).collect())]),
             extents_max,
             next_allocation: 1,
             changed: Default::default(),
@@ -126,14 +128,28 @@ impl Space {
         (slot.owner != Owner::Free).then_some(slot.allocation)
     }
 
-    /// Numbers of the spine's extents.
-    pub(crate) fn spine_extents(&self) -> impl Iterator<Item = u32> + '_ {
-        self.spine.iter().copied()
-    }
-
     /// Numbers of the extents that belong to `owner`.
     pub(crate) fn owned_by(&self, owner: Owner) -> impl Iterator<Item = u32> + '_ {
-        self.slots.iter().enumerate().filter(move |(_, slot)| slot.owner == owner).map(|(number, _)| number as u32)
+        self.owned.get(&owner.code()).into_iter().flatten().copied()
+    }
+
+    /// The extents of the spine, in the order in which it goes through them: each was granted before the next one.
+    pub(crate) fn spine(&self) -> Vec<Extent> {
+        let slots = self.owned_by(Owner::Spine).filter_map(|number| {
+            self.slots.get(number as usize).map(|slot| Extent { number, allocation: slot.allocation })
+        });
+        let mut extents: Vec<Extent> = slots.collect();
+        extents.sort_unstable_by_key(|extent| extent.allocation);
+        extents
+    }
+
+    fn disown(&mut self, owner: Owner, number: u32) {
+        if let Some(extents) = self.owned.get_mut(&owner.code()) {
+            extents.remove(&number);
+            if extents.is_empty() {
+                self.owned.remove(&owner.code());
+            }
+        }
     }
 
     /// Grants the lowest extent that nobody needs any more: not the last counted root (`counter`), not a reader
@@ -178,17 +194,17 @@ impl Space {
         if extent.number >= self.extents_max || extent.allocation == u64::MAX || owner == Owner::Free {
             return Err(corrupt);
         }
+        if self.slots.get(extent.number as usize).is_some_and(|slot| slot.owner != Owner::Free) {
+            return Err(corrupt);
+        }
         while self.len() <= extent.number {
+            // Extents in between were granted and taken back, of which no frame tells.
+            self.note_change(self.len());
             self.free.insert(self.len(), Freed { commit: 0, version: 0 });
             self.slots.push(Slot { owner: Owner::Free, allocation: 0 });
         }
-        if self.slots[extent.number as usize].owner != Owner::Free {
-            return Err(corrupt);
-        }
         self.free.remove(&extent.number);
-        if owner == Owner::Spine {
-            self.spine.insert(extent.number);
-        }
+        self.owned.entry(owner.code()).or_default().insert(extent.number);
         self.slots[extent.number as usize] = Slot { owner, allocation: extent.allocation };
         self.next_allocation = self.next_allocation.max(extent.allocation + 1);
         self.note_change(extent.number);
@@ -197,23 +213,22 @@ impl Space {
 
     /// Frees an extent as of `commit`, whose frame has `version`.
     pub(crate) fn release(&mut self, number: u32, commit: u64, version: u64) -> Result<(), Error> {
+        let owner = self.owner(number);
         match self.slots.get_mut(number as usize) {
-            Some(slot) if slot.owner != Owner::Free => slot.owner = Owner::Free,
+            Some(slot) if owner != Owner::Free => slot.owner = Owner::Free,
             _ => return Err(Error::Corrupt { what: "map of extents" }),
         }
-        self.spine.remove(&number);
+        self.disown(owner, number);
         self.free.insert(number, Freed { commit, version });
         self.note_change(number);
         Ok(())
     }
 
-    /// Takes back a grant that no frame tells of yet. Whoever is granted the extent next gets another number.
-    pub(crate) fn cancel(&mut self, number: u32) {
-        if let Some(slot) = self.slots.get_mut(number as usize) {
-            slot.owner = Owner::Free;
-            self.spine.remove(&number);
-            self.free.insert(number, Freed { commit: 0, version: 0 });
-        }
+    /// Takes back a grant that no frame tells of. Whoever is granted the extent next gets another number, and gets it
+    /// when no reader is pinned below `commit`.
+    pub(crate) fn cancel(&mut self, number: u32, commit: u64) {
+        // What was never granted needs no taking back.
+        self.release(number, commit, 0).unwrap_or_default();
     }
 
     /// Frees all extents of a group as of `commit`.
@@ -253,9 +268,9 @@ impl Space {
         bytes
     }
 
-    /// Rebuilds the map from the chunks of a checkpoint, in order of their numbers.
+    /// Rebuilds the map from the chunks of a checkpoint, with their numbers and in the order of these.
     pub(crate) fn decode<'a>(
-        chunks: impl Iterator<Item = &'a [u8]>,
+        chunks: impl Iterator<Item = (u64, &'a [u8])>,
         extents_max: u32,
         next_allocation: u64,
     ) -> Result<Self, Error> {
@@ -263,13 +278,14 @@ impl Space {
         let mut space = Space {
             slots: Vec::new(),
             free: BTreeMap::new(),
-            spine: BTreeSet::new(),
+            owned: BTreeMap::new(),
             extents_max,
             next_allocation,
             changed: Default::default(),
         };
-        for chunk in chunks {
-            if !space.slots.len().is_multiple_of(CHUNK) || !chunk.len().is_multiple_of(SLOT_BYTES) {
+        for (number, chunk) in chunks {
+            let follows = space.slots.len() as u64 == number.saturating_mul(CHUNK as u64);
+            if !follows || !chunk.len().is_multiple_of(SLOT_BYTES) {
                 return Err(corrupt);
             }
             for slot in chunk.chunks_exact(SLOT_BYTES) {
@@ -279,11 +295,11 @@ impl Space {
                 if allocation >= next_allocation.max(1) || space.len() >= extents_max {
                     return Err(corrupt);
                 }
-                if owner == Owner::Spine {
-                    space.spine.insert(space.len());
-                }
                 if owner == Owner::Free {
                     space.free.insert(space.len(), Freed { commit: 0, version: 0 });
+                } else {
+                    let number = space.len();
+                    space.owned.entry(owner.code()).or_default().insert(number);
                 }
                 space.slots.push(Slot { owner, allocation });
             }
@@ -294,21 +310,47 @@ impl Space {
     /// Asserts the invariants of this file's head.
     pub(crate) fn check(&self) {
         let mut seen = BTreeSet::new();
+        let owned: usize = self.owned.values().map(BTreeSet::len).sum();
+        assert_eq!(owned + self.free.len(), self.slots.len(), "every extent is owned or free");
         for (number, slot) in self.slots.iter().enumerate() {
             assert_eq!(
                 slot.owner == Owner::Free,
                 self.free.contains_key(&(number as u32)),
                 "free list and owners agree"
             );
-            assert_eq!(
-                slot.owner == Owner::Spine,
-                self.spine.contains(&(number as u32)),
-                "the spine's extents are known"
-            );
+            let listed = self.owned.get(&slot.owner.code()).is_some_and(|extents| extents.contains(&(number as u32)));
+            assert_eq!(slot.owner != Owner::Free, listed, "what an owner has is known");
             if !matches!(slot.owner, Owner::Free | Owner::Fixed) {
                 assert!(slot.allocation < self.next_allocation, "allocations are below the next one");
                 assert!(seen.insert(slot.allocation), "allocations are distinct");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reread(space: &mut Space, chunks: &mut BTreeMap<u32, Vec<u8>>) -> Result<Space, Error> {
+        chunks.extend(space.take_changed());
+        let in_order = chunks.iter().map(|(number, bytes)| (u64::from(*number), bytes.as_slice()));
+        Space::decode(in_order, 1000, space.next_allocation())
+    }
+
+    #[test]
+    fn a_frame_may_tell_of_an_extent_far_beyond_those_known() {
+        let mut chunks = BTreeMap::new();
+        let mut space = Space::new(100, 1000);
+        reread(&mut space, &mut chunks).unwrap();
+        space.take(Extent { number: 700, allocation: 9 }, Owner::Spine).unwrap();
+        space.check();
+        let again = reread(&mut space, &mut chunks).unwrap();
+        again.check();
+        assert_eq!((again.len(), again.owner(700), again.owner(300)), (701, Owner::Spine, Owner::Free));
+        assert!(space.take(Extent { number: 700, allocation: 10 }, Owner::Spine).is_err());
+        assert!(space.take(Extent { number: 1000, allocation: 10 }, Owner::Spine).is_err());
+        chunks.remove(&3);
+        assert!(reread(&mut space, &mut chunks).is_err(), "a chunk is missing");
     }
 }

@@ -210,8 +210,10 @@ impl Recovered {
         binding: Binding,
     ) -> Result<Writer, Error> {
         let checkpoint = self.store.version();
+        let unneeded = (self.end.version, settings.pins.oldest());
+        let next = opening::grant(&mut *device, &self.pages.layout, &mut self.state.space, Owner::Spine, unneeded)?;
         let going_on = (&mut self.state, &mut self.end);
-        opening::write_root(&self.pages, &mut *device, &mut settings, going_on, (epoch, binding), checkpoint)?;
+        opening::write_root(&self.pages, &mut *device, &mut settings, going_on, (epoch, binding), (checkpoint, next))?;
         self.store.release(checkpoint);
         Writer::new(self.pages, device, self.store, settings, self.state, self.end)
     }

@@ -18,7 +18,7 @@ use crate::checkpoint;
 use crate::frame::Element;
 use crate::layout::{HEADER_EXTENTS, Layout};
 use crate::opening::{self, Binding};
-use crate::space::Owner;
+use crate::space::{Extent, Owner};
 use crate::store::CheckpointStore;
 use crate::writer::Writer;
 
@@ -53,8 +53,8 @@ impl Writer {
             return Err(Error::Misuse("headers stand at the start of their extents"));
         }
         if self.device.geometry().erase_before_program {
-            let block = self.device.geometry().block_of(first);
-            let erased = self.device.erase(block);
+            let extent = if layout.page(0, 0) == first { 0 } else { 1 };
+            let erased = opening::prepare(&mut *self.device, &layout, extent);
             self.latch_on_error(erased)?;
         }
         let written = self.device.program(first, bytes).and_then(|()| self.device.flush());
@@ -70,9 +70,14 @@ impl Writer {
         Err(Error::TooLarge { bytes, bytes_max })
     }
 
-    fn room_for(&self, bytes: u64) -> bool {
-        let extents = self.store.layout().window_extents_for(bytes);
-        self.state.space.extents_left() > extents.saturating_add(SPINE_EXTENTS_KEPT)
+    /// Whether the record store can move to where records of so many bytes have room to grow.
+    pub(crate) fn room_for(&self, bytes: u64) -> bool {
+        self.state.space.extents_left() > self.window_wanted(bytes).saturating_add(SPINE_EXTENTS_KEPT)
+    }
+
+    fn window_wanted(&self, bytes: u64) -> u32 {
+        let old = self.store.layout();
+        old.window_extents_for(bytes).max(old.window_extents.saturating_mul(2))
     }
 
     /// Moves the record store to a window at least twice as large, with room for records of so many bytes.
@@ -91,10 +96,10 @@ impl Writer {
 
     fn grow_window_with(&mut self, keeper: &mut dyn HeaderKeeper, bytes: u64) -> Result<(), Error> {
         let old = self.store.layout();
-        let extents = old.window_extents_for(bytes).max(old.window_extents.saturating_mul(2));
-        let first = self.state.space.grant_stretch(extents, Owner::Fixed)?;
+        let salt = keeper.salt()?;
+        let (first, extents, next) = self.reserve_window(bytes)?;
         let layout = Layout { window_first: first, window_extents: extents, ..old };
-        self.renew_epoch(keeper.salt()?)?;
+        self.renew_epoch(salt, next)?;
         let moved = self.fill_window(&layout).and_then(|store| {
             keeper.move_window(self, first, extents)?;
             Ok(store)
@@ -102,6 +107,27 @@ impl Writer {
         let (store, version) = moved.inspect_err(|_| self.failed = true)?;
         self.store = store;
         self.leave_window(&old, version)
+    }
+
+    /// Room for the new window, and the spine's next extent; nothing has changed if there is none.
+    fn reserve_window(&mut self, bytes: u64) -> Result<(u32, u32, Extent), Error> {
+        let extents = self.window_wanted(bytes);
+        if !self.room_for(bytes) {
+            return Err(Error::Full { extents: u64::from(self.state.space.len()), pinned: None });
+        }
+        let first = self.state.space.grant_stretch(extents, Owner::Fixed)?;
+        let layout = self.pages.layout;
+        let window = first..first + extents;
+        let prepared = window.clone().try_for_each(|extent| opening::prepare(&mut *self.device, &layout, extent));
+        let next = match prepared {
+            Ok(()) => self.grant_extent(Owner::Spine),
+            Err(counterfoil_flash::Error::Full { .. }) => {
+                Err(Error::Full { extents: u64::from(self.state.space.len()), pinned: None })
+            }
+            other => self.latch_on_error(other).and(Err(Error::Latched)),
+        };
+        let next = next.inspect_err(|_| window.for_each(|extent| self.state.space.cancel(extent, 0)))?;
+        Ok((first, extents, next))
     }
 
     /// Names the first checkpoint of the new window and frees the old one.
@@ -119,7 +145,7 @@ impl Writer {
     }
 
     /// Begins a new epoch without closing: what an opening does, for a process that is open already.
-    fn renew_epoch(&mut self, salt: [u8; 16]) -> Result<(), Error> {
+    fn renew_epoch(&mut self, salt: [u8; 16], next: Extent) -> Result<(), Error> {
         self.count()?;
         let number = opening::next_epoch_number(&self.end, 0)?;
         let epoch = Epoch { number, salt };
@@ -129,7 +155,7 @@ impl Writer {
             &mut self.settings,
             (&mut self.state, &mut self.end),
             (epoch, Binding::Step),
-            self.store.version(),
+            (self.store.version(), next),
         );
         written.inspect_err(|_| self.failed = true)?;
         self.counted = self.end.version;
@@ -145,7 +171,6 @@ impl Writer {
         let mut store = CheckpointStore::create(device, vault, layout, epoch)?;
         self.state.mark_all_changed();
         let changes = checkpoint::encode(&mut self.state, &self.end);
-        self.granted.clear();
         let version = store.commit(device, vault, epoch, &changes)?;
         Ok((store, version))
     }

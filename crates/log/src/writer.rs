@@ -11,7 +11,7 @@
 //! 3. after a failed write or flush every call answers [`Error::Latched`].
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,6 +20,7 @@ use counterfoil_flash::Device;
 use counterfoil_vault::{Counter, Kind, PageKey, Plain};
 
 use crate::frame::{Element, HEAD_BYTES, Head};
+use crate::layout::HEADER_EXTENTS;
 use crate::opening;
 use crate::pages::Pages;
 use crate::pending::Pending;
@@ -104,7 +105,13 @@ struct Tip {
 
 /// A point within a transaction to go back to.
 #[derive(Clone)]
-pub struct Savepoint(Pending);
+pub struct Savepoint {
+    pending: Pending,
+    /// Never used again: a savepoint of another transaction, or one that was gone back behind, is none of ours.
+    number: u64,
+    /// Extents that the transaction had been granted.
+    granted: usize,
+}
 
 /// The one writer of a volume.
 pub struct Writer {
@@ -118,10 +125,16 @@ pub struct Writer {
     pub(crate) counted: u64,
     pub(crate) spine_key: PageKey,
     pending: Option<Pending>,
-    pub(crate) granted: Vec<(Extent, GroupId)>,
+    /// The savepoints of the commit under way, and the number of the next one.
+    savepoints: Vec<u64>,
+    next_savepoint: u64,
+    /// Extents that the commit under way was granted, in order.
+    granted: Vec<(Extent, GroupId)>,
     tips: BTreeMap<GroupId, Tip>,
     pub(crate) grants: BTreeMap<ContainerId, Grant>,
     readers: Vec<(u64, Weak<Root>)>,
+    /// Those of the readers that see a commit in the making.
+    previews: Vec<Weak<Root>>,
     group_opened: Option<u64>,
     frames_since_checkpoint: u64,
     /// While the record store moves, nothing is written to the window it leaves.
@@ -151,10 +164,13 @@ impl Writer {
             end,
             spine_key,
             pending: None,
+            savepoints: Vec::new(),
+            next_savepoint: 0,
             granted: Vec::new(),
             tips: BTreeMap::new(),
             grants: BTreeMap::new(),
             readers: Vec::new(),
+            previews: Vec::new(),
             group_opened: None,
             frames_since_checkpoint: 0,
             window_moves: false,
@@ -286,9 +302,9 @@ impl Writer {
         let (group, pages) = self.current().container(id).map(|container| (container.group, container.pages))?;
         let extent_pages = self.pages.layout.extent_pages;
         if !self.tips.contains_key(&group) {
-            let tip = self.resume_tip(group);
-            self.tips
-                .insert(group, tip.unwrap_or(Tip { extent: Extent { number: 0, allocation: 0 }, next: extent_pages }));
+            let none = Tip { extent: Extent { number: 0, allocation: 0 }, next: extent_pages };
+            let tip = self.resume_tip(group).unwrap_or(none);
+            self.tips.insert(group, tip);
         }
         if self.tips.get(&group).is_none_or(|tip| tip.next >= extent_pages) {
             let extent = self.grant_extent(Owner::Group(group))?;
@@ -319,17 +335,11 @@ impl Writer {
     }
 
     /// Grants an extent and makes it writable.
-    fn grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
-        let pin = self.oldest_pin();
-        let extent = self.state.space.grant(owner, self.counted, pin)?;
-        let prepared = opening::prepare(&mut *self.device, &self.pages.layout, extent.number);
-        match prepared {
-            Err(counterfoil_flash::Error::Full { .. }) => {
-                self.state.space.cancel(extent.number);
-                Err(Error::Full { extents: u64::from(self.state.space.len()), pinned: None })
-            }
-            other => self.latch_on_error(other).map(|()| extent),
-        }
+    pub(crate) fn grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
+        let unneeded = (self.counted, self.oldest_pin());
+        let granted = opening::grant(&mut *self.device, &self.pages.layout, &mut self.state.space, owner, unneeded);
+        self.failed |= matches!(granted, Err(Error::Device(_)));
+        granted
     }
 
     fn oldest_pin(&mut self) -> Option<u64> {
@@ -380,36 +390,64 @@ impl Writer {
     /// # Errors
     /// [`Error::Misuse`] outside a commit, [`Error::Latched`].
     pub fn savepoint(&mut self) -> Result<Savepoint, Error> {
-        Ok(Savepoint(self.pending_mut()?.clone()))
+        let pending = self.pending_mut()?.clone();
+        let number = self.next_savepoint;
+        self.next_savepoint += 1;
+        self.savepoints.push(number);
+        Ok(Savepoint { pending, number, granted: self.granted.len() })
     }
 
     /// Undoes everything since `savepoint`.
     ///
     /// # Errors
-    /// As [`Writer::savepoint`].
+    /// As [`Writer::savepoint`]; [`Error::Misuse`] also for a savepoint of another commit, or one that was made after
+    /// a savepoint that was gone back to.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
-        let pending = self.pending_mut()?;
-        let undone = pending.groups_created().difference(savepoint.0.groups_created()).copied().collect();
-        *pending = savepoint.0.clone();
-        self.give_up_groups(&undone);
+        self.pending_mut()?;
+        let Some(place) = self.savepoints.iter().position(|number| *number == savepoint.number) else {
+            return Err(Error::Misuse("this savepoint is of another commit, or behind one that was gone back to"));
+        };
+        self.savepoints.truncate(place + 1);
+        self.pending = Some(savepoint.pending.clone());
+        self.give_back(savepoint.granted);
         Ok(())
     }
 
     /// Undoes everything since [`Writer::begin`].
     pub fn rollback(&mut self) {
-        if let Some(pending) = self.pending.take() {
-            self.give_up_groups(pending.groups_created());
+        if self.pending.take().is_some() {
+            self.savepoints.clear();
+            self.give_back(0);
         }
     }
 
-    /// Takes back the extents of groups that never came to be. Extents that a group of old was granted stay with it.
-    fn give_up_groups(&mut self, groups: &BTreeSet<GroupId>) {
-        for (extent, _) in self.granted.extract_if(.., |(_, group)| groups.contains(group)) {
-            self.state.space.cancel(extent.number);
+    /// Takes back all extents but the first `keep` that the commit under way was granted, and what was to be written
+    /// to them. The positions tried in older extents stay tried.
+    fn give_back(&mut self, keep: usize) {
+        let commit = self.needed_before();
+        for (extent, group) in self.granted.split_off(keep) {
+            self.state.space.cancel(extent.number, commit);
+            if let Some(tip) = self.tips.get_mut(&group)
+                && tip.extent == extent
+            {
+                tip.next = self.pages.layout.extent_pages;
+            }
+            self.grants.retain(|_, grant| grant.extent != extent);
         }
-        self.tips.retain(|group, _| !groups.contains(group));
-        let containers = self.current().containers.clone();
+        self.forget_the_gone();
+    }
+
+    /// Drops what was noted for groups and containers that are no more.
+    fn forget_the_gone(&mut self) {
+        let (groups, containers) = (self.current().groups.clone(), self.current().containers.clone());
+        self.tips.retain(|group, _| groups.contains(group));
         self.grants.retain(|id, _| containers.contains_key(id));
+    }
+
+    /// Readers pinned before this commit may see what the commit under way wrote.
+    fn needed_before(&mut self) -> u64 {
+        self.previews.retain(|root| root.strong_count() > 0);
+        if self.previews.is_empty() { 0 } else { self.state.root.commit + 1 }
     }
 
     /// Makes everything since [`Writer::begin`] durable, at once or not at all.
@@ -418,32 +456,57 @@ impl Writer {
     /// [`Error::Full`] before anything was written: the commit is still there to be rolled back.
     /// [`Error::Device`] and [`Error::CounterLost`] latch: whether the commit stands is known after the next open.
     pub fn commit(&mut self) -> Result<CommitNumber, Error> {
-        let mut pending = self.pending_mut()?.clone();
+        let pending = self.pending_mut()?;
         if pending.is_empty() {
-            self.pending = None;
+            self.rollback();
             return Ok(CommitNumber(self.end.commit));
         }
         if pending.unflushed_count() > UNFLUSHED_MAX {
             let flushed = self.device.flush();
             self.latch_on_error(flushed)?;
-            pending.flushed();
+            self.pending_mut()?.flushed();
         }
+        let Some(pending) = self.pending.take() else { return Err(Error::Misuse("no commit was begun")) };
         let record_bytes = self.record_bytes(&pending);
-        self.require_room_for_records(record_bytes)?;
-        let elements = pending.encode(&self.granted)?;
-        self.write_frame(&elements, self.end.checkpoint)?;
+        let written = self
+            .require_room_for_records(record_bytes)
+            .and_then(|()| pending.encode(&self.granted))
+            .and_then(|elements| self.write_frame(&elements, self.end.checkpoint));
+        if let Err(error) = written {
+            self.pending = Some(pending);
+            return Err(error);
+        }
         self.adopt(pending)?;
         self.count_if_due()?;
-        if !self.window_moves && self.store.is_small_for(record_bytes) {
-            self.grow_window(record_bytes)?;
-        } else if self.checkpoint_is_due() {
-            match self.checkpoint() {
-                // The commit stands; the spine stays longer until there is room for a checkpoint.
-                Err(Error::Full { .. }) => self.frames_since_checkpoint = 0,
-                other => other?,
-            }
-        }
+        self.tidy(record_bytes)?;
         Ok(CommitNumber(self.state.root.commit))
+    }
+
+    /// What is due now and then after a commit, which stands: where there is no room, it waits.
+    fn tidy(&mut self, record_bytes: u64) -> Result<(), Error> {
+        if self.window_moves {
+            return Ok(());
+        }
+        let grows = self.store.is_small_for(record_bytes) && self.settings.headers.is_some();
+        let done = if grows && self.room_for(record_bytes) {
+            self.grow_window(record_bytes)
+        } else if self.checkpoint_is_due() {
+            self.checkpoint()
+        } else {
+            Ok(())
+        };
+        self.unless_full(done)
+    }
+
+    /// No room for a checkpoint: the spine stays longer, until there is.
+    fn unless_full(&mut self, done: Result<(), Error>) -> Result<(), Error> {
+        match done {
+            Err(Error::Full { .. }) if !self.failed => {
+                self.frames_since_checkpoint = 0;
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// Bytes that the records of this commit need in the record store, if it changes any.
@@ -466,14 +529,17 @@ impl Writer {
             changed.containers.extend(dying.map(|(id, _)| *id));
             changed.groups.insert(*group);
             self.state.space.release_group(*group, commit, version)?;
-            self.tips.remove(group);
         }
-        if !pending.groups_dropped().is_empty() {
-            self.grants.retain(|id, _| pending.root.containers.contains_key(id));
+        let untold = core::mem::take(&mut self.granted).into_iter().filter(|(_, group)| !pending.tells_of(*group));
+        for (extent, _) in untold {
+            self.state.space.cancel(extent.number, commit);
         }
-        self.granted.clear();
-        self.pending = None;
+        self.savepoints.clear();
+        let shrank = pending.root.groups.len() < self.tips.len() || !pending.groups_dropped().is_empty();
         self.state.root = Root { commit, version, ..pending.root };
+        if shrank {
+            self.forget_the_gone();
+        }
         Ok(())
     }
 
@@ -525,7 +591,7 @@ impl Writer {
             match self.grant_extent(Owner::Spine) {
                 Ok(extent) => reserves.push(extent),
                 Err(error) => {
-                    reserves.iter().for_each(|extent| self.state.space.cancel(extent.number));
+                    reserves.iter().for_each(|extent| self.state.space.cancel(extent.number, 0));
                     return Err(error);
                 }
             }
@@ -590,12 +656,12 @@ impl Writer {
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        !self.window_moves && self.frames_since_checkpoint >= FRAMES_BETWEEN_CHECKPOINTS
+        self.frames_since_checkpoint >= FRAMES_BETWEEN_CHECKPOINTS
             || (self.end.position >= self.pages.layout.extent_pages / 2 && self.spine_extents() > SPINE_EXTENTS_MAX)
     }
 
     fn spine_extents(&self) -> usize {
-        self.state.space.spine_extents().count()
+        self.state.space.owned_by(Owner::Spine).count()
     }
 
     /// Folds everything since the last checkpoint into the record store, so that the spine before it can be reused.
@@ -610,29 +676,34 @@ impl Writer {
         if self.pending.is_some() {
             return Err(Error::Misuse("a commit is under way"));
         }
+        if self.window_moves {
+            return Err(Error::Misuse("the record store is moving"));
+        }
         self.state.root.forget_epochs(self.end.epoch.number);
-        let before = (self.state.changed.clone(), self.state.space.changed());
-        let changes = crate::checkpoint::encode(&mut self.state, &self.end);
-        let version = loop {
-            let committed = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, &changes);
-            match committed {
-                Ok(version) => break version,
+        loop {
+            match self.write_checkpoint() {
+                Ok(version) => return self.name_checkpoint(version),
                 Err(Error::Full { .. }) if self.make_room_for_checkpoint()? => {}
                 Err(Error::Full { .. }) if self.settings.headers.is_some() => return self.grow_window(0),
-                Err(full @ Error::Full { .. }) => {
-                    self.state.changed = before.0;
-                    self.state.space.note_changed(before.1);
-                    return Err(full);
-                }
+                Err(full @ Error::Full { .. }) => return Err(full),
                 Err(error) => {
                     self.failed = true;
                     return Err(error);
                 }
             }
-        };
-        // The map in the checkpoint tells of these already.
-        self.granted.clear();
-        self.name_checkpoint(version)
+        }
+    }
+
+    /// Writes what changed since the last checkpoint to the record store. Whatever hinders it, the next one writes
+    /// all of it: its spine begins where this one's would have, or later.
+    fn write_checkpoint(&mut self) -> Result<u64, Error> {
+        let before = (self.state.changed.clone(), self.state.space.changed());
+        let changes = crate::checkpoint::encode(&mut self.state, &self.end);
+        let written = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, &changes);
+        written.inspect_err(|_| {
+            self.state.changed = before.0;
+            self.state.space.note_changed(before.1);
+        })
     }
 
     /// Lets the record store move what is live together. The checkpoint that comes of it tells what the one before
@@ -650,7 +721,8 @@ impl Writer {
     fn name_checkpoint(&mut self, version: u64) -> Result<(), Error> {
         let keep = [self.end.extent, Some(self.end.next)];
         let needed = |number: &u32| keep.iter().flatten().any(|extent| extent.number == *number);
-        let freed: Vec<u32> = self.state.space.spine_extents().filter(|number| !needed(number)).collect();
+        let spine = self.state.space.owned_by(Owner::Spine).filter(|number| !needed(number));
+        let freed: Vec<u32> = spine.chain(self.stray_windows()).collect();
         let mut elements = Vec::new();
         freed.iter().for_each(|number| Element::ExtentFreed(*number).encode(&mut elements));
         self.write_frame(&elements, version)?;
@@ -663,6 +735,14 @@ impl Writer {
         Ok(())
     }
 
+    /// Extents of windows that the record store moved away from, or never moved to, because a cut came between.
+    fn stray_windows(&self) -> impl Iterator<Item = u32> + '_ {
+        let layout = self.store.layout();
+        let window = layout.window_first..layout.window_first + layout.window_extents;
+        let fixed = self.state.space.owned_by(Owner::Fixed);
+        fixed.filter(move |extent| *extent >= HEADER_EXTENTS && !window.contains(extent))
+    }
+
     /// The last commit, to be read for as long as anybody likes.
     pub fn snapshot(&mut self) -> Snapshot {
         let root = self.state.root.clone();
@@ -672,7 +752,12 @@ impl Writer {
     /// What a reader would see if the commit under way were done now.
     pub fn pending(&mut self) -> Snapshot {
         let root = self.current().clone();
-        self.hand_out(root)
+        let snapshot = self.hand_out(root);
+        if self.pending.is_some() {
+            self.previews.retain(|root| root.strong_count() > 0);
+            self.previews.push(Arc::downgrade(&snapshot.root));
+        }
+        snapshot
     }
 
     fn hand_out(&mut self, root: Root) -> Snapshot {
@@ -693,7 +778,8 @@ impl Writer {
         self.rollback();
         if self.frames_since_checkpoint >= FRAMES_BEFORE_CLOSING_CHECKPOINT || self.spine_extents() > SPINE_EXTENTS_MAX
         {
-            self.checkpoint()?;
+            let done = self.checkpoint();
+            self.unless_full(done)?;
         }
         self.count()
     }

@@ -11,7 +11,7 @@ use counterfoil_log::{
 };
 use counterfoil_vault::{
     Counter, CounterError, CounterKind, CounterValue, DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite,
-    Tag, Vault, VolumeKey,
+    Tag, Vault, VolumeKey, witness,
 };
 
 const CACHE: usize = 1 << 18;
@@ -128,8 +128,10 @@ struct Bench {
 impl Bench {
     /// A medium of so many extents of eight pages, the record store's window being so many of them.
     fn new(part: Part, window_extents: u32) -> Bench {
+        // Each has keys of its own, so that the memory of (key, nonce) pairs serves all tests of this process.
+        static SEED: AtomicU64 = AtomicU64::new(1);
         let geometry = part.geometry;
-        let mut entropy = DangerFixedEntropy::seeded(3);
+        let mut entropy = DangerFixedEntropy::seeded(SEED.fetch_add(1, Ordering::Relaxed));
         let key = VolumeKey::generate(&mut entropy).unwrap();
         let id = DatabaseId::generate(&mut entropy).unwrap();
         Bench {
@@ -151,7 +153,8 @@ impl Bench {
 
     /// Lets the record store move.
     fn with_keeper(mut self, commits: u64) -> Bench {
-        let salts = DangerFixedEntropy::seeded(77);
+        let mut salts = self.entropy.clone();
+        salts.fill(&mut [0; 7]).unwrap();
         self.keeper = Some(Keeper { window: Arc::default(), salts, commits });
         self
     }
@@ -268,4 +271,207 @@ fn a_process_that_died_and_then_a_power_cut_leave_a_database_that_opens() {
             }
         }
     }
+}
+
+#[test]
+fn a_commit_that_stands_is_not_answered_with_full() {
+    let mut bench = Bench::file(200, 8);
+    let mut writer = bench.create();
+    for number in 0..5 {
+        put(&mut writer, &format!("large {number}"), &[7; 1800]).unwrap();
+    }
+    let too_large = put(&mut writer, "larger", &[7; 9000]);
+    assert!(matches!(too_large, Err(Error::TooLarge { .. })), "{too_large:?}");
+    writer.rollback();
+    put(&mut writer, "small", b"1").unwrap();
+    drop(writer);
+    let mut writer = bench.open().unwrap();
+    assert_eq!(record(&writer, "large 4"), Some(vec![7; 1800]));
+    writer.close().unwrap();
+}
+
+/// Gives every container of these a little more, in a commit each.
+fn touch(writer: &mut Writer, ids: &[ContainerId]) {
+    for id in ids {
+        writer.begin().unwrap();
+        writer.append(*id, &[id.0 as u8; 3]).unwrap();
+        writer.commit().unwrap();
+    }
+}
+
+#[test]
+fn a_checkpoint_that_found_no_room_loses_nothing() {
+    for keeper in [false, true] {
+        let mut bench = Bench::file(130, 32);
+        if keeper {
+            // There is somebody to move the record store, but nowhere to move it to.
+            bench = bench.with_keeper(0);
+        }
+        let mut writer = bench.create();
+        while writer.extents() < 80 {
+            grow(&mut writer, 8000).unwrap();
+        }
+        writer.checkpoint().unwrap();
+        let mut groups = Vec::new();
+        let full = loop {
+            let made = grow(&mut writer, 400).unwrap();
+            groups.push(made);
+            if groups.len() % 4 == 0
+                && let Err(error) = writer.checkpoint()
+            {
+                break error;
+            }
+        };
+        assert!(matches!(full, Error::Full { .. }), "{full:?}");
+        // Room is made; what the failed checkpoint was to tell must be in the next one.
+        let gone = groups.split_off(4);
+        for (group, _) in gone {
+            writer.begin().unwrap();
+            writer.drop_group(group).unwrap();
+            writer.commit().unwrap();
+        }
+        writer.checkpoint().unwrap();
+        let ids: Vec<ContainerId> = groups.iter().map(|(_, id)| *id).collect();
+        touch(&mut writer, &ids[..1]);
+        drop(writer);
+        let writer = bench.open().unwrap();
+        writer.check();
+        ids.iter().for_each(|id| holds(&writer, *id, 400));
+    }
+}
+
+#[test]
+fn checkpoints_that_must_make_room_first_are_found_again() {
+    let mut bench = Bench::file(400, 8);
+    let mut writer = bench.create();
+    let mut last = None;
+    for step in 0u64..600 {
+        let name = format!("{}", step * 7 % 40);
+        put(&mut writer, &name, &vec![step as u8; 150 + (step * 37 % 60) as usize]).unwrap();
+        let (group, id) = grow(&mut writer, 6000).unwrap();
+        if let Some(before) = last.replace(group) {
+            writer.begin().unwrap();
+            writer.drop_group(before).unwrap();
+            writer.commit().unwrap();
+        }
+        match writer.checkpoint() {
+            Ok(()) | Err(Error::Full { .. }) => {}
+            Err(error) => panic!("step {step}: {error}"),
+        }
+        let snapshot = bench.judged().unwrap_or_else(|error| panic!("step {step}: {error}"));
+        assert_eq!(record(&snapshot, &name).unwrap()[0], step as u8);
+        holds(&snapshot, id, 6000);
+    }
+}
+
+#[test]
+fn nothing_is_checkpointed_while_the_record_store_moves() {
+    for small in 55..75 {
+        let mut bench = Bench::file(400, 8).with_keeper(7);
+        let mut writer = bench.create();
+        for number in 0..small {
+            put(&mut writer, "small", &[number]).unwrap();
+        }
+        put(&mut writer, "large", &[1; 7000]).unwrap();
+        assert!(bench.layout().window_extents > 8, "it moved");
+        for number in 0..100 {
+            put(&mut writer, "small", &[number]).unwrap();
+        }
+        let snapshot = bench.judged().unwrap_or_else(|error| panic!("{small} small ones: {error}"));
+        assert_eq!(record(&snapshot, "small"), Some(vec![99]));
+        assert_eq!(witness::duplicates(), [], "{small} small ones: a (key, nonce) pair was used twice");
+    }
+}
+
+/// A volume of 200 extents with one old group, and how many extents it reaches up to.
+fn with_an_old_group(bench: &mut Bench) -> (Writer, GroupId, ContainerId) {
+    let mut writer = bench.create();
+    let (group, id) = grow(&mut writer, 6000).unwrap();
+    (writer, group, id)
+}
+
+#[test]
+fn what_is_rolled_back_gives_its_space_back() {
+    let mut bench = Bench::file(200, 8);
+    let (mut writer, group, id) = with_an_old_group(&mut bench);
+    let mut extents = 0;
+    for round in 0..30 {
+        // Rolled back as a whole, and to a savepoint.
+        writer.begin().unwrap();
+        writer.append(id, &[id.0 as u8; 30_000]).unwrap();
+        fill(&mut writer, group, 20_000).unwrap();
+        writer.rollback();
+        writer.begin().unwrap();
+        let savepoint = writer.savepoint().unwrap();
+        let made = writer.create_group().unwrap();
+        fill(&mut writer, made, 10_000).unwrap();
+        writer.append(id, &[id.0 as u8; 30_000]).unwrap();
+        writer.rollback_to(&savepoint).unwrap();
+        writer.append(id, &[id.0 as u8; 10]).unwrap();
+        // Made and dropped by one commit.
+        let made = writer.create_group().unwrap();
+        fill(&mut writer, made, 10_000).unwrap();
+        writer.drop_group(made).unwrap();
+        writer.commit().unwrap();
+        writer.check();
+        holds(&writer, id, 6000 + 10 * (round + 1));
+        if round == 9 {
+            extents = writer.extents();
+        }
+    }
+    assert!(writer.extents() <= extents + 4, "{extents} extents became {}", writer.extents());
+    drop(writer);
+    let writer = bench.open().unwrap();
+    writer.check();
+    holds(&writer, id, 6300);
+    let used =
+        writer.report().extents.iter().filter(|used| matches!(used.owner, counterfoil_log::Owner::Group(_))).count();
+    assert!(used < 8, "{used} extents for 6300 bytes");
+    assert_eq!(witness::duplicates(), []);
+}
+
+#[test]
+fn a_stale_savepoint_is_refused() {
+    let mut bench = Bench::file(200, 8);
+    let (mut writer, group, id) = with_an_old_group(&mut bench);
+    writer.begin().unwrap();
+    let first = writer.savepoint().unwrap();
+    fill(&mut writer, group, 5000).unwrap();
+    let second = writer.savepoint().unwrap();
+    writer.append(id, &[id.0 as u8; 600]).unwrap();
+    writer.rollback_to(&second).unwrap();
+    writer.rollback_to(&second).unwrap();
+    writer.rollback_to(&first).unwrap();
+    assert!(matches!(writer.rollback_to(&second), Err(Error::Misuse(_))));
+    writer.append(id, &[id.0 as u8; 600]).unwrap();
+    writer.commit().unwrap();
+    writer.begin().unwrap();
+    assert!(matches!(writer.rollback_to(&first), Err(Error::Misuse(_))));
+    writer.rollback();
+    holds(&writer, id, 6600);
+}
+
+#[test]
+fn readers_keep_what_they_see_while_the_record_store_moves_and_commits_are_undone() {
+    let mut bench = Bench::file(400, 8).with_keeper(3);
+    let (mut writer, group, id) = with_an_old_group(&mut bench);
+    let snapshot = writer.snapshot();
+    writer.begin().unwrap();
+    writer.drop_group(group).unwrap();
+    writer.commit().unwrap();
+    writer.begin().unwrap();
+    let made = writer.create_group().unwrap();
+    let undone = fill(&mut writer, made, 6000).unwrap();
+    let preview = writer.pending();
+    writer.rollback();
+    put(&mut writer, "large", &[1; 7000]).unwrap();
+    assert!(bench.layout().window_extents > 8, "it moved");
+    for number in 0..60 {
+        put(&mut writer, "small", &[number]).unwrap();
+        grow(&mut writer, 3000).unwrap();
+    }
+    holds(&snapshot, id, 6000);
+    assert!(snapshot.verify_pages(&mut |_, _| {}).is_empty());
+    assert!(preview.verify_pages(&mut |_, _| {}).is_empty());
+    holds(&preview, undone, 6000);
 }
