@@ -313,8 +313,9 @@ fn survives(rig: &mut Rig, history: &History, id: &str) {
     assert_eq!(witness::duplicates(), [], "{id}: a (key, nonce) pair was used twice");
 }
 
-fn part() -> Part {
-    Part::file(512, 4, 4096)
+/// What the script runs over: a file, and raw flash that wants an erase first and its pages in order.
+fn parts() -> [Part; 2] {
+    [Part::file(512, 4, 4096), Part::nand(512, 4, 4096)]
 }
 
 fn transactions() -> u64 {
@@ -322,9 +323,9 @@ fn transactions() -> u64 {
 }
 
 /// Every write of the script, once each without a fault.
-fn writes_of_the_script(transactions: u64) -> (u64, u64) {
+fn writes_of_the_script(part: &Part, transactions: u64) -> (u64, u64) {
     witness::reset();
-    let mut rig = Rig::new(part(), Scenario::calm(5));
+    let mut rig = Rig::new(part.clone(), Scenario::calm(5));
     let history = play(&mut rig, transactions, 25);
     assert!(history.interrupted.is_none());
     assert_eq!(witness::duplicates(), []);
@@ -333,9 +334,9 @@ fn writes_of_the_script(transactions: u64) -> (u64, u64) {
     (rig.device.writes(), rig.counter.steps.load(Ordering::Relaxed))
 }
 
-fn every_cut() {
+fn every_cut(part: &Part) {
     let transactions = transactions();
-    let (writes, _) = writes_of_the_script(transactions);
+    let (writes, _) = writes_of_the_script(part, transactions);
     let mut tried = 0;
     for (number, scenario) in Scenario::every_cut(5, writes, 512).enumerate() {
         if !full() && !number.is_multiple_of(13) {
@@ -343,7 +344,7 @@ fn every_cut() {
         }
         witness::reset();
         let id = scenario.to_string();
-        let mut rig = Rig::new(part(), scenario);
+        let mut rig = Rig::new(part.clone(), scenario);
         let history = play(&mut rig, transactions, 25);
         survives(&mut rig, &history, &id);
         tried += 1;
@@ -352,14 +353,14 @@ fn every_cut() {
     assert!(tried > 500);
 }
 
-fn every_cut_between_the_steps_of_the_counter() {
+fn every_cut_between_the_steps_of_the_counter(part: &Part) {
     let transactions = transactions();
-    let (_, steps) = writes_of_the_script(transactions);
+    let (_, steps) = writes_of_the_script(part, transactions);
     for step in 1..=steps {
         for moved in [false, true] {
             for survivors in [Survivors::All, Survivors::None, Survivors::Any] {
                 witness::reset();
-                let mut rig = Rig::new(part(), Scenario::calm(step));
+                let mut rig = Rig::new(part.clone(), Scenario::calm(step));
                 rig.counter.cut = Some((step, moved));
                 let history = play(&mut rig, transactions, 25);
                 let image = rig.device.image_if_cut(survivors, step);
@@ -371,8 +372,8 @@ fn every_cut_between_the_steps_of_the_counter() {
 }
 
 /// Two cuts: one anywhere, another one during the opening that follows.
-fn a_second_cut_while_opening() {
-    let (writes, _) = writes_of_the_script(transactions());
+fn a_second_cut_while_opening(part: &Part) {
+    let (writes, _) = writes_of_the_script(part, transactions());
     let mut dice = Dice::new(77);
     for round in 0..if full() { 4000 } else { 300 } {
         witness::reset();
@@ -381,7 +382,7 @@ fn a_second_cut_while_opening() {
         let cut = |at| Fault::Cut { at, tearing, survivors: Survivors::Any };
         let first = 1 + dice.below(writes);
         let scenario = Scenario::one(round, cut(first));
-        let mut rig = Rig::new(part(), scenario);
+        let mut rig = Rig::new(part.clone(), scenario);
         let history = play(&mut rig, transactions(), 25);
         rig.device.power_on();
         let second = first + 1 + dice.below(6);
@@ -392,9 +393,9 @@ fn a_second_cut_while_opening() {
 }
 
 /// Media that lie or fade: the state is there, or somebody says so. Never an older one unnoticed.
-fn lying_media() {
+fn lying_media(part: &Part) {
     let transactions = transactions();
-    let (writes, _) = writes_of_the_script(transactions);
+    let (writes, _) = writes_of_the_script(part, transactions);
     let mut dice = Dice::new(78);
     let (mut intact, mut refused) = (0, 0);
     for round in 0..if full() { 6000 } else { 600 } {
@@ -409,7 +410,7 @@ fn lying_media() {
         };
         let scenario = Scenario::one(round, fault);
         let id = scenario.to_string();
-        let mut rig = Rig::new(part(), scenario);
+        let mut rig = Rig::new(part.clone(), scenario);
         let history = play(&mut rig, transactions, 25);
         rig.device.power_on();
         if !history.created {
@@ -429,9 +430,9 @@ fn lying_media() {
 }
 
 /// Every image that ever was is put back over the last one, whole and as mixtures.
-fn a_restoring_attacker() {
+fn a_restoring_attacker(part: &Part) {
     witness::reset();
-    let mut rig = Rig::new(part(), Scenario::calm(6));
+    let mut rig = Rig::new(part.clone(), Scenario::calm(6));
     let attacker = Attacker::new();
     rig.device.watch(&attacker);
     let history = play(&mut rig, transactions(), 25);
@@ -465,12 +466,12 @@ fn a_restoring_attacker() {
 }
 
 /// Cut, put an earlier image back, let history go on from it to an acknowledgement, put the cut image back.
-fn the_attack_that_the_opening_rule_answers() {
-    let (writes, _) = writes_of_the_script(30);
+fn the_attack_that_the_opening_rule_answers(part: &Part) {
+    let (writes, _) = writes_of_the_script(part, 30);
     for at in (1..=writes).step_by(if full() { 1 } else { 7 }) {
         witness::reset();
         let cut = Fault::Cut { at, tearing: Tearing::Complete, survivors: Survivors::All };
-        let mut rig = Rig::new(part(), Scenario::one(at, cut));
+        let mut rig = Rig::new(part.clone(), Scenario::one(at, cut));
         let attacker = Attacker::new();
         rig.device.watch(&attacker);
         let history = play(&mut rig, 30, 11);
@@ -502,10 +503,12 @@ fn the_attack_that_the_opening_rule_answers() {
 /// One test, because the memory of (key, nonce) pairs is one for the process.
 #[test]
 fn the_law_holds_on_the_real_code() {
-    every_cut();
-    every_cut_between_the_steps_of_the_counter();
-    a_second_cut_while_opening();
-    lying_media();
-    a_restoring_attacker();
-    the_attack_that_the_opening_rule_answers();
+    for part in &parts() {
+        every_cut(part);
+        every_cut_between_the_steps_of_the_counter(part);
+        a_second_cut_while_opening(part);
+        lying_media(part);
+        a_restoring_attacker(part);
+        the_attack_that_the_opening_rule_answers(part);
+    }
 }

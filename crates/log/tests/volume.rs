@@ -23,8 +23,13 @@ struct Bench {
 
 impl Bench {
     fn new(seed: u64) -> Bench {
-        let geometry =
-            Geometry { page_bytes: 512, block_pages: 4, block_count: 4096, erase_before_program: false, grows: true };
+        Bench::over(seed, false)
+    }
+
+    /// Over raw flash every other time.
+    fn over(seed: u64, erase_before_program: bool) -> Bench {
+        let (block_count, grows) = (4096, !erase_before_program);
+        let geometry = Geometry { page_bytes: 512, block_pages: 4, block_count, erase_before_program, grows };
         let device = MemoryDevice::new(geometry).unwrap();
         let mut entropy = DangerFixedEntropy::seeded(seed);
         let key = VolumeKey::generate(&mut entropy).unwrap();
@@ -128,7 +133,7 @@ impl Model {
 }
 
 fn run(seed: u64, steps: usize) {
-    let mut bench = Bench::new(seed);
+    let mut bench = Bench::over(seed, seed % 2 == 1);
     let mut writer = bench.create();
     let mut model = Model::default();
     let mut old: Vec<(counterfoil_log::Snapshot, Model)> = Vec::new();
