@@ -19,6 +19,7 @@ use alloc::vec::Vec;
 use counterfoil_vault::Epoch;
 
 use crate::bytes::{Cursor, Put};
+use crate::layout::Layout;
 use crate::root::{Container, RecordKey, Root, Run, record_key};
 use crate::space::{Extent, Space};
 use crate::spine::SpineEnd;
@@ -99,6 +100,9 @@ fn decode_container(bytes: &[u8], payload: usize) -> Result<Container, Error> {
             allocation: cursor.u64()?,
             epoch: cursor.u64()?,
         };
+        if run.pages == 0 {
+            return Err(cursor.corrupt());
+        }
         container.add_pages(run);
     }
     container.tail = cursor.sized()?.to_vec();
@@ -139,11 +143,7 @@ fn put_epoch(out: &mut Vec<u8>, number: u64, salt: &[u8; 16]) {
 }
 
 /// The state that a checkpoint's records tell of, and where its spine begins.
-pub(crate) fn decode(
-    records: &BTreeMap<RecordKey, Arc<[u8]>>,
-    extents_max: u32,
-    payload: usize,
-) -> Result<(State, SpineEnd), Error> {
+pub(crate) fn decode(records: &BTreeMap<RecordKey, Arc<[u8]>>, layout: &Layout) -> Result<(State, SpineEnd), Error> {
     let bytes = records.get(&record_key(LOG, ROOT)).ok_or(Error::Corrupt { what: "root of a checkpoint" })?;
     let (mut root, end, next_allocation) = decode_root(bytes)?;
     let mut chunks = Vec::new();
@@ -151,16 +151,18 @@ pub(crate) fn decode(
         let number: [u8; 4] = number.try_into().map_err(|_| Error::Corrupt { what: "name in a checkpoint" })?;
         chunks.push((u64::from(u32::from_be_bytes(number)), &**bytes));
     }
-    let space = Space::decode(chunks.into_iter(), extents_max, next_allocation)?;
+    let space = Space::decode(chunks.into_iter(), layout.extents_max, next_allocation)?;
     for (number, _) in of_kind(records, GROUP) {
         root.add_group(GroupId(number_of(number)?))?;
     }
     for (number, bytes) in of_kind(records, CONTAINER) {
-        root.add_container(ContainerId(number_of(number)?), decode_container(bytes, payload)?)?;
+        root.add_container(ContainerId(number_of(number)?), decode_container(bytes, layout.payload())?)?;
     }
     let foreign = records.iter().filter(|(key, _)| key.first() != Some(&LOG));
     root.records = Arc::new(foreign.map(|(key, value)| (key.clone(), value.clone())).collect());
-    Ok((State { root, space, changed: Changed::default() }, end))
+    let state = State { root, space, changed: Changed::default() };
+    state.validate(&end, layout)?;
+    Ok((state, end))
 }
 
 fn of_kind<'a>(

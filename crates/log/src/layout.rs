@@ -72,6 +72,11 @@ impl Layout {
         self.window_first.checked_add(self.window_extents)
     }
 
+    /// Whether an extent belongs to the headers or the record store's window.
+    pub(crate) fn is_fixed(&self, extent: u32) -> bool {
+        extent < HEADER_EXTENTS || extent.checked_sub(self.window_first).is_some_and(|at| at < self.window_extents)
+    }
+
     /// Bytes that records may fill in the window.
     pub(crate) fn record_bytes_max(&self) -> u64 {
         let pages = u64::from(self.window_extents) * u64::from(self.extent_pages);

@@ -35,7 +35,8 @@ impl Run {
         self.extent == next.extent
             && self.allocation == next.allocation
             && self.epoch == next.epoch
-            && self.position + self.pages == next.position
+            && self.position.checked_add(self.pages) == Some(next.position)
+            && next.position.checked_add(next.pages).is_some()
     }
 }
 

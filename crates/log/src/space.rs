@@ -84,6 +84,8 @@ pub(crate) struct Space {
 /// Slots in one record of the checkpoint.
 pub(crate) const CHUNK: usize = 128;
 const SLOT_BYTES: usize = 16;
+/// Extents that a grant may lie beyond all that were told of: no commit that was undone was larger.
+const GAP_EXTENTS_MAX: u32 = 1 << 20;
 
 impl Space {
     /// A map with `fixed` extents that belong to headers and record store.
@@ -191,7 +193,8 @@ impl Space {
     /// Records a grant: one just made, or one that a frame tells of.
     pub(crate) fn take(&mut self, extent: Extent, owner: Owner) -> Result<(), Error> {
         let corrupt = Error::Corrupt { what: "map of extents" };
-        if extent.number >= self.extents_max || extent.allocation == u64::MAX || owner == Owner::Free {
+        let far = extent.number > self.len().saturating_add(GAP_EXTENTS_MAX);
+        if far || extent.number >= self.extents_max || extent.allocation == u64::MAX || owner == Owner::Free {
             return Err(corrupt);
         }
         if self.slots.get(extent.number as usize).is_some_and(|slot| slot.owner != Owner::Free) {

@@ -28,7 +28,7 @@ use crate::layout::Layout;
 use crate::opening;
 use crate::pages::Pages;
 use crate::space::Extent;
-use crate::state::{Context, State};
+use crate::state::{Context, NUMBER_MAX, State};
 
 /// The end of the spine: where the next frame goes and what it must name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,7 +182,8 @@ impl<'a> Follower<'a> {
     /// Goes on in the opening root's extent and epoch.
     fn enter(&mut self, root: Option<OpeningRoot>) -> Result<(), Error> {
         let Some(OpeningRoot { head, epoch, tag }) = root else { return Ok(()) };
-        if head.commit != self.end.commit + 1 || head.version < self.end.version {
+        let in_order = (self.end.version..=NUMBER_MAX).contains(&head.version);
+        if head.commit != self.end.commit + 1 || !in_order {
             return Err(Error::Corrupt { what: "opening root" });
         }
         self.state.take_spine_extent(head.next)?;
@@ -253,8 +254,7 @@ impl<'a> Follower<'a> {
             commit: frame.end.commit,
             version: frame.end.version,
             epoch: frame.end.epoch.number,
-            extent_pages: self.pages.layout.extent_pages,
-            payload: self.pages.layout.payload(),
+            layout: self.pages.layout,
         };
         let mut cursor = Cursor::new(&frame.elements, "commit frame");
         while let Some(element) = next_element(&mut cursor)? {

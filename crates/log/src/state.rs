@@ -1,10 +1,19 @@
 //! Root and map of extents together, and how a frame changes them. Recovery and the writer go through the same door.
 
+use alloc::vec::Vec;
+
 use crate::Error;
 use crate::checkpoint::Changed;
 use crate::frame::Element;
+use crate::layout::Layout;
 use crate::root::{Container, Root, Run};
 use crate::space::{Extent, Owner, Space};
+use crate::spine::SpineEnd;
+use crate::view::space::LOG;
+use crate::writer::{RECORD_NAME_BYTES_MAX, RECORD_VALUE_BYTES_MAX};
+
+/// Commits and versions stay below, so that they can be counted on without a thought of overflow.
+pub(crate) const NUMBER_MAX: u64 = 1 << 62;
 
 /// What a volume is, as of one commit.
 #[derive(Clone, Debug)]
@@ -20,8 +29,7 @@ pub(crate) struct Context {
     pub(crate) commit: u64,
     pub(crate) version: u64,
     pub(crate) epoch: u64,
-    pub(crate) extent_pages: u32,
-    pub(crate) payload: usize,
+    pub(crate) layout: Layout,
 }
 
 impl State {
@@ -62,6 +70,9 @@ impl State {
         self.note(element);
         match element {
             Element::RecordPut { key, value } => {
+                if !is_record(key) || value.len() > RECORD_VALUE_BYTES_MAX {
+                    return Err(Error::Corrupt { what: "record in a commit frame" });
+                }
                 alloc::sync::Arc::make_mut(&mut self.root.records).insert(key.to_vec(), (*value).into());
             }
             Element::RecordDeleted { key } => {
@@ -79,19 +90,31 @@ impl State {
             }
             Element::TailAppended { id, bytes } => {
                 let container = self.root.container_mut(*id)?;
-                if container.tail.len() + bytes.len() >= context.payload {
+                if container.tail.len() + bytes.len() >= context.layout.payload() {
                     return Err(Error::Corrupt { what: "tail of a container" });
                 }
                 container.tail.extend_from_slice(bytes);
             }
             Element::TailReplaced { id, bytes } => {
-                if bytes.len() >= context.payload {
+                if bytes.len() >= context.layout.payload() {
                     return Err(Error::Corrupt { what: "tail of a container" });
                 }
                 self.root.container_mut(*id)?.tail = bytes.to_vec();
             }
-            Element::ExtentGranted { extent, owner } => self.space.take(*extent, *owner)?,
-            Element::ExtentFreed(number) => self.space.release(*number, context.commit, context.version)?,
+            Element::ExtentGranted { extent, owner } => {
+                let Owner::Group(group) = owner else { return Err(Error::Corrupt { what: "owner of an extent" }) };
+                if !self.root.groups.contains(group) {
+                    return Err(Error::Corrupt { what: "owner of an extent" });
+                }
+                self.space.take(*extent, *owner)?;
+            }
+            Element::ExtentFreed(number) => {
+                let stray = self.space.owner(*number) == Owner::Fixed && !context.layout.is_fixed(*number);
+                if self.space.owner(*number) != Owner::Spine && !stray {
+                    return Err(Error::Corrupt { what: "freed extent" });
+                }
+                self.space.release(*number, context.commit, context.version)?;
+            }
             Element::Unflushed { .. } => {}
         }
         Ok(())
@@ -108,7 +131,7 @@ impl State {
     ) -> Result<Run, Error> {
         let corrupt = Error::Corrupt { what: "pages of a container" };
         let group = self.root.container(id)?.group;
-        let within = position.checked_add(pages).is_some_and(|end| end <= context.extent_pages);
+        let within = position.checked_add(pages).is_some_and(|end| end <= context.layout.extent_pages);
         if self.space.owner(extent) != Owner::Group(group) || !within || pages == 0 {
             return Err(corrupt);
         }
@@ -119,5 +142,184 @@ impl State {
     /// Takes note of the extent in which the spine goes on, when a page names a new one.
     pub(crate) fn take_spine_extent(&mut self, extent: Extent) -> Result<(), Error> {
         self.space.take(extent, Owner::Spine)
+    }
+
+    /// Holds a recovered state together: what authenticates may still make no sense.
+    pub(crate) fn validate(&self, end: &SpineEnd, layout: &Layout) -> Result<(), Error> {
+        let in_range = [end.commit, end.version, end.epoch.number].iter().all(|number| *number <= NUMBER_MAX);
+        let is_spine = |extent: &Extent| {
+            self.space.owner(extent.number) == Owner::Spine
+                && self.space.allocation(extent.number) == Some(extent.allocation)
+        };
+        if !in_range || !end.extent.iter().chain([&end.next]).all(is_spine) || end.position > layout.extent_pages {
+            return Err(Error::Corrupt { what: "end of the spine" });
+        }
+        if !(0..self.space.len()).all(|extent| !layout.is_fixed(extent) || self.space.owner(extent) == Owner::Fixed) {
+            return Err(Error::Corrupt { what: "map of extents" });
+        }
+        self.validate_runs(layout)
+    }
+
+    /// Every run lies in an extent of its group, and no two share a page.
+    fn validate_runs(&self, layout: &Layout) -> Result<(), Error> {
+        let corrupt = Error::Corrupt { what: "map of a container" };
+        let mut stretches = Vec::new();
+        for container in self.root.containers.values() {
+            for run in container.runs.iter() {
+                let end = run.position.checked_add(run.pages).filter(|end| *end <= layout.extent_pages);
+                let end = end.ok_or(corrupt.clone())?;
+                let sound = run.pages > 0
+                    && self.space.owner(run.extent) == Owner::Group(container.group)
+                    && self.space.allocation(run.extent) == Some(run.allocation)
+                    && self.root.epochs.contains_key(&run.epoch);
+                if !sound {
+                    return Err(corrupt);
+                }
+                stretches.push((run.extent, run.position, end));
+            }
+        }
+        stretches.sort_unstable();
+        let apart = |pair: &[(u32, u32, u32)]| pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].1;
+        if stretches.windows(2).all(apart) { Ok(()) } else { Err(corrupt) }
+    }
+}
+
+/// Whether a record may have this key: a space that is not the log's own, and a name.
+fn is_record(key: &[u8]) -> bool {
+    key.first().is_some_and(|space| *space != LOG) && key.len() <= 1 + RECORD_NAME_BYTES_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::Cursor;
+    use crate::checkpoint;
+    use crate::frame::next_element;
+    use crate::{ContainerId, GroupId};
+    use alloc::collections::BTreeMap;
+    use alloc::sync::Arc;
+    use counterfoil_vault::Epoch;
+
+    const LAYOUT: Layout =
+        Layout { page_bytes: 512, extent_pages: 8, window_first: 2, window_extents: 8, extents_max: 1000 };
+    const CONTEXT: Context = Context { commit: 2, version: 2, epoch: 1, layout: LAYOUT };
+
+    /// A group with a container of three pages, and a spine of two extents.
+    fn state() -> (State, SpineEnd) {
+        let mut space = Space::new(10, LAYOUT.extents_max);
+        let spine = [0, 1].map(|_| space.grant(Owner::Spine, 0, None).unwrap());
+        let mut root = Root::empty(1);
+        root.epochs = Arc::new(BTreeMap::from([(1, [0; 16])]));
+        let mut state = State { root, space, changed: Changed::default() };
+        let extent = Extent { number: 12, allocation: 3 };
+        for element in [
+            Element::GroupCreated(GroupId(16)),
+            Element::ExtentGranted { extent, owner: Owner::Group(GroupId(16)) },
+            Element::ContainerCreated { id: ContainerId(1), group: GroupId(16) },
+            Element::Pages { id: ContainerId(1), extent: 12, position: 0, pages: 3 },
+            Element::TailReplaced { id: ContainerId(1), bytes: b"tail" },
+            Element::RecordPut { key: b"\x02name", value: b"value" },
+        ] {
+            state.apply(&element, &CONTEXT).unwrap();
+        }
+        let end = SpineEnd {
+            extent: Some(spine[0]),
+            position: 3,
+            epoch: Epoch { number: 1, salt: [0; 16] },
+            next: spine[1],
+            tag: [1; 16],
+            closed: [2; 16],
+            commit: 2,
+            version: 2,
+            checkpoint: 40,
+            opening: false,
+        };
+        state.validate(&end, &LAYOUT).unwrap();
+        (state, end)
+    }
+
+    #[test]
+    fn authenticated_nonsense_in_a_frame_is_refused() {
+        let far = Extent { number: 900_000_000, allocation: 9 };
+        let id = ContainerId(1);
+        for element in [
+            Element::RecordPut { key: b"", value: b"" },
+            Element::RecordPut { key: b"\0root", value: b"" },
+            Element::GroupCreated(GroupId(2)),
+            Element::GroupDropped(GroupId(17)),
+            Element::ContainerCreated { id, group: GroupId(16) },
+            Element::Pages { id, extent: 12, position: u32::MAX, pages: 2 },
+            Element::Pages { id, extent: 12, position: 6, pages: 3 },
+            Element::Pages { id, extent: 12, position: 3, pages: 0 },
+            Element::Pages { id, extent: 10, position: 3, pages: 1 },
+            Element::Pages { id, extent: u32::MAX, position: 0, pages: 1 },
+            Element::TailAppended { id, bytes: &[0; 600] },
+            Element::ExtentGranted { extent: far, owner: Owner::Group(GroupId(16)) },
+            Element::ExtentGranted { extent: Extent { number: 20, allocation: 9 }, owner: Owner::Fixed },
+            Element::ExtentGranted { extent: Extent { number: 20, allocation: 9 }, owner: Owner::Group(GroupId(99)) },
+            Element::ExtentFreed(0),
+            Element::ExtentFreed(5),
+            Element::ExtentFreed(12),
+            Element::ExtentFreed(500),
+        ] {
+            let (mut state, _) = state();
+            assert!(matches!(state.apply(&element, &CONTEXT), Err(Error::Corrupt { .. })), "{element:?}");
+        }
+        let (mut state, end) = state();
+        state.apply(&Element::Pages { id, extent: 12, position: 2, pages: 2 }, &CONTEXT).unwrap();
+        assert!(state.validate(&end, &LAYOUT).is_err(), "two runs share a page");
+    }
+
+    #[test]
+    fn noise_in_frames_and_checkpoints_ends_in_typed_errors() {
+        let (mut state, end) = state();
+        let mut elements = Vec::new();
+        for element in [
+            Element::Pages { id: ContainerId(1), extent: 12, position: 3, pages: 1 },
+            Element::TailReplaced { id: ContainerId(1), bytes: b"more" },
+            Element::ExtentGranted { extent: Extent { number: 13, allocation: 4 }, owner: Owner::Group(GroupId(16)) },
+            Element::ExtentFreed(10),
+            Element::RecordPut { key: b"\x02name", value: b"value" },
+        ] {
+            element.encode(&mut elements);
+        }
+        state.mark_all_changed();
+        let changes = checkpoint::encode(&mut state, &end);
+        let records: BTreeMap<Vec<u8>, Arc<[u8]>> =
+            changes.into_iter().filter_map(|(key, value)| Some((key, value?.into()))).collect();
+        let (decoded, decoded_end) = checkpoint::decode(&records, &LAYOUT).unwrap();
+        assert_eq!((&decoded.root.containers, &decoded_end), (&state.root.containers, &end));
+        let mut dice = 1u64;
+        let mut roll = |sides: usize| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (dice >> 33) as usize % sides
+        };
+        for _ in 0..20_000 {
+            let mut noise = elements.clone();
+            (0..1 + roll(3)).for_each(|_| {
+                let at = roll(elements.len());
+                noise[at] = [0, 1, 0xFF, roll(256) as u8][roll(4)];
+            });
+            let (mut state, mut cursor) = (decoded.clone(), Cursor::new(&noise, "commit frame"));
+            while let Ok(Some(element)) = next_element(&mut cursor) {
+                if state.apply(&element, &CONTEXT).is_err() {
+                    break;
+                }
+            }
+            if state.validate(&end, &LAYOUT).is_ok() {
+                state.root.check(LAYOUT.payload());
+            }
+            let mut noise = records.clone();
+            let index = roll(records.len());
+            if let Some((_, value)) = noise.iter_mut().nth(index).filter(|(_, value)| !value.is_empty()) {
+                let mut bytes = value.to_vec();
+                let at = roll(bytes.len());
+                bytes[at] = [0, 1, 0xFF, roll(256) as u8][roll(4)];
+                *value = bytes.into();
+            }
+            if let Ok((state, _)) = checkpoint::decode(&noise, &LAYOUT) {
+                state.root.check(LAYOUT.payload());
+            }
+        }
     }
 }

@@ -99,9 +99,10 @@ impl Recovered {
     ) -> Result<Recovered, Error> {
         layout.validate(&media.geometry())?;
         let (store, records) = CheckpointStore::load(&*media, &vault, &layout)?;
-        let (state, end) = checkpoint::decode(&records, layout.extents_max, layout.payload())?;
+        let (state, end) = checkpoint::decode(&records, &layout)?;
         let pages = Arc::new(Pages { media, vault, layout, cache: PageCache::new(cache_bytes) });
         let (state, end) = Follower::new(&pages, state, end).follow()?;
+        state.validate(&end, &layout)?;
         Ok(Recovered { pages, store, state, end })
     }
 
