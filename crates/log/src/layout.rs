@@ -29,6 +29,9 @@ pub struct Layout {
 /// Extents that hold the two copies of the header.
 pub const HEADER_EXTENTS: u32 = 2;
 
+/// The most extents that are kept for the spine, where the volume cannot grow.
+const RESERVE_EXTENTS_MAX: u32 = 8;
+
 /// Of the window's bytes, what records may fill: the rest is index, page heads and room to move survivors in.
 const USABLE_PERCENT: u64 = 35;
 
@@ -70,6 +73,12 @@ impl Layout {
     /// Extents before those that `space` grants.
     pub(crate) fn fixed_extents(&self) -> Option<u32> {
         self.window_first.checked_add(self.window_extents)
+    }
+
+    /// Extents that only the spine is granted when no others are left, and as many again for commits that are to free
+    /// some.
+    pub(crate) fn reserve_extents(&self) -> u32 {
+        (self.extents_max.saturating_sub(self.window_extents) / 8).min(RESERVE_EXTENTS_MAX)
     }
 
     /// Whether an extent belongs to the headers or the record store's window.

@@ -19,7 +19,7 @@ use crate::Error;
 use crate::frame::{HEAD_BYTES, Head};
 use crate::layout::Layout;
 use crate::pages::Pages;
-use crate::space::{Extent, Owner, Space};
+use crate::space::{Extent, Needs, Owner, Space};
 use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::writer::Settings;
@@ -53,9 +53,9 @@ pub(crate) fn grant(
     layout: &Layout,
     space: &mut Space,
     owner: Owner,
-    (counter, oldest_pin): (u64, Option<u64>),
+    (needs, keep): (Needs, u32),
 ) -> Result<Extent, Error> {
-    let extent = space.grant(owner, counter, oldest_pin)?;
+    let extent = space.grant(owner, needs, keep)?;
     match prepare(device, layout, extent.number) {
         Err(counterfoil_flash::Error::Full { .. }) => {
             space.cancel(extent.number, 0);

@@ -68,6 +68,20 @@ struct Freed {
     version: u64,
 }
 
+/// Who may need what was freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// The counter's value: what the root that it counted last needs stays.
+    pub(crate) counted: u64,
+    /// The oldest commit that a reader is pinned to.
+    pub(crate) oldest_pin: Option<u64>,
+}
+
+impl Needs {
+    /// Nobody is there yet.
+    pub(crate) const NONE: Needs = Needs { counted: u64::MAX, oldest_pin: None };
+}
+
 /// The map of extents and the numbers of allocations.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
@@ -154,23 +168,29 @@ impl Space {
         }
     }
 
-    /// Grants the lowest extent that nobody needs any more: not the last counted root (`counter`), not a reader
-    /// pinned to `oldest_pin`.
-    pub(crate) fn grant(&mut self, owner: Owner, counter: u64, oldest_pin: Option<u64>) -> Result<Extent, Error> {
-        let pin = oldest_pin.unwrap_or(u64::MAX);
-        let usable =
-            |(number, freed): (&u32, &Freed)| (freed.version <= counter && freed.commit <= pin).then_some(*number);
-        let number = match self.free.iter().find_map(usable) {
-            Some(number) => number,
-            None if self.len() < self.extents_max => self.len(),
-            None => {
-                let pinned = oldest_pin.filter(|pin| self.free.values().any(|freed| freed.commit > *pin));
-                return Err(Error::Full { extents: u64::from(self.extents_max), pinned });
-            }
-        };
+    /// Grants the lowest extent that nobody needs any more, unless that leaves fewer than `keep` of them.
+    pub(crate) fn grant(&mut self, owner: Owner, needs: Needs, keep: u32) -> Result<Extent, Error> {
+        if !self.has_left(needs, keep.saturating_add(1)) {
+            let pinned = needs.oldest_pin.filter(|pin| self.free.values().any(|freed| freed.commit > *pin));
+            return Err(Error::Full { extents: u64::from(self.extents_max), pinned });
+        }
+        let number = self.usable(needs).next().unwrap_or(self.len());
         let extent = Extent { number, allocation: self.next_allocation };
         self.take(extent, owner).map_err(|_| Error::Misuse("an extent was granted twice"))?;
         Ok(extent)
+    }
+
+    /// Extents that nobody needs any more, of those that were granted before.
+    fn usable(&self, needs: Needs) -> impl Iterator<Item = u32> + '_ {
+        let pin = needs.oldest_pin.unwrap_or(u64::MAX);
+        let usable = move |freed: &Freed| freed.version <= needs.counted && freed.commit <= pin;
+        self.free.iter().filter(move |(_, freed)| usable(freed)).map(|(number, _)| *number)
+    }
+
+    /// Whether so many extents could be granted now.
+    pub(crate) fn has_left(&self, needs: Needs, wanted: u32) -> bool {
+        let used_before = wanted.saturating_sub(self.extents_left()) as usize;
+        used_before == 0 || self.usable(needs).nth(used_before - 1).is_some()
     }
 
     /// Grants neighbouring extents beyond all that were ever granted; the first one's number.

@@ -17,7 +17,7 @@ use crate::opening::{self, Binding};
 use crate::pages::Pages;
 use crate::root::Root;
 use crate::snapshot::Snapshot;
-use crate::space::{Owner, Space};
+use crate::space::{Needs, Owner, Space};
 use crate::spine::{Follower, SpineEnd};
 use crate::state::State;
 use crate::store::CheckpointStore;
@@ -48,7 +48,7 @@ pub fn create(
 ) -> Result<Writer, Error> {
     let fixed = layout.fixed_extents().ok_or(Error::Corrupt { what: "layout of the volume" })?;
     let mut space = Space::new(fixed, layout.extents_max);
-    let next = space.grant(Owner::Spine, counter_value, None)?;
+    let next = space.grant(Owner::Spine, Needs::NONE, 0)?;
     let nothing = Epoch { number: counter_value, salt: [0; 16] };
     let end = SpineEnd {
         extent: None,
@@ -211,11 +211,14 @@ impl Recovered {
         binding: Binding,
     ) -> Result<Writer, Error> {
         let checkpoint = self.store.version();
-        let unneeded = (self.end.version, settings.pins.oldest());
-        let next = opening::grant(&mut *device, &self.pages.layout, &mut self.state.space, Owner::Spine, unneeded)?;
+        let needs = Needs { counted: self.end.version, oldest_pin: settings.pins.oldest() };
+        let (layout, space) = (&self.pages.layout, &mut self.state.space);
+        let next = opening::grant(&mut *device, layout, space, Owner::Spine, (needs, 0))?;
         let going_on = (&mut self.state, &mut self.end);
         opening::write_root(&self.pages, &mut *device, &mut settings, going_on, (epoch, binding), (checkpoint, next))?;
         self.store.release(checkpoint);
-        Writer::new(self.pages, device, self.store, settings, self.state, self.end)
+        let mut writer = Writer::new(self.pages, device, self.store, settings, self.state, self.end)?;
+        writer.shorten_spine_if_long()?;
+        Ok(writer)
     }
 }

@@ -26,7 +26,7 @@ use crate::pages::Pages;
 use crate::pending::Pending;
 use crate::root::{Root, Run, record_key};
 use crate::snapshot::{self, Snapshot};
-use crate::space::{Extent, Owner};
+use crate::space::{Extent, Needs, Owner};
 use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::store::CheckpointStore;
@@ -135,6 +135,8 @@ pub struct Writer {
     readers: Vec<(u64, Weak<Root>)>,
     /// Those of the readers that see a commit in the making.
     previews: Vec<Weak<Root>>,
+    /// Whether the commit under way is to give space back.
+    frees: bool,
     group_opened: Option<u64>,
     frames_since_checkpoint: u64,
     /// While the record store moves, nothing is written to the window it leaves.
@@ -171,6 +173,7 @@ impl Writer {
             grants: BTreeMap::new(),
             readers: Vec::new(),
             previews: Vec::new(),
+            frees: false,
             group_opened: None,
             frames_since_checkpoint: 0,
             window_moves: false,
@@ -188,6 +191,18 @@ impl Writer {
             return Err(Error::Misuse("a commit was begun already"));
         }
         self.pending = Some(Pending::new(self.state.root.clone()));
+        self.frees = false;
+        Ok(())
+    }
+
+    /// Begins a commit that is to give space back, so that its containers may be granted what is kept for such:
+    /// deletions, and what comes of them.
+    ///
+    /// # Errors
+    /// As [`Writer::begin`].
+    pub fn begin_to_free(&mut self) -> Result<(), Error> {
+        self.begin()?;
+        self.frees = true;
         Ok(())
     }
 
@@ -334,12 +349,30 @@ impl Writer {
         Some(Tip { extent, next: last.position + last.pages })
     }
 
-    /// Grants an extent and makes it writable.
+    /// Grants an extent and makes it writable. The last ones are for the spine, and those before them for commits that
+    /// are to free others: a full volume takes deletions.
     pub(crate) fn grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
-        let unneeded = (self.counted, self.oldest_pin());
-        let granted = opening::grant(&mut *self.device, &self.pages.layout, &mut self.state.space, owner, unneeded);
+        let reserve = self.pages.layout.reserve_extents();
+        let keep = match owner {
+            Owner::Group(_) if self.frees => reserve,
+            Owner::Group(_) => 2 * reserve,
+            _ => 0,
+        };
+        let needs = self.needs();
+        let granted =
+            opening::grant(&mut *self.device, &self.pages.layout, &mut self.state.space, owner, (needs, keep));
         self.failed |= matches!(granted, Err(Error::Device(_)));
         granted
+    }
+
+    fn needs(&mut self) -> Needs {
+        Needs { counted: self.counted, oldest_pin: self.oldest_pin() }
+    }
+
+    /// Whether the last extents are being granted.
+    fn space_is_low(&mut self) -> bool {
+        let needs = self.needs();
+        !self.state.space.has_left(needs, 2 * self.pages.layout.reserve_extents())
     }
 
     fn oldest_pin(&mut self) -> Option<u64> {
@@ -655,8 +688,18 @@ impl Writer {
         Ok(())
     }
 
-    fn checkpoint_is_due(&self) -> bool {
+    /// Right after an opening: openings that were cut short again and again leave a long spine behind.
+    pub(crate) fn shorten_spine_if_long(&mut self) -> Result<(), Error> {
+        if self.spine_extents() <= 2 * SPINE_EXTENTS_MAX && (self.spine_extents() <= 3 || !self.space_is_low()) {
+            return Ok(());
+        }
+        let done = self.checkpoint();
+        self.unless_full(done)
+    }
+
+    fn checkpoint_is_due(&mut self) -> bool {
         self.frames_since_checkpoint >= FRAMES_BETWEEN_CHECKPOINTS
+            || (self.spine_extents() > 3 && self.space_is_low())
             || (self.end.position >= self.pages.layout.extent_pages / 2 && self.spine_extents() > SPINE_EXTENTS_MAX)
     }
 

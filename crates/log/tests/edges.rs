@@ -476,3 +476,58 @@ fn readers_keep_what_they_see_while_the_record_store_moves_and_commits_are_undon
     assert!(preview.verify_pages(&mut |_, _| {}).is_empty());
     holds(&preview, undone, 6000);
 }
+
+#[test]
+fn a_full_volume_takes_deletions_and_openings_and_is_used_again() {
+    for part in [Part::file(512, 4, 240), Part::nand(512, 4, 240)] {
+        let mut bench = Bench::new(part, 32);
+        let mut writer = bench.create();
+        let mut groups = Vec::new();
+        let full = loop {
+            match grow(&mut writer, 12_000) {
+                Ok(made) => groups.push(made),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(full, Error::Full { .. }), "{full:?}");
+        assert!(groups.len() > 8);
+        // Still full, and commits that need no extent go on.
+        assert!(matches!(grow(&mut writer, 12_000), Err(Error::Full { .. })));
+        for number in 0..100 {
+            put(&mut writer, "note", &[number]).unwrap();
+        }
+        // Killed again and again right after opening, or after a commit.
+        for round in 0..40 {
+            drop(writer);
+            writer = bench.open().unwrap_or_else(|error| panic!("opening {round}: {error}"));
+            if round % 3 == 0 {
+                put(&mut writer, "note", &[round]).unwrap();
+            }
+        }
+        // A deletion may write a little first.
+        writer.begin_to_free().unwrap();
+        let (group, _) = groups[0];
+        fill(&mut writer, group, 3000).unwrap();
+        writer.commit().unwrap();
+        writer.begin().unwrap();
+        writer.drop_group(group).unwrap();
+        writer.commit().unwrap();
+        grow(&mut writer, 10_000).unwrap();
+        groups[1..].iter().for_each(|(_, id)| holds(&writer, *id, 12_000));
+        writer.close().unwrap();
+        drop(writer);
+        bench.open().unwrap().check();
+    }
+}
+
+#[test]
+fn openings_that_are_cut_short_do_not_fill_the_volume() {
+    let mut bench = Bench::file(1000, 32);
+    let mut writer = bench.create();
+    for _ in 0..100 {
+        put(&mut writer, "note", b"1").unwrap();
+        drop(writer);
+        writer = bench.open().unwrap();
+    }
+    assert!(writer.extents() < 34 + 40, "{} extents", writer.extents());
+}
