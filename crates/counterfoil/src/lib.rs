@@ -1,2 +1,66 @@
-//! Under construction.
+//! An SQL database in one sealed file.
+//!
+//! Whoever holds the file cannot read it, cannot change it unnoticed, and cannot put back yesterday's copy unnoticed.
+//!
+//! ```
+//! use counterfoil::{Database, Key, Options};
+//!
+//! # let folder = tempfile::tempdir().expect("a folder");
+//! # let path = folder.path().join("birds.db");
+//! let key = Key::generate()?;
+//! let database = Database::create(Options::path(&path).key(key))?;
+//! let mut connection = database.connect()?;
+//! connection.execute("CREATE TABLE birds (name TEXT PRIMARY KEY, wings INTEGER)", &[])?;
+//! connection.execute("INSERT INTO birds VALUES ($1, $2)", &["wren".into(), 2.into()])?;
+//! for batch in connection.query("SELECT name FROM birds WHERE wings = 2", &[])? {
+//!     assert_eq!(batch?.num_rows(), 1);
+//! }
+//! # Ok::<(), counterfoil::Error>(())
+//! ```
+//!
+//! What it is not: a server (that is `counterfoil serve`), and a place where a key is kept. The library touches no
+//! directory but the database's own unless [`Options::counter`] says so.
 #![forbid(unsafe_code)]
+
+mod connection;
+mod convert;
+mod copies;
+mod counters;
+mod create;
+mod database;
+mod error;
+mod house;
+mod incidents;
+mod inspect;
+mod key;
+mod medium;
+mod options;
+mod records;
+mod relation;
+mod salvage;
+mod schema;
+mod slots;
+mod store;
+mod time;
+mod verify;
+mod volume;
+
+pub use connection::{Connection, Interrupt, Outcome, Prepared, Rows, Transaction, TransactionState, Value};
+pub use copies::Progress;
+pub use counterfoil_sql::value;
+pub use counters::CounterInfo;
+pub use database::Database;
+pub use datafusion::arrow;
+pub use error::{Error, Kind, Result};
+pub use house::Purged;
+pub use incidents::Incident;
+pub use inspect::{Container, Extent, Inspection, Region};
+pub use key::{Key, Secret};
+pub use options::{Cipher, Counter, Options, Place};
+pub use records::Records;
+pub use relation::{ColumnInfo, Relation};
+pub use salvage::{Missing, Salvage};
+pub use schema::{quoted, sql_type, write_cell};
+pub use slots::SlotInfo;
+pub use time::utc;
+pub use verify::{TableCheck, Verification};

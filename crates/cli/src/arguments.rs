@@ -1,0 +1,488 @@
+//! The command line as people type it: commands, options, and what `counterfoil DB` stands for.
+//!
+//! `counterfoil DB [SQL]` is short for `counterfoil sql DB [SQL]`; [`expand`] puts the missing word in before the parser
+//! sees the line. A database whose name is that of a command is reached by `./NAME`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+const AFTER_HELP: &str = "\
+DB is a file, :memory:, or block:/dev/X. `counterfoil DB [SQL]` is short for `counterfoil sql DB [SQL]`.
+
+Keys are looked for in this order: --key-file, --passphrase-file, COUNTERFOIL_KEY_FILE, COUNTERFOIL_PASSPHRASE_FILE,
+$CREDENTIALS_DIRECTORY/counterfoil.key, COUNTERFOIL_KEY (64 hex digits), COUNTERFOIL_PASSPHRASE, and a prompt on a
+terminal. A key file is 32 bytes, or 64 hex digits.
+
+Exit codes: 0 done, 1 wrong use or bad input, 2 device or permission, 3 not to be trusted, 4 locked by another writer,
+130 interrupted.";
+
+/// An SQL database in one sealed file.
+#[derive(Parser, Debug)]
+#[command(name = "counterfoil", version, after_help = AFTER_HELP, max_term_width = 110, disable_help_subcommand = true)]
+#[command(subcommand_required = true, propagate_version = true)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Args, Debug, Clone)]
+pub struct Common {
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub color: Color,
+    /// Key file: 32 bytes, or 64 hex digits
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Opening a database")]
+    pub key_file: Option<PathBuf>,
+    /// File that holds the passphrase
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Opening a database")]
+    pub passphrase_file: Option<PathBuf>,
+    /// Refuse where the one-way counter is absent
+    #[arg(long, global = true, help_heading = "Opening a database")]
+    pub require_counter: bool,
+    /// Seconds to wait for another writer
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "5", value_parser = seconds, help_heading = "Opening a database")]
+    pub lock_timeout: Duration,
+}
+
+/// When to colour.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// How rows are written and read.
+#[derive(Args, Debug, Clone)]
+pub struct Shape {
+    /// Format of rows
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    #[command(flatten)]
+    pub fields: Fields,
+}
+
+/// How fields of text are written and read.
+#[derive(Args, Debug, Clone)]
+pub struct Fields {
+    /// What stands for NULL
+    #[arg(long, value_name = "STR")]
+    pub null: Option<String>,
+    /// No line of column names
+    #[arg(long)]
+    pub no_header: bool,
+    /// What separates fields
+    #[arg(long, value_name = "CHAR", default_value = ",", value_parser = delimiter)]
+    pub delimiter: u8,
+}
+
+/// Formats of rows.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Table,
+    Csv,
+    Json,
+    Jsonl,
+    Arrow,
+    Parquet,
+    Influx,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run SQL: as given, from a file, from standard input, or in a shell
+    Sql(Sql),
+    /// Create a database
+    Init(Init),
+    /// Bring CSV, JSON lines or Parquet into a table
+    Import(Import),
+    /// Write a table, a query's rows or everything to files
+    Export(Export),
+    /// Keep records by name
+    Kv(Kv),
+    /// Authenticate every page, and check data against indexes both ways
+    Verify(Verify),
+    /// Show what is in the file, and draw it
+    Inspect(Inspect),
+    /// Merge what can be merged, without rewriting all
+    Reorganize(Only),
+    /// Rewrite tables without what was deleted, and give the space back
+    Compact(Only),
+    /// Compact, then say whether deleted rows are gone from the medium
+    Purge(Only),
+    /// Write a consistent copy, beside a writer
+    Backup(Backup),
+    /// Make a database of a backup, so that what it replaces is refused
+    Restore(Restore),
+    /// Write every row that authenticates, and a list of what is missing
+    Salvage(Salvage),
+    /// List, add, change and remove keys
+    Key(KeyCommand),
+    /// Make a key file
+    Keygen(Keygen),
+    /// Change the key that opened the database, or with --data the key that seals the data
+    Rekey(Rekey),
+    /// Show the one-way counter, bind it again, or forget it
+    Counter(CounterCommand),
+    /// Show the main job on real flights, with every trick on the file caught
+    Demo(Demo),
+}
+
+#[derive(Args, Debug)]
+pub struct Sql {
+    /// Database
+    pub db: String,
+    /// Statements, as one transaction
+    pub sql: Option<String>,
+    /// Statements, each option as one transaction
+    #[arg(short, long = "command", value_name = "SQL")]
+    pub command: Vec<String>,
+    /// File of statements, each committed for itself ("-" is standard input)
+    #[arg(short, long, value_name = "FILE")]
+    pub file: Vec<PathBuf>,
+    /// Everything as one transaction
+    #[arg(short = '1', long = "single-transaction")]
+    pub one: bool,
+    /// Refuse to write
+    #[arg(long)]
+    pub read_only: bool,
+    #[command(flatten)]
+    pub shape: Shape,
+}
+
+#[derive(Args, Debug)]
+pub struct Init {
+    /// Database
+    pub db: String,
+    /// Bytes in a page, a power of two
+    #[arg(long, value_name = "N", default_value = "4096", value_parser = size)]
+    pub page_size: u64,
+    /// How large it may become (such as 512M or 2G); without it, as large as the medium allows
+    #[arg(long, value_name = "LIMIT", value_parser = size)]
+    pub size: Option<u64>,
+    /// Cipher: aes-256-gcm-siv, aes-256-gcm, chacha20-poly1305, ascon-aead128, aes-128-ocb3
+    #[arg(long, value_name = "NAME", default_value = "aes-256-gcm-siv")]
+    pub cipher: String,
+    /// One-way counter: file, none
+    #[arg(long, value_name = "KIND", default_value = "file")]
+    pub counter: String,
+    /// Make no recovery code
+    #[arg(long)]
+    pub no_recovery: bool,
+    /// Take a block device even if something is on it
+    #[arg(long)]
+    pub erase: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct Import {
+    /// Database
+    pub db: String,
+    /// TABLE FILE…; with --all, nothing ("-" is standard input)
+    #[arg(value_name = "TABLE FILE")]
+    pub what: Vec<PathBuf>,
+    /// Create the table, with types that fit all lines of all files
+    #[arg(long)]
+    pub create: bool,
+    /// Columns of the primary key of the table created, separated by commas
+    #[arg(long, value_name = "COLS", requires = "create")]
+    pub key: Option<String>,
+    /// Engine of the table created: relation
+    #[arg(long, value_name = "ENGINE", requires = "create")]
+    pub engine: Option<String>,
+    /// Commit every N rows instead of once for each file
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub batch: Option<u64>,
+    /// Rebuild everything that `export --all` wrote into a folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["create", "key", "engine", "batch"])]
+    pub all: Option<PathBuf>,
+    #[command(flatten)]
+    pub shape: Shape,
+}
+
+#[derive(Args, Debug)]
+pub struct Export {
+    /// Database
+    pub db: String,
+    /// TABLE FILE; with --query, FILE; with --all, nothing ("-" is standard output)
+    #[arg(value_name = "TABLE FILE")]
+    pub what: Vec<PathBuf>,
+    /// Write the rows of a query
+    #[arg(long, value_name = "SQL", conflicts_with = "all")]
+    pub query: Option<String>,
+    /// Write schema.sql and a file for each table into a folder
+    #[arg(long, value_name = "DIR")]
+    pub all: Option<PathBuf>,
+    #[command(flatten)]
+    pub shape: Shape,
+}
+
+#[derive(Args, Debug)]
+pub struct Kv {
+    /// Database
+    pub db: String,
+    #[command(subcommand)]
+    pub action: KvAction,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum KvAction {
+    /// Write a record's bytes to standard output
+    Get { name: String },
+    /// Keep a file's bytes under a name (without FILE, or with "-": standard input)
+    Put { name: String, file: Option<PathBuf> },
+    /// Delete records
+    Delete {
+        #[arg(required = true)]
+        name: Vec<String>,
+    },
+    /// List names
+    List { prefix: Option<String> },
+}
+
+#[derive(Args, Debug)]
+pub struct Only {
+    /// Database
+    pub db: String,
+}
+
+#[derive(Args, Debug)]
+pub struct Verify {
+    /// Database
+    pub db: String,
+}
+
+#[derive(Args, Debug)]
+pub struct Inspect {
+    /// Database
+    pub db: String,
+    /// Draw the map of the file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct Backup {
+    /// Database
+    pub db: String,
+    /// New file
+    pub file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct Restore {
+    /// Backup
+    pub file: PathBuf,
+    /// Database to make or to replace
+    pub db: String,
+    /// As a database of its own, with a new identity and a counter of its own
+    #[arg(long)]
+    pub as_new: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct Salvage {
+    /// Database
+    pub db: String,
+    /// New folder
+    pub dir: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct KeyCommand {
+    #[command(subcommand)]
+    pub action: KeyAction,
+}
+
+/// Where a new key or passphrase comes from.
+#[derive(Args, Debug, Clone)]
+pub struct NewKey {
+    /// File that holds the new passphrase
+    #[arg(long, value_name = "FILE")]
+    pub new_passphrase_file: Option<PathBuf>,
+    /// The new key file
+    #[arg(long, value_name = "FILE", conflicts_with = "new_passphrase_file")]
+    pub new_key_file: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum KeyAction {
+    /// List the slots
+    List { db: String },
+    /// Add a slot, for a passphrase or a key file
+    Add {
+        db: String,
+        #[command(flatten)]
+        new: NewKey,
+    },
+    /// Put another passphrase or key file into a slot
+    Change {
+        db: String,
+        /// Number of the slot
+        slot: u8,
+        #[command(flatten)]
+        new: NewKey,
+    },
+    /// Remove a slot
+    Remove {
+        db: String,
+        /// Number of the slot
+        slot: u8,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct Keygen {
+    /// New file; without it, the key goes to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct Rekey {
+    /// Database
+    pub db: String,
+    /// Draw a new key for the data, and seal everything again
+    #[arg(long)]
+    pub data: bool,
+    #[command(flatten)]
+    pub new: NewKey,
+}
+
+#[derive(Args, Debug)]
+pub struct CounterCommand {
+    #[command(subcommand)]
+    pub action: CounterAction,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum CounterAction {
+    /// Show the counter beside the file
+    Show { db: String },
+    /// Bind the counter to the file as it is now, and leave an incident
+    Adopt {
+        db: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Delete this machine's counter file
+    Forget {
+        db: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// Keep what the demo makes in a new folder
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+/// Puts `sql` before a line whose first word is no command.
+pub fn expand(mut words: Vec<OsString>) -> Vec<OsString> {
+    let program = Arguments::command();
+    let sql = program.find_subcommand("sql").cloned().unwrap_or_default();
+    let takes_value = |word: &str| {
+        let option = |argument: &clap::Arg| match word.strip_prefix("--") {
+            Some(long) => argument.get_long() == Some(long),
+            None => word.len() == 2 && argument.get_short() == word.chars().nth(1),
+        };
+        let found = program.get_arguments().chain(sql.get_arguments()).find(|argument| option(argument));
+        found.is_some_and(|argument| matches!(argument.get_action(), ArgAction::Set | ArgAction::Append))
+    };
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let word = word.to_string_lossy().into_owned();
+        if matches!(word.as_str(), "-h" | "--help" | "-V" | "--version") {
+            return words;
+        }
+        if word == "-" || !word.starts_with('-') {
+            if program.find_subcommand(&word).is_none() {
+                words.insert(1, "sql".into());
+            }
+            return words;
+        }
+        at += if takes_value(&word) { 2 } else { 1 };
+    }
+    words
+}
+
+/// Seconds, with or without a fraction.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "a number of seconds is wanted".to_owned())
+}
+
+/// A number of bytes, such as 4096, 64K, 512M or 2G.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "a number of bytes is wanted, such as 4096, 512M or 2G".to_owned();
+    let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let shift = match text[digits.len()..].to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
+/// One byte between fields; `\t` and `tab` are a tab.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [b'"' | b'\n' | b'\r'] => Err("quotes and line ends cannot separate fields".into()),
+        [one] if one.is_ascii() => Ok(*one),
+        b"\\t" | b"tab" => Ok(b'\t'),
+        _ => Err("one ASCII character is wanted".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(line: &str) -> String {
+        let words = line.split(' ').map(OsString::from).collect();
+        expand(words).iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_parser_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_database_alone_means_sql() {
+        assert_eq!(expanded("counterfoil x.db"), "counterfoil sql x.db");
+        assert_eq!(expanded("counterfoil --key-file k x.db -c 1"), "counterfoil sql --key-file k x.db -c 1");
+        assert_eq!(expanded("counterfoil --format json x.db 1"), "counterfoil sql --format json x.db 1");
+        assert_eq!(expanded("counterfoil -q verify x.db"), "counterfoil -q verify x.db");
+        assert_eq!(expanded("counterfoil --key-file=verify x.db"), "counterfoil sql --key-file=verify x.db");
+        assert_eq!(expanded("counterfoil --help"), "counterfoil --help");
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("4096"), Ok(4096));
+        assert_eq!(size("2G"), Ok(2 << 30));
+        assert_eq!(size("64KiB"), Ok(64 << 10));
+        for wrong in ["", "G", "1X", "-1", "99999999999T"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! JSON lines: one object a line, its values as texts. Numbers keep their digits as they stand, which no number type of
+//! a library would.
+
+use std::borrow::Cow;
+use std::io::{BufRead, BufReader, Read};
+
+use counterfoil::Error;
+
+use crate::failure::input;
+
+/// A value of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value<'a> {
+    Null,
+    /// `true` or `false`.
+    Boolean(&'a str),
+    /// A number, as it stands.
+    Number(&'a str),
+    /// A text.
+    Text(Cow<'a, str>),
+    /// An array or an object, as it stands.
+    Nested(&'a str),
+}
+
+/// Reads lines.
+pub struct Lines<R> {
+    source: BufReader<R>,
+    text: String,
+    /// The line read last, from 1.
+    pub line: u64,
+}
+
+const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+impl<R: Read> Lines<R> {
+    pub fn new(source: R) -> Self {
+        Self { source: BufReader::with_capacity(256 * 1024, source), text: String::new(), line: 0 }
+    }
+
+    /// The next line that is not blank; none at the end.
+    pub fn read(&mut self) -> Result<Option<&str>, Error> {
+        loop {
+            let mut bytes = std::mem::take(&mut self.text).into_bytes();
+            bytes.clear();
+            self.line += 1;
+            let line = self.line;
+            let read = self.source.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut bytes);
+            let read = read.map_err(|error| input(format!("line {line}: the file cannot be read on: {error}")))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if read as u64 > LINE_BYTES_MAX {
+                return Err(input(format!("line {line}: longer than {LINE_BYTES_MAX} bytes")));
+            }
+            self.text = String::from_utf8(bytes).map_err(|_| input(format!("line {line}: not UTF-8 text")))?;
+            if !self.text.trim().is_empty() {
+                break;
+            }
+        }
+        Ok(Some(self.text.trim_start_matches('\u{feff}').trim()))
+    }
+}
+
+/// Names and values of the object that a line holds; why not, otherwise.
+pub fn object(text: &str) -> Result<Vec<(Cow<'_, str>, Value<'_>)>, &'static str> {
+    let mut parser = Parser { text, at: 0 };
+    let mut members = Vec::new();
+    parser.expect(b'{', "an object was expected")?;
+    if !parser.take(b'}') {
+        loop {
+            let name = parser.text_value("a name in quotes was expected")?;
+            parser.expect(b':', "a colon was expected")?;
+            members.push((name, parser.value()?));
+            if parser.take(b',') {
+                continue;
+            }
+            parser.expect(b'}', "a comma or a closing brace was expected")?;
+            break;
+        }
+    }
+    parser.blank();
+    if parser.at < text.len() { Err("there is text behind the object") } else { Ok(members) }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn blank(&mut self) {
+        let rest = &self.text.as_bytes()[self.at..];
+        self.at += rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        self.blank();
+        let found = self.text.as_bytes().get(self.at) == Some(&byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, byte: u8, otherwise: &'static str) -> Result<(), &'static str> {
+        if self.take(byte) { Ok(()) } else { Err(otherwise) }
+    }
+
+    fn text_value(&mut self, otherwise: &'static str) -> Result<Cow<'a, str>, &'static str> {
+        self.blank();
+        let start = self.at;
+        self.at = self.end_of_text(start).ok_or(otherwise)?;
+        let whole = &self.text[start..self.at];
+        let inner = &whole[1..whole.len() - 1];
+        if inner.bytes().all(|byte| byte != b'\\' && byte >= b' ') {
+            return Ok(Cow::Borrowed(inner));
+        }
+        serde_json::from_str(whole).map(Cow::Owned).map_err(|_| "a text has an escape that means nothing")
+    }
+
+    /// Where the text that begins at `start` ends.
+    fn end_of_text(&self, start: usize) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        if bytes.get(start) != Some(&b'"') {
+            return None;
+        }
+        let mut at = start + 1;
+        loop {
+            match bytes.get(at)? {
+                b'"' => return Some(at + 1),
+                b'\\' => at += 2,
+                _ => at += 1,
+            }
+        }
+    }
+
+    fn value(&mut self) -> Result<Value<'a>, &'static str> {
+        self.blank();
+        match self.text.as_bytes().get(self.at) {
+            Some(b'"') => Ok(Value::Text(self.text_value("a text never ends")?)),
+            Some(b'{' | b'[') => self.nested(),
+            Some(_) => self.word(),
+            None => Err("a value was expected"),
+        }
+    }
+
+    fn nested(&mut self) -> Result<Value<'a>, &'static str> {
+        let start = self.at;
+        let mut depth = 0usize;
+        loop {
+            match self.text.as_bytes().get(self.at) {
+                Some(b'"') => {
+                    self.at = self.end_of_text(self.at).ok_or("a text never ends")?;
+                    continue;
+                }
+                Some(b'{' | b'[') => depth += 1,
+                Some(b'}' | b']') => depth -= 1,
+                Some(_) => {}
+                None => return Err("an array or object never ends"),
+            }
+            self.at += 1;
+            if depth == 0 {
+                break;
+            }
+        }
+        let whole = &self.text[start..self.at];
+        match serde_json::from_str::<serde_json::Value>(whole) {
+            Ok(_) => Ok(Value::Nested(whole)),
+            Err(_) => Err("an array or object is malformed"),
+        }
+    }
+
+    fn word(&mut self) -> Result<Value<'a>, &'static str> {
+        let rest = &self.text[self.at..];
+        let length = rest.find([',', '}', ' ', '\t', '\r', '\n']).unwrap_or(rest.len());
+        let word = &rest[..length];
+        self.at += length;
+        match word {
+            "null" => Ok(Value::Null),
+            "true" | "false" => Ok(Value::Boolean(word)),
+            _ if is_number(word) => Ok(Value::Number(word)),
+            _ => Err("a value was expected"),
+        }
+    }
+}
+
+/// Whether text is a number as JSON has them.
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+    let rest = text.strip_prefix('-').unwrap_or(text);
+    let whole = digits(rest);
+    if whole == 0 || (whole > 1 && rest.starts_with('0')) {
+        return false;
+    }
+    let mut rest = &rest[whole..];
+    if let Some(fraction) = rest.strip_prefix('.') {
+        let length = digits(fraction);
+        if length == 0 {
+            return false;
+        }
+        rest = &fraction[length..];
+    }
+    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        return !exponent.is_empty() && digits(exponent) == exponent.len();
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_read_without_losing_digits() {
+        let members = object(
+            r#" {"a": 123456789012345678901234567890.10, "b":"x\n\u00e4", "c":[1,{"d":"]"}],"e":null, "f":true} "#,
+        );
+        let expected = vec![
+            (Cow::from("a"), Value::Number("123456789012345678901234567890.10")),
+            (Cow::from("b"), Value::Text("x\nä".into())),
+            (Cow::from("c"), Value::Nested(r#"[1,{"d":"]"}]"#)),
+            (Cow::from("e"), Value::Null),
+            (Cow::from("f"), Value::Boolean("true")),
+        ];
+        assert_eq!(members, Ok(expected));
+        assert_eq!(object("{}"), Ok(vec![]));
+    }
+
+    #[test]
+    fn what_is_no_object_says_why() {
+        for text in [
+            "",
+            "[]",
+            "{",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "{\"a\":1}x",
+            "{\"a\":01}",
+            "{\"a\":1.}",
+            "{\"a\":\"\\q\"}",
+            "{\"a\":[1}",
+            "{\"a\":\"x",
+            "{\"a\":]}",
+            "{\"a\":\"\\",
+        ] {
+            assert!(object(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn noise_never_panics() {
+        let letters = ["{", "}", "[", "]", "\"", "\\", ":", ",", "1", "a", "€", " "];
+        let mut seed = 7u64;
+        for _ in 0..50_000 {
+            let text: String = (0..10)
+                .map(|_| {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    letters[(seed >> 33) as usize % letters.len()]
+                })
+                .collect();
+            let _ = object(&text);
+            let _ = object(&format!("{{\"a\":{text}"));
+        }
+    }
+}

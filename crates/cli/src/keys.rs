@@ -1,0 +1,103 @@
+//! Where keys come from, in the order that `counterfoil --help` gives. Never from the command line itself.
+
+use std::path::PathBuf;
+
+use counterfoil::{Error, Key, Kind, Secret};
+
+use crate::arguments::{Common, NewKey};
+use crate::failure::misuse;
+use crate::terminal;
+
+/// The key that opens a database. Asks only if nothing else gives one.
+pub fn find(common: &Common) -> Result<Key, Error> {
+    if let Some(key) = given(common)? {
+        return Ok(key);
+    }
+    if !terminal::can_ask() {
+        return Err(no_key());
+    }
+    Key::passphrase(terminal::ask_secret("Passphrase")?)
+}
+
+/// The key for a new database: asks twice.
+pub fn find_for_new(common: &Common) -> Result<Key, Error> {
+    match given(common)? {
+        Some(key) => Ok(key),
+        None if terminal::can_ask() => ask_twice("New passphrase"),
+        None => Err(no_key()),
+    }
+}
+
+/// A key for another slot: from its own options, or asked for twice. The environment names the key that opens.
+pub fn find_new(new: &NewKey) -> Result<Key, Error> {
+    if let Some(path) = &new.new_key_file {
+        return Key::from_file(path);
+    }
+    if let Some(path) = &new.new_passphrase_file {
+        return Key::from_passphrase_file(path);
+    }
+    if !terminal::can_ask() {
+        return Err(misuse("no new key was given, and there is no terminal to ask on")
+            .advise("use --new-key-file or --new-passphrase-file"));
+    }
+    ask_twice("New passphrase")
+}
+
+fn ask_twice(question: &str) -> Result<Key, Error> {
+    let first = terminal::ask_secret(question)?;
+    if first.is_empty() {
+        return Key::passphrase(first);
+    }
+    let second = terminal::ask_secret("The same again")?;
+    if first != second {
+        return Err(misuse("the two passphrases differ").advise("try again"));
+    }
+    Key::passphrase(first)
+}
+
+fn no_key() -> Error {
+    Error::new(Kind::Misuse, "no key was given, and there is no terminal to ask on")
+        .advise("use --key-file, --passphrase-file or COUNTERFOIL_KEY_FILE")
+}
+
+fn given(common: &Common) -> Result<Option<Key>, Error> {
+    if let Some(path) = &common.key_file {
+        return Key::from_file(path).map(Some);
+    }
+    if let Some(path) = &common.passphrase_file {
+        return Key::from_passphrase_file(path).map(Some);
+    }
+    from_environment()
+}
+
+fn from_environment() -> Result<Option<Key>, Error> {
+    let file = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(path) = file("COUNTERFOIL_KEY_FILE") {
+        return Key::from_file(path).map(Some);
+    }
+    if let Some(path) = file("COUNTERFOIL_PASSPHRASE_FILE") {
+        return Key::from_passphrase_file(path).map(Some);
+    }
+    if let Some(path) = file("CREDENTIALS_DIRECTORY").map(|folder| folder.join("counterfoil.key")) {
+        // Services are given the folder whether or not it holds a key for us.
+        if path.exists() {
+            return Key::from_file(path).map(Some);
+        }
+    }
+    if let Some(digits) = text("COUNTERFOIL_KEY")? {
+        return Key::from_hex(&digits).map(Some).map_err(|error| error.at("COUNTERFOIL_KEY"));
+    }
+    if let Some(passphrase) = text("COUNTERFOIL_PASSPHRASE")? {
+        return Key::passphrase(Secret::from(passphrase)).map(Some);
+    }
+    Ok(None)
+}
+
+fn text(name: &'static str) -> Result<Option<String>, Error> {
+    match std::env::var(name) {
+        Ok(value) if value.is_empty() => Ok(None),
+        Ok(value) => Ok(Some(value)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => Err(misuse("the variable is not text").at(name)),
+    }
+}

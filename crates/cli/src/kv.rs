@@ -1,0 +1,75 @@
+//! `kv`: records by name.
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+
+use counterfoil::{Error, Kind, Records};
+
+use crate::arguments::{Kv, KvAction};
+use crate::context::Context;
+use crate::failure::{Failure, Result, input};
+
+pub fn run(context: &Context, arguments: &Kv) -> Result<()> {
+    match &arguments.action {
+        KvAction::Get { name } => {
+            let database = context.open_to_read(&arguments.db)?;
+            let value = database.records().get(name)?.ok_or_else(|| absent(name))?;
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(&value).and_then(|()| stdout.flush()).map_err(|error| Failure::output(&error))
+        }
+        KvAction::Put { name, file } => {
+            let value = read(file.as_deref())?;
+            let database = context.open(&arguments.db)?;
+            database.records().put(name, &value)?;
+            Ok(database.close()?)
+        }
+        KvAction::Delete { name } => {
+            let database = context.open(&arguments.db)?;
+            let records = database.records();
+            for name in name {
+                if records.get(name)?.is_none() {
+                    return Err(absent(name).into());
+                }
+            }
+            let names: Vec<&str> = name.iter().map(String::as_str).collect();
+            records.delete(&names)?;
+            drop(records);
+            Ok(database.close()?)
+        }
+        KvAction::List { prefix } => {
+            let database = context.open_to_read(&arguments.db)?;
+            let names = database.records().list(prefix.as_deref().unwrap_or_default())?;
+            let mut stdout = io::stdout().lock();
+            let mut put = || -> io::Result<()> {
+                names.iter().try_for_each(|(name, _)| writeln!(stdout, "{name}"))?;
+                stdout.flush()
+            };
+            put().map_err(|error| Failure::output(&error))
+        }
+    }
+}
+
+fn absent(name: &str) -> Error {
+    Error::new(Kind::NotFound, format!("no record {name}")).advise("see `counterfoil kv DB list`")
+}
+
+fn read(file: Option<&Path>) -> Result<Vec<u8>, Error> {
+    let path = file.unwrap_or(Path::new("-"));
+    let mut bytes = Vec::new();
+    let limit = Records::VALUE_BYTES_MAX as u64 + 1;
+    let read = if path.as_os_str() == "-" {
+        if io::stdin().is_terminal() && file.is_none() {
+            crate::terminal::note("reading the value from standard input: end it with Ctrl-D");
+        }
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| Error::host("read the file", path.display(), &error))?;
+    if bytes.len() as u64 == limit {
+        return Err(input("the value is too large for a record")
+            .at(path.display())
+            .advise(format!("{} bytes fit at most", Records::VALUE_BYTES_MAX)));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,285 @@
+//! One user of a database: statements, transactions, prepared statements.
+
+use std::sync::Arc;
+
+use counterfoil_sql::{self as sql, Session};
+pub use counterfoil_sql::{Interrupt, TransactionState, Value};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+
+use crate::database::Inner;
+use crate::error::{Error, Kind, Result};
+use crate::relation::ColumnInfo;
+
+/// What a statement answered.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Rows, to be read batch by batch.
+    Rows(Rows),
+    /// How many rows a statement changed, and what sort of statement it was: `INSERT`, `UPDATE`, `DELETE`, `COPY`.
+    Count {
+        /// The sort.
+        tag: &'static str,
+        /// Rows.
+        rows: u64,
+    },
+    /// Done, with nothing to count.
+    Done(&'static str),
+}
+
+/// The rows of a query, batch by batch, as Arrow columns. Dropping it ends the query.
+pub struct Rows {
+    rows: sql::Rows,
+    inner: Arc<Inner>,
+}
+
+/// One user of a database. Used by one thread at a time; any number of them read beside each other, and one at a time
+/// writes.
+pub struct Connection {
+    session: Session,
+    inner: Arc<Inner>,
+}
+
+impl Connection {
+    pub(crate) fn new(inner: Arc<Inner>) -> Result<Self> {
+        let session = Session::new(inner.engine.clone())?;
+        let mut connection = Self { session, inner };
+        let timeout = connection.inner.store.volume().options.lock_timeout;
+        if timeout != crate::options::LOCK_TIMEOUT_DEFAULT {
+            connection.run(&format!("SET lock_timeout = '{}ms'", timeout.as_millis()), &[])?;
+        }
+        Ok(connection)
+    }
+
+    /// Runs statements and answers what each of them answered. Outside a transaction each is one of its own; the first
+    /// error ends it. `$1`, `$2` stand for `parameters` in order.
+    ///
+    /// # Errors
+    /// The first statement's that failed.
+    pub fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Outcome>> {
+        self.inner.store.process().require()?;
+        let outcomes = self.session.run(sql, parameters).map_err(|error| full(&self.inner, error))?;
+        Ok(outcomes.into_iter().map(|outcome| self.outcome(outcome)).collect())
+    }
+
+    fn outcome(&self, outcome: sql::Outcome) -> Outcome {
+        match outcome {
+            sql::Outcome::Rows(rows) => Outcome::Rows(Rows { rows, inner: self.inner.clone() }),
+            sql::Outcome::Count { tag, rows } => Outcome::Count { tag, rows },
+            sql::Outcome::Done(tag) => Outcome::Done(tag),
+            _ => Outcome::Done(""),
+        }
+    }
+
+    /// Runs statements and answers how many rows they changed together.
+    ///
+    /// # Errors
+    /// As [`Connection::run`].
+    pub fn execute(&mut self, sql: &str, parameters: &[Value]) -> Result<u64> {
+        let mut changed = 0;
+        for outcome in self.run(sql, parameters)? {
+            match outcome {
+                Outcome::Count { rows, .. } => changed += rows,
+                // Rows that nobody wants are read all the same: an error in the last of them is an error.
+                Outcome::Rows(rows) => rows.map(|batch| batch.map(drop)).collect::<Result<()>>()?,
+                Outcome::Done(_) => {}
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Runs one query.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] for a statement that answers no rows, or several statements; otherwise the query's.
+    pub fn query(&mut self, sql: &str, parameters: &[Value]) -> Result<Rows> {
+        self.inner.store.process().require()?;
+        let outcome = self.session.run_one(sql, parameters).map_err(|error| full(&self.inner, error))?;
+        match self.outcome(outcome) {
+            Outcome::Rows(rows) => Ok(rows),
+            _ => Err(Error::new(Kind::Misuse, "this statement answers no rows").advise("use execute")),
+        }
+    }
+
+    /// Parses a statement once, to be run with parameters many times.
+    ///
+    /// # Errors
+    /// [`Kind::Sql`].
+    pub fn prepare(&mut self, sql: &str) -> Result<Prepared<'_>> {
+        let parameters = self.session.prepare(sql).map_err(|error| full(&self.inner, error))?;
+        Ok(Prepared { connection: self, sql: sql.to_owned(), parameters })
+    }
+
+    /// Begins a transaction. Dropped without [`Transaction::commit`], it is rolled back.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] if there is one.
+    pub fn transaction(&mut self) -> Result<Transaction<'_>> {
+        self.execute("BEGIN", &[])?;
+        Ok(Transaction { connection: self, ended: false })
+    }
+
+    /// Whether a transaction is open.
+    #[must_use]
+    pub fn transaction_state(&self) -> TransactionState {
+        self.session.transaction_state()
+    }
+
+    /// A handle with which another thread interrupts what this connection is doing.
+    #[must_use]
+    pub fn interrupt(&self) -> Interrupt {
+        self.session.interrupt()
+    }
+
+    /// Adds rows to a table as one statement: `columns` says which columns the batches have, in order; the others get
+    /// their defaults.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`], [`Kind::Constraint`], and whatever the batches answer; then none of the rows is there.
+    pub fn load<E: From<Error>>(
+        &mut self,
+        table: &str,
+        columns: &[String],
+        batches: &mut dyn Iterator<Item = Result<RecordBatch, E>>,
+    ) -> Result<u64, E> {
+        self.inner.store.process().require()?;
+        let mut failed = None;
+        let mut passed_on = batches.map(|batch| {
+            batch.map_err(|error| {
+                // Any error will do to end the statement: the one to tell is this.
+                failed = Some(error);
+                sql::Error::Interrupted
+            })
+        });
+        let loaded = self.session.load(table, columns, &mut passed_on);
+        match (loaded, failed) {
+            (_, Some(error)) => Err(error),
+            (Ok(rows), None) => Ok(rows),
+            (Err(error), None) => Err(full(&self.inner, error).into()),
+        }
+    }
+
+    /// The columns of a table, as the next statement would see it; none if there is no such table.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn columns(&mut self, table: &str) -> Result<Option<Vec<ColumnInfo>>> {
+        self.inner.store.process().require()?;
+        let table = self.session.table(table).map_err(|error| full(&self.inner, error))?;
+        Ok(table.map(|table| crate::schema::columns(&table)))
+    }
+}
+
+/// The error in full, where the SQL floor could only say it in short.
+fn full(inner: &Inner, error: sql::Error) -> Error {
+    inner.store.take_refusal().unwrap_or_else(|| error.into())
+}
+
+impl Rows {
+    /// Names and types of the columns.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        self.rows.schema()
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.rows.next()?.map_err(|error| full(&self.inner, error)))
+    }
+}
+
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.rows.fmt(f)
+    }
+}
+
+/// A statement to be run many times.
+pub struct Prepared<'a> {
+    connection: &'a mut Connection,
+    sql: String,
+    parameters: usize,
+}
+
+impl Prepared<'_> {
+    /// How many parameters it wants.
+    #[must_use]
+    pub fn parameter_count(&self) -> usize {
+        self.parameters
+    }
+
+    /// Runs it and answers how many rows it changed.
+    ///
+    /// # Errors
+    /// As [`Connection::execute`].
+    pub fn execute(&mut self, parameters: &[Value]) -> Result<u64> {
+        self.connection.execute(&self.sql, parameters)
+    }
+
+    /// Runs it and answers its rows.
+    ///
+    /// # Errors
+    /// As [`Connection::query`].
+    pub fn query(&mut self, parameters: &[Value]) -> Result<Rows> {
+        self.connection.query(&self.sql, parameters)
+    }
+}
+
+/// A transaction: all of it or nothing.
+pub struct Transaction<'a> {
+    connection: &'a mut Connection,
+    ended: bool,
+}
+
+impl Transaction<'_> {
+    /// Makes it durable.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] if a statement in it failed: then it is rolled back. [`Kind::Device`], [`Kind::Full`],
+    /// [`Kind::CounterLost`].
+    pub fn commit(mut self) -> Result<()> {
+        self.ended = true;
+        match self.connection.run("COMMIT", &[])?.pop() {
+            Some(Outcome::Done("ROLLBACK")) => {
+                Err(Error::new(Kind::Misuse, "a statement of the transaction failed, so all of it was rolled back"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Undoes it.
+    ///
+    /// # Errors
+    /// None that anything could be done about.
+    pub fn rollback(mut self) -> Result<()> {
+        self.ended = true;
+        self.connection.execute("ROLLBACK", &[]).map(drop)
+    }
+}
+
+impl std::ops::Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+    }
+}
+
+impl std::ops::DerefMut for Transaction<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            // A transaction that cannot be rolled back ends with the connection.
+            let _ = self.connection.execute("ROLLBACK", &[]);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The errors of the floors below, as people and programs get them: one kind, one line, and what to do.
+
+use counterfoil_flash as flash;
+use counterfoil_log as log;
+use counterfoil_relation as relation;
+use counterfoil_sql as sql;
+use counterfoil_vault as vault;
+use flash::lock::LockError;
+
+use crate::error::{Error, Kind};
+
+const SAVE: &str = "restore a backup, or save what authenticates with `counterfoil salvage`";
+const ADOPT: &str = "put the newest image back, or accept this one with `counterfoil counter adopt`";
+
+pub(crate) fn no_entropy() -> Error {
+    Error::new(Kind::Device, "the system's source of randomness failed").advise("nothing is sealed without it")
+}
+
+impl From<flash::Error> for Error {
+    fn from(error: flash::Error) -> Self {
+        match error {
+            flash::Error::Device { operation, code, .. } => {
+                let system = std::io::Error::from_raw_os_error(code);
+                Error::host(&format!("{operation} the database"), "", &system).without_place()
+            }
+            flash::Error::Full { .. } => {
+                Error::new(Kind::Full, "no room left").advise("make room on the disk, or raise the size limit")
+            }
+            flash::Error::ReadOnly => {
+                Error::new(Kind::Device, "the database can only be read").advise("check the permissions")
+            }
+            flash::Error::Latched => latched(),
+            flash::Error::WrongSort { wanted } => {
+                Error::new(Kind::Misuse, format!("this is not {wanted}")).advise("check the name")
+            }
+            flash::Error::Occupied { by } => {
+                Error::new(Kind::Misuse, format!("the device carries {by}")).advise("use --erase if it may be lost")
+            }
+            flash::Error::OutOfRange { .. } => {
+                Error::new(Kind::Corrupt, "the database ends before its data do").advise(SAVE)
+            }
+            flash::Error::Shape { reason } => Error::new(Kind::Misuse, reason),
+            other => Error::new(Kind::Device, other.to_string()),
+        }
+    }
+}
+
+fn latched() -> Error {
+    Error::new(Kind::Device, "an earlier write failed, so nobody knows what is on the medium")
+        .advise("open the database again")
+}
+
+impl From<log::Error> for Error {
+    fn from(error: log::Error) -> Self {
+        let text = error.to_string();
+        match error {
+            log::Error::Device(error) => error.into(),
+            log::Error::Corrupt { .. } => Error::new(Kind::Corrupt, text).advise(SAVE),
+            log::Error::Tampered { .. } => Error::new(Kind::Tampered, text).advise(SAVE),
+            log::Error::RolledBack { .. } => Error::new(Kind::RolledBack, text).advise(ADOPT),
+            log::Error::CounterLost { .. } => Error::new(Kind::CounterLost, text).advise(ADOPT),
+            log::Error::Full { pinned: Some(_), .. } => Error::new(Kind::Full, text).advise("end the readers"),
+            log::Error::Full { .. } => Error::new(Kind::Full, text)
+                .advise("delete rows and run `counterfoil compact`, or export into a larger one"),
+            log::Error::Misuse(_) => Error::new(Kind::Misuse, text),
+            log::Error::TooLarge { .. } => Error::new(Kind::Input, text),
+            log::Error::NoEntropy => no_entropy(),
+            log::Error::Latched => latched(),
+            _ => Error::new(Kind::Bug, text).advise("please report it"),
+        }
+    }
+}
+
+impl From<relation::Error> for Error {
+    fn from(error: relation::Error) -> Self {
+        let text = error.to_string();
+        match error {
+            relation::Error::Constraint(_) => Error::new(Kind::Constraint, text),
+            relation::Error::Sql(_) => Error::new(Kind::Sql, text),
+            relation::Error::NotSupported(_) => Error::new(Kind::NotSupported, text),
+            relation::Error::Misuse(_) => Error::new(Kind::Misuse, text),
+            relation::Error::Corrupt { .. } => Error::new(Kind::Corrupt, text).advise(SAVE),
+            relation::Error::Log { table, source } => {
+                let error = Error::from(source);
+                if table.is_empty() { error } else { error.at(format!("table {table}")) }
+            }
+            _ => Error::new(Kind::Bug, text).advise("please report it"),
+        }
+    }
+}
+
+impl From<sql::Error> for Error {
+    fn from(error: sql::Error) -> Self {
+        let kind = match &error {
+            sql::Error::Sql(_) => Kind::Sql,
+            sql::Error::Constraint(_) => Kind::Constraint,
+            sql::Error::NotSupported(_) => Kind::NotSupported,
+            sql::Error::NotFound(_) => Kind::NotFound,
+            sql::Error::Misuse(_) => Kind::Misuse,
+            sql::Error::Input(_) => Kind::Input,
+            sql::Error::Memory(_) => Kind::Full,
+            sql::Error::Locked(_) => Kind::Locked,
+            sql::Error::Interrupted => Kind::Interrupted,
+            sql::Error::Host(_) => Kind::Device,
+            sql::Error::Relation(error) => return error.clone().into(),
+            sql::Error::Log(error) => return error.clone().into(),
+            _ => Kind::Bug,
+        };
+        Error::new(kind, error.to_string())
+    }
+}
+
+/// Back through the SQL floor: what opening the writer answers there.
+pub(crate) fn to_sql(error: Error) -> sql::Error {
+    let text = error.to_string();
+    match error.kind() {
+        Kind::Locked => sql::Error::Locked(text),
+        Kind::Misuse => sql::Error::Misuse(text),
+        Kind::NotSupported => sql::Error::NotSupported(text),
+        Kind::Device => sql::Error::Host(text),
+        _ => sql::Error::Bug(text),
+    }
+}
+
+impl From<vault::HeaderError> for Error {
+    fn from(error: vault::HeaderError) -> Self {
+        use vault::HeaderError as Header;
+        let text = error.to_string();
+        match error {
+            Header::NotADatabase => Error::new(Kind::NotADatabase, text).advise("check the name"),
+            Header::Format { .. } => Error::new(Kind::NotSupported, text)
+                .advise("open it with the version that made it, and use `export --all` there"),
+            Header::Corrupt { .. } => Error::new(Kind::Corrupt, text).advise("restore a backup"),
+            Header::WrongKey { .. } => Error::new(Kind::WrongKey, text).advise("try another, or the recovery code"),
+            Header::Tampered { .. } => Error::new(Kind::Tampered, text).advise("restore a backup"),
+            Header::Cost { .. } => Error::new(Kind::Corrupt, text).advise("restore a backup"),
+            Header::OutOfMemory { .. } => Error::new(Kind::Device, text).advise("free some memory"),
+            Header::EmptyPassphrase | Header::LastSlot => Error::new(Kind::Misuse, text),
+            Header::NoFreeSlot => Error::new(Kind::Misuse, text).advise("remove one first"),
+            Header::NoSuchSlot { .. } => Error::new(Kind::NotFound, text).advise("see `counterfoil key list`"),
+            Header::NoEntropy => no_entropy(),
+            Header::Device(error) => error.into(),
+            _ => Error::new(Kind::Bug, text).advise("please report it"),
+        }
+    }
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Held(holder) => Error::new(Kind::Locked, format!("{holder} is writing to the database"))
+                .advise("wait for it to close the database, or raise the lock timeout"),
+            LockError::Device(error) => error.into(),
+            other => Error::new(Kind::Device, other.to_string()),
+        }
+    }
+}
+
+impl From<vault::CounterError> for Error {
+    fn from(error: vault::CounterError) -> Self {
+        match error {
+            vault::CounterError::Device { operation, code } => {
+                let system = std::io::Error::from_raw_os_error(code);
+                let failed = format!("the counter could not be {operation}: {system}");
+                Error::new(Kind::Device, failed).advise("check COUNTERFOIL_STATE_DIR and its permissions")
+            }
+            other => Error::new(Kind::CounterLost, other.to_string()).advise(ADOPT),
+        }
+    }
+}

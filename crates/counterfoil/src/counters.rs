@@ -1,0 +1,144 @@
+//! The one-way counter as its owner handles it: looked at, bound anew, forgotten.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use counterfoil_flash::lock::{Pins, WriterLock};
+use counterfoil_log::{Settings, Writer};
+use counterfoil_vault::{self as vault, CounterError, CounterKind, FileCounter, SystemEntropy};
+
+use crate::error::{Error, Kind, Result};
+use crate::incidents;
+use crate::options::{Counter, Options};
+use crate::store::{OtherReaders, counting};
+use crate::volume::{Keeper, Volume};
+
+/// A counter beside the image it is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CounterInfo {
+    /// `file` or `none`.
+    pub kind: &'static str,
+    /// Where it is kept.
+    pub path: Option<PathBuf>,
+    /// Its value, if it could be read.
+    pub value: Option<u64>,
+    /// When it last moved, in seconds since 1970.
+    pub moved: Option<u64>,
+    /// Where the database was then.
+    pub seen_at: Option<String>,
+    /// The version of the newest commit in the image.
+    pub image: u64,
+    /// What the two say together: nothing if the image is the newest.
+    pub verdict: Option<Error>,
+}
+
+impl Counter {
+    /// The counter of a database beside its image, whatever they say of each other.
+    ///
+    /// # Errors
+    /// Those of opening the database, except for the counter's own.
+    pub fn show(options: Options) -> Result<CounterInfo> {
+        let place = options.place.clone();
+        let volume = Volume::open(options).map_err(|error| error.at(&place))?;
+        show(&volume).map_err(|error| error.at(&place))
+    }
+
+    /// Binds the counter to the image as it is now, on its owner's word, and leaves an incident behind. Every other image
+    /// of the database is refused from then on.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] for a database without a counter; those of writing.
+    pub fn adopt(options: Options) -> Result<()> {
+        let place = options.place.clone();
+        adopt(options).map_err(|error| error.at(&place))
+    }
+
+    /// Deletes this machine's counter of a database: what it vouched for can then be put back unnoticed.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] if there is none, [`Kind::Misuse`] for a database without a counter.
+    pub fn forget(options: Options) -> Result<()> {
+        let place = options.place.clone();
+        let volume = Volume::open(options).map_err(|error| error.at(&place))?;
+        let mut counter = counter_of(&volume).map_err(|error| error.at(&place))?;
+        counter.forget().map_err(|error| match error {
+            CounterError::Absent => Error::new(Kind::NotFound, "there is no counter for this database here").at(&place),
+            other => Error::from(other).at(&place),
+        })
+    }
+}
+
+fn show(volume: &Volume) -> Result<CounterInfo> {
+    let recovered = volume.recover()?;
+    let mut info = CounterInfo {
+        kind: volume.counter_kind().name(),
+        path: None,
+        value: None,
+        moved: None,
+        seen_at: None,
+        image: recovered.version(),
+        verdict: None,
+    };
+    if volume.counter_kind() == CounterKind::None {
+        return Ok(info);
+    }
+    if let Some(Counter::File(directory)) = &volume.options.counter {
+        info.path = Some(FileCounter::path_in(directory, volume.vault.id()));
+    }
+    match counter_of(volume)?.record() {
+        Ok(record) => {
+            (info.value, info.moved, info.seen_at) = (Some(record.value), Some(record.time), Some(record.path));
+            info.verdict = volume.recover_and_judge().err();
+        }
+        Err(CounterError::Absent) => {
+            info.verdict = Some(Error::new(Kind::CounterLost, "there is no counter for this database here"));
+        }
+        Err(error) => info.verdict = Some(error.into()),
+    }
+    Ok(info)
+}
+
+fn counter_of(volume: &Volume) -> Result<FileCounter> {
+    if volume.counter_kind() == CounterKind::None {
+        return Err(Error::new(Kind::Misuse, "this database has no counter"));
+    }
+    volume
+        .file_counter()?
+        .ok_or_else(|| Error::new(Kind::Misuse, "nothing says where the counter is").advise("give Options::counter"))
+}
+
+fn adopt(options: Options) -> Result<()> {
+    let volume = Arc::new(Volume::open(options)?);
+    let mut counter = counter_of(&volume)?;
+    let handle = volume.medium.handle();
+    let _lock = handle.map(|handle| WriterLock::acquire(handle, volume.options.lock_timeout)).transpose()?;
+    let found = match counter.record() {
+        Ok(record) => format!("the counter stood at {}", record.value),
+        Err(error @ CounterError::Device { .. }) => return Err(error.into()),
+        Err(error) => error.to_string(),
+    };
+    let value = counter.record().map_or(0, |record| record.value);
+    let image = volume.recover()?.version();
+    let mut writer = adopt_image(&volume, Some(counter), value)?;
+    let text = format!("this image, version {image}, was taken for the newest by hand; {found}");
+    incidents::record(&mut writer, incidents::ADOPTED_BY_HAND, &text)?;
+    Ok(writer.close()?)
+}
+
+/// Opens an image for writing in an epoch above `value`, and binds its counter to it, where it has one. The writer's lock is the caller's.
+pub(crate) fn adopt_image(volume: &Arc<Volume>, counter: Option<FileCounter>, value: u64) -> Result<Writer> {
+    let recovered = volume.recover()?;
+    volume.settle(&recovered.snapshot())?;
+    let pins = volume.medium.handle().map(Pins::new);
+    let settings = Settings {
+        counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),
+        counting: counting(),
+        pins: match pins {
+            Some(pins) => Box::new(OtherReaders(pins)),
+            None => Box::new(counterfoil_log::NoPins),
+        },
+        headers: Some(Box::new(Keeper(volume.clone()))),
+    };
+    Ok(recovered.adopt(volume.medium.writer(), settings, &mut SystemEntropy, value)?)
+}

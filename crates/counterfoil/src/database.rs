@@ -1,0 +1,182 @@
+//! An open database.
+
+use std::sync::Arc;
+
+use counterfoil_log::Snapshot;
+use counterfoil_relation::{Relations, Table};
+use counterfoil_sql::{Engine, EngineOptions};
+use zeroize::Zeroizing;
+
+use crate::connection::Connection;
+use crate::create::{self, Created};
+use crate::error::{Error, Result};
+use crate::incidents::{self, Incident};
+use crate::options::{Options, Place};
+use crate::records::Records;
+use crate::relation::Relation;
+use crate::store::FileStore;
+use crate::volume::{Freshness, Volume};
+
+/// An open database. Clones are the same one; it closes with the last of them and the last connection.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Arc<FileStore>,
+    pub(crate) engine: Arc<Engine>,
+    recovery_code: Option<Zeroizing<String>>,
+}
+
+impl Database {
+    /// Makes a database. What is there already is never overwritten, and an attempt that is cut short leaves nothing
+    /// that could be taken for a database.
+    ///
+    /// # Errors
+    /// [`crate::Kind::Misuse`] for options that cannot be and names that are taken, [`crate::Kind::Device`],
+    /// [`crate::Kind::Full`].
+    pub fn create(options: Options) -> Result<Self> {
+        let place = options.place.clone();
+        let created = create::create(options).map_err(|error| error.at(&place))?;
+        Self::of(created)
+    }
+
+    /// Opens a database. Nothing is written before the first statement that changes something.
+    ///
+    /// # Errors
+    /// [`crate::Kind::NotFound`], [`crate::Kind::NotADatabase`], [`crate::Kind::WrongKey`], and whatever speaks against
+    /// trusting it: [`crate::Kind::Tampered`], [`crate::Kind::Corrupt`], [`crate::Kind::RolledBack`],
+    /// [`crate::Kind::CounterLost`].
+    pub fn open(options: Options) -> Result<Self> {
+        let place = options.place.clone();
+        if place == Place::Memory {
+            return Self::create(options);
+        }
+        Self::open_volume(options).map_err(|error| error.at(&place))
+    }
+
+    fn open_volume(options: Options) -> Result<Self> {
+        let volume = Arc::new(Volume::open(options)?);
+        let (store, freshness) = FileStore::open(volume.clone())?;
+        if freshness == Freshness::Absent {
+            volume.options.note("freshness not checked");
+        }
+        let settled = volume.settle(&store.newest()?)?;
+        if let Some((copy, _)) = settled.fault {
+            let copy = format!("{copy:?}").to_lowercase();
+            volume.options.note(&format!(
+                "header copy {copy} is damaged: the other one is good, and the next change of a key repairs it"
+            ));
+        }
+        Self::with_store(Arc::new(store), None)
+    }
+
+    pub(crate) fn of(created: Created) -> Result<Self> {
+        let (store, _) = FileStore::open(created.volume)?;
+        Self::with_store(Arc::new(store), created.recovery_code)
+    }
+
+    fn with_store(store: Arc<FileStore>, recovery_code: Option<Zeroizing<String>>) -> Result<Self> {
+        let memory_bytes = store.volume().options.memory_bytes;
+        let options = EngineOptions { memory_bytes, ..EngineOptions::default() };
+        let engine = Engine::new(store.clone(), Arc::new(Relations::new()), options)?;
+        Ok(Self { inner: Arc::new(Inner { store, engine, recovery_code }) })
+    }
+
+    /// The recovery code, if this database was just made with one. It is kept nowhere else.
+    #[must_use]
+    pub fn recovery_code(&self) -> Option<&str> {
+        self.inner.recovery_code.as_ref().map(|code| code.as_str())
+    }
+
+    /// A connection: one user of the database, with a transaction of its own.
+    ///
+    /// # Errors
+    /// [`crate::Kind::Misuse`] in a child process that inherited the handle.
+    pub fn connect(&self) -> Result<Connection> {
+        self.require_process()?;
+        Connection::new(self.inner.clone())
+    }
+
+    /// Records by name.
+    #[must_use]
+    pub fn records(&self) -> Records {
+        Records::new(self.clone())
+    }
+
+    /// A table, by name.
+    ///
+    /// # Errors
+    /// [`crate::Kind::NotFound`].
+    pub fn relation(&self, name: &str) -> Result<Relation> {
+        Relation::new(self, name)
+    }
+
+    /// What the owner must be told of: counters adopted, backups restored.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn incidents(&self) -> Result<Vec<Incident>> {
+        incidents::all(&self.snapshot()?)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.inner.store.volume().options.place
+    }
+
+    /// Ends it: what was acknowledged is counted, the writer's lock is given back. Dropping does the same without
+    /// telling what went wrong.
+    ///
+    /// # Errors
+    /// [`crate::Kind::Misuse`] while a connection has a transaction open; [`crate::Kind::Device`],
+    /// [`crate::Kind::CounterLost`].
+    pub fn close(self) -> Result<()> {
+        self.inner.store.close()
+    }
+
+    pub(crate) fn volume(&self) -> &Arc<Volume> {
+        self.inner.store.volume()
+    }
+
+    pub(crate) fn require_process(&self) -> Result<()> {
+        self.inner.store.process().require()
+    }
+
+    /// The newest committed state.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
+        self.inner.store.newest()
+    }
+
+    /// Runs one change of our own, as a commit.
+    pub(crate) fn change<T>(&self, body: impl FnOnce(&mut counterfoil_log::Writer) -> Result<T>) -> Result<T> {
+        use counterfoil_sql::Store;
+        let store = &self.inner.store;
+        let mut lease = store.lease(store.volume().options.lock_timeout)?;
+        let relations = self.inner.engine.relations();
+        if lease.is_active() {
+            lease.rollback();
+            relations.rolled_back(&*lease);
+        }
+        lease.begin()?;
+        match body(&mut lease).and_then(|value| lease.commit().map(|_| value).map_err(Error::from)) {
+            Ok(value) => {
+                relations.committed(&*lease);
+                store.committed(lease.snapshot());
+                Ok(value)
+            }
+            Err(error) => {
+                lease.rollback();
+                relations.rolled_back(&*lease);
+                Err(error)
+            }
+        }
+    }
+
+    /// All tables, by name.
+    pub(crate) fn tables(&self, snapshot: &Snapshot) -> Result<Vec<Arc<Table>>> {
+        Ok(self.inner.engine.relations().tables(snapshot)?)
+    }
+}

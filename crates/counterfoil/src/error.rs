@@ -1,0 +1,213 @@
+//! What the database can answer instead of doing what it was asked.
+//!
+//! Every error is one line for people, `what (where): what to do`, and one [`Kind`] for programs. Values of rows and
+//! secrets are in neither.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// What sort of error it is: what a program decides by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The rules of this interface are broken: a wrong option, a handle used after `fork`.
+    Misuse,
+    /// The statement does not parse, or names and types in it do not fit.
+    Sql,
+    /// A row breaks a rule of its table.
+    Constraint,
+    /// Understood, and refused because this database cannot do it.
+    NotSupported,
+    /// A file, table, column, record or slot does not exist.
+    NotFound,
+    /// No key slot opens with this key or passphrase.
+    WrongKey,
+    /// The file is not a Counterfoil database.
+    NotADatabase,
+    /// Data that was to be brought in is malformed.
+    Input,
+    /// The snapshot was given up because the writer needed its space.
+    SnapshotTooOld,
+    /// The medium, or the system around it, refused or failed.
+    Device,
+    /// No room left.
+    Full,
+    /// A server could not be reached.
+    Network,
+    /// A promise between our own functions was broken: please report it.
+    Bug,
+    /// What authenticates makes no sense.
+    Corrupt,
+    /// A page is not what was last written there.
+    Tampered,
+    /// The image is older than what the counter vouches for.
+    RolledBack,
+    /// The counter cannot vouch for the image.
+    CounterLost,
+    /// An answer from an untrusted server failed verification.
+    NotVerified,
+    /// Another connection or process is writing.
+    Locked,
+    /// The caller interrupted it.
+    Interrupted,
+}
+
+impl Kind {
+    /// The exit code of a program that ends with this error.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Kind::Misuse
+            | Kind::Sql
+            | Kind::Constraint
+            | Kind::NotSupported
+            | Kind::NotFound
+            | Kind::WrongKey
+            | Kind::NotADatabase
+            | Kind::Input
+            | Kind::SnapshotTooOld => 1,
+            Kind::Device | Kind::Full | Kind::Network | Kind::Bug => 2,
+            Kind::Corrupt | Kind::Tampered | Kind::RolledBack | Kind::CounterLost | Kind::NotVerified => 3,
+            Kind::Locked => 4,
+            Kind::Interrupted => 130,
+        }
+    }
+}
+
+/// Why something was not done.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Parts>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Parts {
+    kind: Kind,
+    what: Cow<'static, str>,
+    place: Option<String>,
+    advice: Option<Cow<'static, str>>,
+}
+
+/// The result of an operation on a database.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error that says what happened and nothing else.
+    pub fn new(kind: Kind, what: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Parts { kind, what: what.into(), place: None, advice: None }))
+    }
+
+    /// The same error, saying where. An inner place stays.
+    #[must_use]
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        self.0.place.get_or_insert_with(|| place.to_string());
+        self
+    }
+
+    /// The same error, saying what to do. Advice that is there stays.
+    #[must_use]
+    pub fn advise(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
+        self.0.advice.get_or_insert_with(|| advice.into());
+        self
+    }
+
+    /// The same error without a place: the caller knows a better one.
+    #[must_use]
+    pub(crate) fn without_place(mut self) -> Self {
+        self.0.place = None;
+        self
+    }
+
+    /// What sort of error it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The exit code of a program that ends with this error.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        self.0.kind.exit_code()
+    }
+
+    /// What the system said about a file or folder.
+    pub fn host(doing: &str, place: impl fmt::Display, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        let (kind, advice) = match error.kind() {
+            ErrorKind::NotFound => (Kind::NotFound, "check the name"),
+            ErrorKind::AlreadyExists => (Kind::Misuse, "choose another name"),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                (Kind::Full, "make room and try again")
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => (Kind::Device, "check the permissions"),
+            ErrorKind::IsADirectory | ErrorKind::NotADirectory | ErrorKind::InvalidInput => {
+                (Kind::Misuse, "check the name")
+            }
+            _ => (Kind::Device, "see the system's log"),
+        };
+        Self::new(kind, format!("could not {doing}: {}", system(error))).at(place).advise(advice)
+    }
+}
+
+/// The system's words without its number.
+fn system(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => "no reason given".into(),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // One line each, whatever a file name or a library put into it.
+        let mut line = self.0.what.to_string();
+        if let Some(place) = &self.0.place {
+            line.push_str(&format!(" ({place})"));
+        }
+        if let Some(advice) = &self.0.advice {
+            line.push_str(&format!(": {advice}"));
+        }
+        for letter in line.chars() {
+            match letter {
+                '\n' | '\r' | '\t' => f.write_str(" ")?,
+                letter if letter.is_control() => write!(f, "{}", letter.escape_default())?,
+                letter => write!(f, "{letter}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line() {
+        let error = Error::new(Kind::Input, "two\nlines").at("a\x1b[31mfile").advise("look");
+        assert_eq!(error.to_string(), "two lines (a\\u{1b}[31mfile): look");
+        assert_eq!(error.exit_code(), 1);
+    }
+
+    #[test]
+    fn the_innermost_place_wins() {
+        let error = Error::new(Kind::Sql, "no").at("line 3").at("file");
+        assert_eq!(error.to_string(), "no (line 3)");
+    }
+
+    #[test]
+    fn the_system_is_quoted_in_its_words() {
+        let error = Error::host("open the file", "x.csv", &std::io::Error::from_raw_os_error(2));
+        assert_eq!(error.to_string(), "could not open the file: no such file or directory (x.csv): check the name");
+        assert_eq!(error.kind(), Kind::NotFound);
+    }
+}

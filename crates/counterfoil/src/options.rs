@@ -1,0 +1,232 @@
+//! How a database is made or opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterfoil_vault::StateEnvironment;
+pub use counterfoil_vault::Suite as Cipher;
+
+use crate::error::{Error, Kind, Result};
+use crate::key::Key;
+
+/// Where a database is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a file.
+    File(PathBuf),
+    /// In memory: it ends with the last handle.
+    Memory,
+    /// On a block device, taken whole.
+    Block(PathBuf),
+}
+
+impl Place {
+    /// Understands what a command line has: a path, `:memory:`, or `block:/dev/X`.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text.strip_prefix("block:") {
+            Some(device) => Place::Block(device.into()),
+            None if text == ":memory:" => Place::Memory,
+            None => Place::File(text.into()),
+        }
+    }
+
+    /// The path, where there is one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Place::File(path) | Place::Block(path) => Some(path),
+            Place::Memory => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::File(path) => path.display().fmt(f),
+            Place::Block(path) => write!(f, "block:{}", path.display()),
+            Place::Memory => f.write_str(":memory:"),
+        }
+    }
+}
+
+/// The one-way counter that tells the newest image of a database from yesterday's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// None: an older image put back is not noticed.
+    None,
+    /// A file in this directory. It helps as far as whoever holds the database cannot write there.
+    File(PathBuf),
+}
+
+impl Counter {
+    /// The file counter where the user's programs keep their state: `COUNTERFOIL_STATE_DIR`, else
+    /// `$XDG_STATE_HOME/counterfoil`, else `~/.local/state/counterfoil`.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] if none of these is set.
+    pub fn user_default() -> Result<Self> {
+        let variable = |name: &str| std::env::var_os(name);
+        let (own, state, home) = (variable("COUNTERFOIL_STATE_DIR"), variable("XDG_STATE_HOME"), variable("HOME"));
+        let environment = StateEnvironment {
+            counterfoil_state_dir: own.as_deref(),
+            xdg_state_home: state.as_deref(),
+            home: home.as_deref(),
+        };
+        environment.directory().map(Counter::File).ok_or_else(|| {
+            Error::new(Kind::Misuse, "nothing says where the counter is kept").advise("set COUNTERFOIL_STATE_DIR")
+        })
+    }
+}
+
+/// Told of what is not an error and should still be known.
+pub(crate) type OnNote = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a database is made or opened. What matters for one of the two only says so.
+#[derive(Clone)]
+pub struct Options {
+    pub(crate) place: Place,
+    pub(crate) key: Option<Arc<Key>>,
+    pub(crate) counter: Option<Counter>,
+    pub(crate) require_counter: bool,
+    pub(crate) read_only: bool,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) cache_bytes: usize,
+    pub(crate) memory_bytes: usize,
+    pub(crate) on_note: Option<OnNote>,
+    pub(crate) page_bytes: u32,
+    pub(crate) size_limit: Option<u64>,
+    pub(crate) cipher: Cipher,
+    pub(crate) recovery: bool,
+    pub(crate) erase: bool,
+}
+
+const CACHE_BYTES_DEFAULT: usize = 64 << 20;
+/// How long a statement waits for another writer.
+pub const LOCK_TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+
+impl Options {
+    /// The usual options for a database in a file.
+    pub fn path(path: impl Into<PathBuf>) -> Self {
+        Self::at(Place::File(path.into()))
+    }
+
+    /// The usual options for a database in memory.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self::at(Place::Memory)
+    }
+
+    /// The usual options for a database that takes a whole block device.
+    pub fn block_device(path: impl Into<PathBuf>) -> Self {
+        Self::at(Place::Block(path.into()))
+    }
+
+    /// The usual options.
+    #[must_use]
+    pub fn at(place: Place) -> Self {
+        Self {
+            place,
+            key: None,
+            counter: None,
+            require_counter: false,
+            read_only: false,
+            lock_timeout: LOCK_TIMEOUT_DEFAULT,
+            cache_bytes: CACHE_BYTES_DEFAULT,
+            memory_bytes: counterfoil_sql::EngineOptions::default().memory_bytes,
+            on_note: None,
+            page_bytes: 4096,
+            size_limit: None,
+            cipher: Cipher::Aes256GcmSiv,
+            recovery: false,
+            erase: false,
+        }
+    }
+
+    /// What opens it.
+    #[must_use]
+    pub fn key(self, key: Key) -> Self {
+        Self { key: Some(Arc::new(key)), ..self }
+    }
+
+    /// Making: the counter it is bound to. Opening: where a file counter is kept. Without this no directory is
+    /// touched: a new database has no counter, and one bound to a file counter is read with a note and not written.
+    #[must_use]
+    pub fn counter(self, counter: Counter) -> Self {
+        Self { counter: Some(counter), ..self }
+    }
+
+    /// Refuse where the counter is absent.
+    #[must_use]
+    pub fn require_counter(self, require_counter: bool) -> Self {
+        Self { require_counter, ..self }
+    }
+
+    /// Refuse to write.
+    #[must_use]
+    pub fn read_only(self, read_only: bool) -> Self {
+        Self { read_only, ..self }
+    }
+
+    /// How long a statement waits for another writer.
+    #[must_use]
+    pub fn lock_timeout(self, lock_timeout: Duration) -> Self {
+        Self { lock_timeout, ..self }
+    }
+
+    /// Bytes of opened pages that are kept.
+    #[must_use]
+    pub fn cache_bytes(self, cache_bytes: usize) -> Self {
+        Self { cache_bytes, ..self }
+    }
+
+    /// Bytes of working memory that all queries together may take.
+    #[must_use]
+    pub fn memory_bytes(self, memory_bytes: usize) -> Self {
+        Self { memory_bytes, ..self }
+    }
+
+    /// Who is told of what is not an error and should still be known: `freshness not checked` and its like.
+    #[must_use]
+    pub fn on_note(self, on_note: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { on_note: Some(Arc::new(on_note)), ..self }
+    }
+
+    /// Making: bytes in a page, a power of two from 512 to 65536.
+    #[must_use]
+    pub fn page_bytes(self, page_bytes: u32) -> Self {
+        Self { page_bytes, ..self }
+    }
+
+    /// Making: how large it may become.
+    #[must_use]
+    pub fn size_limit(self, bytes: u64) -> Self {
+        Self { size_limit: Some(bytes), ..self }
+    }
+
+    /// Making: the page cipher.
+    #[must_use]
+    pub fn cipher(self, cipher: Cipher) -> Self {
+        Self { cipher, ..self }
+    }
+
+    /// Making: whether a recovery code is made too ([`crate::Database::recovery_code`]).
+    #[must_use]
+    pub fn recovery(self, recovery: bool) -> Self {
+        Self { recovery, ..self }
+    }
+
+    /// Making: take a block device even if something is on it, which is lost.
+    #[must_use]
+    pub fn danger_erase(self, erase: bool) -> Self {
+        Self { erase, ..self }
+    }
+
+    pub(crate) fn note(&self, note: &str) {
+        if let Some(on_note) = &self.on_note {
+            on_note(note);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The key slots: who may open the database.
+
+use counterfoil_vault::{self as vault, ArgonCost, Header, SlotKind, SystemEntropy};
+
+use crate::database::Database;
+use crate::error::{Error, Kind, Result};
+use crate::key::Key;
+
+/// A key slot. Nothing in it is a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SlotInfo {
+    /// Its number.
+    pub number: usize,
+    /// What opens it: `passphrase`, `key file`, `recovery code`.
+    pub kind: &'static str,
+    /// When it was written, in seconds since 1970.
+    pub created: u64,
+    /// Whether it is the one that opened the database here.
+    pub is_ours: bool,
+}
+
+impl Database {
+    /// The key slots in use.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn slots(&self) -> Result<Vec<SlotInfo>> {
+        self.require_process()?;
+        let opened = self.volume().opened();
+        let ours = opened.unlocked.slot_in(&opened.header);
+        let info = |(number, slot): (usize, &vault::Slot)| SlotInfo {
+            number,
+            kind: kind_name(slot.kind()),
+            created: slot.created(),
+            is_ours: ours == Some(number),
+        };
+        Ok(opened.header.slots().map(info).collect())
+    }
+
+    /// The number of the slot that opened the database here.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn own_slot(&self) -> Result<usize> {
+        let slots = self.slots()?;
+        slots.iter().find(|slot| slot.is_ours).map(|slot| slot.number).ok_or_else(|| {
+            Error::new(Kind::Misuse, "the slot that opened the database was changed meanwhile").advise("open it again")
+        })
+    }
+
+    /// Lets another key open the database too; answers the number of its slot.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] if all slots are in use; those of writing.
+    pub fn add_slot(&self, key: &Key) -> Result<usize> {
+        self.change_header(|header, volume_key| {
+            Ok(header.add_slot(&key.offered(), &ArgonCost::HOST, volume_key, crate::time::now(), &mut SystemEntropy)?)
+        })
+    }
+
+    /// Puts another key into a slot.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`] if the slot is not in use; those of writing.
+    pub fn change_slot(&self, slot: usize, key: &Key) -> Result<()> {
+        self.change_header(|header, volume_key| {
+            let now = crate::time::now();
+            Ok(header.change_slot(slot, &key.offered(), &ArgonCost::HOST, volume_key, now, &mut SystemEntropy)?)
+        })
+    }
+
+    /// Empties a slot. Copies of the file from before still open with its key.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`], [`Kind::Misuse`] for the last slot; those of writing.
+    pub fn remove_slot(&self, slot: usize) -> Result<()> {
+        self.change_header(|header, _| Ok(header.remove_slot(slot)?))
+    }
+
+    fn change_header<T>(&self, change: impl FnOnce(&mut Header, &vault::VolumeKey) -> Result<T>) -> Result<T> {
+        use counterfoil_sql::Store;
+        let store = &self.inner.store;
+        let volume = self.volume();
+        let mut lease = store.lease(volume.options.lock_timeout)?;
+        let opened = volume.opened();
+        let mut header = opened.header.clone();
+        let answer = change(&mut header, &opened.unlocked.volume_key)?;
+        drop(opened);
+        volume.change_header(&mut lease, &header)?;
+        store.committed(lease.snapshot());
+        Ok(answer)
+    }
+}
+
+fn kind_name(kind: SlotKind) -> &'static str {
+    match kind {
+        SlotKind::Passphrase => "passphrase",
+        SlotKind::KeyFile => "key file",
+        SlotKind::Recovery => "recovery code",
+        _ => "other",
+    }
+}

@@ -1,0 +1,393 @@
+//! Where the sessions of one process get the database from, beside the sessions of others.
+//!
+//! ```text
+//! reading   recover -> pin its commit -> recover again: what a pin protects is what was found after it was set
+//!           later statements follow the spine on from there; the pin moves along when nobody reads the older one
+//! writing   the writer's lock -> recover -> counter -> opening root; kept until the database is closed
+//! ```
+//!
+//! Invariants
+//! 1. Every snapshot handed out is the newest commit there was when it was asked for, or newer than none shown before.
+//! 2. While a snapshot of another process's commit is alive here, a pin at or below its commit is held.
+//! 3. A process that inherited this by `fork` gets [`Kind::Misuse`] before it reads or seals anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterfoil_flash::lock::{Pin, Pins, WriterLock};
+use counterfoil_log::{self as log, Counting, NoPins, Recovered, Settings, Snapshot, Writer};
+use counterfoil_sql as sql;
+use counterfoil_vault::{self as vault, Counter as _, CounterError, CounterKind, FileCounter, SystemEntropy};
+use parking_lot::{Mutex, RwLock};
+use sql::{Lease, Store, WriterSlot};
+
+use crate::convert::to_sql;
+use crate::error::{Error, Kind, Result};
+use crate::incidents;
+use crate::volume::{Freshness, Keeper, Volume};
+
+/// Commits of so many milliseconds take one step of the counter together.
+pub(crate) const GROUP_MILLISECONDS: u64 = 1000;
+
+/// The process that a handle belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process(u32);
+
+impl Process {
+    pub(crate) fn current() -> Self {
+        Self(std::process::id())
+    }
+
+    /// Refuses a child that inherited the handle: parent and child would seal different pages in the same places.
+    pub(crate) fn require(self) -> Result<()> {
+        if std::process::id() == self.0 {
+            return Ok(());
+        }
+        Err(Error::new(Kind::Misuse, "this database was opened by the parent of this process")
+            .advise("open it again in the child"))
+    }
+}
+
+/// The database as this process has it open.
+pub(crate) struct FileStore {
+    process: Process,
+    volume: Arc<Volume>,
+    pins: Option<Pins>,
+    reading: Mutex<Option<Reading>>,
+    /// The newest commit of our own writer, once there is one.
+    written: RwLock<Option<Snapshot>>,
+    slot: Arc<WriterSlot>,
+    opening: Arc<Opening>,
+}
+
+/// What the newest recovery found, and what keeps it where it is.
+struct Reading {
+    recovered: Recovered,
+    /// Pins with the snapshots that were handed out under them, oldest first.
+    held: Vec<(Option<Pin>, Snapshot)>,
+}
+
+/// How the writer is made when it is first wanted.
+pub(crate) struct Opening {
+    volume: Arc<Volume>,
+    pins: Option<Pins>,
+    patience: Mutex<Duration>,
+    lock: Mutex<Option<WriterLock>>,
+    /// Why it was not, in full: the SQL floor has fewer kinds of errors.
+    refused: Mutex<Option<Error>>,
+}
+
+impl FileStore {
+    /// Opens for reading: recovers, pins, and holds the image against its counter.
+    pub(crate) fn open(volume: Arc<Volume>) -> Result<(Self, Freshness)> {
+        let pins = volume.medium.handle().map(Pins::new);
+        let (reading, freshness) = Reading::begin(&volume, pins.as_ref())?;
+        Ok((Self::new(volume, pins, Some(reading)), freshness))
+    }
+
+    fn new(volume: Arc<Volume>, pins: Option<Pins>, reading: Option<Reading>) -> Self {
+        let opening = Arc::new(Opening {
+            volume: volume.clone(),
+            pins: pins.clone(),
+            patience: Mutex::new(volume.options.lock_timeout),
+            lock: Mutex::new(None),
+            refused: Mutex::new(None),
+        });
+        let for_slot = opening.clone();
+        Self {
+            process: Process::current(),
+            volume,
+            pins,
+            reading: Mutex::new(reading),
+            written: RwLock::new(None),
+            slot: WriterSlot::new(Box::new(move || for_slot.open())),
+            opening,
+        }
+    }
+
+    pub(crate) fn volume(&self) -> &Arc<Volume> {
+        &self.volume
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        self.process
+    }
+
+    /// The newest committed state.
+    pub(crate) fn newest(&self) -> Result<Snapshot> {
+        self.process.require()?;
+        if let Some(snapshot) = &*self.written.read() {
+            return Ok(snapshot.clone());
+        }
+        let mut reading = self.reading.lock();
+        let next = match reading.take() {
+            Some(reading) => reading.catch_up(self.pins.as_ref())?,
+            None => Reading::begin(&self.volume, self.pins.as_ref())?.0,
+        };
+        let snapshot = next.newest();
+        *reading = Some(next);
+        Ok(snapshot)
+    }
+
+    /// What went wrong when the writer was made, in full.
+    pub(crate) fn take_refusal(&self) -> Option<Error> {
+        self.opening.refused.lock().take()
+    }
+
+    /// The writer, for one transaction.
+    pub(crate) fn lease(&self, patience: Duration) -> Result<Lease> {
+        self.process.require()?;
+        *self.opening.patience.lock() = patience;
+        let lease = self.slot.lease(patience).map_err(|error| self.take_refusal().unwrap_or_else(|| error.into()))?;
+        let mut lease = lease;
+        let mut written = self.written.write();
+        if written.is_none() {
+            *written = Some(lease.snapshot());
+        }
+        drop(written);
+        self.let_go();
+        Ok(lease)
+    }
+
+    /// Drops the pins of snapshots from before we wrote that nobody reads any more: the writer knows its own snapshots,
+    /// and would otherwise wait for ours for ever.
+    fn let_go(&self) {
+        let mut reading = self.reading.lock();
+        if let Some(held) = reading.as_mut() {
+            held.prune(0);
+            if held.held.is_empty() {
+                *reading = None;
+            }
+        }
+    }
+
+    /// Whether this process has written.
+    pub(crate) fn has_written(&self) -> bool {
+        self.written.read().is_some()
+    }
+
+    /// Ends the writing: counts what is not counted, gives the lock back.
+    pub(crate) fn close(&self) -> Result<()> {
+        if self.process.require().is_err() {
+            // A child that drops what it inherited: nothing of it is the child's to close.
+            return Ok(());
+        }
+        let closed = match self.slot.retire() {
+            Some(mut writer) => writer.close(),
+            None if self.has_written() => {
+                return Err(Error::new(Kind::Misuse, "a transaction is open").advise("end it before closing"));
+            }
+            None => Ok(()),
+        };
+        *self.written.write() = None;
+        *self.reading.lock() = None;
+        *self.opening.lock.lock() = None;
+        Ok(closed?)
+    }
+}
+
+impl Store for FileStore {
+    fn snapshot(&self) -> sql::Result<Snapshot> {
+        self.newest().map_err(|error| self.opening.refuse(error))
+    }
+
+    fn writer(&self, patience: Duration) -> sql::Result<Lease> {
+        self.lease(patience).map_err(|error| self.opening.refuse(error))
+    }
+
+    fn committed(&self, snapshot: Snapshot) {
+        *self.written.write() = Some(snapshot);
+        self.let_go();
+    }
+}
+
+impl Drop for FileStore {
+    fn drop(&mut self) {
+        // Whoever wants to hear of a failure calls `Database::close`; nothing that was acknowledged depends on it.
+        let _ = self.close();
+    }
+}
+
+impl Reading {
+    fn begin(volume: &Volume, pins: Option<&Pins>) -> Result<(Self, Freshness)> {
+        let (mut recovered, mut freshness) = volume.recover_and_judge()?;
+        let pin = match pins {
+            None => None,
+            Some(pins) => {
+                let pin = pins.acquire(recovered.commit().0)?;
+                // A writer that looked for pins just before may have reused what this image needs.
+                (recovered, freshness) = volume.recover_and_judge()?;
+                Some(pin)
+            }
+        };
+        let snapshot = recovered.snapshot();
+        Ok((Self { recovered, held: vec![(pin, snapshot)] }, freshness))
+    }
+
+    /// Follows the spine to the newest commit. The pin that is held keeps everything on the way.
+    fn catch_up(self, pins: Option<&Pins>) -> Result<Self> {
+        let Self { recovered, mut held } = self;
+        let before = recovered.commit();
+        let recovered = recovered.catch_up()?;
+        if recovered.commit() != before {
+            let pin = pins.map(|pins| pins.acquire(recovered.commit().0)).transpose()?;
+            held.push((pin, recovered.snapshot()));
+        }
+        let mut reading = Self { recovered, held };
+        reading.prune(1);
+        Ok(reading)
+    }
+
+    /// Lets go of commits that nobody reads any more, except for so many of the newest.
+    fn prune(&mut self, keep: usize) {
+        let newest = self.held.len().saturating_sub(keep);
+        let mut index = 0;
+        self.held.retain(|(_, snapshot)| {
+            let needed = index >= newest || snapshot.is_shared();
+            index += 1;
+            needed
+        });
+    }
+
+    fn newest(&self) -> Snapshot {
+        match self.held.last() {
+            Some((_, snapshot)) => snapshot.clone(),
+            None => self.recovered.snapshot(),
+        }
+    }
+}
+
+impl Opening {
+    fn open(&self) -> sql::Result<Writer> {
+        self.try_open().map_err(|error| self.refuse(error))
+    }
+
+    fn refuse(&self, error: Error) -> sql::Error {
+        let short = to_sql(error.clone());
+        *self.refused.lock() = Some(error);
+        short
+    }
+
+    fn try_open(&self) -> Result<Writer> {
+        let volume = &*self.volume;
+        if volume.options.read_only {
+            return Err(Error::new(Kind::Misuse, "the database was opened for reading only"));
+        }
+        let mut lock = self.lock.lock();
+        if lock.is_none()
+            && let Some(handle) = volume.medium.handle()
+        {
+            let patience = *self.patience.lock();
+            *lock = Some(WriterLock::acquire(handle, patience).map_err(|error| match error {
+                counterfoil_flash::lock::LockError::Device(error) => unwritable(error),
+                held => held.into(),
+            })?);
+        }
+        let opened = self.open_locked(volume);
+        if opened.is_err() {
+            *lock = None;
+        }
+        opened
+    }
+
+    /// The writer's lock is ours: nobody else moves the image or its counter.
+    fn open_locked(&self, volume: &Volume) -> Result<Writer> {
+        let pins: Box<dyn log::Pins> = match &self.pins {
+            Some(pins) => Box::new(OtherReaders(pins.clone())),
+            None => Box::new(NoPins),
+        };
+        let recovered = volume.recover()?;
+        let counter = self.counter(volume)?;
+        let (counter, absent) = match counter {
+            None => (None, false),
+            Some(mut counter) => match counter.value() {
+                Err(CounterError::Absent) if volume.options.require_counter => {
+                    return Err(Error::new(Kind::CounterLost, "there is no counter for this database here")
+                        .advise("bring it from where the database was used"));
+                }
+                Err(CounterError::Absent) => (Some(counter), true),
+                Err(error) => return Err(error.into()),
+                Ok(_) => (Some(counter), false),
+            },
+        };
+        let version = recovered.version();
+        let settings = Settings {
+            counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),
+            counting: counting(),
+            pins,
+            headers: Some(Box::new(Keeper(self.volume.clone()))),
+        };
+        let device = volume.medium.writer();
+        let mut writer = if absent {
+            recovered.adopt(device, settings, &mut SystemEntropy, 0)?
+        } else {
+            recovered.open(device, settings, &mut SystemEntropy)?
+        };
+        if absent {
+            let text = format!("no counter was here: this image, version {version}, was taken for the newest");
+            incidents::record(&mut writer, incidents::ADOPTED, &text)?;
+            volume.options.note("counter adopted: there was none for this database here (see counterfoil.incidents)");
+        }
+        self.finish_header_change(volume, &mut writer)?;
+        Ok(writer)
+    }
+
+    /// The counter to be stepped; none where the database has none.
+    fn counter(&self, volume: &Volume) -> Result<Option<FileCounter>> {
+        if volume.counter_kind() == CounterKind::None {
+            return Ok(None);
+        }
+        match volume.file_counter()? {
+            Some(counter) => Ok(Some(counter)),
+            None => {
+                Err(Error::new(Kind::Misuse, "the database is bound to a file counter, and nothing says where it is")
+                    .advise("give Options::counter, such as Counter::user_default()"))
+            }
+        }
+    }
+
+    /// Carries on a change of the header that was cut short.
+    fn finish_header_change(&self, volume: &Volume, writer: &mut Writer) -> Result<()> {
+        let settled = match volume.settle(writer) {
+            // Another process changed the slots since we opened.
+            Err(error) if error.kind() == Kind::Tampered => {
+                volume.refresh()?;
+                volume.settle(writer)?
+            }
+            other => other?,
+        };
+        if let Some(mut change) = settled.unfinished {
+            volume.drive(writer, &mut change)?;
+            volume.refresh()?;
+        }
+        Ok(())
+    }
+}
+
+/// One step of the counter for all commits of a second.
+pub(crate) fn counting() -> Counting {
+    let begun = std::time::Instant::now();
+    Counting::Every {
+        milliseconds: GROUP_MILLISECONDS,
+        clock: Box::new(move || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)),
+    }
+}
+
+fn unwritable(error: counterfoil_flash::Error) -> Error {
+    match error {
+        counterfoil_flash::Error::ReadOnly => {
+            Error::new(Kind::Device, "the database can only be read here").advise("check the permissions of the file")
+        }
+        other => other.into(),
+    }
+}
+
+/// The readers of other processes, and of other openings in this one.
+pub(crate) struct OtherReaders(pub(crate) Pins);
+
+impl log::Pins for OtherReaders {
+    fn oldest(&mut self) -> Option<u64> {
+        // Where locks cannot be asked, nothing is reclaimed: better a file that grows than a reader that fails.
+        self.0.oldest(counterfoil_flash::lock::COMMIT_MAX).unwrap_or(Some(0))
+    }
+}

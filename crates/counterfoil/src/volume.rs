@@ -1,0 +1,299 @@
+//! A database that a key has opened: its header, its keys, and what its counter says of an image of it.
+
+use std::sync::Arc;
+
+use counterfoil_flash::Geometry;
+use counterfoil_log::{self as log, HeaderKeeper, Layout, Recovered, View, Writer, record_space};
+use counterfoil_vault::{
+    self as vault, ArgonCost, ChangeStep, CounterError, CounterKind, Entropy, FileCounter, Header, HeaderChange,
+    RootDigests, Settled, SystemEntropy, Unlocked, Vault, VolumeLayout,
+};
+use parking_lot::RwLock;
+
+use crate::error::{Error, Kind, Result};
+use crate::medium::Medium;
+use crate::options::{Counter, Options};
+
+/// The record of [`record_space::SETTING`] that names the header that holds.
+pub(crate) const HEADER_RECORD: &[u8] = b"header";
+
+/// An opened header over a medium, and everything that follows from it.
+pub(crate) struct Volume {
+    pub(crate) medium: Medium,
+    pub(crate) vault: Arc<Vault>,
+    pub(crate) options: Options,
+    opened: RwLock<Arc<OpenedHeader>>,
+}
+
+/// The header as it was read last, by us or after a change of ours.
+pub(crate) struct OpenedHeader {
+    pub(crate) unlocked: Unlocked,
+    /// The header that holds, as far as we know.
+    pub(crate) header: Header,
+    pub(crate) layout: Layout,
+}
+
+/// What the counter says of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// It is the newest.
+    Compared,
+    /// There is no counter here to compare with.
+    Absent,
+    /// The database has none.
+    NoCounter,
+}
+
+impl OpenedHeader {
+    fn new(unlocked: Unlocked) -> Result<Self> {
+        let layout = layout_of(&unlocked.header.layout)?;
+        Ok(Self { header: unlocked.header.clone(), unlocked, layout })
+    }
+}
+
+impl Volume {
+    /// Opens the header of what is there.
+    pub(crate) fn open(options: Options) -> Result<Self> {
+        let medium = Medium::open(&options.place, options.read_only)?;
+        let unlocked = unlock(&medium, &options)?;
+        let geometry = geometry_of(&unlocked.header.layout)?;
+        let medium = medium.with_geometry(geometry)?;
+        Self::new(medium, unlocked, options)
+    }
+
+    /// Opens the header of a medium that is open already.
+    pub(crate) fn of_device(medium: Medium, options: Options) -> Result<Self> {
+        let unlocked = unlock(&medium, &options)?;
+        Self::new(medium, unlocked, options)
+    }
+
+    /// A volume whose header is in hand.
+    pub(crate) fn new(medium: Medium, unlocked: Unlocked, options: Options) -> Result<Self> {
+        let header = &unlocked.header;
+        let vault = Arc::new(Vault::new(&unlocked.volume_key, header.id, header.suite));
+        let opened = RwLock::new(Arc::new(OpenedHeader::new(unlocked)?));
+        Ok(Self { medium, vault, options, opened })
+    }
+
+    /// The header as it is known here.
+    pub(crate) fn opened(&self) -> Arc<OpenedHeader> {
+        self.opened.read().clone()
+    }
+
+    /// Reads and opens the header again: another process may have changed slots, or moved the record window.
+    pub(crate) fn refresh(&self) -> Result<()> {
+        let unlocked = unlock(&self.medium, &self.options)?;
+        if unlocked.header.id != self.vault.id() {
+            return Err(
+                Error::new(Kind::Misuse, "another database was put in the place of this one").advise("open it again")
+            );
+        }
+        *self.opened.write() = Arc::new(OpenedHeader::new(unlocked)?);
+        Ok(())
+    }
+
+    pub(crate) fn counter_kind(&self) -> CounterKind {
+        self.opened().header.counter
+    }
+
+    /// Brings the image to its last whole commit, in memory.
+    pub(crate) fn recover(&self) -> Result<Recovered> {
+        let cache = self.options.cache_bytes;
+        let layout = self.opened().layout;
+        let recovered = Recovered::recover(self.medium.reader(), self.vault.clone(), layout, cache);
+        match recovered {
+            Err(log::Error::Corrupt { .. } | log::Error::Tampered { .. }) if self.window_moved(&layout) => {
+                self.refresh()?;
+                let layout = self.opened().layout;
+                Ok(Recovered::recover(self.medium.reader(), self.vault.clone(), layout, cache)?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Whether the header on the medium names another record window than the one we know.
+    fn window_moved(&self, known: &Layout) -> bool {
+        let there = vault::read_headers(&self.medium).ok().and_then(|copies| copies.layout_unchecked());
+        there.and_then(|layout| layout_of(&layout).ok()).is_some_and(|layout| layout != *known)
+    }
+
+    /// Puts `new` in the place of the header, step by step, with the roots that name it.
+    pub(crate) fn change_header(&self, writer: &mut Writer, new: &Header) -> Result<(), log::Error> {
+        let before = self.opened();
+        let mut change = before.unlocked.change(&before.header, new);
+        self.drive(writer, &mut change)?;
+        drop(before);
+        if let Some(opened) = Arc::get_mut(&mut self.opened.write()) {
+            opened.layout = layout_of(&new.layout).unwrap_or(opened.layout);
+            opened.header = new.clone();
+            return Ok(());
+        }
+        // Somebody else looks at the old one right now: what is on the medium is read again when it is needed.
+        self.refresh().map_err(|_| log::Error::Corrupt { what: "header just written" })
+    }
+
+    /// Does what a change of the header asks for, step by step.
+    pub(crate) fn drive(&self, writer: &mut Writer, change: &mut HeaderChange) -> Result<(), log::Error> {
+        let layout = self.opened().header.layout;
+        loop {
+            match change.step() {
+                ChangeStep::Done => return Ok(()),
+                ChangeStep::Commit(digests) => {
+                    writer.begin()?;
+                    writer.put_record(record_space::SETTING, HEADER_RECORD, &digests.encode())?;
+                    writer.commit()?;
+                    writer.count()?;
+                }
+                ChangeStep::Write { copy, bytes } => writer.write_header(copy.first_page(&layout), bytes)?,
+            }
+            change.done();
+        }
+    }
+
+    /// Recovers the image and holds it against its counter. A writer may go on meanwhile: the counter is read first,
+    /// and a comparison that fails is made again with fresh ones, so that only what stays wrong is called wrong.
+    pub(crate) fn recover_and_judge(&self) -> Result<(Recovered, Freshness)> {
+        let mut tries = 0;
+        loop {
+            let result = self.try_recover_and_judge();
+            tries += 1;
+            match result {
+                Err(error) if tries < JUDGE_TRIES_MAX && may_be_a_race(&error) => {
+                    std::thread::sleep(std::time::Duration::from_millis(5 * tries));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn try_recover_and_judge(&self) -> Result<(Recovered, Freshness)> {
+        let mut counter = self.file_counter()?;
+        let value = match counter.as_mut().map(|counter| counter.record()) {
+            None => None,
+            Some(Ok(record)) => Some(record),
+            Some(Err(CounterError::Absent)) => None,
+            Some(Err(error)) => return Err(error.into()),
+        };
+        let recovered = self.recover()?;
+        if self.counter_kind() == CounterKind::None {
+            return Ok((recovered, Freshness::NoCounter));
+        }
+        let Some(record) = value else {
+            if self.options.require_counter {
+                return Err(Error::new(Kind::CounterLost, "there is no counter for this database here").advise(
+                    "bring it from where the database was used, or bind it anew with `counterfoil counter adopt`",
+                ));
+            }
+            return Ok((recovered, Freshness::Absent));
+        };
+        let value = vault::CounterValue { value: record.value, tag: Some(record.tag) };
+        recovered.judge(&value).map_err(|error| dated(error, &record))?;
+        Ok((recovered, Freshness::Compared))
+    }
+
+    /// The header that the newest root names, what is wrong with its copies, and a change that was cut short.
+    pub(crate) fn settle(&self, view: &dyn View) -> Result<Settled> {
+        let record = view.record(record_space::SETTING, HEADER_RECORD);
+        let digests: [u8; 64] = record
+            .as_deref()
+            .and_then(|bytes| bytes.try_into().ok())
+            .ok_or_else(|| Error::new(Kind::Corrupt, "the newest commit names no header").advise("restore a backup"))?;
+        Ok(self.opened().unlocked.settle(&RootDigests::decode(&digests))?)
+    }
+
+    /// The file counter of this database, where it has one and somebody said where it is kept.
+    pub(crate) fn file_counter(&self) -> Result<Option<FileCounter>> {
+        match (self.counter_kind(), &self.options.counter) {
+            (CounterKind::None, _) => Ok(None),
+            (CounterKind::File, Some(Counter::File(directory))) => {
+                let place = self.options.place.path().map(|path| std::path::absolute(path).unwrap_or(path.into()));
+                Ok(Some(FileCounter::new(directory, &place.unwrap_or_default(), &self.vault)))
+            }
+            (CounterKind::File, _) => Ok(None),
+            (kind, _) => Err(Error::new(Kind::NotSupported, format!("not supported: a {kind} counter"))
+                .advise("open the database where it was made")),
+        }
+    }
+}
+
+fn unlock(medium: &Medium, options: &Options) -> Result<Unlocked> {
+    let Some(key) = &options.key else {
+        return Err(Error::new(Kind::Misuse, "no key was given"));
+    };
+    Ok(vault::read_headers(medium)?.unlock(&[key.offered()], &ArgonCost::HOST)?)
+}
+
+/// Writes the header anew when the log moves the record store to a larger window.
+pub(crate) struct Keeper(pub(crate) Arc<Volume>);
+
+impl HeaderKeeper for Keeper {
+    fn salt(&mut self) -> Result<[u8; 16], log::Error> {
+        let mut salt = [0; 16];
+        SystemEntropy.fill(&mut salt).map_err(|_| log::Error::NoEntropy)?;
+        Ok(salt)
+    }
+
+    fn move_window(&mut self, writer: &mut Writer, first_extent: u32, extents: u32) -> Result<(), log::Error> {
+        let mut header = self.0.opened().header.clone();
+        header.layout.record_first_extent = u64::from(first_extent);
+        header.layout.record_extents = u64::from(extents);
+        header.generation += 1;
+        self.0.change_header(writer, &header)
+    }
+}
+
+/// How often an image and its counter are compared before a mismatch is believed: a writer beside us moves both.
+const JUDGE_TRIES_MAX: u64 = 4;
+
+fn may_be_a_race(error: &Error) -> bool {
+    matches!(error.kind(), Kind::RolledBack | Kind::CounterLost | Kind::Tampered | Kind::Corrupt)
+}
+
+/// Says when the counter took its last step, and for a database where.
+fn dated(error: log::Error, record: &vault::CounterRecord) -> Error {
+    let when = crate::time::utc(record.time);
+    let text = match &error {
+        log::Error::RolledBack { image, counter } => format!(
+            "this is not the newest image of the database: its version is {image}, the counter stands at {counter} \
+             since {when} ({})",
+            record.path
+        ),
+        other => format!("{other}; the counter last moved {when} ({})", record.path),
+    };
+    let full = Error::from(error);
+    Error::new(full.kind(), text)
+        .advise("put the newest image back, or accept this one with `counterfoil counter adopt`")
+}
+
+/// The shape of the medium below a volume.
+pub(crate) fn geometry_of(layout: &VolumeLayout) -> Result<Geometry> {
+    let extents = extents_of(layout);
+    Ok(Geometry {
+        page_bytes: layout.page_bytes,
+        block_pages: layout.extent_pages,
+        block_count: extents,
+        erase_before_program: false,
+        grows: true,
+    })
+}
+
+fn extents_of(layout: &VolumeLayout) -> u64 {
+    let most = counterfoil_flash::MEDIUM_BYTES_MAX / layout.extent_bytes().max(1);
+    let most = most.min(u64::from(u32::MAX) - 1);
+    if layout.size_limit == 0 { most } else { (layout.size_limit / layout.extent_bytes().max(1)).min(most) }
+}
+
+/// The layout for the log, from that of the header.
+pub(crate) fn layout_of(layout: &VolumeLayout) -> Result<Layout> {
+    let small = |number: u64| {
+        u32::try_from(number)
+            .map_err(|_| Error::new(Kind::Corrupt, "the header gives an impossible layout").advise("restore a backup"))
+    };
+    Ok(Layout {
+        page_bytes: layout.page_bytes,
+        extent_pages: layout.extent_pages,
+        window_first: small(layout.record_first_extent)?,
+        window_extents: small(layout.record_extents)?,
+        extents_max: small(extents_of(layout))?,
+    })
+}
