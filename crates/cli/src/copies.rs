@@ -1,0 +1,63 @@
+//! `backup` and `restore`.
+
+use std::time::Duration;
+
+use counterfoil::Database;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::{Backup, Restore};
+use crate::context::Context;
+use crate::failure::Result;
+use crate::terminal;
+
+/// A bar on a terminal for what is done page by page.
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    pub fn begin(doing: &str) -> Self {
+        let bar = if terminal::shows_progress() { ProgressBar::new(1) } else { ProgressBar::hidden() };
+        if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {percent:>3} % {eta}") {
+            bar.set_style(style);
+        }
+        bar.set_message(doing.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// Shows how far it has come, and lets it go on.
+    pub fn set(&self, done: u64, total: u64) -> bool {
+        self.0.set_length(total.max(1));
+        self.0.set_position(done);
+        true
+    }
+
+    /// Says what is being done now.
+    pub fn say(&self, doing: &str) {
+        self.0.set_message(doing.to_owned());
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+pub fn backup(context: &Context, arguments: &Backup) -> Result<()> {
+    let database = context.open_to_read(&arguments.db)?;
+    let bar = Bar::begin("copying");
+    database.backup(&arguments.file, &mut |done, total| bar.set(done, total))?;
+    drop(bar);
+    terminal::done(format_args!("{} holds a backup, and opens with the same keys", arguments.file.display()));
+    Ok(())
+}
+
+pub fn restore(context: &Context, arguments: &Restore) -> Result<()> {
+    let options = context.options(&arguments.db)?;
+    let bar = Bar::begin("checking and copying");
+    Database::restore(&arguments.file, options, arguments.as_new, &mut |done, total| bar.set(done, total))?;
+    drop(bar);
+    let copies = if arguments.as_new { "a database of its own" } else { "every other copy of it is refused now" };
+    terminal::done(format_args!("{} is restored: {copies}", arguments.db));
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! `counter`: the one-way counter beside the file.
+
+use std::io::{self, Write};
+
+use counterfoil::{Counter, CounterInfo, utc};
+
+use crate::arguments::{CounterAction, CounterCommand};
+use crate::context::Context;
+use crate::failure::{Failure, Result, misuse};
+use crate::terminal;
+
+pub fn run(context: &Context, arguments: &CounterCommand) -> Result<()> {
+    match &arguments.action {
+        CounterAction::Show { db } => {
+            let info = Counter::show(context.options(db)?.read_only(true))?;
+            show(&info).map_err(|error| Failure::output(&error))?;
+            info.verdict.map_or(Ok(()), |verdict| Err(verdict.at(db).into()))
+        }
+        CounterAction::Adopt { db, yes } => {
+            let question = format!("Take {db} as it is now for the newest? Every other copy is refused from then on.");
+            agree(*yes, &question)?;
+            Counter::adopt(context.options(db)?)?;
+            terminal::done("the counter is bound to this file; an incident tells of it");
+            Ok(())
+        }
+        CounterAction::Forget { db, yes } => {
+            let question = format!("Forget the counter of {db}? An older copy put back is not noticed here then.");
+            agree(*yes, &question)?;
+            Counter::forget(context.options(db)?.read_only(true))?;
+            terminal::done("the counter is forgotten");
+            Ok(())
+        }
+    }
+}
+
+fn agree(yes: bool, question: &str) -> Result<()> {
+    if yes || terminal::confirm(question)? { Ok(()) } else { Err(misuse("nothing was done").into()) }
+}
+
+fn show(info: &CounterInfo) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "kind     {}", info.kind)?;
+    if let Some(path) = &info.path {
+        writeln!(stdout, "file     {}", path.display())?;
+    }
+    if let Some(value) = info.value {
+        writeln!(stdout, "value    {value}")?;
+    }
+    if let Some(moved) = info.moved {
+        writeln!(stdout, "moved    {}", utc(moved))?;
+    }
+    if let Some(seen) = &info.seen_at {
+        writeln!(stdout, "seen at  {seen}")?;
+    }
+    writeln!(stdout, "image    {}", info.image)?;
+    let verdict = match (&info.verdict, info.kind) {
+        (Some(error), _) => error.to_string(),
+        (None, "none") => "an older copy put back is not noticed".into(),
+        (None, _) => "this is the newest image".into(),
+    };
+    writeln!(stdout, "verdict  {verdict}")?;
+    stdout.flush()
+}

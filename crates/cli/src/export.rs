@@ -1,0 +1,166 @@
+//! `export`: a table, a query's rows, or everything, to files.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use counterfoil::{Connection, Database, Error, Rows, quoted};
+
+use crate::arguments::{Export, Format};
+use crate::context::Context;
+use crate::failure::{Result, misuse};
+use crate::import::format_of;
+use crate::output::Style;
+use crate::terminal;
+
+pub fn run(context: &Context, arguments: &Export) -> Result<()> {
+    let database = context.open_to_read(&arguments.db)?;
+    if let Some(folder) = &arguments.all {
+        if !arguments.what.is_empty() {
+            return Err(misuse("--all takes no table and no file").into());
+        }
+        return all(&database, folder, arguments);
+    }
+    let (sql, path) = match (&arguments.query, arguments.what.as_slice()) {
+        (Some(query), [path]) => (query.clone(), path),
+        (None, [table, path]) => (select_all(&database, &table.to_string_lossy())?, path),
+        _ => {
+            return Err(misuse("a table and a file are wanted, or --query SQL and a file")
+                .advise("see `counterfoil export --help`")
+                .into());
+        }
+    };
+    let style = style(arguments, path)?;
+    let mut connection = database.connect()?;
+    let rows = connection.query(&sql, &[])?;
+    let count = write_file(rows, &style, path)?;
+    if path.as_os_str() != "-" {
+        terminal::done(format_args!("{}: {count} rows", path.display()));
+    }
+    Ok(())
+}
+
+fn style(arguments: &Export, path: &Path) -> Result<Style> {
+    let named = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let format = match arguments.shape.format {
+        None => format_of(&named),
+        Some(Format::Table | Format::Influx) => {
+            return Err(misuse("files are written as csv, jsonl, json, parquet or arrow").into());
+        }
+        Some(format) => format,
+    };
+    Ok(Style::new(format, &arguments.shape.fields))
+}
+
+fn select_all(database: &Database, table: &str) -> Result<String, Error> {
+    let inner =
+        table.strip_prefix('"').and_then(|table| table.strip_suffix('"')).map(|name| name.replace("\"\"", "\""));
+    let exact = inner.unwrap_or_else(|| table.to_owned());
+    let known = database.table_names()?;
+    // A view is found by its name in lower case, as SQL finds it.
+    let name = if known.contains(&exact) { exact } else { exact.to_lowercase() };
+    Ok(format!("SELECT * FROM {}", quoted(&name)))
+}
+
+/// Writes rows to a file that gets its name when it is complete, or to standard output.
+pub fn write_file(rows: Rows, style: &Style, path: &Path) -> Result<u64> {
+    if path.as_os_str() == "-" {
+        return write(rows, style, Box::new(BufWriter::new(io::stdout())));
+    }
+    if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        // A pipe or a device has no name to be given later.
+        let file = File::create(path).map_err(|error| Error::host("write the file", path.display(), &error))?;
+        return write(rows, style, Box::new(BufWriter::new(file)));
+    }
+    let host = |error: io::Error| Error::host("write the file", path.display(), &error);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut temporary = tempfile::Builder::new().prefix(".export-").tempfile_in(folder).map_err(host)?;
+    let written = write(rows, style, Box::new(BufWriter::new(temporary.as_file_mut())));
+    let count = written.map_err(|failure| failure.at(path.display()))?;
+    temporary.persist(path).map_err(|error| host(error.error))?;
+    Ok(count)
+}
+
+fn write<'a>(rows: Rows, style: &Style, sink: Box<dyn Write + Send + 'a>) -> Result<u64> {
+    let mut writer = style.begin(rows.schema(), sink)?;
+    let mut count = 0;
+    for batch in rows {
+        let batch = batch?;
+        count += batch.num_rows() as u64;
+        writer.batch(&batch)?;
+    }
+    writer.finish()?;
+    Ok(count)
+}
+
+/// schema.sql and a file for each table, as of one moment. `import --all` rebuilds the database from them.
+fn all(database: &Database, folder: &Path, arguments: &Export) -> Result<()> {
+    let format = match arguments.shape.format {
+        None | Some(Format::Csv) => Format::Csv,
+        Some(format @ (Format::Jsonl | Format::Parquet)) => format,
+        Some(_) => return Err(misuse("--all writes csv, jsonl or parquet").into()),
+    };
+    let style = Style { format, null: None, header: true, delimiter: b',' };
+    let host = |doing: &str, path: &Path, error: io::Error| Error::host(doing, path.display(), &error);
+    std::fs::create_dir(folder).map_err(|error| host("make the folder", folder, error))?;
+    let mut connection = database.connect()?;
+    // One snapshot for the schema and all tables.
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ", &[])?;
+    let tables = database.table_names()?;
+    let mut rows = 0;
+    let mut index = String::new();
+    for (number, table) in tables.iter().enumerate() {
+        let name = file_name(number, table, format);
+        rows += one_table(&mut connection, table, &style, &folder.join(&name))?;
+        index.push_str(&format!("{name}\t{table}\n"));
+    }
+    let schema = folder.join("schema.sql");
+    std::fs::write(&schema, database.schema_sql()?).map_err(|error| host("write the file", &schema, error))?;
+    let list = folder.join(TABLES_FILE);
+    std::fs::write(&list, index).map_err(|error| host("write the file", &list, error))?;
+    records(database, folder)?;
+    terminal::done(format_args!("{}: {} tables, {rows} rows", folder.display(), tables.len()));
+    Ok(())
+}
+
+/// Which file is which table's: file names cannot have every letter that table names have.
+pub const TABLES_FILE: &str = "tables.tsv";
+/// The records by name, if there are any.
+pub const RECORDS_FOLDER: &str = "records";
+
+fn one_table(connection: &mut Connection, table: &str, style: &Style, path: &Path) -> Result<u64> {
+    let rows = connection.query(&format!("SELECT * FROM {}", quoted(table)), &[])?;
+    write_file(rows, style, path)
+}
+
+fn file_name(number: usize, table: &str, format: Format) -> String {
+    let plain =
+        table.len() <= 100 && table.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
+    let extension = match format {
+        Format::Parquet => "parquet",
+        Format::Jsonl => "jsonl",
+        _ => "csv",
+    };
+    if plain { format!("{table}.{extension}") } else { format!("table-{number}.{extension}") }
+}
+
+/// Records lie in files of their own, named by their hex digits.
+fn records(database: &Database, folder: &Path) -> Result<()> {
+    let records = database.records();
+    let names = records.list("")?;
+    if names.is_empty() {
+        return Ok(());
+    }
+    let folder: PathBuf = folder.join(RECORDS_FOLDER);
+    std::fs::create_dir(&folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
+    let mut index = String::new();
+    for (number, (name, _)) in names.iter().enumerate() {
+        let path = folder.join(format!("{number}"));
+        let value = records.get(name)?.unwrap_or_default();
+        std::fs::write(&path, &value).map_err(|error| Error::host("write the file", path.display(), &error))?;
+        let name = serde_json::to_string(name).unwrap_or_default();
+        index.push_str(&format!("{{\"file\":\"{number}\",\"name\":{name}}}\n"));
+    }
+    let path = folder.join("names.jsonl");
+    Ok(std::fs::write(&path, index).map_err(|error| Error::host("write the file", path.display(), &error))?)
+}

@@ -1,0 +1,156 @@
+//! `inspect`: what is in the file, in words and as a picture.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use counterfoil::{Error, Inspection, Region, utc};
+
+use crate::arguments::Inspect;
+use crate::context::Context;
+use crate::failure::{Failure, Result};
+use crate::{picture, terminal};
+
+pub fn run(context: &Context, arguments: &Inspect) -> Result<()> {
+    let database = context.open_to_read(&arguments.db)?;
+    let inspection = database.inspect()?;
+    show(&inspection, &arguments.db).map_err(|error| Failure::output(&error))?;
+    if let Some(path) = &arguments.svg {
+        let drawn = picture::draw(&inspection, &arguments.db);
+        std::fs::write(path, drawn).map_err(|error| Error::host("write the picture", path.display(), &error))?;
+        terminal::done(format_args!("{} shows the map of the file", path.display()));
+    }
+    Ok(())
+}
+
+fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let out = &mut stdout;
+    let limit = inspection.size_limit.map_or("none".into(), bytes);
+    line(out, "database", format_args!("{db}, format {}, made {}", inspection.format, utc(inspection.created)))?;
+    line(out, "identity", &inspection.id)?;
+    line(out, "cipher", inspection.cipher)?;
+    line(
+        out,
+        "shape",
+        format_args!(
+            "pages of {}, extents of {}, limit {limit}, on the medium {}",
+            bytes(u64::from(inspection.page_bytes)),
+            bytes(extent_bytes(inspection)),
+            bytes(inspection.medium_bytes)
+        ),
+    )?;
+    line(
+        out,
+        "commit",
+        format_args!(
+            "{}, version {}, {} openings still needed",
+            inspection.commit, inspection.version, inspection.epochs
+        ),
+    )?;
+    line(out, "counter", counter(inspection))?;
+    line(out, "exposure", exposure(inspection))?;
+    for (region, counts) in regions(inspection) {
+        line(
+            out,
+            "region",
+            format_args!(
+                "{region}: {} extents, {}, {} filled",
+                counts.extents,
+                bytes(counts.extents * extent_bytes(inspection)),
+                percent(counts.live_pages, counts.extents * u64::from(inspection.extent_pages))
+            ),
+        )?;
+    }
+    let stored: u64 = inspection.containers.iter().map(|container| container.bytes).sum();
+    let runs: usize = inspection.containers.iter().map(|container| container.runs).sum();
+    let containers = inspection.containers.len();
+    line(out, "containers", format_args!("{containers}, {} in {runs} runs of pages", bytes(stored)))?;
+    line(out, "records", format_args!("{}, {}", inspection.records, bytes(inspection.record_bytes)))?;
+    for (table, rows) in &inspection.tables {
+        line(out, "table", format_args!("{table}: {rows} rows"))?;
+    }
+    line(out, "incidents", format_args!("{}", inspection.incidents))?;
+    line(out, "wear", "not known: a file does not tell how often its flash was erased")?;
+    line(
+        out,
+        "amplification",
+        format_args!(
+            "{:.2} bytes on the medium for each byte kept",
+            inspection.medium_bytes as f64 / (stored + inspection.record_bytes).max(1) as f64
+        ),
+    )?;
+    out.flush()
+}
+
+fn line(out: &mut impl Write, name: &str, value: impl std::fmt::Display) -> io::Result<()> {
+    writeln!(out, "{name:14} {value}")
+}
+
+fn counter(inspection: &Inspection) -> String {
+    match (inspection.counter, inspection.counter_value) {
+        ("none", _) => "none: an older copy put back is not noticed".into(),
+        (kind, Some(value)) => format!("{kind}, at {value}"),
+        (kind, None) => format!("{kind}, absent here"),
+    }
+}
+
+/// What of the acknowledged could be undone without being noticed.
+fn exposure(inspection: &Inspection) -> String {
+    match (inspection.counter, inspection.counter_value) {
+        ("none", _) => "everything: no counter tells the newest image".into(),
+        (_, None) => "everything: the counter is not here".into(),
+        (_, Some(value)) if value >= inspection.version => "nothing: every commit is counted".into(),
+        _ => "the commits of the last second or two, until the writer counts them or closes".into(),
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    extents: u64,
+    live_pages: u64,
+}
+
+fn regions(inspection: &Inspection) -> Vec<(&'static str, Counts)> {
+    let mut counts: BTreeMap<usize, Counts> = BTreeMap::new();
+    for extent in &inspection.extents {
+        let (order, _) = region(extent.region);
+        let entry = counts.entry(order).or_default();
+        entry.extents += 1;
+        let whole = matches!(extent.region, Region::Fixed | Region::Spine);
+        entry.live_pages += u64::from(if whole { inspection.extent_pages } else { extent.live_pages });
+    }
+    counts.into_iter().map(|(order, counts)| (NAMES[order], counts)).collect()
+}
+
+const NAMES: [&str; 4] = ["headers and record store", "spine of commits", "tables and indexes", "free"];
+
+/// Where a region stands among the others, and what it is called.
+pub fn region(region: Region) -> (usize, &'static str) {
+    let order = match region {
+        Region::Fixed => 0,
+        Region::Spine => 1,
+        Region::Group(_) => 2,
+        _ => 3,
+    };
+    (order, NAMES[order])
+}
+
+pub fn extent_bytes(inspection: &Inspection) -> u64 {
+    u64::from(inspection.page_bytes) * u64::from(inspection.extent_pages)
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    format!("{} %", part * 100 / whole.max(1))
+}
+
+/// Bytes for people.
+pub fn bytes(bytes: u64) -> String {
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if value.fract() == 0.0 { format!("{value} {}", units[unit]) } else { format!("{value:.1} {}", units[unit]) }
+}

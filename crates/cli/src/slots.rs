@@ -1,0 +1,101 @@
+//! `key`, `keygen`, `rekey`: who may open the database.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use counterfoil::{Database, Error, Key, utc};
+
+use crate::arguments::{KeyAction, KeyCommand, Keygen, Rekey};
+use crate::context::Context;
+use crate::failure::{Failure, Result, misuse};
+use crate::{copies, keys, terminal};
+
+pub fn run(context: &Context, arguments: &KeyCommand) -> Result<()> {
+    match &arguments.action {
+        KeyAction::List { db } => list(&context.open_to_read(db)?),
+        KeyAction::Add { db, new } => {
+            let database = context.open(db)?;
+            let slot = database.add_slot(&keys::find_new(new)?)?;
+            terminal::done(format_args!("slot {slot} was added"));
+            Ok(database.close()?)
+        }
+        KeyAction::Change { db, slot, new } => {
+            let database = context.open(db)?;
+            require_slot(&database, *slot)?;
+            database.change_slot(usize::from(*slot), &keys::find_new(new)?)?;
+            terminal::done(format_args!("slot {slot} was changed"));
+            terminal::note("copies of the file from before still open with the old one: `rekey --data` ends that");
+            Ok(database.close()?)
+        }
+        KeyAction::Remove { db, slot } => {
+            let database = context.open(db)?;
+            database.remove_slot(usize::from(*slot))?;
+            terminal::done(format_args!("slot {slot} was removed"));
+            terminal::note("copies of the file from before still open with it: `rekey --data` ends that");
+            Ok(database.close()?)
+        }
+    }
+}
+
+fn list(database: &Database) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    for slot in database.slots()? {
+        let ours = if slot.is_ours { "  (opened it now)" } else { "" };
+        let kind = slot.kind;
+        writeln!(stdout, "{}  {kind:13}  since {}{ours}", slot.number, utc(slot.created))
+            .map_err(|error| Failure::output(&error))?;
+    }
+    Ok(())
+}
+
+/// Said before anybody is asked for a passphrase.
+fn require_slot(database: &Database, slot: u8) -> Result<(), Error> {
+    if database.slots()?.iter().any(|known| known.number == usize::from(slot)) {
+        return Ok(());
+    }
+    Err(Error::new(counterfoil::Kind::NotFound, format!("there is no key slot {slot}"))
+        .advise("see `counterfoil key list`"))
+}
+
+pub fn keygen(arguments: &Keygen) -> Result<()> {
+    let key = Key::generate()?;
+    let Some(digits) = key.to_hex() else { return Err(misuse("this key has no digits").into()) };
+    let line = format!("{}\n", digits.as_str());
+    match &arguments.output {
+        Some(path) => write_private(path, line.as_bytes())?,
+        None => io::stdout().write_all(line.as_bytes()).map_err(|error| Failure::output(&error))?,
+    }
+    Ok(())
+}
+
+/// Writes a new file that only its owner may read, and refuses to overwrite one.
+fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(|error| Error::host("write the file", path.display(), &error))
+}
+
+pub fn rekey(context: &Context, arguments: &Rekey) -> Result<()> {
+    if arguments.data {
+        if arguments.new.new_key_file.is_some() || arguments.new.new_passphrase_file.is_some() {
+            return Err(misuse("--data keeps the key that opens the database")
+                .advise("use `counterfoil key change`")
+                .into());
+        }
+        let bar = copies::Bar::begin("sealing anew");
+        Database::rekey(context.options(&arguments.db)?, &mut |done, total| bar.set(done, total))?;
+        drop(bar);
+        terminal::done("everything is sealed under a new key; other key slots are gone: add them again");
+        return Ok(());
+    }
+    let database = context.open(&arguments.db)?;
+    let slot = database.own_slot()?;
+    database.change_slot(slot, &keys::find_new(&arguments.new)?)?;
+    terminal::done(format_args!("slot {slot} was changed"));
+    terminal::note("copies of the file from before still open with the old one: `rekey --data` ends that");
+    Ok(database.close()?)
+}

@@ -1,0 +1,58 @@
+//! `verify`: everything is read and checked.
+
+use std::io::{self, Write};
+
+use counterfoil::{Error, Verification};
+
+use crate::arguments::Verify;
+use crate::context::Context;
+use crate::copies::Bar;
+use crate::failure::{Failure, Result};
+use crate::terminal;
+
+pub fn run(context: &Context, arguments: &Verify) -> Result<()> {
+    let database = context.open_to_read(&arguments.db)?;
+    let bar = Bar::begin("checking");
+    let verification = database.verify(&mut |what, done, total| {
+        bar.say(&format!("checking {what}"));
+        bar.set(done, total);
+    })?;
+    drop(bar);
+    show(&verification).map_err(|error| Failure::output(&error))?;
+    tell(verification.problems)
+}
+
+fn show(verification: &Verification) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let (mut rows, mut entries) = (0, 0);
+    for table in &verification.tables {
+        writeln!(
+            stdout,
+            "table {}: {} rows, {} index entries, {} references",
+            table.table, table.rows, table.entries, table.references
+        )?;
+        rows += table.rows;
+        entries += table.entries;
+    }
+    let verdict = match verification.problems.len() {
+        0 => "all good".to_owned(),
+        1 => "1 problem".to_owned(),
+        count => format!("{count} problems"),
+    };
+    writeln!(
+        stdout,
+        "{} pages, {} tables, {rows} rows, {entries} index entries, {} records; freshness: {}; {verdict}",
+        verification.pages,
+        verification.tables.len(),
+        verification.records,
+        verification.freshness
+    )?;
+    stdout.flush()
+}
+
+/// All problems but the last as lines of their own; the last one ends the program.
+fn tell(mut problems: Vec<Error>) -> Result<()> {
+    let Some(last) = problems.pop() else { return Ok(()) };
+    problems.iter().for_each(terminal::error);
+    Err(last.into())
+}

@@ -1,0 +1,51 @@
+//! Keeping house: what may be done at leisure, and what is asked for.
+
+use crate::database::Database;
+use crate::error::Result;
+use crate::options::Place;
+
+/// Whether what was deleted is gone from the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purged {
+    /// It is.
+    Done,
+    /// The medium keeps copies that nobody can reach or erase for certain.
+    NotGuaranteed,
+}
+
+impl Database {
+    /// Merges what has become many small pieces, as commits do by and by. Every step is a commit of its own, so it may
+    /// be interrupted at any time and goes on where it was.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn reorganize(&self) -> Result<()> {
+        let relations = self.inner.engine.relations().clone();
+        while self.change(|writer| Ok(relations.maintain(writer)?))? {}
+        Ok(())
+    }
+
+    /// Rewrites all tables without what was deleted; the space that becomes free is used again. A table is a commit of
+    /// its own, so it may be interrupted at any time.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn compact(&self) -> Result<()> {
+        let relations = self.inner.engine.relations().clone();
+        for table in self.tables(&self.snapshot()?)? {
+            self.change(|writer| Ok(relations.vacuum(writer, Some(&table))?))?;
+        }
+        Ok(())
+    }
+
+    /// Compacts, and says whether what was deleted before is gone from the medium. Copies taken earlier are out of reach.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn purge(&self) -> Result<Purged> {
+        self.compact()?;
+        // A file lies on a file system on a drive that keep copies of their own; only memory of ours is surely
+        // overwritten, and a database in memory ends with its key.
+        Ok(if *self.place() == Place::Memory { Purged::Done } else { Purged::NotGuaranteed })
+    }
+}

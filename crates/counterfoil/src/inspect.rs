@@ -1,0 +1,149 @@
+//! What a database looks like from inside.
+
+use counterfoil_log::{Owner, Report};
+use counterfoil_vault::CounterKind;
+
+use crate::database::Database;
+use crate::error::Result;
+
+/// Who has an extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Region {
+    /// The two copies of the header, and the record store's window.
+    Fixed,
+    /// The chain of commit frames.
+    Spine,
+    /// Containers that die together, by their group's number.
+    Group(u64),
+    /// Nobody.
+    Free,
+}
+
+/// An extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Whose it is.
+    pub region: Region,
+    /// Pages in it that the newest commit needs.
+    pub live_pages: u32,
+}
+
+/// A container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// Its number.
+    pub number: u64,
+    /// The group it dies with.
+    pub group: u64,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Stretches of neighbouring pages.
+    pub runs: usize,
+}
+
+/// A database from inside.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// Its identity, in hex.
+    pub id: String,
+    /// The version of its byte layout.
+    pub format: u16,
+    /// The page cipher.
+    pub cipher: &'static str,
+    /// The kind of its counter.
+    pub counter: &'static str,
+    /// When it was made, in seconds since 1970.
+    pub created: u64,
+    /// Bytes in a page.
+    pub page_bytes: u32,
+    /// Pages in an extent.
+    pub extent_pages: u32,
+    /// How large it may become; nothing for no limit.
+    pub size_limit: Option<u64>,
+    /// Bytes that the medium has now.
+    pub medium_bytes: u64,
+    /// The newest commit.
+    pub commit: u64,
+    /// Its version, which the counter is compared with.
+    pub version: u64,
+    /// What the counter stands at, if it can be read.
+    pub counter_value: Option<u64>,
+    /// Openings for writing whose pages are still needed.
+    pub epochs: usize,
+    /// Every extent.
+    pub extents: Vec<Extent>,
+    /// Every container.
+    pub containers: Vec<Container>,
+    /// Records of all kinds.
+    pub records: usize,
+    /// Bytes of their names and values.
+    pub record_bytes: u64,
+    /// Tables with their rows.
+    pub tables: Vec<(String, u64)>,
+    /// What the owner must be told of.
+    pub incidents: usize,
+}
+
+impl Database {
+    /// What it looks like from inside, as of the newest commit.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn inspect(&self) -> Result<Inspection> {
+        self.require_process()?;
+        let volume = self.volume();
+        let report = volume.recover()?.report();
+        let snapshot = self.snapshot()?;
+        let relations = self.inner.engine.relations();
+        let tables = self.tables(&snapshot)?;
+        let counted = tables.iter().map(|table| Ok((table.name.clone(), relations.count(&snapshot, table)?)));
+        let header = volume.opened().header.clone();
+        let counter_value = match header.counter {
+            CounterKind::None => None,
+            _ => volume.file_counter()?.and_then(|mut counter| counter.record().ok()).map(|record| record.value),
+        };
+        Ok(Inspection {
+            id: header.id.to_string(),
+            format: counterfoil_vault::FORMAT,
+            cipher: header.suite.name(),
+            counter: header.counter.name(),
+            created: header.created,
+            page_bytes: report.layout.page_bytes,
+            extent_pages: report.layout.extent_pages,
+            size_limit: (header.layout.size_limit > 0).then_some(header.layout.size_limit),
+            medium_bytes: volume.medium.bytes()?,
+            commit: report.commit,
+            version: report.version,
+            counter_value,
+            epochs: report.epochs,
+            extents: extents(&report),
+            containers: containers(&report),
+            records: report.records,
+            record_bytes: report.record_bytes,
+            tables: counted.collect::<Result<_>>()?,
+            incidents: self.incidents()?.len(),
+        })
+    }
+}
+
+fn extents(report: &Report) -> Vec<Extent> {
+    let region = |owner: Owner| match owner {
+        Owner::Fixed => Region::Fixed,
+        Owner::Spine => Region::Spine,
+        Owner::Group(group) => Region::Group(group.0),
+        Owner::Free => Region::Free,
+    };
+    report.extents.iter().map(|extent| Extent { region: region(extent.owner), live_pages: extent.live_pages }).collect()
+}
+
+fn containers(report: &Report) -> Vec<Container> {
+    let container = |container: &counterfoil_log::ContainerUse| Container {
+        number: container.id.0,
+        group: container.group.0,
+        bytes: container.bytes,
+        runs: container.runs,
+    };
+    report.containers.iter().map(container).collect()
+}

@@ -1,0 +1,92 @@
+//! Reading what can still be read of a damaged database.
+
+use counterfoil_log::{Snapshot, View, record_space};
+use counterfoil_relation::{Relations, Table};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::options::Options;
+use crate::volume::Volume;
+
+/// Rows that are turned into a batch at once.
+const BATCH_ROWS: usize = 8192;
+
+/// A database being salvaged: whatever authenticates of the newest commit that can be found. No counter is asked to
+/// agree, because what is left may be all there is.
+pub struct Salvage {
+    snapshot: Snapshot,
+    relations: Relations,
+    tables: Vec<Arc<Table>>,
+    /// What should be known of the whole, such as that the image is not the newest.
+    pub notes: Vec<String>,
+}
+
+/// What could not be read of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Missing {
+    /// Numbers of the rows, from and up to but without, in order.
+    pub rows: Vec<(u64, u64)>,
+    /// What else is lost, such as deletions: rows may appear as they once were.
+    pub notes: Vec<String>,
+}
+
+impl Salvage {
+    /// Opens a database as far as it can be opened.
+    ///
+    /// # Errors
+    /// Those of opening, if there is nothing to begin with.
+    pub fn open(options: Options) -> Result<Self> {
+        let place = options.place.clone();
+        let salvage = || -> Result<Self> {
+            let volume = Volume::open(options.read_only(true))?;
+            let snapshot = volume.recover()?.snapshot();
+            let mut notes = Vec::new();
+            notes.extend(volume.settle(&snapshot).err().map(|error| error.to_string()));
+            notes.extend(volume.recover_and_judge().err().map(|error| error.to_string()));
+            let relations = Relations::new();
+            let tables = relations.tables(&snapshot)?;
+            Ok(Self { snapshot, relations, tables, notes })
+        };
+        salvage().map_err(|error| error.at(&place))
+    }
+
+    /// Names of the tables.
+    pub fn tables(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().map(|table| table.name.as_str())
+    }
+
+    /// Names and types of a table's columns.
+    #[must_use]
+    pub fn schema(&self, index: usize) -> SchemaRef {
+        counterfoil_sql::table_schema(&self.tables[index])
+    }
+
+    /// Reads all rows of a table that authenticate, and answers what is missing.
+    ///
+    /// # Errors
+    /// Only those of `take`, and of tables of which nothing can be read.
+    pub fn read<E: From<crate::Error>>(
+        &self,
+        index: usize,
+        take: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
+    ) -> Result<Missing, E> {
+        let table = &self.tables[index];
+        let mut salvage = self.relations.salvage(self.snapshot.clone(), table).map_err(crate::Error::from)?;
+        while let Some(block) = salvage.next(BATCH_ROWS).map_err(crate::Error::from)? {
+            take(counterfoil_sql::table_batch(table, &block).map_err(crate::Error::from)?)?;
+        }
+        Ok(Missing {
+            rows: salvage.missing().iter().map(|range| (range.start.0, range.end.0)).collect(),
+            notes: salvage.notes().to_vec(),
+        })
+    }
+
+    /// Names and values of the records that were kept by name.
+    #[must_use]
+    pub fn records(&self) -> Vec<(Vec<u8>, Arc<[u8]>)> {
+        self.snapshot.records(record_space::USER, b"")
+    }
+}

@@ -1,0 +1,134 @@
+//! Checking everything: every live page against its seal, every table against its indexes both ways.
+
+use counterfoil_log::Snapshot;
+use counterfoil_vault::CounterKind;
+
+use crate::database::Database;
+use crate::error::{Error, Kind, Result};
+use crate::volume::Freshness;
+
+/// What a table's check read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableCheck {
+    /// The table.
+    pub table: String,
+    /// Rows read.
+    pub rows: u64,
+    /// Index entries read.
+    pub entries: u64,
+    /// References followed.
+    pub references: u64,
+}
+
+/// What a verification found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Verification {
+    /// Pages that authenticate.
+    pub pages: u64,
+    /// What was read of each table.
+    pub tables: Vec<TableCheck>,
+    /// Records by name.
+    pub records: usize,
+    /// Whether a counter says that this is the newest image: `compared`, `not checked`, `no counter`.
+    pub freshness: &'static str,
+    /// What is wrong; empty when all is well.
+    pub problems: Vec<Error>,
+}
+
+impl Database {
+    /// Checks everything. What is wrong is in the answer; the check goes on past it.
+    ///
+    /// # Errors
+    /// What kept the check from being made.
+    pub fn verify(&self, progress: &mut dyn FnMut(&str, u64, u64)) -> Result<Verification> {
+        self.require_process()?;
+        let snapshot = self.snapshot()?;
+        let mut verification = Verification {
+            pages: 0,
+            tables: Vec::new(),
+            records: self.records().list("")?.len(),
+            freshness: self.freshness()?,
+            problems: Vec::new(),
+        };
+        self.verify_headers(&snapshot, &mut verification)?;
+        verify_pages(&snapshot, &mut verification, progress);
+        self.verify_tables(&snapshot, &mut verification, progress);
+        Ok(verification)
+    }
+
+    fn freshness(&self) -> Result<&'static str> {
+        let volume = self.volume();
+        if volume.counter_kind() == CounterKind::None {
+            return Ok("no counter");
+        }
+        // A writer of ours has judged the image when it was opened, and has moved both since.
+        if self.inner.store.has_written() {
+            return Ok("compared");
+        }
+        Ok(match volume.recover_and_judge()?.1 {
+            Freshness::Compared => "compared",
+            Freshness::Absent => "not checked",
+            Freshness::NoCounter => "no counter",
+        })
+    }
+
+    fn verify_headers(&self, snapshot: &Snapshot, verification: &mut Verification) -> Result<()> {
+        let volume = self.volume();
+        volume.refresh()?;
+        match volume.settle(snapshot) {
+            Ok(settled) => {
+                if let Some((copy, fault)) = settled.fault {
+                    let fault = if fault == counterfoil_vault::CopyFault::Old { "old" } else { "damaged" };
+                    let text = format!("header copy {copy:?} is {fault}");
+                    verification.problems.push(
+                        Error::new(Kind::Tampered, text)
+                            .advise("the other copy is good; the next change of a key repairs this one"),
+                    );
+                }
+            }
+            Err(error) => verification.problems.push(error),
+        }
+        Ok(())
+    }
+
+    fn verify_tables(
+        &self,
+        snapshot: &Snapshot,
+        verification: &mut Verification,
+        progress: &mut dyn FnMut(&str, u64, u64),
+    ) {
+        let relations = self.inner.engine.relations();
+        let report = relations.verify(snapshot, &mut |at| progress(at.table, at.done, at.total));
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => return verification.problems.push(error.into()),
+        };
+        for problem in report.problems {
+            let error = Error::new(Kind::Tampered, problem.what).at(format!("table {}", problem.table));
+            verification
+                .problems
+                .push(error.advise("restore a backup, or save what is good with `counterfoil salvage`"));
+        }
+        verification.tables.extend(report.tables.into_iter().map(|table| TableCheck {
+            table: table.table,
+            rows: table.rows,
+            entries: table.entries,
+            references: table.references,
+        }));
+    }
+}
+
+fn verify_pages(snapshot: &Snapshot, verification: &mut Verification, progress: &mut dyn FnMut(&str, u64, u64)) {
+    let total = snapshot.containers().len() as u64;
+    let mut done = 0;
+    let mut pages = 0;
+    let damaged = snapshot.verify_pages(&mut |_, good| {
+        pages += good;
+        done += 1;
+        progress("pages", done, total);
+    });
+    verification.pages = pages;
+    verification.problems.extend(damaged.into_iter().map(|(_, error)| Error::from(error)));
+}
