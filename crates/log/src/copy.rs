@@ -169,7 +169,9 @@ impl Writer {
         }
         for (key, value) in source.root.records.iter() {
             let (space, name) = key.split_first().ok_or(Error::Corrupt { what: "name of a record" })?;
-            self.put_record(*space, name, value)?;
+            if !crate::feed::is_follower(*space, name) {
+                self.put_record(*space, name, value)?;
+            }
         }
         Ok(progress(total, total))
     }

@@ -53,6 +53,13 @@ pub enum Error {
         /// Bytes there may be.
         bytes_max: u64,
     },
+    /// The commits after this one are not kept any more: begin again from a snapshot.
+    Gone {
+        /// The last commit that was read.
+        commit: u64,
+        /// The commit after which commits are kept.
+        oldest: u64,
+    },
     /// The source of randomness failed, and without it nothing may be sealed.
     NoEntropy,
     /// An earlier write failed: what is on the medium is known again after the next open.
@@ -80,6 +87,9 @@ impl fmt::Display for Error {
             }
             Error::Misuse(what) => f.write_str(what),
             Error::TooLarge { bytes, bytes_max } => write!(f, "{bytes} bytes, where at most {bytes_max} fit"),
+            Error::Gone { commit, oldest } => {
+                write!(f, "the commits after {commit} are not kept any more, only those after {oldest}")
+            }
             Error::NoEntropy => f.write_str("the source of randomness failed"),
             Error::Latched => f.write_str("an earlier write failed: open the database again"),
         }

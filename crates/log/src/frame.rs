@@ -112,11 +112,15 @@ pub(crate) enum Element<'a> {
     /// Bytes that follow a container's tail.
     TailAppended {
         id: ContainerId,
+        /// The byte of the container at which they begin.
+        offset: u64,
         bytes: &'a [u8],
     },
     /// A container's tail as a whole, because the one before went into a page.
     TailReplaced {
         id: ContainerId,
+        /// The byte of the container at which it begins.
+        offset: u64,
         bytes: &'a [u8],
     },
     ExtentGranted {
@@ -165,14 +169,16 @@ impl Element<'_> {
                 out.put_u32(*position);
                 out.put_u32(*pages);
             }
-            Element::TailAppended { id, bytes } => {
+            Element::TailAppended { id, offset, bytes } => {
                 out.put_u8(7);
                 out.put_u64(id.0);
+                out.put_u64(*offset);
                 out.put_sized(bytes);
             }
-            Element::TailReplaced { id, bytes } => {
+            Element::TailReplaced { id, offset, bytes } => {
                 out.put_u8(8);
                 out.put_u64(id.0);
+                out.put_u64(*offset);
                 out.put_sized(bytes);
             }
             Element::ExtentGranted { extent, owner } => {
@@ -212,8 +218,8 @@ pub(crate) fn next_element<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Element
             position: cursor.u32()?,
             pages: cursor.u32()?,
         },
-        7 => Element::TailAppended { id: ContainerId(cursor.u64()?), bytes: cursor.sized()? },
-        8 => Element::TailReplaced { id: ContainerId(cursor.u64()?), bytes: cursor.sized()? },
+        7 => Element::TailAppended { id: ContainerId(cursor.u64()?), offset: cursor.u64()?, bytes: cursor.sized()? },
+        8 => Element::TailReplaced { id: ContainerId(cursor.u64()?), offset: cursor.u64()?, bytes: cursor.sized()? },
         9 => Element::ExtentGranted {
             extent: Extent { number: cursor.u32()?, allocation: cursor.u64()? },
             owner: Owner::from_code(cursor.u64()?)?,

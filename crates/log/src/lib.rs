@@ -8,6 +8,7 @@
 //! ```text
 //! create / Recovered::recover -> open -> Writer -> begin .. append, put_record .. commit
 //!                             -> snapshot -> Snapshot (View): any number, any thread
+//!                             -> changes -> Changes: what each commit changed, for registered followers
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ mod cache;
 mod checkpoint;
 mod copy;
 mod error;
+mod feed;
 mod frame;
 mod layout;
 mod opening;
@@ -37,6 +39,7 @@ mod writer;
 
 pub use copy::{Captured, Progress};
 pub use error::Error;
+pub use feed::{Change, Changes, Commit, FOLLOWED_EXTENTS_MAX, FOLLOWER_NAME_BYTES_MAX, Position};
 pub use layout::{HEADER_EXTENTS, Layout};
 pub use report::{ContainerUse, ExtentUse, Report};
 pub use snapshot::Snapshot;

@@ -142,7 +142,7 @@ impl Pending {
     }
 
     /// The commit as the elements of a frame. `granted` are the extents it grants.
-    pub(crate) fn encode(&self, granted: &[(Extent, GroupId)]) -> Result<Vec<u8>, Error> {
+    pub(crate) fn encode(&self, granted: &[(Extent, GroupId)], payload: usize) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         // Groups that this commit drops may have been granted extents by it: they are granted first, then dropped.
         self.groups_created.iter().for_each(|id| Element::GroupCreated(*id).encode(&mut out));
@@ -150,7 +150,7 @@ impl Pending {
             Element::ExtentGranted { extent: *extent, owner: Owner::Group(*group) }.encode(&mut out);
         }
         for (id, before) in &self.touched {
-            self.encode_container(*id, before, &mut out)?;
+            self.encode_container(*id, before, payload as u64, &mut out)?;
         }
         self.groups_dropped.iter().for_each(|id| Element::GroupDropped(*id).encode(&mut out));
         for key in &self.records {
@@ -167,7 +167,7 @@ impl Pending {
         Ok(out)
     }
 
-    fn encode_container(&self, id: ContainerId, before: &Before, out: &mut Vec<u8>) -> Result<(), Error> {
+    fn encode_container(&self, id: ContainerId, before: &Before, payload: u64, out: &mut Vec<u8>) -> Result<(), Error> {
         let container = self.root.container(id)?;
         if before.created {
             Element::ContainerCreated { id, group: container.group }.encode(out);
@@ -180,9 +180,11 @@ impl Pending {
             element.encode(out);
         }
         if container.pages > before.pages {
-            Element::TailReplaced { id, bytes: &container.tail }.encode(out);
+            let offset = container.pages * payload;
+            Element::TailReplaced { id, offset, bytes: &container.tail }.encode(out);
         } else if container.tail.len() > before.tail_bytes {
-            Element::TailAppended { id, bytes: &container.tail[before.tail_bytes..] }.encode(out);
+            let offset = before.pages * payload + before.tail_bytes as u64;
+            Element::TailAppended { id, offset, bytes: &container.tail[before.tail_bytes..] }.encode(out);
         }
         Ok(())
     }

@@ -75,6 +75,13 @@ impl SpineEnd {
     }
 }
 
+/// An opened page of the spine.
+struct SpinePage<'a> {
+    head: Head,
+    tag: Tag,
+    used: &'a [u8],
+}
+
 /// A frame read from the spine.
 struct Frame {
     end: SpineEnd,
@@ -90,54 +97,51 @@ struct OpeningRoot {
     tag: Tag,
 }
 
-/// Follows the spine from a checkpoint to its last whole frame.
-pub(crate) struct Follower<'a> {
-    pages: &'a Pages,
-    pub(crate) state: State,
-    pub(crate) end: SpineEnd,
+/// What comes next on the spine.
+enum Step {
+    Frame(Frame),
+    /// An opening root; the end after it.
+    Opening(SpineEnd),
 }
 
-impl<'a> Follower<'a> {
-    pub(crate) fn new(pages: &'a Pages, state: State, end: SpineEnd) -> Self {
-        Follower { pages, state, end }
+/// Walks along the spine and authenticates it, whatever it tells.
+pub(crate) struct Walker {
+    pages: Arc<Pages>,
+    pub(crate) end: SpineEnd,
+    /// The opening root in the next extent, once it was looked for.
+    reopened: Option<Option<OpeningRoot>>,
+}
+
+/// Follows the spine from a checkpoint to its last whole frame.
+pub(crate) struct Follower {
+    walker: Walker,
+    state: State,
+    /// The end of what was applied.
+    end: SpineEnd,
+}
+
+impl Follower {
+    pub(crate) fn new(pages: &Arc<Pages>, state: State, end: SpineEnd) -> Self {
+        Follower { walker: Walker::new(pages, end.clone()), state, end }
     }
 
     /// Applies every whole frame. A frame at the very end whose pages did not all reach the medium does not count.
     pub(crate) fn follow(mut self) -> Result<(State, SpineEnd), Error> {
-        let mut reopened = self.opening_root(&self.end)?;
         // The newest frame found waits here until it is known whether another follows: then its flush covered its pages.
         let mut newest: Option<Frame> = None;
-        loop {
-            let end = newest.as_ref().map_or(&self.end, |frame| &frame.end);
-            let reserved = end.next;
-            if reopened.as_ref().is_some_and(|root| root.head.previous == end.tag) {
-                self.apply_if_any(newest.take())?;
-                self.enter(reopened.take())?;
-            } else if let Some(frame) = self.frame(end)? {
-                self.apply_if_any(newest.replace(frame))?;
-            } else {
-                break;
+        while let Some(step) = self.walker.step()? {
+            if let Some(frame) = newest.take() {
+                self.apply(&frame)?;
             }
-            let end = newest.as_ref().map_or(&self.end, |frame| &frame.end);
-            if end.next != reserved {
-                if reopened.is_some() {
-                    return Err(self.lost());
-                }
-                reopened = self.opening_root(end)?;
+            match step {
+                Step::Frame(frame) => newest = Some(frame),
+                Step::Opening(end) => self.enter(end)?,
             }
-        }
-        if reopened.is_some() {
-            // It continues from a frame that is not there: frames were taken away.
-            return Err(self.lost());
         }
         if let Some(frame) = newest {
             self.apply_last(&frame)?;
         }
         Ok((self.state, self.end))
-    }
-
-    fn apply_if_any(&mut self, frame: Option<Frame>) -> Result<(), Error> {
-        frame.map_or(Ok(()), |frame| self.apply(&frame))
     }
 
     /// Applies the last frame, unless a page that it programmed and did not flush is missing.
@@ -150,7 +154,99 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    fn lost(&self) -> Error {
+    /// Goes on in the opening root's extent and epoch.
+    fn enter(&mut self, end: SpineEnd) -> Result<(), Error> {
+        self.state.take_spine_extent(end.next)?;
+        Arc::make_mut(&mut self.state.root.epochs).insert(end.epoch.number, end.epoch.salt);
+        (self.state.root.commit, self.state.root.version) = (end.commit, end.version);
+        self.end = end;
+        Ok(())
+    }
+
+    fn apply(&mut self, frame: &Frame) -> Result<(), Error> {
+        for extent in &frame.extents {
+            self.state.take_spine_extent(*extent)?;
+        }
+        let context = Context {
+            commit: frame.end.commit,
+            version: frame.end.version,
+            epoch: frame.end.epoch.number,
+            layout: self.walker.pages.layout,
+        };
+        let mut cursor = Cursor::new(&frame.elements, "commit frame");
+        while let Some(element) = next_element(&mut cursor)? {
+            self.state.apply(&element, &context)?;
+        }
+        (self.state.root.commit, self.state.root.version) = (frame.end.commit, frame.end.version);
+        self.end = frame.end.clone();
+        Ok(())
+    }
+
+    /// Whether every page that the frame lists as unflushed is there. Only asked of the last frame: the flush of a
+    /// later one covered its pages too.
+    fn unflushed_pages_open(&self, frame: &Frame) -> Result<bool, Error> {
+        let mut cursor = Cursor::new(&frame.elements, "commit frame");
+        while let Some(element) = next_element(&mut cursor)? {
+            if let Element::Unflushed { id, page, tag } = element {
+                match self.walker.pages.tag_of(&self.state.root, id, page) {
+                    Ok(found) if found == tag => {}
+                    Ok(_)
+                    | Err(Error::Tampered { .. } | Error::Device(counterfoil_flash::Error::OutOfRange { .. })) => {
+                        return Ok(false);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Walker {
+    pub(crate) fn new(pages: &Arc<Pages>, end: SpineEnd) -> Self {
+        Walker { pages: pages.clone(), end, reopened: None }
+    }
+
+    /// The next whole frame or opening root, or none where the spine ends.
+    fn step(&mut self) -> Result<Option<Step>, Error> {
+        let reopened = match self.reopened.take() {
+            Some(reopened) => reopened,
+            None => self.opening_root(&self.end)?,
+        };
+        if let Some(OpeningRoot { head, epoch, tag }) = &reopened
+            && head.previous == self.end.tag
+        {
+            let in_order = (self.end.version..=NUMBER_MAX).contains(&head.version);
+            if head.commit != self.end.commit + 1 || !in_order {
+                return Err(Error::Corrupt { what: "opening root" });
+            }
+            self.end = self.end.after(head, self.end.next, 1, *epoch, *tag);
+            return Ok(Some(Step::Opening(self.end.clone())));
+        }
+        let frame = self.frame(&self.end)?;
+        let stays = frame.as_ref().is_some_and(|frame| frame.end.next == self.end.next);
+        if reopened.is_some() && !stays {
+            // It continues from a frame that is not there: frames were taken away.
+            return Err(self.lost());
+        }
+        self.reopened = stays.then_some(reopened);
+        Ok(frame.map(|frame| {
+            self.end = frame.end.clone();
+            Step::Frame(frame)
+        }))
+    }
+
+    /// The elements of the next frame that is no opening root, for who only wants to know what changed. The caller
+    /// knows that there is one.
+    pub(crate) fn elements(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        match self.step()? {
+            Some(Step::Frame(frame)) => Ok(Some(frame.elements)),
+            Some(Step::Opening(_)) => Ok(None),
+            None => Err(self.lost()),
+        }
+    }
+
+    pub(crate) fn lost(&self) -> Error {
         let extent = self.end.extent.unwrap_or(self.end.next);
         Error::Tampered { what: "commit frame", page: self.pages.layout.page(extent.number, self.end.position).0 }
     }
@@ -179,20 +275,6 @@ impl<'a> Follower<'a> {
         Ok(Some(OpeningRoot { head, epoch: Epoch { number: head.version, salt }, tag }))
     }
 
-    /// Goes on in the opening root's extent and epoch.
-    fn enter(&mut self, root: Option<OpeningRoot>) -> Result<(), Error> {
-        let Some(OpeningRoot { head, epoch, tag }) = root else { return Ok(()) };
-        let in_order = (self.end.version..=NUMBER_MAX).contains(&head.version);
-        if head.commit != self.end.commit + 1 || !in_order {
-            return Err(Error::Corrupt { what: "opening root" });
-        }
-        self.state.take_spine_extent(head.next)?;
-        Arc::make_mut(&mut self.state.root.epochs).insert(epoch.number, epoch.salt);
-        (self.state.root.commit, self.state.root.version) = (head.commit, head.version);
-        self.end = self.end.after(&head, self.end.next, 1, epoch, tag);
-        Ok(())
-    }
-
     /// Reads the frame that follows `before`, if all of it is there.
     fn frame(&self, before: &SpineEnd) -> Result<Option<Frame>, Error> {
         let mut end = before.clone();
@@ -204,7 +286,9 @@ impl<'a> Follower<'a> {
             if moved {
                 (extent, end.position) = (end.next, 0);
             }
-            let Some((head, tag, used)) = self.open_page(extent, &end, &mut bytes)? else { return Ok(None) };
+            let Some(SpinePage { head, tag, used }) = self.open_page(extent, &end, &mut bytes)? else {
+                return Ok(None);
+            };
             let follows = head.previous == end.tag
                 && head.commit == before.commit + 1
                 && head.index == index
@@ -232,7 +316,7 @@ impl<'a> Follower<'a> {
         extent: Extent,
         end: &SpineEnd,
         bytes: &'b mut [u8],
-    ) -> Result<Option<(Head, Tag, &'b [u8])>, Error> {
+    ) -> Result<Option<SpinePage<'b>>, Error> {
         if !read_page(&*self.pages.media, &self.pages.layout, extent.number, end.position, bytes)? {
             return Ok(None);
         }
@@ -243,45 +327,7 @@ impl<'a> Follower<'a> {
         let Ok(opened) = vault.open(&place, Sealed::from_medium(bytes)) else { return Ok(None) };
         let tag = opened.tag();
         let (head, used) = Head::decode(&bytes[..payload])?;
-        Ok(Some((head, tag, used)))
-    }
-
-    fn apply(&mut self, frame: &Frame) -> Result<(), Error> {
-        for extent in &frame.extents {
-            self.state.take_spine_extent(*extent)?;
-        }
-        let context = Context {
-            commit: frame.end.commit,
-            version: frame.end.version,
-            epoch: frame.end.epoch.number,
-            layout: self.pages.layout,
-        };
-        let mut cursor = Cursor::new(&frame.elements, "commit frame");
-        while let Some(element) = next_element(&mut cursor)? {
-            self.state.apply(&element, &context)?;
-        }
-        (self.state.root.commit, self.state.root.version) = (frame.end.commit, frame.end.version);
-        self.end = frame.end.clone();
-        Ok(())
-    }
-
-    /// Whether every page that the frame lists as unflushed is there. Only asked of the last frame: the flush of a
-    /// later one covered its pages too.
-    fn unflushed_pages_open(&self, frame: &Frame) -> Result<bool, Error> {
-        let mut cursor = Cursor::new(&frame.elements, "commit frame");
-        while let Some(element) = next_element(&mut cursor)? {
-            if let Element::Unflushed { id, page, tag } = element {
-                match self.pages.tag_of(&self.state.root, id, page) {
-                    Ok(found) if found == tag => {}
-                    Ok(_)
-                    | Err(Error::Tampered { .. } | Error::Device(counterfoil_flash::Error::OutOfRange { .. })) => {
-                        return Ok(false);
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        Ok(true)
+        Ok(Some(SpinePage { head, tag, used }))
     }
 }
 

@@ -88,18 +88,21 @@ impl State {
                 let run = self.run(*id, *extent, *position, *pages, context)?;
                 self.root.container_mut(*id)?.add_pages(run);
             }
-            Element::TailAppended { id, bytes } => {
+            Element::TailAppended { id, offset, bytes } => {
                 let container = self.root.container_mut(*id)?;
-                if container.tail.len() + bytes.len() >= context.layout.payload() {
+                let length = container.pages * context.layout.payload() as u64 + container.tail.len() as u64;
+                if *offset != length || container.tail.len() + bytes.len() >= context.layout.payload() {
                     return Err(Error::Corrupt { what: "tail of a container" });
                 }
                 container.tail.extend_from_slice(bytes);
             }
-            Element::TailReplaced { id, bytes } => {
-                if bytes.len() >= context.layout.payload() {
+            Element::TailReplaced { id, offset, bytes } => {
+                let container = self.root.container_mut(*id)?;
+                let in_pages = container.pages * context.layout.payload() as u64;
+                if *offset != in_pages || bytes.len() >= context.layout.payload() {
                     return Err(Error::Corrupt { what: "tail of a container" });
                 }
-                self.root.container_mut(*id)?.tail = bytes.to_vec();
+                container.tail = bytes.to_vec();
             }
             Element::ExtentGranted { extent, owner } => {
                 let Owner::Group(group) = owner else { return Err(Error::Corrupt { what: "owner of an extent" }) };
@@ -217,7 +220,7 @@ mod tests {
             Element::ExtentGranted { extent, owner: Owner::Group(GroupId(16)) },
             Element::ContainerCreated { id: ContainerId(1), group: GroupId(16) },
             Element::Pages { id: ContainerId(1), extent: 12, position: 0, pages: 3 },
-            Element::TailReplaced { id: ContainerId(1), bytes: b"tail" },
+            Element::TailReplaced { id: ContainerId(1), offset: 3 * 496, bytes: b"tail" },
             Element::RecordPut { key: b"\x02name", value: b"value" },
         ] {
             state.apply(&element, &CONTEXT).unwrap();
@@ -253,7 +256,8 @@ mod tests {
             Element::Pages { id, extent: 12, position: 3, pages: 0 },
             Element::Pages { id, extent: 10, position: 3, pages: 1 },
             Element::Pages { id, extent: u32::MAX, position: 0, pages: 1 },
-            Element::TailAppended { id, bytes: &[0; 600] },
+            Element::TailAppended { id, offset: 3 * 496 + 4, bytes: &[0; 600] },
+            Element::TailAppended { id, offset: 3 * 496, bytes: b"x" },
             Element::ExtentGranted { extent: far, owner: Owner::Group(GroupId(16)) },
             Element::ExtentGranted { extent: Extent { number: 20, allocation: 9 }, owner: Owner::Fixed },
             Element::ExtentGranted { extent: Extent { number: 20, allocation: 9 }, owner: Owner::Group(GroupId(99)) },
@@ -276,7 +280,7 @@ mod tests {
         let mut elements = Vec::new();
         for element in [
             Element::Pages { id: ContainerId(1), extent: 12, position: 3, pages: 1 },
-            Element::TailReplaced { id: ContainerId(1), bytes: b"more" },
+            Element::TailReplaced { id: ContainerId(1), offset: 4 * 496, bytes: b"more" },
             Element::ExtentGranted { extent: Extent { number: 13, allocation: 4 }, owner: Owner::Group(GroupId(16)) },
             Element::ExtentFreed(10),
             Element::RecordPut { key: b"\x02name", value: b"value" },

@@ -32,6 +32,12 @@ const CHUNK_HEAD_BYTES: usize = 10;
 /// What the record store spends on a record beside its bytes.
 const DIRECTORY_BYTES: u64 = 6;
 
+/// A record to write, or to take away.
+type ChunkChange = (RecordId, Option<Vec<u8>>);
+
+/// A chunk that was found: where, of how many, its bytes.
+type FoundChunk = (RecordId, u32, Vec<u8>);
+
 /// All records as they were read.
 pub(crate) type Records = BTreeMap<RecordKey, Arc<[u8]>>;
 
@@ -235,7 +241,7 @@ fn cut_into_chunks(
     store: &mut Store<'_, dyn Device + '_>,
     ids: &mut BTreeMap<RecordKey, Vec<RecordId>>,
     changes: &[Change],
-) -> Result<Vec<(RecordId, Option<Vec<u8>>)>, Error> {
+) -> Result<Vec<ChunkChange>, Error> {
     let mut written = Vec::new();
     for (key, value) in changes {
         let before = ids.remove(key).unwrap_or_default();
@@ -274,7 +280,7 @@ fn encode_chunk(key: &[u8], chunk: usize, chunks: usize, part: &[u8]) -> Vec<u8>
 /// Chunks as they are found, in any order.
 #[derive(Default)]
 struct Chunks {
-    found: BTreeMap<RecordKey, BTreeMap<u32, (RecordId, u32, Vec<u8>)>>,
+    found: BTreeMap<RecordKey, BTreeMap<u32, FoundChunk>>,
 }
 
 impl Chunks {

@@ -68,7 +68,8 @@ pub fn create(
     let changes = checkpoint::encode(&mut state, &end);
     store.commit(&mut *media.writer, &vault, epoch, &changes)?;
     let pages = Arc::new(Pages { media: media.reader, vault, layout, cache: PageCache::new(cache_bytes) });
-    Recovered { pages, store, state, end }.begin(media.writer, settings, epoch, Binding::Step)
+    let base = end.clone();
+    Recovered { pages, store, state, end, base }.begin(media.writer, settings, epoch, Binding::Step)
 }
 
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
@@ -84,6 +85,8 @@ pub struct Recovered {
     pub(crate) store: CheckpointStore,
     pub(crate) state: State,
     pub(crate) end: SpineEnd,
+    /// The end of the spine as the checkpoint has it.
+    pub(crate) base: SpineEnd,
 }
 
 impl Recovered {
@@ -99,11 +102,11 @@ impl Recovered {
     ) -> Result<Recovered, Error> {
         layout.validate(&media.geometry())?;
         let (store, records) = CheckpointStore::load(&*media, &vault, &layout)?;
-        let (state, end) = checkpoint::decode(&records, &layout)?;
+        let (state, base) = checkpoint::decode(&records, &layout)?;
         let pages = Arc::new(Pages { media, vault, layout, cache: PageCache::new(cache_bytes) });
-        let (state, end) = Follower::new(&pages, state, end).follow()?;
+        let (state, end) = Follower::new(&pages, state, base.clone()).follow()?;
         state.validate(&end, &layout)?;
-        Ok(Recovered { pages, store, state, end })
+        Ok(Recovered { pages, store, state, end, base })
     }
 
     /// Follows the spine on from where it was followed to, for whoever reads beside a writer. The caller has held a
@@ -112,9 +115,10 @@ impl Recovered {
     /// # Errors
     /// As [`Recovered::recover`].
     pub fn catch_up(self) -> Result<Recovered, Error> {
-        let Recovered { pages, store, state, end } = self;
+        let Recovered { pages, store, state, end, base } = self;
         let (state, end) = Follower::new(&pages, state, end).follow()?;
-        Ok(Recovered { pages, store, state, end })
+        state.validate(&end, &pages.layout)?;
+        Ok(Recovered { pages, store, state, end, base })
     }
 
     /// The version of the newest root, to be held against a counter.
@@ -217,7 +221,7 @@ impl Recovered {
         let going_on = (&mut self.state, &mut self.end);
         opening::write_root(&self.pages, &mut *device, &mut settings, going_on, (epoch, binding), (checkpoint, next))?;
         self.store.release(checkpoint);
-        let mut writer = Writer::new(self.pages, device, self.store, settings, self.state, self.end)?;
+        let mut writer = Writer::new(self.pages, device, self.store, settings, self.state, (self.base, self.end))?;
         writer.shorten_spine_if_long()?;
         Ok(writer)
     }

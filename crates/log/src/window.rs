@@ -176,6 +176,7 @@ impl Writer {
         self.state.mark_all_changed();
         let changes = checkpoint::encode(&mut self.state, &self.end);
         let version = store.commit(device, vault, epoch, &changes)?;
+        self.base = self.end.clone();
         Ok((store, version))
     }
 }

@@ -121,6 +121,8 @@ pub struct Writer {
     pub(crate) settings: Settings,
     pub(crate) state: State,
     pub(crate) end: SpineEnd,
+    /// The end of the spine as the last checkpoint has it: recovery begins there.
+    pub(crate) base: SpineEnd,
     /// The value of the counter.
     pub(crate) counted: u64,
     pub(crate) spine_key: PageKey,
@@ -152,7 +154,7 @@ impl Writer {
         store: CheckpointStore,
         settings: Settings,
         state: State,
-        end: SpineEnd,
+        (base, end): (SpineEnd, SpineEnd),
     ) -> Result<Writer, Error> {
         let extent = end.extent.ok_or(Error::Misuse("a writer needs an opening root"))?;
         let spine_key = pages.vault.page_key(Kind::Frame, extent.allocation, &end.epoch);
@@ -163,7 +165,9 @@ impl Writer {
             store,
             settings,
             state,
+            frames_since_checkpoint: end.commit.saturating_sub(base.commit),
             end,
+            base,
             spine_key,
             pending: None,
             savepoints: Vec::new(),
@@ -175,7 +179,6 @@ impl Writer {
             previews: Vec::new(),
             frees: false,
             group_opened: None,
-            frames_since_checkpoint: 0,
             window_moves: false,
             failed: false,
         })
@@ -370,7 +373,7 @@ impl Writer {
     }
 
     /// Whether the last extents are being granted.
-    fn space_is_low(&mut self) -> bool {
+    pub(crate) fn space_is_low(&mut self) -> bool {
         let needs = self.needs();
         !self.state.space.has_left(needs, 2 * self.pages.layout.reserve_extents())
     }
@@ -503,7 +506,7 @@ impl Writer {
         let record_bytes = self.record_bytes(&pending);
         let written = self
             .require_room_for_records(record_bytes)
-            .and_then(|()| pending.encode(&self.granted))
+            .and_then(|()| pending.encode(&self.granted, self.pages.layout.payload()))
             .and_then(|elements| self.write_frame(&elements, self.end.checkpoint));
         if let Err(error) = written {
             self.pending = Some(pending);
@@ -703,8 +706,12 @@ impl Writer {
             || (self.end.position >= self.pages.layout.extent_pages / 2 && self.spine_extents() > SPINE_EXTENTS_MAX)
     }
 
+    /// Extents of the spine that recovery would go through.
     fn spine_extents(&self) -> usize {
-        self.state.space.owned_by(Owner::Spine).count()
+        let space = &self.state.space;
+        let first = self.base.extent.unwrap_or(self.base.next).allocation;
+        let spine = space.owned_by(Owner::Spine).filter(|extent| space.allocation(*extent) >= Some(first));
+        spine.count()
     }
 
     /// Folds everything since the last checkpoint into the record store, so that the spine before it can be reused.
@@ -725,7 +732,10 @@ impl Writer {
         self.state.root.forget_epochs(self.end.epoch.number);
         loop {
             match self.write_checkpoint() {
-                Ok(version) => return self.name_checkpoint(version),
+                Ok(version) => {
+                    self.base = self.end.clone();
+                    return self.name_checkpoint(version);
+                }
                 Err(Error::Full { .. }) if self.make_room_for_checkpoint()? => {}
                 Err(Error::Full { .. }) if self.settings.headers.is_some() => return self.grow_window(0),
                 Err(full @ Error::Full { .. }) => return Err(full),
@@ -762,10 +772,12 @@ impl Writer {
 
     /// Writes the frame that names a checkpoint and frees the spine before it.
     fn name_checkpoint(&mut self, version: u64) -> Result<(), Error> {
-        let keep = [self.end.extent, Some(self.end.next)];
-        let needed = |number: &u32| keep.iter().flatten().any(|extent| extent.number == *number);
-        let spine = self.state.space.owned_by(Owner::Spine).filter(|number| !needed(number));
-        let freed: Vec<u32> = spine.chain(self.stray_windows()).collect();
+        let needed_from = self.end.extent.unwrap_or(self.end.next).allocation;
+        let mut before = self.state.space.spine();
+        before.retain(|extent| extent.allocation < needed_from);
+        let followed_from = self.followed_from(&before);
+        let unread = before.iter().filter(|extent| extent.allocation < followed_from);
+        let freed: Vec<u32> = unread.map(|extent| extent.number).chain(self.stray_windows()).collect();
         let mut elements = Vec::new();
         freed.iter().for_each(|number| Element::ExtentFreed(*number).encode(&mut elements));
         self.write_frame(&elements, version)?;
