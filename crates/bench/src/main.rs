@@ -1,3 +1,35 @@
-//! Benchmarks.
+//! Tables of numbers: ours beside a peer's, measured in one run on one machine.
+//!
+//! ```text
+//! counterfoil-bench first [FLIGHTS.csv]     the first database beside SQLite
+//! ```
+//! Every table begins with the machine, the date and the command. Nothing here asserts a time.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod first;
+mod flights;
+mod machine;
+mod stopwatch;
+
+use std::process::ExitCode;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        [] | ["first"] => first::run(std::env::var_os("COUNTERFOIL_FLIGHTS").map(Into::into)),
+        ["first", flights] => first::run(Some(flights.into())),
+        [first::WRITER, database, key] => first::write_until_killed(database.as_ref(), key.as_ref()),
+        [first::SQLITE_WRITER, database] => first::sqlite_write_until_killed(database.as_ref()),
+        _ => Err("usage: counterfoil-bench first [FLIGHTS.csv]".into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

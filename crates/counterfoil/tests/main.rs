@@ -1,0 +1,3 @@
+//! The facade against models: one binary, because every one of them links DataFusion.
+
+mod against_sqlite;
