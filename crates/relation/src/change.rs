@@ -244,6 +244,10 @@ impl<'c, 's> Changes<'c, 's> {
             return Ok(());
         }
         let table = child.table.id;
+        if action == Action::SetDefault {
+            // The default may be the very key that is gone, and then nothing changes.
+            self.unresolved.push(Unresolved { child: table, place, before: old.clone(), which });
+        }
         self.work.push_back(match to {
             None => Work::Delete { table, rows: rows.into_iter().map(|(row, _)| row).collect() },
             Some(to) => Work::Rewrite(Rewrite { child: table, place, rows, before: old, to }),

@@ -39,7 +39,8 @@ pub(crate) fn create_table(shared: &Shared, writer: &mut dyn Storage, new: &NewT
     new.foreign_keys.iter().try_for_each(|key| making.add_foreign_key(key))?;
     let Making { table, .. } = making;
     let none = |index: &IndexDef| IndexFiles { index: index.id, coverage: Default::default(), runs: Vec::new() };
-    let files = Files { next_row: 0, rewrites: 0, segments: Vec::new(), indexes: table.indexes.iter().map(none).collect() };
+    let files =
+        Files { next_row: 0, rewrites: 0, segments: Vec::new(), indexes: table.indexes.iter().map(none).collect() };
     store(shared, writer, &table)?;
     catalog::put_files(writer, id, &files)?;
     reread(shared, writer, id)

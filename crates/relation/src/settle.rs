@@ -65,7 +65,11 @@ fn is_due(shared: &Shared, writer: &dyn View, access: &Access, index: &IndexDef)
 /// What the runs of an index know once its fresh part is one of them.
 fn coverage_now(access: &Access) -> Coverage {
     let updates = access.parts.iter().map(|part| (part.segment.group, part.lengths.updates));
-    Coverage { rewrites: access.files.rewrites, rows: access.next_row(), updates: updates.filter(|(_, bytes)| *bytes > 0).collect() }
+    Coverage {
+        rewrites: access.files.rewrites,
+        rows: access.next_row(),
+        updates: updates.filter(|(_, bytes)| *bytes > 0).collect(),
+    }
 }
 
 /// Turns the fresh part of an index into a run.

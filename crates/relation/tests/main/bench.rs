@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use counterfoil_flash::{Geometry, MemoryDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Snapshot, Writer, create};
-use counterfoil_relation::{
-    Error, NewTable, Relations, RowBatch, RowBuilder, RowId, Rule, Table, Value, ValueRef,
-};
+use counterfoil_relation::{Error, NewTable, Relations, RowBatch, RowBuilder, RowId, Rule, Table, Value, ValueRef};
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite, Vault, VolumeKey};
 
 const CACHE: usize = 1 << 20;
+const EXTENT_PAGES: u64 = 8;
+const RECORD_EXTENTS: u64 = 256;
+
+/// How often to try: a few times, or with COUNTERFOIL_PROOF=full many.
+pub fn rounds(few: u64, many: u64) -> u64 {
+    if std::env::var("COUNTERFOIL_PROOF").is_ok_and(|proof| proof == "full") { many } else { few }
+}
 
 pub struct Bench {
     pub device: MemoryDevice,
@@ -28,14 +33,19 @@ impl Bench {
     }
 
     pub fn with_fresh_rows(seed: u64, fresh_rows: usize) -> Bench {
-        let geometry =
-            Geometry { page_bytes: 512, block_pages: 4, block_count: 1 << 16, erase_before_program: false, grows: true };
+        let geometry = Geometry {
+            page_bytes: 512,
+            block_pages: 4,
+            block_count: 1 << 16,
+            erase_before_program: false,
+            grows: true,
+        };
         let device = MemoryDevice::new(geometry).unwrap();
         let mut entropy = DangerFixedEntropy::seeded(seed);
         let key = VolumeKey::generate(&mut entropy).unwrap();
         let id = DatabaseId::generate(&mut entropy).unwrap();
         let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
-        let layout = Layout::new(&geometry, 8, 256).unwrap();
+        let layout = Layout::new(&geometry, EXTENT_PAGES as u32, RECORD_EXTENTS as u32).unwrap();
         let counter = MemoryCounter::at(0, None);
         let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
         let settings = settings(&counter);
@@ -59,6 +69,12 @@ impl Bench {
         self.relations = Relations::with_fresh_rows(self.fresh_rows);
     }
 
+    /// The pages in which containers may lie.
+    pub fn pages(&self) -> std::ops::Range<u64> {
+        let extents = u64::from(self.writer.extents());
+        (2 + RECORD_EXTENTS) * EXTENT_PAGES..extents * EXTENT_PAGES
+    }
+
     /// A snapshot as another process sees it, without the writer.
     pub fn recovered(&self) -> Snapshot {
         let device = Arc::new(self.device.clone());
@@ -80,10 +96,7 @@ impl Bench {
     }
 
     /// One statement, undone if it fails.
-    pub fn statement<T>(
-        &mut self,
-        run: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    pub fn statement<T>(&mut self, run: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>) -> Result<T, Error> {
         let own = !self.writer.is_active();
         if own {
             self.begin();
