@@ -21,7 +21,7 @@ use crate::space::{Needs, Owner, Space};
 use crate::spine::{Follower, SpineEnd};
 use crate::state::State;
 use crate::store::CheckpointStore;
-use crate::writer::{Settings, Writer};
+use crate::writer::{Counting, Settings, Writer};
 use crate::{CommitNumber, Error};
 
 /// A medium, as readers share it and as the writer owns it.
@@ -221,6 +221,12 @@ impl Recovered {
         let going_on = (&mut self.state, &mut self.end);
         opening::write_root(&self.pages, &mut *device, &mut settings, going_on, (epoch, binding), (checkpoint, next))?;
         self.store.release(checkpoint);
+        // Two commits of one version cannot be told apart by a counter that holds no tag: it counts every commit.
+        if let Some(counter) = &mut settings.counter
+            && counter.value().map_err(|error| opening::lost(&self.end, &error))?.tag.is_none()
+        {
+            settings.counting = Counting::EveryCommit;
+        }
         let mut writer = Writer::new(self.pages, device, self.store, settings, self.state, (self.base, self.end))?;
         writer.shorten_spine_if_long()?;
         Ok(writer)

@@ -68,7 +68,8 @@ pub type Clock = Box<dyn Fn() -> u64 + Send>;
 pub enum Counting {
     /// With every commit, before it is acknowledged: nothing acknowledged can be undone unnoticed.
     EveryCommit,
-    /// For all commits of so many milliseconds together: the last group's can.
+    /// For all commits of so many milliseconds together: those of the group that is open can. A counter that holds no
+    /// tag counts every commit all the same.
     Every {
         /// How long a group stays open.
         milliseconds: u64,

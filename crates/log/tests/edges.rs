@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bench::{Bench, Mortal, fill, grow, holds, put, record};
-use counterfoil_flash_sim::{Fault, Part, Scenario, Survivors, Tearing};
+use counterfoil_flash_sim::{Attacker, Fault, Part, Scenario, Survivors, Tearing};
 use counterfoil_log::{ContainerId, Error, GroupId, View, Writer};
-use counterfoil_vault::witness;
+use counterfoil_vault::{Counter, witness};
 
 #[test]
 fn a_process_that_died_and_then_a_power_cut_leave_a_database_that_opens() {
@@ -300,4 +300,63 @@ fn openings_that_are_cut_short_do_not_fill_the_volume() {
         writer = bench.open().unwrap();
     }
     assert!(writer.extents() < 34 + 40, "{} extents", writer.extents());
+}
+
+/// The highest commit of these notes that an image shows, to readers and to writers alike, or none if it is refused.
+fn shown(bench: &mut Bench, image: counterfoil_flash_sim::Image) -> Option<u8> {
+    let counter = bench.counter.clone().value().unwrap();
+    bench.device.restore(image.clone());
+    let read = bench.judged().ok().and_then(|snapshot| record(&snapshot, "note")).map(|value| value[0]);
+    let written = bench.open().ok().and_then(|writer| record(&writer, "note")).map(|value| value[0]);
+    bench.counter.danger_set(Some(counter));
+    bench.device.restore(image);
+    assert_eq!(read, written, "readers and writers judge alike");
+    read
+}
+
+#[test]
+fn of_commits_counted_in_groups_only_those_of_the_open_group_are_exposed() {
+    for tagless in [false, true] {
+        let mut bench = Bench::file(400, 32);
+        bench.tagless = tagless;
+        let clock = Arc::new(AtomicU64::new(5));
+        bench.clock = Some(clock.clone());
+        let mut images = Vec::new();
+        let mut writer = bench.create();
+        // Groups: 1 to 4 (the clock is looked at when a commit comes), 5 to 7, and 8 to 10 is open.
+        for number in 1..=10u8 {
+            if [4, 7].contains(&number) {
+                clock.fetch_add(1000, Ordering::Relaxed);
+            }
+            // What openings below write while the counter is put back again is none of the attacker's.
+            let attacker = Attacker::new();
+            bench.device.watch(&attacker);
+            put(&mut writer, "note", &[number]).unwrap();
+            bench.device.watch(&Attacker::new());
+            images.extend((0..attacker.image_count()).filter_map(|index| attacker.whole(index)));
+            let closed = match number {
+                _ if tagless => number,
+                0..4 => 0,
+                4..7 => 4,
+                _ => 7,
+            };
+            let last = bench.device.image();
+            let counter = bench.counter.clone().value().unwrap();
+            for image in &images {
+                let accepted = shown(&mut bench, image.clone());
+                assert!(accepted.is_none_or(|note| note >= closed), "after {number}: {accepted:?} of {closed}");
+            }
+            // Not one image of the open group is refused: it is what a cut would leave.
+            assert_eq!(shown(&mut bench, last.clone()), Some(number));
+            bench.device.restore(last);
+            assert_eq!(bench.counter.clone().value().unwrap(), counter);
+        }
+        writer.count().unwrap();
+        let last = bench.device.image();
+        for image in &images {
+            let accepted = shown(&mut bench, image.clone());
+            assert!(accepted.is_none_or(|note| note == 10), "the group is closed");
+        }
+        bench.device.restore(last);
+    }
 }
