@@ -17,14 +17,14 @@
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 
-use counterfoil_flash::Read;
+use counterfoil_flash as flash;
 use counterfoil_vault::{Epoch, Kind, Place, Sealed, Tag, Vault};
 
 use crate::Error;
 use crate::bytes::Cursor;
 use crate::frame::{Element, Head, next_element};
-use crate::layout::Layout;
 use crate::opening;
 use crate::pages::Pages;
 use crate::space::Extent;
@@ -110,7 +110,13 @@ pub(crate) struct Walker {
     pub(crate) end: SpineEnd,
     /// The opening root in the next extent, once it was looked for.
     reopened: Option<Option<OpeningRoot>>,
+    /// What the medium answered instead of a page, if it ever did: some media answer so for ever where a write was
+    /// torn. Whether something that was acknowledged stood there is for the counter to say.
+    pub(crate) unreadable: Cell<Option<flash::Error>>,
 }
+
+/// A recovered state, the end of the spine, and what kept recovery from looking further, if something did.
+pub(crate) type Followed = (State, SpineEnd, Option<flash::Error>);
 
 /// Follows the spine from a checkpoint to its last whole frame.
 pub(crate) struct Follower {
@@ -126,7 +132,7 @@ impl Follower {
     }
 
     /// Applies every whole frame. A frame at the very end whose pages did not all reach the medium does not count.
-    pub(crate) fn follow(mut self) -> Result<(State, SpineEnd), Error> {
+    pub(crate) fn follow(mut self) -> Result<Followed, Error> {
         // The newest frame found waits here until it is known whether another follows: then its flush covered its pages.
         let mut newest: Option<Frame> = None;
         while let Some(step) = self.walker.step()? {
@@ -141,7 +147,7 @@ impl Follower {
         if let Some(frame) = newest {
             self.apply_last(&frame)?;
         }
-        Ok((self.state, self.end))
+        Ok((self.state, self.end, self.walker.unreadable.get()))
     }
 
     /// Applies the last frame, unless a page that it programmed and did not flush is missing.
@@ -190,8 +196,11 @@ impl Follower {
             if let Element::Unflushed { id, page, tag } = element {
                 match self.walker.pages.tag_of(&self.state.root, id, page) {
                     Ok(found) if found == tag => {}
-                    Ok(_)
-                    | Err(Error::Tampered { .. } | Error::Device(counterfoil_flash::Error::OutOfRange { .. })) => {
+                    Ok(_) | Err(Error::Tampered { .. } | Error::Device(flash::Error::OutOfRange { .. })) => {
+                        return Ok(false);
+                    }
+                    Err(Error::Device(error)) if error != flash::Error::Latched => {
+                        self.walker.unreadable.set(Some(error));
                         return Ok(false);
                     }
                     Err(error) => return Err(error),
@@ -204,7 +213,7 @@ impl Follower {
 
 impl Walker {
     pub(crate) fn new(pages: &Arc<Pages>, end: SpineEnd) -> Self {
-        Walker { pages: pages.clone(), end, reopened: None }
+        Walker { pages: pages.clone(), end, reopened: None, unreadable: Cell::new(None) }
     }
 
     /// The next whole frame or opening root, or none where the spine ends.
@@ -242,7 +251,7 @@ impl Walker {
         match self.step()? {
             Some(Step::Frame(frame)) => Ok(Some(frame.elements)),
             Some(Step::Opening(_)) => Ok(None),
-            None => Err(self.lost()),
+            None => Err(self.unreadable.get().map_or_else(|| self.lost(), Error::Device)),
         }
     }
 
@@ -259,7 +268,7 @@ impl Walker {
             return Err(Error::Corrupt { what: "next extent of the spine" });
         }
         let mut bytes = vec![0; layout.page_bytes as usize];
-        if !read_page(&*self.pages.media, layout, next.number, 0, &mut bytes)? {
+        if !self.read_page(next.number, 0, &mut bytes)? {
             return Ok(None);
         }
         let page = Sealed::from_medium(&mut bytes);
@@ -317,7 +326,7 @@ impl Walker {
         end: &SpineEnd,
         bytes: &'b mut [u8],
     ) -> Result<Option<SpinePage<'b>>, Error> {
-        if !read_page(&*self.pages.media, &self.pages.layout, extent.number, end.position, bytes)? {
+        if !self.read_page(extent.number, end.position, bytes)? {
             return Ok(None);
         }
         let place =
@@ -329,13 +338,18 @@ impl Walker {
         let (head, used) = Head::decode(&bytes[..payload])?;
         Ok(Some(SpinePage { head, tag, used }))
     }
-}
 
-/// Reads one page; false if it lies past the end of a medium that has not grown so far.
-fn read_page(media: &dyn Read, layout: &Layout, extent: u32, position: u32, bytes: &mut [u8]) -> Result<bool, Error> {
-    match media.read(layout.page(extent, position), 0, bytes) {
-        Ok(()) => Ok(true),
-        Err(counterfoil_flash::Error::OutOfRange { .. }) => Ok(false),
-        Err(error) => Err(error.into()),
+    /// Reads one page; false if there is none that can be read.
+    fn read_page(&self, extent: u32, position: u32, bytes: &mut [u8]) -> Result<bool, Error> {
+        match self.pages.media.read(self.pages.layout.page(extent, position), 0, bytes) {
+            Ok(()) => Ok(true),
+            // Past the end of a medium that has not grown so far.
+            Err(flash::Error::OutOfRange { .. }) => Ok(false),
+            Err(flash::Error::Latched) => Err(flash::Error::Latched.into()),
+            Err(error) => {
+                self.unreadable.set(Some(error));
+                Ok(false)
+            }
+        }
     }
 }

@@ -159,10 +159,15 @@ impl CheckpointStore {
         changes: &[Change],
     ) -> Result<u64, Error> {
         let (version, ids) = self.with_store(device, vault, epoch, |store, ids| {
+            let record_bytes_max = store.record_bytes_max();
+            // Ids that are handed out for a commit that does not come to be are lost until another one does.
+            let sizes = cut_into_chunks(record_bytes_max, &mut ids.clone(), changes, || Ok(RecordId(0)))?;
+            if !store.fits(&borrow(&sizes)) {
+                return Err(Error::Full { extents: sizes.len() as u64, pinned: None });
+            }
             let mut ids = ids.clone();
-            let written = cut_into_chunks(store, &mut ids, changes)?;
-            let borrowed: Vec<record::Change<'_>> = written.iter().map(|(id, chunk)| (*id, chunk.as_deref())).collect();
-            Ok((store.commit(&borrowed)?, ids))
+            let written = cut_into_chunks(record_bytes_max, &mut ids, changes, || Ok(store.allocate()?))?;
+            Ok((store.commit(&borrow(&written))?, ids))
         })?;
         self.ids = ids;
         self.version = version;
@@ -236,11 +241,16 @@ impl CheckpointStore {
     }
 }
 
+fn borrow(chunks: &[ChunkChange]) -> Vec<record::Change<'_>> {
+    chunks.iter().map(|(id, chunk)| (*id, chunk.as_deref())).collect()
+}
+
 /// The records to write for these changes; ids that a name has already are used first.
 fn cut_into_chunks(
-    store: &mut Store<'_, dyn Device + '_>,
+    record_bytes_max: usize,
     ids: &mut BTreeMap<RecordKey, Vec<RecordId>>,
     changes: &[Change],
+    mut allocate: impl FnMut() -> Result<RecordId, Error>,
 ) -> Result<Vec<ChunkChange>, Error> {
     let mut written = Vec::new();
     for (key, value) in changes {
@@ -249,13 +259,13 @@ fn cut_into_chunks(
             written.extend(before.into_iter().map(|id| (id, None)));
             continue;
         };
-        let room = store.record_bytes_max().saturating_sub(CHUNK_HEAD_BYTES + key.len()).max(1);
+        let room = record_bytes_max.saturating_sub(CHUNK_HEAD_BYTES + key.len()).max(1);
         let chunks = value.len().div_ceil(room).max(1);
         let mut now = Vec::with_capacity(chunks);
         for chunk in 0..chunks {
             let id = match before.get(chunk) {
                 Some(id) => *id,
-                None => store.allocate()?,
+                None => allocate()?,
             };
             let part = &value[chunk * room..value.len().min((chunk + 1) * room)];
             written.push((id, Some(encode_chunk(key, chunk, chunks, part))));

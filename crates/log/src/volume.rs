@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 
-use counterfoil_flash::{Device, Read};
+use counterfoil_flash::{self as flash, Device, Read};
 use counterfoil_vault::{CounterValue, Entropy, Epoch, Tag, Vault};
 
 use crate::cache::PageCache;
@@ -69,7 +69,7 @@ pub fn create(
     store.commit(&mut *media.writer, &vault, epoch, &changes)?;
     let pages = Arc::new(Pages { media: media.reader, vault, layout, cache: PageCache::new(cache_bytes) });
     let base = end.clone();
-    Recovered { pages, store, state, end, base }.begin(media.writer, settings, epoch, Binding::Step)
+    Recovered { pages, store, state, end, base, unreadable: None }.begin(media.writer, settings, epoch, Binding::Step)
 }
 
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
@@ -87,6 +87,8 @@ pub struct Recovered {
     pub(crate) end: SpineEnd,
     /// The end of the spine as the checkpoint has it.
     pub(crate) base: SpineEnd,
+    /// What the medium answered instead of a page behind the last frame.
+    pub(crate) unreadable: Option<flash::Error>,
 }
 
 impl Recovered {
@@ -104,9 +106,9 @@ impl Recovered {
         let (store, records) = CheckpointStore::load(&*media, &vault, &layout)?;
         let (state, base) = checkpoint::decode(&records, &layout)?;
         let pages = Arc::new(Pages { media, vault, layout, cache: PageCache::new(cache_bytes) });
-        let (state, end) = Follower::new(&pages, state, base.clone()).follow()?;
+        let (state, end, unreadable) = Follower::new(&pages, state, base.clone()).follow()?;
         state.validate(&end, &layout)?;
-        Ok(Recovered { pages, store, state, end, base })
+        Ok(Recovered { pages, store, state, end, base, unreadable })
     }
 
     /// Follows the spine on from where it was followed to, for whoever reads beside a writer. The caller has held a
@@ -115,10 +117,12 @@ impl Recovered {
     /// # Errors
     /// As [`Recovered::recover`].
     pub fn catch_up(self) -> Result<Recovered, Error> {
-        let Recovered { pages, store, state, end, base } = self;
-        let (state, end) = Follower::new(&pages, state, end).follow()?;
+        let Recovered { pages, store, state, end, base, .. } = self;
+        let (state, end, unreadable) = Follower::new(&pages, state, end).follow()?;
         state.validate(&end, &pages.layout)?;
-        Ok(Recovered { pages, store, state, end, base })
+        // A writer that is alive tears nothing.
+        unreadable.map_or(Ok(()), Err)?;
+        Ok(Recovered { pages, store, state, end, base, unreadable })
     }
 
     /// The version of the newest root, to be held against a counter.
@@ -136,12 +140,27 @@ impl Recovered {
         CommitNumber(self.end.commit)
     }
 
+    /// What the medium answered instead of a page where the spine might go on. Some media answer so for ever where a
+    /// write was torn; on others it may pass.
+    pub fn unreadable(&self) -> Option<flash::Error> {
+        self.unreadable
+    }
+
     /// Holds the image against what its counter says.
     ///
     /// # Errors
     /// [`Error::RolledBack`] if the counter has seen a newer root or another one at its value,
-    /// [`Error::CounterLost`] if the counter is further behind than any cut explains.
+    /// [`Error::CounterLost`] if the counter is further behind than any cut explains; [`Error::Device`] if a page could
+    /// not be read and the counter does not vouch for the image without it.
     pub fn judge(&self, counter: &CounterValue) -> Result<(), Error> {
+        let judged = self.compare(counter);
+        match self.unreadable {
+            Some(error) if judged.is_err() || counter.value != self.end.version => Err(error.into()),
+            _ => judged,
+        }
+    }
+
+    fn compare(&self, counter: &CounterValue) -> Result<(), Error> {
         let image = self.end.version;
         let Some(ahead) = image.checked_sub(counter.value) else {
             return Err(Error::RolledBack { image, counter: counter.value });
@@ -176,6 +195,11 @@ impl Recovered {
         // What was read may stand in the system's cache only, left by a process that died before its flush. Neither
         // the counter nor an opening root may name what a power cut can still take away.
         writer.flush()?;
+        // Where no counter says that nothing acknowledged stood in it, a page that cannot be read now is waited for.
+        let vouched = settings.counter.is_some() && matches!(settings.counting, Counting::EveryCommit);
+        if let Some(error) = self.unreadable.filter(|_| !vouched) {
+            return Err(error.into());
+        }
         if let Some(counter) = &mut settings.counter {
             let value = counter.value().map_err(|error| opening::lost(&self.end, &error))?;
             self.judge(&value)?;

@@ -474,10 +474,11 @@ impl Writer {
         self.forget_the_gone();
     }
 
-    /// Drops what was noted for groups and containers that are no more.
+    /// Drops what was noted for groups and containers that are no more. A group that the commit under way drops may
+    /// come back, and which of its positions were tried must be known then.
     fn forget_the_gone(&mut self) {
         let (groups, containers) = (self.current().groups.clone(), self.current().containers.clone());
-        self.tips.retain(|group, _| groups.contains(group));
+        self.tips.retain(|group, _| groups.contains(group) || self.state.root.groups.contains(group));
         self.grants.retain(|id, _| containers.contains_key(id));
     }
 

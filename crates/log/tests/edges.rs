@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bench::{Bench, Mortal, fill, grow, holds, put, record};
+use counterfoil_flash::{self as flash, Geometry, PageNumber, Read};
 use counterfoil_flash_sim::{Attacker, Fault, Part, Scenario, Survivors, Tearing};
-use counterfoil_log::{ContainerId, Error, GroupId, View, Writer};
+use counterfoil_log::{ContainerId, Error, GroupId, Recovered, View, Writer};
 use counterfoil_vault::{Counter, witness};
 
 #[test]
@@ -359,4 +360,96 @@ fn of_commits_counted_in_groups_only_those_of_the_open_group_are_exposed() {
         }
         bench.device.restore(last);
     }
+}
+
+/// A medium of which one page cannot be read.
+struct Unreadable {
+    device: counterfoil_flash_sim::SimulatedDevice,
+    page: u64,
+}
+
+impl Read for Unreadable {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), flash::Error> {
+        let pages = page.0..page.0 + (buffer.len() as u64).div_ceil(512).max(1);
+        if pages.contains(&self.page) {
+            return Err(flash::Error::Device { operation: flash::Operation::Read, page, code: 5 });
+        }
+        self.device.read(page, offset, buffer)
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_waited_for_unless_the_counter_vouches() {
+    let mut bench = Bench::file(200, 8);
+    let mut writer = bench.create();
+    put(&mut writer, "note", b"1").unwrap();
+    grow(&mut writer, 5000).unwrap();
+    put(&mut writer, "note", b"2").unwrap();
+    drop(writer);
+    let counter = bench.counter.clone().value().unwrap();
+    let (mut vouched, mut refused) = (0, 0);
+    for page in 80..8 * 16 {
+        let unreadable = Unreadable { device: bench.device.clone(), page };
+        let Ok(recovered) = Recovered::recover(Arc::new(unreadable), bench.vault.clone(), bench.layout(), bench::CACHE)
+        else {
+            panic!("page {page}: what cannot be read is no reason to give up");
+        };
+        match recovered.judge(&counter) {
+            Ok(()) => {
+                assert_eq!(record(&recovered.snapshot(), "note").as_deref(), Some(&b"2"[..]), "page {page}");
+                vouched += u32::from(recovered.unreadable().is_some());
+            }
+            Err(error) => {
+                assert!(matches!(error, Error::Device(_)), "page {page}: {error}");
+                let settings = bench.settings();
+                let opened = recovered.open(Box::new(bench.device.clone()), settings, &mut bench.entropy);
+                assert!(matches!(opened, Err(Error::Device(_))), "page {page}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(vouched >= 1 && refused >= 3, "{vouched} vouched for, {refused} refused");
+    // Torn where the next frame or opening was to go: opened on the counter's word, and without one not at all.
+    let torn = (80..8 * 16).filter(|page| {
+        let unreadable = Unreadable { device: bench.device.clone(), page: *page };
+        let found = Recovered::recover(Arc::new(unreadable), bench.vault.clone(), bench.layout(), bench::CACHE);
+        found.is_ok_and(|found| found.unreadable().is_some() && found.judge(&counter).is_ok())
+    });
+    for page in torn.collect::<Vec<_>>() {
+        let recover = || {
+            let unreadable = Unreadable { device: bench.device.clone(), page };
+            Recovered::recover(Arc::new(unreadable), bench.vault.clone(), bench.layout(), bench::CACHE).unwrap()
+        };
+        let uncounted = counterfoil_log::Settings { counter: None, ..bench.settings() };
+        let opened = recover().open(Box::new(bench.device.clone()), uncounted, &mut bench.entropy.clone());
+        assert!(matches!(opened, Err(Error::Device(_))), "page {page}");
+        let image = bench.device.image();
+        let opened = recover().open(Box::new(bench.device.clone()), bench.settings(), &mut bench.entropy.clone());
+        assert!(opened.is_ok(), "page {page}");
+        bench.device.restore(image);
+        bench.counter.danger_set(Some(counter));
+    }
+}
+
+#[test]
+fn a_group_that_was_dropped_and_came_back_remembers_what_was_tried() {
+    let mut bench = Bench::file(200, 8);
+    let (mut writer, group, id) = with_an_old_group(&mut bench);
+    writer.begin().unwrap();
+    writer.append(id, &[9; 600]).unwrap();
+    writer.rollback();
+    writer.begin().unwrap();
+    writer.drop_group(group).unwrap();
+    let savepoint = writer.savepoint().unwrap();
+    writer.rollback_to(&savepoint).unwrap();
+    writer.rollback();
+    writer.begin().unwrap();
+    writer.append(id, &[id.0 as u8; 600]).unwrap();
+    writer.commit().unwrap();
+    holds(&writer, id, 6600);
+    assert_eq!(witness::duplicates(), []);
 }

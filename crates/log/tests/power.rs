@@ -126,7 +126,7 @@ impl Model {
             writer.put_record(record_space::USER, &name, &value)?;
             self.records.insert(name, value);
         }
-        if step % 20 == 0 && step <= 60 {
+        if step.is_multiple_of(20) && step <= 60 {
             // Two of these are more than half of what the window takes: it moves.
             let (name, value) = (format!("large {step}").into_bytes(), vec![step as u8; 3500]);
             writer.put_record(record_space::USER, &name, &value)?;
@@ -248,6 +248,28 @@ struct History {
     created: bool,
 }
 
+/// A transaction that is rolled back, now and then.
+fn undone(writer: &mut Writer, model: &Model, step: u64) -> Result<(), Error> {
+    if step.is_multiple_of(4) {
+        writer.begin()?;
+        let done = model.clone().change(writer, step + 5000);
+        writer.rollback();
+        done?;
+    }
+    Ok(())
+}
+
+/// A part of a transaction that is undone.
+fn back_to_a_savepoint(writer: &mut Writer, model: &Model, step: u64) -> Result<(), Error> {
+    if step.is_multiple_of(5) {
+        let savepoint = writer.savepoint()?;
+        let done = model.clone().change(writer, step + 6000);
+        writer.rollback_to(&savepoint)?;
+        done?;
+    }
+    Ok(())
+}
+
 /// Runs the script until something fails; every `reopen_every` transactions the volume is closed and opened again.
 fn play(rig: &mut Rig, transactions: u64, reopen_every: u64) -> History {
     let mut model = Model::default();
@@ -255,7 +277,10 @@ fn play(rig: &mut Rig, transactions: u64, reopen_every: u64) -> History {
     let Ok(mut writer) = rig.create() else { return history };
     history.created = true;
     for step in 1..=transactions {
-        if writer.begin().is_err() || model.change(&mut writer, step).is_err() {
+        if undone(&mut writer, &model, step).is_err() || writer.begin().is_err() {
+            return history;
+        }
+        if model.change(&mut writer, step).is_err() || back_to_a_savepoint(&mut writer, &model, step).is_err() {
             return history;
         }
         if writer.commit().is_err() {
