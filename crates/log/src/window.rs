@@ -68,9 +68,7 @@ impl Writer {
             return Ok(());
         }
         // What takes less than before is taken even where all is too much.
-        let root = &self.state.root;
-        let before: u64 = root.records.iter().map(|(key, value)| self.store.bytes_of(key.len(), value.len())).sum();
-        if bytes <= before { Ok(()) } else { Err(Error::TooLarge { bytes, bytes_max }) }
+        if bytes <= self.record_bytes { Ok(()) } else { Err(Error::TooLarge { bytes, bytes_max }) }
     }
 
     /// Whether the record store can move to where records of so many bytes have room to grow.

@@ -24,7 +24,7 @@ use crate::layout::HEADER_EXTENTS;
 use crate::opening;
 use crate::pages::Pages;
 use crate::pending::Pending;
-use crate::root::{Root, Run, record_key};
+use crate::root::{RecordKey, Root, Run, record_key};
 use crate::snapshot::{self, Snapshot};
 use crate::space::{Extent, Needs, Owner};
 use crate::spine::SpineEnd;
@@ -138,6 +138,8 @@ pub struct Writer {
     readers: Vec<(u64, Weak<Root>)>,
     /// Those of the readers that see a commit in the making.
     previews: Vec<Weak<Root>>,
+    /// Bytes that the records of the last commit need in the record store.
+    pub(crate) record_bytes: u64,
     /// Whether the commit under way is to give space back.
     frees: bool,
     group_opened: Option<u64>,
@@ -159,7 +161,10 @@ impl Writer {
     ) -> Result<Writer, Error> {
         let extent = end.extent.ok_or(Error::Misuse("a writer needs an opening root"))?;
         let spine_key = pages.vault.page_key(Kind::Frame, extent.allocation, &end.epoch);
+        let size = |(key, value): (&RecordKey, &Arc<[u8]>)| store.bytes_of(key.len(), value.len());
+        let record_bytes = state.root.records.iter().map(size).sum();
         Ok(Writer {
+            record_bytes,
             counted: end.version,
             pages,
             device,
@@ -505,7 +510,7 @@ impl Writer {
             self.pending_mut()?.flushed();
         }
         let Some(pending) = self.pending.take() else { return Err(Error::Misuse("no commit was begun")) };
-        let record_bytes = self.record_bytes(&pending);
+        let record_bytes = self.record_bytes_after(&pending);
         let written = self
             .require_room_for_records(record_bytes)
             .and_then(|()| pending.encode(&self.granted, self.pages.layout.payload()))
@@ -515,17 +520,20 @@ impl Writer {
             return Err(error);
         }
         self.adopt(pending)?;
+        let changed = self.record_bytes != record_bytes;
+        self.record_bytes = record_bytes;
         self.count_if_due()?;
-        self.tidy(record_bytes)?;
+        self.tidy(changed)?;
         Ok(CommitNumber(self.state.root.commit))
     }
 
     /// What is due now and then after a commit, which stands: where there is no room, it waits.
-    fn tidy(&mut self, record_bytes: u64) -> Result<(), Error> {
+    fn tidy(&mut self, records_changed: bool) -> Result<(), Error> {
         if self.window_moves {
             return Ok(());
         }
-        let grows = self.store.is_small_for(record_bytes) && self.settings.headers.is_some();
+        let record_bytes = self.record_bytes;
+        let grows = records_changed && self.store.is_small_for(record_bytes) && self.settings.headers.is_some();
         let done = if grows && self.room_for(record_bytes) {
             self.grow_window(record_bytes)
         } else if self.checkpoint_is_due() {
@@ -547,12 +555,13 @@ impl Writer {
         }
     }
 
-    /// Bytes that the records of this commit need in the record store, if it changes any.
-    fn record_bytes(&self, pending: &Pending) -> u64 {
-        if pending.records_changed().is_empty() {
-            return 0;
-        }
-        pending.root.records.iter().map(|(key, value)| self.store.bytes_of(key.len(), value.len())).sum()
+    /// Bytes that the records need in the record store when this commit is done.
+    fn record_bytes_after(&self, pending: &Pending) -> u64 {
+        pending.records_changed().iter().fold(self.record_bytes, |bytes, key| {
+            let size =
+                |root: &Root| root.records.get(key).map_or(0, |value| self.store.bytes_of(key.len(), value.len()));
+            bytes + size(&pending.root) - size(&self.state.root)
+        })
     }
 
     /// The frame is durable: what was pending is what the volume is.
@@ -850,6 +859,9 @@ impl Writer {
     pub fn check(&self) {
         self.state.root.check(self.pages.layout.payload());
         self.state.space.check();
+        let records = self.state.root.records.iter();
+        let bytes: u64 = records.map(|(key, value)| self.store.bytes_of(key.len(), value.len())).sum();
+        assert_eq!(bytes, self.record_bytes, "records are measured as they change");
     }
 }
 
