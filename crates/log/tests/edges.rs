@@ -453,3 +453,38 @@ fn a_group_that_was_dropped_and_came_back_remembers_what_was_tried() {
     holds(&writer, id, 6600);
     assert_eq!(witness::duplicates(), []);
 }
+
+#[test]
+fn windows_that_a_cut_left_behind_are_given_back() {
+    let grow_window = |bench: &mut Bench| -> (u64, Result<(), Error>) {
+        let mut writer = bench.create();
+        put(&mut writer, "a", b"1").unwrap();
+        (bench.device.writes(), put(&mut writer, "large", &[1; 7000]))
+    };
+    let mut calm = Bench::file(400, 8).with_keeper(2);
+    let (before, done) = grow_window(&mut calm);
+    done.unwrap();
+    let writes = calm.device.writes();
+    assert!(calm.layout().window_extents > 8 && writes > before + 20);
+    let mut moved = 0;
+    for at in before + 1..=writes {
+        for tearing in [Tearing::Untouched, Tearing::Complete] {
+            let mut bench = Bench::file(400, 8).with_keeper(2);
+            bench.device.set_scenario(Scenario::one(at, Fault::Cut { at, tearing, survivors: Survivors::Any }));
+            assert!(grow_window(&mut bench).1.is_err());
+            bench.device.power_on();
+            bench.device.set_scenario(Scenario::calm(1));
+            let mut writer = bench.open().unwrap_or_else(|error| panic!("cut at {at}: {error}"));
+            assert_eq!(record(&writer, "a").as_deref(), Some(&b"1"[..]));
+            writer.checkpoint().unwrap();
+            writer.check();
+            let fixed =
+                writer.report().extents.iter().filter(|used| used.owner == counterfoil_log::Owner::Fixed).count();
+            assert_eq!(fixed as u32, 2 + bench.layout().window_extents, "cut at {at}");
+            moved += u32::from(bench.layout().window_extents > 8);
+            drop(writer);
+            bench.open().unwrap().check();
+        }
+    }
+    assert!(moved > 1, "{moved}");
+}
