@@ -20,6 +20,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::cast;
 use crate::error::{Error, Result};
 use crate::evaluate;
+use crate::naming;
 use crate::planner;
 use crate::provider::ROW_ID;
 use crate::rows;
@@ -88,7 +89,8 @@ impl Changed {
         let rows = concat_batches(&schema, &self.gathered)?;
         let extra = vec![(CHANGED.to_owned(), planner::batch_table(rows)?)];
         let alias = self.alias.clone().unwrap_or_else(|| self.table.name.clone());
-        let query = select(None, self.items.clone(), vec![planner::select_from(CHANGED, &alias)], None);
+        let mut query = select(None, self.items.clone(), vec![planner::select_from(CHANGED, &alias)], None);
+        naming::name_query(&mut query);
         let mut statement = Statement::Query(Box::new(query));
         statement::bind(&mut statement, &self.parameters)?;
         let snapshot = change.lease.pending();

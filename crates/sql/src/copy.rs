@@ -1,12 +1,315 @@
-//! COPY.
+//! COPY: delimited text into a table, and rows out as delimited text.
 
-use datafusion::sql::sqlparser::ast::Statement;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
 
+use counterfoil_relation::{RowBatch, Table};
+use datafusion::sql::sqlparser::ast::{
+    CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, SelectItem, Statement,
+};
+
+use crate::assign;
+use crate::change::{self, Changed};
+use crate::delimited::{Field, Form, Reader, write_field};
+use crate::engine::Rows;
 use crate::error::{Error, Result};
+use crate::naming;
+use crate::planner;
 use crate::session::{Outcome, Session};
+use crate::statement::{self, fold, table_name};
+use crate::text;
+use crate::transaction::Change;
+
+/// Rows that are handed down at once.
+const BATCH_ROWS: usize = 8192;
+
+/// The rows of COPY ... TO STDOUT, as text.
+#[derive(Debug)]
+pub struct CopyOut {
+    rows: Rows,
+    form: Form,
+    /// The header is still to come.
+    begins: bool,
+    written: u64,
+}
+
+impl CopyOut {
+    fn header(&self) -> String {
+        let mut out = String::new();
+        for (place, field) in self.rows.schema().fields().iter().enumerate() {
+            if place > 0 {
+                out.push(char::from(self.form.delimiter));
+            }
+            write_field(&mut out, Some(field.name()), &self.form);
+        }
+        out.push('\n');
+        out
+    }
+}
+
+impl Iterator for CopyOut {
+    type Item = Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if std::mem::take(&mut self.begins) && self.form.header {
+            return Some(Ok(self.header().into_bytes()));
+        }
+        let batch = match self.rows.next()? {
+            Ok(batch) => batch,
+            Err(error) => return Some(Err(error)),
+        };
+        self.written += batch.num_rows() as u64;
+        let mut out = String::new();
+        let mut cell = String::new();
+        for row in 0..batch.num_rows() {
+            for (place, column) in batch.columns().iter().enumerate() {
+                if place > 0 {
+                    out.push(char::from(self.form.delimiter));
+                }
+                cell.clear();
+                if let Err(error) = text::write_cell(&mut cell, column.as_ref(), row) {
+                    return Some(Err(error));
+                }
+                let null = column.is_null(row) || column.data_type().is_null();
+                write_field(&mut out, (!null).then_some(cell.as_str()), &self.form);
+            }
+            out.push('\n');
+        }
+        Some(Ok(out.into_bytes()))
+    }
+}
 
 impl Session {
-    pub(crate) fn copy(&mut self, _statement: &Statement) -> Result<Outcome> {
-        Err(Error::NotSupported("COPY".into()))
+    /// COPY from and to files, and to the standard output.
+    pub(crate) fn copy(&mut self, statement: &Statement) -> Result<Outcome> {
+        let Statement::Copy { source, to, target, options, legacy_options, values } = statement else {
+            return Err(Error::Bug("COPY".into()));
+        };
+        let name = match target {
+            CopyTarget::File { filename } => Some(filename.as_str()),
+            CopyTarget::Stdin | CopyTarget::Stdout => None,
+            CopyTarget::Program { .. } => return Err(Error::NotSupported("COPY with PROGRAM".into())),
+        };
+        if name.is_some() && !self.engine().options.host_files {
+            return Err(Error::NotSupported("COPY with files of the server: use STDIN and STDOUT".into()));
+        }
+        let form = form(options, legacy_options, name)?;
+        match (to, name) {
+            (true, None) => self.copy_out(source, form).map(Outcome::CopyOut),
+            (true, Some(file)) => {
+                let out = self.copy_out(source, form)?;
+                write_file(file, out)
+            }
+            (false, Some(file)) => {
+                let input = File::open(file).map_err(|error| Error::NotFound(format!("{file}: {error}")))?;
+                self.copy_in_form(source, form, &mut BufReader::new(input))
+            }
+            (false, None) if !values.is_empty() => self.copy_values(source, values),
+            (false, None) => Err(Error::Misuse("COPY ... FROM STDIN: give the rows with copy_in".into())),
+        }
     }
+
+    /// Runs `COPY ... FROM STDIN` with the rows that `input` gives.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for any other statement, [`Error::Input`] naming the line of text that is no record, and
+    /// whatever the rows break. Nothing of the rows stays then.
+    pub fn copy_in(&mut self, sql: &str, input: &mut dyn BufRead) -> Result<Outcome> {
+        self.planner.interrupt.clear();
+        let statements = statement::parse(sql)?;
+        let [Statement::Copy { source, to: false, target: CopyTarget::Stdin, options, legacy_options, .. }] =
+            statements.as_slice()
+        else {
+            return Err(Error::Misuse("copy_in takes one COPY ... FROM STDIN".into()));
+        };
+        let outcome = self.copy_in_form(source, form(options, legacy_options, None)?, input);
+        if outcome.is_err() {
+            self.guard.transaction.fail();
+        }
+        outcome
+    }
+
+    fn copy_out(&mut self, source: &CopySource, form: Form) -> Result<CopyOut> {
+        let mut query = match source {
+            CopySource::Query(query) => (**query).clone(),
+            CopySource::Table { table_name: name, columns } => {
+                let name = table_name(name)?;
+                let from = vec![planner::select_from(&name, &name)];
+                let items = columns.iter().map(|column| change::column_item(&name, &fold(column), &fold(column)));
+                let items: Vec<SelectItem> =
+                    if columns.is_empty() { vec![SelectItem::Wildcard(Default::default())] } else { items.collect() };
+                change::select(None, items, from, None)
+            }
+        };
+        naming::name_query(&mut query);
+        let snapshot = self.view()?;
+        let plan = self.planner.plan_query(query, &snapshot, Vec::new())?;
+        Ok(CopyOut { rows: self.rows(&plan)?, form, begins: true, written: 0 })
+    }
+
+    fn copy_in_form(&mut self, source: &CopySource, form: Form, input: &mut dyn BufRead) -> Result<Outcome> {
+        let mut reader = Reader::new(input, form.clone());
+        let header = if form.header { reader.next()? } else { None };
+        self.copy_records(source, &mut |records| {
+            if header.as_ref().is_some_and(|header| header.len() != records.columns) {
+                return Err(Error::Input(format!("the header has not {} names (line 1)", records.columns)));
+            }
+            while let Some(record) = reader.next()? {
+                records.add(reader.line(), &record)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The rows that stand in the text of the statement itself.
+    fn copy_values(&mut self, source: &CopySource, values: &[Field]) -> Result<Outcome> {
+        self.copy_records(source, &mut |records| {
+            for (row, record) in values.chunks(records.columns.max(1)).enumerate() {
+                records.add(row as u64 + 1, record)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn copy_records(
+        &mut self,
+        source: &CopySource,
+        read: &mut dyn FnMut(&mut Records<'_>) -> Result<()>,
+    ) -> Result<Outcome> {
+        let CopySource::Table { table_name: name, columns } = source else {
+            return Err(Error::Sql("COPY FROM puts rows into a table".into()));
+        };
+        let name = table_name(name)?;
+        let rows = self.change(|session, change| {
+            let table = planner::table(session.engine(), &*change.lease, &name)?;
+            let places = places(&table, columns)?;
+            let changed = Changed::new(table.clone(), false, &[]);
+            let batch = RowBatch::new(table.layout(), 0);
+            let mut records =
+                Records { columns: places.len(), session, change, places, changed, batch, row: Vec::new() };
+            read(&mut records)?;
+            records.flush()?;
+            let Records { session, change, changed, .. } = records;
+            Ok(changed.finish(session, change)?.rows)
+        })?;
+        Ok(Outcome::Count { tag: "COPY", rows })
+    }
+}
+
+/// Records on their way into a table.
+struct Records<'a> {
+    columns: usize,
+    session: &'a mut Session,
+    change: &'a mut Change,
+    places: Vec<usize>,
+    changed: Changed,
+    batch: RowBatch,
+    row: Vec<usize>,
+}
+
+impl Records<'_> {
+    fn add(&mut self, line: u64, record: &[Field]) -> Result<()> {
+        if record.len() != self.places.len() {
+            let (fields, columns) = (record.len(), self.places.len());
+            return Err(Error::Input(format!("{fields} fields for {columns} columns (line {line})")));
+        }
+        let row = self.batch.grow(1);
+        for (field, place) in record.iter().zip(&self.places) {
+            let Some(text) = field else { continue };
+            let column = &self.changed.table.columns[*place];
+            let stored = assign::text_as(text, &column.kind).map_err(|misfit| {
+                Error::Input(format!("line {line}: {}", misfit.error(&column.name, &column.kind, "text")))
+            })?;
+            self.batch.set(row, *place, stored.borrow()).map_err(Error::Relation)?;
+        }
+        self.row.push(row);
+        if self.batch.count() >= BATCH_ROWS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let table = self.changed.table.clone();
+        let empty = RowBatch::new(table.layout(), 0);
+        let mut batch = std::mem::replace(&mut self.batch, empty);
+        let rows = std::mem::take(&mut self.row);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        for place in (0..table.columns.len()).filter(|place| !self.places.contains(place)) {
+            self.session.fill_default(self.change, &table, &mut batch, place, &rows)?;
+        }
+        self.session.store(self.change, batch, &mut self.changed)
+    }
+}
+
+fn places(table: &Table, columns: &[Ident]) -> Result<Vec<usize>> {
+    if columns.is_empty() {
+        return Ok((0..table.columns.len()).collect());
+    }
+    columns.iter().map(|column| change::place(table, &fold(column))).collect()
+}
+
+fn write_file(file: &str, out: CopyOut) -> Result<Outcome> {
+    let failed = |error: std::io::Error| Error::Host(format!("{file}: {error}"));
+    let mut writer = BufWriter::new(File::create(file).map_err(failed)?);
+    let mut out = out;
+    while let Some(chunk) = out.next() {
+        writer.write_all(&chunk?).map_err(failed)?;
+    }
+    writer.flush().map_err(failed)?;
+    Ok(Outcome::Count { tag: "COPY", rows: out.written })
+}
+
+/// The form that the options ask for; a file named .csv is CSV with a header unless they say otherwise.
+fn form(options: &[CopyOption], legacy: &[CopyLegacyOption], file: Option<&str>) -> Result<Form> {
+    let named = file.and_then(|file| Path::new(file).extension()).is_some_and(|end| end.eq_ignore_ascii_case("csv"));
+    let asked = options.iter().find_map(|option| match option {
+        CopyOption::Format(name) => Some(fold(name)),
+        _ => None,
+    });
+    let legacy_csv = legacy.iter().any(|option| matches!(option, CopyLegacyOption::Csv(_)));
+    let mut form = match asked.as_deref() {
+        Some("csv") => Form::csv(),
+        Some("text") => Form::text(),
+        Some(other) => return Err(Error::NotSupported(format!("COPY with FORMAT {other}"))),
+        None if legacy_csv => Form::csv(),
+        None if named => Form { header: true, ..Form::csv() },
+        None => Form::text(),
+    };
+    for option in options {
+        match option {
+            CopyOption::Format(_) | CopyOption::Freeze(_) => {}
+            CopyOption::Delimiter(letter) => form.delimiter = byte(*letter)?,
+            CopyOption::Null(text) => form.null = text.clone(),
+            CopyOption::Header(header) => form.header = *header,
+            CopyOption::Quote(letter) => form.quote = byte(*letter)?,
+            CopyOption::Escape(letter) => form.escape = byte(*letter)?,
+            CopyOption::Encoding(name) if name.eq_ignore_ascii_case("utf8") || name.eq_ignore_ascii_case("utf-8") => {}
+            other => return Err(Error::NotSupported(format!("COPY with {other}"))),
+        }
+    }
+    for option in legacy {
+        match option {
+            CopyLegacyOption::Delimiter(letter) => form.delimiter = byte(*letter)?,
+            CopyLegacyOption::Null(text) => form.null = text.clone(),
+            CopyLegacyOption::Header => form.header = true,
+            CopyLegacyOption::Csv(options) => {
+                for option in options {
+                    match option {
+                        CopyLegacyCsvOption::Header => form.header = true,
+                        CopyLegacyCsvOption::Quote(letter) => form.quote = byte(*letter)?,
+                        CopyLegacyCsvOption::Escape(letter) => form.escape = byte(*letter)?,
+                        other => return Err(Error::NotSupported(format!("COPY with {other}"))),
+                    }
+                }
+            }
+            other => return Err(Error::NotSupported(format!("COPY with {other}"))),
+        }
+    }
+    Ok(form)
+}
+
+fn byte(letter: char) -> Result<u8> {
+    let plain = u8::try_from(letter).ok().filter(|byte| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'\\'));
+    plain.ok_or_else(|| Error::Sql("delimiters and quotes of COPY are single ASCII letters".into()))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use counterfoil_relation::{self as relation, NewIndex, NewTable, StoredView};
 use datafusion::sql::sqlparser::ast::{
@@ -14,6 +15,7 @@ use crate::cast;
 use crate::columns;
 use crate::error::{Error, Result};
 use crate::evaluate;
+use crate::naming;
 use crate::planner;
 use crate::session::{Outcome, Session};
 use crate::statement::{self, fold, ident, table_name};
@@ -81,9 +83,11 @@ impl Session {
     ) -> Result<Outcome> {
         let mut statement = Statement::Query(Box::new(query.clone()));
         statement::bind(&mut statement, parameters)?;
+        naming::name_columns(&mut statement);
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
-        let fields = plan.schema().fields();
+        let shown = naming::shown(&Arc::new(plan.schema().as_arrow().clone()));
+        let fields = shown.fields();
         if !names.is_empty() && names.len() != fields.len() {
             return Err(Error::Sql(format!("{} names for the {} columns of the query", names.len(), fields.len())));
         }
@@ -149,14 +153,16 @@ impl Session {
                 None => {}
             }
             let snapshot = change.lease.pending();
-            let schema = session.planner.plan_query((*create.query).clone(), &snapshot, Vec::new())?;
+            let mut query = (*create.query).clone();
+            naming::name_query(&mut query);
+            let schema = session.planner.plan_query(query, &snapshot, Vec::new())?;
             let given = view.columns.len();
             if given > 0 && given != schema.schema().fields().len() {
                 return Err(Error::Sql(format!("{given} names for the columns of the view's query")));
             }
-            let names = schema.schema().fields().iter().map(|field| field.name().as_str());
             if given == 0 {
-                columns::distinct(names)?;
+                let shown = naming::shown(&Arc::new(schema.schema().as_arrow().clone()));
+                columns::distinct(shown.fields().iter().map(|field| field.name().as_str()))?;
             }
             relations.create_view(&mut *change.lease, &view, create.or_replace).map_err(Error::Relation)?;
             Ok(Outcome::Done("CREATE VIEW"))
@@ -301,7 +307,7 @@ impl Session {
             }
             AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
-                let mut present = std::sync::Arc::new(table.clone());
+                let mut present = Arc::new(table.clone());
                 for column in column_names {
                     let column = fold(column);
                     match present.column(&column) {

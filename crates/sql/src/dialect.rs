@@ -1,15 +1,233 @@
 //! Where the query library and PostgreSQL differ, and what is done about it.
+//!
+//! | PostgreSQL | the library | here |
+//! |---|---|---|
+//! | `CAST(x AS TEXT)` writes values as psql shows them | as ISO 8601 with a T, floats as `1.0` | [`functions`] |
+//! | `x::UUID`, `x::VARCHAR(n)`, `x::BYTEA` | no UUID; the length is ignored; the bytes of the text | [`rewrite`], [`functions`] |
+//! | numbers are rounded when cast to integers | cut | [`Arithmetic`] |
+//! | integers that overflow are an error | wrap around | [`Arithmetic`] |
+//! | `1 / 3.0` has 16 digits behind the point | 4 | [`Operators`] |
+//! | `FETCH FIRST n ROWS ONLY` | not read | [`rewrite`] |
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DataFusionError};
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::sql::sqlparser::ast::{Expr, Statement};
+use datafusion::logical_expr::expr::Cast;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::sql::sqlparser::ast::{
+    self, BinaryOperator, CastKind, CharacterLength, DataType as SqlType, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, LimitClause, ObjectName, ObjectNamePart, Query, Statement, TypedString,
+    VisitMut, VisitorMut,
+};
+
+use crate::functions::{self, Checked};
+use crate::statement::ident;
 
 /// Adds our functions and rules to a session of the query library.
-pub(crate) fn register(state: SessionStateBuilder) -> SessionStateBuilder {
-    state
+pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
+    state.scalar_functions().get_or_insert_with(Vec::new).extend(functions::all());
+    state.expr_planners().get_or_insert_with(Vec::new).insert(0, Arc::new(Operators));
+    state.with_analyzer_rule(Arc::new(Arithmetic))
 }
 
 /// Rewrites what PostgreSQL writes and the query library does not read.
-pub(crate) fn rewrite(_statement: &mut Statement) {}
+pub(crate) fn rewrite(statement: &mut Statement) {
+    let _ = statement.visit(&mut Rewriter);
+}
 
 /// As [`rewrite`], for one expression.
-pub(crate) fn rewrite_expr(_expr: &mut Expr) {}
+pub(crate) fn rewrite_expr(expr: &mut ast::Expr) {
+    let _ = expr.visit(&mut Rewriter);
+}
+
+struct Rewriter;
+
+impl VisitorMut for Rewriter {
+    type Break = ();
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let plain = |fetch: &ast::Fetch| !fetch.with_ties && !fetch.percent;
+        if query.fetch.as_ref().is_some_and(plain)
+            && let Some(fetch) = query.fetch.take()
+        {
+            let one = || ast::Expr::Value(ast::Value::Number("1".into(), false).into());
+            let limit = Some(fetch.quantity.unwrap_or_else(one));
+            let offset = match query.limit_clause.take() {
+                Some(LimitClause::LimitOffset { offset, .. }) => offset,
+                _ => None,
+            };
+            query.limit_clause = Some(LimitClause::LimitOffset { limit, offset, limit_by: Vec::new() });
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        let (inner, kind) = match expr {
+            ast::Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type, format: None, .. } => {
+                ((**expr).clone(), data_type.clone())
+            }
+            ast::Expr::TypedString(TypedString { data_type: kind @ (SqlType::Uuid | SqlType::Bytea), value, .. }) => {
+                (ast::Expr::Value(value.clone()), kind.clone())
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        let text = |inner| call(functions::TO_TEXT, vec![inner]);
+        let cut = |inner, letters: u64| {
+            let letters = ast::Expr::Value(ast::Value::Number(letters.to_string(), false).into());
+            call("left", vec![text(inner), letters])
+        };
+        match kind {
+            SqlType::Uuid => *expr = call(functions::TO_UUID, vec![inner]),
+            SqlType::Bytea => *expr = call(functions::TO_BYTEA, vec![inner]),
+            SqlType::Text => *expr = text(inner),
+            SqlType::Varchar(length) | SqlType::CharacterVarying(length) | SqlType::CharVarying(length) => {
+                *expr = match length {
+                    Some(CharacterLength::IntegerLength { length, .. }) => cut(inner, length),
+                    _ => text(inner),
+                };
+            }
+            SqlType::Char(length) | SqlType::Character(length) => {
+                *expr = match length {
+                    Some(CharacterLength::IntegerLength { length, .. }) => cut(inner, length),
+                    _ => cut(inner, 1),
+                };
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn call(name: &str, arguments: Vec<ast::Expr>) -> ast::Expr {
+    let args = arguments.into_iter().map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))).collect();
+    ast::Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(ident(name))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// Digits behind the point that a quotient of NUMERICs has at least, as in PostgreSQL.
+const QUOTIENT_SCALE: i8 = 12;
+
+/// Operators that mean something else in PostgreSQL.
+#[derive(Debug)]
+struct Operators;
+
+impl ExprPlanner for Operators {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>, DataFusionError> {
+        let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+            return Ok(PlannerResult::Original(expr));
+        };
+        let exact = |kind: &DataType| kind.is_integer() || matches!(kind, DataType::Decimal128(..));
+        let decimal = |kind: &DataType| matches!(kind, DataType::Decimal128(..));
+        match &expr.op {
+            BinaryOperator::Divide if exact(&left) && exact(&right) && (decimal(&left) || decimal(&right)) => {
+                let scale = match left {
+                    DataType::Decimal128(_, scale) => scale.max(QUOTIENT_SCALE),
+                    _ => QUOTIENT_SCALE,
+                };
+                // The library adds four digits to the scale of the dividend.
+                let dividend = Expr::Cast(Cast::new(Box::new(expr.left), DataType::Decimal128(38, scale)));
+                let quotient = BinaryExpr::new(Box::new(dividend), Operator::Divide, Box::new(expr.right));
+                Ok(PlannerResult::Planned(Expr::BinaryExpr(quotient)))
+            }
+            BinaryOperator::Plus | BinaryOperator::Minus if left == DataType::Date32 && right.is_integer() => {
+                let minus = matches!(expr.op, BinaryOperator::Minus);
+                Ok(PlannerResult::Planned(functions::add_days(expr.left, expr.right, minus)))
+            }
+            BinaryOperator::Plus if left.is_integer() && right == DataType::Date32 => {
+                Ok(PlannerResult::Planned(functions::add_days(expr.right, expr.left, false)))
+            }
+            BinaryOperator::Minus if left == DataType::Date32 && right == DataType::Date32 => {
+                let days = |expr: Expr| {
+                    let days = Expr::Cast(Cast::new(Box::new(expr), DataType::Int32));
+                    Expr::Cast(Cast::new(Box::new(days), DataType::Int64))
+                };
+                let difference = BinaryExpr::new(Box::new(days(expr.left)), Operator::Minus, Box::new(days(expr.right)));
+                Ok(PlannerResult::Planned(Expr::BinaryExpr(difference)))
+            }
+            _ => Ok(PlannerResult::Original(expr)),
+        }
+    }
+}
+
+/// Integer arithmetic that overflows is an error, and casts to integers round: after types are settled.
+#[derive(Debug)]
+struct Arithmetic;
+
+impl AnalyzerRule for Arithmetic {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan, DataFusionError> {
+        plan.transform_up_with_subqueries(|plan| {
+            let mut schema = DFSchema::empty();
+            for input in plan.inputs() {
+                schema.merge(input.schema());
+            }
+            if let LogicalPlan::TableScan(scan) = &plan {
+                schema.merge(&scan.projected_schema);
+            }
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let expr = expr.transform_up(|expr| Ok(settle(expr, &schema)))?;
+                Ok(expr.update_data(|expr| name.restore(expr)))
+            })
+        })
+        .map(|transformed| transformed.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "counterfoil_arithmetic"
+    }
+}
+
+fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let checked = match op {
+                Operator::Plus => Some(Checked::Add),
+                Operator::Minus => Some(Checked::Subtract),
+                Operator::Multiply => Some(Checked::Multiply),
+                _ => None,
+            };
+            let both = |kind: &DataType| {
+                left.get_type(schema).is_ok_and(|left| left == *kind) && right.get_type(schema).is_ok_and(|right| right == *kind)
+            };
+            match checked {
+                Some(checked) if both(&DataType::Int64) || both(&DataType::Int32) || both(&DataType::Int16) => {
+                    Transformed::yes(functions::checked(checked, *left, *right))
+                }
+                _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            }
+        }
+        Expr::Cast(cast) if cast.field.data_type().is_integer() => match cast.expr.get_type(schema) {
+            Ok(DataType::Float32 | DataType::Float64) => {
+                let rounded = functions::round_even(*cast.expr);
+                Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field)))
+            }
+            Ok(DataType::Decimal128(_, scale)) if scale > 0 => {
+                let rounded = Expr::Cast(Cast::new(cast.expr, DataType::Decimal128(38, 0)));
+                Transformed::yes(Expr::Cast(Cast::new_from_field(Box::new(rounded), cast.field)))
+            }
+            _ => Transformed::no(Expr::Cast(cast)),
+        },
+        other => Transformed::no(other),
+    }
+}

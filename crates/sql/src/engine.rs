@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use counterfoil_relation::Relations;
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
@@ -14,6 +14,8 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
 use crate::error::{Error, Result};
+use crate::naming;
+use crate::spill::{SealedFiles, Spill};
 use crate::store::Store;
 
 /// Bytes of working memory that the queries of one database may take together, unless told otherwise.
@@ -26,12 +28,16 @@ pub struct EngineOptions {
     pub memory_bytes: usize,
     /// How many parts of one query run at once.
     pub parallelism: usize,
+    /// Where queries put what does not fit into memory, sealed. Without it they end in an error there.
+    pub spill: Option<Spill>,
+    /// Whether COPY may read and write files of this machine.
+    pub host_files: bool,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
         let parallelism = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        EngineOptions { memory_bytes: MEMORY_BYTES_DEFAULT, parallelism }
+        EngineOptions { memory_bytes: MEMORY_BYTES_DEFAULT, parallelism, spill: None, host_files: true }
     }
 }
 
@@ -50,9 +56,11 @@ impl Engine {
     /// # Errors
     /// [`Error::Host`] if the threads that run queries cannot be started.
     pub fn new(store: Arc<dyn Store>, relations: Arc<Relations>, options: EngineOptions) -> Result<Arc<Self>> {
-        // No query ever writes what it read to a disk in the clear: without a sealed place to spill to, a query that
-        // outgrows its memory ends in a typed error.
-        let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled);
+        // The library's own spill files are in the clear: they stay disabled, and sealed ones take their place.
+        let disk = match &options.spill {
+            None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
+            Some(spill) => DiskManagerBuilder::default().with_temp_file_factory(Arc::new(SealedFiles::new(spill.clone())?)),
+        };
         let environment = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(FairSpillPool::new(options.memory_bytes)))
             .with_disk_manager_builder(disk)
@@ -149,11 +157,11 @@ enum Source {
 
 impl Rows {
     pub(crate) fn stream(stream: SendableRecordBatchStream, executor: Arc<Executor>, interrupt: Interrupt) -> Self {
-        Rows { schema: stream.schema(), source: Source::Stream { stream, executor, interrupt } }
+        Rows { schema: naming::shown(&stream.schema()), source: Source::Stream { stream, executor, interrupt } }
     }
 
     pub(crate) fn batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
-        Rows { schema, source: Source::Batches(batches.into_iter()) }
+        Rows { schema: naming::shown(&schema), source: Source::Batches(batches.into_iter()) }
     }
 
     /// Names and types of the columns.
@@ -181,10 +189,18 @@ impl Iterator for Rows {
                 .run(interrupt, async { stream.next().await.transpose().map_err(Error::from) })
                 .transpose(),
         };
-        if !matches!(next, Some(Ok(_))) {
-            self.source = Source::Ended;
+        match next {
+            Some(Ok(batch)) if batch.schema_ref() == &self.schema => Some(Ok(batch)),
+            Some(Ok(batch)) => {
+                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                let columns = batch.columns().to_vec();
+                Some(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map_err(Error::from))
+            }
+            ended => {
+                self.source = Source::Ended;
+                ended
+            }
         }
-        next
     }
 }
 

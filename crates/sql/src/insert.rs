@@ -280,9 +280,15 @@ impl Session {
             Some(Conflict { indexes, update: None, .. }) => self.without_conflicts(change, &table, indexes, batch)?,
             Some(conflict) => self.merge(change, &table, conflict, batch, parameters, changed)?,
         };
+        self.store(change, batch, changed)
+    }
+
+    /// Stores rows that are complete.
+    pub(crate) fn store(&mut self, change: &mut Change, batch: RowBatch, changed: &mut Changed) -> Result<()> {
         if batch.count() == 0 {
             return Ok(());
         }
+        let table = changed.table.clone();
         self.planner.check(&table, &batch)?;
         let engine = self.engine().clone();
         let statement = &mut changed.statement;

@@ -1,16 +1,38 @@
-//! Bulk loading: record batches from a program into a table, as one statement.
+//! Record batches from a program into a table, as one statement; and rows of a table as record batches.
 
 use std::sync::Arc;
 
-use counterfoil_relation::Table;
-use datafusion::arrow::array::RecordBatch;
+use counterfoil_relation::{RowBlock, Table};
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::change::{self, Changed};
 use crate::error::{Error, Result};
 use crate::insert::Target;
 use crate::planner;
+use crate::rows::{self, Rows};
 use crate::session::Session;
 use crate::transaction::Change;
+use crate::types;
+
+/// Names and types of a table's columns, as its rows come out.
+pub fn table_schema(table: &Table) -> SchemaRef {
+    let field = |column: &counterfoil_relation::Column| Field::new(&column.name, types::arrow(&column.kind), true);
+    Arc::new(Schema::new(table.columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The visible rows of a block of a table.
+///
+/// # Errors
+/// [`Error::Relation`] for images that make no sense.
+pub fn table_batch(table: &Table, block: &RowBlock) -> Result<RecordBatch> {
+    let places: Vec<u32> = block.visible_rows().map(|row| row as u32).collect();
+    let wanted = Rows::At(places);
+    let columns = (0..table.columns.len()).map(|column| rows::decode(&block.rows, column, &wanted));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(wanted.count()));
+    Ok(RecordBatch::try_new_with_options(table_schema(table), columns, &options)?)
+}
 
 impl Session {
     /// A table by its exact name, as the next statement would see it.

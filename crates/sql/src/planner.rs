@@ -24,6 +24,7 @@ use crate::engine::{Engine, Interrupt};
 use crate::evaluate::Checks;
 use crate::error::{Error, Result};
 use crate::information;
+use crate::naming;
 use crate::provider::{Catalog, Named, Provider};
 use crate::scan::Target;
 use crate::statement::{self, object};
@@ -120,6 +121,7 @@ impl Planner {
             .into_iter()
             .next()
             .ok_or_else(|| Error::Bug(format!("view {} has no query", view.name)))?;
+        naming::name_columns(&mut statement);
         dialect::rewrite(&mut statement);
         let statement = LibraryStatement::Statement(Box::new(statement));
         self.resolve(&statement, snapshot, depth + 1)?;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use counterfoil_log::Snapshot;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
+use crate::copy::CopyOut;
 use crate::engine::{Engine, Interrupt, Rows};
 use crate::error::{Error, Result};
+use crate::naming;
 use crate::planner::Planner;
 use crate::settings::Settings;
 use crate::statement::{self, Cache};
@@ -26,6 +28,8 @@ pub enum Outcome {
         /// Rows changed.
         rows: u64,
     },
+    /// The text of COPY ... TO STDOUT, piece by piece.
+    CopyOut(CopyOut),
     /// Done, with nothing to count: the statement's tag.
     Done(&'static str),
 }
@@ -183,6 +187,7 @@ impl Session {
         let mut statement = statement.clone();
         statement::bind(&mut statement, parameters)?;
         refuse(&statement)?;
+        naming::name_columns(&mut statement);
         let snapshot = self.view()?;
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
         self.rows(&plan).map(Outcome::Rows)

@@ -1,0 +1,257 @@
+//! Functions that queries can call (or are rewritten to call) beyond those of the query library.
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryViewBuilder, Float64Array, StringViewArray, StringViewBuilder,
+};
+use datafusion::arrow::compute::kernels::numeric;
+use datafusion::arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type};
+use datafusion::common::DataFusionError;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::scalar::ScalarValue;
+
+use crate::error::Error;
+use crate::text;
+use crate::types;
+use crate::value::parse;
+
+/// The function that casts to TEXT are rewritten to.
+pub(crate) const TO_TEXT: &str = "__counterfoil_text";
+/// The function that casts to UUID are rewritten to.
+pub(crate) const TO_UUID: &str = "__counterfoil_uuid";
+/// The function that casts to BYTEA are rewritten to.
+pub(crate) const TO_BYTEA: &str = "__counterfoil_bytea";
+
+/// Integer arithmetic that answers an error where it would overflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Checked {
+    /// +
+    Add,
+    /// -
+    Subtract,
+    /// *
+    Multiply,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum What {
+    Text,
+    Uuid,
+    Bytea,
+    RoundEven,
+    AddDays,
+    SubtractDays,
+    Checked(Checked),
+    TypeOf,
+    Fixed(&'static str),
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Builtin {
+    name: &'static str,
+    aliases: Vec<String>,
+    what: What,
+    signature: Signature,
+}
+
+impl Builtin {
+    fn new(name: &'static str, what: What, arguments: usize) -> Arc<ScalarUDF> {
+        let signature = match arguments {
+            0 => Signature::nullary(Volatility::Stable),
+            count => Signature::any(count, Volatility::Immutable),
+        };
+        Arc::new(ScalarUDF::new_from_impl(Builtin { name, aliases: Vec::new(), what, signature }))
+    }
+}
+
+static ROUND_EVEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("rint", What::RoundEven, 1));
+static ADD_DAYS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("add_days", What::AddDays, 2));
+static SUBTRACT_DAYS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("subtract_days", What::SubtractDays, 2));
+static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("plus", What::Checked(Checked::Add), 2));
+static SUBTRACT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("minus", What::Checked(Checked::Subtract), 2));
+static MULTIPLY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("times", What::Checked(Checked::Multiply), 2));
+
+/// All functions that a name can call.
+pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
+    let random = datafusion::functions::string::uuid();
+    let random = Arc::new(random.as_ref().clone().with_aliases(["gen_random_uuid"]));
+    vec![
+        random,
+        Builtin::new(TO_TEXT, What::Text, 1),
+        Builtin::new(TO_UUID, What::Uuid, 1),
+        Builtin::new(TO_BYTEA, What::Bytea, 1),
+        Builtin::new("pg_typeof", What::TypeOf, 1),
+        Builtin::new("version", What::Fixed(concat!("Counterfoil ", env!("CARGO_PKG_VERSION"))), 0),
+        Builtin::new("current_database", What::Fixed(crate::CATALOG), 0),
+        Builtin::new("current_catalog", What::Fixed(crate::CATALOG), 0),
+        Builtin::new("current_schema", What::Fixed(crate::SCHEMA), 0),
+        Builtin::new("current_user", What::Fixed("owner"), 0),
+        Builtin::new("session_user", What::Fixed("owner"), 0),
+    ]
+}
+
+/// `left op right`, checked.
+pub(crate) fn checked(operation: Checked, left: Expr, right: Expr) -> Expr {
+    let function = match operation {
+        Checked::Add => &ADD,
+        Checked::Subtract => &SUBTRACT,
+        Checked::Multiply => &MULTIPLY,
+    };
+    function.call(vec![left, right])
+}
+
+/// A floating-point number rounded to the nearest whole one, ties to even.
+pub(crate) fn round_even(expr: Expr) -> Expr {
+    ROUND_EVEN.call(vec![expr])
+}
+
+/// A date some days later or earlier.
+pub(crate) fn add_days(date: Expr, days: Expr, minus: bool) -> Expr {
+    let function = if minus { &SUBTRACT_DAYS } else { &ADD_DAYS };
+    function.call(vec![date, days])
+}
+
+impl ScalarUDFImpl for Builtin {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType, DataFusionError> {
+        Ok(match self.what {
+            What::Text | What::Uuid | What::TypeOf | What::Fixed(_) => DataType::Utf8View,
+            What::Bytea => DataType::BinaryView,
+            What::RoundEven => DataType::Float64,
+            What::AddDays | What::SubtractDays => DataType::Date32,
+            What::Checked(_) => arguments.first().cloned().unwrap_or(DataType::Int64),
+        })
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue, DataFusionError> {
+        let rows = arguments.number_rows;
+        let constant = arguments.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)));
+        match self.what {
+            What::Fixed(fixed) => return Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(Some(fixed.into())))),
+            What::TypeOf => {
+                let kind = arguments.arg_fields.first().map(|field| types::result_name(field.data_type()));
+                return Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(kind)));
+            }
+            What::Checked(operation) => return arithmetic(operation, &arguments.args),
+            _ => {}
+        }
+        let rows = if constant { 1 } else { rows };
+        let arrays = arguments.args.into_iter().map(|value| value.into_array(rows)).collect::<Result<Vec<_>, _>>()?;
+        let result = match (self.what, arrays.as_slice()) {
+            (What::Text, [array]) => to_text(array)?,
+            (What::Uuid, [array]) => to_uuid(array)?,
+            (What::Bytea, [array]) => to_bytea(array)?,
+            (What::RoundEven, [array]) => round(array)?,
+            (What::AddDays, [dates, days]) => shift(dates, days, 1)?,
+            (What::SubtractDays, [dates, days]) => shift(dates, days, -1)?,
+            _ => return Err(Error::Bug(format!("{} with other arguments", self.name)).into()),
+        };
+        if constant {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+        }
+        Ok(ColumnarValue::Array(result))
+    }
+}
+
+fn arithmetic(operation: Checked, arguments: &[ColumnarValue]) -> Result<ColumnarValue, DataFusionError> {
+    let [left, right] = arguments else { return Err(Error::Bug("arithmetic on two numbers".into()).into()) };
+    let kernel = match operation {
+        Checked::Add => numeric::add,
+        Checked::Subtract => numeric::sub,
+        Checked::Multiply => numeric::mul,
+    };
+    let apply = |left: &dyn datafusion::arrow::array::Datum, right: &dyn datafusion::arrow::array::Datum| {
+        kernel(left, right).map_err(|_| DataFusionError::from(Error::Sql("an integer is out of range".into())))
+    };
+    Ok(match (left, right) {
+        (ColumnarValue::Array(left), ColumnarValue::Array(right)) => ColumnarValue::Array(apply(left, right)?),
+        (ColumnarValue::Array(left), ColumnarValue::Scalar(right)) => {
+            ColumnarValue::Array(apply(left, &right.to_scalar()?)?)
+        }
+        (ColumnarValue::Scalar(left), ColumnarValue::Array(right)) => {
+            ColumnarValue::Array(apply(&left.to_scalar()?, right)?)
+        }
+        (ColumnarValue::Scalar(left), ColumnarValue::Scalar(right)) => {
+            let answer = apply(&left.to_scalar()?, &right.to_scalar()?)?;
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&answer, 0)?)
+        }
+    })
+}
+
+fn to_text(array: &ArrayRef) -> Result<ArrayRef, DataFusionError> {
+    if matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
+        return Ok(datafusion::arrow::compute::cast(array, &DataType::Utf8View)?);
+    }
+    let mut builder = StringViewBuilder::with_capacity(array.len());
+    for row in 0..array.len() {
+        builder.append_option(text::cell(array.as_ref(), row)?);
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn texts(array: &ArrayRef) -> Result<StringViewArray, DataFusionError> {
+    let array = datafusion::arrow::compute::cast(array, &DataType::Utf8View)?;
+    Ok(array.as_string_view().clone())
+}
+
+fn to_uuid(array: &ArrayRef) -> Result<ArrayRef, DataFusionError> {
+    let mut builder = StringViewBuilder::with_capacity(array.len());
+    for value in &texts(array)? {
+        let bytes = match value {
+            None => None,
+            Some(value) => Some(parse::uuid(value).ok_or_else(|| Error::Sql("a text is not a valid uuid".into()))?),
+        };
+        builder.append_option(bytes.map(|bytes| {
+            let mut text = String::new();
+            text::uuid(&mut text, &bytes);
+            text
+        }));
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn to_bytea(array: &ArrayRef) -> Result<ArrayRef, DataFusionError> {
+    if !matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null) {
+        return Ok(datafusion::arrow::compute::cast(array, &DataType::BinaryView)?);
+    }
+    let mut builder = BinaryViewBuilder::with_capacity(array.len());
+    for value in &texts(array)? {
+        match value {
+            None => builder.append_null(),
+            Some(value) => builder
+                .append_value(parse::bytea(value).ok_or_else(|| Error::Sql("a text is not a valid bytea".into()))?),
+        }
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn round(array: &ArrayRef) -> Result<ArrayRef, DataFusionError> {
+    let array = datafusion::arrow::compute::cast(array, &DataType::Float64)?;
+    let rounded: Float64Array = array.as_primitive::<Float64Type>().unary(f64::round_ties_even);
+    Ok(Arc::new(rounded))
+}
+
+fn shift(dates: &ArrayRef, days: &ArrayRef, sign: i64) -> Result<ArrayRef, DataFusionError> {
+    let days = datafusion::arrow::compute::cast(days, &DataType::Int64)?;
+    let (dates, days) = (dates.as_primitive::<Date32Type>(), days.as_primitive::<Int64Type>());
+    let shifted = datafusion::arrow::compute::try_binary::<_, _, _, Date32Type>(dates, days, |date, days| {
+        let date = days.checked_mul(sign).and_then(|days| i64::from(date).checked_add(days));
+        date.and_then(|date| i32::try_from(date).ok())
+            .ok_or_else(|| datafusion::arrow::error::ArrowError::ArithmeticOverflow("a date is out of range".into()))
+    })?;
+    Ok(Arc::new(shifted))
+}

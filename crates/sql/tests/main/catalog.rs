@@ -1,0 +1,148 @@
+//! CREATE, ALTER, DROP, views, and what the database says of itself.
+
+use crate::database::Database;
+
+#[test]
+fn columns_are_added_dropped_and_renamed() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1), (2)");
+    database.expect(&[
+        ("ALTER TABLE t ADD COLUMN b TEXT", "ALTER TABLE"),
+        ("ALTER TABLE t ADD c INTEGER NOT NULL DEFAULT 3 + 4", "ALTER TABLE"),
+        ("ALTER TABLE t ADD d INTEGER NOT NULL", "error: column d is NOT NULL and the table has rows: give it a DEFAULT"),
+        ("INSERT INTO t VALUES (3, 'x', 9)", "INSERT 1"),
+        ("SELECT * FROM t ORDER BY a", "1|NULL|7\n2|NULL|7\n3|x|9"),
+        ("ALTER TABLE t DROP COLUMN b", "ALTER TABLE"),
+        ("ALTER TABLE t RENAME COLUMN c TO z", "ALTER TABLE"),
+        ("ALTER TABLE t RENAME TO u", "ALTER TABLE"),
+        ("SELECT a, z FROM u ORDER BY a", "1|7\n2|7\n3|9"),
+        ("ALTER TABLE u ALTER COLUMN a TYPE BIGINT", "error: not supported: ALTER TABLE ... ALTER COLUMN a"),
+        ("ALTER TABLE nowhere ADD x INTEGER", "error: no table nowhere"),
+        ("ALTER TABLE IF EXISTS nowhere ADD x INTEGER", "ALTER TABLE"),
+        ("TRUNCATE u", "TRUNCATE TABLE"),
+        ("SELECT count(*) FROM u", "0"),
+        ("VACUUM", "VACUUM"),
+        ("VACUUM u", "VACUUM"),
+    ]);
+}
+
+#[test]
+fn views_are_queries_with_a_name() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER, b INTEGER); INSERT INTO t VALUES (1, 10), (2, 20)");
+    database.expect(&[
+        ("CREATE VIEW v AS SELECT a, a + b AS c FROM t", "CREATE VIEW"),
+        ("CREATE VIEW w (x) AS SELECT c * 2 FROM v WHERE a > 1", "CREATE VIEW"),
+        ("SELECT * FROM w", "44"),
+        ("SELECT v.a, w.x FROM v, w ORDER BY 1", "1|44\n2|44"),
+        ("INSERT INTO v VALUES (1, 2)", "error: v is a view: rows change in its tables"),
+        ("DROP TABLE t", "error: view v depends on t: drop it first, or add CASCADE"),
+        ("DROP TABLE v", "error: v is a view: write DROP VIEW"),
+        ("CREATE VIEW v AS SELECT 1", "error: there is a table, view or index v already"),
+        ("CREATE OR REPLACE VIEW w AS SELECT a FROM v", "CREATE VIEW"),
+        ("SELECT * FROM w ORDER BY a", "1\n2"),
+        ("CREATE VIEW bad AS SELECT nope FROM t", "error: no column nope (there are a, b)"),
+        ("DROP TABLE t CASCADE", "DROP TABLE"),
+        ("SELECT * FROM w", "error: table 'w' not found"),
+    ]);
+}
+
+#[test]
+fn a_table_is_made_of_a_query() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, 'y')");
+    database.expect(&[
+        ("CREATE TABLE u AS SELECT a * 10 AS ten, b, 1.5 AS n, now() AS t FROM t", "SELECT 2"),
+        ("SELECT ten, b, n FROM u ORDER BY ten", "10|x|1.5\n20|y|1.5"),
+        ("CREATE TABLE u AS SELECT 1", "error: there is a table, view or index u already"),
+        ("CREATE TABLE IF NOT EXISTS u AS SELECT 1", "CREATE TABLE"),
+        ("CREATE TABLE w (x, y) AS SELECT a, a FROM t", "SELECT 2"),
+        ("CREATE TABLE dup AS SELECT a, a FROM t", "error: column a is named twice"),
+        ("SELECT x, y FROM w ORDER BY x", "1|1\n2|2"),
+    ]);
+}
+
+#[test]
+fn indexes_find_the_same_rows() {
+    let mut database = Database::after(
+        "CREATE TABLE t (a INTEGER, b TEXT);
+         INSERT INTO t SELECT value % 100, 'b' || (value % 7) FROM generate_series(1, 5000)",
+    );
+    let queries = [
+        "SELECT count(*) FROM t WHERE a = 5",
+        "SELECT count(*) FROM t WHERE a = 5 AND b = 'b3'",
+        "SELECT count(*) FROM t WHERE a IN (1, 2, 3, NULL) AND b > 'b4'",
+        "SELECT count(*) FROM t WHERE a > 97",
+        "SELECT count(*) FROM t WHERE a BETWEEN 3 AND 4 AND b <> 'b0'",
+        "SELECT count(*) FROM t WHERE a < 2 AND a > 0",
+        "SELECT count(*) FROM t WHERE a = 1000",
+    ];
+    let before: Vec<_> = queries.iter().map(|sql| database.ask(sql)).collect();
+    database.expect(&[("CREATE INDEX ON t (a, b)", "CREATE INDEX")]);
+    let after: Vec<_> = queries.iter().map(|sql| database.ask(sql)).collect();
+    assert_eq!(before, after);
+    assert!(database.ask("EXPLAIN SELECT b FROM t WHERE a = 5").contains("Index: t_a_b_idx"));
+    database.expect(&[
+        ("DELETE FROM t WHERE a = 5", "DELETE 50"),
+        ("SELECT count(*) FROM t WHERE a = 5", "0"),
+        ("UPDATE t SET a = 5 WHERE a = 6", "UPDATE 50"),
+        ("SELECT count(*) FROM t WHERE a = 5", "50"),
+        ("DROP INDEX t_a_b_idx", "DROP INDEX"),
+        ("SELECT count(*) FROM t WHERE a = 5", "50"),
+        ("CREATE UNIQUE INDEX one ON t (a)", "error: table t already has a row with this key (a): unique constraint one"),
+    ]);
+}
+
+#[test]
+fn the_database_describes_itself() {
+    let mut database = Database::after(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR(20) DEFAULT 'x', at TIMESTAMP NOT NULL);
+         CREATE VIEW v AS SELECT name FROM t",
+    );
+    database.expect(&[
+        ("SHOW TABLES", "t\nv"),
+        (
+            "DESCRIBE t",
+            "id|integer|NO|PRIMARY KEY|NULL\nname|character varying(20)|YES|NULL|'x'\nat|timestamp without time zone|NO|NULL|NULL",
+        ),
+        ("SHOW COLUMNS FROM v", "name|text|YES|NULL|NULL"),
+        ("SELECT table_name, table_type FROM information_schema.tables ORDER BY 1", "t|BASE TABLE\nv|VIEW"),
+        (
+            "SELECT column_name, data_type, character_maximum_length FROM information_schema.columns WHERE table_name = 't' ORDER BY ordinal_position",
+            "id|integer|NULL\nname|character varying|20\nat|timestamp without time zone|NULL",
+        ),
+        ("SELECT constraint_name, constraint_type FROM information_schema.table_constraints", "t_pkey|PRIMARY KEY"),
+        ("SHOW lock_timeout", "5000ms"),
+        ("SET application_name = 'x'", "SET"),
+        ("SHOW application_name", "x"),
+        ("SET nonsense = 1", "error: no setting nonsense: SHOW ALL lists them"),
+        ("SHOW nonsense", "error: no setting nonsense: SHOW ALL lists them"),
+        ("DESCRIBE nowhere", "error: no table nowhere"),
+    ]);
+    let sql = database.session.create_statement("t").unwrap();
+    let mut copy = Database::after(&sql);
+    assert_eq!(copy.session.create_statement("t").unwrap(), sql);
+}
+
+#[test]
+fn explain_shows_the_plan() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x')");
+    let plan = database.ask("EXPLAIN SELECT b FROM t WHERE a = 1");
+    assert!(plan.contains("TableScan") || plan.contains("Scan: t"), "{plan}");
+    assert!(plan.contains("tests: [a]"), "{plan}");
+    assert!(database.ask("EXPLAIN ANALYZE SELECT b FROM t").contains("output_rows=1"));
+    assert!(database.ask("EXPLAIN DELETE FROM t").starts_with("error: not supported"));
+}
+
+#[test]
+fn what_is_not_supported_says_so() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER)");
+    for (sql, expected) in [
+        ("CREATE TEMPORARY TABLE x (a INTEGER)", "temporary tables"),
+        ("CREATE SCHEMA s", "CREATE SCHEMA s"),
+        ("GRANT SELECT ON t TO me", "GRANT SELECT ON"),
+        ("CREATE TABLE x (a INTEGER) WITH (engine = 'series')", "engine = 'series'"),
+        ("SELECT * FROM t FOR UPDATE", "SELECT ... FOR UPDATE (one transaction writes at a time)"),
+        ("SELECT a INTO x FROM t", "SELECT INTO: write CREATE TABLE ... AS"),
+        ("CREATE MATERIALIZED VIEW x AS SELECT 1", "materialized and temporary views"),
+    ] {
+        assert_eq!(database.ask(sql), format!("error: not supported: {expected}"), "{sql}");
+    }
+}

@@ -1,0 +1,48 @@
+//! COPY.
+
+use counterfoil_sql::Outcome;
+
+use crate::database::Database;
+
+#[test]
+fn rows_go_out_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut database = Database::after(
+        "CREATE TABLE t (a INTEGER, b TEXT, c DATE);
+         INSERT INTO t VALUES (1, 'x, \"y\"', '2024-01-01'), (2, NULL, NULL), (3, '', NULL)",
+    );
+    database.expect(&[
+        ("COPY t TO STDOUT", "1\tx, \"y\"\t2024-01-01\n2\t\\N\t\\N\n3\t\t\\N"),
+        ("COPY t TO STDOUT (FORMAT csv, HEADER)", "a,b,c\n1,\"x, \"\"y\"\"\",2024-01-01\n2,,\n3,\"\","),
+        ("COPY (SELECT a FROM t WHERE a > 1) TO STDOUT WITH CSV", "2\n3"),
+    ]);
+    for file in ["t.csv", "t.txt"] {
+        let path = folder.path().join(file);
+        let path = path.display();
+        assert_eq!(database.ask(&format!("COPY t TO '{path}'")), "COPY 3");
+        assert_eq!(database.ask("CREATE TABLE u (a INTEGER, b TEXT, c DATE)"), "CREATE TABLE");
+        assert_eq!(database.ask(&format!("COPY u FROM '{path}'")), "COPY 3");
+        assert_eq!(database.ask("SELECT * FROM u EXCEPT SELECT * FROM t"), "");
+        assert_eq!(database.ask("SELECT count(*) FROM u WHERE b IS NULL"), "1");
+        assert_eq!(database.ask("DROP TABLE u"), "DROP TABLE");
+    }
+}
+
+#[test]
+fn a_bad_line_is_named_and_nothing_stays() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER, b TEXT DEFAULT 'd')");
+    let copy = |database: &mut Database, sql: &str, text: &str| {
+        match database.session.copy_in(sql, &mut text.as_bytes()) {
+            Ok(Outcome::Count { tag, rows }) => format!("{tag} {rows}"),
+            Ok(other) => format!("{other:?}"),
+            Err(error) => format!("error: {error}"),
+        }
+    };
+    let sql = "COPY t (a) FROM STDIN";
+    assert_eq!(copy(&mut database, sql, "1\n2\n"), "COPY 2");
+    assert_eq!(copy(&mut database, sql, "3\nx\n"), "error: line 2: a text is not a valid integer (column a)");
+    assert_eq!(copy(&mut database, sql, "3\t4\n"), "error: 2 fields for 1 columns (line 1)");
+    assert_eq!(database.ask("SELECT * FROM t ORDER BY a"), "1|d\n2|d");
+    assert!(database.ask("COPY t FROM '/nowhere/at/all'").starts_with("error: /nowhere"));
+    assert!(database.ask("COPY t FROM STDIN").starts_with("error: "));
+}

@@ -1,0 +1,109 @@
+//! A database in memory, and a way to say what statements answer.
+
+use std::sync::Arc;
+
+use counterfoil_flash::{Geometry, MemoryDevice};
+use counterfoil_sql::log::{Counting, Layout, Media, NoPins, Settings, Writer, create};
+use counterfoil_sql::relation::Relations;
+use counterfoil_sql::{Engine, EngineOptions, LocalStore, Outcome, Session, Value, text};
+use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
+
+/// A database and one session of it.
+pub struct Database {
+    pub engine: Arc<Engine>,
+    pub session: Session,
+}
+
+fn writer() -> Writer {
+    let mut entropy = DangerFixedEntropy::seeded(1);
+    let key = VolumeKey::generate(&mut entropy).unwrap();
+    let id = DatabaseId::generate(&mut entropy).unwrap();
+    let geometry =
+        Geometry { page_bytes: 4096, block_pages: 1, block_count: 1 << 16, erase_before_program: false, grows: true };
+    let device = MemoryDevice::new(geometry).unwrap();
+    let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device) };
+    let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
+    let layout = Layout::new(&geometry, 64, 16).unwrap();
+    let settings = Settings {
+        counter: Some(Box::new(MemoryCounter::at(0, None))),
+        counting: Counting::EveryCommit,
+        pins: Box::new(NoPins),
+        headers: None,
+    };
+    create(media, vault, layout, settings, &mut entropy, 0, 1 << 22).unwrap()
+}
+
+impl Database {
+    /// An empty database.
+    pub fn new() -> Self {
+        let options = EngineOptions { parallelism: 2, ..EngineOptions::default() };
+        Self::with_options(options)
+    }
+
+    pub fn with_options(options: EngineOptions) -> Self {
+        let engine = Engine::new(LocalStore::new(writer()), Arc::new(Relations::new()), options).unwrap();
+        let session = Session::new(engine.clone()).unwrap();
+        Database { engine, session }
+    }
+
+    /// A database after a script.
+    pub fn after(script: &str) -> Self {
+        let mut database = Self::new();
+        database.session.run(script, &[]).unwrap();
+        database
+    }
+
+    /// Another connection.
+    pub fn connect(&self) -> Session {
+        Session::new(self.engine.clone()).unwrap()
+    }
+
+    /// What a statement answers, as text.
+    pub fn ask(&mut self, sql: &str) -> String {
+        ask(&mut self.session, sql, &[])
+    }
+
+    /// Runs statements and compares what they answer.
+    #[track_caller]
+    pub fn expect(&mut self, script: &[(&str, &str)]) {
+        for (sql, expected) in script {
+            assert_eq!(self.ask(sql), *expected, "{sql}");
+        }
+    }
+}
+
+/// Rows as `a|b` lines, counts as `INSERT 1`, errors as `error: ...`.
+pub fn ask(session: &mut Session, sql: &str, parameters: &[Value]) -> String {
+    let outcomes = match session.run(sql, parameters) {
+        Ok(outcomes) => outcomes,
+        Err(error) => return format!("error: {error}"),
+    };
+    let mut lines = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Count { tag, rows } => lines.push(format!("{tag} {rows}")),
+            Outcome::Done(tag) => lines.push(tag.to_owned()),
+            Outcome::CopyOut(out) => {
+                for chunk in out {
+                    lines.push(String::from_utf8(chunk.unwrap()).unwrap().trim_end_matches('\n').to_owned());
+                }
+            }
+            Outcome::Rows(rows) => {
+                for batch in rows {
+                    let batch = match batch {
+                        Ok(batch) => batch,
+                        Err(error) => return format!("error: {error}"),
+                    };
+                    for row in 0..batch.num_rows() {
+                        let cell = |column: &counterfoil_sql::arrow::array::ArrayRef| {
+                            text::cell(column.as_ref(), row).unwrap().unwrap_or_else(|| "NULL".into())
+                        };
+                        lines.push(batch.columns().iter().map(cell).collect::<Vec<_>>().join("|"));
+                    }
+                }
+            }
+            other => lines.push(format!("{other:?}")),
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,10 @@
+//! The SQL floor over a real log in memory: statements in, rows and errors out.
+
+mod basics;
+mod catalog;
+mod changes;
+mod constraints;
+mod copying;
+mod database;
+mod dialect;
+mod transactions;
