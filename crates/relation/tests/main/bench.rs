@@ -22,6 +22,7 @@ pub struct Bench {
     layout: Layout,
     counter: MemoryCounter,
     entropy: DangerFixedEntropy,
+    dice: DangerFixedEntropy,
     pub writer: Writer,
     pub relations: Relations,
     fresh_rows: usize,
@@ -51,12 +52,14 @@ impl Bench {
         let settings = settings(&counter);
         let writer = create(media, vault.clone(), layout, settings, &mut entropy, 0, CACHE).unwrap();
         let relations = Relations::with_fresh_rows(fresh_rows);
-        Bench { device, vault, layout, counter, entropy, writer, relations, fresh_rows }
+        let dice = DangerFixedEntropy::seeded(seed);
+        Bench { device, vault, layout, counter, entropy, dice, writer, relations, fresh_rows }
     }
 
+    /// A number below `sides`. The dice are the tests' own, so that a run stays the same when the log below changes.
     pub fn dice(&mut self, sides: u64) -> u64 {
         let mut bytes = [0; 8];
-        self.entropy.fill(&mut bytes).unwrap();
+        self.dice.fill(&mut bytes).unwrap();
         u64::from_le_bytes(bytes) % sides
     }
 

@@ -273,7 +273,19 @@ fn within(value: &Value, (low, high): &(KeyBound, KeyBound)) -> bool {
         }
 }
 
+/// Says which run it was, should it end in a panic.
+struct Replay(u64, usize, usize);
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("to see it again: run({}, {}, {})", self.0, self.1, self.2);
+        }
+    }
+}
+
 fn run(seed: u64, fresh_rows: usize, transactions: usize) {
+    let _replay = Replay(seed, fresh_rows, transactions);
     let mut bench = Bench::with_fresh_rows(seed, fresh_rows);
     bench.create(&new_table());
     let columns = ["id", "name", "number", "note"].map(String::from).to_vec();
