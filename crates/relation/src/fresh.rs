@@ -17,7 +17,7 @@ use counterfoil_log::View;
 
 use crate::access::{Access, Part};
 use crate::files::Coverage;
-use crate::key::{ByteRange, Keys, entry};
+use crate::key::{ByteRange, Keys, entry, split_entry, stored};
 use crate::read::Wanted;
 use crate::state::SharedFresh;
 use crate::sync::Lock;
@@ -116,7 +116,27 @@ impl Fresh {
         }
         self.inner.read(|inner| {
             let found = inner.entries.range::<[u8], _>((low, high)).take(rows_max);
-            rows.extend(found.filter_map(|entry| crate::key::split_entry(entry)).map(|(_, row)| row));
+            rows.extend(found.filter_map(|entry| split_entry(entry)).map(|(_, row)| row));
+        });
+    }
+
+    /// The rows of entries under exactly these keys, each with the place of its key.
+    pub(crate) fn rows_under<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k [u8]>,
+        places: &mut Vec<usize>,
+        rows: &mut Vec<RowId>,
+    ) {
+        self.inner.read(|inner| {
+            for (place, key) in keys.enumerate() {
+                let key = stored(key);
+                // No key begins another, so what begins with this one has it.
+                let range = inner.entries.range::<[u8], _>((Bound::Included(key), Bound::Unbounded));
+                for entry in range.take_while(|entry| entry.starts_with(key)) {
+                    places.push(place);
+                    rows.extend(split_entry(entry).map(|(_, row)| row));
+                }
+            }
         });
     }
 

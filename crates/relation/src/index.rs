@@ -100,6 +100,35 @@ impl IndexReader<'_> {
         Ok(true)
     }
 
+    /// Shows the rows of all entries of a run under a key, as entries store it.
+    fn visit_key(
+        &self,
+        run: &Run,
+        head: &Head,
+        key: &[u8],
+        visit: &mut dyn FnMut(RowId) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let (first, last) = (run.first.as_slice(), run.last.as_slice());
+        if last < key || (first > key && !first.starts_with(key)) {
+            return Ok(true);
+        }
+        let named = self.access.named();
+        if !head.may_hold(self.view, run, key).map_err(&named)? {
+            return Ok(true);
+        }
+        let mut cursor = head.seek(self.view, run, key).map_err(&named)?;
+        // No key begins another, so what begins with this one has it.
+        while let Some(entry) = cursor.current().filter(|entry| entry.starts_with(key)) {
+            let row = split_entry(entry).map(|(_, row)| row);
+            let row = row.ok_or_else(|| Error::corrupt(&self.access.table.name, "entry of an index run"))?;
+            if !visit(row)? {
+                return Ok(false);
+            }
+            cursor.advance(self.view).map_err(&named)?;
+        }
+        Ok(true)
+    }
+
     /// The rows of all entries in a range, each once, in the order of their numbers; `None` if there are more than
     /// `rows_max` entries.
     pub(crate) fn candidates(&self, range: &ByteRange, rows_max: usize) -> Result<Option<Vec<RowId>>, Error> {
@@ -165,13 +194,16 @@ impl IndexReader<'_> {
     pub(crate) fn matches(&self, keys: &Keys, which: &[usize]) -> Result<Vec<(usize, RowId)>, Error> {
         let mut places = Vec::new();
         let mut rows = Vec::new();
-        for (place, which) in which.iter().enumerate() {
-            let range = ByteRange::exactly(keys.key(*which));
-            self.visit(&range, &mut |row| {
-                places.push(place);
-                rows.push(row);
-                Ok(true)
-            })?;
+        self.fresh.rows_under(which.iter().map(|row| keys.key(*row)), &mut places, &mut rows);
+        for (run, head) in &self.runs {
+            for (place, which) in which.iter().enumerate() {
+                let visit = &mut |row| {
+                    places.push(place);
+                    rows.push(row);
+                    Ok(true)
+                };
+                self.visit_key(run, head, stored(keys.key(*which)), visit)?;
+            }
         }
         let mut matches = Vec::new();
         self.confirm_each(&rows, &mut |at, key, row| {

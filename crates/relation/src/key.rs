@@ -21,6 +21,7 @@
 //! 2. no key is the beginning of another key of the same index, so entries sort by key first, cut or not;
 //! 3. a key that was cut tells less than its row: whoever finds an entry looks at the row.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::{Error, RowBatch, RowId, Type, Value, ValueRef};
@@ -263,6 +264,15 @@ impl Keys {
     /// Whether a column of the key of a row is NULL.
     pub(crate) fn has_null(&self, row: usize) -> bool {
         self.ends[row].1
+    }
+
+    /// One row for each key without a NULL, in the order of the keys.
+    pub(crate) fn distinct(&self, rows: impl Iterator<Item = usize>) -> Vec<usize> {
+        let mut distinct = BTreeMap::new();
+        for row in rows.filter(|row| !self.has_null(*row)) {
+            distinct.entry(self.key(row)).or_insert(row);
+        }
+        distinct.into_values().collect()
     }
 
     /// Rows whose keys have no NULL, in the order of their keys; equal keys in the order of their rows.

@@ -83,9 +83,8 @@ pub(crate) fn check_references(
         let parent = shared.access_to_write(view, foreign_key.parent)?;
         let keys = keys_of(child, foreign_key, &parent.table, batch)?;
         let old = before.map(|before| keys_of(child, foreign_key, &parent.table, before)).transpose()?;
-        let mut which = keys.sorted();
-        which.retain(|row| old.as_ref().is_none_or(|old| old.key(*row) != keys.key(*row)));
-        which.dedup_by(|one, two| keys.key(*one) == keys.key(*two));
+        let changed = |row: &usize| old.as_ref().is_none_or(|old| old.key(*row) != keys.key(*row));
+        let which = keys.distinct((0..keys.count()).filter(changed));
         let parents = shared.index(view, &parent, parent_index(&parent.table, foreign_key)?, true)?;
         for row in missing(&parents, &keys, &which)? {
             if foreign_key.parent != child.table.id || before.is_some() {

@@ -13,7 +13,7 @@
 //!
 //! Level 0 holds the entries, in order. A block of level n + 1 holds the first entry of each of `count` blocks of level
 //! n, from block `first child` (counted within that level) on; of level 0, `first child` is 0. A run of one data block
-//! has no upper blocks. The filter knows the keys of all entries (without their row numbers).
+//! has no upper blocks. Signpost n says where in the block entry 16 n begins, so that an entry is found by halving. The filter knows the keys of all entries (without their row numbers).
 //!
 //! Invariants: entries ascend strictly, within and across blocks; every level is complete; the topmost has one block.
 

@@ -178,16 +178,18 @@ fn merge(
     let entries_max = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.entries));
     let mut output = RunWriter::create(writer, tier, entries_max)?;
     let mut merge = Merge::new(writer, &inputs.iter().collect::<Vec<_>>()).map_err(&named)?;
+    let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES));
     loop {
-        let mut piece: Vec<Vec<u8>> = Vec::with_capacity(PIECE_ENTRIES);
-        while piece.len() < PIECE_ENTRIES
-            && let Some(entry) = merge.next(writer).map_err(&named)?
-        {
-            piece.push(entry);
+        bytes.clear();
+        ends.clear();
+        while ends.len() < PIECE_ENTRIES && merge.next(writer, &mut bytes).map_err(&named)? {
+            ends.push(bytes.len());
         }
-        if piece.is_empty() {
+        if ends.is_empty() {
             break;
         }
+        let starts = core::iter::once(0).chain(ends.iter().copied());
+        let piece: Vec<&[u8]> = starts.zip(&ends).map(|(start, end)| &bytes[start..*end]).collect();
         for entry in current(writer, access, index, &piece, false)? {
             output.push(writer, entry)?;
         }

@@ -256,7 +256,7 @@ impl Verifier<'_> {
                     self.report.references += followed;
                     if missing > 0 {
                         let name = &foreign_key.name;
-                        self.problem(format!("{missing} rows reference rows that do not exist: foreign key {name}"));
+                        self.problem(format!("{missing} keys are referenced that do not exist: foreign key {name}"));
                     }
                 }
                 Err(error) => self.damage(error, &format!("foreign key {}", foreign_key.name))?,
@@ -269,13 +269,11 @@ impl Verifier<'_> {
     fn follow(&self, foreign_key: &crate::ForeignKey, rows: &crate::RowBatch) -> Result<(u64, u64), Error> {
         let parent = self.shared.access(self.view, foreign_key.parent)?;
         let keys = reference::keys_of(self.access, foreign_key, &parent.table, rows)?;
-        let which = keys.sorted();
         let index = reference::parent_index(&parent.table, foreign_key)?;
         let parents = self.shared.index(self.view, &parent, index, false)?;
-        let mut distinct = which.clone();
-        distinct.dedup_by(|one, two| keys.key(*one) == keys.key(*two));
-        let missing = reference::missing(&parents, &keys, &distinct)?;
-        Ok((which.len() as u64, missing.len() as u64))
+        let missing = reference::missing(&parents, &keys, &keys.distinct(0..keys.count()))?;
+        let followed = (0..keys.count()).filter(|row| !keys.has_null(*row)).count();
+        Ok((followed as u64, missing.len() as u64))
     }
 
     /// Every entry of a run is in its place, and belongs to a row that has or had this key.

@@ -3,11 +3,12 @@
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use counterfoil_log::View;
 
 use super::Run;
-use super::block::{BLOCK_BYTES, BlockReader};
+use super::block::{BLOCK_BYTES, Block, Place};
 use crate::Error;
 use crate::bloom;
 
@@ -48,15 +49,12 @@ impl Head {
         self.kept.as_ref().map_or(0, |kept| kept.len())
     }
 
-    fn piece(&self, view: &dyn View, run: &Run, offset: u64, bytes: usize) -> Result<Vec<u8>, Error> {
-        let Some(kept) = &self.kept else {
-            let mut piece = vec![0; bytes];
-            view.read(run.container(), offset, &mut piece).map_err(Error::log(""))?;
-            return Ok(piece);
-        };
+    /// A piece of what it keeps; `None` if it keeps nothing.
+    fn kept(&self, run: &Run, offset: u64, bytes: usize) -> Result<Option<&[u8]>, Error> {
+        let Some(kept) = &self.kept else { return Ok(None) };
         let start = offset.checked_sub(run.head_offset()).and_then(|start| usize::try_from(start).ok());
         let piece = start.and_then(|start| kept.get(start..start.checked_add(bytes)?));
-        piece.map(<[u8]>::to_vec).ok_or_else(|| Error::corrupt("", "shape of an index run"))
+        piece.map(Some).ok_or_else(|| Error::corrupt("", "shape of an index run"))
     }
 
     /// Whether the run may hold a key (as entries store it).
@@ -64,56 +62,65 @@ impl Head {
         let hash = bloom::hash(key);
         let line = u64::from(bloom::line(hash, run.lines));
         let offset = run.filter_offset() + line * bloom::LINE_BYTES as u64;
-        if let Some(kept) = &self.kept {
-            let start = (offset - run.head_offset()) as usize;
-            return Ok(kept.get(start..start + bloom::LINE_BYTES).is_none_or(|line| bloom::may_hold(line, hash)));
+        if let Some(line) = self.kept(run, offset, bloom::LINE_BYTES)? {
+            return Ok(bloom::may_hold(line, hash));
         }
-        let line = self.piece(view, run, offset, bloom::LINE_BYTES)?;
+        let mut line = [0; bloom::LINE_BYTES];
+        view.read(run.container(), offset, &mut line).map_err(Error::log(""))?;
         Ok(bloom::may_hold(&line, hash))
     }
 
-    /// A cursor that stands before the first entry that is not less than `low`.
+    /// A cursor on the first entry that is not less than `low`.
     pub(crate) fn seek(&self, view: &dyn View, run: &Run, low: &[u8]) -> Result<Cursor, Error> {
         let mut block = 0;
         for level in (1..run.levels.len()).rev() {
             block = self.child(view, run, level, block, low)?;
         }
         let mut cursor = Cursor::at(run, block, 1);
-        cursor.skip_to(view, low)?;
+        cursor.seek(view, low)?;
         Ok(cursor)
     }
 
     /// The child of an upper block in which `low` would lie: the last that begins at or before it.
     fn child(&self, view: &dyn View, run: &Run, level: usize, block: u32, low: &[u8]) -> Result<u32, Error> {
-        let bytes = self.piece(view, run, run.block_offset(level, block), BLOCK_BYTES)?;
-        let mut entries = BlockReader::new(bytes, level as u8)?;
-        let mut before = 0_u64;
-        while let Some(entry) = entries.next()? {
-            if entry > low {
-                break;
+        let offset = run.block_offset(level, block);
+        match self.kept(run, offset, BLOCK_BYTES)? {
+            Some(bytes) => child_in(run, Block::new(bytes, level as u8)?, level, low),
+            None => {
+                let mut bytes = vec![0; BLOCK_BYTES];
+                view.read(run.container(), offset, &mut bytes).map_err(Error::log(""))?;
+                child_in(run, Block::new(&bytes, level as u8)?, level, low)
             }
-            before += 1;
         }
-        let child = entries.first_child().checked_add(before.saturating_sub(1));
-        child
-            .and_then(|child| u32::try_from(child).ok())
-            .filter(|child| run.levels.get(level - 1).is_some_and(|blocks| child < blocks))
-            .ok_or_else(|| Error::corrupt("", "shape of an index run"))
     }
+}
+
+fn child_in(run: &Run, block: Block<'_>, level: usize, low: &[u8]) -> Result<u32, Error> {
+    let place = block.seek(low)?;
+    let begins_there = block.entry(place)?.is_some_and(|(entry, _)| entry == low);
+    let before = if begins_there { place.before } else { place.before.saturating_sub(1) };
+    let child = block.first_child().checked_add(before as u64);
+    child
+        .and_then(|child| u32::try_from(child).ok())
+        .filter(|child| run.levels.get(level - 1).is_some_and(|blocks| child < blocks))
+        .ok_or_else(|| Error::corrupt("", "shape of an index run"))
 }
 
 /// Walks the entries of a run in order.
 pub(crate) struct Cursor {
     run: Run,
     /// The next block to read.
-    block: u32,
+    next: u32,
     /// Blocks to read at a time.
     ahead: u32,
-    /// Bytes of blocks that were read and not begun, the nearest last.
-    waiting: Vec<Vec<u8>>,
-    entries: BlockReader,
+    /// Blocks that were read.
+    bytes: Vec<u8>,
+    /// Where among them the one in work begins.
+    start: usize,
+    /// Where in it the next entry is.
+    place: Place,
     /// The entry the cursor stands on.
-    current: Option<Vec<u8>>,
+    current: Option<Range<usize>>,
 }
 
 impl Cursor {
@@ -128,32 +135,41 @@ impl Cursor {
     }
 
     /// Before the first entry of a block.
-    pub(crate) fn at(run: &Run, block: u32, ahead: u32) -> Self {
-        Cursor { run: run.clone(), block, ahead, waiting: Vec::new(), entries: BlockReader::empty(), current: None }
+    fn at(run: &Run, block: u32, ahead: u32) -> Self {
+        let run = Run { first: Vec::new(), last: Vec::new(), ..run.clone() };
+        Cursor { run, next: block, ahead, bytes: Vec::new(), start: 0, place: Place::FIRST, current: None }
     }
 
-    /// Moves on so that the next entry is not less than `low`.
-    fn skip_to(&mut self, view: &dyn View, low: &[u8]) -> Result<(), Error> {
-        while self.advance(view)? {
-            if self.current.as_deref().is_some_and(|entry| entry >= low) {
-                return Ok(());
-            }
+    /// Moves from before a block to its first entry that is not less than `low`, or the first of the next block.
+    fn seek(&mut self, view: &dyn View, low: &[u8]) -> Result<(), Error> {
+        if self.next_block(view)? {
+            self.place = self.block()?.seek(low)?;
+            self.advance(view)?;
         }
         Ok(())
     }
 
     /// The entry the cursor stands on.
     pub(crate) fn current(&self) -> Option<&[u8]> {
-        self.current.as_deref()
+        self.current.clone().and_then(|range| self.bytes.get(range))
+    }
+
+    /// The block in work.
+    fn block(&self) -> Result<Block<'_>, Error> {
+        let bytes = self.bytes.get(self.start..self.start + BLOCK_BYTES);
+        Block::new(bytes.unwrap_or_default(), 0)
     }
 
     /// Steps to the next entry; whether there is one.
     pub(crate) fn advance(&mut self, view: &dyn View) -> Result<bool, Error> {
         loop {
-            if let Some(entry) = self.entries.next()? {
-                let current = self.current.get_or_insert_default();
-                current.clear();
-                current.extend_from_slice(entry);
+            if self.start < self.bytes.len()
+                && let Some((entry, after)) = self.block()?.entry(self.place)?
+            {
+                let length = entry.len();
+                let end = self.start + after.offset();
+                self.current = Some(end - length..end);
+                self.place = after;
                 return Ok(true);
             }
             if !self.next_block(view)? {
@@ -164,51 +180,79 @@ impl Cursor {
     }
 
     fn next_block(&mut self, view: &dyn View) -> Result<bool, Error> {
-        if self.waiting.is_empty() {
-            let count = self.ahead.min(self.run.data_blocks().saturating_sub(self.block));
-            if count == 0 {
-                return Ok(false);
-            }
-            let mut bytes = vec![0; count as usize * BLOCK_BYTES];
-            let offset = self.run.block_offset(0, self.block);
-            self.block += count;
-            view.read(self.run.container(), offset, &mut bytes).map_err(Error::log(""))?;
-            self.waiting.extend(bytes.chunks(BLOCK_BYTES).rev().map(<[u8]>::to_vec));
+        self.current = None;
+        self.place = Place::FIRST;
+        if self.start + BLOCK_BYTES < self.bytes.len() {
+            self.start += BLOCK_BYTES;
+            return Ok(true);
         }
-        let Some(bytes) = self.waiting.pop() else { return Ok(false) };
-        self.entries = BlockReader::new(bytes, 0)?;
-        Ok(true)
+        let count = self.ahead.min(self.run.data_blocks().saturating_sub(self.next));
+        self.bytes.clear();
+        self.start = 0;
+        if count == 0 {
+            return Ok(false);
+        }
+        let offset = self.run.block_offset(0, self.next);
+        self.next += count;
+        self.bytes.resize(count as usize * BLOCK_BYTES, 0);
+        let read = view.read(self.run.container(), offset, &mut self.bytes).map_err(Error::log(""));
+        if read.is_err() {
+            self.bytes.clear();
+        }
+        read.map(|()| true)
     }
 
-    /// Goes on after a block that could not be read; whether there is one left.
+    /// Goes on after a block that could not be read; whether there may be one left.
     pub(crate) fn skip_block(&mut self) -> bool {
-        self.entries = BlockReader::empty();
-        !self.waiting.is_empty() || self.block < self.run.data_blocks()
+        let more = self.start + BLOCK_BYTES < self.bytes.len();
+        if more {
+            self.start += BLOCK_BYTES;
+            self.place = Place::FIRST;
+        } else {
+            self.bytes.clear();
+            self.start = 0;
+        }
+        more || self.next < self.run.data_blocks()
     }
 }
 
 /// Several runs read as one, in order.
 pub(crate) struct Merge {
     cursors: Vec<Cursor>,
+    /// Cursors that stand on an entry, the least entry last.
+    order: Vec<usize>,
 }
 
 impl Merge {
     /// Before the first entry of all.
     pub(crate) fn new(view: &dyn View, runs: &[&Run]) -> Result<Self, Error> {
-        let mut cursors: Vec<_> = runs.iter().map(|run| Cursor::start(run)).collect();
-        cursors.iter_mut().try_for_each(|cursor| cursor.advance(view).map(|_| ()))?;
-        Ok(Merge { cursors })
+        let cursors = runs.iter().map(|run| Cursor::start(run)).collect();
+        let mut merge = Merge { cursors, order: Vec::new() };
+        for cursor in 0..merge.cursors.len() {
+            merge.step(view, cursor)?;
+        }
+        Ok(merge)
     }
 
-    /// The next entry; the same entry in several runs comes once.
-    pub(crate) fn next(&mut self, view: &dyn View) -> Result<Option<Vec<u8>>, Error> {
-        let least = self.cursors.iter().filter_map(Cursor::current).min().map(<[u8]>::to_vec);
-        let Some(least) = least else { return Ok(None) };
-        for cursor in &mut self.cursors {
-            if cursor.current() == Some(&least) {
-                cursor.advance(view)?;
-            }
+    /// Appends the next entry to `out`; whether there was one. The same entry in several runs comes once.
+    pub(crate) fn next(&mut self, view: &dyn View, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let start = out.len();
+        let Some(least) = self.order.pop() else { return Ok(false) };
+        out.extend_from_slice(self.cursors[least].current().unwrap_or_default());
+        self.step(view, least)?;
+        while let Some(same) = self.order.pop_if(|cursor| self.cursors[*cursor].current() == Some(&out[start..])) {
+            self.step(view, same)?;
         }
-        Ok(Some(least))
+        Ok(true)
+    }
+
+    /// Advances a cursor and files it by the entry it then stands on.
+    fn step(&mut self, view: &dyn View, cursor: usize) -> Result<(), Error> {
+        if self.cursors[cursor].advance(view)? {
+            let entry = self.cursors[cursor].current();
+            let place = self.order.partition_point(|other| self.cursors[*other].current() > entry);
+            self.order.insert(place, cursor);
+        }
+        Ok(())
     }
 }

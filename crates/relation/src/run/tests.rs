@@ -83,10 +83,13 @@ fn merged_runs_read_as_the_union() {
     let sets: Vec<_> = (0..5).map(|_| entries(&mut dice, 2000)).collect();
     let runs: Vec<_> = sets.iter().map(|set| write(&mut storage, set)).collect();
     let mut merge = Merge::new(&storage, &runs.iter().collect::<Vec<_>>()).unwrap();
+    let mut entry = Vec::new();
     for expected in sets.into_iter().flatten().collect::<BTreeSet<_>>() {
-        assert_eq!(merge.next(&storage).unwrap(), Some(expected));
+        entry.clear();
+        assert!(merge.next(&storage, &mut entry).unwrap());
+        assert_eq!(entry, expected);
     }
-    assert_eq!(merge.next(&storage).unwrap(), None);
+    assert!(!merge.next(&storage, &mut entry).unwrap());
 }
 
 #[test]
