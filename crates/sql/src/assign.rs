@@ -183,9 +183,7 @@ fn instant(nanoseconds: i128, kind: &Type) -> Result<Stored, Misfit> {
         Type::Date => {
             i32::try_from(nanoseconds.div_euclid(86_400_000_000_000)).map(Stored::Date).map_err(|_| Misfit::Range)
         }
-        Type::Time => {
-            Ok(Stored::Time((nanoseconds.rem_euclid(86_400_000_000_000) / 1000) as i64))
-        }
+        Type::Time => Ok(Stored::Time((nanoseconds.rem_euclid(86_400_000_000_000) / 1000) as i64)),
         _ => Err(Misfit::Kind),
     }
 }

@@ -39,7 +39,9 @@ pub fn to_column(array: &ArrayRef, kind: &Type, name: &str) -> Result<ArrayRef> 
 
 /// The conversions that the library does as we would: widening numbers, texts to TEXT, bytes to BYTEA.
 fn quick(array: &ArrayRef, kind: &Type, wanted: &DataType) -> Result<Option<ArrayRef>> {
-    use DataType::{Binary, BinaryView, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8, UInt8, UInt16, UInt32, Utf8, Utf8View};
+    use DataType::{
+        Binary, BinaryView, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8, UInt8, UInt16, UInt32, Utf8, Utf8View,
+    };
     let whole = matches!(array.data_type(), Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32);
     let like = match kind {
         Type::SmallInt | Type::Integer | Type::BigInt | Type::Real | Type::Double => whole,
@@ -63,9 +65,8 @@ fn one_by_one(array: &ArrayRef, kind: &Type, name: &str) -> Result<ArrayRef> {
         let stored = match text_of(array.as_ref(), row) {
             Some(text) => assign::text_as(text, kind).map_err(|misfit| misfit.error(name, kind, "text"))?,
             None => {
-                let value = element(array.as_ref(), row).map_err(|_| {
-                    Misfit::Kind.error(name, kind, &types::result_name(array.data_type()))
-                })?;
+                let value = element(array.as_ref(), row)
+                    .map_err(|_| Misfit::Kind.error(name, kind, &types::result_name(array.data_type())))?;
                 assign::assign(&value, kind).map_err(|misfit| misfit.error(name, kind, value.kind()))?
             }
         };
@@ -104,9 +105,7 @@ pub fn element(array: &dyn Array, row: usize) -> Result<Value> {
         DataType::UInt8 => Value::Integer(array.as_primitive::<UInt8Type>().value(row).into()),
         DataType::UInt16 => Value::Integer(array.as_primitive::<UInt16Type>().value(row).into()),
         DataType::UInt32 => Value::Integer(array.as_primitive::<UInt32Type>().value(row).into()),
-        DataType::UInt64 => {
-            Value::Decimal { unscaled: array.as_primitive::<UInt64Type>().value(row).into(), scale: 0 }
-        }
+        DataType::UInt64 => Value::Decimal { unscaled: array.as_primitive::<UInt64Type>().value(row).into(), scale: 0 },
         DataType::Float32 => Value::Double(shortest(array.as_primitive::<Float32Type>().value(row))),
         DataType::Float64 => Value::Double(array.as_primitive::<Float64Type>().value(row)),
         DataType::Decimal128(_, scale) if *scale >= 0 => {
@@ -117,10 +116,10 @@ pub fn element(array: &dyn Array, row: usize) -> Result<Value> {
         DataType::BinaryView => Value::Bytes(array.as_binary_view().value(row).to_vec()),
         DataType::FixedSizeBinary(_) => Value::Bytes(array.as_fixed_size_binary().value(row).to_vec()),
         DataType::Date32 => Value::Date(array.as_primitive::<Date32Type>().value(row)),
-        DataType::Date64 => {
-            Value::Date((array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000)) as i32)
+        DataType::Date64 => Value::Date((array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000)) as i32),
+        DataType::Time64(TimeUnit::Microsecond) => {
+            Value::Time(array.as_primitive::<Time64MicrosecondType>().value(row))
         }
-        DataType::Time64(TimeUnit::Microsecond) => Value::Time(array.as_primitive::<Time64MicrosecondType>().value(row)),
         DataType::Time64(TimeUnit::Nanosecond) => {
             Value::Time(array.as_primitive::<Time64NanosecondType>().value(row) / 1000)
         }
@@ -138,7 +137,10 @@ pub fn element(array: &dyn Array, row: usize) -> Result<Value> {
             let dictionary = array.as_any_dictionary();
             element(dictionary.values().as_ref(), dictionary.normalized_keys()[row])?
         }
-        DataType::Decimal256(_, _) | DataType::Decimal32(_, _) | DataType::Decimal64(_, _) | DataType::Decimal128(_, _) => {
+        DataType::Decimal256(_, _)
+        | DataType::Decimal32(_, _)
+        | DataType::Decimal64(_, _)
+        | DataType::Decimal128(_, _) => {
             let text = crate::text::cell(array, row)?.unwrap_or_default();
             Value::Text(text)
         }
@@ -160,7 +162,10 @@ mod tests {
     fn a_number_out_of_range_names_its_column() {
         let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(1 << 40)]));
         let error = to_column(&array, &Type::Integer, "age").unwrap_err();
-        assert_eq!(error.to_string(), "a integer is out of range (column age, integer)".replace("a integer", "an integer"));
+        assert_eq!(
+            error.to_string(),
+            "a integer is out of range (column age, integer)".replace("a integer", "an integer")
+        );
         let narrow = to_column(&array, &Type::BigInt, "age").unwrap();
         assert_eq!(narrow.null_count(), 1);
     }

@@ -85,7 +85,8 @@ impl Changed {
 
     fn returned(&mut self, session: &mut Session, change: &mut Change) -> Result<(Arc<Schema>, Vec<RecordBatch>)> {
         let empty = || evaluate::record_batch(&self.table, &RowBatch::new(self.table.layout(), 0));
-        let schema = self.gathered.first().map_or_else(|| Ok(empty()?.schema()), |batch| Ok::<_, Error>(batch.schema()))?;
+        let schema =
+            self.gathered.first().map_or_else(|| Ok(empty()?.schema()), |batch| Ok::<_, Error>(batch.schema()))?;
         let rows = concat_batches(&schema, &self.gathered)?;
         let extra = vec![(CHANGED.to_owned(), planner::batch_table(rows)?)];
         let alias = self.alias.clone().unwrap_or_else(|| self.table.name.clone());
@@ -109,12 +110,19 @@ pub(crate) fn returning_items(items: Option<&[SelectItem]>, changed: &mut Change
 
 impl Session {
     /// INSERT, UPDATE or DELETE, with the WITH that stood before it.
-    pub(crate) fn change_with(&mut self, with: Option<With>, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+    pub(crate) fn change_with(
+        &mut self,
+        with: Option<With>,
+        statement: &Statement,
+        parameters: &[Value],
+    ) -> Result<Outcome> {
         match statement {
             Statement::Insert(insert) => self.insert(with, insert, parameters),
             Statement::Update(update) => self.update(with, update, parameters),
             Statement::Delete(delete) => self.delete(with, delete, parameters),
-            _ => Err(Error::NotSupported("MERGE: write INSERT ... ON CONFLICT, UPDATE ... FROM or DELETE ... USING".into())),
+            _ => Err(Error::NotSupported(
+                "MERGE: write INSERT ... ON CONFLICT, UPDATE ... FROM or DELETE ... USING".into(),
+            )),
         }
     }
 
@@ -303,7 +311,8 @@ pub(crate) fn numbered_images(table: &Table, batches: &[RecordBatch]) -> Result<
     let mut all = concat_batches(&first.schema(), batches)?;
     let mut seen = HashSet::new();
     let numbers = all.column(0).as_primitive::<Int64Type>().values();
-    let firsts: Vec<u32> = (0..).zip(numbers.iter()).filter(|(_, number)| seen.insert(**number)).map(|(row, _)| row).collect();
+    let firsts: Vec<u32> =
+        (0..).zip(numbers.iter()).filter(|(_, number)| seen.insert(**number)).map(|(row, _)| row).collect();
     if firsts.len() < all.num_rows() {
         all = take_record_batch(&all, &UInt32Array::from(firsts))?;
     }

@@ -119,7 +119,9 @@ impl Session {
                 column.identity = Some(identity(*generated_as, sequence_options.as_deref())?);
                 column.not_null = true;
             }
-            ColumnOption::Generated { .. } => return Err(Error::NotSupported("GENERATED ALWAYS AS (expression)".into())),
+            ColumnOption::Generated { .. } => {
+                return Err(Error::NotSupported("GENERATED ALWAYS AS (expression)".into()));
+            }
             other => return Err(Error::NotSupported(format!("the column option {other}"))),
         }
         Ok(())
@@ -207,7 +209,9 @@ fn nulls(option: NullsDistinctOption) -> Result<()> {
 fn enforced(characteristics: Option<&ConstraintCharacteristics>) -> Result<bool> {
     let Some(characteristics) = characteristics else { return Ok(true) };
     if characteristics.deferrable == Some(true) || characteristics.initially.is_some() {
-        return Err(Error::NotSupported("DEFERRABLE constraints: they are checked at the end of each statement".into()));
+        return Err(Error::NotSupported(
+            "DEFERRABLE constraints: they are checked at the end of each statement".into(),
+        ));
     }
     Ok(characteristics.enforced != Some(false))
 }

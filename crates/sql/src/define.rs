@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use counterfoil_relation::{self as relation, NewIndex, NewTable, StoredView};
 use datafusion::sql::sqlparser::ast::{
-    AlterTable, AlterTableOperation, CreateIndex, CreateTable, CreateTableOptions, CreateView, DropBehavior, Expr, Ident,
-    IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Truncate,
+    AlterTable, AlterTableOperation, CreateIndex, CreateTable, CreateTableOptions, CreateView, DropBehavior, Expr,
+    Ident, IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Truncate,
     TruncateIdentityOption, Value as Literal, ValueWithSpan, visit_expressions, visit_expressions_mut,
 };
 
@@ -228,7 +228,10 @@ impl Session {
                 continue;
             }
             if !cascade {
-                return Err(Error::Constraint(format!("view {} depends on {name}: drop it first, or add CASCADE", view.name)));
+                return Err(Error::Constraint(format!(
+                    "view {} depends on {name}: drop it first, or add CASCADE",
+                    view.name
+                )));
             }
             if relations.named(&*change.lease, &view.name).map_err(Error::Relation)?.is_some() {
                 self.drop_dependents(change, &view.name, true)?;
@@ -271,7 +274,8 @@ impl Session {
         self.change(|session, change| {
             let mut name = name;
             for operation in &alter.operations {
-                let absent = session.engine().relations.named(&*change.lease, &name).map_err(Error::Relation)?.is_none();
+                let absent =
+                    session.engine().relations.named(&*change.lease, &name).map_err(Error::Relation)?.is_none();
                 if absent && alter.if_exists {
                     return Ok(Outcome::Done("ALTER TABLE"));
                 }
@@ -297,7 +301,10 @@ impl Session {
                     return Ok(table.name.clone());
                 }
                 let (column, value) = self.added_column(column_def)?;
-                if column.not_null && value == relation::Value::Null && relations.count(lease, table).map_err(Error::Relation)? > 0 {
+                if column.not_null
+                    && value == relation::Value::Null
+                    && relations.count(lease, table).map_err(Error::Relation)? > 0
+                {
                     return Err(Error::Constraint(format!(
                         "column {} is NOT NULL and the table has rows: give it a DEFAULT",
                         column.name
@@ -311,7 +318,10 @@ impl Session {
                 for column in column_names {
                     let column = fold(column);
                     match present.column(&column) {
-                        Some(_) => present = relations.drop_column(lease, &present, &column, cascade).map_err(Error::Relation)?,
+                        Some(_) => {
+                            present =
+                                relations.drop_column(lease, &present, &column, cascade).map_err(Error::Relation)?
+                        }
                         None if *if_exists => {}
                         None => return Err(Error::NotFound(format!("no column {column} in table {}", table.name))),
                     }
@@ -323,7 +333,9 @@ impl Session {
                 reserved(&to)?;
                 relations.rename_column(lease, table, &from, &to, &mut |sql| renamed(sql, &from, &to))
             }
-            AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to) } => {
+            AlterTableOperation::RenameTable {
+                table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to),
+            } => {
                 let to = table_name(to)?;
                 reserved(&to)?;
                 relations.rename_table(lease, table, &to)

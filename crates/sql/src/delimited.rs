@@ -139,7 +139,8 @@ impl<R: BufRead> Reader<R> {
                     continue;
                 }
                 was_quoted = true;
-                rest = inside(rest, quote, escape, &mut field).ok_or_else(|| wrong(line, "a quoted field does not end"))?;
+                rest = inside(rest, quote, escape, &mut field)
+                    .ok_or_else(|| wrong(line, "a quoted field does not end"))?;
             }
             let field = String::from_utf8(field).map_err(|_| wrong(line, "the text is not UTF-8"))?;
             fields.push((was_quoted || field != *null).then_some(field));

@@ -7,12 +7,14 @@
 //! | numbers are rounded when cast to integers | cut | [`Arithmetic`] |
 //! | integers that overflow are an error | wrap around | [`Arithmetic`] |
 //! | `1 / 3.0` has 16 digits behind the point | 4 | [`Operators`] |
-//! | `FETCH FIRST n ROWS ONLY` | not read | [`rewrite`] |
+//! | `FETCH FIRST n ROWS ONLY`, `mod(a, b)`, `every(x)` | not read | [`rewrite`] |
+//! | `to_char(x, 'YYYY-MM-DD')` | another language of patterns, answered wrongly | [`rewrite`] |
+//! | `SIMILAR TO` | read as a regular expression, answered wrongly | [`refuse`] |
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError};
@@ -22,14 +24,18 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
+use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, CharacterLength, DataType as SqlType, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, LimitClause, ObjectName, ObjectNamePart, Query, Statement, TypedString,
-    VisitMut, VisitorMut,
+    FunctionArgumentList, FunctionArguments, LimitClause, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr,
+    Statement, TableAlias, TableFactor, TableWithJoins, TypedString, VisitMut, VisitorMut, visit_expressions,
 };
 
+use crate::change;
+use crate::error::Error;
 use crate::functions::{self, Checked};
 use crate::statement::ident;
+use crate::value::parse;
 
 /// Adds our functions and rules to a session of the query library.
 pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
@@ -69,14 +75,34 @@ impl VisitorMut for Rewriter {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        // EXISTS is planned in conditions only: among the columns it becomes a question of how many there are.
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            for item in &mut select.projection {
+                if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+                    && let ast::Expr::Exists { subquery, negated } = expr
+                {
+                    *expr = counted(subquery, *negated);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        if let ast::Expr::Function(function) = expr {
+            if let Some(other) = other_function(function) {
+                *expr = other;
+            }
+            return ControlFlow::Continue(());
+        }
         let (inner, kind) = match expr {
             ast::Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type, format: None, .. } => {
                 ((**expr).clone(), data_type.clone())
             }
-            ast::Expr::TypedString(TypedString { data_type: kind @ (SqlType::Uuid | SqlType::Bytea), value, .. }) => {
-                (ast::Expr::Value(value.clone()), kind.clone())
-            }
+            ast::Expr::TypedString(TypedString {
+                data_type: kind @ (SqlType::Uuid | SqlType::Bytea), value, ..
+            }) => (ast::Expr::Value(value.clone()), kind.clone()),
             _ => return ControlFlow::Continue(()),
         };
         let text = |inner| call(functions::TO_TEXT, vec![inner]);
@@ -103,6 +129,117 @@ impl VisitorMut for Rewriter {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// `(SELECT count(*) > 0 FROM (subquery))`, or `= 0`.
+fn counted(subquery: &Query, negated: bool) -> ast::Expr {
+    let star = FunctionArg::Unnamed(FunctionArgExpr::Wildcard);
+    let mut count = call("count", Vec::new());
+    if let ast::Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut count {
+        list.args.push(star);
+    }
+    let zero = ast::Expr::Value(ast::Value::Number("0".into(), false).into());
+    let op = if negated { BinaryOperator::Eq } else { BinaryOperator::Gt };
+    let answer = ast::Expr::BinaryOp { left: Box::new(count), op, right: Box::new(zero) };
+    let alias = TableAlias { explicit: true, name: ident("__counterfoil_exists"), columns: Vec::new(), at: None };
+    let relation =
+        TableFactor::Derived { lateral: false, subquery: Box::new(subquery.clone()), alias: Some(alias), sample: None };
+    let from = vec![TableWithJoins { relation, joins: Vec::new() }];
+    ast::Expr::Subquery(Box::new(change::select(None, vec![SelectItem::UnnamedExpr(answer)], from, None)))
+}
+
+/// What a function of PostgreSQL is in the library.
+fn other_function(function: &mut Function) -> Option<ast::Expr> {
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() else { return None };
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let mut arguments = list.args.iter_mut().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    });
+    match name.value.to_ascii_lowercase().as_str() {
+        "mod" => {
+            let (left, right) = (arguments.next()?, arguments.next()?);
+            let part = |expr: &ast::Expr| Box::new(ast::Expr::Nested(Box::new(expr.clone())));
+            let remainder = ast::Expr::BinaryOp { left: part(left), op: BinaryOperator::Modulo, right: part(right) };
+            Some(ast::Expr::Nested(Box::new(remainder)))
+        }
+        "every" => {
+            *name = ident("bool_and");
+            None
+        }
+        "to_char" => {
+            if let Some(ast::Expr::Value(pattern)) = arguments.nth(1)
+                && let ast::Value::SingleQuotedString(text) = &mut pattern.value
+                && !text.contains('%')
+            {
+                *text = time_pattern(text);
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+/// A pattern of PostgreSQL's `to_char` for times, as `strftime` writes it.
+fn time_pattern(pattern: &str) -> String {
+    const PARTS: &[(&str, &str)] = &[
+        ("YYYY", "%Y"),
+        ("HH24", "%H"),
+        ("HH12", "%I"),
+        ("Month", "%B"),
+        ("IYYY", "%G"),
+        ("DDD", "%j"),
+        ("Mon", "%b"),
+        ("Day", "%A"),
+        ("YY", "%y"),
+        ("MM", "%m"),
+        ("DD", "%d"),
+        ("Dy", "%a"),
+        ("HH", "%I"),
+        ("MI", "%M"),
+        ("SS", "%S"),
+        ("MS", "%3f"),
+        ("US", "%6f"),
+        ("AM", "%p"),
+        ("PM", "%p"),
+        ("IW", "%V"),
+        ("TZ", "%Z"),
+    ];
+    let mut out = String::new();
+    let mut rest = pattern;
+    'parts: while let Some(letter) = rest.chars().next() {
+        for (theirs, ours) in PARTS {
+            if let Some(tail) = rest.strip_prefix(theirs) {
+                out.push_str(ours);
+                rest = tail;
+                continue 'parts;
+            }
+        }
+        if let Some((quoted, tail)) = rest.strip_prefix('"').and_then(|tail| tail.split_once('"')) {
+            out.push_str(quoted);
+            rest = tail;
+            continue;
+        }
+        out.push(letter);
+        rest = &rest[letter.len_utf8()..];
+    }
+    out
+}
+
+/// Refuses what the library would answer wrongly.
+///
+/// # Errors
+/// [`Error::NotSupported`].
+pub(crate) fn refuse(statement: &Statement) -> Result<(), Error> {
+    let found = visit_expressions(statement, |expr: &ast::Expr| match expr {
+        ast::Expr::SimilarTo { .. } => ControlFlow::Break("SIMILAR TO: write LIKE, or ~ with a regular expression"),
+        ast::Expr::Collate { .. } => ControlFlow::Break("COLLATE: texts compare byte by byte"),
+        _ => ControlFlow::Continue(()),
+    });
+    match found {
+        ControlFlow::Break(what) => Err(Error::NotSupported(what.into())),
+        ControlFlow::Continue(()) => Ok(()),
     }
 }
 
@@ -161,7 +298,8 @@ impl ExprPlanner for Operators {
                     let days = Expr::Cast(Cast::new(Box::new(expr), DataType::Int32));
                     Expr::Cast(Cast::new(Box::new(days), DataType::Int64))
                 };
-                let difference = BinaryExpr::new(Box::new(days(expr.left)), Operator::Minus, Box::new(days(expr.right)));
+                let difference =
+                    BinaryExpr::new(Box::new(days(expr.left)), Operator::Minus, Box::new(days(expr.right)));
                 Ok(PlannerResult::Planned(Expr::BinaryExpr(difference)))
             }
             _ => Ok(PlannerResult::Original(expr)),
@@ -208,13 +346,23 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 _ => None,
             };
             let both = |kind: &DataType| {
-                left.get_type(schema).is_ok_and(|left| left == *kind) && right.get_type(schema).is_ok_and(|right| right == *kind)
+                left.get_type(schema).is_ok_and(|left| left == *kind)
+                    && right.get_type(schema).is_ok_and(|right| right == *kind)
             };
             match checked {
                 Some(checked) if both(&DataType::Int64) || both(&DataType::Int32) || both(&DataType::Int16) => {
                     Transformed::yes(functions::checked(checked, *left, *right))
                 }
                 _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            }
+        }
+        // A quoted literal is read as the type that is wanted of it, in all the forms that PostgreSQL knows.
+        Expr::Cast(Cast { expr, field })
+            if matches!(expr.as_ref(), Expr::Literal(..)) && field.data_type().is_temporal() =>
+        {
+            match read_literal(&expr, field.data_type()) {
+                Some(literal) => Transformed::yes(Expr::Literal(literal, None)),
+                None => Transformed::no(Expr::Cast(Cast { expr, field })),
             }
         }
         Expr::Cast(cast) if cast.field.data_type().is_integer() => match cast.expr.get_type(schema) {
@@ -229,5 +377,38 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             _ => Transformed::no(Expr::Cast(cast)),
         },
         other => Transformed::no(other),
+    }
+}
+
+/// The value of a quoted date or time.
+fn read_literal(expr: &Expr, kind: &DataType) -> Option<ScalarValue> {
+    let Expr::Literal(literal, _) = expr else { return None };
+    let text = literal.try_as_str()??;
+    let ticks = |nanoseconds: i128, unit: &TimeUnit| match unit {
+        TimeUnit::Second => i64::try_from(nanoseconds.div_euclid(1_000_000_000)),
+        TimeUnit::Millisecond => i64::try_from(nanoseconds.div_euclid(1_000_000)),
+        TimeUnit::Microsecond => i64::try_from(nanoseconds.div_euclid(1000)),
+        TimeUnit::Nanosecond => i64::try_from(nanoseconds),
+    };
+    match kind {
+        DataType::Date32 => parse::date(text).map(|days| ScalarValue::Date32(Some(days))),
+        DataType::Time64(TimeUnit::Microsecond) => {
+            parse::time(text).map(|nanoseconds| ScalarValue::Time64Microsecond(Some(nanoseconds / 1000)))
+        }
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            parse::time(text).map(|nanoseconds| ScalarValue::Time64Nanosecond(Some(nanoseconds)))
+        }
+        DataType::Timestamp(unit, zone) => {
+            let (nanoseconds, _) = parse::timestamp(text)?;
+            let ticks = Some(ticks(nanoseconds, unit).ok()?);
+            let zone = zone.clone();
+            Some(match unit {
+                TimeUnit::Second => ScalarValue::TimestampSecond(ticks, zone),
+                TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(ticks, zone),
+                TimeUnit::Microsecond => ScalarValue::TimestampMicrosecond(ticks, zone),
+                TimeUnit::Nanosecond => ScalarValue::TimestampNanosecond(ticks, zone),
+            })
+        }
+        _ => None,
     }
 }

@@ -59,7 +59,9 @@ impl Engine {
         // The library's own spill files are in the clear: they stay disabled, and sealed ones take their place.
         let disk = match &options.spill {
             None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
-            Some(spill) => DiskManagerBuilder::default().with_temp_file_factory(Arc::new(SealedFiles::new(spill.clone())?)),
+            Some(spill) => {
+                DiskManagerBuilder::default().with_temp_file_factory(Arc::new(SealedFiles::new(spill.clone())?))
+            }
         };
         let environment = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(FairSpillPool::new(options.memory_bytes)))
@@ -185,9 +187,9 @@ impl Iterator for Rows {
         let next = match &mut self.source {
             Source::Ended => None,
             Source::Batches(batches) => batches.next().map(Ok),
-            Source::Stream { stream, executor, interrupt } => executor
-                .run(interrupt, async { stream.next().await.transpose().map_err(Error::from) })
-                .transpose(),
+            Source::Stream { stream, executor, interrupt } => {
+                executor.run(interrupt, async { stream.next().await.transpose().map_err(Error::from) }).transpose()
+            }
         };
         match next {
             Some(Ok(batch)) if batch.schema_ref() == &self.schema => Some(Ok(batch)),

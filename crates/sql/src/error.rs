@@ -121,6 +121,9 @@ fn datafusion(error: &DataFusionError) -> Error {
         DataFusionError::ArrowError(inner, _) => arrow(inner),
         DataFusionError::SQL(inner, _) => Error::from((**inner).clone()),
         DataFusionError::SchemaError(inner, _) => schema(inner),
+        DataFusionError::NotImplemented(text) if text.contains("InSubquery") || text.contains("Exists") => {
+            Error::NotSupported("IN (SELECT ...) and EXISTS in this place: they stand in conditions".into())
+        }
         DataFusionError::NotImplemented(text) => Error::NotSupported(decapitated(&first_line(text))),
         DataFusionError::Plan(text)
         | DataFusionError::Configuration(text)

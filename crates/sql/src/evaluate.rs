@@ -49,7 +49,11 @@ pub(crate) fn record_batch(table: &Table, batch: &RowBatch) -> Result<RecordBatc
     let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.count()));
     // Rows on their way in may still have NULLs where the table allows none: that is looked at later.
-    let fields = provider::schema(table).fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect::<Vec<_>>();
+    let fields = provider::schema(table)
+        .fields()
+        .iter()
+        .map(|field| field.as_ref().clone().with_nullable(true))
+        .collect::<Vec<_>>();
     Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
 }
 

@@ -180,7 +180,9 @@ fn constant(kind: &Type, value: &ScalarValue) -> Option<Constant> {
         | (Type::Timestamp { nanoseconds: true }, ScalarValue::TimestampNanosecond(Some(ticks), None))
         | (Type::TimestampTz, ScalarValue::TimestampMicrosecond(Some(ticks), Some(_))) => Constant::Whole(*ticks),
         (Type::Uuid, value) => Constant::Bytes(parse::uuid(value.try_as_str()??)?.to_vec()),
-        (Type::Text | Type::VarChar(_) | Type::Char(_), value) => Constant::Bytes(value.try_as_str()??.as_bytes().to_vec()),
+        (Type::Text | Type::VarChar(_) | Type::Char(_), value) => {
+            Constant::Bytes(value.try_as_str()??.as_bytes().to_vec())
+        }
         (Type::Bytea, ScalarValue::BinaryView(Some(bytes)) | ScalarValue::Binary(Some(bytes))) => {
             Constant::Bytes(bytes.clone())
         }

@@ -6,10 +6,10 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, Float64Array, StringViewArray, StringViewBuilder,
 };
 use datafusion::arrow::compute::kernels::numeric;
-use datafusion::arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Date32Type, Field, FieldRef, Float64Type, Int64Type};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::scalar::ScalarValue;
 
@@ -71,8 +71,10 @@ static ROUND_EVEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("rin
 static ADD_DAYS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("add_days", What::AddDays, 2));
 static SUBTRACT_DAYS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("subtract_days", What::SubtractDays, 2));
 static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("plus", What::Checked(Checked::Add), 2));
-static SUBTRACT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("minus", What::Checked(Checked::Subtract), 2));
-static MULTIPLY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("times", What::Checked(Checked::Multiply), 2));
+static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Builtin::new("minus", What::Checked(Checked::Subtract), 2));
+static MULTIPLY: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Builtin::new("times", What::Checked(Checked::Multiply), 2));
 
 /// All functions that a name can call.
 pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
@@ -135,6 +137,13 @@ impl ScalarUDFImpl for Builtin {
             What::AddDays | What::SubtractDays => DataType::Date32,
             What::Checked(_) => arguments.first().cloned().unwrap_or(DataType::Int64),
         })
+    }
+
+    /// NULL comes of NULL alone: what is planned with operators and runs with functions must agree on that.
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef, DataFusionError> {
+        let kinds: Vec<DataType> = arguments.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let nullable = arguments.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Arc::new(Field::new(self.name, self.return_type(&kinds)?, nullable)))
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue, DataFusionError> {

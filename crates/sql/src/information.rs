@@ -93,10 +93,9 @@ pub(crate) fn table(name: &str, planner: &mut Planner, snapshot: &Snapshot) -> R
             ],
             references(&tables),
         ),
-        "check_constraints" => (
-            &["constraint_catalog", "constraint_schema", "constraint_name", "check_clause"],
-            checks(&tables),
-        ),
+        "check_constraints" => {
+            (&["constraint_catalog", "constraint_schema", "constraint_name", "check_clause"], checks(&tables))
+        }
         _ => return Ok(None),
     };
     batch(names, rows).map(Some)

@@ -17,6 +17,7 @@ use crate::cast;
 use crate::change::{self, Changed};
 use crate::error::{Error, Result};
 use crate::evaluate;
+use crate::naming;
 use crate::planner;
 use crate::rows;
 use crate::session::{Outcome, Session};
@@ -186,10 +187,8 @@ impl Session {
         if let Some(identity) = column.identity {
             let count = rows.len() as u64;
             let engine = self.engine().clone();
-            let mut next = engine
-                .relations
-                .next_identity(&mut *change.lease, table, column.id, count)
-                .map_err(Error::Relation)?;
+            let mut next =
+                engine.relations.next_identity(&mut *change.lease, table, column.id, count).map_err(Error::Relation)?;
             for row in rows {
                 let stored = assign::assign(&Value::Integer(next), &column.kind)
                     .map_err(|misfit| misfit.error(&column.name, &column.kind, "generated number"))?;
@@ -223,6 +222,7 @@ impl Session {
         query.with = with.or(query.with);
         let mut statement = datafusion::sql::sqlparser::ast::Statement::Query(Box::new(query));
         statement::bind(&mut statement, parameters)?;
+        naming::name_columns(&mut statement);
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
         width(plan.schema().fields().len(), target)?;
@@ -382,22 +382,16 @@ impl Session {
         ];
         let mut items = vec![change::column_item(&conflict.alias, ORDER, ORDER)];
         items.extend(self.assigned_items(table, &conflict.alias, assignments)?);
-        let from = vec![
-            planner::select_from(change::TARGET, &conflict.alias),
-            planner::select_from(EXCLUDED, "excluded"),
-        ];
-        let paired = change::equal(
-            change::column_expr(&conflict.alias, ORDER),
-            change::column_expr("excluded", ORDER),
-        );
+        let from =
+            vec![planner::select_from(change::TARGET, &conflict.alias), planner::select_from(EXCLUDED, "excluded")];
+        let paired = change::equal(change::column_expr(&conflict.alias, ORDER), change::column_expr("excluded", ORDER));
         let selection = change::and(paired, selection.cloned());
         let query = change::select(None, items, from, Some(selection));
         let batches = self.collect_query(change, query, extra, parameters)?;
         let (orders, images) = change::numbered_images(table, &batches)?;
-        let rows = orders.iter().map(|order| {
-            usize::try_from(*order).ok().and_then(|order| ids.get(order).copied())
-        });
-        let rows: Vec<RowId> = rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
+        let rows = orders.iter().map(|order| usize::try_from(*order).ok().and_then(|order| ids.get(order).copied()));
+        let rows: Vec<RowId> =
+            rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
         change::apply_update(self, change, table, &rows, images, changed)
     }
 
@@ -603,7 +597,11 @@ fn conflict<'a>(on: &'a OnInsert, table: &Table, insert: &Insert) -> Result<Conf
         Some(ConflictTarget::OnConstraint(name)) => {
             let name = statement::parts(name)?.pop().unwrap_or_default();
             let found = table.unique_indexes().find(|index| index.name == name);
-            vec![found.ok_or_else(|| Error::NotFound(format!("no unique constraint {name} of table {}", table.name)))?.id]
+            vec![
+                found
+                    .ok_or_else(|| Error::NotFound(format!("no unique constraint {name} of table {}", table.name)))?
+                    .id,
+            ]
         }
         Some(ConflictTarget::Columns(columns)) => {
             let wanted: HashSet<_> = columns
@@ -614,7 +612,13 @@ fn conflict<'a>(on: &'a OnInsert, table: &Table, insert: &Insert) -> Result<Conf
                 index.columns.len() == wanted.len() && index.columns.iter().all(|column| wanted.contains(column))
             };
             let found = table.unique_indexes().find(same);
-            vec![found.ok_or_else(|| Error::Sql(format!("no unique constraint over these columns of table {}", table.name)))?.id]
+            vec![
+                found
+                    .ok_or_else(|| {
+                        Error::Sql(format!("no unique constraint over these columns of table {}", table.name))
+                    })?
+                    .id,
+            ]
         }
     };
     let alias = insert.table_alias.as_ref().map_or_else(|| table.name.clone(), |alias| fold(&alias.alias));

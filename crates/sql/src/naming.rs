@@ -36,32 +36,27 @@ pub(crate) fn name_query(query: &mut Query) {
 }
 
 fn name_items(select: &mut Select) {
+    let wild = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    let wildcard = select.projection.iter().any(wild);
     let mut seen = HashSet::new();
-    for item in &mut select.projection {
-        let (expr, name) = match item {
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) => (None, fold(name)),
-            // Columns of two tables may well have one name: the library tells them apart by their tables.
+    for (place, item) in select.projection.iter_mut().enumerate() {
+        let (is_column, name) = match item {
+            SelectItem::UnnamedExpr(Expr::Identifier(name)) => (true, fold(name)),
             SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => {
-                let whole = names.iter().map(fold).collect::<Vec<_>>().join("\0");
-                if seen.insert(whole) {
-                    continue;
-                }
-                (None, names.last().map(fold).unwrap_or_default())
+                (true, names.last().map(fold).unwrap_or_default())
             }
-            SelectItem::UnnamedExpr(expr) => (Some(expr.clone()), expr.to_string()),
-            SelectItem::ExprWithAlias { alias, .. } => (None, fold(alias)),
+            SelectItem::UnnamedExpr(expr) => (false, expr.to_string()),
+            SelectItem::ExprWithAlias { alias, .. } => (true, fold(alias)),
             _ => continue,
         };
-        let again = !seen.insert(name.clone());
-        let alias = if again { format!("{name}{MARK}{}", seen.len()) } else { name };
-        if again {
-            seen.insert(alias.clone());
-        }
+        // Beside a star, any column may come twice.
+        let again = !seen.insert(name.clone()) || (wildcard && is_column);
+        let alias = if again { format!("{name}{MARK}{place}") } else { name };
         match item {
-            SelectItem::UnnamedExpr(inner) if expr.is_some() || again => {
+            SelectItem::UnnamedExpr(inner) if again || !is_column => {
                 *item = SelectItem::ExprWithAlias { expr: inner.clone(), alias: ident(&alias) };
             }
-            SelectItem::ExprWithAlias { alias: name, .. } if again => *name = ident(&alias),
+            SelectItem::ExprWithAlias { alias: name, .. } if again && !wildcard => *name = ident(&alias),
             _ => {}
         }
     }

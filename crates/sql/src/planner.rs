@@ -10,9 +10,9 @@ use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableP
 use datafusion::common::TableReference;
 use datafusion::config::Dialect;
 use datafusion::datasource::{MemTable, ViewTable};
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement as LibraryStatement;
@@ -21,8 +21,8 @@ use futures::TryStreamExt;
 
 use crate::dialect;
 use crate::engine::{Engine, Interrupt};
-use crate::evaluate::Checks;
 use crate::error::{Error, Result};
+use crate::evaluate::Checks;
 use crate::information;
 use crate::naming;
 use crate::provider::{Catalog, Named, Provider};
@@ -130,14 +130,19 @@ impl Planner {
             return Ok(plan);
         }
         let columns = plan.schema().columns();
-        let named = columns.into_iter().zip(&view.columns).map(|(column, name)| {
-            datafusion::logical_expr::Expr::Column(column).alias(name)
-        });
+        let named = columns
+            .into_iter()
+            .zip(&view.columns)
+            .map(|(column, name)| datafusion::logical_expr::Expr::Column(column).alias(name));
         Ok(LogicalPlanBuilder::from(plan).project(named.collect::<Vec<_>>())?.build()?)
     }
 
     /// The columns of a stored view: what `information_schema` and DESCRIBE show.
-    pub(crate) fn view_schema(&mut self, view: &StoredView, snapshot: &Snapshot) -> Result<datafusion::arrow::datatypes::Schema> {
+    pub(crate) fn view_schema(
+        &mut self,
+        view: &StoredView,
+        snapshot: &Snapshot,
+    ) -> Result<datafusion::arrow::datatypes::Schema> {
         Ok(self.view_plan(view, snapshot, 0)?.schema().as_arrow().clone())
     }
 
@@ -157,6 +162,7 @@ impl Planner {
         for (name, table) in extra {
             self.public.insert(name, table);
         }
+        dialect::refuse(&statement)?;
         dialect::rewrite(&mut statement);
         let statement = LibraryStatement::Statement(Box::new(statement));
         self.resolve(&statement, snapshot, 0)?;

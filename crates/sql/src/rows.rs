@@ -296,7 +296,8 @@ fn store<T: ArrowPrimitiveType, const N: usize>(
 
 fn store_uuids(batch: &mut RowBatch, column: usize, array: &StringViewArray) -> Result<()> {
     for row in (0..array.len()).filter(|row| array.is_valid(*row)) {
-        let bytes = crate::value::parse::uuid(array.value(row)).ok_or_else(|| Error::Bug("a text that is no uuid".into()))?;
+        let bytes =
+            crate::value::parse::uuid(array.value(row)).ok_or_else(|| Error::Bug("a text that is no uuid".into()))?;
         batch.set_fixed(row, column, bytes);
     }
     Ok(())

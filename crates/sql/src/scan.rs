@@ -16,9 +16,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
-};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -148,7 +146,9 @@ impl TableScan {
                 // There may be fewer parts than were asked for.
                 if part < scans.len() { Reader::Scan(Box::new(scans.swap_remove(part))) } else { Reader::Nothing }
             }
-            Source::Rows { ids, .. } => Reader::Rows { target: self.target.clone(), ids: ids.clone(), next: 0, columns },
+            Source::Rows { ids, .. } => {
+                Reader::Rows { target: self.target.clone(), ids: ids.clone(), next: 0, columns }
+            }
         };
         Ok(Work {
             reader,
@@ -325,7 +325,8 @@ impl Reader {
                     return Ok(None);
                 }
                 let Target { relations, snapshot, table } = target;
-                let block = relations.fetch(snapshot, table, &ids[*next..end], Some(columns)).map_err(Error::Relation)?;
+                let block =
+                    relations.fetch(snapshot, table, &ids[*next..end], Some(columns)).map_err(Error::Relation)?;
                 *next = end;
                 Ok(Some(block))
             }

@@ -6,7 +6,8 @@ use counterfoil_relation::{self as relation, Action, Table};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::sql::sqlparser::ast::{
-    Ident, ObjectName, ShowCreateObject, ShowStatementFilter, ShowStatementFilterPosition, ShowStatementOptions, Statement,
+    Ident, ObjectName, ShowCreateObject, ShowStatementFilter, ShowStatementFilterPosition, ShowStatementOptions,
+    Statement,
 };
 
 use crate::engine::Rows;
@@ -130,7 +131,8 @@ impl Session {
         let relations = self.engine().relations.clone();
         match relations.named(&view, name).map_err(Error::Relation)? {
             Some(relation::Named::Table(table)) => {
-                let parent = |id| Ok(relations.table_by_id(&view, id).map_err(Error::Relation)?.map(|table| (*table).clone()));
+                let parent =
+                    |id| Ok(relations.table_by_id(&view, id).map_err(Error::Relation)?.map(|table| (*table).clone()));
                 create_table(&table, parent)
             }
             Some(relation::Named::View(stored)) => {

@@ -51,8 +51,9 @@ pub(crate) struct SealedFiles {
 
 impl SealedFiles {
     pub(crate) fn new(spill: Spill) -> Result<Self> {
-        let key = SpillKey::generate(&mut SystemEntropy)
-            .map_err(|_| Error::Host("the source of randomness failed, and without it nothing may be spilled".into()))?;
+        let key = SpillKey::generate(&mut SystemEntropy).map_err(|_| {
+            Error::Host("the source of randomness failed, and without it nothing may be spilled".into())
+        })?;
         Ok(SealedFiles { key, spill, used: Arc::default() })
     }
 }
@@ -130,7 +131,8 @@ impl Writer {
         let shared = &self.shared;
         if shared.used.fetch_add(bytes, Ordering::Relaxed) + bytes > shared.bytes_max {
             shared.used.fetch_sub(bytes, Ordering::Relaxed);
-            let error = Error::Memory("the query needs more room to spill than it may take: let it look at fewer rows".into());
+            let error =
+                Error::Memory("the query needs more room to spill than it may take: let it look at fewer rows".into());
             return Err(io::Error::other(error));
         }
         let offset = shared.bytes.load(Ordering::Relaxed);

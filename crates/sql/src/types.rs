@@ -79,16 +79,19 @@ pub fn column(sql: &SqlType) -> Result<Type> {
     Ok(match sql {
         SqlType::Boolean | SqlType::Bool => Type::Boolean,
         SqlType::SmallInt(_) | SqlType::Int2(_) | SqlType::Int16 | SqlType::TinyInt(_) => Type::SmallInt,
-        SqlType::Integer(_) | SqlType::Int(_) | SqlType::Int4(_) | SqlType::Int32 | SqlType::MediumInt(_) => Type::Integer,
+        SqlType::Integer(_) | SqlType::Int(_) | SqlType::Int4(_) | SqlType::Int32 | SqlType::MediumInt(_) => {
+            Type::Integer
+        }
         SqlType::BigInt(_) | SqlType::Int8(_) | SqlType::Int64 => Type::BigInt,
         SqlType::Real | SqlType::Float4 | SqlType::Float32 => Type::Real,
         SqlType::DoublePrecision | SqlType::Double(_) | SqlType::Float8 | SqlType::Float64 => Type::Double,
         SqlType::Float(digits) => float(digits)?,
         SqlType::Numeric(digits) | SqlType::Decimal(digits) | SqlType::Dec(digits) => numeric(digits)?,
         SqlType::Text | SqlType::String(None) | SqlType::Clob(_) => Type::Text,
-        SqlType::Varchar(length) | SqlType::CharacterVarying(length) | SqlType::CharVarying(length) | SqlType::Nvarchar(length) => {
-            letters(length)?.map_or(Type::Text, Type::VarChar)
-        }
+        SqlType::Varchar(length)
+        | SqlType::CharacterVarying(length)
+        | SqlType::CharVarying(length)
+        | SqlType::Nvarchar(length) => letters(length)?.map_or(Type::Text, Type::VarChar),
         SqlType::Char(length) | SqlType::Character(length) => Type::Char(letters(length)?.unwrap_or(1)),
         SqlType::Bytea | SqlType::Blob(_) | SqlType::Varbinary(_) => Type::Bytea,
         SqlType::Date => Type::Date,
@@ -162,14 +165,20 @@ pub fn from_arrow(kind: &DataType) -> Result<Type> {
         DataType::Boolean => Type::Boolean,
         DataType::Int8 | DataType::Int16 | DataType::UInt8 => Type::SmallInt,
         DataType::Int32 | DataType::UInt16 => Type::Integer,
-        DataType::Int64 | DataType::UInt32 => Type::BigInt,
-        DataType::UInt64 => Type::Numeric { precision: 20, scale: 0 },
+        // An unsigned number of 64 bits is the count of something; one that is too large for BIGINT is refused when stored.
+        DataType::Int64 | DataType::UInt32 | DataType::UInt64 => Type::BigInt,
         DataType::Float16 | DataType::Float32 => Type::Real,
         DataType::Float64 => Type::Double,
-        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) | DataType::Decimal128(precision, scale)
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
             if *scale >= 0 =>
         {
             Type::Numeric { precision: *precision, scale: *scale as u8 }
+        }
+        DataType::Decimal128(precision, scale) => {
+            let precision = (i16::from(*precision) - i16::from(*scale)).clamp(1, 38);
+            Type::Numeric { precision: precision as u8, scale: 0 }
         }
         DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Text,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => Type::Bytea,
@@ -187,9 +196,9 @@ pub fn from_arrow(kind: &DataType) -> Result<Type> {
 pub fn arrow_name(name: &str) -> String {
     match name {
         "Boolean" => "boolean",
-        "Int8" | "Int16" => "smallint",
-        "Int32" => "integer",
-        "Int64" => "bigint",
+        "Int8" | "Int16" | "UInt8" => "smallint",
+        "Int32" | "UInt16" => "integer",
+        "Int64" | "UInt32" | "UInt64" => "bigint",
         "Float32" => "real",
         "Float64" => "double precision",
         "Utf8" | "LargeUtf8" | "Utf8View" => "text",

@@ -142,7 +142,8 @@ fn default_values_and_identity_fill_what_is_left_out() {
 #[test]
 fn statements_of_one_text_run_in_order_and_stop_at_the_first_error() {
     let mut database = Database::new();
-    let text = "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1); SELECT a FROM t; SELECT nope FROM t; DROP TABLE t";
+    let text =
+        "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1); SELECT a FROM t; SELECT nope FROM t; DROP TABLE t";
     assert!(database.ask(text).starts_with("error: no column nope"));
     assert_eq!(database.ask("SELECT a FROM t"), "1");
     assert_eq!(database.ask(""), "");

@@ -8,7 +8,10 @@ fn columns_are_added_dropped_and_renamed() {
     database.expect(&[
         ("ALTER TABLE t ADD COLUMN b TEXT", "ALTER TABLE"),
         ("ALTER TABLE t ADD c INTEGER NOT NULL DEFAULT 3 + 4", "ALTER TABLE"),
-        ("ALTER TABLE t ADD d INTEGER NOT NULL", "error: column d is NOT NULL and the table has rows: give it a DEFAULT"),
+        (
+            "ALTER TABLE t ADD d INTEGER NOT NULL",
+            "error: column d is NOT NULL and the table has rows: give it a DEFAULT",
+        ),
         ("INSERT INTO t VALUES (3, 'x', 9)", "INSERT 1"),
         ("SELECT * FROM t ORDER BY a", "1|NULL|7\n2|NULL|7\n3|x|9"),
         ("ALTER TABLE t DROP COLUMN b", "ALTER TABLE"),
@@ -86,7 +89,10 @@ fn indexes_find_the_same_rows() {
         ("SELECT count(*) FROM t WHERE a = 5", "50"),
         ("DROP INDEX t_a_b_idx", "DROP INDEX"),
         ("SELECT count(*) FROM t WHERE a = 5", "50"),
-        ("CREATE UNIQUE INDEX one ON t (a)", "error: table t already has a row with this key (a): unique constraint one"),
+        (
+            "CREATE UNIQUE INDEX one ON t (a)",
+            "error: table t already has a row with this key (a): unique constraint one",
+        ),
     ]);
 }
 

@@ -24,8 +24,14 @@ fn keys_and_not_null_hold() {
     database.expect(&[
         ("CREATE TABLE t (a INTEGER, b TEXT NOT NULL, c TEXT UNIQUE, PRIMARY KEY (a, b))", "CREATE TABLE"),
         ("INSERT INTO t VALUES (1, 'x', 'c'), (1, 'y', NULL), (2, 'x', NULL)", "INSERT 3"),
-        ("INSERT INTO t VALUES (1, 'x', 'd')", "error: table t already has a row with this key (a, b): unique constraint t_pkey"),
-        ("INSERT INTO t VALUES (3, 'x', 'c')", "error: table t already has a row with this key (c): unique constraint t_c_key"),
+        (
+            "INSERT INTO t VALUES (1, 'x', 'd')",
+            "error: table t already has a row with this key (a, b): unique constraint t_pkey",
+        ),
+        (
+            "INSERT INTO t VALUES (3, 'x', 'c')",
+            "error: table t already has a row with this key (c): unique constraint t_c_key",
+        ),
         ("INSERT INTO t VALUES (NULL, 'x', 'd')", "error: column a of table t must not be NULL"),
         ("INSERT INTO t (a) VALUES (4)", "error: column b of table t must not be NULL"),
         ("UPDATE t SET c = 'c'", "error: table t already has a row with this key (c): unique constraint t_c_key"),
@@ -40,9 +46,15 @@ fn references_hold_cascade_and_set_null() {
     database.expect(&[
         ("CREATE TABLE p (id INTEGER PRIMARY KEY, boss INTEGER REFERENCES p)", "CREATE TABLE"),
         ("CREATE TABLE c (id INTEGER, p INTEGER REFERENCES p (id) ON DELETE CASCADE)", "CREATE TABLE"),
-        ("CREATE TABLE n (id INTEGER, p INTEGER REFERENCES p ON DELETE SET NULL CHECK (p IS NOT NULL OR id > 1))", "CREATE TABLE"),
+        (
+            "CREATE TABLE n (id INTEGER, p INTEGER REFERENCES p ON DELETE SET NULL CHECK (p IS NOT NULL OR id > 1))",
+            "CREATE TABLE",
+        ),
         ("INSERT INTO p VALUES (1, 2), (2, NULL), (3, 1)", "INSERT 3"),
-        ("INSERT INTO c VALUES (1, 9)", "error: a row of table c references a row that does not exist (p): foreign key c_p_fkey"),
+        (
+            "INSERT INTO c VALUES (1, 9)",
+            "error: a row of table c references a row that does not exist (p): foreign key c_p_fkey",
+        ),
         ("INSERT INTO c VALUES (1, 3), (2, NULL)", "INSERT 2"),
         ("DELETE FROM p WHERE id = 2", "error: a row is still referenced from table p (boss): foreign key p_boss_fkey"),
         ("INSERT INTO n VALUES (1, 3)", "INSERT 1"),

@@ -31,13 +31,12 @@ fn rows_go_out_and_come_back() {
 #[test]
 fn a_bad_line_is_named_and_nothing_stays() {
     let mut database = Database::after("CREATE TABLE t (a INTEGER, b TEXT DEFAULT 'd')");
-    let copy = |database: &mut Database, sql: &str, text: &str| {
-        match database.session.copy_in(sql, &mut text.as_bytes()) {
+    let copy =
+        |database: &mut Database, sql: &str, text: &str| match database.session.copy_in(sql, &mut text.as_bytes()) {
             Ok(Outcome::Count { tag, rows }) => format!("{tag} {rows}"),
             Ok(other) => format!("{other:?}"),
             Err(error) => format!("error: {error}"),
-        }
-    };
+        };
     let sql = "COPY t (a) FROM STDIN";
     assert_eq!(copy(&mut database, sql, "1\n2\n"), "COPY 2");
     assert_eq!(copy(&mut database, sql, "3\nx\n"), "error: line 2: a text is not a valid integer (column a)");

@@ -22,11 +22,17 @@ fn texts_and_times_are_postgresqls() {
     let mut database = Database::new();
     database.expect(&[
         ("SELECT 'a' || 1 || NULL, 'a' || 'b'", "NULL|ab"),
-        ("SELECT timestamp '2024-02-29 10:00:00'::text, true::text, 1.0::double precision::text", "2024-02-29 10:00:00|true|1"),
+        (
+            "SELECT timestamp '2024-02-29 10:00:00'::text, true::text, 1.0::double precision::text",
+            "2024-02-29 10:00:00|true|1",
+        ),
         ("SELECT 'abcdef'::varchar(3), 'x'::char(3)", "abc|x"),
         ("SELECT date '2024-03-01' - date '2024-02-01', date '2024-02-28' + 2", "29|2024-03-01"),
         ("SELECT timestamp '2024-01-31 00:00' + interval '1 month'", "2024-02-29 00:00:00"),
-        ("SELECT extract(year FROM date '2024-02-29'), date_trunc('month', timestamp '2024-02-29 11:12:13')", "2024|2024-02-01 00:00:00"),
+        (
+            "SELECT extract(year FROM date '2024-02-29'), date_trunc('month', timestamp '2024-02-29 11:12:13')",
+            "2024|2024-02-01 00:00:00",
+        ),
         ("SELECT 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'::uuid", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
         ("SELECT length(gen_random_uuid()::text)", "36"),
         ("SELECT '\\x6869'::bytea", "\\x6869"),
@@ -82,11 +88,17 @@ fn common_shapes_of_queries_run() {
     );
     database.expect(&[
         ("SELECT g, sum(n) FROM t GROUP BY g HAVING sum(n) > 2 ORDER BY g", "a|3\nb|3"),
-        ("SELECT g, n, row_number() OVER (PARTITION BY g ORDER BY n) FROM t ORDER BY g, n", "a|1|1\na|2|2\nb|3|1\nc|NULL|1"),
+        (
+            "SELECT g, n, row_number() OVER (PARTITION BY g ORDER BY n) FROM t ORDER BY g, n",
+            "a|1|1\na|2|2\nb|3|1\nc|NULL|1",
+        ),
         ("WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 4) SELECT sum(i) FROM r", "10"),
         ("SELECT DISTINCT ON (g) g, n FROM t ORDER BY g, n DESC", "a|2\nb|3\nc|NULL"),
         ("SELECT g FROM t WHERE n > ALL (SELECT 1) ORDER BY g", "a\nb"),
-        ("SELECT CASE WHEN n IS NULL THEN 'none' ELSE 'some' END, count(*) FROM t GROUP BY 1 ORDER BY 1", "none|1\nsome|3"),
+        (
+            "SELECT CASE WHEN n IS NULL THEN 'none' ELSE 'some' END, count(*) FROM t GROUP BY 1 ORDER BY 1",
+            "none|1\nsome|3",
+        ),
         ("SELECT (SELECT max(n) FROM t u WHERE u.g = t.g) FROM t ORDER BY 1", "2\n2\n3\nNULL"),
         ("SELECT g FROM t EXCEPT SELECT 'a' ORDER BY g", "b\nc"),
         ("SELECT x FROM generate_series(1, 3) AS s(x)", "1\n2\n3"),

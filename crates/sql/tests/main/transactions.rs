@@ -18,7 +18,12 @@ fn a_transaction_sees_its_own_changes_and_others_do_not() {
     assert_eq!(ask(&mut other, "SELECT a FROM t", &[]), "1");
     assert_eq!(database.ask("COMMIT"), "COMMIT");
     assert_eq!(ask(&mut other, "SELECT a FROM t", &[]), "2");
-    database.expect(&[("BEGIN", "BEGIN"), ("DELETE FROM t", "DELETE 1"), ("ROLLBACK", "ROLLBACK"), ("SELECT a FROM t", "2")]);
+    database.expect(&[
+        ("BEGIN", "BEGIN"),
+        ("DELETE FROM t", "DELETE 1"),
+        ("ROLLBACK", "ROLLBACK"),
+        ("SELECT a FROM t", "2"),
+    ]);
 }
 
 #[test]
@@ -28,7 +33,10 @@ fn a_failed_statement_undoes_itself_and_waits_for_rollback() {
         ("BEGIN", "BEGIN"),
         ("INSERT INTO t VALUES (1)", "INSERT 1"),
         ("SAVEPOINT s", "SAVEPOINT"),
-        ("INSERT INTO t VALUES (2), (1)", "error: table t already has a row with this key (a): unique constraint t_pkey"),
+        (
+            "INSERT INTO t VALUES (2), (1)",
+            "error: table t already has a row with this key (a): unique constraint t_pkey",
+        ),
         ("SELECT count(*) FROM t", "error: the transaction has failed: ROLLBACK it first"),
     ]);
     assert_eq!(database.session.transaction_state(), TransactionState::Failed);
@@ -98,7 +106,10 @@ fn repeatable_reads_repeat_and_refuse_to_write_over_others() {
     assert_eq!(ask(&mut other, "INSERT INTO t VALUES (1)", &[]), "INSERT 1");
     database.expect(&[
         ("SELECT count(*) FROM t", "0"),
-        ("INSERT INTO t VALUES (2)", "error: another transaction committed since this one began: ROLLBACK and try again"),
+        (
+            "INSERT INTO t VALUES (2)",
+            "error: another transaction committed since this one began: ROLLBACK and try again",
+        ),
         ("ROLLBACK", "ROLLBACK"),
         ("BEGIN READ ONLY", "BEGIN"),
         ("INSERT INTO t VALUES (2)", "error: this transaction is READ ONLY"),
