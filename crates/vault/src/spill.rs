@@ -145,6 +145,19 @@ impl SpillSealer {
 }
 
 impl SpillOpener {
+    /// Another reading end of the same stream, at its beginning.
+    pub fn again(&self) -> SpillOpener {
+        SpillOpener {
+            chunk: Chunks {
+                cipher: self.chunk.cipher.clone(),
+                next: 0,
+                ended: false,
+                #[cfg(feature = "witness")]
+                witness: self.chunk.witness,
+            },
+        }
+    }
+
     /// How many bytes follow a chunk's head, by what the head says.
     ///
     /// # Errors
