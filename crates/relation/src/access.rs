@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use counterfoil_log::{ContainerId, View};
 
-use crate::files::{Files, Segment};
+use crate::files::{Files, ROW_NUMBERS_MAX, Segment};
 use crate::heads::Heads;
 use crate::layout::Layout;
 use crate::presence::Presence;
@@ -161,7 +161,8 @@ pub(crate) fn measure(
     let count = bytes / width;
     let span = segment.span.unwrap_or(count);
     let dense = segment.presence.is_some() || span == count;
-    if !bytes.is_multiple_of(width) || !dense || segment.first.checked_add(span).is_none() {
+    let ends = segment.first.checked_add(span).is_some_and(|end| end <= ROW_NUMBERS_MAX);
+    if !bytes.is_multiple_of(width) || !dense || !ends {
         return Err(wrong("length of a segment"));
     }
     Ok((layout.clone(), Lengths { deletes, updates }, count, span))

@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::run::Run;
 use crate::{Error, IndexId, Table};
 
+/// Row numbers stay below this.
+pub(crate) const ROW_NUMBERS_MAX: u64 = 1 << 62;
+
 /// The physical side of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Files {
@@ -118,7 +121,8 @@ impl Files {
         let mut from = 0;
         for (place, segment) in self.segments.iter().enumerate() {
             let last = place + 1 == self.segments.len();
-            let ends = segment.first.checked_add(segment.span.unwrap_or(0)).ok_or_else(wrong)?;
+            let ends = segment.first.checked_add(segment.span.unwrap_or(0));
+            let ends = ends.filter(|ends| *ends <= ROW_NUMBERS_MAX).ok_or_else(wrong)?;
             let open = segment.span.is_none();
             if segment.first < from || (open && !last) || segment.layout as usize >= table.layouts.len() {
                 return Err(wrong());
@@ -126,7 +130,11 @@ impl Files {
             from = ends;
         }
         let all = table.indexes.iter().all(|index| self.index(index.id).is_some());
-        if !all || self.indexes.len() != table.indexes.len() || (from > self.next_row && !self.grows()) {
+        if !all
+            || self.next_row > ROW_NUMBERS_MAX
+            || self.indexes.len() != table.indexes.len()
+            || (from > self.next_row && !self.grows())
+        {
             return Err(wrong());
         }
         self.indexes.iter().flat_map(|index| &index.runs).try_for_each(Run::check)

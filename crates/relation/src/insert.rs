@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::access::{Access, Shared};
 use crate::batch::Piece;
-use crate::files::Segment;
+use crate::files::{ROW_NUMBERS_MAX, Segment};
 use crate::key::Keys;
 use crate::reference::check_references;
 use crate::rules::check_rows;
@@ -28,6 +28,9 @@ pub(crate) fn insert(
     let access = open_segment(shared, writer, table)?;
     check_rows(&access.table, batch)?;
     let first = RowId(access.next_row());
+    if first.0.checked_add(batch.count() as u64).is_none_or(|end| end > ROW_NUMBERS_MAX) {
+        return Err(Error::NotSupported("more than 2^62 rows in the life of a table".into()));
+    }
     if batch.count() == 0 {
         return Ok(first);
     }

@@ -8,6 +8,25 @@
 //! - [`Table`] says what is known of a table; [`NewTable`] and its kin ask for one.
 //! - [`RowBatch`] carries rows in; [`RowBlock`] carries rows out, a [`Scan`] gives them by the thousand.
 //! - [`Storage`] is what is needed of the log's writer; reading needs only a `View`.
+//!
+//! ```
+//! use counterfoil_log::{View, Writer};
+//! use counterfoil_relation::{Error, NewColumn, NewKey, NewTable, Relations, RowBuilder, Type, ValueRef};
+//!
+//! /// Makes a table with one row, inside a transaction that the caller began and will commit.
+//! fn airports(relations: &Relations, writer: &mut Writer) -> Result<u64, Error> {
+//!     let table = relations.create_table(writer, &NewTable {
+//!         name: "airports".into(),
+//!         columns: vec![NewColumn::new("faa", Type::Char(3)), NewColumn::new("altitude", Type::Integer)],
+//!         primary_key: Some(NewKey { name: None, columns: vec!["faa".into()] }),
+//!         ..NewTable::default()
+//!     })?;
+//!     let mut rows = RowBuilder::new(table.layout());
+//!     rows.push(&[ValueRef::Text("JFK"), ValueRef::Integer(13)])?;
+//!     relations.insert(writer, &table, &rows.finish())?;
+//!     relations.count(writer, &table)
+//! }
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;

@@ -96,7 +96,22 @@ impl Presence {
 
     /// The number of the row at a position.
     pub(crate) fn number(&self, position: u64) -> Option<u64> {
-        self.numbers(position).next()
+        let chunk = self.chunk_of(position)?;
+        let mut rest = position - chunk.before;
+        for (place, word) in chunk.bits.iter().enumerate() {
+            let count = u64::from(word.count_ones());
+            if rest < count {
+                let bit = ones(*word).nth(rest as usize)?;
+                return Some(chunk.number * CHUNK_ROWS + place as u64 * 64 + bit);
+            }
+            rest -= count;
+        }
+        None
+    }
+
+    fn chunk_of(&self, position: u64) -> Option<&Chunk> {
+        let place = self.chunks.partition_point(|chunk| chunk.before <= position).checked_sub(1)?;
+        self.chunks.get(place)
     }
 
     /// The numbers of the rows from a position on, in order.
@@ -110,7 +125,22 @@ impl Presence {
 
 fn numbers_of(chunk: &Chunk) -> impl Iterator<Item = u64> + '_ {
     let base = chunk.number * CHUNK_ROWS;
-    (0..CHUNK_ROWS).filter(|bit| chunk.bits[(bit / 64) as usize] & (1 << (bit % 64)) != 0).map(move |bit| base + bit)
+    chunk
+        .bits
+        .iter()
+        .enumerate()
+        .flat_map(move |(place, word)| ones(*word).map(move |bit| base + place as u64 * 64 + bit))
+}
+
+/// The places of the ones in a word.
+fn ones(mut word: u64) -> impl Iterator<Item = u64> {
+    core::iter::from_fn(move || {
+        let bit = u64::from(word.trailing_zeros());
+        (word != 0).then(|| {
+            word &= word - 1;
+            bit
+        })
+    })
 }
 
 /// Writes row numbers that come in order.
@@ -177,6 +207,9 @@ mod tests {
         }
         for start in [0, 1, 77, 4095, 4096, 9000, numbers.len() - 1] {
             assert!(presence.numbers(start as u64).eq(numbers[start..].iter().copied()));
+        }
+        for (position, number) in numbers.iter().enumerate() {
+            assert_eq!(presence.number(position as u64), Some(*number));
         }
         assert_eq!(presence.number(numbers.len() as u64), None);
         assert_eq!(presence.position(0), None);

@@ -153,3 +153,52 @@ fn a_catalog_of_noise_ends_in_errors() {
     bench.relations = Relations::with_fresh_rows(64);
     bench.verify();
 }
+
+#[test]
+fn containers_of_noise_end_in_errors() {
+    let mut bench = populated();
+    let containers = bench.writer.snapshot().containers();
+    for round in 0..rounds(150, 6000) {
+        bench.begin();
+        let container = containers[bench.dice(containers.len() as u64) as usize];
+        // Whole rows, log entries, or neither; small numbers, so that some of it looks like something.
+        let count = [1, 7, 8, 21, 46, 48, 58, 9, 18, 400][bench.dice(10) as usize] * (1 + bench.dice(3));
+        let noise: Vec<u8> = (0..count).map(|_| if bench.dice(3) == 0 { bench.dice(256) as u8 } else { 0 }).collect();
+        bench.writer.append(container, &noise).unwrap();
+        bench.relations = Relations::with_fresh_rows(64);
+        let _ = bench.relations.verify(&bench.writer, &mut |_| {});
+        for name in ["parent", "child"] {
+            let table = bench.table(name);
+            let view = bench.writer.pending();
+            let mut salvage = bench.relations.salvage(view.clone(), &table).unwrap();
+            while let Ok(Some(block)) = salvage.next(500) {
+                block.visible_rows().for_each(|row| drop(block.rows.row(row)));
+            }
+            if let Ok(mut scan) = bench.relations.scan(view, &table) {
+                while scan.rows_left() > 0 {
+                    let _ = scan.next(500);
+                }
+            }
+            let row = if name == "parent" { vec![int(5000), text("new")] } else { vec![int(5000), int(3)] };
+            let _ = bench.insert(name, &[row.clone()]);
+            let _ = bench.update(name, &[RowId(30)], &[row]);
+            let _ = bench.delete(name, &[RowId(31)]);
+            if round % 5 == 0 {
+                let _ = bench.statement(|relations, writer| relations.vacuum(writer, Some(&table)));
+            }
+        }
+        bench.rollback();
+    }
+    bench.relations = Relations::with_fresh_rows(64);
+    bench.verify();
+}
+
+#[test]
+fn readers_and_the_writer_may_live_on_different_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn moved<T: Send>() {}
+    shared::<Relations>();
+    shared::<counterfoil_relation::Table>();
+    moved::<counterfoil_relation::Scan<counterfoil_log::Snapshot>>();
+    moved::<counterfoil_relation::RowBlock>();
+}
