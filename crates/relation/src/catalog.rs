@@ -294,3 +294,23 @@ pub(crate) fn put_view(writer: &mut dyn Storage, view: &StoredView) -> Result<()
 pub(crate) fn delete_view(writer: &mut dyn Storage, name: &str) -> Result<(), Error> {
     delete(writer, &named(VIEW, name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Memory;
+    use crate::{NewColumn, NewTable, Relations, Type};
+
+    #[test]
+    fn the_table_of_the_specification() {
+        let mut storage = Memory::default();
+        storage.put_record(record_space::CATALOG, NEXT_TABLE, &encode(&7_u64).unwrap()).unwrap();
+        let columns = Vec::from([NewColumn::new("id", Type::Integer).not_null()]);
+        let new = NewTable { name: "t".into(), columns, ..NewTable::default() };
+        let table = Relations::new().create_table(&mut storage, &new).unwrap();
+        let bytes = storage.record(record_space::CATALOG, &numbered(TABLE, table.id)).unwrap();
+        let expected = [1, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 1];
+        assert_eq!(*bytes, expected);
+        assert!(decode_table(&bytes, table.id).unwrap() == *table);
+    }
+}
