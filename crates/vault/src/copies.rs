@@ -124,7 +124,8 @@ pub struct Unlocked {
     pub volume_key: VolumeKey,
     /// The header: of two good copies that differ, the one changed more often.
     pub header: Header,
-    slot: Slot,
+    /// None if the volume key itself opened it.
+    slot: Option<Slot>,
     /// The copies whose check holds.
     copies: [Option<Header>; 2],
 }
@@ -210,7 +211,22 @@ impl HeaderCopies {
         slots
     }
 
+    /// Opens the header with the volume key itself: shares of it put together again.
+    ///
+    /// # Errors
+    /// [`HeaderError::WrongKey`] if no copy's check holds under it.
+    pub fn unlock_with(&self, volume_key: VolumeKey) -> Result<Unlocked, HeaderError> {
+        self.holding(volume_key, None).ok_or(HeaderError::WrongKey { certain: self.agree() })
+    }
+
     fn unlocked(&self, volume_key: VolumeKey, slot: &Slot) -> Option<Unlocked> {
+        let unlocked = self.holding(volume_key, Some(slot.clone()))?;
+        let stands = unlocked.copies.iter().flatten().any(|copy| copy.has_slot(slot).is_some());
+        stands.then_some(unlocked)
+    }
+
+    /// The copies whose check holds under a key.
+    fn holding(&self, volume_key: VolumeKey, slot: Option<Slot>) -> Option<Unlocked> {
         let mut copies = [None, None];
         let mut best: Option<&Header> = None;
         for (index, found) in self.readable() {
@@ -222,15 +238,14 @@ impl HeaderCopies {
             }
         }
         let header = best?.clone();
-        let stands = copies.iter().flatten().any(|copy| copy.has_slot(slot).is_some());
-        stands.then(|| Unlocked { volume_key, header, slot: slot.clone(), copies })
+        Some(Unlocked { volume_key, header, slot, copies })
     }
 }
 
 impl Unlocked {
     /// The number in `header` of the slot that was opened, if it is one of that header's.
     pub fn slot_in(&self, header: &Header) -> Option<usize> {
-        header.has_slot(&self.slot)
+        header.has_slot(self.slot.as_ref()?)
     }
 
     /// What is wrong with a copy, as far as it can be told without the root.
@@ -250,12 +265,12 @@ impl Unlocked {
         let header =
             target.ok_or(HeaderError::Tampered { what: "its key slots are not those of the newest commit" })?;
         let target = header.slots_digest();
-        let slot = header.has_slot(&self.slot);
+        let slot = self.slot_in(header);
         if root.next.is_some() {
             let unfinished = Some(HeaderChange::resume(root, header, &self.volume_key, self.holds(target)));
             return Ok(Settled { header: header.clone(), slot, fault: None, unfinished });
         }
-        if slot.is_none() {
+        if self.slot.is_some() && slot.is_none() {
             return Err(HeaderError::Tampered { what: "the key slot that opened it was replaced" });
         }
         Ok(Settled { header: header.clone(), slot, fault: self.fault(target), unfinished: None })

@@ -65,6 +65,8 @@ mod secret;
 mod slot;
 #[cfg(feature = "std")]
 mod spill;
+#[cfg(feature = "alloc")]
+mod split;
 mod suite;
 #[cfg(feature = "witness")]
 pub mod witness;
@@ -84,7 +86,7 @@ pub use error::Tampered;
 pub use file_counter::{CounterRecord, FileCounter, StateEnvironment};
 pub use freshness::{Accepted, Refused, judge};
 #[cfg(feature = "alloc")]
-pub use header::{HEADER_BYTES, MAGIC, Header, HeaderError, SLOTS, VolumeLayout};
+pub use header::{HEADER_BYTES, Header, HeaderError, MAGIC, SLOTS, VolumeLayout};
 pub use keys::{DatabaseId, FORMAT, VolumeKey};
 #[cfg(feature = "std")]
 pub use memory_counter::MemoryCounter;
@@ -99,4 +101,6 @@ pub use slot::{ArgonCost, Slot, SlotKind};
 pub use spill::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, SpillKey, SpillOpener, SpillReader, SpillSealer, SpillTampered, SpillWriter,
 };
+#[cfg(feature = "alloc")]
+pub use split::{Share, SplitError, join, split};
 pub use suite::Suite;
