@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use counterfoil_log::{ContainerId, View};
+use counterfoil_log::{ContainerId, GroupId, View};
 
 use crate::files::{Files, ROW_NUMBERS_MAX, Segment};
 use crate::heads::Heads;
@@ -13,7 +13,7 @@ use crate::presence::Presence;
 use crate::shape::Shape;
 use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
 use crate::sync::Lock;
-use crate::{Error, RowId, Table, TableId};
+use crate::{Error, RowId, Storage, Table, TableId};
 
 /// Everything the crate keeps in memory about one database.
 pub(crate) struct Shared {
@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) heads: Heads,
     /// Tables that have changed since the house was last kept.
     pub(crate) touched: Lock<BTreeSet<TableId>>,
+    /// Whether groups were dropped of which memory may still know something.
+    pub(crate) dropped: Lock<bool>,
 }
 
 impl Shared {
@@ -34,6 +36,7 @@ impl Shared {
             states: Default::default(),
             heads: Default::default(),
             touched: Default::default(),
+            dropped: Default::default(),
         }
     }
 }
@@ -90,6 +93,24 @@ impl Part {
 }
 
 impl Shared {
+    /// Drops a group of a table's containers.
+    pub(crate) fn drop_group(&self, writer: &mut dyn Storage, table: &str, group: GroupId) -> Result<(), Error> {
+        self.dropped.write(|dropped| *dropped = true);
+        writer.drop_group(group).map_err(Error::log(table))
+    }
+
+    /// Follows a commit: what is known of containers that are gone is of use to older views only, and they can read it
+    /// again.
+    pub(crate) fn committed(&self, view: &dyn View) {
+        if self.dropped.write(core::mem::take) {
+            self.heads.prune(view);
+            self.states.prune(view, |table, index| {
+                let table = self.catalog.table(view, table).ok().flatten();
+                table.is_some_and(|table| table.index(index).is_some())
+            });
+        }
+    }
+
     /// Follows a rollback, which may give the numbers of what is gone to what comes next.
     pub(crate) fn rolled_back(&self, view: &dyn View) {
         self.heads.prune(view);

@@ -167,7 +167,7 @@ pub(crate) fn truncate(shared: &Shared, writer: &mut dyn Storage, id: TableId, r
             return Err(Error::sql(format!("table {name} is referenced by foreign keys of table {child}")));
         }
     }
-    define::drop_groups(writer, &access)?;
+    define::drop_groups(shared, writer, &access)?;
     let rewrites = access.files.rewrites.wrapping_add(1);
     let empty = |index: &IndexFiles| {
         let coverage = Coverage { rewrites, rows: access.next_row(), updates: Vec::new() };

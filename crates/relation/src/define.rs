@@ -420,7 +420,7 @@ pub(crate) fn remove_indexes(
     }
     let mut files = (*shared.catalog.files(writer, table)?).clone();
     for index in files.indexes.iter().filter(|index| gone.contains(&index.index)) {
-        index.runs.iter().try_for_each(|run| writer.drop_group(run.group())).map_err(Error::log(&table.name))?;
+        index.runs.iter().try_for_each(|run| shared.drop_group(writer, &table.name, run.group()))?;
     }
     for index in
         table.indexes.iter().filter(|index| gone.contains(&index.id) && index.origin != IndexOrigin::ForeignKey)
@@ -454,7 +454,7 @@ pub(crate) fn drop_table(shared: &Shared, writer: &mut dyn Storage, id: TableId,
         drop_foreign_keys(shared, writer, &child, &|key| key.parent == id)?;
     }
     forget_parents(shared, writer, &access.table, id)?;
-    drop_groups(writer, &access)?;
+    drop_groups(shared, writer, &access)?;
     for index in access.table.indexes.iter().filter(|index| index.origin != IndexOrigin::ForeignKey) {
         catalog::free_name(writer, &index.name)?;
     }
@@ -463,10 +463,10 @@ pub(crate) fn drop_table(shared: &Shared, writer: &mut dyn Storage, id: TableId,
 }
 
 /// Drops all containers of a table.
-pub(crate) fn drop_groups(writer: &mut dyn Storage, access: &Access) -> Result<(), Error> {
+pub(crate) fn drop_groups(shared: &Shared, writer: &mut dyn Storage, access: &Access) -> Result<(), Error> {
     let segments = access.files.segments.iter().map(|segment| segment.group());
     let runs = access.files.indexes.iter().flat_map(|index| &index.runs).map(|run| run.group());
-    segments.chain(runs).try_for_each(|group| writer.drop_group(group)).map_err(Error::log(&access.table.name))
+    segments.chain(runs).try_for_each(|group| shared.drop_group(writer, &access.table.name, group))
 }
 
 /// Takes a table off its parents' lists of children.

@@ -28,7 +28,7 @@ pub const FRESH_ROWS: usize = 16384;
 /// Rows read at a time.
 const PIECE_ROWS: usize = 4096;
 /// Generations kept of the fresh part of one index: the newest, and what readers of older views may still use.
-const GENERATIONS: usize = 3;
+const GENERATIONS: usize = 2;
 
 /// One generation of a fresh part: what is not in the runs of one state of the catalog.
 pub(crate) struct Fresh {

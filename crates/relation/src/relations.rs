@@ -448,8 +448,7 @@ impl Relations {
 impl Relations {
     /// To be called after a commit, with the writer as it now is.
     pub fn committed(&self, view: &dyn View) {
-        self.shared.states.prune(view);
-        self.shared.heads.prune(view);
+        self.shared.committed(view);
     }
 
     /// To be called after a rollback, whole or to a savepoint, with the writer as it now is. From here on no view of

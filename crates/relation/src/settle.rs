@@ -154,7 +154,7 @@ fn merge_tiers(
             return Ok(merged);
         };
         let inputs: Vec<Run> = runs.iter().filter(|run| run.tier == tier).cloned().collect();
-        let run = merge(writer, &access, index, &inputs, tier + 1)?;
+        let run = merge(shared, writer, &access, index, &inputs, tier + 1)?;
         let mut files = (*access.files).clone();
         if let Some(files) = files.index_mut(index.id) {
             let place = files.runs.iter().position(|run| run.tier == tier).unwrap_or(0);
@@ -168,6 +168,7 @@ fn merge_tiers(
 
 /// Makes one run of several and drops them.
 fn merge(
+    shared: &Shared,
     writer: &mut dyn Storage,
     access: &Access,
     index: &IndexDef,
@@ -195,7 +196,7 @@ fn merge(
         }
     }
     for run in inputs {
-        writer.drop_group(run.group()).map_err(Error::log(&access.table.name))?;
+        shared.drop_group(writer, &access.table.name, run.group())?;
     }
     output.finish(writer)
 }
@@ -223,7 +224,7 @@ pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     runs.extend(sorted_run(writer, &mut entries)?);
     let run = match runs.len() {
         0 | 1 => runs.pop(),
-        _ => merge(writer, &access, index, &runs, 1)?,
+        _ => merge(shared, writer, &access, index, &runs, 1)?,
     };
     let mut files = (*access.files).clone();
     if let Some(files) = files.index_mut(index.id) {

@@ -21,7 +21,7 @@ use crate::fresh::Fresh;
 use crate::presence::Presence;
 use crate::shape::Shape;
 use crate::sync::Lock;
-use crate::{Error, TableId};
+use crate::{Error, IndexId, TableId};
 
 /// Bytes of the head of an update: row u64, layout u32.
 pub(crate) const UPDATE_HEAD_BYTES: usize = 12;
@@ -120,9 +120,13 @@ impl States {
         });
     }
 
-    /// Drops the states of segments that are gone; readers of older views build theirs anew.
-    pub(crate) fn prune(&self, view: &dyn View) {
+    /// Drops the states of segments and indexes that are gone; readers of older views build theirs anew.
+    pub(crate) fn prune(&self, view: &dyn View, there: impl Fn(TableId, IndexId) -> bool) {
         self.segments.write(|segments| segments.retain(|(deletes, _), _| view.length(*deletes).is_ok()));
+        self.fresh.write(|all| {
+            all.iter_mut().for_each(|(table, list)| list.retain(|fresh| there(*table, fresh.index)));
+            all.retain(|_, list| !list.is_empty());
+        });
     }
 }
 

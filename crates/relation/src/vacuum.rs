@@ -30,7 +30,7 @@ pub(crate) fn rewrite(shared: &Shared, writer: &mut dyn Storage, id: TableId) ->
     let table = Table { layouts: Vec::from([newest(&access)]), retired: Vec::new(), ..(*access.table).clone() };
     let rewrites = access.files.rewrites.wrapping_add(1);
     let segments = write_segment(writer, &access)?;
-    let drop_group = |group| writer.drop_group(group).map_err(Error::log(&table.name));
+    let drop_group = |group| shared.drop_group(writer, &table.name, group);
     let runs = access.files.indexes.iter().flat_map(|index| &index.runs).map(|run| run.group());
     access.files.segments.iter().map(Segment::group).chain(runs).try_for_each(drop_group)?;
     let indexes = table.indexes.iter().map(|index| IndexFiles {

@@ -180,7 +180,7 @@ fn containers_of_noise_end_in_errors() {
                 }
             }
             let row = if name == "parent" { vec![int(5000), text("new")] } else { vec![int(5000), int(3)] };
-            let _ = bench.insert(name, &[row.clone()]);
+            let _ = bench.insert(name, std::slice::from_ref(&row));
             let _ = bench.update(name, &[RowId(30)], &[row]);
             let _ = bench.delete(name, &[RowId(31)]);
             if round % 5 == 0 {

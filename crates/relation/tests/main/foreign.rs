@@ -356,3 +356,85 @@ fn definitions_that_make_no_sense_are_refused() {
     bench.insert("child", &[vec![int(1), big(77)]]).unwrap();
     bench.verify();
 }
+
+/// Three tables in a row, the last also referencing itself, with whatever actions the dice choose.
+fn random_family(bench: &mut Bench) {
+    const ACTIONS: [Action; 5] =
+        [Action::NoAction, Action::Restrict, Action::Cascade, Action::SetNull, Action::SetDefault];
+    for (name, parents) in [("a", vec![]), ("b", vec!["a"]), ("c", vec!["b", "c"])] {
+        let mut columns = vec![NewColumn::new("id", Type::Integer)];
+        let mut foreign_keys = Vec::new();
+        for parent in parents {
+            let default = Some(Value::Integer(0));
+            columns.push(NewColumn {
+                default: Some("0".into()),
+                default_value: default,
+                ..NewColumn::new(parent, Type::Integer)
+            });
+            foreign_keys.push(NewForeignKey {
+                columns: vec![parent.into()],
+                parent: parent.into(),
+                on_delete: ACTIONS[bench.dice(5) as usize],
+                on_update: ACTIONS[bench.dice(5) as usize],
+                ..NewForeignKey::default()
+            });
+        }
+        bench.create(&NewTable {
+            name: name.into(),
+            columns,
+            primary_key: key(&["id"]),
+            foreign_keys,
+            ..NewTable::default()
+        });
+    }
+}
+
+fn random_statement(bench: &mut Bench) -> Result<u64, Error> {
+    let table = ["a", "b", "c"][bench.dice(3) as usize];
+    let width = bench.table(table).columns.len() as u64;
+    let small = |bench: &mut Bench| match bench.dice(12) {
+        0 => Value::Null,
+        number => int(number as i32 - 1),
+    };
+    let row = |bench: &mut Bench| {
+        let mut row: Vec<_> = (0..width).map(|_| small(bench)).collect();
+        row[0] = int(bench.dice(11) as i32);
+        row
+    };
+    let there = bench.rows(table);
+    let one_in = [1, 2, 6][bench.dice(3) as usize];
+    let some: Vec<_> = there.into_iter().map(|(id, _)| id).filter(|_| bench.dice(one_in) == 0).collect();
+    match bench.dice(4) {
+        0 | 1 => {
+            let rows: Vec<_> = (0..1 + bench.dice(3)).map(|_| row(bench)).collect();
+            bench.insert(table, &rows).map(|_| 0)
+        }
+        2 => {
+            let rows: Vec<_> = some.iter().map(|_| row(bench)).collect();
+            bench.update(table, &some, &rows)
+        }
+        _ => bench.delete(table, &some),
+    }
+}
+
+#[test]
+fn whatever_is_done_no_reference_dangles_and_what_is_refused_changes_nothing() {
+    for seed in 0..crate::bench::rounds(25, 1000) {
+        let mut bench = Bench::with_fresh_rows(seed, 1 + seed as usize % 9);
+        random_family(&mut bench);
+        let (mut done, mut refused) = (0, 0);
+        for _ in 0..120 {
+            let before = ["a", "b", "c"].map(|table| bench.rows(table));
+            match random_statement(&mut bench) {
+                Ok(_) => done += 1,
+                Err(Error::Constraint(_)) => {
+                    refused += 1;
+                    assert!(["a", "b", "c"].map(|table| bench.rows(table)) == before);
+                }
+                Err(error) => panic!("{error:?}"),
+            }
+            bench.verify();
+        }
+        assert!(done > 10 && refused > 3, "{done} done, {refused} refused");
+    }
+}
