@@ -150,12 +150,12 @@ impl Session {
 
     fn copy_in_form(&mut self, source: &CopySource, form: Form, input: &mut dyn BufRead) -> Result<Outcome> {
         let mut reader = Reader::new(input, form.clone());
-        let header = if form.header { reader.next()? } else { None };
+        let header = if form.header { reader.record()? } else { None };
         self.copy_records(source, &mut |records| {
             if header.as_ref().is_some_and(|header| header.len() != records.columns) {
                 return Err(Error::Input(format!("the header has not {} names (line 1)", records.columns)));
             }
-            while let Some(record) = reader.next()? {
+            while let Some(record) = reader.record()? {
                 records.add(reader.line(), &record)?;
             }
             Ok(())
@@ -253,7 +253,7 @@ fn write_file(file: &str, out: CopyOut) -> Result<Outcome> {
     let failed = |error: std::io::Error| Error::Host(format!("{file}: {error}"));
     let mut writer = BufWriter::new(File::create(file).map_err(failed)?);
     let mut out = out;
-    while let Some(chunk) = out.next() {
+    for chunk in out.by_ref() {
         writer.write_all(&chunk?).map_err(failed)?;
     }
     writer.flush().map_err(failed)?;

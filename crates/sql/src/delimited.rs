@@ -64,7 +64,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     /// [`Error::Input`] with the line, for text that is no record; [`Error::Host`] if reading fails.
-    pub fn next(&mut self) -> Result<Option<Vec<Field>>> {
+    pub fn record(&mut self) -> Result<Option<Vec<Field>>> {
         let first = self.line + 1;
         let mut lines = 0;
         self.buffer.clear();
@@ -272,7 +272,7 @@ mod tests {
     fn read(text: &str, form: Form) -> Vec<Vec<Field>> {
         let mut reader = Reader::new(text.as_bytes(), form);
         let mut records = Vec::new();
-        while let Some(record) = reader.next().unwrap() {
+        while let Some(record) = reader.record().unwrap() {
             records.push(record);
         }
         records
@@ -287,7 +287,7 @@ mod tests {
         let records = read("a,\"\",\n\"x\"\"y\",\"two\nlines\",3\r\n", Form::csv());
         assert_eq!(records[0], fields(&[Some("a"), Some(""), None]));
         assert_eq!(records[1], fields(&[Some("x\"y"), Some("two\nlines"), Some("3")]));
-        assert!(Reader::new("\"open".as_bytes(), Form::csv()).next().is_err());
+        assert!(Reader::new("\"open".as_bytes(), Form::csv()).record().is_err());
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
     fn lines_are_counted_over_quoted_line_ends() {
         let mut reader = Reader::new("a\n\"b\nc\"\nd".as_bytes(), Form::csv());
         let mut lines = Vec::new();
-        while reader.next().unwrap().is_some() {
+        while reader.record().unwrap().is_some() {
             lines.push(reader.line());
         }
         assert_eq!(lines, [1, 3, 4]);

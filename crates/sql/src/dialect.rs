@@ -27,10 +27,11 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, CharacterLength, DataType as SqlType, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, LimitClause, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr,
-    Statement, TableAlias, TableFactor, TableWithJoins, TypedString, VisitMut, VisitorMut, visit_expressions,
+    FunctionArgumentList, FunctionArguments, GroupByExpr, LimitClause, ObjectName, ObjectNamePart, Query, SelectItem,
+    SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, TypedString, VisitMut, VisitorMut, visit_expressions,
 };
 
+use crate::aggregates;
 use crate::change;
 use crate::error::Error;
 use crate::functions::{self, Checked};
@@ -40,6 +41,7 @@ use crate::value::parse;
 /// Adds our functions and rules to a session of the query library.
 pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
     state.scalar_functions().get_or_insert_with(Vec::new).extend(functions::all());
+    state.aggregate_functions().get_or_insert_with(Vec::new).push(aggregates::sum());
     state.expr_planners().get_or_insert_with(Vec::new).insert(0, Arc::new(Operators));
     state.with_analyzer_rule(Arc::new(Arithmetic))
 }
@@ -134,6 +136,7 @@ impl VisitorMut for Rewriter {
 
 /// `(SELECT count(*) > 0 FROM (subquery))`, or `= 0`.
 fn counted(subquery: &Query, negated: bool) -> ast::Expr {
+    let mut subquery = subquery.clone();
     let star = FunctionArg::Unnamed(FunctionArgExpr::Wildcard);
     let mut count = call("count", Vec::new());
     if let ast::Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut count {
@@ -142,6 +145,18 @@ fn counted(subquery: &Query, negated: bool) -> ast::Expr {
     let zero = ast::Expr::Value(ast::Value::Number("0".into(), false).into());
     let op = if negated { BinaryOperator::Eq } else { BinaryOperator::Gt };
     let answer = ast::Expr::BinaryOp { left: Box::new(count), op, right: Box::new(zero) };
+    // A plain subquery may name columns of the query around it, which only its own WHERE can see.
+    if let Query { body, limit_clause: None, fetch: None, .. } = &mut subquery
+        && let SetExpr::Select(select) = body.as_mut()
+        && select.having.is_none()
+        && matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
+        && !select.projection.iter().any(|item| item.to_string().contains('('))
+    {
+        select.projection = vec![SelectItem::UnnamedExpr(answer)];
+        select.distinct = None;
+        subquery.order_by = None;
+        return ast::Expr::Subquery(Box::new(subquery));
+    }
     let alias = TableAlias { explicit: true, name: ident("__counterfoil_exists"), columns: Vec::new(), at: None };
     let relation =
         TableFactor::Derived { lateral: false, subquery: Box::new(subquery.clone()), alias: Some(alias), sample: None };

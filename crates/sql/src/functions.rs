@@ -58,7 +58,7 @@ struct Builtin {
 }
 
 impl Builtin {
-    fn new(name: &'static str, what: What, arguments: usize) -> Arc<ScalarUDF> {
+    fn function(name: &'static str, what: What, arguments: usize) -> Arc<ScalarUDF> {
         let signature = match arguments {
             0 => Signature::nullary(Volatility::Stable),
             count => Signature::any(count, Volatility::Immutable),
@@ -67,14 +67,15 @@ impl Builtin {
     }
 }
 
-static ROUND_EVEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("rint", What::RoundEven, 1));
-static ADD_DAYS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("add_days", What::AddDays, 2));
-static SUBTRACT_DAYS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("subtract_days", What::SubtractDays, 2));
-static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::new("plus", What::Checked(Checked::Add), 2));
+static ROUND_EVEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function("rint", What::RoundEven, 1));
+static ADD_DAYS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function("add_days", What::AddDays, 2));
+static SUBTRACT_DAYS: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Builtin::function("subtract_days", What::SubtractDays, 2));
+static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Builtin::function("plus", What::Checked(Checked::Add), 2));
 static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Builtin::new("minus", What::Checked(Checked::Subtract), 2));
+    LazyLock::new(|| Builtin::function("minus", What::Checked(Checked::Subtract), 2));
 static MULTIPLY: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Builtin::new("times", What::Checked(Checked::Multiply), 2));
+    LazyLock::new(|| Builtin::function("times", What::Checked(Checked::Multiply), 2));
 
 /// All functions that a name can call.
 pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
@@ -82,16 +83,16 @@ pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
     let random = Arc::new(random.as_ref().clone().with_aliases(["gen_random_uuid"]));
     vec![
         random,
-        Builtin::new(TO_TEXT, What::Text, 1),
-        Builtin::new(TO_UUID, What::Uuid, 1),
-        Builtin::new(TO_BYTEA, What::Bytea, 1),
-        Builtin::new("pg_typeof", What::TypeOf, 1),
-        Builtin::new("version", What::Fixed(concat!("Counterfoil ", env!("CARGO_PKG_VERSION"))), 0),
-        Builtin::new("current_database", What::Fixed(crate::CATALOG), 0),
-        Builtin::new("current_catalog", What::Fixed(crate::CATALOG), 0),
-        Builtin::new("current_schema", What::Fixed(crate::SCHEMA), 0),
-        Builtin::new("current_user", What::Fixed("owner"), 0),
-        Builtin::new("session_user", What::Fixed("owner"), 0),
+        Builtin::function(TO_TEXT, What::Text, 1),
+        Builtin::function(TO_UUID, What::Uuid, 1),
+        Builtin::function(TO_BYTEA, What::Bytea, 1),
+        Builtin::function("pg_typeof", What::TypeOf, 1),
+        Builtin::function("version", What::Fixed(concat!("Counterfoil ", env!("CARGO_PKG_VERSION"))), 0),
+        Builtin::function("current_database", What::Fixed(crate::CATALOG), 0),
+        Builtin::function("current_catalog", What::Fixed(crate::CATALOG), 0),
+        Builtin::function("current_schema", What::Fixed(crate::SCHEMA), 0),
+        Builtin::function("current_user", What::Fixed("owner"), 0),
+        Builtin::function("session_user", What::Fixed("owner"), 0),
     ]
 }
 

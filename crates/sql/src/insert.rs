@@ -394,38 +394,6 @@ impl Session {
             rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
         change::apply_update(self, change, table, &rows, images, changed)
     }
-
-    /// Inserts a record batch: the way for bulk. Columns are matched by name; those not given get their defaults.
-    ///
-    /// It is part of the transaction that is open, else a transaction of its own.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] for columns that the table has not, and whatever the rows break.
-    pub fn insert_batches(
-        &mut self,
-        table: &str,
-        batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
-    ) -> Result<u64> {
-        self.planner.interrupt.clear();
-        self.change(|session, change| {
-            let table = planner::table(session.engine(), &*change.lease, table)?;
-            let mut changed = Changed::new(table.clone(), false, &[]);
-            for batch in batches {
-                let batch = batch?;
-                let place = |field: &Arc<Field>| match table.column(field.name()) {
-                    Some((place, _)) => Ok(place),
-                    None => Err(Error::NotFound(format!("no column {} in table {}", field.name(), table.name))),
-                };
-                let places = batch.schema().fields().iter().map(place).collect::<Result<Vec<_>>>()?;
-                distinct(&places, &table)?;
-                let target = Target { table: table.clone(), places, named: true, overriding: true };
-                let images = session.images_of(change, &target, &batch)?;
-                session.insert_batch(change, &None, images, &[], &mut changed)?;
-            }
-            let changed = changed.finish(session, change)?;
-            Ok(changed.rows)
-        })
-    }
 }
 
 const EXCLUDED: &str = "__counterfoil_excluded";

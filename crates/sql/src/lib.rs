@@ -1,6 +1,7 @@
 //! One SQL over every table kind.
 #![forbid(unsafe_code)]
 
+mod aggregates;
 mod assign;
 mod cast;
 mod change;
@@ -16,6 +17,7 @@ mod evaluate;
 mod explain;
 mod filter;
 mod functions;
+mod incidents;
 mod information;
 mod insert;
 mod load;
@@ -41,12 +43,15 @@ pub(crate) const HIDDEN: &str = "__counterfoil";
 pub(crate) const SCHEMA: &str = "public";
 /// The schema of the views that describe the database.
 pub(crate) const INFORMATION: &str = "information_schema";
+/// The schema of what only this database has.
+pub(crate) const OWN: &str = "counterfoil";
 /// The one catalog.
 pub(crate) const CATALOG: &str = "counterfoil";
 
 pub use copy::CopyOut;
 pub use engine::{Engine, EngineOptions, Interrupt, MEMORY_BYTES_DEFAULT, Rows};
 pub use error::{Error, Result};
+pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incident};
 pub use load::{table_batch, table_schema};
 pub use session::{Outcome, Session, TransactionState};
 pub use settings::LOCK_TIMEOUT;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use counterfoil_log::{Snapshot, View};
 use counterfoil_relation::{self as relation, StoredView, Table};
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::Schema;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
 use datafusion::common::TableReference;
 use datafusion::config::Dialect;
@@ -23,6 +24,7 @@ use crate::dialect;
 use crate::engine::{Engine, Interrupt};
 use crate::error::{Error, Result};
 use crate::evaluate::Checks;
+use crate::incidents;
 use crate::information;
 use crate::naming;
 use crate::provider::{Catalog, Named, Provider};
@@ -38,6 +40,7 @@ pub(crate) struct Planner {
     pub(crate) state: SessionState,
     public: Arc<Named>,
     information: Arc<Named>,
+    own: Arc<Named>,
     pub(crate) interrupt: Interrupt,
     pub(crate) checks: Checks,
 }
@@ -47,7 +50,8 @@ impl Planner {
         let public = Arc::new(Named::default());
         let information = Arc::new(Named::default());
         let catalogs = MemoryCatalogProviderList::new();
-        let catalog = Catalog { public: public.clone(), information: information.clone() };
+        let own = Arc::new(Named::default());
+        let catalog = Catalog { public: public.clone(), information: information.clone(), own: own.clone() };
         catalogs.register_catalog(crate::CATALOG.into(), Arc::new(catalog));
         let state = SessionStateBuilder::new_with_default_features()
             .with_config(config(engine.options.parallelism))
@@ -55,7 +59,7 @@ impl Planner {
             .with_catalog_list(Arc::new(catalogs))
             .with_type_planner(Arc::new(crate::types::Planner));
         let state = dialect::register(state).build();
-        Ok(Planner { engine, state, public, information, interrupt: Interrupt::new(), checks: Checks::default() })
+        Ok(Planner { engine, state, public, information, own, interrupt: Interrupt::new(), checks: Checks::default() })
     }
 
     /// Makes the tables of a statement known, as of a snapshot.
@@ -67,6 +71,7 @@ impl Planner {
             match reference.schema() {
                 None | Some(crate::SCHEMA) => self.resolve_name(&reference, snapshot, depth)?,
                 Some(crate::INFORMATION) => self.resolve_information(&reference, snapshot)?,
+                Some(crate::OWN) => self.resolve_own(&reference, snapshot)?,
                 Some(_) => {}
             }
         }
@@ -105,6 +110,15 @@ impl Planner {
         Ok(())
     }
 
+    fn resolve_own(&mut self, reference: &TableReference, snapshot: &Snapshot) -> Result<()> {
+        if reference.table() == "incidents" {
+            let batch = incidents::table(snapshot)?;
+            let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
+            self.own.insert("incidents", Arc::new(table));
+        }
+        Ok(())
+    }
+
     fn provider(&self, table: Arc<Table>, snapshot: &Snapshot, numbered: bool) -> Arc<dyn TableProvider> {
         let target = Target { relations: self.engine.relations.clone(), snapshot: snapshot.clone(), table };
         Arc::new(Provider::new(target, numbered, self.engine.options.parallelism))
@@ -138,12 +152,12 @@ impl Planner {
     }
 
     /// The columns of a stored view: what `information_schema` and DESCRIBE show.
-    pub(crate) fn view_schema(
-        &mut self,
-        view: &StoredView,
-        snapshot: &Snapshot,
-    ) -> Result<datafusion::arrow::datatypes::Schema> {
-        Ok(self.view_plan(view, snapshot, 0)?.schema().as_arrow().clone())
+    pub(crate) fn view_schema(&mut self, view: &StoredView, snapshot: &Snapshot) -> Result<Schema> {
+        // This may happen in the middle of planning something else.
+        let tables = self.public.take();
+        let plan = self.view_plan(view, snapshot, 0);
+        self.public.restore(tables);
+        Ok(plan?.schema().as_arrow().clone())
     }
 
     fn plan_resolved(&self, statement: LibraryStatement) -> Result<LogicalPlan> {
@@ -157,16 +171,20 @@ impl Planner {
         snapshot: &Snapshot,
         extra: Vec<(String, Arc<dyn TableProvider>)>,
     ) -> Result<LogicalPlan> {
-        self.public.clear();
-        self.information.clear();
-        for (name, table) in extra {
-            self.public.insert(name, table);
-        }
         dialect::refuse(&statement)?;
         dialect::rewrite(&mut statement);
         let statement = LibraryStatement::Statement(Box::new(statement));
-        self.resolve(&statement, snapshot, 0)?;
-        self.plan_resolved(statement)
+        for (name, table) in extra {
+            self.public.insert(name, table);
+        }
+        let plan = match self.resolve(&statement, snapshot, 0) {
+            Ok(()) => self.plan_resolved(statement),
+            Err(error) => Err(error),
+        };
+        // The plan has what it needs; nothing else may hold on to the snapshot.
+        self.public.clear();
+        self.information.clear();
+        plan
     }
 
     /// Plans a query.

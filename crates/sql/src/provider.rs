@@ -116,6 +116,16 @@ impl Named {
         self.tables.write().clear();
     }
 
+    /// Takes all tables out, to put them back later.
+    pub fn take(&self) -> HashMap<String, Arc<dyn TableProvider>> {
+        std::mem::take(&mut *self.tables.write())
+    }
+
+    /// Puts back what was taken out.
+    pub fn restore(&self, tables: HashMap<String, Arc<dyn TableProvider>>) {
+        *self.tables.write() = tables;
+    }
+
     /// Makes a table known.
     pub fn insert(&self, name: impl Into<String>, table: Arc<dyn TableProvider>) {
         self.tables.write().insert(name.into(), table);
@@ -148,24 +158,27 @@ impl SchemaProvider for Named {
     }
 }
 
-/// The one catalog: our schema, and `information_schema`.
+/// The one catalog: the users' schema, `information_schema`, and our own.
 #[derive(Debug)]
 pub struct Catalog {
     /// What `public` (or no schema) names.
     pub public: Arc<Named>,
     /// What `information_schema` names.
     pub information: Arc<Named>,
+    /// What `counterfoil` names.
+    pub own: Arc<Named>,
 }
 
 impl CatalogProvider for Catalog {
     fn schema_names(&self) -> Vec<String> {
-        vec![crate::SCHEMA.into(), crate::INFORMATION.into()]
+        vec![crate::SCHEMA.into(), crate::INFORMATION.into(), crate::OWN.into()]
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         match name {
             crate::SCHEMA => Some(self.public.clone()),
             crate::INFORMATION => Some(self.information.clone()),
+            crate::OWN => Some(self.own.clone()),
             _ => None,
         }
     }

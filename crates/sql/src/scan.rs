@@ -278,7 +278,8 @@ impl ExecutionPlan for TableScan {
             let rows = usize::try_from(self.rows).unwrap_or(usize::MAX);
             statistics.num_rows = match (&self.source, self.tests.is_empty(), self.limit) {
                 (Source::Whole { .. }, true, None) => Precision::Exact(rows),
-                (Source::Whole { .. }, true, Some(limit)) => Precision::Exact(rows.min(limit)),
+                // Each part stops at the limit for itself.
+                (Source::Whole { .. }, true, Some(limit)) => Precision::Inexact(rows.min(limit)),
                 (Source::Whole { .. }, false, _) => Precision::Inexact(rows.div_ceil(5)),
                 (Source::Rows { .. }, ..) => Precision::Inexact(rows),
             };
@@ -372,10 +373,13 @@ fn row_ids(block: &RowBlock, selected: &Rows) -> ArrayRef {
     Arc::new(Int64Array::from(ids))
 }
 
+/// A part after a step, and what the step gave.
+type Stepped = (Box<Work>, Result<Option<RecordBatch>>);
+
 /// Steps of a part: each on the blocking pool, started one ahead of the consumer; or in place for small parts.
 struct Steps {
     work: Option<Box<Work>>,
-    ahead: Option<JoinHandle<(Box<Work>, Result<Option<RecordBatch>>)>>,
+    ahead: Option<JoinHandle<Stepped>>,
     inline: bool,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType as SqlType, ExactNumberInfo, Expr, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo,
-    Value as Literal, ValueWithSpan, visit_expressions_mut,
+    UnaryOperator, Value as Literal, ValueWithSpan, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -181,11 +181,11 @@ pub(crate) fn literal(value: &Value) -> Expr {
     match value {
         Value::Null => Expr::Value(Literal::Null.into()),
         Value::Boolean(truth) => Expr::Value(Literal::Boolean(*truth).into()),
-        Value::Integer(number) => Expr::Value(Literal::Number(number.to_string(), false).into()),
+        Value::Integer(number) => signed(*number < 0, number.unsigned_abs().to_string()),
         Value::Double(number) => cast(number.to_string(), SqlType::Double(ExactNumberInfo::None)),
         Value::Decimal { unscaled, scale } => {
             let digits = shown(&|text| crate::text::decimal(text, *unscaled, *scale as i8));
-            Expr::Value(Literal::Number(digits, false).into())
+            signed(*unscaled < 0, digits.trim_start_matches('-').to_owned())
         }
         Value::Text(text) => quoted(text.clone()),
         Value::Bytes(bytes) => {
@@ -208,6 +208,15 @@ pub(crate) fn literal(value: &Value) -> Expr {
         }
         Value::Uuid(bytes) => quoted(shown(&|text| crate::text::uuid(text, bytes))),
     }
+}
+
+/// A number in parentheses of its own where it is negative: `-$1` is the negative of it.
+fn signed(negative: bool, digits: String) -> Expr {
+    let number = Expr::Value(Literal::Number(digits, false).into());
+    if !negative {
+        return number;
+    }
+    Expr::Nested(Box::new(Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(number) }))
 }
 
 /// A quoted literal.
@@ -278,6 +287,6 @@ mod tests {
         assert_eq!(parameter_count(&statement), 3);
         assert!(bind(&mut statement.clone(), &[Value::Null]).is_err());
         bind(&mut statement, &[Value::from("x"), Value::Integer(-2), Value::Integer(5)]).unwrap();
-        assert_eq!(statement.to_string(), "SELECT 'x', a FROM t WHERE b = -2 LIMIT 5");
+        assert_eq!(statement.to_string(), "SELECT 'x', a FROM t WHERE b = (-2) LIMIT 5");
     }
 }

@@ -113,14 +113,15 @@ impl Transaction {
             lease.begin()?;
         }
         let Some(block) = &mut self.block else { return Ok(Change { lease, point: None }) };
-        if let (true, Some(seen)) = (block.stable, block.seen.take()) {
-            if seen.commit_number() != lease.commit_number() {
-                lease.rollback();
-                return Err(Error::Locked(
-                    "another transaction committed since this one began: ROLLBACK and try again".into(),
-                ));
-            }
+        let moved = block.seen.as_ref().is_some_and(|seen| seen.commit_number() != lease.commit_number());
+        if block.stable && moved {
+            lease.rollback();
+            return Err(Error::Locked(
+                "another transaction committed since this one began: ROLLBACK and try again".into(),
+            ));
         }
+        // From here on nobody else commits, and what is seen is the writer's own state.
+        block.seen = None;
         let point = Some(lease.savepoint()?);
         Ok(Change { lease, point })
     }
