@@ -338,6 +338,18 @@ pub enum KeyAction {
         /// Number of the slot
         slot: u8,
     },
+    /// Write shares of the volume key into a folder
+    Split {
+        db: String,
+        /// Shares that open the database together
+        #[arg(long, value_name = "M")]
+        need: u8,
+        /// Shares to write
+        #[arg(long, value_name = "N")]
+        of: u8,
+        /// Folder
+        dir: PathBuf,
+    },
 }
 
 #[derive(Args, Debug)]

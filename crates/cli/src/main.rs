@@ -71,6 +71,6 @@ fn run(context: &Context, command: Command, order: &sql::Order) -> Result<()> {
         Command::Keygen(arguments) => slots::keygen(&arguments),
         Command::Rekey(arguments) => slots::rekey(context, &arguments),
         Command::Counter(arguments) => counter::run(context, &arguments),
-        Command::Demo(arguments) => demo::run(context, &arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
     }
 }

@@ -36,6 +36,7 @@ pub fn run(context: &Context, arguments: &KeyCommand) -> Result<()> {
             terminal::note("copies of the file from before still open with it: `rekey --data` ends that");
             Ok(database.close()?)
         }
+        KeyAction::Split { db, need, of, dir } => split(context, db, *need, *of, dir),
     }
 }
 
@@ -57,6 +58,19 @@ fn require_slot(database: &Database, slot: u8) -> Result<(), Error> {
     }
     Err(Error::new(counterfoil::Kind::NotFound, format!("there is no key slot {slot}"))
         .advise("see `counterfoil key list`"))
+}
+
+fn split(context: &Context, db: &str, need: u8, of: u8, folder: &Path) -> Result<()> {
+    let database = context.open_to_read(db)?;
+    let shares = database.split_key(need, of)?;
+    std::fs::create_dir(folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
+    for (index, share) in shares.iter().enumerate() {
+        let path = folder.join(format!("share-{}-of-{of}.txt", index + 1));
+        write_private(&path, share.as_bytes())?;
+    }
+    terminal::done(format_args!("{of} shares in {}", folder.display()));
+    terminal::done(format_args!("any {need} of them, in a folder given as --key-file, open the database"));
+    Ok(())
 }
 
 pub fn keygen(arguments: &Keygen) -> Result<()> {

@@ -16,6 +16,7 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 static COLORED: AtomicBool = AtomicBool::new(false);
 type Cancel = Box<dyn Fn() + Send>;
 static CANCEL: Mutex<Option<Cancel>> = Mutex::new(None);
+static LEFT_BEHIND: Mutex<Option<std::path::PathBuf>> = Mutex::new(None);
 
 /// Settles how much is said, in which colours, and that Ctrl-C ends the program.
 pub fn prepare(quiet: bool, color: Color) {
@@ -40,9 +41,17 @@ fn interrupted() {
         None => {
             let line_end = if io::stderr().is_terminal() { "\n" } else { "" };
             let _ = write!(io::stderr(), "{line_end}error: interrupted: what was not committed is not kept\n");
+            if let Some(folder) = LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                let _ = std::fs::remove_dir_all(folder);
+            }
             std::process::exit(130);
         }
     }
+}
+
+/// Names a folder that an interruption takes away.
+pub fn remove_when_interrupted(folder: &std::path::Path) {
+    *LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.to_owned());
 }
 
 /// While it lives, Ctrl-C calls a function instead of ending the program.

@@ -170,7 +170,7 @@ fn begin_epoch(volume: &Arc<Volume>, text: &str) -> Result<()> {
             adopt_image(volume, Some(counter), value)?
         }
     };
-    incidents::record(&mut writer, incidents::RESTORED, text)?;
+    incidents::record(&mut writer, incidents::IncidentKind::Restored, text)?;
     Ok(writer.close()?)
 }
 
@@ -191,7 +191,7 @@ fn restore_as_new(source: &Snapshot, options: Options, progress: Progress<'_>) -
         if !writer.fill_from(source, progress)? {
             return Err(stopped());
         }
-        incidents::record(writer, incidents::RESTORED, &text)
+        incidents::record(writer, incidents::IncidentKind::Restored, &text)
     })?;
     Ok(())
 }

@@ -122,7 +122,7 @@ fn adopt(options: Options) -> Result<()> {
     let image = volume.recover()?.version();
     let mut writer = adopt_image(&volume, Some(counter), value)?;
     let text = format!("this image, version {image}, was taken for the newest by hand; {found}");
-    incidents::record(&mut writer, incidents::ADOPTED_BY_HAND, &text)?;
+    incidents::record(&mut writer, incidents::IncidentKind::AdoptedByHand, &text)?;
     Ok(writer.close()?)
 }
 

@@ -106,7 +106,7 @@ fn build(
         medium.flush()?;
     }
     // The way that costs least: a passphrase would be stretched once more.
-    let secrets: Vec<vault::Secret<'_>> = made.offered(&options).collect();
+    let secrets = made.offered(&options)?;
     let unlocked = vault::read_headers(&medium)?.unlock(&secrets, &ArgonCost::HOST)?;
     let volume = Arc::new(Volume::new(medium, unlocked, options)?);
     Ok(Created { volume, recovery_code: made.recovery.map(|code| code.text()) })
@@ -172,10 +172,14 @@ impl Secrets {
     }
 
     /// All secrets that open the database, the cheapest first.
-    fn offered<'a>(&'a self, options: &'a Options) -> impl Iterator<Item = vault::Secret<'a>> {
+    fn offered<'a>(&'a self, options: &'a Options) -> Result<Vec<vault::Secret<'a>>> {
         let recovery = self.recovery.iter().map(vault::Secret::Recovery);
         let generated = self.generated.iter().map(vault::Secret::KeyFile);
-        recovery.chain(generated).chain(options.key.iter().map(|key| key.offered()))
+        let mut offered: Vec<_> = recovery.chain(generated).collect();
+        if let Some(key) = &options.key {
+            offered.push(key.offered()?);
+        }
+        Ok(offered)
     }
 }
 
@@ -203,7 +207,7 @@ fn new_header(
     };
     let now = crate::time::now();
     let mut header = Header::new(id, options.cipher, counter, layout, now)?;
-    let mut secrets: Vec<_> = made.offered(options).collect();
+    let mut secrets = made.offered(options)?;
     // The owner's own key first, as slot 0; then what was made along with it.
     secrets.reverse();
     for secret in &secrets {

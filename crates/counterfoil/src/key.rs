@@ -82,6 +82,8 @@ enum Material {
     File(KeyFile),
     /// Also tried as a recovery code where it has the shape of one.
     Passphrase(Secret),
+    /// Put together from shares.
+    Volume(vault::VolumeKey),
 }
 
 impl Key {
@@ -115,11 +117,15 @@ impl Key {
         Ok(Self(Material::Passphrase(secret)))
     }
 
-    /// A key in a file: exactly 32 bytes, or 64 hex digits with an optional line end.
+    /// A key in a file: exactly 32 bytes, or 64 hex digits with an optional line end. A folder is taken for one of
+    /// shares ([`crate::Database::split_key`]).
     ///
     /// # Errors
     /// What the system says about the file; [`Kind::Input`] if it holds no key.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        if path.as_ref().is_dir() {
+            return Self::from_shares(path.as_ref()).map_err(|error| error.at(path.as_ref().display()));
+        }
         let content = read_secret(path.as_ref(), "read the key file")?;
         let key = KeyFile::parse(&content).map_err(|error| {
             Error::new(Kind::Input, error.to_string())
@@ -155,15 +161,44 @@ impl Key {
     pub fn to_hex(&self) -> Option<Zeroizing<String>> {
         match &self.0 {
             Material::File(key) => Some(key.hex()),
-            Material::Passphrase(_) => None,
+            Material::Passphrase(_) | Material::Volume(_) => None,
         }
     }
 
-    /// What is offered to the slots.
-    pub(crate) fn offered(&self) -> vault::Secret<'_> {
+    /// The shares in a folder, put together.
+    fn from_shares(folder: &Path) -> Result<Self> {
+        let host = |error: std::io::Error| Error::host("read the shares", folder.display(), &error);
+        let mut shares = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(host)?.take(1024) {
+            let path = entry.map_err(host)?.path();
+            if path.is_file() {
+                let content = read_secret(&path, "read the share")?;
+                let share = std::str::from_utf8(&content).ok().and_then(|text| vault::Share::parse(text).ok());
+                shares.push(share.ok_or_else(|| {
+                    Error::new(Kind::Input, vault::SplitError::NoShare.to_string()).at(path.display())
+                })?);
+            }
+        }
+        let key = vault::join(&shares).map_err(|error| Error::new(Kind::Input, error.to_string()))?;
+        Ok(Self(Material::Volume(key)))
+    }
+
+    /// Opens a header.
+    pub(crate) fn unlock(&self, copies: &vault::HeaderCopies) -> Result<vault::Unlocked> {
+        Ok(match &self.0 {
+            Material::Volume(key) => copies.unlock_with(key.duplicate())?,
+            _ => copies.unlock(&[self.offered()?], &vault::ArgonCost::HOST)?,
+        })
+    }
+
+    /// What is offered to a slot, or put into one.
+    pub(crate) fn offered(&self) -> Result<vault::Secret<'_>> {
         match &self.0 {
-            Material::File(key) => vault::Secret::KeyFile(key),
-            Material::Passphrase(secret) => vault::Secret::Passphrase(secret.as_bytes()),
+            Material::File(key) => Ok(vault::Secret::KeyFile(key)),
+            Material::Passphrase(secret) => Ok(vault::Secret::Passphrase(secret.as_bytes())),
+            Material::Volume(_) => {
+                Err(Error::new(Kind::Misuse, "shares are no key for a slot").advise("use a key file or a passphrase"))
+            }
         }
     }
 }

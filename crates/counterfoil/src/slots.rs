@@ -1,6 +1,7 @@
 //! The key slots: who may open the database.
 
 use counterfoil_vault::{self as vault, ArgonCost, Header, SlotKind, SystemEntropy};
+use zeroize::Zeroizing;
 
 use crate::database::Database;
 use crate::error::{Error, Kind, Result};
@@ -55,7 +56,7 @@ impl Database {
     /// [`Kind::Misuse`] if all slots are in use; those of writing.
     pub fn add_slot(&self, key: &Key) -> Result<usize> {
         self.change_header(|header, volume_key| {
-            Ok(header.add_slot(&key.offered(), &ArgonCost::HOST, volume_key, crate::time::now(), &mut SystemEntropy)?)
+            Ok(header.add_slot(&key.offered()?, &ArgonCost::HOST, volume_key, crate::time::now(), &mut SystemEntropy)?)
         })
     }
 
@@ -66,7 +67,7 @@ impl Database {
     pub fn change_slot(&self, slot: usize, key: &Key) -> Result<()> {
         self.change_header(|header, volume_key| {
             let now = crate::time::now();
-            Ok(header.change_slot(slot, &key.offered(), &ArgonCost::HOST, volume_key, now, &mut SystemEntropy)?)
+            Ok(header.change_slot(slot, &key.offered()?, &ArgonCost::HOST, volume_key, now, &mut SystemEntropy)?)
         })
     }
 
@@ -76,6 +77,23 @@ impl Database {
     /// [`Kind::NotFound`], [`Kind::Misuse`] for the last slot; those of writing.
     pub fn remove_slot(&self, slot: usize) -> Result<()> {
         self.change_header(|header, _| Ok(header.remove_slot(slot)?))
+    }
+
+    /// The key of the data in `of` shares, of which any `need` open the database: put into a folder, they are a key.
+    /// Only a new key of the data ([`Database::rekey`]) ends their power.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] for impossible numbers.
+    pub fn split_key(&self, need: u8, of: u8) -> Result<Vec<Zeroizing<String>>> {
+        self.require_process()?;
+        let volume = self.volume();
+        let opened = volume.opened();
+        let shares = vault::split(&opened.unlocked.volume_key, volume.vault.id(), need, of, &mut SystemEntropy);
+        let shares = shares.map_err(|error| match error {
+            vault::SplitError::NoEntropy => crate::convert::no_entropy(),
+            other => Error::new(Kind::Misuse, other.to_string()),
+        })?;
+        Ok(shares.iter().map(vault::Share::text).collect())
     }
 
     fn change_header<T>(&self, change: impl FnOnce(&mut Header, &vault::VolumeKey) -> Result<T>) -> Result<T> {

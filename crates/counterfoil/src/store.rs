@@ -1,7 +1,7 @@
 //! Where the sessions of one process get the database from, beside the sessions of others.
 //!
 //! ```text
-//! reading   recover -> pin its commit -> recover again: what a pin protects is what was found after it was set
+//! reading   pin everything -> recover -> pin what was found, let go of the rest
 //!           later statements follow the spine on from there; the pin moves along when nobody reads the older one
 //! writing   the writer's lock -> recover -> counter -> opening root; kept until the database is closed
 //! ```
@@ -210,16 +210,11 @@ impl Drop for FileStore {
 
 impl Reading {
     fn begin(volume: &Volume, pins: Option<&Pins>) -> Result<(Self, Freshness)> {
-        let (mut recovered, mut freshness) = volume.recover_and_judge()?;
-        let pin = match pins {
-            None => None,
-            Some(pins) => {
-                let pin = pins.acquire(recovered.commit().0)?;
-                // A writer that looked for pins just before may have reused what this image needs.
-                (recovered, freshness) = volume.recover_and_judge()?;
-                Some(pin)
-            }
-        };
+        // Commit 0 is older than everything: while it is pinned, nothing is reclaimed that is found meanwhile.
+        let everything = pins.map(|pins| pins.acquire(0)).transpose()?;
+        let (recovered, freshness) = volume.recover_and_judge()?;
+        let pin = pins.map(|pins| pins.acquire(recovered.commit().0)).transpose()?;
+        drop(everything);
         let snapshot = recovered.snapshot();
         Ok((Self { recovered, held: vec![(pin, snapshot)] }, freshness))
     }
@@ -325,7 +320,7 @@ impl Opening {
         };
         if absent {
             let text = format!("no counter was here: this image, version {version}, was taken for the newest");
-            incidents::record(&mut writer, incidents::ADOPTED, &text)?;
+            incidents::record(&mut writer, incidents::IncidentKind::Adopted, &text)?;
             volume.options.note("counter adopted: there was none for this database here (see counterfoil.incidents)");
         }
         self.finish_header_change(volume, &mut writer)?;

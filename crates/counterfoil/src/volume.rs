@@ -5,7 +5,7 @@ use std::sync::Arc;
 use counterfoil_flash::Geometry;
 use counterfoil_log::{self as log, HeaderKeeper, Layout, Recovered, View, Writer, record_space};
 use counterfoil_vault::{
-    self as vault, ArgonCost, ChangeStep, CounterError, CounterKind, Entropy, FileCounter, Header, HeaderChange,
+    self as vault, ChangeStep, CounterError, CounterKind, Entropy, FileCounter, Header, HeaderChange,
     RootDigests, Settled, SystemEntropy, Unlocked, Vault, VolumeLayout,
 };
 use parking_lot::RwLock;
@@ -220,7 +220,7 @@ fn unlock(medium: &Medium, options: &Options) -> Result<Unlocked> {
     let Some(key) = &options.key else {
         return Err(Error::new(Kind::Misuse, "no key was given"));
     };
-    Ok(vault::read_headers(medium)?.unlock(&[key.offered()], &ArgonCost::HOST)?)
+    key.unlock(&vault::read_headers(medium)?)
 }
 
 /// Writes the header anew when the log moves the record store to a larger window.

@@ -1,0 +1,19 @@
+//! The program as its users meet it: started anew for every command, judged by what it prints and how it ends.
+
+mod main {
+    pub mod stage;
+
+    mod bad_files;
+    mod copies;
+    mod export;
+    mod import;
+    mod keys;
+    mod kv;
+    mod marker;
+    mod output;
+    mod processes;
+    mod shell;
+    mod sql;
+    mod trust;
+    mod usage;
+}

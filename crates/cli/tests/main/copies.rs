@@ -1,0 +1,110 @@
+//! Backups, and databases made of them.
+
+use super::stage::Stage;
+
+fn filled() -> Stage {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT PRIMARY KEY, b TEXT); INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 20000) s(i)"]);
+    stage.run_with_input(&["kv", "db", "put", "name"], "value");
+    stage
+}
+
+#[test]
+fn a_backup_replaces_what_it_is_of() {
+    let stage = filled();
+    stage.good(&["backup", "db", "backup"]);
+    stage.refused(&["backup", "db", "backup"], 1, &["backup", "already"]);
+    stage.good(&["db", "DELETE FROM t"]);
+    stage.copy("db", "today");
+    stage.good(&["restore", "backup", "db"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
+    assert_eq!(stage.good(&["kv", "db", "get", "name"]), "value");
+    assert_eq!(stage.ask("SELECT kind FROM counterfoil.incidents"), "restored");
+    stage.good(&["verify", "db"]);
+    stage.good(&["db", "INSERT INTO t VALUES (0, '')"]);
+    for other in ["today", "backup"] {
+        stage.refused(&[other, "SELECT 1"], 3, &[]);
+    }
+    // Once more, over a database that is gone.
+    std::fs::remove_file(stage.path("db")).expect("removed");
+    stage.good(&["restore", "backup", "db"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
+}
+
+#[test]
+fn as_new_is_another_database() {
+    let stage = filled();
+    stage.good(&["backup", "db", "backup"]);
+    stage.good(&["restore", "backup", "new", "--as-new"]);
+    stage.good(&["new", "DELETE FROM t WHERE a > 5"]);
+    assert_eq!(stage.good(&["new", "SELECT count(*) FROM t", "--no-header"]), "5\n");
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
+    assert_eq!(stage.good(&["kv", "new", "get", "name"]), "value");
+    stage.good(&["verify", "new"]);
+    stage.good(&["verify", "db"]);
+    assert_eq!(std::fs::read_dir(stage.path("state")).expect("a folder").count(), 2);
+    stage.refused(&["restore", "backup", "new"], 1, &["another database"]);
+    stage.refused(&["restore", "backup", "new", "--as-new"], 1, &["already"]);
+}
+
+#[test]
+fn a_damaged_backup_is_refused_and_replaces_nothing() {
+    let stage = filled();
+    stage.good(&["backup", "db", "backup"]);
+    let before = stage.read("db");
+    let mut bytes = stage.read("backup");
+    let middle = bytes.len() - 40 * 4096;
+    bytes[middle] ^= 1;
+    stage.write("backup", &bytes);
+    let ended = stage.run(&["restore", "backup", "db"]);
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    assert!(before == stage.read("db"));
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
+    stage.write("other", "something");
+    stage.refused(&["restore", "other", "db"], 1, &["other", "not a Counterfoil database"]);
+    stage.good(&["backup", "db", "good"]);
+    stage.refused(&["restore", "good", "other"], 1, &["something else"]);
+    assert_eq!(stage.text("other"), "something");
+}
+
+#[test]
+fn a_backup_beside_a_writer_is_of_one_moment() {
+    let stage = filled();
+    let mut writer = stage.spawn(&["db"]);
+    let mut input = writer.stdin.take().expect("a pipe");
+    let feeder = std::thread::spawn(move || {
+        use std::io::Write;
+        for round in 0..400 {
+            // Both tables move together: a backup that is torn shows it.
+            let text = format!("BEGIN; UPDATE t SET b = '{round}' WHERE a = 1; UPDATE t SET b = '{round}' WHERE a = 2; COMMIT;\n");
+            if input.write_all(text.as_bytes()).is_err() {
+                return;
+            }
+        }
+    });
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    for turn in 0..5 {
+        let name = format!("backup-{turn}");
+        stage.good(&["backup", "db", &name]);
+        let pair = stage.run(&[&name, "SELECT count(DISTINCT b) FROM t WHERE a < 3", "--no-header"]);
+        assert!(pair.code == 0 || pair.code == 3, "{}", pair.err);
+        stage.good(&["restore", &name, &format!("{name}-new"), "--as-new"]);
+        let pair = stage.good(&[&format!("{name}-new"), "SELECT count(DISTINCT b) FROM t WHERE a < 3", "--no-header"]);
+        assert!(pair == "1\n" || (turn == 0 && pair == "2\n"), "{pair}");
+        stage.good(&["verify", &format!("{name}-new")]);
+    }
+    feeder.join().expect("fed");
+    let ended = super::stage::ended(writer.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, 0, "{}", ended.err);
+}
+
+#[test]
+fn compacting_keeps_the_rows() {
+    let stage = filled();
+    stage.good(&["db", "DELETE FROM t WHERE a % 2 = 0; UPDATE t SET b = 'x' WHERE a < 100"]);
+    stage.good(&["reorganize", "db"]);
+    stage.good(&["compact", "db"]);
+    assert_eq!(stage.good(&["purge", "db"]), "not guaranteed on this medium\n");
+    assert_eq!(stage.ask("SELECT count(*), sum(a) FROM t"), "10000,100000000");
+    stage.good(&["verify", "db"]);
+}

@@ -1,0 +1,87 @@
+//! Tables out to files, and back.
+
+use super::stage::Stage;
+
+const TABLE: &str = "CREATE TABLE t (
+    id INTEGER PRIMARY KEY, b BOOLEAN, s SMALLINT, l BIGINT, r REAL, x DOUBLE PRECISION, n NUMERIC(20,4), v VARCHAR(10),
+    t TEXT, y BYTEA, d DATE, c TIME, ts TIMESTAMP, tz TIMESTAMPTZ, u UUID);
+  INSERT INTO t VALUES
+    (1, true, -3, 9007199254740993, 1.5, 0.1, 12345.6789, 'v', 'a,\"b\"' || chr(10) || 'c', '\\xdeadbeef', '2013-01-01',
+     '10:00:01.5', '2013-01-01 10:00:00.000001', '2013-01-01 10:00:00+02', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'),
+    (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (3, false, 0, 0, 'NaN', 'Infinity', 0, '', '', '', '0001-01-01', '00:00', '9999-12-31 23:59:59', 'epoch',
+     '00000000-0000-0000-0000-000000000000')";
+
+#[test]
+fn every_type_comes_back_through_every_format() {
+    let stage = Stage::with_database();
+    stage.good(&["db", TABLE]);
+    let expected = stage.good(&["db", "SELECT * FROM t ORDER BY id"]);
+    for file in ["t.csv", "t.jsonl", "t.parquet"] {
+        stage.good(&["export", "db", "t", file]);
+        stage.good(&["db", "TRUNCATE t"]);
+        stage.good(&["import", "db", "t", file]);
+        assert_eq!(stage.good(&["db", "SELECT * FROM t ORDER BY id"]), expected, "{file}");
+    }
+}
+
+#[test]
+fn queries_and_pipes() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2), (NULL)"]);
+    stage.good(&["export", "db", "--query", "SELECT a * 2 AS b FROM t WHERE a > 1", "q.csv"]);
+    assert_eq!(stage.text("q.csv"), "b\n4\n");
+    assert_eq!(stage.good(&["export", "db", "t", "-", "--null", "-", "--no-header"]), "1\n2\n-\n");
+    stage.good(&["export", "db", "t", "t.dat", "--format", "jsonl"]);
+    assert_eq!(stage.text("t.dat"), "{\"a\":1}\n{\"a\":2}\n{\"a\":null}\n");
+    stage.good(&["import", "db", "t", "t.dat", "--format", "jsonl"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "6");
+    stage.refused(&["export", "db", "nowhere", "x.csv"], 1, &["nowhere"]);
+    stage.refused(&["export", "db", "--query", "SELECT 1/0", "x.csv"], 1, &[]);
+    assert!(!stage.path("x.csv").exists());
+    stage.refused(&["export", "db", "t", "absent/x.csv"], 1, &["absent/x.csv"]);
+}
+
+#[test]
+fn one_column_of_nulls_comes_back() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a TEXT); INSERT INTO t VALUES (NULL), (''), ('x'), (NULL)"]);
+    stage.good(&["export", "db", "t", "t.csv"]);
+    assert_eq!(stage.text("t.csv"), "a\n\n\"\"\nx\n\n");
+    stage.good(&["db", "TRUNCATE t"]);
+    stage.good(&["import", "db", "t", "t.csv"]);
+    assert_eq!(stage.ask("SELECT count(*), count(a) FROM t"), "4,2");
+}
+
+#[test]
+fn everything_is_rebuilt() {
+    let stage = Stage::with_database();
+    stage.good(&[
+        "db",
+        "CREATE TABLE parent (a INT, b INT, PRIMARY KEY (a, b), UNIQUE (b), CHECK (a > 0));
+         CREATE TABLE child (id BIGINT GENERATED ALWAYS AS IDENTITY, a INT, b INT DEFAULT 5, \"Odd name\" TEXT NOT NULL,
+             FOREIGN KEY (a, b) REFERENCES parent (a, b) ON DELETE CASCADE);
+         CREATE INDEX child_b ON child (b);
+         CREATE VIEW v AS SELECT \"Odd name\" FROM child;
+         INSERT INTO parent VALUES (1, 2), (3, 4);
+         INSERT INTO child (a, b, \"Odd name\") VALUES (1, 2, 'x'), (NULL, NULL, ''), (3, 4, 'z')",
+    ]);
+    stage.run_with_input(&["kv", "db", "put", "odd/name \"1\""], "value");
+    for (folder, format) in [("all-csv", "csv"), ("all-parquet", "parquet"), ("all-jsonl", "jsonl")] {
+        stage.good(&["export", "db", "--all", folder, "--format", format]);
+        let other = format!("{folder}.db");
+        stage.good(&["init", &other]);
+        stage.good(&["import", &other, "--all", folder]);
+        for sql in ["SELECT * FROM parent ORDER BY a", "SELECT * FROM child ORDER BY id", "SELECT * FROM v ORDER BY 1"] {
+            assert_eq!(stage.good(&[&other, sql]), stage.good(&["db", sql]), "{folder}: {sql}");
+        }
+        assert_eq!(stage.good(&["kv", &other, "get", "odd/name \"1\""]), "value");
+        stage.good(&[&other, "INSERT INTO child (a, b, \"Odd name\") VALUES (1, 2, 'new')"]);
+        assert_eq!(stage.good(&[&other, "SELECT max(id) FROM child", "--no-header"]), "4\n");
+        stage.refused(&[&other, "INSERT INTO child (a, b, \"Odd name\") VALUES (9, 9, 'new')"], 1, &["child"]);
+        stage.refused(&[&other, "INSERT INTO parent VALUES (0, 9)"], 1, &["parent"]);
+        stage.good(&["verify", &other]);
+        stage.refused(&["import", &other, "--all", folder], 1, &["already"]);
+    }
+    stage.refused(&["export", "db", "--all", "all-csv"], 1, &["all-csv"]);
+}

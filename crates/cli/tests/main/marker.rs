@@ -1,0 +1,47 @@
+//! What is stored is found in no file that any command makes, except in the output that was asked for.
+
+use super::stage::Stage;
+
+const MARKER: &str = "tHe-MaRkEr-51c9";
+
+#[test]
+fn the_marker_is_nowhere_in_the_clear() {
+    let stage = Stage::with_database();
+    let sql = format!(
+        "CREATE TABLE t (a INT, b TEXT); INSERT INTO t SELECT i, '{MARKER}' || i FROM generate_series(1, 30000) s(i)"
+    );
+    stage.run_with_input(&["db"], &sql);
+    stage.run_with_input(&["kv", "db", "put", MARKER], MARKER);
+    stage.good(&["db", "SELECT b FROM t ORDER BY b, a LIMIT 5"]);
+    stage.good(&["db", "CREATE INDEX ON t (b)"]);
+    stage.good(&["db", "UPDATE t SET b = b || 'x' WHERE a < 1000; DELETE FROM t WHERE a > 20000"]);
+    stage.good(&["backup", "db", "backup"]);
+    stage.good(&["compact", "db"]);
+    stage.good(&["inspect", "db", "--svg", "map.svg"]);
+    stage.good(&["verify", "db"]);
+    stage.good(&["rekey", "db", "--data"]);
+    stage.good(&["restore", "backup", "copy", "--as-new"]);
+    let ended = stage.run(&["db", &format!("SELECT nothing, '{MARKER}' FROM t")]);
+    assert_eq!(ended.code, 1);
+    let mut folders = vec![stage.folder().to_owned()];
+    let mut looked_at = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).expect("read");
+            looked_at += 1;
+            assert!(!contains(&bytes, MARKER.as_bytes()), "{} holds the marker", path.display());
+        }
+    }
+    assert!(looked_at >= 5);
+    stage.good(&["export", "db", "t", "t.csv"]);
+    assert!(contains(&stage.read("t.csv"), MARKER.as_bytes()));
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(bytes, part).is_some()
+}

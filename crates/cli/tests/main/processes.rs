@@ -1,0 +1,113 @@
+//! Several processes at one database, and those that are killed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use super::stage::{Stage, ended};
+
+/// A writer that has begun and waits for more.
+fn writing(stage: &Stage, sql: &str) -> Child {
+    let mut child = stage.spawn(&["db"]);
+    let mut text = sql.to_owned();
+    text.push_str("; SELECT 'ready';\n");
+    // The program reads a megabyte or all there is; blanks make it go on.
+    text.push_str(&" ".repeat(2 << 20));
+    child.stdin.as_mut().expect("a pipe").write_all(text.as_bytes()).expect("written");
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while line != "ready\n" {
+        line.clear();
+        assert!(out.read_line(&mut line).expect("read") > 0, "it ended early");
+    }
+    child
+}
+
+#[test]
+fn the_second_writer_waits_and_then_says_who_writes() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT)"]);
+    let mut writer = writing(&stage, "INSERT INTO t VALUES (1)");
+    let begun = Instant::now();
+    let pid = writer.id().to_string();
+    stage.refused(&["db", "INSERT INTO t VALUES (2)", "--lock-timeout", "0.5"], 4, &[&pid, "counterfoil"]);
+    assert!(begun.elapsed() > Duration::from_millis(450));
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "1", "readers go on");
+    drop(writer.stdin.take());
+    assert!(writer.wait().expect("ends").success());
+    stage.good(&["db", "INSERT INTO t VALUES (2)"]);
+}
+
+#[test]
+fn a_killed_writer_leaves_no_lock_and_every_commit() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT)"]);
+    let mut writer = writing(&stage, "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); BEGIN; INSERT INTO t VALUES (3)");
+    writer.kill().expect("killed");
+    writer.wait().expect("ends");
+    assert_eq!(stage.ask("SELECT count(*), sum(a) FROM t"), "2,3");
+    stage.good(&["db", "INSERT INTO t VALUES (4)", "--lock-timeout", "0.1"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "3");
+    stage.good(&["verify", "db"]);
+}
+
+#[test]
+fn a_reader_keeps_its_snapshot_beside_a_writer() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT); INSERT INTO t SELECT i FROM generate_series(1, 20000) s(i)"]);
+    let mut reader = writing(&stage, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(a) FROM t");
+    for _ in 0..5 {
+        stage.good(&["db", "DELETE FROM t; INSERT INTO t SELECT i FROM generate_series(1, 30000) s(i); VACUUM"]);
+    }
+    let mut input = reader.stdin.take().expect("a pipe");
+    input.write_all(b"SELECT count(*), sum(a) FROM t;\nCOMMIT;\nSELECT count(*) FROM t;\n").expect("written");
+    drop(input);
+    let ended = ended(reader.wait_with_output().expect("ends"));
+    assert_eq!(ended.code, 0, "{}", ended.err);
+}
+
+#[test]
+fn a_killed_init_leaves_nothing_or_everything() {
+    let stage = Stage::new();
+    for wait in 0..12 {
+        let mut init = stage.spawn(&["init", "db"]);
+        std::thread::sleep(Duration::from_millis(wait * 7));
+        init.kill().expect("killed");
+        init.wait().expect("ends");
+        if stage.path("db").exists() {
+            stage.good(&["verify", "db"]);
+            std::fs::remove_file(stage.path("db")).expect("removed");
+        }
+    }
+    stage.good(&["init", "db"]);
+    stage.good(&["verify", "db"]);
+    assert!(!stage.path("db.creating").exists());
+}
+
+#[test]
+fn many_commits_of_many_processes_add_up() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT)"]);
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let stage = &stage;
+            scope.spawn(move || {
+                for turn in 0..5 {
+                    let sql = format!("INSERT INTO t VALUES ({})", writer * 5 + turn);
+                    stage.good(&["db", &sql, "--lock-timeout", "60"]);
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut before = 0;
+                for _ in 0..8 {
+                    let count: u32 = stage.ask("SELECT count(*) FROM t").parse().expect("a number");
+                    assert!(count >= before);
+                    before = count;
+                }
+            });
+        }
+    });
+    assert_eq!(stage.ask("SELECT count(*), count(DISTINCT a) FROM t"), "20,20");
+}

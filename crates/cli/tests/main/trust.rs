@@ -1,0 +1,162 @@
+//! Changed files, yesterday's files, counters.
+
+use super::stage::Stage;
+
+fn filled() -> Stage {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT PRIMARY KEY, b TEXT); INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 20000) s(i)"]);
+    stage
+}
+
+#[test]
+fn a_flipped_byte_is_caught_or_without_effect() {
+    let stage = filled();
+    let whole = stage.read("db");
+    let sql = "SELECT count(*), sum(a), count(DISTINCT b) FROM t";
+    let expected = stage.ask(sql);
+    let mut caught = 0;
+    for turn in 0..24 {
+        let mut bytes = whole.clone();
+        let at = whole.len() / 24 * turn + 1234;
+        bytes[at] ^= 0x10;
+        stage.write("db", &bytes);
+        let ended = stage.run(&["db", sql, "--no-header"]);
+        match ended.code {
+            0 => assert_eq!(ended.out.trim_end(), expected, "byte {at}"),
+            3 => {
+                caught += 1;
+                ended.says(&["db"]);
+            }
+            code => panic!("byte {at}: exit code {code}: {}", ended.err),
+        }
+    }
+    assert!(caught > 3, "{caught} were caught");
+    stage.write("db", &whole);
+    stage.good(&["verify", "db"]);
+}
+
+#[test]
+fn a_damaged_table_does_not_hold_the_others_hostage() {
+    let stage = filled();
+    stage.good(&["db", "CREATE TABLE u (a INT); INSERT INTO u VALUES (7)"]);
+    let whole = stage.read("db");
+    // Pages of t, which is by far the largest, from the end backwards.
+    for back in 1..200 {
+        let mut bytes = whole.clone();
+        let at = whole.len() - back * 16 * 4096 + 100;
+        bytes[at] ^= 1;
+        stage.write("db", &bytes);
+        if stage.run(&["db", "SELECT count(b), max(b) FROM t"]).code != 0 {
+            break;
+        }
+    }
+    stage.refused(&["db", "SELECT max(b) FROM t"], 3, &["t", "page"]);
+    assert_eq!(stage.ask("SELECT a FROM u"), "7");
+    let ended = stage.run(&["verify", "db"]);
+    assert_eq!(ended.code, 3);
+    stage.good(&["salvage", "db", "saved"]);
+    let rows = stage.text("saved/t.csv").lines().count() - 1;
+    assert!(rows > 10_000 && rows < 20_000, "{rows} rows were saved");
+    assert_eq!(stage.text("saved/u.csv"), "a\n7\n");
+    assert!(stage.text("saved/missing.txt").contains("missing"));
+}
+
+#[test]
+fn yesterdays_file_is_refused() {
+    let stage = filled();
+    stage.copy("db", "yesterday");
+    stage.good(&["db", "DELETE FROM t WHERE a > 100"]);
+    stage.copy("db", "today");
+    stage.copy("yesterday", "db");
+    for words in [&["db", "SELECT 1"][..], &["verify", "db"], &["db", "DELETE FROM t"], &["export", "db", "t", "-"]] {
+        stage.refused(words, 3, &["not the newest", "version", "counter"]);
+    }
+    stage.refused(&["counter", "show", "db"], 3, &["not the newest"]);
+    stage.copy("today", "db");
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "100");
+
+    // On its owner's word the older one is taken after all; then the newer one is refused.
+    stage.copy("yesterday", "db");
+    stage.refused(&["counter", "adopt", "db"], 1, &["--yes"]);
+    stage.good(&["counter", "adopt", "db", "--yes"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
+    assert_eq!(stage.ask("SELECT kind FROM counterfoil.incidents"), "counter adopted by hand");
+    stage.refused(&["today", "SELECT 1"], 3, &[]);
+}
+
+#[test]
+fn an_absent_counter_is_a_note_and_then_an_incident() {
+    let stage = filled();
+    std::fs::remove_dir_all(stage.path("state")).expect("removed");
+    let ended = stage.run(&["db", "SELECT count(*) FROM t", "--no-header"]);
+    assert_eq!((ended.code, ended.out.as_str()), (0, "20000\n"));
+    assert_eq!(ended.err, "note: freshness not checked\n");
+    stage.refused(&["--require-counter", "db", "SELECT 1"], 3, &["no counter"]);
+    assert!(!stage.path("state").exists(), "reading wrote beside the database");
+    let ended = stage.run(&["db", "INSERT INTO t VALUES (0, '')"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(ended.err.contains("counter adopted"), "{}", ended.err);
+    assert_eq!(stage.ask("SELECT kind FROM counterfoil.incidents"), "counter adopted");
+    assert_eq!(stage.run(&["db", "SELECT 1"]).err, "");
+}
+
+#[test]
+fn damaged_older_and_foreign_counters_are_not_believed() {
+    let stage = filled();
+    let folder = stage.path("state");
+    let name = std::fs::read_dir(&folder).expect("a folder").next().expect("a counter").expect("an entry").file_name();
+    let counter = format!("state/{}", name.to_string_lossy());
+    let older = stage.read(&counter);
+    stage.good(&["db", "INSERT INTO t VALUES (0, '')"]);
+    let newest = stage.read(&counter);
+    stage.write(&counter, &older);
+    stage.refused(&["db", "SELECT 1"], 3, &["counter"]);
+    stage.write(&counter, "nonsense");
+    stage.refused(&["db", "SELECT 1"], 3, &["counter"]);
+    stage.refused(&["db", "DELETE FROM t"], 3, &["counter"]);
+    stage.write(&counter, &newest);
+    stage.good(&["verify", "db"]);
+    stage.good(&["counter", "forget", "db", "--yes"]);
+    assert!(!stage.path(&counter).exists());
+    stage.refused(&["counter", "forget", "db", "--yes"], 1, &["no counter"]);
+}
+
+#[test]
+fn a_clone_that_went_on_is_refused() {
+    let stage = filled();
+    stage.copy("db", "clone");
+    stage.good(&["db", "INSERT INTO t VALUES (0, 'a')"]);
+    stage.refused(&["clone", "INSERT INTO t VALUES (0, 'b')"], 3, &[]);
+    assert_eq!(stage.ask("SELECT b FROM t WHERE a = 0"), "a");
+}
+
+#[test]
+fn without_a_counter_the_owner_was_told() {
+    let stage = Stage::new();
+    let ended = stage.run(&["init", "db", "--counter", "none"]);
+    assert!(ended.err.contains("not detected"), "{}", ended.err);
+    stage.good(&["db", "CREATE TABLE t (a INT)"]);
+    stage.copy("db", "yesterday");
+    stage.good(&["db", "INSERT INTO t VALUES (1)"]);
+    stage.copy("yesterday", "db");
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "0");
+    assert!(!stage.path("state").exists());
+    stage.refused(&["counter", "adopt", "db", "--yes"], 1, &["no counter"]);
+}
+
+#[test]
+fn one_header_copy_is_enough_and_the_next_change_repairs() {
+    let stage = filled();
+    stage.good(&["keygen", "-o", "k2"]);
+    for start in [0, 256 << 10] {
+        let mut bytes = stage.read("db");
+        bytes[start + 200] ^= 1;
+        stage.write("db", &bytes);
+        let ended = stage.run(&["db", "SELECT count(*) FROM t", "--no-header"]);
+        assert_eq!((ended.code, ended.out.as_str()), (0, "20000\n"), "{}", ended.err);
+        assert!(ended.err.contains("note: header copy"), "{}", ended.err);
+        assert_eq!(stage.run(&["verify", "db"]).code, 3);
+        stage.good(&["key", "add", "db", "--new-key-file", "k2"]);
+        stage.good(&["verify", "db"]);
+    }
+}

@@ -1,0 +1,104 @@
+//! The command line itself.
+
+use super::stage::Stage;
+
+const COMMANDS: [&str; 18] = [
+    "sql", "init", "import", "export", "kv", "verify", "inspect", "reorganize", "compact", "purge", "backup", "restore",
+    "salvage", "key", "keygen", "rekey", "counter", "demo",
+];
+
+#[test]
+fn help_lists_every_command_and_no_other() {
+    let help = Stage::new().good(&["--help"]);
+    let listed: Vec<&str> = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  "))
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(listed, COMMANDS, "{help}");
+}
+
+#[test]
+fn every_command_has_help() {
+    let stage = Stage::new();
+    for command in COMMANDS {
+        assert!(stage.good(&[command, "--help"]).contains("Usage: counterfoil"), "{command}");
+    }
+    assert!(stage.good(&["--version"]).starts_with("counterfoil "));
+}
+
+#[test]
+fn wrong_use_is_exit_1_and_one_line() {
+    let stage = Stage::new();
+    for words in [
+        &[][..],
+        &["verify"],
+        &["verify", "db", "--no-such-option"],
+        &["init", "db", "--page-size", "4K9"],
+        &["init", "db", "--page-size", "1000"],
+        &["init", "db", "--cipher", "rot13"],
+        &["init", "db", "--counter", "abacus"],
+        &["init", "db", "--size", "1K"],
+        &["import", "db"],
+        &["import", "db", "t"],
+        &["export", "db", "t"],
+        &["sql", "db", "--delimiter", "xx"],
+        &["sql", "db", "--format", "xml"],
+        &["key", "remove", "db", "x"],
+        &["sql", "db", "--lock-timeout", "soon"],
+    ] {
+        stage.refused(words, 1, &[]);
+    }
+    assert!(!stage.path("db").exists());
+}
+
+#[test]
+fn what_is_not_there_yet_says_so() {
+    let stage = Stage::with_database();
+    stage.refused(&["import", "db", "-", "--format", "influx"], 1, &["not supported"]);
+    stage.refused(&["import", "db", "t", "x.csv", "--create", "--engine", "series"], 1, &["not supported"]);
+    stage.refused(&["init", "other", "--counter", "tpm"], 1, &["not supported"]);
+}
+
+#[test]
+fn init_refuses_to_overwrite() {
+    let stage = Stage::with_database();
+    let before = stage.read("db");
+    stage.refused(&["init", "db"], 1, &["db", "already"]);
+    assert!(stage.read("db") == before);
+    stage.write("other", "something");
+    stage.refused(&["init", "other"], 1, &["other", "already"]);
+    assert_eq!(stage.text("other"), "something");
+}
+
+#[test]
+fn init_takes_every_cipher_and_page_size() {
+    let stage = Stage::new();
+    for cipher in ["aes-256-gcm-siv", "aes-256-gcm", "chacha20-poly1305", "ascon-aead128", "aes-128-ocb3"] {
+        stage.good(&["init", cipher, "--cipher", cipher]);
+        stage.good(&[cipher, "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)"]);
+        assert_eq!(stage.good(&[cipher, "SELECT a FROM t", "--no-header"]), "1\n");
+        assert!(stage.good(&["inspect", cipher]).contains(cipher));
+    }
+    for size in ["512", "1024", "16384", "65536"] {
+        stage.good(&["init", size, "--page-size", size]);
+        stage.good(&[size, "CREATE TABLE t (a TEXT); INSERT INTO t VALUES (repeat('x', 100000))"]);
+        assert_eq!(stage.good(&[size, "SELECT length(a) FROM t", "--no-header"]), "100000\n");
+        stage.good(&["verify", size]);
+    }
+}
+
+#[test]
+fn a_limit_of_size_is_kept() {
+    let stage = Stage::new();
+    stage.good(&["init", "db", "--size", "4M"]);
+    let fill = "CREATE TABLE t (a TEXT); INSERT INTO t SELECT repeat(md5(i::text), 100) FROM generate_series(1, 10000) s(i)";
+    stage.refused(&["db", fill], 2, &["no room"]);
+    assert!(stage.read("db").len() <= 4 << 20);
+    stage.good(&["db", "CREATE TABLE u (a INT); INSERT INTO u VALUES (7)"]);
+    assert_eq!(stage.ask("SELECT a FROM u"), "7");
+}
