@@ -116,7 +116,7 @@ fn a_query_that_needs_a_damaged_page_names_the_table() {
 fn a_catalog_of_noise_ends_in_errors() {
     let mut bench = populated();
     let catalog = bench.writer.records(record_space::CATALOG, b"");
-    for round in 0..rounds(60, 6000) {
+    for round in 0..rounds(60, 1500) {
         let (name, value) = &catalog[bench.dice(catalog.len() as u64) as usize];
         let mut noise = value.to_vec();
         for _ in 0..=bench.dice(3) {
@@ -158,7 +158,7 @@ fn a_catalog_of_noise_ends_in_errors() {
 fn containers_of_noise_end_in_errors() {
     let mut bench = populated();
     let containers = bench.writer.snapshot().containers();
-    for round in 0..rounds(150, 6000) {
+    for round in 0..rounds(150, 2000) {
         bench.begin();
         let container = containers[bench.dice(containers.len() as u64) as usize];
         // Whole rows, log entries, or neither; small numbers, so that some of it looks like something.
