@@ -53,8 +53,8 @@ impl Stage {
     fn new(folder: PathBuf) -> Result<Self> {
         let program = std::env::current_exe()
             .map_err(|error| Error::host("find the program itself", "/proc/self/exe", &error))?;
-        let folder = fs::canonicalize(&folder)
-            .map_err(|error| Error::host("find the folder", folder.display(), &error))?;
+        let folder =
+            fs::canonicalize(&folder).map_err(|error| Error::host("find the folder", folder.display(), &error))?;
         for (name, bytes) in DATA {
             write(&folder.join(name), bytes)?;
         }

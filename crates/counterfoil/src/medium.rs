@@ -73,6 +73,9 @@ impl Medium {
                 Error::new(Kind::NotADatabase, format!("not a Counterfoil database: this is not {wanted}"))
                     .advise("check the name")
             }
+            flash::Error::Device { code, .. } if code == nix::libc::EISDIR => {
+                Error::new(Kind::NotADatabase, "not a Counterfoil database: this is a folder").advise("check the name")
+            }
             flash::Error::Device { code, .. } if code == nix::libc::ENOENT => {
                 Error::new(Kind::NotFound, "there is no such database").advise("make it with `counterfoil init`")
             }

@@ -138,8 +138,8 @@ fn column_sql(column: &Column) -> String {
     if let Some(identity) = &column.identity {
         let when = if identity.always { "ALWAYS" } else { "BY DEFAULT" };
         sql.push_str(&format!(
-            " GENERATED {when} AS IDENTITY (START WITH {} INCREMENT BY {})",
-            identity.start, identity.increment
+            " GENERATED {when} AS IDENTITY (INCREMENT BY {} START WITH {})",
+            identity.increment, identity.start
         ));
     }
     if let Some(default) = &column.default {

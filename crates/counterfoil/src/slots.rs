@@ -56,7 +56,13 @@ impl Database {
     /// [`Kind::Misuse`] if all slots are in use; those of writing.
     pub fn add_slot(&self, key: &Key) -> Result<usize> {
         self.change_header(|header, volume_key| {
-            Ok(header.add_slot(&key.offered()?, &ArgonCost::HOST, volume_key, crate::time::now(), &mut SystemEntropy)?)
+            Ok(header.add_slot(
+                &key.offered()?,
+                &ArgonCost::HOST,
+                volume_key,
+                crate::time::now(),
+                &mut SystemEntropy,
+            )?)
         })
     }
 

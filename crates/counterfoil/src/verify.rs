@@ -1,6 +1,7 @@
 //! Checking everything: every live page against its seal, every table against its indexes both ways.
 
 use counterfoil_log::Snapshot;
+use counterfoil_relation::Problem;
 use counterfoil_vault::CounterKind;
 
 use crate::database::Database;
@@ -105,12 +106,7 @@ impl Database {
             Ok(report) => report,
             Err(error) => return verification.problems.push(error.into()),
         };
-        for problem in report.problems {
-            let error = Error::new(Kind::Tampered, problem.what).at(format!("table {}", problem.table));
-            verification
-                .problems
-                .push(error.advise("restore a backup, or save what is good with `counterfoil salvage`"));
-        }
+        verification.problems.extend(together(report.problems));
         verification.tables.extend(report.tables.into_iter().map(|table| TableCheck {
             table: table.table,
             rows: table.rows,
@@ -131,4 +127,31 @@ fn verify_pages(snapshot: &Snapshot, verification: &mut Verification, progress: 
     });
     verification.pages = pages;
     verification.problems.extend(damaged.into_iter().map(|(_, error)| Error::from(error)));
+}
+
+/// One error for each thing that is wrong: a page that is lost takes many rows with it.
+fn together(problems: Vec<Problem>) -> Vec<Error> {
+    let mut causes: Vec<(String, String, String, u64)> = Vec::new();
+    for Problem { table, what } in problems {
+        let (row, cause) = match what.split_once(": ") {
+            Some((row, cause)) if row.starts_with("row ") => (row.to_owned(), cause.to_owned()),
+            _ => (String::new(), what),
+        };
+        let cause = cause.strip_prefix(&format!("table {table}: ")).map_or(cause.clone(), str::to_owned);
+        match causes.last_mut() {
+            Some((last, same, _, count)) if *last == table && *same == cause && !row.is_empty() => *count += 1,
+            _ => causes.push((table, cause, row, 1)),
+        }
+    }
+    let error = |(table, cause, row, count): (String, String, String, u64)| {
+        let text = match (row.is_empty(), count) {
+            (true, _) => cause,
+            (false, 1) => format!("{row}: {cause}"),
+            (false, _) => format!("{count} rows from {row} on: {cause}"),
+        };
+        Error::new(Kind::Tampered, text)
+            .at(format!("table {table}"))
+            .advise("restore a backup, or save what is good with `counterfoil salvage`")
+    };
+    causes.into_iter().map(error).collect()
 }

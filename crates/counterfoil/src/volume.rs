@@ -5,8 +5,8 @@ use std::sync::Arc;
 use counterfoil_flash::Geometry;
 use counterfoil_log::{self as log, HeaderKeeper, Layout, Recovered, View, Writer, record_space};
 use counterfoil_vault::{
-    self as vault, ChangeStep, CounterError, CounterKind, Entropy, FileCounter, Header, HeaderChange,
-    RootDigests, Settled, SystemEntropy, Unlocked, Vault, VolumeLayout,
+    self as vault, ChangeStep, CounterError, CounterKind, Entropy, FileCounter, Header, HeaderChange, RootDigests,
+    Settled, SystemEntropy, Unlocked, Vault, VolumeLayout,
 };
 use parking_lot::RwLock;
 
@@ -255,10 +255,10 @@ fn dated(error: log::Error, record: &vault::CounterRecord) -> Error {
     let text = match &error {
         log::Error::RolledBack { image, counter } => format!(
             "this is not the newest image of the database: its version is {image}, the counter stands at {counter} \
-             since {when} ({})",
+             since {when}, when it was at {}",
             record.path
         ),
-        other => format!("{other}; the counter last moved {when} ({})", record.path),
+        other => format!("{other}; the counter last moved {when}, when the database was at {}", record.path),
     };
     let full = Error::from(error);
     Error::new(full.kind(), text)

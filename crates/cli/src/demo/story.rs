@@ -82,6 +82,9 @@ impl Stage {
         let at = self.byte_of_a_table()?;
         say(&format!("One bit of byte {at} is turned over, in the middle of a table's page."))?;
         self.flip("flights.db", at)?;
+        self.show_refused(&["flights.db", "SELECT max(time_hour), max(tailnum), max(air_time) FROM flights"])?;
+        say("\nOther tables go on, and `verify` finds every page that is not what it was:")?;
+        self.show(&["flights.db", "SELECT name FROM airlines WHERE carrier = 'B6'"])?;
         self.show_refused(&["verify", "flights.db"])?;
         say("\nThe bit is turned back, and all is well:")?;
         self.flip("flights.db", at)?;
@@ -102,7 +105,9 @@ impl Stage {
     fn restore(&self) -> Result<()> {
         say("\nA backup that works")?;
         say("-------------------")?;
-        say("Going back on purpose is something else: it takes the key, it is noted, and every other copy ends with it.")?;
+        say(
+            "Going back on purpose is something else: it takes the key, it is noted, and every other copy ends with it.",
+        )?;
         self.show(&["restore", "backup.db", "flights.db"])?;
         self.show(&["flights.db", "SELECT count(*) AS flights FROM flights", "--format", "table"])?;
         self.show_refused(&["today.db", "SELECT count(*) FROM flights"])
@@ -120,12 +125,10 @@ impl Stage {
                  counterfoil export flights.db flights flights.parquet"
             ))
         } else {
-            say(
-                "Nothing of this is left (--keep DIR keeps it). Three commands to try:\n\n  \
+            say("Nothing of this is left (--keep DIR keeps it). Three commands to try:\n\n  \
                  counterfoil init my.db              asks for a passphrase\n  \
                  counterfoil my.db                   an SQL shell\n  \
-                 counterfoil import my.db TABLE FILE --create",
-            )
+                 counterfoil import my.db TABLE FILE --create")
         }
     }
 }

@@ -29,8 +29,62 @@ enum Builder {
     /// Microseconds; with a zone or without.
     Timestamp(TimestampMicrosecondBuilder, Option<Arc<str>>),
     TimestampNanoseconds(TimestampNanosecondBuilder),
-    /// TEXT, and whatever the table itself reads from text.
-    Text(StringBuilder),
+    /// TEXT, and what the table itself makes of texts that are of its type.
+    Text(StringBuilder, Check),
+}
+
+/// What a text has to be.
+enum Check {
+    Anything,
+    /// A number with so many digits before the point.
+    Numeric(u32),
+    Time,
+    Uuid,
+    Bytes,
+    /// At most so many letters, blanks at the end not counted.
+    Letters(usize),
+}
+
+impl Check {
+    fn of(kind: &str, arrow: &DataType) -> Self {
+        match arrow {
+            DataType::Decimal128(precision, scale) => {
+                Check::Numeric(u32::from(*precision).saturating_sub(u32::from(scale.unsigned_abs())))
+            }
+            DataType::Time64(_) => Check::Time,
+            DataType::BinaryView => Check::Bytes,
+            _ if kind == "uuid" => Check::Uuid,
+            _ => {
+                let letters = kind.strip_prefix("character").and_then(|rest| rest.split(['(', ')']).nth(1));
+                letters.and_then(|letters| letters.parse().ok()).map_or(Check::Anything, Check::Letters)
+            }
+        }
+    }
+
+    fn holds(&self, text: &str) -> bool {
+        match self {
+            Check::Anything => true,
+            Check::Numeric(digits) => fits(text, *digits),
+            Check::Time => parse::time(text).is_some(),
+            Check::Uuid => parse::uuid(text).is_some(),
+            Check::Bytes => parse::bytea(text).is_some(),
+            Check::Letters(letters) => text.trim_end_matches(' ').chars().count() <= *letters,
+        }
+    }
+}
+
+/// Whether a text is a number with at most so many digits before the point, once it is rounded.
+fn fits(text: &str, digits: u32) -> bool {
+    let Some((unscaled, scale)) = parse::decimal(text) else { return false };
+    let size = unscaled.unsigned_abs();
+    match (u32::try_from(scale), 10_u128.checked_pow(digits)) {
+        (Ok(scale), Some(limit)) => 10_u128.checked_pow(scale).is_none_or(|one| size / one < limit),
+        (Err(_), Some(limit)) => {
+            let zeros = 10_u128.checked_pow(scale.unsigned_abs());
+            size == 0 || zeros.and_then(|zeros| size.checked_mul(zeros)).is_some_and(|size| size < limit)
+        }
+        (_, None) => true,
+    }
 }
 
 impl Column {
@@ -50,7 +104,7 @@ impl Column {
             DataType::Timestamp(TimeUnit::Nanosecond, None) => {
                 Builder::TimestampNanoseconds(TimestampNanosecondBuilder::new())
             }
-            _ => Builder::Text(StringBuilder::new()),
+            other => Builder::Text(StringBuilder::new(), Check::of(kind, other)),
         };
         Self { name: name.to_owned(), kind: kind.to_owned(), builder }
     }
@@ -67,7 +121,7 @@ impl Column {
             Builder::Date(builder) => builder.append_null(),
             Builder::Timestamp(builder, _) => builder.append_null(),
             Builder::TimestampNanoseconds(builder) => builder.append_null(),
-            Builder::Text(builder) => builder.append_null(),
+            Builder::Text(builder, _) => builder.append_null(),
         }
     }
 
@@ -85,7 +139,8 @@ impl Column {
             Builder::TimestampNanoseconds(builder) => {
                 builder.append_value(i64::try_from(parse::timestamp(text)?.0).ok()?);
             }
-            Builder::Text(builder) => builder.append_value(text),
+            Builder::Text(builder, check) if check.holds(text) => builder.append_value(text),
+            Builder::Text(..) => return None,
         }
         Some(())
     }
@@ -104,7 +159,7 @@ impl Column {
                 Arc::new(builder.finish().with_timezone_opt(zone.clone())) as Arc<dyn Array>
             }
             Builder::TimestampNanoseconds(builder) => Arc::new(builder.finish()),
-            Builder::Text(builder) => Arc::new(builder.finish()),
+            Builder::Text(builder, _) => Arc::new(builder.finish()),
         }
     }
 }
@@ -168,5 +223,19 @@ mod tests {
         assert_eq!(column.push(" 7 "), Some(()));
         column.push_null();
         assert_eq!(column.finish().len(), 2);
+        for (kind, arrow, good, bad) in [
+            ("numeric(5,2)", DataType::Decimal128(5, 2), "-999.994", "1000"),
+            ("numeric(5,2)", DataType::Decimal128(5, 2), "1e2", "1e3"),
+            ("numeric(38,10)", DataType::Decimal128(38, 10), "0.5", "abc"),
+            ("time without time zone", DataType::Time64(TimeUnit::Microsecond), "10:00", "25:00"),
+            ("uuid", DataType::Utf8View, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0"),
+            ("bytea", DataType::BinaryView, "\\xAB", "\\xA"),
+            ("character varying(3)", DataType::Utf8View, "äöü ", "abcd"),
+            ("text", DataType::Utf8View, "anything", "\u{0}never refused here"),
+        ] {
+            let mut column = Column::new("c", kind, &arrow);
+            assert_eq!(column.push(good), Some(()), "{kind} {good}");
+            assert_eq!(column.push(bad), (kind == "text").then_some(()), "{kind} {bad}");
+        }
     }
 }

@@ -182,7 +182,8 @@ impl<R: Read> Records<R> {
         self.buffer.truncate(length);
         self.at = if !self.begun && self.buffer.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         self.begun = true;
-        Ok(self.at < self.buffer.len())
+        // A mark that came alone is nothing yet.
+        if self.at == self.buffer.len() && !self.ended { self.fill() } else { Ok(self.at < self.buffer.len()) }
     }
 
     fn check_size(&self, record: &Record) -> Result<(), Error> {

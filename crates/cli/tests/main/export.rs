@@ -72,7 +72,8 @@ fn everything_is_rebuilt() {
         let other = format!("{folder}.db");
         stage.good(&["init", &other]);
         stage.good(&["import", &other, "--all", folder]);
-        for sql in ["SELECT * FROM parent ORDER BY a", "SELECT * FROM child ORDER BY id", "SELECT * FROM v ORDER BY 1"] {
+        for sql in ["SELECT * FROM parent ORDER BY a", "SELECT * FROM child ORDER BY id", "SELECT * FROM v ORDER BY 1"]
+        {
             assert_eq!(stage.good(&[&other, sql]), stage.good(&["db", sql]), "{folder}: {sql}");
         }
         assert_eq!(stage.good(&["kv", &other, "get", "odd/name \"1\""]), "value");

@@ -16,7 +16,10 @@ fn types_fit_the_whole_file() {
     let stage = Stage::with_database();
     let mut csv = String::from("i,big,x,b,d,t,z,s,none\n");
     for row in 0..20_000 {
-        csv.push_str(&format!("{row},9007199254740993,{row}.5,true,2013-01-0{},2013-01-01 10:00:00,007,text,\n", row % 9 + 1));
+        csv.push_str(&format!(
+            "{row},9007199254740993,{row}.5,true,2013-01-0{},2013-01-01 10:00:00,007,text,\n",
+            row % 9 + 1
+        ));
     }
     csv.push_str("-1,1,2,FALSE,2013-12-31,2013-01-01T10:00:00Z,008,\"\",\n");
     stage.write("t.csv", &csv);

@@ -13,7 +13,10 @@ fn query(stage: &Stage, change: impl FnOnce(&mut std::process::Command)) -> supe
 fn every_source_of_a_key_is_found() {
     let stage = Stage::with_database();
     let digits = stage.text("k");
-    stage.write("raw", (0..32).map(|i| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).expect("hex")).collect::<Vec<_>>());
+    stage.write(
+        "raw",
+        (0..32).map(|i| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).expect("hex")).collect::<Vec<_>>(),
+    );
     stage.write("newline", format!("{digits}\n"));
     std::fs::create_dir(stage.path("credentials")).expect("a folder");
     stage.copy("k", "credentials/counterfoil.key");
@@ -68,11 +71,12 @@ fn passphrases_open_from_file_and_environment() {
     stage.write("p", "correct horse\n");
     let mut init = stage.command(&["init", "db", "--passphrase-file", "p"]);
     assert!(init.env_remove("COUNTERFOIL_KEY_FILE").status().expect("runs").success());
-    for change in [
-        &(|command: &mut std::process::Command| _ = command.args(["--passphrase-file", "p"])) as &dyn Fn(&mut _),
+    let ways: [&dyn Fn(&mut std::process::Command); 3] = [
+        &|command| _ = command.args(["--passphrase-file", "p"]),
         &|command| _ = command.env("COUNTERFOIL_PASSPHRASE_FILE", "p"),
         &|command| _ = command.env("COUNTERFOIL_PASSPHRASE", "correct horse"),
-    ] {
+    ];
+    for change in ways {
         let ended = query(&stage, change);
         assert_eq!(ended.code, 0, "{}", ended.err);
     }
@@ -101,9 +105,7 @@ fn slots_are_added_changed_and_removed() {
     let list = stage.good(&["key", "list", "db"]);
     assert_eq!(list.lines().count(), 3, "{list}");
     assert!(list.contains("key file") && list.contains("passphrase") && list.contains("opened it now"), "{list}");
-    let opens = |option: &str, file: &str| {
-        query(&stage, |command| _ = command.args([option, file])).code == 0
-    };
+    let opens = |option: &str, file: &str| query(&stage, |command| _ = command.args([option, file])).code == 0;
     assert!(opens("--key-file", "k2") && opens("--passphrase-file", "p"));
 
     stage.good(&["keygen", "-o", "k3"]);
@@ -142,7 +144,10 @@ fn rekeying_the_data_refuses_the_old_file() {
     stage.run_with_input(&["kv", "db", "put", "name"], "value");
     stage.copy("db", "old");
     stage.good(&["rekey", "db", "--data"]);
-    assert_eq!(stage.ask("SELECT count(*), max(b) FROM t"), stage.ask("SELECT 5000, max(md5(i::text)) FROM generate_series(1, 5000) s(i)"));
+    assert_eq!(
+        stage.ask("SELECT count(*), max(b) FROM t"),
+        stage.ask("SELECT 5000, max(md5(i::text)) FROM generate_series(1, 5000) s(i)")
+    );
     assert_eq!(stage.good(&["kv", "db", "get", "name"]), "value");
     stage.good(&["verify", "db"]);
     stage.refused(&["old", "SELECT 1"], 3, &[]);

@@ -41,7 +41,10 @@ fn arrow_is_a_stream_and_big_numbers_keep_their_digits() {
     let ended = stage.run(&[":memory:", ROWS, "--format", "arrow"]);
     assert_eq!(&ended.bytes[..4], &[0xFF; 4], "a continuation mark comes first");
     let sql = "SELECT 9007199254740993 AS n, 1.10::numeric(10,2) AS d, 'NaN'::double precision AS x";
-    assert_eq!(stage.good(&[":memory:", sql, "--format", "jsonl"]), "{\"n\":9007199254740993,\"d\":1.10,\"x\":\"NaN\"}\n");
+    assert_eq!(
+        stage.good(&[":memory:", sql, "--format", "jsonl"]),
+        "{\"n\":9007199254740993,\"d\":1.10,\"x\":\"NaN\"}\n"
+    );
 }
 
 #[test]

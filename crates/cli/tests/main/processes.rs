@@ -42,7 +42,8 @@ fn the_second_writer_waits_and_then_says_who_writes() {
 fn a_killed_writer_leaves_no_lock_and_every_commit() {
     let stage = Stage::with_database();
     stage.good(&["db", "CREATE TABLE t (a INT)"]);
-    let mut writer = writing(&stage, "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); BEGIN; INSERT INTO t VALUES (3)");
+    let mut writer =
+        writing(&stage, "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); BEGIN; INSERT INTO t VALUES (3)");
     writer.kill().expect("killed");
     writer.wait().expect("ends");
     assert_eq!(stage.ask("SELECT count(*), sum(a) FROM t"), "2,3");
@@ -57,7 +58,8 @@ fn a_reader_keeps_its_snapshot_beside_a_writer() {
     stage.good(&["db", "CREATE TABLE t (a INT); INSERT INTO t SELECT i FROM generate_series(1, 20000) s(i)"]);
     let mut reader = writing(&stage, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(a) FROM t");
     for _ in 0..5 {
-        stage.good(&["db", "DELETE FROM t; INSERT INTO t SELECT i FROM generate_series(1, 30000) s(i); VACUUM"]);
+        let refill = "DELETE FROM t; INSERT INTO t SELECT i FROM generate_series(1, 30000) s(i)";
+        stage.good(&["sql", "db", "-c", refill, "-c", "VACUUM"]);
     }
     let mut input = reader.stdin.take().expect("a pipe");
     input.write_all(b"SELECT count(*), sum(a) FROM t;\nCOMMIT;\nSELECT count(*) FROM t;\n").expect("written");

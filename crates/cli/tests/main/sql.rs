@@ -17,7 +17,11 @@ fn each_command_is_one_transaction() {
     stage.good(&["sql", "db", "-c", "CREATE TABLE t (a INT PRIMARY KEY)"]);
     stage.refused(&["sql", "db", "-c", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (1)"], 1, &["t"]);
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "0");
-    stage.refused(&["sql", "db", "-c", "INSERT INTO t VALUES (1)", "-c", "INSERT INTO t VALUES (2); SELECT nonsense"], 1, &[]);
+    stage.refused(
+        &["sql", "db", "-c", "INSERT INTO t VALUES (1)", "-c", "INSERT INTO t VALUES (2); SELECT nonsense"],
+        1,
+        &[],
+    );
     assert_eq!(stage.ask("SELECT a FROM t"), "1");
     stage.refused(&["sql", "db", "-1", "-c", "INSERT INTO t VALUES (5)", "-c", "INSERT INTO t VALUES (1)"], 1, &[]);
     assert_eq!(stage.ask("SELECT a FROM t"), "1");
@@ -88,8 +92,16 @@ fn sql_errors_are_one_line_and_exit_1() {
     let stage = Stage::with_database();
     stage.good(&["db", "CREATE TABLE t (a INT NOT NULL)"]);
     for sql in [
-        "SELEC 1", "SELECT * FROM nowhere", "SELECT nothing FROM t", "INSERT INTO t VALUES (NULL)", "SELECT 1/0",
-        "INSERT INTO t VALUES ('x')", "DROP TABLE nowhere", "SELECT 'never ends", "SELECT (", "CREATE TABLE t (a INT)",
+        "SELEC 1",
+        "SELECT * FROM nowhere",
+        "SELECT nothing FROM t",
+        "INSERT INTO t VALUES (NULL)",
+        "SELECT 1/0",
+        "INSERT INTO t VALUES ('x')",
+        "DROP TABLE nowhere",
+        "SELECT 'never ends",
+        "SELECT (",
+        "CREATE TABLE t (a INT)",
     ] {
         stage.refused(&["db", sql], 1, &[]);
     }

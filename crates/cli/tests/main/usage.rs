@@ -3,8 +3,24 @@
 use super::stage::Stage;
 
 const COMMANDS: [&str; 18] = [
-    "sql", "init", "import", "export", "kv", "verify", "inspect", "reorganize", "compact", "purge", "backup", "restore",
-    "salvage", "key", "keygen", "rekey", "counter", "demo",
+    "sql",
+    "init",
+    "import",
+    "export",
+    "kv",
+    "verify",
+    "inspect",
+    "reorganize",
+    "compact",
+    "purge",
+    "backup",
+    "restore",
+    "salvage",
+    "key",
+    "keygen",
+    "rekey",
+    "counter",
+    "demo",
 ];
 
 #[test]
@@ -96,7 +112,8 @@ fn init_takes_every_cipher_and_page_size() {
 fn a_limit_of_size_is_kept() {
     let stage = Stage::new();
     stage.good(&["init", "db", "--size", "4M"]);
-    let fill = "CREATE TABLE t (a TEXT); INSERT INTO t SELECT repeat(md5(i::text), 100) FROM generate_series(1, 10000) s(i)";
+    let fill =
+        "CREATE TABLE t (a TEXT); INSERT INTO t SELECT repeat(md5(i::text), 100) FROM generate_series(1, 10000) s(i)";
     stage.refused(&["db", fill], 2, &["no room"]);
     assert!(stage.read("db").len() <= 4 << 20);
     stage.good(&["db", "CREATE TABLE u (a INT); INSERT INTO u VALUES (7)"]);
