@@ -130,8 +130,8 @@ fn the_state_directory_is_the_first_that_is_named() {
         environment.directory()
     };
     let path = |path: &str| Some(PathBuf::from(path));
-    assert_eq!(named(Some("/own"), Some("/xdg"), Some("/home/a")), path("/own"));
-    assert_eq!(named(Some(""), Some("/xdg"), Some("/home/a")), path("/xdg/counterfoil"));
-    assert_eq!(named(None, Some("relative"), Some("/home/a")), path("/home/a/.local/state/counterfoil"));
+    assert_eq!(named(Some("/own"), Some("/xdg"), Some("/people/a")), path("/own"));
+    assert_eq!(named(Some(""), Some("/xdg"), Some("/people/a")), path("/xdg/counterfoil"));
+    assert_eq!(named(None, Some("relative"), Some("/people/a")), path("/people/a/.local/state/counterfoil"));
     assert_eq!(named(None, Some(""), Some("")), None);
 }
