@@ -1,3 +1,0 @@
-//! The facade against models: one binary, because every one of them links DataFusion.
-
-mod against_sqlite;
