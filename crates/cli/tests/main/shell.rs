@@ -164,18 +164,6 @@ fn the_shell_runs_statements_over_several_lines() {
 }
 
 #[test]
-fn words_are_completed() {
-    let stage = Stage::with_database();
-    stage.good(&["db", "CREATE TABLE extraordinary (a INT); INSERT INTO extraordinary VALUES (4242)"]);
-    let mut shell = Terminal::new(&stage, &["db"], |_| {});
-    shell.wait_for("db=> ");
-    shell.type_in("SELECT a FROM extra\t;\n");
-    shell.wait_for("4242");
-    shell.type_in("\u{4}");
-    assert_eq!(shell.code(), 0);
-}
-
-#[test]
 fn ctrl_c_cancels_the_statement_and_the_shell_goes_on() {
     let stage = Stage::with_database();
     let mut shell = Terminal::new(&stage, &["db"], |_| {});
