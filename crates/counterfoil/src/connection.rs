@@ -82,7 +82,7 @@ impl Connection {
             match outcome {
                 Outcome::Count { rows, .. } => changed += rows,
                 // Rows that nobody wants are read all the same: an error in the last of them is an error.
-                Outcome::Rows(rows) => rows.map(|batch| batch.map(drop)).collect::<Result<()>>()?,
+                Outcome::Rows(mut rows) => rows.try_for_each(|batch| batch.map(drop))?,
                 Outcome::Done(_) => {}
             }
         }
@@ -173,7 +173,7 @@ impl Connection {
 
 /// The error in full, where the SQL floor could only say it in short.
 fn full(inner: &Inner, error: sql::Error) -> Error {
-    inner.store.take_refusal().unwrap_or_else(|| error.into())
+    inner.store.take_refusal().unwrap_or_else(|| inner.store.in_hindsight(error.into()))
 }
 
 impl Rows {

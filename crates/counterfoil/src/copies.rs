@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use counterfoil_flash::lock::{Pins, WriterLock};
+use counterfoil_flash::lock::WriterLock;
 use counterfoil_flash::{Device, FileDevice};
 use counterfoil_log::{Captured, Recovered, Snapshot};
 use counterfoil_relation::Relations;
@@ -49,7 +49,7 @@ impl Database {
         create::refuse_existing(path)?;
         let volume = self.volume();
         // Below every commit: nothing that the copy needs is reclaimed while this is held.
-        let _pin = volume.medium.handle().map(|handle| Pins::new(handle).acquire(0)).transpose()?;
+        let _pin = self.inner.store.pins().map(|pins| pins.acquire(0)).transpose()?;
         let recovered = recover_captured(volume)?;
         let temporary = Temporary::create(path, geometry_of(&volume.opened().header.layout)?)?;
         let _lock = temporary.lock()?;

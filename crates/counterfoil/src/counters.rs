@@ -135,7 +135,7 @@ pub(crate) fn adopt_image(volume: &Arc<Volume>, counter: Option<FileCounter>, va
         counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),
         counting: counting(),
         pins: match pins {
-            Some(pins) => Box::new(OtherReaders(pins)),
+            Some(pins) => Box::new(OtherReaders::new(pins, volume.options.snapshot_max_age)),
             None => Box::new(counterfoil_log::NoPins),
         },
         headers: Some(Box::new(Keeper(volume.clone()))),

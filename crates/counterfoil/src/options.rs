@@ -93,6 +93,7 @@ pub struct Options {
     pub(crate) require_counter: bool,
     pub(crate) read_only: bool,
     pub(crate) lock_timeout: Duration,
+    pub(crate) snapshot_max_age: Duration,
     pub(crate) cache_bytes: usize,
     pub(crate) memory_bytes: usize,
     pub(crate) on_note: Option<OnNote>,
@@ -106,6 +107,9 @@ pub struct Options {
 const CACHE_BYTES_DEFAULT: usize = 64 << 20;
 /// How long a statement waits for another writer.
 pub const LOCK_TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+
+/// How long a reader's snapshot holds up the reuse of space.
+const SNAPSHOT_AGE_DEFAULT: Duration = Duration::from_secs(300);
 
 impl Options {
     /// The usual options for a database in a file.
@@ -134,6 +138,7 @@ impl Options {
             require_counter: false,
             read_only: false,
             lock_timeout: LOCK_TIMEOUT_DEFAULT,
+            snapshot_max_age: SNAPSHOT_AGE_DEFAULT,
             cache_bytes: CACHE_BYTES_DEFAULT,
             memory_bytes: counterfoil_sql::EngineOptions::default().memory_bytes,
             on_note: None,
@@ -174,6 +179,13 @@ impl Options {
     #[must_use]
     pub fn lock_timeout(self, lock_timeout: Duration) -> Self {
         Self { lock_timeout, ..self }
+    }
+
+    /// How long the snapshot of a reader in another process holds up the reuse of space. What is older may end with
+    /// [`Kind::SnapshotTooOld`].
+    #[must_use]
+    pub fn snapshot_max_age(self, snapshot_max_age: Duration) -> Self {
+        Self { snapshot_max_age, ..self }
     }
 
     /// Bytes of opened pages that are kept.

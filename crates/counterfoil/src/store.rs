@@ -11,10 +11,11 @@
 //! 2. While a snapshot of another process's commit is alive here, a pin at or below its commit is held.
 //! 3. A process that inherited this by `fork` gets [`Kind::Misuse`] before it reads or seals anything.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use counterfoil_flash::lock::{Pin, Pins, WriterLock};
+use counterfoil_flash::lock::{COMMIT_MAX, Pin, Pins, WriterLock};
 use counterfoil_log::{self as log, Counting, NoPins, Recovered, Settings, Snapshot, Writer};
 use counterfoil_sql as sql;
 use counterfoil_vault::{self as vault, Counter as _, CounterError, CounterKind, FileCounter, SystemEntropy};
@@ -63,8 +64,21 @@ pub(crate) struct FileStore {
 /// What the newest recovery found, and what keeps it where it is.
 struct Reading {
     recovered: Recovered,
-    /// Pins with the snapshots that were handed out under them, oldest first.
-    held: Vec<(Option<Pin>, Snapshot)>,
+    /// What was handed out, oldest first.
+    held: Vec<Held>,
+}
+
+/// A snapshot of another process's commit, the pin that keeps it, and since when.
+struct Held {
+    snapshot: Snapshot,
+    since: Instant,
+    _pin: Option<Pin>,
+}
+
+impl Held {
+    fn new(snapshot: Snapshot, pin: Option<Pin>) -> Self {
+        Self { snapshot, since: Instant::now(), _pin: pin }
+    }
 }
 
 /// How the writer is made when it is first wanted.
@@ -120,13 +134,37 @@ impl FileStore {
             return Ok(snapshot.clone());
         }
         let mut reading = self.reading.lock();
-        let next = match reading.take() {
-            Some(reading) => reading.catch_up(self.pins.as_ref())?,
-            None => Reading::begin(&self.volume, self.pins.as_ref())?.0,
-        };
+        let next = self.next_reading(reading.take())?;
         let snapshot = next.newest();
         *reading = Some(next);
         Ok(snapshot)
+    }
+
+    fn next_reading(&self, reading: Option<Reading>) -> Result<Reading> {
+        let pins = self.pins.as_ref();
+        match reading {
+            Some(reading) => reading.catch_up(&self.volume, pins),
+            None => Ok(Reading::begin(&self.volume, pins)?.0),
+        }
+    }
+
+    /// What an error means for somebody who has read one snapshot for long: pages that are not what they were may have
+    /// been reused by a writer that has waited long enough.
+    pub(crate) fn in_hindsight(&self, error: Error) -> Error {
+        let suspicious = matches!(error.kind(), Kind::Tampered | Kind::Corrupt);
+        let age_max = self.volume.options.snapshot_max_age;
+        let reading = self.reading.lock();
+        let old = |held: &Held| held.snapshot.is_shared() && held.since.elapsed() > age_max;
+        if suspicious && reading.as_ref().is_some_and(|reading| reading.held.iter().any(old)) {
+            return Error::new(Kind::SnapshotTooOld, "snapshot too old: a writer needed its space")
+                .advise("begin a new transaction, and end it sooner");
+        }
+        error
+    }
+
+    /// The pins upon this opening of the file.
+    pub(crate) fn pins(&self) -> Option<&Pins> {
+        self.pins.as_ref()
     }
 
     /// What went wrong when the writer was made, in full.
@@ -215,19 +253,31 @@ impl Reading {
         let (recovered, freshness) = volume.recover_and_judge()?;
         let pin = pins.map(|pins| pins.acquire(recovered.commit().0)).transpose()?;
         drop(everything);
-        let snapshot = recovered.snapshot();
-        Ok((Self { recovered, held: vec![(pin, snapshot)] }, freshness))
+        let held = Held::new(recovered.snapshot(), pin);
+        Ok((Self { recovered, held: vec![held] }, freshness))
     }
 
-    /// Follows the spine to the newest commit. The pin that is held keeps everything on the way.
-    fn catch_up(self, pins: Option<&Pins>) -> Result<Self> {
+    /// Follows the spine to the newest commit. The pin that is held keeps everything on the way, unless a writer has
+    /// waited for it long enough: then recovery judges what is there.
+    fn catch_up(self, volume: &Volume, pins: Option<&Pins>) -> Result<Self> {
         let Self { recovered, mut held } = self;
+        let stale = held.iter().all(|held| held.since.elapsed() > volume.options.snapshot_max_age);
         let before = recovered.commit();
-        let recovered = recovered.catch_up()?;
-        if recovered.commit() != before {
-            let pin = pins.map(|pins| pins.acquire(recovered.commit().0)).transpose()?;
-            held.push((pin, recovered.snapshot()));
-        }
+        let recovered = match recovered.catch_up() {
+            Err(_) if stale => {
+                let begun = Self::begin(volume, pins)?.0;
+                held.extend(begun.held);
+                begun.recovered
+            }
+            followed => {
+                let recovered = followed?;
+                if recovered.commit() != before {
+                    let pin = pins.map(|pins| pins.acquire(recovered.commit().0)).transpose()?;
+                    held.push(Held::new(recovered.snapshot(), pin));
+                }
+                recovered
+            }
+        };
         let mut reading = Self { recovered, held };
         reading.prune(1);
         Ok(reading)
@@ -237,8 +287,8 @@ impl Reading {
     fn prune(&mut self, keep: usize) {
         let newest = self.held.len().saturating_sub(keep);
         let mut index = 0;
-        self.held.retain(|(_, snapshot)| {
-            let needed = index >= newest || snapshot.is_shared();
+        self.held.retain(|held| {
+            let needed = index >= newest || held.snapshot.is_shared();
             index += 1;
             needed
         });
@@ -246,7 +296,7 @@ impl Reading {
 
     fn newest(&self) -> Snapshot {
         match self.held.last() {
-            Some((_, snapshot)) => snapshot.clone(),
+            Some(held) => held.snapshot.clone(),
             None => self.recovered.snapshot(),
         }
     }
@@ -288,7 +338,7 @@ impl Opening {
     /// The writer's lock is ours: nobody else moves the image or its counter.
     fn open_locked(&self, volume: &Volume) -> Result<Writer> {
         let pins: Box<dyn log::Pins> = match &self.pins {
-            Some(pins) => Box::new(OtherReaders(pins.clone())),
+            Some(pins) => Box::new(OtherReaders::new(pins.clone(), volume.options.snapshot_max_age)),
             None => Box::new(NoPins),
         };
         let recovered = volume.recover()?;
@@ -377,12 +427,54 @@ fn unwritable(error: counterfoil_flash::Error) -> Error {
     }
 }
 
-/// The readers of other processes, and of other openings in this one.
-pub(crate) struct OtherReaders(pub(crate) Pins);
+/// The readers of other processes, and of other openings in this one. Each is waited for so long and no longer.
+pub(crate) struct OtherReaders {
+    pins: Pins,
+    age_max: Duration,
+    /// When pins were first seen to be in the way.
+    seen: BTreeMap<u64, Instant>,
+}
+
+impl OtherReaders {
+    pub(crate) fn new(pins: Pins, age_max: Duration) -> Self {
+        Self { pins, age_max, seen: BTreeMap::new() }
+    }
+
+    /// The oldest pin that is still waited for. Those on commit 0 always are: whoever recovers or makes a backup holds
+    /// everything, for as long as that takes.
+    fn try_oldest(&mut self) -> Result<Option<u64>, counterfoil_flash::Error> {
+        let now = Instant::now();
+        let mut seen = BTreeMap::new();
+        let mut from = 0;
+        let oldest = loop {
+            let Some(commit) = self.pins.oldest_in(from..COMMIT_MAX)? else { break None };
+            let since = self.seen.get(&commit).copied().unwrap_or(now);
+            seen.insert(commit, since);
+            if commit == 0 || now.duration_since(since) <= self.age_max {
+                break Some(commit);
+            }
+            from = commit + 1;
+        };
+        self.seen = seen;
+        Ok(oldest)
+    }
+}
 
 impl log::Pins for OtherReaders {
     fn oldest(&mut self) -> Option<u64> {
         // Where locks cannot be asked, nothing is reclaimed: better a file that grows than a reader that fails.
-        self.0.oldest(counterfoil_flash::lock::COMMIT_MAX).unwrap_or(Some(0))
+        self.try_oldest().unwrap_or(Some(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_inherited_a_handle_is_refused() {
+        assert!(Process::current().require().is_ok());
+        let parent = Process(std::process::id() ^ 1);
+        assert_eq!(parent.require().err().map(|error| error.kind()), Some(Kind::Misuse));
     }
 }

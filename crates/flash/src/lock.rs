@@ -19,6 +19,7 @@
 //!    was set: a reader pins, looks again, and starts over if the root has moved.
 
 use core::fmt;
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::string::String;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -164,8 +165,20 @@ impl Pins {
     /// # Errors
     /// [`Error::Device`] when the file system knows no locks.
     pub fn oldest(&self, below: u64) -> Result<Option<u64>, Error> {
-        let ours = self.counts().range(..below).next().map(|(commit, _)| *commit);
-        let theirs = oldest_of_others(&self.handle, ours.unwrap_or(below))?;
+        self.oldest_in(0..below)
+    }
+
+    /// The oldest commit of a range that anybody needs, as [`Pins::oldest`] finds it: for whoever has given up on
+    /// readers that are older.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when the file system knows no locks.
+    pub fn oldest_in(&self, range: Range<u64>) -> Result<Option<u64>, Error> {
+        if range.is_empty() {
+            return Ok(None);
+        }
+        let ours = self.counts().range(range.clone()).next().map(|(commit, _)| *commit);
+        let theirs = oldest_of_others(&self.handle, range.start..ours.unwrap_or(range.end))?;
         Ok(theirs.or(ours))
     }
 
@@ -197,18 +210,19 @@ impl Drop for Pin {
     }
 }
 
-/// The oldest commit below `below` that is pinned through another opening of the file.
-fn oldest_of_others(handle: &Handle, below: u64) -> Result<Option<u64>, Error> {
+/// The oldest commit of a range that is pinned through another opening of the file.
+fn oldest_of_others(handle: &Handle, commits: Range<u64>) -> Result<Option<u64>, Error> {
     let mut oldest = None;
-    let mut end = PINS + below.min(COMMIT_MAX) as i64;
+    let first = PINS + commits.start.min(COMMIT_MAX) as i64;
+    let mut end = PINS + commits.end.min(COMMIT_MAX) as i64;
     // The kernel names some lock within the range; below it there may be another. Each turn ends lower.
-    while end > PINS {
-        let mut lock = range(libc::F_WRLCK, PINS, end - PINS);
+    while end > first {
+        let mut lock = range(libc::F_WRLCK, first, end - first);
         fcntl(handle.file(), FcntlArg::F_OFD_GETLK(&mut lock)).map_err(refused)?;
         if i32::from(lock.l_type) == libc::F_UNLCK {
             break;
         }
-        let start = lock.l_start.clamp(PINS, end - 1);
+        let start = lock.l_start.clamp(first, end - 1);
         oldest = Some((start - PINS) as u64);
         end = start;
     }

@@ -87,6 +87,8 @@ fn the_oldest_pin_is_found_among_ours_and_theirs() -> Result<(), Error> {
     assert_eq!((ours.oldest(100)?, theirs.oldest(100)?), (Some(4), Some(4)));
     drop(seven);
     assert_eq!((ours.oldest(4)?, ours.oldest(5)?), (None, Some(4)));
+    assert_eq!((ours.oldest_in(5..100)?, ours.oldest_in(6..100)?, ours.oldest_in(10..100)?), (Some(5), Some(9), None));
+    assert_eq!((theirs.oldest_in(6..100)?, theirs.oldest_in(0..0)?), (Some(9), None));
     let two = ours.acquire(2)?;
     assert_eq!((ours.oldest(100)?, theirs.oldest(100)?), (Some(2), Some(2)));
     drop((nine, two, five));
