@@ -9,7 +9,6 @@ use crate::access::Shared;
 use crate::catalog::{self, NameEntry};
 use crate::define::{self, reread};
 use crate::files::{Coverage, Files, IndexFiles};
-use crate::rules::check_rows;
 use crate::table::RetiredColumn;
 use crate::{ColumnId, Error, IndexId, NewColumn, RowBatch, Storage, Table, TableId, Value};
 
@@ -64,7 +63,7 @@ fn check_value(table: &Table, value: &Value) -> Result<(), Error> {
     only.columns = last.into_iter().collect();
     let mut batch = RowBatch::new(only.layout(), 1);
     batch.set(0, 0, value.borrow())?;
-    check_rows(&only, &batch)
+    only.check(&batch)
 }
 
 /// From now on rows are written with the columns that the table has now.

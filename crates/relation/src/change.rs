@@ -12,7 +12,6 @@ use crate::insert::{moved_images, not_unique};
 use crate::key::Keys;
 use crate::read::Wanted;
 use crate::reference::{self, check_references, children_range, still_referenced};
-use crate::rules::check_rows;
 use crate::state::{UPDATE_HEAD_BYTES, update_head};
 use crate::{Action, Error, ForeignKey, RowBatch, RowId, Statement, Storage, TableId, Type, Value, ValueRef, settle};
 
@@ -128,7 +127,7 @@ impl<'c, 's> Changes<'c, 's> {
         if rows.len() != batch.count() {
             return Err(Error::Misuse("as many rows as images"));
         }
-        check_rows(&access.table, batch)?;
+        access.table.check(batch)?;
         let mut distinct = rows.to_vec();
         distinct.sort_unstable();
         distinct.dedup();

@@ -7,7 +7,6 @@ use crate::batch::Piece;
 use crate::files::{ROW_NUMBERS_MAX, Segment};
 use crate::key::Keys;
 use crate::reference::check_references;
-use crate::rules::check_rows;
 use crate::state::SharedFresh;
 use crate::{Error, IndexDef, RowBatch, RowId, Rule, Statement, Storage, Table, catalog, identity, settle};
 
@@ -26,7 +25,7 @@ pub(crate) fn insert(
     batch: &RowBatch,
 ) -> Result<RowId, Error> {
     let access = open_segment(shared, writer, table)?;
-    check_rows(&access.table, batch)?;
+    access.table.check(batch)?;
     let first = RowId(access.next_row());
     if first.0.checked_add(batch.count() as u64).is_none_or(|end| end > ROW_NUMBERS_MAX) {
         return Err(Error::NotSupported("more than 2^62 rows in the life of a table".into()));

@@ -5,12 +5,17 @@ use alloc::vec;
 use crate::batch::Piece;
 use crate::{Column, Error, RowBatch, Rule, Table, Type};
 
-/// Checks every row of a batch in the table's layout.
-pub(crate) fn check_rows(table: &Table, batch: &RowBatch) -> Result<(), Error> {
-    if **batch.layout() != *table.layout() {
-        return Err(Error::Misuse("rows of another layout than the table's"));
+impl Table {
+    /// Checks every row of a batch by itself, without regard to other rows: NOT NULL, lengths, precision.
+    ///
+    /// # Errors
+    /// [`Error::Constraint`] for the first column that breaks its rule; [`Error::Misuse`] for a batch of another layout.
+    pub fn check(&self, batch: &RowBatch) -> Result<(), Error> {
+        if **batch.layout() != *self.layout() {
+            return Err(Error::Misuse("rows of another layout than the table's"));
+        }
+        self.columns.iter().enumerate().try_for_each(|(place, column)| check_column(self, place, column, batch))
     }
-    table.columns.iter().enumerate().try_for_each(|(place, column)| check_column(table, place, column, batch))
 }
 
 fn check_column(table: &Table, place: usize, column: &Column, batch: &RowBatch) -> Result<(), Error> {

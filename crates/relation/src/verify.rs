@@ -12,7 +12,6 @@ use crate::index::IndexReader;
 use crate::key::{Keys, split_entry, stored};
 use crate::read::Wanted;
 use crate::reference;
-use crate::rules::check_rows;
 use crate::run::{Cursor, Run};
 use crate::state::DELETE_BYTES;
 use crate::{Error, IndexDef, RowBlock, RowId, TableId};
@@ -216,7 +215,7 @@ impl Verifier<'_> {
                 Err(error) => self.problem(format!("row {}: {error}", block.id(row).0)),
             }
         }
-        if let Err(error) = check_rows(&self.access.table, &sound) {
+        if let Err(error) = self.access.table.check(&sound) {
             self.problem(error.to_string());
         }
         for reader in readers {

@@ -285,9 +285,16 @@ impl ExprPlanner for Operators {
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>, DataFusionError> {
-        let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+        // Asking a long chain for its type takes as long as it is, at every link: most links need not be asked.
+        let plain = matches!(expr.op, BinaryOperator::Divide | BinaryOperator::Plus | BinaryOperator::Minus);
+        let Ok(right) = (if plain { expr.right.get_type(schema) } else { return Ok(PlannerResult::Original(expr)) })
+        else {
             return Ok(PlannerResult::Original(expr));
         };
+        if !matches!(expr.op, BinaryOperator::Divide) && right.is_numeric() && is_number_chain(&expr.left, schema) {
+            return Ok(PlannerResult::Original(expr));
+        }
+        let Ok(left) = expr.left.get_type(schema) else { return Ok(PlannerResult::Original(expr)) };
         let exact = |kind: &DataType| kind.is_integer() || matches!(kind, DataType::Decimal128(..));
         let decimal = |kind: &DataType| matches!(kind, DataType::Decimal128(..));
         match &expr.op {
@@ -319,6 +326,16 @@ impl ExprPlanner for Operators {
             }
             _ => Ok(PlannerResult::Original(expr)),
         }
+    }
+}
+
+/// Whether an expression is arithmetic with a number: a sum of a date and a number is no longer written this way.
+fn is_number_chain(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { op: Operator::Plus | Operator::Minus | Operator::Multiply, right, .. }) => {
+            right.get_type(schema).is_ok_and(|kind| kind.is_numeric())
+        }
+        _ => false,
     }
 }
 
@@ -360,12 +377,10 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 Operator::Multiply => Some(Checked::Multiply),
                 _ => None,
             };
-            let both = |kind: &DataType| {
-                left.get_type(schema).is_ok_and(|left| left == *kind)
-                    && right.get_type(schema).is_ok_and(|right| right == *kind)
-            };
+            // Types are settled: both sides have the same. The right one is short where the left one is a chain.
+            let whole = |kind: DataType| matches!(kind, DataType::Int64 | DataType::Int32 | DataType::Int16);
             match checked {
-                Some(checked) if both(&DataType::Int64) || both(&DataType::Int32) || both(&DataType::Int16) => {
+                Some(checked) if right.get_type(schema).is_ok_and(whole) && is_whole(&left, schema) => {
                     Transformed::yes(functions::checked(checked, *left, *right))
                 }
                 _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
@@ -393,6 +408,12 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         },
         other => Transformed::no(other),
     }
+}
+
+/// Whether the left side of arithmetic with an integer is one too. What is checked already is.
+fn is_whole(expr: &Expr, schema: &DFSchema) -> bool {
+    functions::is_checked(expr)
+        || expr.get_type(schema).is_ok_and(|kind| matches!(kind, DataType::Int64 | DataType::Int32 | DataType::Int16))
 }
 
 /// The value of a quoted date or time.

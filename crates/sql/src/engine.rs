@@ -92,6 +92,7 @@ impl Executor {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(parallelism.max(1))
             .max_blocking_threads(parallelism.max(1) * 4)
+            .thread_stack_size(crate::session::STACK_BYTES)
             .thread_name("counterfoil-query")
             .build()
             .map_err(|error| Error::Host(format!("cannot start the threads of the query engine: {error}")))?;
@@ -102,16 +103,22 @@ impl Executor {
         self.runtime.as_ref().expect("the runtime lives as long as its executor").handle()
     }
 
-    /// Runs a future to its end, or to the interrupt.
+    /// Runs a future to its end, or to the interrupt. A panic of the query library ends the statement, not the
+    /// program.
     pub(crate) fn run<T>(&self, interrupt: &Interrupt, future: impl Future<Output = Result<T>>) -> Result<T> {
-        self.handle().block_on(async {
-            let mut raised = interrupt.sender.subscribe();
-            tokio::select! {
-                biased;
-                _ = raised.wait_for(|raised| *raised) => Err(Error::Interrupted),
-                done = future => done,
-            }
-        })
+        let run = || {
+            self.handle().block_on(async {
+                let mut raised = interrupt.sender.subscribe();
+                tokio::select! {
+                    biased;
+                    _ = raised.wait_for(|raised| *raised) => Err(Error::Interrupted),
+                    done = future => done,
+                }
+            })
+        };
+        // What the future leaves half done is dropped with it; what it shares is behind locks that do not poison.
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+            .unwrap_or_else(|_| Err(Error::Bug("the query engine met a case it does not know".into())))
     }
 }
 

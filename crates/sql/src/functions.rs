@@ -106,6 +106,12 @@ pub(crate) fn checked(operation: Checked, left: Expr, right: Expr) -> Expr {
     function.call(vec![left, right])
 }
 
+/// Whether an expression is one of these.
+pub(crate) fn is_checked(expr: &Expr) -> bool {
+    let Expr::ScalarFunction(call) = expr else { return false };
+    [&ADD, &SUBTRACT, &MULTIPLY].into_iter().any(|function| Arc::ptr_eq(&call.func, function))
+}
+
 /// A floating-point number rounded to the nearest whole one, ties to even.
 pub(crate) fn round_even(expr: Expr) -> Expr {
     ROUND_EVEN.call(vec![expr])

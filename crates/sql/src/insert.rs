@@ -275,6 +275,11 @@ impl Session {
         changed: &mut Changed,
     ) -> Result<()> {
         let table = changed.table.clone();
+        if conflict.is_some() {
+            // A row that may not stand by itself is an error even where it would have given way to another.
+            table.check(&batch).map_err(Error::Relation)?;
+            self.planner.check(&table, &batch)?;
+        }
         let batch = match conflict {
             None => batch,
             Some(Conflict { indexes, update: None, .. }) => self.without_conflicts(change, &table, indexes, batch)?,

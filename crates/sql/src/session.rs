@@ -15,6 +15,11 @@ use crate::statement::{self, Cache};
 use crate::transaction::{Change, Guard};
 use crate::value::Value;
 
+/// Texts up to this long cannot nest so deep that they would need a stack of their own.
+const SHORT_BYTES: usize = 512;
+/// The stack on which longer texts run.
+pub(crate) const STACK_BYTES: usize = 64 << 20;
+
 /// What a statement answered.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -89,6 +94,14 @@ impl Session {
     /// The first statement's that failed; what statements before it committed stays.
     pub fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Outcome>> {
         self.planner.interrupt.clear();
+        if sql.len() <= SHORT_BYTES {
+            return self.run_text(sql, parameters);
+        }
+        // What a long text says may nest deep; the stack of the caller's thread may be small.
+        stacker::grow(STACK_BYTES, || self.run_text(sql, parameters))
+    }
+
+    fn run_text(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Outcome>> {
         let statements = match self.cache.parse(sql) {
             Ok(statements) => statements,
             Err(error) => {

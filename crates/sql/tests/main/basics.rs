@@ -122,6 +122,25 @@ fn a_query_that_outgrows_its_memory_ends_in_an_error() {
 }
 
 #[test]
+fn with_a_folder_to_spill_to_it_ends_well_and_leaves_nothing_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let spill = counterfoil_sql::Spill { folder: folder.path().to_owned(), bytes_max: 1 << 30 };
+    let options = counterfoil_sql::EngineOptions {
+        memory_bytes: 24 << 20,
+        parallelism: 1,
+        spill: Some(spill),
+        ..Default::default()
+    };
+    let mut database = Database::with_options(options);
+    let sql = "SELECT min(value), max(place) FROM (SELECT value, row_number() OVER (ORDER BY value DESC) AS place \
+               FROM generate_series(1, 3000000)) AS numbered";
+    assert_eq!(database.ask(sql), "1|3000000");
+    let plan = database.ask("EXPLAIN ANALYZE SELECT value FROM generate_series(1, 3000000) ORDER BY value DESC");
+    assert!(plan.contains("spill_count=") && !plan.contains("spill_count=0,"), "{plan}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn default_values_and_identity_fill_what_is_left_out() {
     let mut database = Database::new();
     database.expect(&[

@@ -19,7 +19,7 @@ fn writer() -> Writer {
     let key = VolumeKey::generate(&mut entropy).unwrap();
     let id = DatabaseId::generate(&mut entropy).unwrap();
     let geometry =
-        Geometry { page_bytes: 4096, block_pages: 1, block_count: 1 << 16, erase_before_program: false, grows: true };
+        Geometry { page_bytes: 4096, block_pages: 64, block_count: 1 << 12, erase_before_program: false, grows: true };
     let device = MemoryDevice::new(geometry).unwrap();
     let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device) };
     let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));

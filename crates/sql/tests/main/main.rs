@@ -7,4 +7,5 @@ mod constraints;
 mod copying;
 mod database;
 mod dialect;
+mod noise;
 mod transactions;
