@@ -160,6 +160,10 @@ pub struct Sql {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "A database being made is called DB.creating; what a killed init leaves under that name is taken \
+away by the next one."
+)]
 pub struct Init {
     /// Database
     pub db: String,

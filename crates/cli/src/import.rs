@@ -15,7 +15,7 @@ mod progress;
 mod source;
 mod text;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use counterfoil::arrow::array::RecordBatch;
 use counterfoil::{ColumnInfo, Connection, Database, Error, Kind, quoted};
@@ -95,7 +95,7 @@ pub struct File {
 }
 
 impl File {
-    fn open(path: &PathBuf, format: Option<Format>) -> Result<Self, Error> {
+    fn open(path: &Path, format: Option<Format>) -> Result<Self, Error> {
         let source = Source::open(path)?;
         let format = match format {
             Some(format) => format,

@@ -140,9 +140,8 @@ fn quoted(text: &str, quote: u8, escapes: bool) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
     while at < bytes.len() {
-        if escapes && bytes[at] == b'\\' {
-            at += 2;
-        } else if bytes[at] == quote && bytes.get(at + 1) == Some(&quote) {
+        let escaped = escapes && bytes[at] == b'\\';
+        if escaped || (bytes[at] == quote && bytes.get(at + 1) == Some(&quote)) {
             at += 2;
         } else if bytes[at] == quote {
             return at + 1;

@@ -40,7 +40,7 @@ fn interrupted() {
         Some(cancel) => cancel(),
         None => {
             let line_end = if io::stderr().is_terminal() { "\n" } else { "" };
-            let _ = write!(io::stderr(), "{line_end}error: interrupted: what was not committed is not kept\n");
+            let _ = writeln!(io::stderr(), "{line_end}error: interrupted: what was not committed is not kept");
             if let Some(folder) = LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 let _ = std::fs::remove_dir_all(folder);
             }

@@ -261,8 +261,7 @@ fn gather_json(
     sender: &Sender,
 ) -> Result<(), Error> {
     let mut filled = vec![false; gathering.columns.len()];
-    loop {
-        let Some(text) = lines.read()? else { break };
+    while let Some(text) = lines.read()? {
         let text = text.to_owned();
         let line = lines.line;
         filled.fill(false);

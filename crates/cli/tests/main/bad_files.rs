@@ -50,6 +50,31 @@ fn what_cannot_be_written_is_exit_2() {
     assert_eq!(ended.code, 2, "{}", ended.err);
 }
 
+/// The kernel refuses to let the file grow, as a full disk does.
+#[test]
+fn a_full_disk_is_exit_2_and_loses_nothing() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT, b TEXT); INSERT INTO t VALUES (7, 'x')"]);
+    let fill = "INSERT INTO t SELECT i, repeat(md5(i::text), 50) FROM generate_series(1, 20000) s(i)";
+    let limited = |words: &str| {
+        let mut shell = std::process::Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_counterfoil");
+        // Blocks of 512 bytes in some shells, of 1024 in others: 6 or 12 MiB.
+        shell.args(["-c", &format!("trap '' XFSZ; ulimit -f 12288; exec '{program}' {words}")]);
+        shell.current_dir(stage.folder()).env_clear();
+        shell.env("COUNTERFOIL_KEY_FILE", stage.path("k")).env("COUNTERFOIL_STATE_DIR", stage.path("state"));
+        super::stage::ended(shell.output().expect("runs"))
+    };
+    let ended = limited(&format!("db \"{fill}\""));
+    assert_eq!(ended.code, 2, "{}", ended.err);
+    ended.says(&["no room"]);
+    assert_eq!(limited("db 'SELECT * FROM t' --no-header").out, "7,x\n");
+    assert_eq!(limited("db \"INSERT INTO t VALUES (8, 'y')\"").code, 0);
+    stage.good(&["verify", "db"]);
+    stage.good(&["db", fill]);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "20002");
+}
+
 /// Root may write everywhere, so a read-only mount would be needed for it: whoever else runs this needs no more.
 #[test]
 fn a_file_that_may_only_be_read_is_read() {

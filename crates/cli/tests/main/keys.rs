@@ -2,6 +2,8 @@
 
 use super::stage::{Stage, ended};
 
+type Change<'a> = &'a dyn Fn(&mut std::process::Command);
+
 fn query(stage: &Stage, change: impl FnOnce(&mut std::process::Command)) -> super::stage::Ended {
     let mut command = stage.command(&["sql", "db", "SELECT 1", "--no-header"]);
     command.env_remove("COUNTERFOIL_KEY_FILE");
@@ -20,7 +22,7 @@ fn every_source_of_a_key_is_found() {
     stage.write("newline", format!("{digits}\n"));
     std::fs::create_dir(stage.path("credentials")).expect("a folder");
     stage.copy("k", "credentials/counterfoil.key");
-    let ways: [(&str, &dyn Fn(&mut std::process::Command)); 7] = [
+    let ways: [(&str, Change<'_>); 7] = [
         ("option", &|command| _ = command.args(["--key-file", "k"])),
         ("raw bytes", &|command| _ = command.args(["--key-file", "raw"])),
         ("newline", &|command| _ = command.args(["--key-file", "newline"])),
@@ -71,7 +73,7 @@ fn passphrases_open_from_file_and_environment() {
     stage.write("p", "correct horse\n");
     let mut init = stage.command(&["init", "db", "--passphrase-file", "p"]);
     assert!(init.env_remove("COUNTERFOIL_KEY_FILE").status().expect("runs").success());
-    let ways: [&dyn Fn(&mut std::process::Command); 3] = [
+    let ways: [Change<'_>; 3] = [
         &|command| _ = command.args(["--passphrase-file", "p"]),
         &|command| _ = command.env("COUNTERFOIL_PASSPHRASE_FILE", "p"),
         &|command| _ = command.env("COUNTERFOIL_PASSPHRASE", "correct horse"),

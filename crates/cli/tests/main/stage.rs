@@ -24,7 +24,7 @@ impl Stage {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let stage = Self { folder };
-        stage.write("k", &"0123456789abcdef".repeat(4));
+        stage.write("k", "0123456789abcdef".repeat(4));
         stage
     }
 

@@ -1,0 +1,5 @@
+//! The same statements to SQLite and to us: the same rows, or an error on both sides.
+
+mod cell;
+mod flights;
+mod scripts;

@@ -1,0 +1,197 @@
+//! The Rust face: databases, connections, transactions, records, relations.
+
+use std::time::Duration;
+
+use counterfoil::{Counter, Database, Key, Kind, Options, Outcome, Value};
+use tempfile::TempDir;
+
+fn options(folder: &TempDir) -> Options {
+    let key = Key::from_hex(&"0123456789abcdef".repeat(4)).expect("a key");
+    Options::path(folder.path().join("db")).key(key).counter(Counter::File(folder.path().join("state")))
+}
+
+fn number(database: &Database, sql: &str) -> i64 {
+    use counterfoil::arrow::array::AsArray;
+    use counterfoil::arrow::datatypes::Int64Type;
+    let mut connection = database.connect().expect("connects");
+    let rows = connection.query(sql, &[]).expect("runs");
+    rows.map(|batch| batch.expect("reads").column(0).as_primitive::<Int64Type>().value(0)).next().expect("a row")
+}
+
+fn kind<T>(result: Result<T, counterfoil::Error>) -> Option<Kind> {
+    result.err().map(|error| error.kind())
+}
+
+#[test]
+fn a_database_is_made_opened_and_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = Database::create(options(&folder)).expect("made");
+    assert_eq!(kind(Database::create(options(&folder))), Some(Kind::Misuse));
+    let mut connection = database.connect().expect("connects");
+    connection.execute("CREATE TABLE t (a BIGINT PRIMARY KEY, b TEXT)", &[]).expect("runs");
+    let mut insert = connection.prepare("INSERT INTO t VALUES ($1, $2)").expect("parses");
+    assert_eq!(insert.parameter_count(), 2);
+    for row in 0..10_i64 {
+        assert_eq!(insert.execute(&[row.into(), "x".into()]).expect("runs"), 1);
+    }
+    assert_eq!(kind(connection.execute("INSERT INTO t VALUES (1, '')", &[])), Some(Kind::Constraint));
+    assert_eq!(kind(connection.query("DELETE FROM t WHERE false", &[])), Some(Kind::Misuse));
+    let outcomes = connection.run("SELECT 1; DELETE FROM t WHERE a > 7; CREATE INDEX ON t (b)", &[]).expect("runs");
+    assert!(matches!(outcomes[..], [Outcome::Rows(_), Outcome::Count { tag: "DELETE", rows: 2 }, Outcome::Done(_)]));
+    drop(outcomes);
+    drop(connection);
+    database.close().expect("closes");
+    let database = Database::open(options(&folder)).expect("opens");
+    assert_eq!(number(&database, "SELECT count(*) FROM t"), 8);
+}
+
+#[test]
+fn a_transaction_is_all_or_nothing() {
+    let database = Database::create(Options::memory()).expect("made");
+    let mut connection = database.connect().expect("connects");
+    connection.execute("CREATE TABLE t (a BIGINT PRIMARY KEY)", &[]).expect("runs");
+    {
+        let mut transaction = connection.transaction().expect("begins");
+        transaction.execute("INSERT INTO t VALUES (1)", &[]).expect("runs");
+        assert_eq!(number(&database, "SELECT count(*) FROM t"), 0, "others do not see it");
+    }
+    assert_eq!(number(&database, "SELECT count(*) FROM t"), 0, "dropped is rolled back");
+    let mut transaction = connection.transaction().expect("begins");
+    transaction.execute("INSERT INTO t VALUES (1)", &[]).expect("runs");
+    transaction.commit().expect("commits");
+    assert_eq!(number(&database, "SELECT count(*) FROM t"), 1);
+    let mut transaction = connection.transaction().expect("begins");
+    assert_eq!(kind(transaction.execute("INSERT INTO t VALUES (1)", &[])), Some(Kind::Constraint));
+    assert_eq!(kind(transaction.commit()), Some(Kind::Misuse));
+    assert_eq!(number(&database, "SELECT count(*) FROM t"), 1);
+}
+
+#[test]
+fn the_library_touches_no_state_directory_unless_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = || Key::bytes(&[7; 32]);
+    let path = folder.path().join("db");
+    drop(Database::create(Options::path(&path).key(key())).expect("made"));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+
+    let path = folder.path().join("counted");
+    let counter = || Counter::File(folder.path().join("state"));
+    drop(Database::create(Options::path(&path).key(key()).counter(counter())).expect("made"));
+    let notes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = notes.clone();
+    let without =
+        Options::path(&path).key(key()).on_note(move |note| heard.lock().expect("whole").push(note.to_owned()));
+    let database = Database::open(without).expect("opens");
+    assert_eq!(*notes.lock().expect("whole"), ["freshness not checked"]);
+    let mut connection = database.connect().expect("connects");
+    assert_eq!(kind(connection.execute("CREATE TABLE t (a INT)", &[])), Some(Kind::Misuse));
+    drop(connection);
+    assert_eq!(kind(Database::open(Options::path(&path).key(key()).require_counter(true))), Some(Kind::CounterLost));
+}
+
+#[test]
+fn records_and_relations_need_no_sql() {
+    let database = Database::create(Options::memory()).expect("made");
+    let records = database.records();
+    records.put("a", b"1").expect("put");
+    records.put("b", b"").expect("put");
+    assert_eq!(records.get("a").expect("read").as_deref(), Some(&b"1"[..]));
+    assert_eq!(records.list("").expect("read"), [("a".to_owned(), 1), ("b".to_owned(), 0)]);
+    assert_eq!(records.delete(&["a", "a", "c"]).expect("deleted"), 1);
+    assert_eq!(kind(records.put("", b"")), Some(Kind::Input));
+
+    database.connect().expect("connects").execute("CREATE TABLE t (b TEXT, a BIGINT PRIMARY KEY)", &[]).expect("runs");
+    let relation = database.relation("t").expect("there");
+    assert_eq!(kind(database.relation("u").map(drop)), Some(Kind::NotFound));
+    let columns: Vec<String> = relation.columns().into_iter().map(|column| column.name).collect();
+    assert_eq!(columns, ["b", "a"]);
+    relation.insert(&["x".into(), 1.into()]).expect("inserted");
+    relation.insert(&[Value::Null, 2.into()]).expect("inserted");
+    assert_eq!(kind(relation.insert(&["x".into(), 1.into()])), Some(Kind::Constraint));
+    assert_eq!(relation.count().expect("read"), 2);
+    assert_eq!(relation.get(&[1.into()]).expect("read").map(|batch| batch.num_rows()), Some(1));
+    assert!(relation.get(&[3.into()]).expect("read").is_none());
+    let batches: Vec<_> = relation.rows().expect("runs").collect::<Result<_, _>>().expect("reads");
+    assert!(relation.delete(&[1.into()]).expect("deleted"));
+    assert_eq!(kind(relation.load(batches.clone())), Some(Kind::Constraint), "row 2 is still there");
+    assert!(relation.delete(&[2.into()]).expect("deleted"));
+    assert_eq!(relation.load(batches).expect("loaded"), 2);
+}
+
+#[test]
+fn a_second_opening_waits_for_the_first_to_close() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = Database::create(options(&folder)).expect("made");
+    first.connect().expect("connects").execute("CREATE TABLE t (a BIGINT)", &[]).expect("runs");
+    let second = Database::open(options(&folder).lock_timeout(Duration::from_millis(50))).expect("opens");
+    let mut connection = second.connect().expect("connects");
+    assert_eq!(kind(connection.execute("INSERT INTO t VALUES (1)", &[])), Some(Kind::Locked));
+    assert_eq!(number(&second, "SELECT count(*) FROM t"), 0);
+    first.connect().expect("connects").execute("INSERT INTO t VALUES (1)", &[]).expect("runs");
+    assert_eq!(number(&second, "SELECT count(*) FROM t"), 1, "it follows the first one's commits");
+    first.close().expect("closes");
+    connection.execute("INSERT INTO t VALUES (2)", &[]).expect("runs");
+    assert_eq!(number(&second, "SELECT count(*) FROM t"), 2);
+}
+
+/// Rewrites the whole table, so that the space of older commits is wanted again and again.
+fn churn(database: &Database, rounds: usize) {
+    let mut connection = database.connect().expect("connects");
+    for round in 0..rounds {
+        connection.execute("DELETE FROM t", &[]).expect("runs");
+        let fill = format!("INSERT INTO t SELECT i, md5((i + {round})::text) FROM generate_series(1, 3000) s(i)");
+        connection.execute(&fill, &[]).expect("runs");
+        connection.execute("VACUUM", &[]).expect("runs");
+    }
+}
+
+#[test]
+fn a_pinned_snapshot_is_kept_and_an_old_one_says_so() {
+    for (age, must_live) in [(Duration::from_secs(300), true), (Duration::ZERO, false)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let writer = Database::create(options(&folder).snapshot_max_age(age)).expect("made");
+        let mut connection = writer.connect().expect("connects");
+        connection.execute("CREATE TABLE t (a BIGINT, b TEXT)", &[]).expect("runs");
+        drop(connection);
+        churn(&writer, 2);
+        let reader = Database::open(options(&folder).snapshot_max_age(age).cache_bytes(0)).expect("opens");
+        let mut reading = reader.connect().expect("connects");
+        reading.execute("BEGIN ISOLATION LEVEL REPEATABLE READ", &[]).expect("begins");
+        let sql = "SELECT max(b) FROM t";
+        let text = |connection: &mut counterfoil::Connection| -> Result<String, counterfoil::Error> {
+            use counterfoil::arrow::array::AsArray;
+            let batches: Vec<_> = connection.query(sql, &[])?.collect::<Result<_, _>>()?;
+            let mut out = String::new();
+            counterfoil::write_cell(&mut out, batches[0].column(0).as_ref(), 0)?;
+            let _ = batches[0].column(0).as_string_view_opt();
+            Ok(out)
+        };
+        let before = text(&mut reading).expect("reads");
+        churn(&writer, 12);
+        match text(&mut reading) {
+            Ok(after) => assert_eq!(after, before),
+            Err(error) => {
+                assert!(!must_live, "{error}");
+                assert_eq!(error.kind(), Kind::SnapshotTooOld, "{error}");
+            }
+        }
+        let _ = reading.execute("ROLLBACK", &[]);
+        assert_eq!(number(&reader, "SELECT count(*) FROM t"), 3000, "a new snapshot reads");
+    }
+}
+
+#[test]
+fn interrupting_ends_the_statement_alone() {
+    let database = Database::create(Options::memory()).expect("made");
+    let mut connection = database.connect().expect("connects");
+    let interrupt = connection.interrupt();
+    let waker = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        interrupt.raise();
+    });
+    let sql = "SELECT count(*) FROM generate_series(1, 100000) a(i), generate_series(1, 1000000) b(j) WHERE i + j = -1";
+    let result = connection.execute(sql, &[]);
+    waker.join().expect("woke");
+    assert_eq!(kind(result), Some(Kind::Interrupted));
+    assert_eq!(number(&database, "SELECT 7"), 7);
+}

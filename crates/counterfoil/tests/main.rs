@@ -1,0 +1,4 @@
+//! The facade, by itself and against models: one binary, because every one of them links DataFusion.
+
+mod against_sqlite;
+mod api;
