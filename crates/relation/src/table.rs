@@ -206,6 +206,12 @@ impl Table {
         }
     }
 
+    /// Whether a foreign key, of another table or its own, refers to this table.
+    #[must_use]
+    pub fn is_referenced(&self) -> bool {
+        !self.children.is_empty()
+    }
+
     pub(crate) fn lay_out(&self) -> Layout {
         Layout::new(self.columns.iter().map(|column| (column.id, column.kind)))
     }

@@ -1,4 +1,6 @@
-//! UPDATE and DELETE: a query finds the rows and their new values, all of them, and only then are they changed.
+//! UPDATE and DELETE: a query finds the rows and their new values, all of them, and only then are they changed. Where
+//! no other row is looked at to change one, it is done part by part, so that memory does not grow with the table: the
+//! query reads a snapshot, which stays as it was.
 //!
 //! The query library's own hooks for this lose conditions; they are not implemented. What is used of it is a SELECT
 //! over the table with the hidden column that numbers its rows.
@@ -7,10 +9,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use counterfoil_relation::{self as relation, RowBatch, RowId, Table};
-use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, UInt32Array};
-use datafusion::arrow::compute::{concat_batches, take_record_batch};
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{Int64Type, Schema};
 use datafusion::catalog::TableProvider;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, GroupByExpr, Query, Select, SelectFlavor,
@@ -33,6 +36,9 @@ use crate::value::Value;
 pub(crate) const TARGET: &str = "__counterfoil_target";
 /// The name under which changed rows are planned for RETURNING.
 const CHANGED: &str = "__counterfoil_changed";
+
+/// Rows of an update that are changed at a time, where that makes no difference.
+const PART_ROWS: usize = 1 << 16;
 
 /// What a statement has changed so far.
 pub(crate) struct Changed {
@@ -149,6 +155,21 @@ impl Session {
         self.planner.collect(&plan)
     }
 
+    /// Starts a query inside a change. It goes on seeing what was there when it began, whatever is changed meanwhile.
+    fn stream_query(
+        &mut self,
+        change: &mut Change,
+        query: Query,
+        extra: Vec<(String, Arc<dyn TableProvider>)>,
+        parameters: &[Value],
+    ) -> Result<SendableRecordBatchStream> {
+        let mut statement = Statement::Query(Box::new(query));
+        statement::bind(&mut statement, parameters)?;
+        let snapshot = change.lease.pending();
+        let plan = self.planner.plan(statement, &snapshot, extra)?;
+        self.planner.stream(&plan)
+    }
+
     fn update(&mut self, with: Option<With>, update: &Update, parameters: &[Value]) -> Result<Outcome> {
         if update.limit.is_some() || !update.order_by.is_empty() {
             return Err(Error::NotSupported("LIMIT and ORDER BY in UPDATE: choose the rows in WHERE".into()));
@@ -163,18 +184,26 @@ impl Session {
             if let Some(UpdateTableFromKind::BeforeSet(more) | UpdateTableFromKind::AfterSet(more)) = &update.from {
                 from.extend(more.iter().cloned());
             }
+            let from_count = from.len();
             let mut items = vec![column_item(&alias, ROW_ID, ROW_ID)];
             items.extend(session.assigned_items(&table, &alias, &update.assignments)?);
             let query = select(with, items, from, update.selection.clone());
+            let several = from_count > 1;
+            let part_rows = if stands_alone(&table, &update.assignments)? { PART_ROWS } else { usize::MAX };
             let snapshot = change.lease.pending();
             let extra = vec![(TARGET.to_owned(), session.planner.numbered(table.clone(), &snapshot))];
-            let batches = session.collect_query(change, query, extra, parameters)?;
-            let (numbers, images) = numbered_images(&table, &batches)?;
-            let rows: Vec<RowId> = numbers.into_iter().map(|number| RowId(number as u64)).collect();
             let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
             changed.alias = Some(alias);
             returning_items(update.returning.as_deref(), &mut changed);
-            apply_update(session, change, &table, &rows, images, &mut changed)?;
+            let mut stream = session.stream_query(change, query, extra, parameters)?;
+            let mut images = Images::new(&table, several);
+            while let Some(batch) = session.planner.next(&mut stream)? {
+                images.add(&batch)?;
+                if images.numbers.len() >= part_rows {
+                    apply_numbered(session, change, images.take(), &mut changed)?;
+                }
+            }
+            apply_numbered(session, change, images.take(), &mut changed)?;
             changed.finish(session, change)
         })?;
         self.changed("UPDATE", changed)
@@ -253,6 +282,18 @@ impl Session {
     }
 }
 
+/// Gives the rows of these numbers their new images.
+fn apply_numbered(
+    session: &mut Session,
+    change: &mut Change,
+    (numbers, images): (Vec<i64>, RowBatch),
+    changed: &mut Changed,
+) -> Result<()> {
+    let rows: Vec<RowId> = numbers.into_iter().map(|number| RowId(number as u64)).collect();
+    let table = changed.table.clone();
+    apply_update(session, change, &table, &rows, images, changed)
+}
+
 /// Gives rows new images, after their checks.
 pub(crate) fn apply_update(
     session: &mut Session,
@@ -305,23 +346,62 @@ fn observed(checked: Result<()>) -> Result<(), relation::Error> {
     }
 }
 
-/// Row numbers (each once: the first time counts) and new images from batches of a number and all columns.
-pub(crate) fn numbered_images(table: &Table, batches: &[RecordBatch]) -> Result<(Vec<i64>, RowBatch)> {
-    let Some(first) = batches.first() else { return Ok((Vec::new(), RowBatch::new(table.layout(), 0))) };
-    let mut all = concat_batches(&first.schema(), batches)?;
-    let mut seen = HashSet::new();
-    let numbers = all.column(0).as_primitive::<Int64Type>().values();
-    let firsts: Vec<u32> =
-        (0..).zip(numbers.iter()).filter(|(_, number)| seen.insert(**number)).map(|(row, _)| row).collect();
-    if firsts.len() < all.num_rows() {
-        all = take_record_batch(&all, &UInt32Array::from(firsts))?;
+/// Rows to be changed, and their new images.
+pub(crate) struct Images<'t> {
+    table: &'t Table,
+    numbers: Vec<i64>,
+    images: RowBatch,
+    /// The rows met so far, where a query may answer a row more than once: the first time counts.
+    seen: Option<HashSet<i64>>,
+}
+
+impl<'t> Images<'t> {
+    /// None yet; `repeat`: the query may answer a row more than once.
+    fn new(table: &'t Table, repeat: bool) -> Self {
+        Images { table, numbers: Vec::new(), images: RowBatch::new(table.layout(), 0), seen: repeat.then(HashSet::new) }
     }
-    let numbers = all.column(0).as_primitive::<Int64Type>().values().to_vec();
-    let columns = all.columns()[1..].iter().zip(&table.columns);
-    let columns: Vec<Option<ArrayRef>> = columns
-        .map(|(array, column)| cast::to_column(array, &column.kind, &column.name).map(Some))
-        .collect::<Result<_>>()?;
-    Ok((numbers, rows::encode(&table.layout(), &columns, all.num_rows())?))
+
+    /// Adds a batch of row numbers and all columns.
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = batch.columns()[1..].iter().zip(&self.table.columns);
+        let columns: Vec<Option<ArrayRef>> = columns
+            .map(|(array, column)| cast::to_column(array, &column.kind, &column.name).map(Some))
+            .collect::<Result<_>>()?;
+        let images = rows::encode(&self.table.layout(), &columns, batch.num_rows())?;
+        for (row, number) in batch.column(0).as_primitive::<Int64Type>().values().iter().enumerate() {
+            if self.seen.as_mut().is_none_or(|seen| seen.insert(*number)) {
+                self.numbers.push(*number);
+                self.images.push_from(&images, row).map_err(Error::Relation)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over what was gathered.
+    fn take(&mut self) -> (Vec<i64>, RowBatch) {
+        let images = std::mem::replace(&mut self.images, RowBatch::new(self.table.layout(), 0));
+        (std::mem::take(&mut self.numbers), images)
+    }
+
+    /// All of the rows of some batches at once.
+    pub(crate) fn of(table: &'t Table, batches: &[RecordBatch]) -> Result<(Vec<i64>, RowBatch)> {
+        let mut images = Self::new(table, true);
+        batches.iter().try_for_each(|batch| images.add(batch))?;
+        Ok(images.take())
+    }
+}
+
+/// Whether an update can be made part by part: no other row, of this table or another, is looked at when a row gets
+/// these new values.
+fn stands_alone(table: &Table, assignments: &[Assignment]) -> Result<bool> {
+    let mut assigned = HashSet::new();
+    for assignment in assignments {
+        for (name, _) in pairs(assignment)? {
+            assigned.insert(table.columns[place(table, &name)?].id);
+        }
+    }
+    let in_key = table.unique_indexes().any(|index| index.columns.iter().any(|column| assigned.contains(column)));
+    Ok(!table.is_referenced() && !in_key)
 }
 
 /// A table's name and what the statement calls it.

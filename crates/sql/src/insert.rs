@@ -393,7 +393,7 @@ impl Session {
         let selection = change::and(paired, selection.cloned());
         let query = change::select(None, items, from, Some(selection));
         let batches = self.collect_query(change, query, extra, parameters)?;
-        let (orders, images) = change::numbered_images(table, &batches)?;
+        let (orders, images) = change::Images::of(table, &batches)?;
         let rows = orders.iter().map(|order| usize::try_from(*order).ok().and_then(|order| ids.get(order).copied()));
         let rows: Vec<RowId> =
             rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;

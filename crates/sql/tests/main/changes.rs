@@ -129,3 +129,25 @@ fn on_conflict_does_nothing_or_updates() {
         ("INSERT INTO t VALUES (1, 'x', 1) ON CONFLICT ON CONSTRAINT t_pkey DO NOTHING", "INSERT 0"),
     ]);
 }
+
+/// More rows than are changed at a time, in the ways that must not be split and in those that are.
+#[test]
+fn many_rows_are_updated_as_if_at_once() {
+    let mut database = Database::after(
+        "CREATE TABLE many (id INTEGER PRIMARY KEY, n INTEGER, note TEXT);
+         INSERT INTO many SELECT i, i, 'note ' || i FROM generate_series(1, 200000) AS s(i);",
+    );
+    database.expect(&[
+        ("UPDATE many SET n = n + 1, note = upper(note)", "UPDATE 200000"),
+        ("SELECT count(*), sum(n - id), min(note), max(length(note)) FROM many", "200000|200000|NOTE 1|11"),
+        ("UPDATE many SET id = id + 1", "UPDATE 200000"),
+        ("SELECT min(id), max(id), count(DISTINCT id), sum(id - n) FROM many", "2|200001|200000|0"),
+        (
+            "UPDATE many SET n = o.n FROM (SELECT id + 70000 AS id, n FROM many) AS o WHERE o.id = many.id",
+            "UPDATE 130000",
+        ),
+        ("SELECT count(*), sum(id - n) FROM many WHERE id <> n", "130000|9100000000"),
+        ("UPDATE many SET n = 1 / (id - 200001)", "error: division by zero"),
+        ("SELECT count(*) FROM many WHERE id <> n", "130000"),
+    ]);
+}
