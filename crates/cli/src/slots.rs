@@ -26,14 +26,14 @@ pub fn run(context: &Context, arguments: &KeyCommand) -> Result<()> {
             require_slot(&database, *slot)?;
             database.change_slot(usize::from(*slot), &keys::find_new(new)?)?;
             terminal::done(format_args!("slot {slot} was changed"));
-            terminal::note("copies of the file from before still open with the old one: `rekey --data` ends that");
+            terminal::note("copies of the file from before still open with the old one, whatever is done here");
             Ok(database.close()?)
         }
         KeyAction::Remove { db, slot } => {
             let database = context.open(db)?;
             database.remove_slot(usize::from(*slot))?;
             terminal::done(format_args!("slot {slot} was removed"));
-            terminal::note("copies of the file from before still open with it: `rekey --data` ends that");
+            terminal::note("copies of the file from before still open with it, whatever is done here");
             Ok(database.close()?)
         }
         KeyAction::Split { db, need, of, dir } => split(context, db, *need, *of, dir),
@@ -110,6 +110,6 @@ pub fn rekey(context: &Context, arguments: &Rekey) -> Result<()> {
     let slot = database.own_slot()?;
     database.change_slot(slot, &keys::find_new(&arguments.new)?)?;
     terminal::done(format_args!("slot {slot} was changed"));
-    terminal::note("copies of the file from before still open with the old one: `rekey --data` ends that");
+    terminal::note("copies of the file from before still open with the old one, whatever is done here");
     Ok(database.close()?)
 }

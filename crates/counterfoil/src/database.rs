@@ -64,10 +64,9 @@ impl Database {
         }
         let settled = volume.settle(&store.newest()?)?;
         if let Some((copy, _)) = settled.fault {
-            let copy = format!("{copy:?}").to_lowercase();
-            volume.options.note(&format!(
-                "header copy {copy} is damaged: the other one is good, and the next change of a key repairs it"
-            ));
+            volume
+                .options
+                .note(&format!("header {copy} is not good: the other one is, and the next change of a key repairs it"));
         }
         Self::with_store(Arc::new(store), None)
     }

@@ -18,8 +18,8 @@
 //! # Ok::<(), counterfoil::Error>(())
 //! ```
 //!
-//! What it is not: a server (that is `counterfoil serve`), and a place where a key is kept. The library touches no
-//! directory but the database's own unless [`Options::counter`] says so.
+//! What it is not: a server, and a place where a key is kept. No counter is looked for or kept unless
+//! [`Options::counter`] says where.
 #![forbid(unsafe_code)]
 
 mod connection;

@@ -86,7 +86,7 @@ impl Database {
     }
 
     /// The key of the data in `of` shares, of which any `need` open the database: put into a folder, they are a key.
-    /// Only a new key of the data ([`Database::rekey`]) ends their power.
+    /// Only a new key of the data ([`Database::rekey`]) ends their power, and not over copies from before.
     ///
     /// # Errors
     /// [`Kind::Misuse`] for impossible numbers.
