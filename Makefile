@@ -18,8 +18,9 @@ help: ## print this list
 
 demo: ## build the program, then show the main job end to end on real flights (needs Rust and a C compiler)
 	@scripts/setup demo
-	cargo build $(locked) --release -p counterfoil-cli
-	@$(built)/release/counterfoil demo
+	@# The profile of the tests, so that whoever runs both builds the libraries once.
+	cargo build $(locked) -p counterfoil-cli
+	@$(built)/debug/counterfoil demo
 
 test: ## everything that decides whether a change may stay: rules of the house, all tests, the README, the demo
 	@scripts/setup test
@@ -32,7 +33,6 @@ prove: ## the proofs at full size: every cut point, every kept image, the whole 
 
 bench: ## our numbers beside SQLite's, in one run
 	@scripts/setup bench
-	@# With the program, so that what both need is built once, with the same features.
 	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench
 	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench
 
