@@ -57,7 +57,11 @@ pub fn restore(context: &Context, arguments: &Restore) -> Result<()> {
     let bar = Bar::begin("checking and copying");
     Database::restore(&arguments.file, options, arguments.as_new, &mut |done, total| bar.set(done, total))?;
     drop(bar);
-    let copies = if arguments.as_new { "a database of its own" } else { "every other copy of it is refused now" };
+    let copies = if arguments.as_new {
+        "a database of its own"
+    } else {
+        "where its counter is, every other copy is refused now"
+    };
     terminal::done(format_args!("{} is restored: {copies}", arguments.db));
     Ok(())
 }
