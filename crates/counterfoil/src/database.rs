@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{Relations, Table};
-use counterfoil_sql::{Engine, EngineOptions};
+use counterfoil_sql::{Engine, EngineOptions, Spill};
 use zeroize::Zeroizing;
 
 use crate::connection::Connection;
@@ -28,6 +28,10 @@ pub(crate) struct Inner {
     pub(crate) engine: Arc<Engine>,
     recovery_code: Option<Zeroizing<String>>,
 }
+
+/// Bytes that the queries of a database may have spilled at any time: more is a query gone wrong, and the folder is
+/// not ours alone.
+const SPILL_BYTES_MAX: u64 = 64 << 30;
 
 impl Database {
     /// Makes a database. What is there already is never overwritten, and an attempt that is cut short leaves nothing
@@ -77,8 +81,9 @@ impl Database {
     }
 
     fn with_store(store: Arc<FileStore>, recovery_code: Option<Zeroizing<String>>) -> Result<Self> {
-        let memory_bytes = store.volume().options.memory_bytes;
-        let options = EngineOptions { memory_bytes, ..EngineOptions::default() };
+        let asked = &store.volume().options;
+        let spill = asked.spill_folder.clone().map(|folder| Spill { folder, bytes_max: SPILL_BYTES_MAX });
+        let options = EngineOptions { memory_bytes: asked.memory_bytes, spill, ..EngineOptions::default() };
         let engine = Engine::new(store.clone(), Arc::new(Relations::new()), options)?;
         Ok(Self { inner: Arc::new(Inner { store, engine, recovery_code }) })
     }

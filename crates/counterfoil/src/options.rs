@@ -96,6 +96,7 @@ pub struct Options {
     pub(crate) snapshot_max_age: Duration,
     pub(crate) cache_bytes: usize,
     pub(crate) memory_bytes: usize,
+    pub(crate) spill_folder: Option<PathBuf>,
     pub(crate) on_note: Option<OnNote>,
     pub(crate) page_bytes: u32,
     pub(crate) size_limit: Option<u64>,
@@ -141,6 +142,7 @@ impl Options {
             snapshot_max_age: SNAPSHOT_AGE_DEFAULT,
             cache_bytes: CACHE_BYTES_DEFAULT,
             memory_bytes: counterfoil_sql::EngineOptions::default().memory_bytes,
+            spill_folder: Some(std::env::temp_dir()),
             on_note: None,
             page_bytes: 4096,
             size_limit: None,
@@ -198,6 +200,14 @@ impl Options {
     #[must_use]
     pub fn memory_bytes(self, memory_bytes: usize) -> Self {
         Self { memory_bytes, ..self }
+    }
+
+    /// Where queries put what does not fit into their memory: sealed under a key that ends with the process, in files
+    /// without a name. The system's folder for temporary files unless told otherwise; without one such queries end in
+    /// an error.
+    #[must_use]
+    pub fn spill_folder(self, folder: Option<PathBuf>) -> Self {
+        Self { spill_folder: folder, ..self }
     }
 
     /// Who is told of what is not an error and should still be known: `freshness not checked` and its like.

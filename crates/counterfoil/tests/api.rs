@@ -195,3 +195,44 @@ fn interrupting_ends_the_statement_alone() {
     assert_eq!(kind(result), Some(Kind::Interrupted));
     assert_eq!(number(&database, "SELECT 7"), 7);
 }
+
+/// The files that this process has open and that have no name any more, with what is in them.
+fn unnamed_files(folder: &std::path::Path) -> Vec<Vec<u8>> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let entries = entries.flatten().map(|entry| entry.path());
+    let ours = entries.filter(|path| std::fs::read_link(path).is_ok_and(|target| target.starts_with(folder)));
+    ours.filter_map(|path| std::fs::read(path).ok()).collect()
+}
+
+#[test]
+fn what_outgrows_memory_is_spilled_sealed_and_without_a_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spills = folder.path().canonicalize().expect("a name").join("spills");
+    std::fs::create_dir(&spills).expect("a folder");
+    let options = || Options::memory().memory_bytes(24 << 20);
+    let fill = "CREATE TABLE t AS SELECT 'tHe-MaRkEr' || md5(i::text) AS b FROM generate_series(1, 1000000) s(i)";
+    let distinct = "SELECT b, count(*) FROM t GROUP BY b";
+
+    let database = Database::create(options().spill_folder(None)).expect("made");
+    let mut connection = database.connect().expect("connects");
+    connection.execute(fill, &[]).expect("runs");
+    let refused = connection.query(distinct, &[]).and_then(|rows| rows.collect::<Result<Vec<_>, _>>());
+    assert_eq!(kind(refused), Some(Kind::Full), "so it does not fit");
+
+    let database = Database::create(options().spill_folder(Some(spills.clone()))).expect("made");
+    let mut connection = database.connect().expect("connects");
+    connection.execute(fill, &[]).expect("runs");
+    let (mut rows, mut spilled) = (0, Vec::new());
+    for batch in connection.query(distinct, &[]).expect("runs") {
+        rows += batch.expect("grouped").num_rows();
+        if spilled.is_empty() {
+            spilled = unnamed_files(&spills);
+        }
+    }
+    assert_eq!(rows, 1_000_000);
+    assert!(spilled.iter().any(|bytes| bytes.len() > 1 << 20), "nothing was spilled");
+    for bytes in spilled {
+        assert!(!bytes.windows(10).any(|part| part == b"tHe-MaRkEr"), "a spill holds the marker");
+    }
+    assert_eq!(std::fs::read_dir(&spills).expect("a folder").count(), 0);
+}

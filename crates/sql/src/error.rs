@@ -131,10 +131,9 @@ fn datafusion(error: &DataFusionError) -> Error {
         | DataFusionError::Substrait(text)
         | DataFusionError::Ffi(text) => Error::Sql(readable(text)),
         DataFusionError::ExecutionJoin(join) if join.is_cancelled() => Error::Interrupted,
-        DataFusionError::ResourcesExhausted(_) => Error::Memory(
-            "the query needs more working memory than it may take: raise memory_limit, or let it look at fewer rows"
-                .into(),
-        ),
+        DataFusionError::ResourcesExhausted(_) => {
+            Error::Memory("the query needs more working memory than it may take: let it look at fewer rows".into())
+        }
         DataFusionError::IoError(inner) => Error::Host(inner.to_string()),
         other => Error::Bug(readable(&other.strip_backtrace())),
     }

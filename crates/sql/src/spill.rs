@@ -138,7 +138,7 @@ impl Writer {
         let offset = shared.bytes.load(Ordering::Relaxed);
         if let Err(error) = shared.file.write_all_at(&self.sealed, offset) {
             shared.used.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(error);
+            return Err(io::Error::new(error.kind(), format!("the query cannot spill: {error}")));
         }
         // Readers look at this before they look into the file.
         shared.bytes.store(offset + bytes, Ordering::Release);
