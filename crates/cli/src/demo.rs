@@ -34,8 +34,7 @@ pub fn run(arguments: &Demo) -> Result<()> {
         None => {
             let folder = tempfile::Builder::new().prefix("counterfoil-demo-").tempdir();
             let folder = folder.map_err(|error| host(&std::env::temp_dir(), error))?;
-            // An interruption ends the program without cleaning up; what it would leave is told to the handler.
-            crate::terminal::remove_when_interrupted(folder.path());
+            let _unfinished = crate::terminal::Unfinished::at(folder.path());
             let played = Stage::new(folder.path().to_owned())?.play(false);
             folder.close().map_err(|error| Error::host("clean up", "the demo's folder", &error))?;
             played

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use counterfoil::{Connection, Database, Error, Rows, quoted};
+use counterfoil::{Connection, Database, Error, Kind, Rows, quoted};
 
 use crate::arguments::{Export, Format};
 use crate::context::Context;
 use crate::failure::{Result, misuse};
 use crate::import::format_of;
 use crate::output::Style;
-use crate::terminal;
+use crate::terminal::{self, Unfinished, counted};
 
 pub fn run(context: &Context, arguments: &Export) -> Result<()> {
     let database = context.open_to_read(&arguments.db)?;
@@ -35,7 +35,7 @@ pub fn run(context: &Context, arguments: &Export) -> Result<()> {
     let rows = connection.query(&sql, &[])?;
     let count = write_file(rows, &style, path)?;
     if path.as_os_str() != "-" {
-        terminal::done(format_args!("{}: {count} rows", path.display()));
+        terminal::done(format_args!("{}: {}", path.display(), counted(count, "row")));
     }
     Ok(())
 }
@@ -43,6 +43,12 @@ pub fn run(context: &Context, arguments: &Export) -> Result<()> {
 fn style(arguments: &Export, path: &Path) -> Result<Style> {
     let named = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let format = match arguments.shape.format {
+        None if is_packed(&named) => {
+            return Err(Error::new(Kind::NotSupported, "not supported: packing what is exported")
+                .at(path.display())
+                .advise("export to - and pack what comes out")
+                .into());
+        }
         None => format_of(&named),
         Some(Format::Table | Format::Influx) => {
             return Err(misuse("files are written as csv, jsonl, json, parquet or arrow").into());
@@ -50,6 +56,12 @@ fn style(arguments: &Export, path: &Path) -> Result<Style> {
         Some(format) => format,
     };
     Ok(Style::new(format, &arguments.shape.fields))
+}
+
+/// Whether a name promises what is not done.
+fn is_packed(name: &str) -> bool {
+    let extension = Path::new(name).extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    matches!(extension.as_deref(), Some("gz" | "zip" | "zst" | "bz2" | "xz"))
 }
 
 fn select_all(database: &Database, table: &str) -> Result<String, Error> {
@@ -75,9 +87,11 @@ pub fn write_file(rows: Rows, style: &Style, path: &Path) -> Result<u64> {
     let host = |error: io::Error| Error::host("write the file", path.display(), &error);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut temporary = tempfile::Builder::new().prefix(".export-").tempfile_in(folder).map_err(host)?;
+    let unfinished = Unfinished::at(temporary.path());
     let written = write(rows, style, Box::new(BufWriter::new(temporary.as_file_mut())));
     let count = written.map_err(|failure| failure.at(path.display()))?;
     temporary.persist(path).map_err(|error| host(error.error))?;
+    drop(unfinished);
     Ok(count)
 }
 
@@ -119,7 +133,8 @@ fn all(database: &Database, folder: &Path, arguments: &Export) -> Result<()> {
     let list = folder.join(TABLES_FILE);
     std::fs::write(&list, index).map_err(|error| host("write the file", &list, error))?;
     records(database, folder)?;
-    terminal::done(format_args!("{}: {} tables, {rows} rows", folder.display(), tables.len()));
+    let (tables, rows) = (counted(tables.len() as u64, "table"), counted(rows, "row"));
+    terminal::done(format_args!("{}: {tables}, {rows}", folder.display()));
     Ok(())
 }
 

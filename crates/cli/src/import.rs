@@ -67,7 +67,7 @@ pub fn run(context: &Context, arguments: &Import) -> Result<()> {
         }
     }
     database.close()?;
-    terminal::done(format_args!("{name}: {rows} rows"));
+    terminal::done(format_args!("{name}: {}", terminal::counted(rows, "row")));
     Ok(())
 }
 
@@ -119,6 +119,7 @@ pub fn format_of(name: &str) -> Format {
     match extension.as_deref() {
         Some("parquet" | "pq") => Format::Parquet,
         Some("jsonl" | "ndjson" | "json") => Format::Jsonl,
+        Some("arrow" | "arrows") => Format::Arrow,
         _ => Format::Csv,
     }
 }

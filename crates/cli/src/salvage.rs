@@ -48,7 +48,7 @@ pub fn run(context: &Context, arguments: &Salvage) -> Result<()> {
     let path = folder.join("missing.txt");
     std::fs::write(&path, report).map_err(|error| Error::host("write the file", path.display(), &error))?;
     let verdict = if lost { "something is missing" } else { "nothing is missing" };
-    terminal::done(format_args!("{rows} rows saved; {verdict}: see {}", path.display()));
+    terminal::done(format_args!("{} saved; {verdict}: see {}", terminal::counted(rows, "row"), path.display()));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -16,7 +17,7 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 static COLORED: AtomicBool = AtomicBool::new(false);
 type Cancel = Box<dyn Fn() + Send>;
 static CANCEL: Mutex<Option<Cancel>> = Mutex::new(None);
-static LEFT_BEHIND: Mutex<Option<std::path::PathBuf>> = Mutex::new(None);
+static LEFT_BEHIND: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Settles how much is said, in which colours, and that Ctrl-C ends the program.
 pub fn prepare(quiet: bool, color: Color) {
@@ -41,17 +42,34 @@ fn interrupted() {
         None => {
             let line_end = if io::stderr().is_terminal() { "\n" } else { "" };
             let _ = writeln!(io::stderr(), "{line_end}error: interrupted: what was not committed is not kept");
-            if let Some(folder) = LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                let _ = std::fs::remove_dir_all(folder);
+            for path in LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+                let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
             }
             std::process::exit(130);
         }
     }
 }
 
-/// Names a folder that an interruption takes away.
-pub fn remove_when_interrupted(folder: &std::path::Path) {
-    *LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.to_owned());
+/// A file or a folder that an interruption takes away: it ends the program without cleaning up.
+pub struct Unfinished(PathBuf);
+
+impl Unfinished {
+    /// Begins; dropping it ends it.
+    pub fn at(path: &Path) -> Self {
+        LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+        Self(path.to_owned())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| *path != self.0);
+    }
+}
+
+/// A number of things, such as `1 row` or `2 rows`.
+pub fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 /// While it lives, Ctrl-C calls a function instead of ending the program.

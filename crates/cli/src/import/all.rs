@@ -14,7 +14,7 @@ use crate::export::{RECORDS_FOLDER, TABLES_FILE};
 use crate::failure::{Result, input, misuse};
 use crate::import::json::{Value, object};
 use crate::statements;
-use crate::terminal;
+use crate::terminal::{self, counted};
 
 /// Everything in one transaction, into a database without tables.
 pub fn run(context: &Context, db: &str, folder: &Path, format: Option<Format>) -> Result<()> {
@@ -49,7 +49,8 @@ pub fn run(context: &Context, db: &str, folder: &Path, format: Option<Format>) -
     }
     let records = records(&database, folder)?;
     database.close()?;
-    terminal::done(format_args!("{db}: {tables} tables, {rows} rows, {records} records"));
+    let (tables, rows, records) = (counted(tables, "table"), counted(rows, "row"), counted(records, "record"));
+    terminal::done(format_args!("{db}: {tables}, {rows}, {records}"));
     Ok(())
 }
 
@@ -80,7 +81,7 @@ fn table_of(connection: &mut Connection, table: &str, path: &Path, format: Optio
     Ok(connection.load(table, &names, &mut watched).map_err(|error| error.at(&place))?)
 }
 
-fn records(database: &Database, folder: &Path) -> Result<usize> {
+fn records(database: &Database, folder: &Path) -> Result<u64> {
     let folder = folder.join(RECORDS_FOLDER);
     let path = folder.join("names.jsonl");
     let Ok(list) = std::fs::read_to_string(&path) else { return Ok(0) };

@@ -15,7 +15,7 @@ use crate::failure::input;
 /// A file to import, which can be read more than once.
 pub struct Source {
     path: PathBuf,
-    /// What standard input held: it cannot be read twice.
+    /// What standard input or a pipe held: it cannot be read twice.
     held: Option<Arc<[u8]>>,
     packed: Packed,
     /// The name of the data itself: of the member of an archive, or the file's without `.gz`.
@@ -38,30 +38,28 @@ const PIECES_AHEAD: usize = 4;
 impl Source {
     /// Opens a file, or standard input for `-`.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let mut held = None;
-        let mut head = [0; 4];
-        let bytes;
+        let (head, held, bytes);
         if path.as_os_str() == "-" {
-            let mut content = Vec::new();
-            io::stdin().lock().read_to_end(&mut content).map_err(|error| unread(path, &error))?;
-            let length = content.len().min(4);
-            head[..length].copy_from_slice(&content[..length]);
-            bytes = content.len() as u64;
-            held = Some(content.into());
+            let content = all(io::stdin().lock(), path)?;
+            (head, bytes, held) = (beginning(&content), content.len() as u64, Some(content.into()));
         } else {
             let file = File::open(path).map_err(|error| unread(path, &error))?;
             let metadata = file.metadata().map_err(|error| unread(path, &error))?;
             if metadata.is_dir() {
                 return Err(input("this is a folder").at(path.display()).advise("name a file"));
             }
-            bytes = metadata.len();
-            let mut head_read = Vec::with_capacity(4);
-            file.take(4).read_to_end(&mut head_read).map_err(|error| unread(path, &error))?;
-            head[..head_read.len()].copy_from_slice(&head_read);
+            if metadata.is_file() {
+                (head, bytes, held) = (beginning(&all(file.take(4), path)?), metadata.len(), None);
+            } else {
+                // A pipe is read once, as standard input is.
+                let content = all(file, path)?;
+                (head, bytes, held) = (beginning(&content), content.len() as u64, Some(content.into()));
+            }
         }
         let packed = match head {
             [0x1F, 0x8B, ..] => Packed::Gzip,
-            [b'P', b'K', 3, 4] => Packed::Zip,
+            // The second is how an archive without files begins.
+            [b'P', b'K', 3, 4] | [b'P', b'K', 5, 6] => Packed::Zip,
             _ => Packed::Plain,
         };
         let mut source =
@@ -87,7 +85,7 @@ impl Source {
 
     /// The file's name, for messages.
     pub fn place(&self) -> String {
-        if self.held.is_some() { "standard input".into() } else { self.path.display().to_string() }
+        if self.path.as_os_str() == "-" { "standard input".into() } else { self.path.display().to_string() }
     }
 
     /// The file itself, for formats that jump in it.
@@ -157,6 +155,20 @@ impl Source {
     fn not_a_zip(&self, error: &zip::result::ZipError) -> Error {
         input(format!("the archive cannot be unpacked: {error}")).at(self.place()).advise("unpack it first")
     }
+}
+
+fn all(mut reader: impl Read, path: &Path) -> Result<Vec<u8>, Error> {
+    let mut content = Vec::new();
+    reader.read_to_end(&mut content).map_err(|error| unread(path, &error))?;
+    Ok(content)
+}
+
+/// The bytes that tell what a file is, zeros where it has fewer.
+fn beginning(content: &[u8]) -> [u8; 4] {
+    let mut head = [0; 4];
+    let length = content.len().min(4);
+    head[..length].copy_from_slice(&content[..length]);
+    head
 }
 
 fn unread(path: &Path, error: &io::Error) -> Error {

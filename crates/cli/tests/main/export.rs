@@ -86,3 +86,38 @@ fn everything_is_rebuilt() {
     }
     stage.refused(&["export", "db", "--all", "all-csv"], 1, &["all-csv"]);
 }
+
+#[test]
+fn an_interrupted_export_leaves_nothing() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('tHe-MaRkEr')"]);
+    std::fs::create_dir(stage.path("out")).expect("a folder");
+    let listing = || std::fs::read_dir(stage.path("out")).expect("a folder").flatten().collect::<Vec<_>>();
+    for signal in [nix::sys::signal::SIGINT, nix::sys::signal::SIGTERM] {
+        let query = "SELECT a, i, j FROM t, generate_series(1, 100000) x(i), generate_series(1, 100000) y(j)";
+        let child = stage.spawn(&["export", "db", "--query", query, "out/file.csv"]);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while !listing().iter().any(|entry| entry.metadata().is_ok_and(|metadata| metadata.len() > 0)) {
+            assert!(std::time::Instant::now() < deadline, "it does not begin");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let process = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process"));
+        nix::sys::signal::kill(process, signal).expect("sent");
+        let ended = super::stage::ended(child.wait_with_output().expect("ends"));
+        assert_eq!(ended.code, 130);
+        ended.says(&["interrupted"]);
+        assert!(listing().is_empty(), "{:?}", listing());
+    }
+}
+
+#[test]
+fn names_that_promise_what_is_not_done_are_refused() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('x')"]);
+    for name in ["t.csv.gz", "t.zip", "t.csv.zst"] {
+        stage.refused(&["export", "db", "t", name], 1, &["not supported: packing", name]);
+        assert!(!stage.path(name).exists());
+    }
+    stage.good(&["export", "db", "t", "t.arrow"]);
+    assert!(stage.read("t.arrow").starts_with(&[0xFF; 4]), "an IPC stream");
+}

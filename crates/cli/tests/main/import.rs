@@ -206,3 +206,22 @@ fn empty_and_foreign_files_are_refused() {
     stage.good(&["import", "db", "t", "header.csv", "--create"]);
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "0");
 }
+
+#[test]
+fn an_archive_without_files_is_no_table() {
+    let stage = Stage::with_database();
+    stage.write("none.zip", [&b"PK\x05\x06"[..], &[0; 18]].concat());
+    stage.refused(&["import", "db", "t", "none.zip", "--create"], 1, &["holds 0 files", "none.zip"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM information_schema.tables WHERE table_name = 't'"), "0");
+}
+
+#[test]
+fn a_pipe_is_read_like_a_file() {
+    let stage = Stage::with_database();
+    nix::unistd::mkfifo(&stage.path("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let path = stage.path("pipe");
+    let writer = std::thread::spawn(move || std::fs::write(path, "a,b\n1,x\n2,y\n").expect("written"));
+    stage.good(&["import", "db", "t", "pipe", "--create"]);
+    writer.join().expect("ends");
+    assert_eq!(stage.ask("SELECT a, b FROM t ORDER BY a"), "1,x;2,y");
+}
