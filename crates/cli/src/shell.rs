@@ -172,7 +172,10 @@ impl Shell {
             ("\\d", table) => self.describe(table)?,
             ("\\i", "") => terminal::error("\\i wants a file"),
             ("\\i", file) => {
+                let interrupt = self.runner.connection.interrupt();
+                let cancelling = Cancelling::with(move || interrupt.raise());
                 let result = self.runner.file(&PathBuf::from(file));
+                drop(cancelling);
                 self.told(result)?;
                 self.learn(editor);
             }

@@ -64,8 +64,19 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).expect("typed");
     }
 
+    /// Waits for the end, and not for ever.
     fn code(mut self) -> i32 {
-        self.child.wait().expect("ends").code().unwrap_or(-1)
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(status) = self.child.try_wait().expect("waits") {
+                return status.code().unwrap_or(-1);
+            }
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+                panic!("it does not end: {:?}", self.seen);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 
@@ -161,6 +172,41 @@ fn the_shell_runs_statements_over_several_lines() {
     shell.type_in("\\q\n");
     assert_eq!(shell.code(), 0);
     assert_eq!(stage.ask("SELECT * FROM birds"), "wren,2");
+}
+
+#[test]
+fn words_are_completed() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE extraordinary (a INT); INSERT INTO extraordinary VALUES (4242)"]);
+    let mut shell = Terminal::new(&stage, &["db"], |_| {});
+    shell.wait_for("db=> ");
+    shell.type_in("SELECT a FROM extra\t");
+    shell.wait_for("extraordinary");
+    shell.type_in(";\n");
+    shell.wait_for("4242");
+    shell.wait_for("db=> ");
+    shell.type_in("\u{4}");
+    assert_eq!(shell.code(), 0);
+}
+
+#[test]
+fn ctrl_c_cancels_a_file_and_the_shell_goes_on() {
+    let stage = Stage::with_database();
+    let long =
+        "SELECT count(*) FROM generate_series(1, 100000) a(i), generate_series(1, 1000000) b(j) WHERE i + j = -1;";
+    stage.write("long.sql", format!("CREATE TABLE t (a INT);\n{long}\nCREATE TABLE u (a INT);\n"));
+    let mut shell = Terminal::new(&stage, &["db"], |_| {});
+    shell.wait_for("db=> ");
+    shell.type_in("\\i long.sql\n");
+    shell.wait_for("CREATE TABLE");
+    std::thread::sleep(Duration::from_secs(1));
+    let child = nix::unistd::Pid::from_raw(i32::try_from(shell.child.id()).expect("a process"));
+    nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGINT).expect("sent");
+    shell.wait_for("interrupted (long.sql line 2)");
+    shell.wait_for("db=> ");
+    shell.type_in("\u{4}");
+    assert_eq!(shell.code(), 0);
+    assert_eq!(stage.ask("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"), "t");
 }
 
 #[test]
