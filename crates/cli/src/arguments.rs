@@ -9,15 +9,37 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+// One line a paragraph: the terminal's width decides where they break.
 const AFTER_HELP: &str = "\
 DB is a file, :memory:, or block:/dev/X. `counterfoil DB [SQL]` is short for `counterfoil sql DB [SQL]`.
 
-Keys are looked for in this order: --key-file, --passphrase-file, COUNTERFOIL_KEY_FILE, COUNTERFOIL_PASSPHRASE_FILE,
-$CREDENTIALS_DIRECTORY/counterfoil.key, COUNTERFOIL_KEY (64 hex digits), COUNTERFOIL_PASSPHRASE, and a prompt on a
-terminal. A key file is 32 bytes, or 64 hex digits.
+Keys are looked for in this order: --key-file, --passphrase-file, COUNTERFOIL_KEY_FILE, COUNTERFOIL_PASSPHRASE_FILE, \
+$CREDENTIALS_DIRECTORY/counterfoil.key, COUNTERFOIL_KEY (64 hex digits), COUNTERFOIL_PASSPHRASE, and a prompt on a \
+terminal. A key file is 32 bytes, or 64 hex digits. A recovery code is given like a passphrase.
 
-Exit codes: 0 done, 1 wrong use or bad input, 2 device or permission, 3 not to be trusted, 4 locked by another writer,
+The one-way counter of a database lies in COUNTERFOIL_STATE_DIR, else $XDG_STATE_HOME/counterfoil, else \
+~/.local/state/counterfoil.
+
+Exit codes: 0 done, 1 wrong use or bad input, 2 device or permission, 3 not to be trusted, 4 locked by another writer, \
 130 interrupted.";
+
+const SQL_HELP: &str = "\
+Each -c is one transaction. Files and standard input commit statement by statement and stop at the first error, whose \
+line is named. With nothing to run, a terminal gets a shell: \\? lists its commands.
+
+Rows are printed as a table on a terminal, else as CSV with a line of names, in which NULL is nothing and an empty text \
+is \"\". With json each result is one array, with jsonl each row an object on a line of its own, with arrow each \
+result an IPC stream.";
+
+const IMPORT_HELP: &str = "\
+Each file is one transaction, unless --batch is given. The name says the format: .csv, .jsonl, .ndjson, .json, \
+.parquet; anything else is read as CSV. What gzip or zip packed is unpacked. In CSV an empty field without quotes is \
+NULL, \"\" is an empty text. Columns are matched by name, with --no-header by place.";
+
+const EXPORT_HELP: &str = "\
+The name says the format, unless --format does: .csv, .jsonl, .ndjson, .json (an object a line), .parquet, .arrow; \
+anything else is written as CSV. A file gets its name when it is complete: until then it is called .export-XXXXXX, \
+beside it.";
 
 /// An SQL database in one sealed file.
 #[derive(Parser, Debug)]
@@ -34,10 +56,10 @@ pub struct Arguments {
 #[derive(Args, Debug, Clone)]
 pub struct Common {
     /// Say nothing but results and errors
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 900)]
     pub quiet: bool,
-    /// Colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    /// Colour messages
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 901)]
     pub color: Color,
     /// Key file: 32 bytes, or 64 hex digits
     #[arg(long, global = true, value_name = "FILE", help_heading = "Opening a database")]
@@ -138,6 +160,7 @@ pub enum Command {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = SQL_HELP)]
 pub struct Sql {
     /// Database
     pub db: String,
@@ -188,6 +211,7 @@ pub struct Init {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = IMPORT_HELP)]
 pub struct Import {
     /// Database
     pub db: String,
@@ -214,6 +238,7 @@ pub struct Import {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = EXPORT_HELP)]
 pub struct Export {
     /// Database
     pub db: String,
@@ -241,16 +266,28 @@ pub struct Kv {
 #[derive(Subcommand, Debug)]
 pub enum KvAction {
     /// Write a record's bytes to standard output
-    Get { name: String },
+    Get {
+        /// Name of the record
+        name: String,
+    },
     /// Keep a file's bytes under a name (without FILE, or with "-": standard input)
-    Put { name: String, file: Option<PathBuf> },
+    Put {
+        /// Name of the record
+        name: String,
+        /// File to keep
+        file: Option<PathBuf>,
+    },
     /// Delete records
     Delete {
+        /// Names of the records
         #[arg(required = true)]
         name: Vec<String>,
     },
     /// List names
-    List { prefix: Option<String> },
+    List {
+        /// What the names begin with
+        prefix: Option<String>,
+    },
 }
 
 #[derive(Args, Debug)]
@@ -321,15 +358,20 @@ pub struct NewKey {
 #[derive(Subcommand, Debug)]
 pub enum KeyAction {
     /// List the slots
-    List { db: String },
+    List {
+        /// Database
+        db: String,
+    },
     /// Add a slot, for a passphrase or a key file
     Add {
+        /// Database
         db: String,
         #[command(flatten)]
         new: NewKey,
     },
     /// Put another passphrase or key file into a slot
     Change {
+        /// Database
         db: String,
         /// Number of the slot
         slot: u8,
@@ -338,12 +380,14 @@ pub enum KeyAction {
     },
     /// Remove a slot
     Remove {
+        /// Database
         db: String,
         /// Number of the slot
         slot: u8,
     },
     /// Write shares of the volume key into a folder
     Split {
+        /// Database
         db: String,
         /// Shares that open the database together
         #[arg(long, value_name = "M")]
@@ -383,9 +427,13 @@ pub struct CounterCommand {
 #[derive(Subcommand, Debug)]
 pub enum CounterAction {
     /// Show the counter beside the file
-    Show { db: String },
+    Show {
+        /// Database
+        db: String,
+    },
     /// Bind the counter to the file as it is now, and leave an incident
     Adopt {
+        /// Database
         db: String,
         /// Do not ask
         #[arg(long)]
@@ -393,6 +441,7 @@ pub enum CounterAction {
     },
     /// Delete this machine's counter file
     Forget {
+        /// Database
         db: String,
         /// Do not ask
         #[arg(long)]
@@ -405,6 +454,44 @@ pub struct Demo {
     /// Keep what the demo makes in a new folder
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+}
+
+impl Command {
+    /// The database that a command is about, as it is written on the command line.
+    pub fn database(&self) -> Option<&str> {
+        Some(match self {
+            Command::Sql(Sql { db, .. })
+            | Command::Init(Init { db, .. })
+            | Command::Import(Import { db, .. })
+            | Command::Export(Export { db, .. })
+            | Command::Kv(Kv { db, .. })
+            | Command::Verify(Verify { db })
+            | Command::Inspect(Inspect { db, .. })
+            | Command::Reorganize(Only { db })
+            | Command::Compact(Only { db })
+            | Command::Purge(Only { db })
+            | Command::Backup(Backup { db, .. })
+            | Command::Restore(Restore { db, .. })
+            | Command::Salvage(Salvage { db, .. })
+            | Command::Rekey(Rekey { db, .. }) => db,
+            Command::Key(KeyCommand { action }) => match action {
+                KeyAction::List { db }
+                | KeyAction::Add { db, .. }
+                | KeyAction::Change { db, .. }
+                | KeyAction::Remove { db, .. }
+                | KeyAction::Split { db, .. } => db,
+            },
+            Command::Counter(CounterCommand { action }) => match action {
+                CounterAction::Show { db } | CounterAction::Adopt { db, .. } | CounterAction::Forget { db, .. } => db,
+            },
+            Command::Keygen(_) | Command::Demo(_) => return None,
+        })
+    }
+
+    /// Whether a database in memory, which begins empty and ends with the command, makes sense to it.
+    pub fn works_in_memory(&self) -> bool {
+        matches!(self, Command::Sql(_) | Command::Import(_) | Command::Export(_) | Command::Kv(_) | Command::Inspect(_))
+    }
 }
 
 /// Puts `sql` before a line whose first word is no command.

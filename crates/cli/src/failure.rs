@@ -35,6 +35,18 @@ impl Failure {
         }
     }
 
+    /// The same, saying which database it was where the error is of the database and says no place of its own. What is
+    /// wrong with a statement is not.
+    #[must_use]
+    pub fn about(self, database: Option<&str>) -> Self {
+        match (self, database) {
+            (Failure::Error(error), Some(database)) if matches!(error.exit_code(), 2..=4) => {
+                Failure::Error(error.at(database))
+            }
+            (other, _) => other,
+        }
+    }
+
     /// The same, saying where.
     #[must_use]
     pub fn at(self, place: impl fmt::Display) -> Self {
@@ -104,7 +116,9 @@ fn usage_line(text: &str) -> String {
             what.push(line.to_owned());
         }
     }
-    format!("{}: {}", what.join(" "), advice.join("; "))
+    let what = what.join(" ");
+    // What a value may be is said with it.
+    if advice.is_empty() { what } else { format!("{what}: {}", advice.join("; ")) }
 }
 
 #[cfg(test)]
@@ -121,5 +135,9 @@ mod tests {
         let error = Arguments::try_parse_from(["counterfoil", "backup", "x"]).expect_err("a file is missing");
         let line = usage_line(&error.to_string());
         assert!(line.contains("required arguments were not provided <FILE>: usage is"), "{line}");
+        let error =
+            Arguments::try_parse_from(["counterfoil", "sql", "x", "--format", "y"]).expect_err("no such format");
+        let line = usage_line(&error.to_string());
+        assert!(line.contains("'y'") && line.ends_with("influx]"), "{line}");
     }
 }

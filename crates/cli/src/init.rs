@@ -8,9 +8,6 @@ use crate::failure::{Result, misuse};
 use crate::{keys, terminal};
 
 pub fn run(context: &Context, arguments: &Init) -> Result<()> {
-    if Place::parse(&arguments.db) == Place::Memory {
-        return Err(misuse(":memory: needs no init").advise("use it as it is").into());
-    }
     let cipher = cipher(&arguments.cipher)?;
     let counter = counter(&arguments.counter)?;
     let page_bytes = u32::try_from(arguments.page_size).unwrap_or(u32::MAX);
@@ -56,10 +53,8 @@ fn counter(kind: &str) -> Result<Counter, Error> {
     match kind {
         "file" => Counter::user_default(),
         "none" => Ok(Counter::None),
-        "tpm" | "nor" | "ecc" => {
-            Err(Error::new(Kind::NotSupported, format!("not supported: a {kind} counter here"))
-                .advise("use file or none"))
-        }
+        "tpm" | "nor" | "ecc" => Err(Error::new(Kind::NotSupported, format!("not supported: the counter {kind} here"))
+            .advise("use file or none")),
         _ => Err(misuse(format!("there is no counter {kind}")).advise("use file or none")),
     }
 }

@@ -46,13 +46,18 @@ fn main() -> ExitCode {
     terminal::prepare(arguments.common.quiet, arguments.common.color);
     let context = Context::new(arguments.common);
     let order = sql::Order::of(&matches);
+    let database = arguments.command.database().map(str::to_owned);
     match run(&context, arguments.command, &order) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure::report(&failure),
+        Err(failure) => failure::report(&failure.about(database.as_deref())),
     }
 }
 
 fn run(context: &Context, command: Command, order: &sql::Order) -> Result<()> {
+    if command.database() == Some(":memory:") && !command.works_in_memory() {
+        let refused = failure::misuse("a database in memory begins empty and ends with the command");
+        return Err(refused.at(":memory:").advise("name a file").into());
+    }
     match command {
         Command::Sql(arguments) => sql::run(context, arguments, order),
         Command::Init(arguments) => init::run(context, &arguments),

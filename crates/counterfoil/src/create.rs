@@ -57,6 +57,9 @@ pub(crate) fn create_as(
     let geometry = new_geometry(&options)?;
     match &place {
         Place::Memory => build(Medium::Memory(MemoryDevice::new(geometry)?), options, id, volume_key, fill),
+        Place::Block(_) if options.size_limit.is_some() => {
+            Err(Error::new(Kind::Misuse, "a block device is taken whole").advise("leave the size out"))
+        }
         Place::Block(path) => {
             let medium = take_block_device(path, &geometry, options.erase)?;
             let _lock = medium.handle().map(|handle| WriterLock::acquire(handle, options.lock_timeout)).transpose()?;

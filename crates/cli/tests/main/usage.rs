@@ -119,3 +119,50 @@ fn a_limit_of_size_is_kept() {
     stage.good(&["db", "CREATE TABLE u (a INT); INSERT INTO u VALUES (7)"]);
     assert_eq!(stage.ask("SELECT a FROM u"), "7");
 }
+
+#[test]
+fn a_database_in_memory_is_not_kept_and_not_kept_safe() {
+    let stage = Stage::new();
+    assert_eq!(stage.good(&[":memory:", "SELECT 42", "--no-header"]), "42\n");
+    for words in [
+        &["init", ":memory:"][..],
+        &["verify", ":memory:"],
+        &["backup", ":memory:", "copy"],
+        &["restore", "copy", ":memory:"],
+        &["salvage", ":memory:", "folder"],
+        &["key", "list", ":memory:"],
+        &["rekey", ":memory:", "--data"],
+        &["counter", "show", ":memory:"],
+    ] {
+        stage.refused(words, 1, &["memory", "name a file"]);
+    }
+    assert!(!stage.path("copy").exists() && !stage.path("folder").exists());
+}
+
+#[test]
+fn what_the_parser_refuses_is_one_whole_sentence() {
+    let stage = Stage::new();
+    let line = stage.refused(&["db", "SELECT 1", "--format", "xml"], 1, &["'xml'", "jsonl"]);
+    assert!(!line.trim_end().ends_with(':'), "{line}");
+}
+
+#[test]
+fn every_argument_is_explained() {
+    let stage = Stage::new();
+    for words in [&["kv", "db", "put"][..], &["kv", "db", "get"], &["key", "add"], &["counter", "show"], &["sql"]] {
+        let help = stage.good(&[words, &["--help"]].concat());
+        let bare = help.lines().map(str::trim).find(|line| line.ends_with('>') && line.starts_with('<'));
+        assert_eq!(bare, None, "{words:?}");
+    }
+}
+
+#[test]
+fn only_block_devices_are_taken_for_such() {
+    let stage = Stage::new();
+    stage.write("file", "");
+    stage.refused(&["init", "block:file"], 1, &["not a block device"]);
+    stage.refused(&["init", "block:/dev/null"], 1, &["not a block device"]);
+    stage.refused(&["init", "block:absent"], 1, &["block:absent"]);
+    stage.refused(&["init", "block:/dev/null", "--size", "10M"], 1, &["taken whole"]);
+    stage.refused(&["block:file", "SELECT 1"], 1, &["block device"]);
+}
