@@ -5,10 +5,12 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use counterfoil::{Connection, Error, Outcome, TransactionState};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::arguments::{Format, Sql};
 use crate::context::Context;
@@ -126,19 +128,18 @@ impl Runner {
 
     /// Runs a file statement by statement, as it is read. Errors name its lines.
     pub fn file(&mut self, path: &Path) -> Result<()> {
-        let (mut source, name): (Box<dyn Read>, String) = if path.as_os_str() == "-" {
-            (Box::new(io::stdin().lock()), "standard input".into())
+        let (source, name) = if path.as_os_str() == "-" {
+            (io::stdin().as_fd().try_clone_to_owned().map(File::from), "standard input".to_owned())
         } else {
-            let file = File::open(path).map_err(|error| Error::host("read the file", path.display(), &error))?;
-            (Box::new(file), path.display().to_string())
+            (File::open(path), path.display().to_string())
         };
+        let mut source = source.map_err(|error| Error::host("read the file", &name, &error))?;
         let mut pending = Vec::new();
         let mut line = 1;
         let mut step = READ_BYTES;
         loop {
-            let read = source.by_ref().take(step).read_to_end(&mut pending);
-            let read = read.map_err(|error| Error::host("read the file", &name, &error))?;
-            let ended = read == 0;
+            let ended = read_on(&mut source, &mut pending, step);
+            let ended = ended.map_err(|error| Error::host("read the file", &name, &error))?;
             let text = prefix(&pending, ended).map_err(|lines| {
                 input("the text is not UTF-8").at(format!("{name} line {}", line + lines)).advise("convert it first")
             })?;
@@ -153,8 +154,9 @@ impl Runner {
             }
             line += pending[..taken].iter().filter(|byte| **byte == b'\n').count();
             pending.drain(..taken);
-            // A statement that does not end yet is looked at again only when there is twice as much of it.
-            step = READ_BYTES.max(pending.len() as u64);
+            // A statement that does not end yet is looked at again only when there is twice as much of it, or when
+            // whoever writes it waits.
+            step = READ_BYTES.max(pending.len());
         }
     }
 
@@ -194,7 +196,29 @@ impl Runner {
     }
 }
 
-const READ_BYTES: u64 = 1 << 20;
+const READ_BYTES: usize = 1 << 20;
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Reads on, until enough is there or nothing more is waiting: who writes into a pipe may want an answer first. True at
+/// the end.
+fn read_on(source: &mut File, text: &mut Vec<u8>, enough: usize) -> io::Result<bool> {
+    let before = text.len();
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match source.read(&mut piece) {
+            Ok(0) => return Ok(true),
+            Ok(read) => text.extend_from_slice(&piece[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        let mut waiting = [PollFd::new(source.as_fd(), PollFlags::POLLIN)];
+        // Where nobody can tell, reading is as good as asking.
+        let waits = poll(&mut waiting, PollTimeout::ZERO).map_or(true, |ready| ready > 0);
+        if text.len() - before >= enough || !waits {
+            return Ok(false);
+        }
+    }
+}
 
 /// The part of bytes that is text: all of it at the end, else up to the last whole letter. The error counts line ends.
 fn prefix(bytes: &[u8], ended: bool) -> Result<&str, usize> {

@@ -9,10 +9,7 @@ use super::stage::{Stage, ended};
 /// A writer that has begun and waits for more.
 fn writing(stage: &Stage, sql: &str) -> Child {
     let mut child = stage.spawn(&["db"]);
-    let mut text = sql.to_owned();
-    text.push_str("; SELECT 'ready';\n");
-    // The program reads a megabyte or all there is; blanks make it go on.
-    text.push_str(&" ".repeat(2 << 20));
+    let text = format!("{sql}; SELECT 'ready';\n");
     child.stdin.as_mut().expect("a pipe").write_all(text.as_bytes()).expect("written");
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();
@@ -23,6 +20,31 @@ fn writing(stage: &Stage, sql: &str) -> Child {
     child
 }
 
+/// Another program that writes SQL into a pipe may want the answer before it goes on.
+#[test]
+fn statements_in_a_pipe_are_answered_as_they_come() {
+    let stage = Stage::with_database();
+    let mut child = stage.spawn(&["db", "--no-header"]);
+    let mut input = child.stdin.take().expect("a pipe");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let (sender, answers) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        while output.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+            let _ = sender.send(std::mem::take(&mut line));
+        }
+    });
+    for turn in 0..5 {
+        write!(input, "SELECT 'a;b', ").expect("written");
+        std::thread::sleep(Duration::from_millis(20));
+        writeln!(input, "{turn};").expect("written");
+        let answer = answers.recv_timeout(Duration::from_secs(60)).expect("an answer before the pipe ends");
+        assert_eq!(answer, format!("a;b,{turn}\n"));
+    }
+    drop(input);
+    assert!(child.wait().expect("ends").success());
+}
+
 #[test]
 fn the_second_writer_waits_and_then_says_who_writes() {
     let stage = Stage::with_database();
@@ -30,7 +52,7 @@ fn the_second_writer_waits_and_then_says_who_writes() {
     let mut writer = writing(&stage, "INSERT INTO t VALUES (1)");
     let begun = Instant::now();
     let pid = writer.id().to_string();
-    stage.refused(&["db", "INSERT INTO t VALUES (2)", "--lock-timeout", "0.5"], 4, &[&pid, "counterfoil"]);
+    stage.refused(&["db", "INSERT INTO t VALUES (2)", "--lock-timeout", "0.5"], 4, &[&pid, "counterfoil", "(db)"]);
     assert!(begun.elapsed() > Duration::from_millis(450));
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "1", "readers go on");
     drop(writer.stdin.take());
