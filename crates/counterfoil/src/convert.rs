@@ -161,7 +161,7 @@ impl From<vault::CounterError> for Error {
         match error {
             vault::CounterError::Device { operation, code } => {
                 let system = std::io::Error::from_raw_os_error(code);
-                let failed = format!("the counter could not be {operation}: {system}");
+                let failed = format!("the counter could not be {operation}: {}", crate::error::system(&system));
                 Error::new(Kind::Device, failed).advise("check COUNTERFOIL_STATE_DIR and its permissions")
             }
             other => Error::new(Kind::CounterLost, other.to_string()).advise(ADOPT),

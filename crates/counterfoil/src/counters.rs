@@ -92,7 +92,8 @@ fn show(volume: &Volume) -> Result<CounterInfo> {
             info.verdict = volume.recover_and_judge().err();
         }
         Err(CounterError::Absent) => {
-            info.verdict = Some(Error::new(Kind::CounterLost, "there is no counter for this database here"));
+            let absent = Error::new(Kind::CounterLost, "there is no counter for this database here");
+            info.verdict = Some(absent.advise("bring it from where the database was used: the next write adopts one"));
         }
         Err(error) => info.verdict = Some(error.into()),
     }
@@ -130,6 +131,10 @@ fn adopt(options: Options) -> Result<()> {
 pub(crate) fn adopt_image(volume: &Arc<Volume>, counter: Option<FileCounter>, value: u64) -> Result<Writer> {
     let recovered = volume.recover()?;
     volume.settle(&recovered.snapshot())?;
+    let mut counter = counter;
+    if let Some(counter) = &mut counter {
+        counter.probe()?;
+    }
     let pins = volume.medium.handle().map(Pins::new);
     let settings = Settings {
         counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),

@@ -148,7 +148,7 @@ impl Error {
 }
 
 /// The system's words without its number.
-fn system(error: &std::io::Error) -> String {
+pub(crate) fn system(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = text.chars();

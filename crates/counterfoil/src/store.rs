@@ -355,6 +355,10 @@ impl Opening {
                 Ok(_) => (Some(counter), false),
             },
         };
+        let mut counter = counter;
+        if let Some(counter) = &mut counter {
+            counter.probe()?;
+        }
         let version = recovered.version();
         let settings = Settings {
             counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),

@@ -113,6 +113,15 @@ impl FileCounter {
         Ok(record)
     }
 
+    /// Finds out whether the counter could be written, and writes nothing that stays. To be asked before an opening
+    /// root is written: an image that ran ahead of a counter that cannot follow is not believed later.
+    ///
+    /// # Errors
+    /// [`CounterError::Device`].
+    pub fn probe(&mut self) -> Result<(), CounterError> {
+        self.medium.probe()
+    }
+
     /// Deletes the counter. What it vouched for can then be put back unnoticed.
     ///
     /// # Errors
@@ -244,6 +253,8 @@ trait Medium: Send {
     fn create(&mut self, bytes: &[u8]) -> Result<(), CounterError>;
     /// Deletes the file; whether there was one.
     fn remove(&mut self) -> Result<bool, CounterError>;
+    /// Whether the file could be overwritten, or made where there is none.
+    fn probe(&mut self) -> Result<(), CounterError>;
 }
 
 struct Directory {
@@ -315,6 +326,21 @@ impl Medium for Directory {
             Err(error) => Err(failed("deleted", &error)),
         }
     }
+
+    fn probe(&mut self) -> Result<(), CounterError> {
+        match OpenOptions::new().write(true).open(&self.path) {
+            Ok(_) => return Ok(()),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) => return Err(failed("written", &error)),
+        }
+        let trial = self.path.with_extension("counter.trial");
+        let make = || {
+            self.create_directory()?;
+            File::create(&trial)?;
+            fs::remove_file(&trial)
+        };
+        make().map_err(|error| failed("created", &error))
+    }
 }
 
 fn failed(operation: &'static str, error: &io::Error) -> CounterError {
@@ -364,6 +390,10 @@ mod tests {
 
         fn remove(&mut self) -> Result<bool, CounterError> {
             Ok(self.file.lock().unwrap().take().is_some())
+        }
+
+        fn probe(&mut self) -> Result<(), CounterError> {
+            Ok(())
         }
     }
 

@@ -100,6 +100,25 @@ fn an_absent_counter_is_a_note_and_then_an_incident() {
     assert_eq!(stage.run(&["db", "SELECT 1"]).err, "");
 }
 
+/// A counter that cannot be written is a fault of the machine, and the image does not run ahead of it.
+#[test]
+fn a_state_directory_that_cannot_be_written_changes_nothing() {
+    let stage = filled();
+    stage.write("file", "");
+    let whole = stage.read("db");
+    for _ in 0..3 {
+        let mut command = stage.command(&["db", "INSERT INTO t VALUES (0, '')"]);
+        let ended =
+            super::stage::ended(command.env("COUNTERFOIL_STATE_DIR", stage.path("file")).output().expect("runs"));
+        assert_eq!(ended.code, 2, "{}", ended.err);
+        ended.says(&["counter could not be created", "COUNTERFOIL_STATE_DIR"]);
+        assert!(!ended.err.contains("os error"), "{}", ended.err);
+        assert!(whole == stage.read("db"), "the image ran ahead");
+    }
+    stage.good(&["db", "INSERT INTO t VALUES (0, '')"]);
+    assert_eq!(std::fs::read_dir(stage.path("state")).expect("a folder").count(), 1);
+}
+
 #[test]
 fn damaged_older_and_foreign_counters_are_not_believed() {
     let stage = filled();
