@@ -13,7 +13,7 @@ pub fn run(context: &Context, arguments: &CounterCommand) -> Result<()> {
     match &arguments.action {
         CounterAction::Show { db } => {
             let info = Counter::show(context.options(db)?.read_only(true))?;
-            show(&info).map_err(|error| Failure::output(&error))?;
+            show(&info).map_err(Failure::output)?;
             info.verdict.map_or(Ok(()), |verdict| Err(verdict.at(db).into()))
         }
         CounterAction::Adopt { db, yes } => {

@@ -159,7 +159,7 @@ fn shown(word: &str) -> String {
 
 fn say(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|error| Failure::output(&error))
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(Failure::output)
 }
 
 fn went_wrong(words: &[&str], output: &Output) -> Failure {

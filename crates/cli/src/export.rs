@@ -82,14 +82,14 @@ pub fn write_file(rows: Rows, style: &Style, path: &Path) -> Result<u64> {
     if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         // A pipe or a device has no name to be given later.
         let file = File::create(path).map_err(|error| Error::host("write the file", path.display(), &error))?;
-        return write(rows, style, Box::new(BufWriter::new(file)));
+        return write(rows, style, Box::new(BufWriter::new(file))).map_err(|failure| failure.of_file(path));
     }
     let host = |error: io::Error| Error::host("write the file", path.display(), &error);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut temporary = tempfile::Builder::new().prefix(".export-").tempfile_in(folder).map_err(host)?;
     let unfinished = Unfinished::at(temporary.path());
     let written = write(rows, style, Box::new(BufWriter::new(temporary.as_file_mut())));
-    let count = written.map_err(|failure| failure.at(path.display()))?;
+    let count = written.map_err(|failure| failure.of_file(path).at(path.display()))?;
     temporary.persist(path).map_err(|error| host(error.error))?;
     drop(unfinished);
     Ok(count)

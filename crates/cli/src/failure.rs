@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use counterfoil::{Error, Kind};
@@ -11,6 +12,8 @@ use counterfoil::{Error, Kind};
 pub enum Failure {
     /// An error to be told.
     Error(Error),
+    /// What was printed, or put into a file, could not be written.
+    Output(io::Error),
     /// Whoever read our output has gone: nobody is left to be told.
     ClosedPipe,
 }
@@ -20,17 +23,24 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
     /// What the system said about our own output.
-    pub fn output(error: &io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::ClosedPipe;
+    pub fn output(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe { Failure::ClosedPipe } else { Failure::Output(error) }
+    }
+
+    /// The same, where the output is a file.
+    #[must_use]
+    pub fn of_file(self, path: &Path) -> Self {
+        match self {
+            Failure::Output(error) => Failure::Error(Error::host("write the file", path.display(), &error)),
+            other => other,
         }
-        Failure::Error(Error::host("write the output", "standard output", error))
     }
 
     /// The exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Error(error) => error.exit_code(),
+            Failure::Output(_) => Kind::Device.exit_code(),
             Failure::ClosedPipe => 0,
         }
     }
@@ -75,8 +85,12 @@ pub fn input(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
 
 /// Tells a failure on standard error and turns it into the program's exit code.
 pub fn report(failure: &Failure) -> ExitCode {
-    if let Failure::Error(error) = failure {
-        crate::terminal::error(error);
+    match failure {
+        Failure::Error(error) => crate::terminal::error(error),
+        Failure::Output(error) => {
+            crate::terminal::error(Error::host("write the output", "standard output", error));
+        }
+        Failure::ClosedPipe => {}
     }
     ExitCode::from(failure.exit_code())
 }
@@ -88,7 +102,7 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             return match error.print() {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => report(&Failure::output(&error)),
+                Err(error) => report(&Failure::output(error)),
             };
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {

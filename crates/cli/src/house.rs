@@ -27,5 +27,5 @@ pub fn purge(context: &Context, arguments: &Only) -> Result<()> {
         Purged::NotGuaranteed => "not guaranteed on this medium",
     };
     database.close()?;
-    writeln!(io::stdout(), "{answer}").map_err(|error| Failure::output(&error))
+    writeln!(io::stdout(), "{answer}").map_err(Failure::output)
 }

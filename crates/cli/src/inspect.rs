@@ -13,7 +13,7 @@ use crate::{picture, terminal};
 pub fn run(context: &Context, arguments: &Inspect) -> Result<()> {
     let database = context.open_to_read(&arguments.db)?;
     let inspection = database.inspect()?;
-    show(&inspection, &arguments.db).map_err(|error| Failure::output(&error))?;
+    show(&inspection, &arguments.db).map_err(Failure::output)?;
     if let Some(path) = &arguments.svg {
         let drawn = picture::draw(&inspection, &arguments.db);
         std::fs::write(path, drawn).map_err(|error| Error::host("write the picture", path.display(), &error))?;

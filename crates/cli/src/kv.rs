@@ -15,7 +15,7 @@ pub fn run(context: &Context, arguments: &Kv) -> Result<()> {
             let database = context.open_to_read(&arguments.db)?;
             let value = database.records().get(name)?.ok_or_else(|| absent(name))?;
             let mut stdout = io::stdout().lock();
-            stdout.write_all(&value).and_then(|()| stdout.flush()).map_err(|error| Failure::output(&error))
+            stdout.write_all(&value).and_then(|()| stdout.flush()).map_err(Failure::output)
         }
         KvAction::Put { name, file } => {
             let value = read(file.as_deref())?;
@@ -44,7 +44,7 @@ pub fn run(context: &Context, arguments: &Kv) -> Result<()> {
                 names.iter().try_for_each(|(name, _)| writeln!(stdout, "{name}"))?;
                 stdout.flush()
             };
-            put().map_err(|error| Failure::output(&error))
+            put().map_err(Failure::output)
         }
     }
 }

@@ -76,7 +76,7 @@ impl Style {
 
 /// Writes bytes, and says so if it cannot.
 pub(crate) fn put(sink: &mut dyn Write, bytes: &[u8]) -> Result<()> {
-    sink.write_all(bytes).map_err(|error| Failure::output(&error))
+    sink.write_all(bytes).map_err(Failure::output)
 }
 
 /// The text of a cell; false if it is NULL.

@@ -62,9 +62,9 @@ fn table(salvaged: &Salvaged, index: usize, name: &str, folder: &Path) -> Result
     let mut count = 0;
     let missing = salvaged.read::<Failure>(index, &mut |batch| {
         count += batch.num_rows() as u64;
-        writer.batch(&batch)
+        writer.batch(&batch).map_err(|failure| failure.of_file(&path))
     })?;
-    writer.finish()?;
+    writer.finish().map_err(|failure| failure.of_file(&path))?;
     Ok((count, missing))
 }
 

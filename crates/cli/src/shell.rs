@@ -268,5 +268,5 @@ fn changes_names(text: &str) -> bool {
 }
 
 fn say(what: impl std::fmt::Display) -> Result<()> {
-    writeln!(io::stdout(), "{what}").map_err(|error| Failure::output(&error))
+    writeln!(io::stdout(), "{what}").map_err(Failure::output)
 }

@@ -45,8 +45,7 @@ fn list(database: &Database) -> Result<()> {
     for slot in database.slots()? {
         let ours = if slot.is_ours { "  (opened it now)" } else { "" };
         let kind = slot.kind;
-        writeln!(stdout, "{}  {kind:13}  since {}{ours}", slot.number, utc(slot.created))
-            .map_err(|error| Failure::output(&error))?;
+        writeln!(stdout, "{}  {kind:13}  since {}{ours}", slot.number, utc(slot.created)).map_err(Failure::output)?;
     }
     Ok(())
 }
@@ -79,7 +78,7 @@ pub fn keygen(arguments: &Keygen) -> Result<()> {
     let line = format!("{}\n", digits.as_str());
     match &arguments.output {
         Some(path) => write_private(path, line.as_bytes())?,
-        None => io::stdout().write_all(line.as_bytes()).map_err(|error| Failure::output(&error))?,
+        None => io::stdout().write_all(line.as_bytes()).map_err(Failure::output)?,
     }
     Ok(())
 }

@@ -232,5 +232,5 @@ fn prefix(bytes: &[u8], ended: bool) -> Result<&str, usize> {
 }
 
 fn say(what: impl std::fmt::Display) -> Result<()> {
-    writeln!(io::stdout(), "{what}").map_err(|error| Failure::output(&error))
+    writeln!(io::stdout(), "{what}").map_err(Failure::output)
 }

@@ -18,7 +18,7 @@ pub fn run(context: &Context, arguments: &Verify) -> Result<()> {
         bar.set(done, total);
     })?;
     drop(bar);
-    show(&verification).map_err(|error| Failure::output(&error))?;
+    show(&verification).map_err(Failure::output)?;
     tell(verification.problems)
 }
 

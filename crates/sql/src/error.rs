@@ -134,7 +134,7 @@ fn datafusion(error: &DataFusionError) -> Error {
         DataFusionError::ResourcesExhausted(_) => {
             Error::Memory("the query needs more working memory than it may take: let it look at fewer rows".into())
         }
-        DataFusionError::IoError(inner) => Error::Host(inner.to_string()),
+        DataFusionError::IoError(inner) => host(inner),
         other => Error::Bug(readable(&other.strip_backtrace())),
     }
 }
@@ -152,9 +152,18 @@ fn external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
     Error::Sql(readable(&error.to_string()))
 }
 
+/// What a file answered: our own error if it came through one.
+fn host(error: &std::io::Error) -> Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(ours) => ours.clone(),
+        None => Error::Host(error.to_string()),
+    }
+}
+
 fn arrow(error: &ArrowError) -> Error {
     match error {
         ArrowError::ExternalError(inner) => external(inner.as_ref()),
+        ArrowError::IoError(_, inner) => host(inner),
         ArrowError::DivideByZero => Error::Sql("division by zero".into()),
         ArrowError::ArithmeticOverflow(_) => Error::Sql("a number is out of the range of its type".into()),
         ArrowError::CastError(text) if text.starts_with("Cannot cast string") => {

@@ -138,11 +138,21 @@ impl Writer {
         let offset = shared.bytes.load(Ordering::Relaxed);
         if let Err(error) = shared.file.write_all_at(&self.sealed, offset) {
             shared.used.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(io::Error::new(error.kind(), format!("the query cannot spill: {error}")));
+            return Err(io::Error::other(unwritten(&error)));
         }
         // Readers look at this before they look into the file.
         shared.bytes.store(offset + bytes, Ordering::Release);
         Ok(())
+    }
+}
+
+/// Why a chunk could not be written.
+fn unwritten(error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            Error::Memory("the disk is full with what the query spills: make room, or let it look at fewer rows".into())
+        }
+        _ => Error::Host(format!("the query cannot spill: {error}")),
     }
 }
 

@@ -82,6 +82,6 @@ impl Rows for Csv<'_> {
 
     fn finish(&mut self) -> Result<()> {
         self.hand_on()?;
-        self.sink.flush().map_err(|error| crate::failure::Failure::output(&error))
+        self.sink.flush().map_err(crate::failure::Failure::output)
     }
 }

@@ -34,7 +34,7 @@ impl Rows for Ipc<'_> {
 
     fn finish(&mut self) -> Result<()> {
         self.writer.finish().map_err(refused)?;
-        std::io::Write::flush(self.writer.get_mut()).map_err(|error| Failure::output(&error))
+        std::io::Write::flush(self.writer.get_mut()).map_err(Failure::output)
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn plain_types(schema: &SchemaRef, batch: &RecordBatch) -> Result<Rec
 
 pub(super) fn refused(error: ArrowError) -> Failure {
     match error {
-        ArrowError::IoError(_, error) => Failure::output(&error),
+        ArrowError::IoError(_, error) => Failure::output(error),
         other => Error::new(Kind::NotSupported, format!("not supported: {other}")).into(),
     }
 }

@@ -60,7 +60,7 @@ impl Rows for Json<'_> {
         if self.as_array {
             put(&mut *self.sink, if self.row_count == 0 { b"[]\n" } else { b"]\n" })?;
         }
-        self.sink.flush().map_err(|error| Failure::output(&error))
+        self.sink.flush().map_err(Failure::output)
     }
 }
 

@@ -34,14 +34,14 @@ impl Rows for Parquet<'_> {
 
     fn finish(&mut self) -> Result<()> {
         self.writer.finish().map_err(refused)?;
-        std::io::Write::flush(self.writer.inner_mut()).map_err(|error| Failure::output(&error))
+        std::io::Write::flush(self.writer.inner_mut()).map_err(Failure::output)
     }
 }
 
 fn refused(error: ParquetError) -> Failure {
     match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(error) => Failure::output(&error),
+            Ok(error) => Failure::output(*error),
             Err(other) => Error::new(Kind::NotSupported, format!("not supported: {other}")).into(),
         },
         other => Error::new(Kind::NotSupported, format!("not supported: {other}")).into(),

@@ -64,7 +64,7 @@ impl Rows for Table<'_> {
         if !self.held.is_empty() || !self.drawn {
             self.draw()?;
         }
-        self.sink.flush().map_err(|error| Failure::output(&error))
+        self.sink.flush().map_err(Failure::output)
     }
 }
 

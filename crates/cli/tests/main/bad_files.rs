@@ -48,6 +48,7 @@ fn what_cannot_be_written_is_exit_2() {
     let mut full = stage.command(&["export", "db", "t", "/dev/full"]);
     let ended = super::stage::ended(full.output().expect("runs"));
     assert_eq!(ended.code, 2, "{}", ended.err);
+    ended.says(&["no space", "(/dev/full)"]);
 }
 
 /// The kernel refuses to let the file grow, as a full disk does.
