@@ -362,6 +362,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_freed_waits_for_the_counter_and_for_readers() {
+        let mut space = Space::new(4, 6);
+        let none = Needs::NONE;
+        let extents: Vec<u32> = (0..2).map(|_| space.grant(Owner::Spine, none, 0).unwrap().number).collect();
+        assert_eq!(extents, [4, 5]);
+        space.release(4, 10, 7).unwrap();
+        space.release(5, 11, 8).unwrap();
+        let grant = |counted, oldest_pin| {
+            space.clone().grant(Owner::Spine, Needs { counted, oldest_pin }, 0).map(|extent| extent.number)
+        };
+        assert!(matches!(grant(6, None), Err(Error::Full { pinned: None, .. })), "nothing is counted");
+        assert_eq!(grant(7, None), Ok(4));
+        assert_eq!(grant(7, Some(10)), Ok(4));
+        assert!(matches!(grant(8, Some(9)), Err(Error::Full { pinned: Some(9), .. })), "a reader needs both");
+        let both = Needs { counted: 8, oldest_pin: Some(11) };
+        assert!(space.has_left(both, 2) && !space.has_left(Needs { counted: 7, ..both }, 2));
+    }
+
+    #[test]
     fn a_frame_may_tell_of_an_extent_far_beyond_those_known() {
         let mut chunks = BTreeMap::new();
         let mut space = Space::new(100, 1000);
