@@ -34,6 +34,7 @@ use context::Context;
 use failure::Result;
 
 fn main() -> ExitCode {
+    terminal::refuse_core_dumps();
     let line = arguments::expand(std::env::args_os().collect());
     let matches = match Arguments::command().try_get_matches_from(line) {
         Ok(matches) => matches,

@@ -19,6 +19,12 @@ type Cancel = Box<dyn Fn() + Send>;
 static CANCEL: Mutex<Option<Cancel>> = Mutex::new(None);
 static LEFT_BEHIND: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// Keeps the system from writing a core dump of a process that holds keys and rows in the clear.
+pub fn refuse_core_dumps() {
+    // Where it cannot be asked for, everything else still holds.
+    let _ = nix::sys::prctl::set_dumpable(false);
+}
+
 /// Settles how much is said, in which colours, and that Ctrl-C ends the program.
 pub fn prepare(quiet: bool, color: Color) {
     QUIET.store(quiet, Ordering::Relaxed);

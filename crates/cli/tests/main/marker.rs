@@ -42,6 +42,32 @@ fn the_marker_is_nowhere_in_the_clear() {
     assert!(contains(&stage.read("t.csv"), MARKER.as_bytes()));
 }
 
+/// The key and the rows of a process that dies are in its memory, and in no file.
+#[test]
+fn a_process_that_dies_leaves_no_core_dump() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::process::ExitStatusExt;
+    let stage = Stage::with_database();
+    let mut shell = std::process::Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_counterfoil");
+    shell.args(["-c", &format!("ulimit -c unlimited; exec '{program}' db --no-header")]);
+    shell.current_dir(stage.folder()).env_clear();
+    shell.env("COUNTERFOIL_KEY_FILE", stage.path("k")).env("COUNTERFOIL_STATE_DIR", stage.path("state"));
+    shell.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = shell.spawn().expect("starts");
+    writeln!(child.stdin.as_mut().expect("a pipe"), "SELECT '{MARKER}';").expect("written");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("read");
+    assert_eq!(line.trim_end(), MARKER);
+    let process = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process"));
+    nix::sys::signal::kill(process, nix::sys::signal::SIGABRT).expect("sent");
+    let status = child.wait().expect("ends");
+    assert_eq!(status.signal(), Some(6));
+    assert!(!status.core_dumped());
+    let names = std::fs::read_dir(stage.folder()).expect("a folder").flatten().map(|entry| entry.file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with("core")));
+}
+
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(bytes, part).is_some()
 }
