@@ -97,7 +97,7 @@ pub struct Shape {
 #[derive(Args, Debug, Clone)]
 pub struct Fields {
     /// What stands for NULL
-    #[arg(long, value_name = "STR")]
+    #[arg(long, value_name = "STR", allow_hyphen_values = true)]
     pub null: Option<String>,
     /// No line of column names
     #[arg(long)]
@@ -167,7 +167,7 @@ pub struct Sql {
     /// Statements, as one transaction
     pub sql: Option<String>,
     /// Statements, each option as one transaction
-    #[arg(short, long = "command", value_name = "SQL")]
+    #[arg(short, long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub command: Vec<String>,
     /// File of statements, each committed for itself ("-" is standard input)
     #[arg(short, long, value_name = "FILE")]
@@ -246,7 +246,7 @@ pub struct Export {
     #[arg(value_name = "TABLE FILE")]
     pub what: Vec<PathBuf>,
     /// Write the rows of a query
-    #[arg(long, value_name = "SQL", conflicts_with = "all")]
+    #[arg(long, value_name = "SQL", conflicts_with = "all", allow_hyphen_values = true)]
     pub query: Option<String>,
     /// Write schema.sql and a file for each table into a folder
     #[arg(long, value_name = "DIR")]
@@ -494,6 +494,15 @@ impl Command {
     }
 }
 
+/// Commands that are not there yet. Nobody should make a database of such a name by mistake, or be asked for its key.
+const LATER: [&str; 6] = ["serve", "user", "publish", "mirror", "ask", "provider"];
+
+/// The command that a line asks for and that is not there yet.
+pub fn later(words: &[OsString]) -> Option<&str> {
+    let first = words.get(1)?.to_str()?;
+    LATER.contains(&first).then_some(first)
+}
+
 /// Puts `sql` before a line whose first word is no command.
 pub fn expand(mut words: Vec<OsString>) -> Vec<OsString> {
     let program = Arguments::command();
@@ -506,6 +515,11 @@ pub fn expand(mut words: Vec<OsString>) -> Vec<OsString> {
         let found = program.get_arguments().chain(sql.get_arguments()).find(|argument| option(argument));
         found.is_some_and(|argument| matches!(argument.get_action(), ArgAction::Set | ArgAction::Append))
     };
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+        return words;
+    }
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let word = word.to_string_lossy().into_owned();
@@ -577,6 +591,9 @@ mod tests {
         assert_eq!(expanded("counterfoil -q verify x.db"), "counterfoil -q verify x.db");
         assert_eq!(expanded("counterfoil --key-file=verify x.db"), "counterfoil sql --key-file=verify x.db");
         assert_eq!(expanded("counterfoil --help"), "counterfoil --help");
+        assert_eq!(expanded("counterfoil help"), "counterfoil --help");
+        assert_eq!(expanded("counterfoil help key add"), "counterfoil key add --help");
+        assert_eq!(expanded("counterfoil ./help 1"), "counterfoil sql ./help 1");
     }
 
     #[test]

@@ -35,7 +35,12 @@ use failure::Result;
 
 fn main() -> ExitCode {
     terminal::refuse_core_dumps();
-    let line = arguments::expand(std::env::args_os().collect());
+    let line: Vec<_> = std::env::args_os().collect();
+    if let Some(word) = arguments::later(&line) {
+        let refused = counterfoil::Error::new(counterfoil::Kind::NotSupported, format!("not supported: {word}"));
+        return failure::report(&refused.advise(format!("a database of this name is reached by ./{word}")).into());
+    }
+    let line = arguments::expand(line);
     let matches = match Arguments::command().try_get_matches_from(line) {
         Ok(matches) => matches,
         Err(error) => return failure::usage(&error),

@@ -78,6 +78,25 @@ fn what_is_not_there_yet_says_so() {
     stage.refused(&["import", "db", "-", "--format", "influx"], 1, &["not supported"]);
     stage.refused(&["import", "db", "t", "x.csv", "--create", "--engine", "series"], 1, &["not supported"]);
     stage.refused(&["init", "other", "--counter", "tpm"], 1, &["not supported"]);
+    for word in ["serve", "user", "publish", "mirror", "ask", "provider"] {
+        stage.refused(&[word, "db"], 1, &["not supported", word]);
+    }
+    stage.good(&["init", "./serve"]);
+    stage.good(&["./serve", "SELECT 1"]);
+}
+
+#[test]
+fn help_is_a_word_too() {
+    let stage = Stage::new();
+    assert_eq!(stage.good(&["help"]), stage.good(&["--help"]));
+    assert_eq!(stage.good(&["help", "key", "add"]), stage.good(&["key", "add", "--help"]));
+}
+
+#[test]
+fn sql_may_begin_with_a_comment() {
+    let stage = Stage::new();
+    assert_eq!(stage.good(&[":memory:", "-c", "-- one\nSELECT 1", "--no-header"]), "1\n");
+    assert_eq!(stage.good(&[":memory:", "SELECT NULL", "--no-header", "--null", "-"]), "-\n");
 }
 
 #[test]
