@@ -14,7 +14,8 @@ use crate::output::Style;
 use crate::terminal::{self, Unfinished, counted};
 
 pub fn run(context: &Context, arguments: &Export) -> Result<()> {
-    let database = context.open_to_read(&arguments.db)?;
+    // One snapshot for the schema, all tables and the records.
+    let database = Database::open(context.options(&arguments.db)?.read_only(true).as_of_opening(true))?;
     if let Some(folder) = &arguments.all {
         if !arguments.what.is_empty() {
             return Err(misuse("--all takes no table and no file").into());
@@ -118,8 +119,6 @@ fn all(database: &Database, folder: &Path, arguments: &Export) -> Result<()> {
     let host = |doing: &str, path: &Path, error: io::Error| Error::host(doing, path.display(), &error);
     std::fs::create_dir(folder).map_err(|error| host("make the folder", folder, error))?;
     let mut connection = database.connect()?;
-    // One snapshot for the schema and all tables.
-    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ", &[])?;
     let tables = database.table_names()?;
     let mut rows = 0;
     let mut index = String::new();

@@ -92,6 +92,7 @@ pub struct Options {
     pub(crate) counter: Option<Counter>,
     pub(crate) require_counter: bool,
     pub(crate) read_only: bool,
+    pub(crate) as_of_opening: bool,
     pub(crate) lock_timeout: Duration,
     pub(crate) snapshot_max_age: Duration,
     pub(crate) cache_bytes: usize,
@@ -138,6 +139,7 @@ impl Options {
             counter: None,
             require_counter: false,
             read_only: false,
+            as_of_opening: false,
             lock_timeout: LOCK_TIMEOUT_DEFAULT,
             snapshot_max_age: SNAPSHOT_AGE_DEFAULT,
             cache_bytes: CACHE_BYTES_DEFAULT,
@@ -175,6 +177,12 @@ impl Options {
     #[must_use]
     pub fn read_only(self, read_only: bool) -> Self {
         Self { read_only, ..self }
+    }
+
+    /// Read everything as of the moment of opening, whatever others commit meanwhile. It ends when this process writes.
+    #[must_use]
+    pub fn as_of_opening(self, as_of_opening: bool) -> Self {
+        Self { as_of_opening, ..self }
     }
 
     /// How long a statement waits for another writer.

@@ -143,6 +143,7 @@ impl FileStore {
     fn next_reading(&self, reading: Option<Reading>) -> Result<Reading> {
         let pins = self.pins.as_ref();
         match reading {
+            Some(reading) if self.volume.options.as_of_opening => Ok(reading),
             Some(reading) => reading.catch_up(&self.volume, pins),
             None => Ok(Reading::begin(&self.volume, pins)?.0),
         }

@@ -16,7 +16,7 @@ use crate::import::json::{Value, object};
 use crate::statements;
 use crate::terminal::{self, counted};
 
-/// Everything in one transaction, into a database without tables.
+/// All tables in one transaction, into a database without tables; then the records, each in a commit of its own.
 pub fn run(context: &Context, db: &str, folder: &Path, format: Option<Format>) -> Result<()> {
     let read = |name: &str| {
         let path = folder.join(name);

@@ -111,6 +111,34 @@ fn an_interrupted_export_leaves_nothing() {
 }
 
 #[test]
+fn everything_is_as_of_one_moment() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE a (i INT)", "-c", "CREATE TABLE b (i INT)"]);
+    let mut writer = stage.spawn(&["db"]);
+    let mut input = writer.stdin.take().expect("a pipe");
+    let writing = std::thread::spawn(move || {
+        for i in 0..1000 {
+            let both = format!("BEGIN; INSERT INTO a VALUES ({i}); INSERT INTO b VALUES ({i}); COMMIT;");
+            let tables = format!("CREATE TABLE t{i} (x INT); DROP TABLE t{i};");
+            if std::io::Write::write_all(&mut input, format!("{both} {tables}\n").as_bytes()).is_err() {
+                return;
+            }
+        }
+    });
+    for turn in 0..6 {
+        let folder = format!("all{turn}");
+        stage.good(&["export", "db", "--all", &folder]);
+        let lines = |name: &str| stage.text(&format!("{folder}/{name}")).lines().count();
+        assert_eq!(lines("a.csv"), lines("b.csv"));
+        let made = stage.text(&format!("{folder}/schema.sql")).matches("CREATE TABLE").count();
+        assert_eq!(made, lines("tables.tsv"), "turn {turn}");
+    }
+    writer.kill().expect("killed");
+    writer.wait().expect("ends");
+    writing.join().expect("ends");
+}
+
+#[test]
 fn names_that_promise_what_is_not_done_are_refused() {
     let stage = Stage::with_database();
     stage.good(&["db", "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('x')"]);
