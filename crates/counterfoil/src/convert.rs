@@ -5,7 +5,7 @@ use counterfoil_log as log;
 use counterfoil_relation as relation;
 use counterfoil_sql as sql;
 use counterfoil_vault as vault;
-use flash::lock::LockError;
+use flash::lock::{Holder, LockError};
 
 use crate::error::{Error, Kind};
 
@@ -59,6 +59,7 @@ impl From<log::Error> for Error {
             log::Error::Tampered { .. } => Error::new(Kind::Tampered, text).advise(SAVE),
             log::Error::RolledBack { .. } => Error::new(Kind::RolledBack, text).advise(ADOPT),
             log::Error::CounterLost { .. } => Error::new(Kind::CounterLost, text).advise(ADOPT),
+            log::Error::CounterHeld { process } => held(process),
             log::Error::Full { pinned: Some(_), .. } => Error::new(Kind::Full, text).advise("end the readers"),
             log::Error::Full { .. } => Error::new(Kind::Full, text)
                 .advise("delete rows and run `counterfoil compact`, or export into a larger one"),
@@ -145,6 +146,12 @@ impl From<vault::HeaderError> for Error {
     }
 }
 
+/// Who writes to another file of the same identity.
+fn held(process: Option<u32>) -> Error {
+    Error::new(Kind::Locked, format!("{} is writing to another copy of this database", Holder::of(process)))
+        .advise("go on with one copy, or make the other a database of its own by `restore --as-new`")
+}
+
 impl From<LockError> for Error {
     fn from(error: LockError) -> Self {
         match error {
@@ -164,6 +171,7 @@ impl From<vault::CounterError> for Error {
                 let failed = format!("the counter could not be {operation}: {}", crate::error::system(&system));
                 Error::new(Kind::Device, failed).advise("check COUNTERFOIL_STATE_DIR and its permissions")
             }
+            vault::CounterError::Held { process } => held(process),
             other => Error::new(Kind::CounterLost, other.to_string()).advise(ADOPT),
         }
     }

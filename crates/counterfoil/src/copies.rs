@@ -166,8 +166,9 @@ fn begin_epoch(volume: &Arc<Volume>, text: &str) -> Result<()> {
             let mut counter = volume.file_counter()?.ok_or_else(|| {
                 Error::new(Kind::Misuse, "nothing says where the counter is").advise("give Options::counter")
             })?;
+            counter.hold(volume.options.lock_timeout)?;
             let value = value_of(&mut counter)?;
-            adopt_image(volume, Some(counter), value)?
+            adopt_image(volume, Some(Box::new(counter)), value)?
         }
     };
     incidents::record(&mut writer, incidents::IncidentKind::Restored, text)?;
@@ -279,5 +280,5 @@ fn rekey(options: Options, progress: Progress<'_>) -> Result<()> {
 fn bind_again(volume: &Arc<Volume>, old_value: Option<u64>) -> Result<()> {
     let Some(old_value) = old_value else { return Ok(()) };
     let Some(counter) = volume.file_counter()? else { return Ok(()) };
-    Ok(adopt_image(volume, Some(counter), old_value)?.close()?)
+    Ok(adopt_image(volume, Some(Box::new(counter)), old_value)?.close()?)
 }

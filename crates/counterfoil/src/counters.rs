@@ -114,6 +114,7 @@ fn adopt(options: Options) -> Result<()> {
     let mut counter = counter_of(&volume)?;
     let handle = volume.medium.handle();
     let _lock = handle.map(|handle| WriterLock::acquire(handle, volume.options.lock_timeout)).transpose()?;
+    counter.hold(volume.options.lock_timeout)?;
     let found = match counter.record() {
         Ok(record) => format!("the counter stood at {}", record.value),
         Err(error @ CounterError::Device { .. }) => return Err(error.into()),
@@ -121,23 +122,23 @@ fn adopt(options: Options) -> Result<()> {
     };
     let value = counter.record().map_or(0, |record| record.value);
     let image = volume.recover()?.version();
-    let mut writer = adopt_image(&volume, Some(counter), value)?;
+    let mut writer = adopt_image(&volume, Some(Box::new(counter)), value)?;
     let text = format!("this image, version {image}, was taken for the newest by hand; {found}");
     incidents::record(&mut writer, incidents::IncidentKind::AdoptedByHand, &text)?;
     Ok(writer.close()?)
 }
 
 /// Opens an image for writing in an epoch above `value`, and binds its counter to it, where it has one. The writer's lock is the caller's.
-pub(crate) fn adopt_image(volume: &Arc<Volume>, counter: Option<FileCounter>, value: u64) -> Result<Writer> {
+pub(crate) fn adopt_image(
+    volume: &Arc<Volume>,
+    counter: Option<Box<dyn vault::Counter + Send>>,
+    value: u64,
+) -> Result<Writer> {
     let recovered = volume.recover()?;
     volume.settle(&recovered.snapshot())?;
-    let mut counter = counter;
-    if let Some(counter) = &mut counter {
-        counter.probe()?;
-    }
     let pins = volume.medium.handle().map(Pins::new);
     let settings = Settings {
-        counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),
+        counter,
         counting: counting(),
         pins: match pins {
             Some(pins) => Box::new(OtherReaders::new(pins, volume.options.snapshot_max_age)),

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use counterfoil_flash::lock::{COMMIT_MAX, Pin, Pins, WriterLock};
 use counterfoil_log::{self as log, Counting, NoPins, Recovered, Settings, Snapshot, Writer};
 use counterfoil_sql as sql;
-use counterfoil_vault::{self as vault, Counter as _, CounterError, CounterKind, FileCounter, SystemEntropy};
+use counterfoil_vault::{self as vault, Counter as _, CounterError, FileCounter, SystemEntropy};
 use parking_lot::{Mutex, RwLock};
 use sql::{Lease, Store, WriterSlot};
 
@@ -342,24 +342,8 @@ impl Opening {
             Some(pins) => Box::new(OtherReaders::new(pins.clone(), volume.options.snapshot_max_age)),
             None => Box::new(NoPins),
         };
+        let (counter, absent) = self.held_counter(volume)?;
         let recovered = volume.recover()?;
-        let counter = self.counter(volume)?;
-        let (counter, absent) = match counter {
-            None => (None, false),
-            Some(mut counter) => match counter.value() {
-                Err(CounterError::Absent) if volume.options.require_counter => {
-                    return Err(Error::new(Kind::CounterLost, "there is no counter for this database here")
-                        .advise("bring it from where the database was used"));
-                }
-                Err(CounterError::Absent) => (Some(counter), true),
-                Err(error) => return Err(error.into()),
-                Ok(_) => (Some(counter), false),
-            },
-        };
-        let mut counter = counter;
-        if let Some(counter) = &mut counter {
-            counter.probe()?;
-        }
         let version = recovered.version();
         let settings = Settings {
             counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),
@@ -382,17 +366,26 @@ impl Opening {
         Ok(writer)
     }
 
-    /// The counter to be stepped; none where the database has none.
-    fn counter(&self, volume: &Volume) -> Result<Option<FileCounter>> {
-        if volume.counter_kind() == CounterKind::None {
-            return Ok(None);
-        }
-        match volume.file_counter()? {
-            Some(counter) => Ok(Some(counter)),
-            None => {
-                Err(Error::new(Kind::Misuse, "the database is bound to a file counter, and nothing says where it is")
-                    .advise("give Options::counter, such as Counter::user_default()"))
+    /// The counter for this writer alone, and whether there is none yet. A lock upon the database keeps others from this
+    /// file; a copy of it is another file, and its writer is kept out here.
+    fn held_counter(&self, volume: &Volume) -> Result<(Option<FileCounter>, bool)> {
+        let Some(mut counter) = volume.counter_to_step()? else { return Ok((None, false)) };
+        // First without the lock: what is refused leaves nothing behind. Then again: it may have moved meanwhile.
+        Self::is_absent(&mut counter, volume)?;
+        counter.hold(*self.patience.lock())?;
+        let absent = Self::is_absent(&mut counter, volume)?;
+        Ok((Some(counter), absent))
+    }
+
+    fn is_absent(counter: &mut FileCounter, volume: &Volume) -> Result<bool> {
+        match counter.value() {
+            Ok(_) => Ok(false),
+            Err(CounterError::Absent) if volume.options.require_counter => {
+                Err(Error::new(Kind::CounterLost, "there is no counter for this database here")
+                    .advise("bring it from where the database was used"))
             }
+            Err(CounterError::Absent) => Ok(true),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -214,6 +214,17 @@ impl Volume {
                 .advise("open the database where it was made")),
         }
     }
+
+    /// The counter, for whoever is going to step it; none where the database has none.
+    pub(crate) fn counter_to_step(&self) -> Result<Option<FileCounter>> {
+        match self.file_counter()? {
+            None if self.counter_kind() != CounterKind::None => {
+                Err(Error::new(Kind::Misuse, "the database is bound to a file counter, and nothing says where it is")
+                    .advise("give Options::counter, such as Counter::user_default()"))
+            }
+            counter => Ok(counter),
+        }
+    }
 }
 
 fn unlock(medium: &Medium, options: &Options) -> Result<Unlocked> {

@@ -15,7 +15,8 @@
 //!    [`Pins`], and a second opening of the same file counts as a stranger.
 //! 2. The classic lock only serves to name the holder. Closing any descriptor of the file in the writer's process
 //!    loses it; nothing but the message is worse for it.
-//! 3. A pin set on a commit protects it only if that commit is still the newest, or still protected, *after* the pin
+//! 3. A process that inherited locks by `fork` lets go of none: the open file is its parent's too.
+//! 4. A pin set on a commit protects it only if that commit is still the newest, or still protected, *after* the pin
 //!    was set: a reader pins, looks again, and starts over if the root has moved.
 
 use core::fmt;
@@ -31,6 +32,10 @@ use nix::libc;
 
 use crate::raw::{Handle, typed};
 use crate::{Error, Operation, PageNumber};
+
+mod file;
+
+pub use file::LockFile;
 
 const WRITER: i64 = 1 << 62;
 const WRITER_NAME: i64 = WRITER + 1;
@@ -55,6 +60,14 @@ pub enum LockError {
     Held(Holder),
     /// The system refused.
     Device(Error),
+}
+
+impl Holder {
+    /// The process of this number, with the name of its program.
+    pub fn of(process: Option<u32>) -> Self {
+        let program = process.and_then(|process| std::fs::read_to_string(std::format!("/proc/{process}/comm")).ok());
+        Self { process, program: program.map(|name| name.trim_end().into()) }
+    }
 }
 
 impl fmt::Display for Holder {
@@ -87,6 +100,7 @@ impl From<Error> for LockError {
 /// The right to write, held until dropped.
 pub struct WriterLock {
     handle: Handle,
+    process: u32,
 }
 
 impl WriterLock {
@@ -112,12 +126,19 @@ impl WriterLock {
         }
         // Failing to leave a name is no reason to refuse the lock.
         let _ = fcntl(handle.file(), FcntlArg::F_SETLK(&range(libc::F_WRLCK, WRITER_NAME, 1)));
-        Ok(Self { handle: handle.clone() })
+        Ok(Self { handle: handle.clone(), process: std::process::id() })
+    }
+
+    fn is_inherited(&self) -> bool {
+        self.process != std::process::id()
     }
 }
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
+        if self.is_inherited() {
+            return;
+        }
         // Readers may go on with the same open file, so the locks do not end with it. The kernel has no reason to
         // refuse; if it did, the lock would end with the process.
         let _ = fcntl(self.handle.file(), FcntlArg::F_SETLK(&range(libc::F_UNLCK, WRITER_NAME, 1)));
@@ -129,6 +150,7 @@ impl Drop for WriterLock {
 #[derive(Clone)]
 pub struct Pins {
     handle: Handle,
+    process: u32,
     counts: Arc<Mutex<BTreeMap<u64, usize>>>,
 }
 
@@ -141,10 +163,10 @@ pub struct Pin {
 impl Pins {
     /// The pins upon one open file. Clones share them; there is to be one per [`Handle`].
     pub fn new(handle: &Handle) -> Self {
-        Self { handle: handle.clone(), counts: Arc::default() }
+        Self { handle: handle.clone(), process: std::process::id(), counts: Arc::default() }
     }
 
-    /// Claims the snapshot of `commit`. See invariant 3 for what the caller does next.
+    /// Claims the snapshot of `commit`. See invariant 4 for what the caller does next.
     ///
     /// # Errors
     /// [`Error::Device`] when the file system knows no locks or the number is above [`COMMIT_MAX`].
@@ -201,7 +223,9 @@ impl Drop for Pin {
             Some(count) if *count > 1 => *count -= 1,
             _ => {
                 counts.remove(&self.commit);
-                if let Ok(at) = place(self.commit) {
+                if self.pins.process == std::process::id()
+                    && let Ok(at) = place(self.commit)
+                {
                     // As with the writer's lock, at worst it ends with the process.
                     let _ = set(&self.pins.handle, libc::F_UNLCK, at);
                 }
@@ -250,8 +274,7 @@ fn holder(handle: &Handle) -> Holder {
     let mut lock = range(libc::F_WRLCK, WRITER_NAME, 1);
     let found = fcntl(handle.file(), FcntlArg::F_GETLK(&mut lock)).is_ok() && i32::from(lock.l_type) != libc::F_UNLCK;
     let process = u32::try_from(lock.l_pid).ok().filter(|process| found && *process != 0);
-    let program = process.and_then(|process| std::fs::read_to_string(std::format!("/proc/{process}/comm")).ok());
-    Holder { process, program: program.map(|name| name.trim_end().into()) }
+    Holder::of(process)
 }
 
 fn range(kind: libc::c_int, start: i64, length: i64) -> libc::flock {

@@ -37,6 +37,8 @@ struct Open {
 /// How a file is opened.
 pub(crate) enum Purpose {
     CreateNew,
+    /// Made if it is not there: its contents do not matter.
+    Lock,
     Write,
     Read,
     /// The whole of a block device, which nothing else may have mounted.
@@ -52,6 +54,7 @@ impl Handle {
         options.read(true).write(writable);
         match purpose {
             Purpose::CreateNew => _ = options.create_new(true).mode(0o600),
+            Purpose::Lock => _ = options.create(true).truncate(false).mode(0o600),
             Purpose::WriteAlone => flags |= libc::O_EXCL,
             Purpose::Write | Purpose::Read => {}
         }

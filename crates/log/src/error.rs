@@ -4,6 +4,7 @@ use alloc::string::String;
 use core::fmt;
 
 use counterfoil_flash as flash;
+use counterfoil_vault::CounterError;
 
 /// Why the log did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,11 @@ pub enum Error {
         image: u64,
         /// What is wrong with the counter.
         reason: String,
+    },
+    /// The one-way counter is held for another copy of this database, which is open for writing.
+    CounterHeld {
+        /// The process that holds it, if the system told.
+        process: Option<u32>,
     },
     /// No room. Nothing was changed.
     Full {
@@ -81,6 +87,7 @@ impl fmt::Display for Error {
             Error::CounterLost { image, reason } => {
                 write!(f, "the counter cannot vouch for this image (version {image}): {reason}")
             }
+            Error::CounterHeld { process } => CounterError::Held { process: *process }.fmt(f),
             Error::Full { extents, pinned: None } => write!(f, "no room left in {extents} extents"),
             Error::Full { extents, pinned: Some(commit) } => {
                 write!(f, "no room left in {extents} extents while a reader holds snapshot {commit}")

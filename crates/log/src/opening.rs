@@ -133,7 +133,10 @@ pub(crate) fn complete(counter: &mut dyn Counter, end: &SpineEnd, value: u64) ->
 }
 
 pub(crate) fn lost(end: &SpineEnd, error: &CounterError) -> Error {
-    Error::CounterLost { image: end.version, reason: format!("{error}") }
+    match error {
+        CounterError::Held { process } => Error::CounterHeld { process: *process },
+        _ => Error::CounterLost { image: end.version, reason: format!("{error}") },
+    }
 }
 
 /// Makes an extent writable whose contents nobody needs.

@@ -109,6 +109,11 @@ pub enum CounterError {
         /// The value.
         value: u64,
     },
+    /// Another process, or another opening in this one, holds it for another copy of the database.
+    Held {
+        /// The process, if the system told.
+        process: Option<u32>,
+    },
     /// It acknowledged a step and did not move.
     Stuck {
         /// Where it was asked to go.
@@ -145,6 +150,12 @@ impl fmt::Display for CounterError {
                     f,
                     "the counter already holds {value} for another commit: two copies of this database are in use"
                 )
+            }
+            CounterError::Held { process: Some(process) } => {
+                write!(f, "process {process} holds the counter for another copy of this database")
+            }
+            CounterError::Held { process: None } => {
+                f.write_str("the counter is held for another copy of this database")
             }
             CounterError::Stuck { asked, found } => {
                 write!(f, "the counter was stepped to {asked} and still holds {found}")

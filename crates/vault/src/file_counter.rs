@@ -10,7 +10,9 @@
 //! 2. A step counts once the slot was synced and read back. A cut during it leaves the slot before.
 //! 3. A file of any other length, or without a slot that authenticates, is damaged (or another database's), never
 //!    absent and never repaired.
-//! 4. The file comes into being whole: written under another name, synced, renamed, directory synced.
+//! 4. Whoever steps it holds `<database id in hex>.counter.lock`, an exclusive lock that the kernel drops with the
+//!    process: two copies of one database, each with a lock of its own file, do not step one counter by turns.
+//! 5. The file comes into being whole: written under another name, synced, renamed, directory synced.
 
 use std::boxed::Box;
 use std::ffi::OsStr;
@@ -18,10 +20,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::string::String;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::vec::Vec;
 use std::{format, vec};
 
+use counterfoil_flash as flash;
+use flash::lock::{LockError, LockFile};
 use hmac::Mac;
 use zeroize::Zeroizing;
 
@@ -86,7 +90,11 @@ impl FileCounter {
     /// The counter of the database that `vault` holds the keys of, in `directory`. `database` is where the database is
     /// now, told to people when counter and image disagree.
     pub fn new(directory: &Path, database: &Path, vault: &Vault) -> FileCounter {
-        let medium = Box::new(Directory { path: directory.join(file_name(vault.id())), directory: directory.into() });
+        let medium = Box::new(Directory {
+            path: directory.join(file_name(vault.id())),
+            directory: directory.into(),
+            lock: None,
+        });
         FileCounter::on(medium, database, vault)
     }
 
@@ -98,6 +106,18 @@ impl FileCounter {
     /// Where the counter of database `id` is in `directory`.
     pub fn path_in(directory: &Path, id: DatabaseId) -> PathBuf {
         directory.join(file_name(id))
+    }
+
+    /// Takes the counter for this handle alone until it is dropped, waiting up to `patience` for another to let go of
+    /// it. [`Counter::step`] and [`Counter::adopt`] do so themselves, without waiting; whoever is going to write does it
+    /// before he reads the counter, so that nobody moves it in between. A counter that cannot be written is found out
+    /// here, before an opening root is written: an image that ran ahead of a counter that cannot follow is not believed
+    /// later. Reading takes no lock.
+    ///
+    /// # Errors
+    /// [`CounterError::Held`], [`CounterError::Device`].
+    pub fn hold(&mut self, patience: Duration) -> Result<(), CounterError> {
+        self.medium.hold(patience)
     }
 
     /// All that the counter holds.
@@ -113,20 +133,13 @@ impl FileCounter {
         Ok(record)
     }
 
-    /// Finds out whether the counter could be written, and writes nothing that stays. To be asked before an opening
-    /// root is written: an image that ran ahead of a counter that cannot follow is not believed later.
-    ///
-    /// # Errors
-    /// [`CounterError::Device`].
-    pub fn probe(&mut self) -> Result<(), CounterError> {
-        self.medium.probe()
-    }
-
     /// Deletes the counter. What it vouched for can then be put back unnoticed.
     ///
     /// # Errors
-    /// [`CounterError::Absent`], [`CounterError::Device`].
+    /// [`CounterError::Absent`], [`CounterError::Held`], [`CounterError::Device`].
     pub fn forget(&mut self) -> Result<(), CounterError> {
+        self.medium.read()?.ok_or(CounterError::Absent)?;
+        self.hold(Duration::ZERO)?;
         self.seen = None;
         if self.medium.remove()? { Ok(()) } else { Err(CounterError::Absent) }
     }
@@ -197,6 +210,9 @@ impl Counter for FileCounter {
     }
 
     fn step(&mut self, to: u64, tag: &Tag) -> Result<(), CounterError> {
+        // A counter that is not there is not worth a directory for its lock.
+        self.value()?;
+        self.hold(Duration::ZERO)?;
         let present = self.value()?;
         if !may_step(&present, to, tag)? {
             return Ok(());
@@ -212,6 +228,7 @@ impl Counter for FileCounter {
     }
 
     fn adopt(&mut self, value: u64, tag: &Tag) -> Result<(), CounterError> {
+        self.hold(Duration::ZERO)?;
         match self.newest() {
             Ok((_, held)) if held.value > value => {
                 return Err(CounterError::Lower { present: held.value, asked: value });
@@ -245,6 +262,8 @@ fn tail_of(text: &str, bytes_max: usize) -> &str {
 
 /// What the counter needs of a file system, so that tests can stand in for a bad one.
 trait Medium: Send {
+    /// Keeps other handles out until this one is dropped. Once is enough.
+    fn hold(&mut self, patience: Duration) -> Result<(), CounterError>;
     /// The whole file, or the first bytes of one that is too long; `None` if there is none.
     fn read(&mut self) -> Result<Option<Vec<u8>>, CounterError>;
     /// Overwrites one slot and syncs it.
@@ -253,13 +272,12 @@ trait Medium: Send {
     fn create(&mut self, bytes: &[u8]) -> Result<(), CounterError>;
     /// Deletes the file; whether there was one.
     fn remove(&mut self) -> Result<bool, CounterError>;
-    /// Whether the file could be overwritten, or made where there is none.
-    fn probe(&mut self) -> Result<(), CounterError>;
 }
 
 struct Directory {
     path: PathBuf,
     directory: PathBuf,
+    lock: Option<LockFile>,
 }
 
 impl Directory {
@@ -273,9 +291,35 @@ impl Directory {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.recursive(true).create(&self.directory)
     }
+
+    /// Whether the file could be overwritten, or made where there is none. Writes nothing that stays.
+    fn probe(&self) -> Result<(), CounterError> {
+        match OpenOptions::new().write(true).open(&self.path) {
+            Ok(_) => return Ok(()),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) => return Err(failed("written", &error)),
+        }
+        let trial = self.path.with_extension("counter.trial");
+        let make = || {
+            self.create_directory()?;
+            File::create(&trial)?;
+            fs::remove_file(&trial)
+        };
+        make().map_err(|error| failed("created", &error))
+    }
 }
 
 impl Medium for Directory {
+    fn hold(&mut self, patience: Duration) -> Result<(), CounterError> {
+        // A child that inherited the lock by `fork` asks for one of its own, and is refused as its parent has it.
+        if self.lock.as_ref().is_none_or(LockFile::is_inherited) {
+            self.probe()?;
+            let lock = LockFile::acquire(&self.path.with_extension("counter.lock"), patience);
+            self.lock = Some(lock.map_err(not_locked)?);
+        }
+        Ok(())
+    }
+
     fn read(&mut self) -> Result<Option<Vec<u8>>, CounterError> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
@@ -326,25 +370,19 @@ impl Medium for Directory {
             Err(error) => Err(failed("deleted", &error)),
         }
     }
-
-    fn probe(&mut self) -> Result<(), CounterError> {
-        match OpenOptions::new().write(true).open(&self.path) {
-            Ok(_) => return Ok(()),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(error) => return Err(failed("written", &error)),
-        }
-        let trial = self.path.with_extension("counter.trial");
-        let make = || {
-            self.create_directory()?;
-            File::create(&trial)?;
-            fs::remove_file(&trial)
-        };
-        make().map_err(|error| failed("created", &error))
-    }
 }
 
 fn failed(operation: &'static str, error: &io::Error) -> CounterError {
     CounterError::Device { operation, code: error.raw_os_error().unwrap_or(0) }
+}
+
+fn not_locked(error: LockError) -> CounterError {
+    let code = match error {
+        LockError::Held(holder) => return CounterError::Held { process: holder.process },
+        LockError::Device(flash::Error::Device { code, .. }) => code,
+        _ => 0,
+    };
+    CounterError::Device { operation: "locked", code }
 }
 
 #[cfg(test)]
@@ -356,7 +394,7 @@ mod tests {
 
     /// A file system that can lie.
     #[derive(Clone, Default)]
-    struct Liar {
+    pub(super) struct Liar {
         file: Arc<Mutex<Option<Vec<u8>>>>,
         frozen: Arc<Mutex<bool>>,
         /// Bytes of the next slot write that reach the medium before the cut.
@@ -364,6 +402,11 @@ mod tests {
     }
 
     impl Medium for Liar {
+        /// As a state directory on a server that keeps no locks: what is behind the lock must hold without it.
+        fn hold(&mut self, _: Duration) -> Result<(), CounterError> {
+            Ok(())
+        }
+
         fn read(&mut self) -> Result<Option<Vec<u8>>, CounterError> {
             Ok(self.file.lock().unwrap().clone())
         }
@@ -391,13 +434,15 @@ mod tests {
         fn remove(&mut self) -> Result<bool, CounterError> {
             Ok(self.file.lock().unwrap().take().is_some())
         }
+    }
 
-        fn probe(&mut self) -> Result<(), CounterError> {
-            Ok(())
+    impl Liar {
+        pub(super) fn cut_next(&self, reach: usize) {
+            *self.cut.lock().unwrap() = Some(reach);
         }
     }
 
-    fn vault(id: u8) -> Vault {
+    pub(super) fn vault(id: u8) -> Vault {
         Vault::new(&VolumeKey::from_bytes(&[1; 32]), DatabaseId([id; 32]), Suite::Aes256GcmSiv)
     }
 
@@ -425,7 +470,7 @@ mod tests {
                     handle.step(6 + step, &[6; 16]).unwrap();
                 }
                 let to = 6 + steps;
-                *medium.cut.lock().unwrap() = Some(reach);
+                medium.cut_next(reach);
                 assert!(handle.step(to, &[7; 16]).is_err());
                 let value = counter(&medium).value().unwrap().value;
                 assert!(value == to || (value == to - 1 && reach < SLOT_BYTES), "reach {reach}: {value}");

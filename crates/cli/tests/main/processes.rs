@@ -8,7 +8,12 @@ use super::stage::{Stage, ended};
 
 /// A writer that has begun and waits for more.
 fn writing(stage: &Stage, sql: &str) -> Child {
-    let mut child = stage.spawn(&["db"]);
+    begun(stage, &["db"], sql)
+}
+
+/// A shell that has run this and waits for more.
+fn begun(stage: &Stage, words: &[&str], sql: &str) -> Child {
+    let mut child = stage.spawn(words);
     let text = format!("{sql}; SELECT 'ready';\n");
     child.stdin.as_mut().expect("a pipe").write_all(text.as_bytes()).expect("written");
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -58,6 +63,33 @@ fn the_second_writer_waits_and_then_says_who_writes() {
     drop(writer.stdin.take());
     assert!(writer.wait().expect("ends").success());
     stage.good(&["db", "INSERT INTO t VALUES (2)"]);
+}
+
+#[test]
+fn a_copy_is_not_written_to_beside_its_original() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT)"]);
+    stage.copy("db", "copy");
+    // Both are open before either writes: nothing is wrong with the copy's version yet.
+    let mut copy = begun(&stage, &["copy", "--lock-timeout", "0.2"], "SELECT count(*) FROM t");
+    let mut writer = writing(&stage, "INSERT INTO t VALUES (1)");
+    let pid = writer.id().to_string();
+    let says = [pid.as_str(), "counterfoil", "another copy"];
+    let mut input = copy.stdin.take().expect("a pipe");
+    input.write_all(b"INSERT INTO t VALUES (2);\n").expect("written");
+    drop(input);
+    let refused = ended(copy.wait_with_output().expect("ends"));
+    assert_eq!(refused.code, 4, "{}", refused.err);
+    refused.says(&says);
+    stage.refused(&["counter", "adopt", "copy", "--yes", "--lock-timeout", "0.2"], 4, &says);
+    stage.refused(&["counter", "forget", "copy", "--yes"], 4, &says);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "1", "readers are not held up");
+    // A killed writer leaves no lock; the copy is then what it is, older.
+    writer.kill().expect("killed");
+    writer.wait().expect("ends");
+    stage.refused(&["copy", "INSERT INTO t VALUES (2)"], 3, &["counter"]);
+    stage.good(&["db", "INSERT INTO t VALUES (2)"]);
+    assert_eq!(std::fs::read_dir(stage.path("state")).expect("a folder").count(), 1, "locks go with their owners");
 }
 
 #[test]

@@ -189,3 +189,59 @@ fn another_process_that_closes_lets_go() -> Result<(), LockError> {
     assert!(holder.wait().expect("ended").success());
     Ok(())
 }
+
+#[test]
+fn a_lock_file_comes_and_goes_with_its_lock() -> Result<(), LockError> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("lock");
+    // What a killed process leaves: a file that nobody holds.
+    std::fs::write(&path, "").expect("written");
+    let lock = LockFile::acquire(&path, AT_ONCE)?;
+    assert!(is_held(LockFile::acquire(&path, Duration::from_millis(5))));
+    assert!(path.exists());
+    drop(lock);
+    assert!(!path.exists());
+    drop(LockFile::acquire(&path, AT_ONCE)?);
+    let missing = directory.path().join("no/lock");
+    assert!(matches!(LockFile::acquire(&missing, AT_ONCE), Err(LockError::Device(_))));
+    Ok(())
+}
+
+#[test]
+fn a_lock_file_is_held_by_one_of_many_at_a_time() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("lock");
+    let inside = std::sync::atomic::AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let lock = LockFile::acquire(&path, Duration::from_secs(60)).expect("in time");
+                    assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
+                    inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                    drop(lock);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn what_was_inherited_is_not_let_go() -> Result<(), LockError> {
+    let (directory, path, device) = fresh();
+    let other = again(&path);
+    let mut lock = WriterLock::acquire(device.handle(), AT_ONCE)?;
+    let mut pins = Pins::new(device.handle());
+    let file = directory.path().join("lock");
+    let mut inherited = LockFile::acquire(&file, AT_ONCE)?;
+    // As after `fork`: the same locks, another process number.
+    lock.process ^= 1;
+    inherited.lock.process ^= 1;
+    pins.process ^= 1;
+    let pin = pins.acquire(7)?;
+    drop((lock, inherited, pin));
+    assert!(is_held(WriterLock::acquire(other.handle(), AT_ONCE)));
+    assert_eq!(Pins::new(other.handle()).oldest(100)?, Some(7));
+    assert!(file.exists());
+    Ok(())
+}

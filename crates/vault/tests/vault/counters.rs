@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use counterfoil_vault::{
     Counter, CounterError, CounterValue, DatabaseId, FileCounter, Refused, StateEnvironment, Suite, Vault, VolumeKey,
@@ -50,6 +51,7 @@ fn damage_is_damage_and_adoption_heals_it() {
     let mut handle = counter(&directory, 2);
     handle.adopt(5, &[5; 16]).unwrap();
     handle.step(6, &[6; 16]).unwrap();
+    drop(handle);
     let whole = fs::read(file(&directory, 2)).unwrap();
     let damages: [Vec<u8>; 5] =
         [vec![], whole[..1000].to_vec(), [&whole[..], &[0]].concat(), vec![0; 1024], vec![7; 5000]];
@@ -98,6 +100,50 @@ fn an_older_counter_is_told_from_an_older_image() {
     fs::write(file(&directory, 2), kept).unwrap();
     let present = counter(&directory, 2).value().unwrap().value;
     assert_eq!(judge(9, false, present), Err(Refused::CounterLost { version: 9, counter: 5 }));
+}
+
+#[test]
+fn copies_of_a_database_do_not_step_one_counter_by_turns() {
+    let directory = TempDir::new().unwrap();
+    let (mut one, mut two) = (counter(&directory, 2), counter(&directory, 2));
+    one.adopt(5, &[5; 16]).unwrap();
+    // Without the lock this step would be taken: it goes up by one.
+    assert!(matches!(two.step(6, &[6; 16]), Err(CounterError::Held { .. })));
+    assert!(matches!(two.adopt(9, &[6; 16]), Err(CounterError::Held { .. })));
+    assert!(matches!(two.forget(), Err(CounterError::Held { .. })));
+    assert!(matches!(two.hold(Duration::from_millis(5)), Err(CounterError::Held { .. })));
+    assert_eq!(two.value().unwrap().value, 5, "readers are not held up");
+    one.step(6, &[1; 16]).unwrap();
+    // Other databases have other locks.
+    counter(&directory, 3).adopt(1, &[1; 16]).unwrap();
+    drop(one);
+    two.hold(Duration::ZERO).unwrap();
+    two.step(7, &[7; 16]).unwrap();
+    drop(two);
+    assert_eq!(fs::read_dir(directory.path().join("state/deep")).unwrap().count(), 2, "the locks are gone");
+}
+
+#[test]
+fn waiting_for_a_counter_ends_when_it_is_let_go() {
+    let directory = TempDir::new().unwrap();
+    let (mut one, mut two) = (counter(&directory, 2), counter(&directory, 2));
+    one.adopt(5, &[5; 16]).unwrap();
+    let waiter = std::thread::spawn(move || two.hold(Duration::from_secs(20)));
+    std::thread::sleep(Duration::from_millis(30));
+    drop(one);
+    assert_eq!(waiter.join().unwrap(), Ok(()));
+}
+
+#[test]
+fn a_counter_is_forgotten_by_whoever_holds_it() {
+    let directory = TempDir::new().unwrap();
+    let mut handle = counter(&directory, 2);
+    assert_eq!(handle.forget(), Err(CounterError::Absent));
+    assert!(!directory.path().join("state").exists());
+    handle.adopt(5, &[5; 16]).unwrap();
+    handle.forget().unwrap();
+    drop(handle);
+    assert_eq!(fs::read_dir(directory.path().join("state/deep")).unwrap().count(), 0);
 }
 
 #[cfg(unix)]
