@@ -3,10 +3,10 @@
 //! ```text
 //! backup    pin everything -> record store into memory -> recover -> pages as they are -> rename
 //! restore   recover the backup, check all of it -> pages to NAME.creating -> new epoch above the counter -> rename
-//! rekey     a new volume under a new key, filled from the old one -> new epoch -> rename
+//! rekey     a new volume under a new key, filled from the old one -> counter good for both -> rename -> for the new one
 //! ```
-//! A cut before the rename leaves the old database as it was, except that after the new epoch was counted it is refused:
-//! then the restore is repeated.
+//! A cut before the rename leaves the old database as it was, except that a restore's old database is refused once the
+//! new epoch was counted: then the restore is repeated.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use counterfoil_flash::lock::WriterLock;
 use counterfoil_flash::{Device, FileDevice};
 use counterfoil_log::{Captured, Recovered, Snapshot};
 use counterfoil_relation::Relations;
-use counterfoil_vault::{Counter as _, CounterError, CounterKind, FileCounter, HeaderCopy};
+use counterfoil_vault::{Counter as _, CounterError, CounterKind, FileCounter, HeaderCopy, Succession};
 
 use crate::counters::adopt_image;
 use crate::create::{self, Temporary, sync_folder};
@@ -24,7 +24,7 @@ use crate::error::{Error, Kind, Result};
 use crate::incidents;
 use crate::medium::Medium;
 use crate::options::{Options, Place};
-use crate::volume::{Volume, geometry_of};
+use crate::volume::{Freshness, Volume, geometry_of};
 
 /// Told how far something long has come: done, and in all. Answering false stops it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
@@ -243,42 +243,209 @@ impl Replaced {
     }
 }
 
+/// How far sealing anew has come: at each of these a cut leaves a database that opens with the counter there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resealing {
+    /// The new file is whole and nobody's yet.
+    Filled,
+    /// The counter is good for both files.
+    Counted,
+    /// The new file has the name of the old one.
+    Renamed,
+    /// The old file is refused.
+    Settled,
+}
+
 fn rekey(options: Options, progress: Progress<'_>) -> Result<()> {
+    rekey_watched(options, progress, &mut |_| {})
+}
+
+fn rekey_watched(options: Options, progress: Progress<'_>, reached: &mut dyn FnMut(Resealing)) -> Result<()> {
     let path = target_path(&options)?.to_owned();
-    let volume = Volume::open(options.clone())?;
+    let volume = Volume::open(options)?;
     let handle = volume.medium.handle();
     let _lock = handle.map(|handle| WriterLock::acquire(handle, volume.options.lock_timeout)).transpose()?;
-    let (recovered, _) = volume.recover_and_judge()?;
-    let snapshot = recovered.snapshot();
-    volume.settle(&snapshot)?;
+    let mut counter = volume.counter_to_step()?;
+    if let Some(counter) = &mut counter {
+        counter.hold(volume.options.lock_timeout)?;
+    }
+    let (recovered, freshness) = volume.recover_and_judge()?;
+    volume.settle(&recovered.snapshot())?;
+    let temporary = Temporary::create(&path, geometry_of(&volume.opened().header.layout)?)?;
+    let _temporary_lock = temporary.lock()?;
+    let filled = reseal(&volume, &recovered.snapshot(), &temporary, progress)?;
+    reached(Resealing::Filled);
+    // Where no counter is here the new database is opened as the old one would have been: its writer adopts.
+    let counter = counter.filter(|_| freshness == Freshness::Compared);
+    let succession = counter.map(|counter| hand_on(&filled, counter)).transpose()?;
+    reached(Resealing::Counted);
+    temporary.replace(&path)?;
+    reached(Resealing::Renamed);
+    // The old file must not come back by a power cut once the counter has left it.
+    sync_folder(&path).map_err(|error| Error::host("write", path.display(), &error))?;
+    if let Some(succession) = succession {
+        succession.complete()?;
+    }
+    reached(Resealing::Settled);
+    Ok(())
+}
+
+/// Everything that the snapshot holds, in a new file under a new key.
+fn reseal(volume: &Volume, snapshot: &Snapshot, temporary: &Temporary, progress: Progress<'_>) -> Result<Arc<Volume>> {
     let header = volume.opened().header.clone();
-    let old_counter = match volume.file_counter()? {
-        Some(mut counter) => Some(value_of(&mut counter)?),
-        None => None,
-    };
     let (_, volume_key) = create::fresh_names()?;
-    let geometry = geometry_of(&header.layout)?;
-    let temporary = Temporary::create(&path, geometry)?;
-    let temporary_lock = temporary.lock()?;
-    let made = Options {
+    let options = Options {
         cipher: header.suite,
         page_bytes: header.layout.page_bytes,
         size_limit: (header.layout.size_limit > 0).then_some(header.layout.size_limit),
         recovery: false,
-        ..options
+        ..volume.options.clone()
     };
-    let filled = create::reseal(&temporary, made, &header, &volume_key, |writer| {
-        if writer.fill_from(&snapshot, progress)? { Ok(()) } else { Err(stopped()) }
-    })?;
-    bind_again(&filled, old_counter)?;
-    drop(temporary_lock);
-    temporary.replace(&path)?;
-    sync_folder(&path).map_err(|error| Error::host("write", path.display(), &error))
+    create::reseal(temporary, options, &header, &volume_key, |writer| {
+        if writer.fill_from(snapshot, progress)? { Ok(()) } else { Err(stopped()) }
+    })
 }
 
-/// The counter under the new key: above what it was, so that the old file is refused.
-fn bind_again(volume: &Arc<Volume>, old_value: Option<u64>) -> Result<()> {
-    let Some(old_value) = old_value else { return Ok(()) };
-    let Some(counter) = volume.file_counter()? else { return Ok(()) };
-    Ok(adopt_image(volume, Some(Box::new(counter)), old_value)?.close()?)
+/// Binds the new file to the counter, above what it holds for the old one and without taking it from that yet.
+fn hand_on(filled: &Arc<Volume>, mut counter: FileCounter) -> Result<Succession> {
+    let old_value = counter.value()?.value;
+    let succession = counter.hand_on(&filled.vault)?;
+    adopt_image(filled, Some(Box::new(succession.clone())), old_value)?.close()?;
+    Ok(succession)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::key::Key;
+    use crate::options::Counter;
+
+    /// The database of a folder, and what it has to say when it is used.
+    fn options(folder: &Path) -> (Options, Arc<Mutex<Vec<String>>>) {
+        let notes = Arc::new(Mutex::new(Vec::new()));
+        let kept = notes.clone();
+        let options = Options::path(folder.join("db")).key(Key::bytes(&[7; 32]));
+        let options = options.counter(Counter::File(folder.join("state")));
+        (options.on_note(move |note| kept.lock().expect("sound").push(note.to_owned())), notes)
+    }
+
+    fn change(options: Options, sql: &str) -> Result<()> {
+        let database = Database::open(options)?;
+        database.connect()?.execute(sql, &[])?;
+        database.close()
+    }
+
+    /// The rows there are, by way of everything that looks at freshness; and no word about anything being wrong.
+    fn rows(folder: &Path) -> Result<u64> {
+        let (options, notes) = options(folder);
+        let database = Database::open(options)?;
+        assert!(database.verify(&mut |_, _, _| {})?.problems.is_empty());
+        let count = database.relation("t")?.count()?;
+        assert!(database.incidents()?.is_empty());
+        assert!(notes.lock().expect("sound").is_empty());
+        Ok(count)
+    }
+
+    /// A folder as a process that is killed now would leave it.
+    fn keep(from: &Path, to: &Path) {
+        for entry in std::fs::read_dir(from).expect("a folder") {
+            let entry = entry.expect("an entry");
+            let target = to.join(entry.file_name());
+            if entry.path().is_dir() {
+                std::fs::create_dir_all(&target).expect("made");
+                keep(&entry.path(), &target);
+            } else {
+                std::fs::copy(entry.path(), target).expect("copied");
+            }
+        }
+    }
+
+    fn made() -> TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        Database::create(options(folder.path()).0).expect("made").close().expect("closes");
+        change(options(folder.path()).0, "CREATE TABLE t (a BIGINT PRIMARY KEY); INSERT INTO t VALUES (1), (2)")
+            .expect("filled");
+        folder
+    }
+
+    /// The folder after each step of sealing anew, and the last one.
+    fn cuts(folder: &Path) -> Vec<(Resealing, TempDir)> {
+        let mut cuts = Vec::new();
+        rekey_watched(options(folder).0, &mut |_, _| true, &mut |step| {
+            let cut = tempfile::tempdir().expect("a folder");
+            keep(folder, cut.path());
+            cuts.push((step, cut));
+        })
+        .expect("sealed anew");
+        cuts
+    }
+
+    #[test]
+    fn a_cut_at_any_step_of_sealing_anew_leaves_a_database_that_opens() -> Result<()> {
+        let folder = made();
+        let old = std::fs::read(folder.path().join("db")).expect("read");
+        let cuts = cuts(folder.path());
+        let steps: Vec<Resealing> = cuts.iter().map(|(step, _)| *step).collect();
+        assert_eq!(steps, [Resealing::Filled, Resealing::Counted, Resealing::Renamed, Resealing::Settled]);
+        for (step, cut) in cuts {
+            let path = cut.path().join("db");
+            let is_old = std::fs::read(&path).expect("read") == old;
+            assert_eq!(is_old, matches!(step, Resealing::Filled | Resealing::Counted));
+            assert_eq!(rows(cut.path())?, 2, "{step:?}");
+            change(options(cut.path()).0, "INSERT INTO t VALUES (3)")?;
+            assert_eq!(rows(cut.path())?, 3, "{step:?}");
+            // Whichever of the two went on, the other one's counter is gone; and what was cut can be done again.
+            let gone_on = std::fs::read(&path).expect("read");
+            if !is_old {
+                std::fs::write(&path, &old).expect("written");
+                assert_eq!(rows(cut.path()).err().map(|error| error.kind()), Some(Kind::CounterLost), "{step:?}");
+                std::fs::write(&path, &gone_on).expect("written");
+            }
+            Database::rekey(options(cut.path()).0, &mut |_, _| true)?;
+            assert_eq!(rows(cut.path())?, 3, "{step:?}");
+            assert!(!path.with_file_name("db.creating").exists());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_old_file_is_refused_when_its_successor_is_in_place() -> Result<()> {
+        let folder = made();
+        let path = folder.path().join("db");
+        let old = std::fs::read(&path).expect("read");
+        Database::rekey(options(folder.path()).0, &mut |_, _| true)?;
+        assert_eq!(rows(folder.path())?, 2);
+        std::fs::write(&path, old).expect("written");
+        assert_eq!(rows(folder.path()).err().map(|error| error.kind()), Some(Kind::CounterLost));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_stopped_or_refused_changes_nothing() -> Result<()> {
+        let folder = made();
+        let stopped = Database::rekey(options(folder.path()).0, &mut |_, _| false);
+        assert_eq!(stopped.err().map(|error| error.kind()), Some(Kind::Interrupted));
+        let without = Options::path(folder.path().join("db")).key(Key::bytes(&[7; 32]));
+        let refused = Database::rekey(without, &mut |_, _| true);
+        assert_eq!(refused.err().map(|error| error.kind()), Some(Kind::Misuse));
+        assert_eq!(rows(folder.path())?, 2);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2, "db and state");
+        Ok(())
+    }
+
+    #[test]
+    fn without_a_counter_here_the_next_writer_adopts_as_ever() -> Result<()> {
+        let folder = made();
+        std::fs::remove_dir_all(folder.path().join("state")).expect("removed");
+        Database::rekey(options(folder.path()).0, &mut |_, _| true)?;
+        let (options, notes) = options(folder.path());
+        change(options.clone(), "INSERT INTO t VALUES (3)")?;
+        assert!(notes.lock().expect("sound").iter().any(|note| note.contains("counter adopted")));
+        assert_eq!(Database::open(options)?.incidents()?.len(), 1);
+        Ok(())
+    }
 }

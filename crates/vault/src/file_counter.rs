@@ -34,6 +34,10 @@ use crate::keys::{Purpose, mac_under};
 use crate::memory_counter::may_step;
 use crate::{DatabaseId, Tag, Vault};
 
+mod succession;
+
+pub use succession::Succession;
+
 const SLOT_BYTES: usize = 512;
 const FILE_BYTES: usize = 2 * SLOT_BYTES;
 const MAGIC: &[u8; 8] = b"CFCOUNT1";

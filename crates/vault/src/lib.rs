@@ -83,7 +83,7 @@ pub use entropy::SystemEntropy;
 pub use entropy::{DangerFixedEntropy, Entropy, NoEntropy};
 pub use error::Tampered;
 #[cfg(feature = "std")]
-pub use file_counter::{CounterRecord, FileCounter, StateEnvironment};
+pub use file_counter::{CounterRecord, FileCounter, StateEnvironment, Succession};
 pub use freshness::{Accepted, Refused, judge};
 #[cfg(feature = "alloc")]
 pub use header::{HEADER_BYTES, Header, HeaderError, MAGIC, SLOTS, VolumeLayout};

@@ -115,3 +115,21 @@ fn compacting_keeps_the_rows() {
     assert_eq!(stage.ask("SELECT count(*), sum(a) FROM t"), "10000,100000000");
     stage.good(&["verify", "db"]);
 }
+
+#[test]
+fn a_killed_rekey_leaves_a_database_that_opens() {
+    let stage = filled();
+    for turn in 0..14_u64 {
+        let mut rekey = stage.spawn(&["rekey", "db", "--data"]);
+        std::thread::sleep(std::time::Duration::from_millis(turn * 23));
+        rekey.kill().expect("killed");
+        rekey.wait().expect("ends");
+        assert_eq!(stage.run(&["db", "SELECT count(*) FROM t", "--no-header"]).err, "", "turn {turn}");
+        stage.good(&["verify", "db"]);
+        stage.good(&["db", &format!("INSERT INTO t VALUES ({}, '')", 30_000 + turn)]);
+    }
+    stage.good(&["rekey", "db", "--data"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "20014");
+    assert_eq!(stage.ask("SELECT count(*) FROM counterfoil.incidents"), "0");
+    assert!(!stage.path("db.creating").exists());
+}
