@@ -1,0 +1,103 @@
+//! The named test vector of SPEC.md, section "log": code and document are held together here.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use counterfoil_flash::{Geometry, MemoryDevice, PageNumber, Read};
+use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, View, create, record_space};
+use counterfoil_vault::{
+    Counter, DatabaseId, Entropy, Epoch, Kind, MemoryCounter, NoEntropy, Place, Sealed, Suite, Vault, VolumeKey,
+};
+
+const SPEC: &str = include_str!("../../../SPEC.md");
+const SHAPE: Geometry =
+    Geometry { page_bytes: 256, block_pages: 8, block_count: 64, erase_before_program: false, grows: true };
+const ALLOCATION_OF_SPINE: u64 = 1;
+const ALLOCATION_OF_GROUP: u64 = 3;
+const EPOCH: Epoch = Epoch { number: 2, salt: [0x22; 16] };
+
+/// A generator that gives the same byte for ever.
+struct Always(u8);
+
+impl Entropy for Always {
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), NoEntropy> {
+        bytes.fill(self.0);
+        Ok(())
+    }
+}
+
+fn vault() -> Arc<Vault> {
+    let mut key = [0; 32];
+    (0..).zip(&mut key).for_each(|(place, byte)| *byte = place);
+    Arc::new(Vault::new(&VolumeKey::from_bytes(&key), DatabaseId([0x11; 32]), Suite::Aes256GcmSiv))
+}
+
+fn page(device: &MemoryDevice, number: u64) -> Vec<u8> {
+    let mut page = vec![0; 256];
+    device.read(PageNumber(number), 0, &mut page).expect("reads");
+    page
+}
+
+/// What a page holds, without the zeros behind it.
+fn plain(device: &MemoryDevice, number: u64, kind: Kind, allocation: u64, position: u32) -> Vec<u8> {
+    let mut page = page(device, number);
+    let sealed = Sealed::from_medium(&mut page);
+    let payload = match kind {
+        Kind::Opening => vault().open_opening(allocation, position, 0, sealed).expect("opens").payload().to_vec(),
+        _ => {
+            vault().open(&Place { kind, allocation, position, epoch: EPOCH }, sealed).expect("opens").payload().to_vec()
+        }
+    };
+    let used = payload.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    payload[..used].to_vec()
+}
+
+/// A named text of hex digits, as the document has it.
+fn shown(name: &str, bytes: &[u8]) -> String {
+    let mut text = format!("{name}\n");
+    for line in bytes.chunks(64) {
+        line.iter().for_each(|byte| write!(text, "{byte:02x}").expect("a text takes everything"));
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn the_pages_of_the_vector_are_those_of_the_specification() {
+    let device = MemoryDevice::new(SHAPE).expect("a device");
+    let layout = Layout::new(&SHAPE, 8, 8).expect("a layout");
+    let counter: Box<dyn Counter + Send> = Box::new(MemoryCounter::at(0, Some([0; 16])));
+    let settings =
+        Settings { counter: Some(counter), counting: Counting::EveryCommit, pins: Box::new(NoPins), headers: None };
+    let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
+    let mut writer = create(media, vault(), layout, settings, &mut Always(0x22), 0, 1 << 16).expect("created");
+    writer.begin().expect("begins");
+    let group = writer.create_group().expect("a group");
+    let container = writer.create_container(group).expect("a container");
+    writer.append(container, b"hello").expect("appends");
+    writer.put_record(record_space::USER, b"name", b"counterfoil").expect("put");
+    writer.commit().expect("commits");
+    writer.begin().expect("begins");
+    let bytes: Vec<u8> = (0..=255).collect();
+    assert_eq!(writer.append(container, &bytes).expect("appends"), 5);
+    writer.commit().expect("commits");
+
+    let text = [
+        shown("page 80, opening root", &page(&device, 80)),
+        shown("page 80, opened", &plain(&device, 80, Kind::Opening, ALLOCATION_OF_SPINE, 0)),
+        shown("page 81, frame", &page(&device, 81)),
+        shown("page 81, opened", &plain(&device, 81, Kind::Frame, ALLOCATION_OF_SPINE, 1)),
+        shown("page 96, container", &page(&device, 96)),
+        shown("page 96, opened", &plain(&device, 96, Kind::Container, ALLOCATION_OF_GROUP, 0)),
+        shown("page 82, frame", &page(&device, 82)),
+        shown("page 82, opened", &plain(&device, 82, Kind::Frame, ALLOCATION_OF_SPINE, 2)),
+    ];
+    let text = text.concat();
+    assert!(SPEC.contains(&format!("```\n{text}```\n")), "the vector is\n{text}");
+
+    let recovered = Recovered::recover(Arc::new(device), vault(), layout, 1 << 16).expect("recovers");
+    assert_eq!((recovered.version(), recovered.commit().0), (4, 3));
+    let snapshot = recovered.snapshot();
+    assert_eq!(snapshot.length(container).expect("is there"), 261);
+    assert_eq!(snapshot.record(record_space::USER, b"name").as_deref(), Some(&b"counterfoil"[..]));
+}
