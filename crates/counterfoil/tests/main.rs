@@ -2,3 +2,4 @@
 
 mod against_sqlite;
 mod api;
+mod pairs;
