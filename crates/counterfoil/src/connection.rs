@@ -107,6 +107,7 @@ impl Connection {
     /// # Errors
     /// [`Kind::Sql`].
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared<'_>> {
+        self.inner.store.process().require()?;
         let parameters = self.session.prepare(sql).map_err(|error| full(&self.inner, error))?;
         Ok(Prepared { connection: self, sql: sql.to_owned(), parameters })
     }
@@ -188,6 +189,9 @@ impl Iterator for Rows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Err(error) = self.inner.store.process().require() {
+            return Some(Err(error));
+        }
         Some(self.rows.next()?.map_err(|error| full(&self.inner, error)))
     }
 }

@@ -2,4 +2,5 @@
 
 mod against_sqlite;
 mod api;
+mod forked;
 mod pairs;

@@ -25,6 +25,15 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
+    /// Refuses a child that inherited all this by `fork`: it would seal other bytes than its parent in the same places.
+    /// Asked before anything is granted, sealed or counted.
+    pub(crate) fn require_same_process(&self) -> Result<(), Error> {
+        if self.vault.same_process() {
+            return Ok(());
+        }
+        Err(Error::Misuse("this database was opened by another process, from which this one was forked"))
+    }
+
     /// Reads bytes of a container as `root` has it.
     pub(crate) fn read(&self, root: &Root, id: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let container = root.container(id)?;

@@ -192,6 +192,7 @@ impl Recovered {
         mut settings: Settings,
         entropy: &mut dyn Entropy,
     ) -> Result<Writer, Error> {
+        self.pages.require_same_process()?;
         // What was read may stand in the system's cache only, left by a process that died before its flush. Neither
         // the counter nor an opening root may name what a power cut can still take away.
         writer.flush()?;
@@ -224,6 +225,7 @@ impl Recovered {
         entropy: &mut dyn Entropy,
         counter_value: u64,
     ) -> Result<Writer, Error> {
+        self.pages.require_same_process()?;
         writer.flush()?;
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, counter_value, entropy)?;

@@ -221,11 +221,16 @@ impl Writer {
     }
 
     pub(crate) fn require_sound(&self) -> Result<(), Error> {
+        self.pages.require_same_process()?;
+        self.require_no_failure()
+    }
+
+    fn require_no_failure(&self) -> Result<(), Error> {
         if self.failed { Err(Error::Latched) } else { Ok(()) }
     }
 
     pub(crate) fn pending_mut(&mut self) -> Result<&mut Pending, Error> {
-        self.require_sound()?;
+        self.require_no_failure()?;
         self.pending.as_mut().ok_or(Error::Misuse("no commit was begun"))
     }
 
@@ -304,6 +309,7 @@ impl Writer {
     }
 
     fn place_page(&mut self, id: ContainerId, page: &mut [u8]) -> Result<(Extent, u32, counterfoil_vault::Tag), Error> {
+        self.require_sound()?;
         if self.grants.get(&id).is_none_or(|grant| grant.next == grant.end) {
             let grant = self.grant_pages(id)?;
             self.grants.insert(id, grant);
@@ -499,6 +505,7 @@ impl Writer {
     /// [`Error::Full`] before anything was written: the commit is still there to be rolled back.
     /// [`Error::Device`] and [`Error::CounterLost`] latch: whether the commit stands is known after the next open.
     pub fn commit(&mut self) -> Result<CommitNumber, Error> {
+        self.require_sound()?;
         let pending = self.pending_mut()?;
         if pending.is_empty() {
             self.rollback();
@@ -592,6 +599,7 @@ impl Writer {
 
     /// Writes a frame behind the last one and makes it durable.
     pub(crate) fn write_frame(&mut self, elements: &[u8], checkpoint: u64) -> Result<(), Error> {
+        self.require_sound()?;
         let layout = self.pages.layout;
         let capacity = layout.payload() - HEAD_BYTES;
         let pages = elements.len().div_ceil(capacity).max(1);

@@ -275,7 +275,6 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
 
     pub(crate) fn ready_to_write(&self) -> Result<Epoch, Error> {
         self.not_latched()?;
-        #[cfg(feature = "std")]
         if !self.vault.same_process() {
             return Err(Error::Misuse("the record store was opened by another process"));
         }

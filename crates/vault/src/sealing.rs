@@ -65,10 +65,13 @@ impl Vault {
     }
 
     /// Whether this process made the vault. A forked child holds the same keys and the same idea of what was
-    /// written where, so it must be refused before it seals anything.
-    #[cfg(feature = "std")]
+    /// written where, so it must be refused before it seals anything. Always so where there are no processes.
     pub fn same_process(&self) -> bool {
-        self.process == std::process::id()
+        #[cfg(feature = "std")]
+        let same = self.process == std::process::id();
+        #[cfg(not(feature = "std"))]
+        let same = true;
+        same
     }
 
     /// The key of the pages of `kind` in this allocation and epoch.
