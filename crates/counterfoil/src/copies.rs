@@ -24,7 +24,7 @@ use crate::error::{Error, Kind, Result};
 use crate::incidents;
 use crate::medium::Medium;
 use crate::options::{Options, Place};
-use crate::volume::{Freshness, Volume, geometry_of};
+use crate::volume::{Freshness, Volume, geometry_of, readable};
 
 /// Told how far something long has come: done, and in all. Answering false stops it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
@@ -92,7 +92,7 @@ fn recover_captured(volume: &Volume) -> Result<Recovered> {
         let layout = volume.opened().layout;
         let captured = Captured::new(volume.medium.reader(), &layout)?;
         let recovered = Recovered::recover(Arc::new(captured), volume.vault.clone(), layout, 1 << 20);
-        let settled = recovered.map_err(Error::from).and_then(|recovered| {
+        let settled = recovered.map_err(Error::from).and_then(readable).and_then(|recovered| {
             volume.settle(&recovered.snapshot())?;
             Ok(recovered)
         });
@@ -122,7 +122,7 @@ fn copy(volume: &Volume, recovered: &Recovered, target: &mut FileDevice, progres
 
 /// Reads and checks everything in an image. No counter is asked: a backup is always older.
 fn check(volume: &Volume) -> Result<Snapshot> {
-    let recovered = volume.recover()?;
+    let recovered = readable(volume.recover()?)?;
     let snapshot = recovered.snapshot();
     volume.settle(&snapshot)?;
     if let Some((_, error)) = snapshot.verify_pages(&mut |_, _| {}).into_iter().next() {

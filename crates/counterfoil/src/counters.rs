@@ -121,9 +121,13 @@ fn adopt(options: Options) -> Result<()> {
         Err(error) => error.to_string(),
     };
     let value = counter.record().map_or(0, |record| record.value);
-    let image = volume.recover()?.version();
+    let recovered = volume.recover()?;
+    let image = recovered.version();
+    let hidden =
+        recovered.unreadable().map(|error| format!("; {error}, and what stood there is gone")).unwrap_or_default();
+    drop(recovered);
     let mut writer = adopt_image(&volume, Some(Box::new(counter)), value)?;
-    let text = format!("this image, version {image}, was taken for the newest by hand; {found}");
+    let text = format!("this image, version {image}, was taken for the newest by hand; {found}{hidden}");
     incidents::record(&mut writer, incidents::IncidentKind::AdoptedByHand, &text)?;
     Ok(writer.close()?)
 }

@@ -174,7 +174,7 @@ impl Volume {
             Some(Err(CounterError::Absent)) => None,
             Some(Err(error)) => return Err(error.into()),
         };
-        let recovered = self.recover()?;
+        let recovered = readable(self.recover()?)?;
         if self.counter_kind() == CounterKind::None {
             return Ok((recovered, Freshness::NoCounter));
         }
@@ -253,6 +253,19 @@ impl HeaderKeeper for Keeper {
     }
 }
 
+/// An image behind whose newest commit nothing stands that cannot be read. Where something does, acknowledged commits may
+/// stand there: commits are counted in groups, so a counter that fits cannot deny it. Whoever takes what there is all the
+/// same says so, by `salvage` or `counter adopt`.
+pub(crate) fn readable(recovered: Recovered) -> Result<Recovered> {
+    match recovered.unreadable() {
+        None => Ok(recovered),
+        Some(error) => {
+            Err(Error::new(Kind::Device, format!("{error}: newer commits may stand there, so none are shown"))
+                .advise("try again, restore a backup, or save what authenticates with `counterfoil salvage`"))
+        }
+    }
+}
+
 /// How often an image and its counter are compared before a mismatch is believed: a writer beside us moves both.
 const JUDGE_TRIES_MAX: u64 = 4;
 
@@ -307,4 +320,73 @@ pub(crate) fn layout_of(layout: &VolumeLayout) -> Result<Layout> {
         window_extents: small(layout.record_extents)?,
         extents_max: small(extents_of(layout))?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use counterfoil_flash::{self as flash, MemoryDevice, PageNumber, Read};
+    use counterfoil_log::{Counting, Media, NoPins, Settings};
+    use counterfoil_vault::{DatabaseId, Suite, VolumeKey};
+
+    use super::*;
+
+    const SHAPE: Geometry =
+        Geometry { page_bytes: 512, block_pages: 8, block_count: 256, erase_before_program: false, grows: true };
+
+    /// A medium on which one page is an error.
+    struct Unreadable {
+        device: MemoryDevice,
+        page: u64,
+    }
+
+    impl Read for Unreadable {
+        fn geometry(&self) -> Geometry {
+            self.device.geometry()
+        }
+
+        fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), flash::Error> {
+            let pages = (u64::from(offset) + buffer.len() as u64).div_ceil(512);
+            if (page.0..page.0 + pages).contains(&self.page) {
+                let operation = flash::Operation::Read;
+                return Err(flash::Error::Device { operation, page: PageNumber(self.page), code: nix::libc::EIO });
+            }
+            self.device.read(page, offset, buffer)
+        }
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_read_hides_no_commit() -> Result<()> {
+        let device = MemoryDevice::new(SHAPE)?;
+        let vault = Arc::new(Vault::new(&VolumeKey::from_bytes(&[1; 32]), DatabaseId([2; 32]), Suite::Aes256GcmSiv));
+        let layout = Layout::new(&SHAPE, 8, 16)?;
+        let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
+        let settings =
+            Settings { counter: None, counting: Counting::EveryCommit, pins: Box::new(NoPins), headers: None };
+        let mut writer = log::create(media, vault.clone(), layout, settings, &mut SystemEntropy, 0, 1 << 16)?;
+        for value in 0..3_u8 {
+            writer.begin()?;
+            writer.put_record(record_space::USER, b"name", &[value])?;
+            writer.commit()?;
+        }
+        let recovered = |page| {
+            let media = Unreadable { device: device.clone(), page };
+            Recovered::recover(Arc::new(media), vault.clone(), layout, 1 << 16)
+        };
+        let newest = |recovered: &Recovered| recovered.snapshot().record(record_space::USER, b"name");
+        let mut refused = 0;
+        for page in 0..1024 {
+            let Ok(recovered) = recovered(page) else { continue };
+            let is_older = newest(&recovered).as_deref() != Some(&[2]);
+            match readable(recovered) {
+                Ok(_) => assert!(!is_older, "page {page} hides a commit"),
+                Err(error) => {
+                    assert_eq!((error.kind(), error.exit_code()), (Kind::Device, 2));
+                    refused += 1;
+                }
+            }
+        }
+        // The pages of the three commits, and where the next one, or the next opening, would stand.
+        assert!(refused >= 4, "{refused}");
+        Ok(())
+    }
 }
