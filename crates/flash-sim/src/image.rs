@@ -120,7 +120,7 @@ impl Image {
                 let kept = u64::from(byte).saturating_sub(start).min(old.len() as u64) as usize;
                 new_bytes[..kept].iter().chain(&old[kept..]).copied().collect()
             }
-            Tearing::Bits => old
+            Tearing::Bits | Tearing::Unreadable => old
                 .iter()
                 .zip(new_bytes)
                 .map(|(old, new)| {

@@ -38,7 +38,7 @@ pub use attacker::Attacker;
 pub use device::SimulatedDevice;
 pub use dice::Dice;
 pub use image::Image;
-pub use medium::{BAD_BLOCK, FAULT, OUT_OF_ORDER, POWER_CUT};
+pub use medium::{BAD_BLOCK, FAULT, OUT_OF_ORDER, POWER_CUT, UNCORRECTABLE};
 pub use meters::{Meters, Prices};
 pub use part::Part;
 pub use scenario::{Fault, Scenario, ScenarioError, Survivors, Tearing};

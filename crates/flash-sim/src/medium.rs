@@ -17,6 +17,8 @@ pub const POWER_CUT: i32 = -1;
 pub const FAULT: i32 = -2;
 /// The code of an operation on a bad block.
 pub const BAD_BLOCK: i32 = -3;
+/// The code of reading a page that error correction gave up.
+pub const UNCORRECTABLE: i32 = -5;
 /// The code of programming a page of a block below one that is programmed already.
 pub const OUT_OF_ORDER: i32 = -4;
 
@@ -43,6 +45,8 @@ pub(crate) struct Medium {
     pending: Vec<(u64, std::sync::Arc<[u8]>)>,
     /// Pages that read well once more and then badly.
     fading: BTreeSet<u64>,
+    /// Pages that error correction finds torn.
+    unreadable: BTreeSet<u64>,
     /// Blocks that look erased and are not.
     fickle: BTreeSet<u64>,
     bad: BTreeSet<u64>,
@@ -61,6 +65,7 @@ impl Medium {
             seen: blank,
             pending: Vec::new(),
             fading: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
             fickle: BTreeSet::new(),
             bad: part.bad_blocks.iter().copied().collect(),
             cut: false,
@@ -120,6 +125,7 @@ impl Medium {
         self.settled = image;
         self.pending.clear();
         self.fading.clear();
+        self.unreadable.clear();
         self.fickle.clear();
         self.cut = false;
         self.latched = false;
@@ -135,6 +141,13 @@ impl Medium {
         while !rest.is_empty() {
             let (number, within) = (at / page_bytes, at % page_bytes);
             let count = rest.len().min((page_bytes - within) as usize);
+            if self.unreadable.contains(&number) {
+                return Err(Error::Device {
+                    operation: Operation::Read,
+                    page: PageNumber(number),
+                    code: UNCORRECTABLE,
+                });
+            }
             let (piece, after) = rest.split_at_mut(count);
             piece.copy_from_slice(&self.seen.page(number)[within as usize..within as usize + count]);
             self.meters.reads += 1;
@@ -266,6 +279,7 @@ impl Medium {
             Write::Program(number, bytes) => {
                 self.seen.set(number, bytes);
                 self.fading.remove(&number);
+                self.unreadable.remove(&number);
                 if self.fickle.contains(&(number / u64::from(self.part.geometry.block_pages))) {
                     self.fading.insert(number);
                 }
@@ -281,6 +295,7 @@ impl Medium {
                     self.seen.clear(number);
                     self.settled.clear(number);
                     self.fading.remove(&number);
+                    self.unreadable.remove(&number);
                 }
             }
             Write::Flush => {
@@ -355,8 +370,10 @@ impl Medium {
         match *write {
             Write::Program(number, bytes) => {
                 self.settled.tear(number, Some(bytes), tearing, 0, dice);
-                if tearing == Tearing::Fickle {
-                    self.fading.insert(number);
+                match tearing {
+                    Tearing::Fickle => _ = self.fading.insert(number),
+                    Tearing::Unreadable => _ = self.unreadable.insert(number),
+                    _ => {}
                 }
                 if let Some(older) = self.part.older_pair(number).filter(|_| tearing != Tearing::Untouched) {
                     self.settled.damage(older, FADED_BITS, dice);
@@ -368,9 +385,13 @@ impl Medium {
                     let start = index * u64::from(self.part.geometry.page_bytes);
                     self.settled.tear(number, None, tearing, start, dice);
                 }
-                if tearing == Tearing::Fickle {
-                    self.fickle.insert(block);
-                    self.fading.extend(pages);
+                match tearing {
+                    Tearing::Fickle => {
+                        self.fickle.insert(block);
+                        self.fading.extend(pages);
+                    }
+                    Tearing::Unreadable => self.unreadable.extend(pages),
+                    _ => {}
                 }
             }
             // How far a flush got shows in what survives.

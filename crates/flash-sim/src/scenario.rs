@@ -22,6 +22,9 @@ pub enum Tearing {
     /// It looks done, and is not: the page reads well once and badly later, the block looks erased and does not keep
     /// what is programmed into it.
     Fickle,
+    /// Any of the bits that were to change did, and error correction finds that: the page reads as an error until it is
+    /// erased, or programmed anew where that needs no erase. So do the words of write-once flash with error correction.
+    Unreadable,
 }
 
 /// What becomes of the writes in the cache when the power fails.
@@ -156,6 +159,7 @@ impl fmt::Display for Tearing {
             Tearing::Byte(byte) => write!(f, "byte{byte}"),
             Tearing::Bits => f.write_str("bits"),
             Tearing::Fickle => f.write_str("fickle"),
+            Tearing::Unreadable => f.write_str("unreadable"),
         }
     }
 }
@@ -210,6 +214,7 @@ fn parse_tearing(text: &str) -> Option<Tearing> {
         "complete" => Some(Tearing::Complete),
         "bits" => Some(Tearing::Bits),
         "fickle" => Some(Tearing::Fickle),
+        "unreadable" => Some(Tearing::Unreadable),
         _ => Some(Tearing::Byte(number_after(text, "byte")?.try_into().ok()?)),
     }
 }

@@ -238,6 +238,27 @@ fn a_page_can_read_well_once_and_badly_later() {
 }
 
 #[test]
+fn a_torn_page_that_error_correction_finds_is_an_error_until_it_is_erased() {
+    let unreadable = Err(Error::Device { operation: Operation::Read, page: PageNumber(0), code: UNCORRECTABLE });
+    for part in [Part::file(PAGE as u32, 4, 64), Part::nand(PAGE as u32, 4, 16)] {
+        let device = SimulatedDevice::new(part, "seed1+cut2-unreadable-all".parse().expect("a scenario"));
+        program(&device, 1, 5).err();
+        if device.geometry().erase_before_program {
+            device.clone().erase(BlockNumber(0)).err();
+        } else {
+            program(&device, 0, 7).err();
+        }
+        device.power_on();
+        for _ in 0..2 {
+            assert_eq!(device.read(PageNumber(0), 3, &mut [0]), unreadable);
+        }
+        device.clone().erase(BlockNumber(0)).expect("calm");
+        program(&device, 0, 7).expect("calm");
+        assert_eq!(page(&device, 0), [7; PAGE]);
+    }
+}
+
+#[test]
 fn bits_rot() {
     let device = file("seed1+rot2-page0-bits1");
     program(&device, 0, 0).expect("calm");

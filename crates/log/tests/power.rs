@@ -378,6 +378,28 @@ fn every_cut(part: &Part) {
     assert!(tried > 500);
 }
 
+/// Cuts that leave a page which reads as an error from then on, as flash with error correction does.
+fn every_cut_that_leaves_an_unreadable_page(part: &Part) {
+    let transactions = transactions();
+    let (writes, _) = writes_of_the_script(part, transactions);
+    let mut met = 0;
+    for at in (1..=writes).filter(|at| full() || at.is_multiple_of(5)) {
+        for survivors in [Survivors::All, Survivors::Any] {
+            witness::reset();
+            let cut = Fault::Cut { at, tearing: Tearing::Unreadable, survivors };
+            let scenario = Scenario::one(at, cut);
+            let id = scenario.to_string();
+            let mut rig = Rig::new(part.clone(), scenario);
+            let history = play(&mut rig, transactions, 25);
+            rig.device.power_on();
+            met += u32::from(rig.recover().is_ok_and(|recovered| recovered.unreadable().is_some()));
+            survives(&mut rig, &history, &id);
+        }
+    }
+    println!("{met} of the pages stood where the spine was to go on");
+    assert!(met > 10);
+}
+
 fn every_cut_between_the_steps_of_the_counter(part: &Part) {
     let transactions = transactions();
     let (_, steps) = writes_of_the_script(part, transactions);
@@ -530,6 +552,7 @@ fn the_attack_that_the_opening_rule_answers(part: &Part) {
 fn the_law_holds_on_the_real_code() {
     for part in &parts() {
         every_cut(part);
+        every_cut_that_leaves_an_unreadable_page(part);
         every_cut_between_the_steps_of_the_counter(part);
         a_second_cut_while_opening(part);
         lying_media(part);
