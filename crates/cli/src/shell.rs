@@ -53,6 +53,7 @@ pub fn run(database: &Database, style: Style) -> Result<()> {
     shell.learn(&mut editor);
     let left = shell.talk(&mut editor);
     let Shell { runner, .. } = shell;
+    runner.warn_of_open_transaction();
     drop(runner);
     left?;
     Ok(database.clone().close()?)
@@ -184,6 +185,7 @@ impl Shell {
                 say(format_args!("Timing is {}.", if self.timing { "on" } else { "off" }))?;
             }
             ("\\history", "on" | "off") => self.set_history(editor, argument == "on"),
+            ("\\history" | "\\timing", _) => terminal::error(format_args!("{command} is followed by on or off")),
             _ => terminal::error(format_args!("no command {command}: \\? lists them")),
         }
         Ok(true)

@@ -61,9 +61,7 @@ pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
     if arguments.one {
         runner.commit()?;
     }
-    if runner.connection.transaction_state() != TransactionState::Idle {
-        terminal::warning("the transaction was not committed, so it is rolled back");
-    }
+    runner.warn_of_open_transaction();
     drop(runner);
     Ok(database.close()?)
 }
@@ -94,6 +92,13 @@ pub struct Runner {
 }
 
 impl Runner {
+    /// To be told at the end: what was not committed is not kept.
+    pub fn warn_of_open_transaction(&self) {
+        if self.connection.transaction_state() != TransactionState::Idle {
+            terminal::warning("the transaction was not committed, so it is rolled back");
+        }
+    }
+
     /// Runs a text as one transaction, unless it has transactions of its own.
     fn transaction(&mut self, text: &str) -> Result<()> {
         let statements = statements::split(text);

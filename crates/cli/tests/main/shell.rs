@@ -175,6 +175,20 @@ fn the_shell_runs_statements_over_several_lines() {
 }
 
 #[test]
+fn leaving_an_open_transaction_is_told() {
+    let stage = Stage::with_database();
+    let mut shell = Terminal::new(&stage, &["db"], |_| {});
+    shell.wait_for("db=> ");
+    shell.type_in("\\history\n");
+    shell.wait_for("on or off");
+    shell.type_in("BEGIN;\n");
+    shell.wait_for("db=*> ");
+    shell.type_in("\u{4}");
+    shell.wait_for("not committed");
+    assert_eq!(shell.code(), 0);
+}
+
+#[test]
 fn words_are_completed() {
     let stage = Stage::with_database();
     stage.good(&["db", "CREATE TABLE extraordinary (a INT); INSERT INTO extraordinary VALUES (4242)"]);
