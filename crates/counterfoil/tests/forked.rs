@@ -1,4 +1,5 @@
-//! A child that inherited an open database by `fork`: a real child of a real fork.
+//! A child that inherited an open database by `fork`: a real child of a real fork. The test program runs itself again for
+//! it, because a child has the thread that forked and no other, and inherits what every other test holds.
 
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
@@ -54,8 +55,23 @@ fn try_all(database: Database, connection: &mut Connection) {
     database.close().expect("nothing of it is the child's to close");
 }
 
+/// Set in the process that forks.
+const ALONE: &str = "COUNTERFOIL_TEST_FORK";
+
 #[test]
 fn a_forked_child_is_refused_before_it_seals() {
+    let program = std::env::current_exe().expect("this test has a program");
+    let mut command = std::process::Command::new(program);
+    let command = command.args(["forked::in_a_process_of_its_own", "--exact", "--nocapture"]).env(ALONE, "1");
+    let ended = command.output().expect("runs");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn in_a_process_of_its_own() {
+    if std::env::var_os(ALONE).is_none() {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let database = Database::create(options(folder.path())).expect("made");
     let mut connection = database.connect().expect("connects");
