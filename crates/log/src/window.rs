@@ -97,6 +97,8 @@ impl Writer {
     }
 
     fn grow_window_with(&mut self, keeper: &mut dyn HeaderKeeper, bytes: u64) -> Result<(), Error> {
+        // The opening root of the new epoch follows frames that must be there before it.
+        self.flush_frames()?;
         let old = self.store.layout();
         let salt = keeper.salt()?;
         let (first, extents, next) = self.reserve_window(bytes)?;
@@ -137,7 +139,7 @@ impl Writer {
         let window = old.window_first..old.window_first + old.window_extents;
         let mut elements = Vec::new();
         window.clone().for_each(|extent| Element::ExtentFreed(extent).encode(&mut elements));
-        self.write_frame(&elements, version)?;
+        self.write_frame(&elements, version, true)?;
         for extent in window {
             self.state.space.release(extent, self.end.commit, self.end.version)?;
         }

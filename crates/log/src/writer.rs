@@ -143,6 +143,8 @@ pub struct Writer {
     /// Whether the commit under way is to give space back.
     frees: bool,
     group_opened: Option<u64>,
+    /// Whether frames were written behind the last flush.
+    unflushed: bool,
     frames_since_checkpoint: u64,
     /// While the record store moves, nothing is written to the window it leaves.
     pub(crate) window_moves: bool,
@@ -185,6 +187,7 @@ impl Writer {
             previews: Vec::new(),
             frees: false,
             group_opened: None,
+            unflushed: false,
             window_moves: false,
             failed: false,
         })
@@ -505,6 +508,19 @@ impl Writer {
     /// [`Error::Full`] before anything was written: the commit is still there to be rolled back.
     /// [`Error::Device`] and [`Error::CounterLost`] latch: whether the commit stands is known after the next open.
     pub fn commit(&mut self) -> Result<CommitNumber, Error> {
+        self.commit_as(true)
+    }
+
+    /// As [`Writer::commit`], but does not wait for the medium: the commit becomes durable with the next one that is,
+    /// or with the counter's next step. A cut before that may undo the last of such commits, each as a whole.
+    ///
+    /// # Errors
+    /// As [`Writer::commit`].
+    pub fn commit_soon(&mut self) -> Result<CommitNumber, Error> {
+        self.commit_as(false)
+    }
+
+    fn commit_as(&mut self, durable: bool) -> Result<CommitNumber, Error> {
         self.require_sound()?;
         let pending = self.pending_mut()?;
         if pending.is_empty() {
@@ -521,7 +537,11 @@ impl Writer {
         let written = self
             .require_room_for_records(record_bytes)
             .and_then(|()| pending.encode(&self.granted, self.pages.layout.payload()))
-            .and_then(|elements| self.write_frame(&elements, self.end.checkpoint));
+            .and_then(|elements| {
+                // A frame that lists pages is flushed in any case: recovery looks for such pages of the last frame only.
+                let durable = durable || pending.unflushed_count() > 0;
+                self.write_frame(&elements, self.end.checkpoint, durable)
+            });
         if let Err(error) = written {
             self.pending = Some(pending);
             return Err(error);
@@ -597,8 +617,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a frame behind the last one and makes it durable.
-    pub(crate) fn write_frame(&mut self, elements: &[u8], checkpoint: u64) -> Result<(), Error> {
+    /// Writes a frame behind the last one and, if asked, makes it durable together with those before it.
+    pub(crate) fn write_frame(&mut self, elements: &[u8], checkpoint: u64, durable: bool) -> Result<(), Error> {
         self.require_sound()?;
         let layout = self.pages.layout;
         let capacity = layout.payload() - HEAD_BYTES;
@@ -627,13 +647,25 @@ impl Writer {
             };
             self.write_spine_page(&head, part, &mut page)?;
         }
-        let flushed = self.device.flush();
-        self.latch_on_error(flushed)?;
+        self.unflushed = true;
+        if durable {
+            self.flush_frames()?;
+        }
         self.frames_since_checkpoint += 1;
         (self.end.commit, self.end.version, self.end.closed) = (self.state.root.commit + 1, version, closed);
         (self.end.checkpoint, self.end.opening) = (checkpoint, false);
         self.state.root.commit = self.end.commit;
         self.state.root.version = version;
+        Ok(())
+    }
+
+    /// Makes the frames durable that are not yet.
+    pub(crate) fn flush_frames(&mut self) -> Result<(), Error> {
+        if self.unflushed {
+            let flushed = self.device.flush();
+            self.latch_on_error(flushed)?;
+            self.unflushed = false;
+        }
         Ok(())
     }
 
@@ -700,6 +732,7 @@ impl Writer {
         if self.counted == self.end.version {
             return Ok(());
         }
+        self.flush_frames()?;
         if let Some(counter) = &mut self.settings.counter
             && let Err(error) = counter.step(self.end.version, &self.end.tag)
         {
@@ -748,6 +781,7 @@ impl Writer {
         if self.window_moves {
             return Err(Error::Misuse("the record store is moving"));
         }
+        self.flush_frames()?;
         self.state.root.forget_epochs(self.end.epoch.number);
         loop {
             match self.write_checkpoint() {
@@ -783,7 +817,7 @@ impl Writer {
     fn make_room_for_checkpoint(&mut self) -> Result<bool, Error> {
         let prepared = self.store.prepare(&mut *self.device, &self.pages.vault, self.end.epoch);
         let Some(version) = prepared.inspect_err(|_| self.failed = true)? else { return Ok(false) };
-        self.write_frame(&[], version)?;
+        self.write_frame(&[], version, true)?;
         self.count()?;
         self.store.release(version);
         Ok(true)
@@ -799,7 +833,7 @@ impl Writer {
         let freed: Vec<u32> = unread.map(|extent| extent.number).chain(self.stray_windows()).collect();
         let mut elements = Vec::new();
         freed.iter().for_each(|number| Element::ExtentFreed(*number).encode(&mut elements));
-        self.write_frame(&elements, version)?;
+        self.write_frame(&elements, version, true)?;
         for number in freed {
             self.state.space.release(number, self.end.commit, self.end.version)?;
         }

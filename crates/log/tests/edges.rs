@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bench::{Bench, Mortal, fill, grow, holds, put, record};
 use counterfoil_flash::{self as flash, Geometry, PageNumber, Read};
-use counterfoil_flash_sim::{Attacker, Fault, Part, Scenario, Survivors, Tearing};
+use counterfoil_flash_sim::{Attacker, Dice, Fault, Part, Scenario, Survivors, Tearing};
 use counterfoil_log::{ContainerId, Error, GroupId, Recovered, View, Writer};
 use counterfoil_vault::{Counter, witness};
 
@@ -487,4 +487,66 @@ fn windows_that_a_cut_left_behind_are_given_back() {
         }
     }
     assert!(moved > 1, "{moved}");
+}
+
+/// What commits left behind that did not wait: the first so many of them, each whole.
+fn whole_commits(writer: &Writer, lengths: &[u64], id: &str) -> usize {
+    let there = |commit: &usize| record(writer, &commit.to_string()).is_some();
+    let whole = (0..lengths.len()).take_while(there).count();
+    assert_eq!((whole..lengths.len()).filter(there).count(), 0, "{id}: one stands without the one before it");
+    let Some(length) = lengths[..whole].last() else { return 0 };
+    assert_eq!(writer.length(ContainerId(1)), Ok(*length), "{id}: half a commit");
+    let mut bytes = vec![0; *length as usize];
+    writer.read(ContainerId(1), 0, &mut bytes).unwrap_or_else(|error| panic!("{id}: {error}"));
+    whole
+}
+
+#[test]
+fn of_commits_that_do_not_wait_a_cut_undoes_the_last_ones_only() {
+    let mut undone = 0;
+    for seed in 0..400 {
+        let mut dice = Dice::new(seed);
+        let mut bench = Bench::file(400, 8).with_keeper(1);
+        let clock = Arc::new(AtomicU64::new(0));
+        bench.clock = Some(clock.clone());
+        let mut writer = bench.create();
+        let (mut lengths, mut durable, mut length) = (Vec::new(), 0, 0);
+        for commit in 0..dice.below(60) as usize {
+            writer.begin().unwrap();
+            if commit == 0 {
+                let group = writer.create_group().unwrap();
+                assert_eq!(writer.create_container(group).unwrap(), ContainerId(1));
+            }
+            let bytes = vec![7; dice.below(200) as usize];
+            writer.append(ContainerId(1), &bytes).unwrap();
+            writer.put_record(counterfoil_log::record_space::USER, commit.to_string().as_bytes(), &bytes).unwrap();
+            length += bytes.len() as u64;
+            lengths.push(length);
+            if dice.below(8) == 0 {
+                writer.commit().unwrap();
+                durable = commit + 1;
+            } else {
+                writer.commit_soon().unwrap();
+            }
+            if dice.below(10) == 0 {
+                clock.fetch_add(600, Ordering::Relaxed);
+            }
+            if dice.below(25) == 0 {
+                writer.checkpoint().unwrap();
+                durable = commit + 1;
+            }
+        }
+        drop(writer);
+        let id = format!("seed {seed}");
+        bench.device.restore(bench.device.image_if_cut(Survivors::Any, seed));
+        let writer = bench.open().unwrap_or_else(|error| panic!("{id}: {error}"));
+        let whole = whole_commits(&writer, &lengths, &id);
+        assert!(whole >= durable, "{id}: {whole} of {} are there, {durable} were durable", lengths.len());
+        undone += lengths.len() - whole;
+        drop(writer);
+        let again = bench.open().unwrap();
+        assert_eq!(whole_commits(&again, &lengths[..whole], &id), whole);
+    }
+    assert!(undone > 100, "{undone} were undone: the cuts came too late");
+    assert_eq!(witness::duplicates(), []);
 }

@@ -9,6 +9,7 @@ use crate::transaction::{Block, Guard};
 
 impl Session {
     pub(crate) fn control(&mut self, statement: &Statement) -> Result<Outcome> {
+        let synchronous = self.settings.synchronous_commit;
         let Guard { transaction, engine } = &mut self.guard;
         match statement {
             Statement::StartTransaction { modes, modifier: None, statements, exception: None, .. }
@@ -18,7 +19,7 @@ impl Session {
                 Ok(Outcome::Done("BEGIN"))
             }
             Statement::Commit { chain: false, .. } => {
-                let committed = transaction.commit(engine)?;
+                let committed = transaction.commit(engine, synchronous)?;
                 Ok(Outcome::Done(if committed { "COMMIT" } else { "ROLLBACK" }))
             }
             Statement::Rollback { chain: false, savepoint: None } => {

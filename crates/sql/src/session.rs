@@ -232,7 +232,7 @@ impl Session {
         let Guard { transaction, engine } = &mut self.guard;
         match result {
             Ok(value) => {
-                transaction.keep(engine, change)?;
+                transaction.keep(engine, change, self.settings.synchronous_commit)?;
                 Ok(value)
             }
             Err(error) => {

@@ -16,13 +16,15 @@ pub const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a session has been told.
 pub(crate) struct Settings {
     pub(crate) lock_timeout: Duration,
+    /// Whether a commit is durable when it is acknowledged.
+    pub(crate) synchronous_commit: bool,
     /// Settings that clients set and that change nothing here, so that SHOW answers what SET said.
     said: BTreeMap<String, String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { lock_timeout: LOCK_TIMEOUT, said: BTreeMap::new() }
+        Settings { lock_timeout: LOCK_TIMEOUT, synchronous_commit: true, said: BTreeMap::new() }
     }
 }
 
@@ -48,7 +50,6 @@ const FIXED: &[(&str, &str)] = &[
     ("server_encoding", "UTF8"),
     ("server_version", "16.0"),
     ("standard_conforming_strings", "on"),
-    ("synchronous_commit", "on"),
     ("timezone", "UTC"),
     ("transaction_isolation", "read committed"),
 ];
@@ -59,13 +60,16 @@ impl Settings {
         if name == "lock_timeout" {
             return Some(format!("{}ms", self.lock_timeout.as_millis()));
         }
+        if name == "synchronous_commit" {
+            return Some(if self.synchronous_commit { "on" } else { "off" }.into());
+        }
         let known = IGNORED.iter().chain(FIXED).find(|(known, _)| *known == name);
         self.said.get(name).cloned().or_else(|| known.map(|(_, value)| (*value).to_owned()))
     }
 
     /// All settings with their values, by name.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
-        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(["lock_timeout"]);
+        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(["lock_timeout", "synchronous_commit"]);
         let mut all: Vec<_> = names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect();
         all.sort();
         all
@@ -74,6 +78,10 @@ impl Settings {
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         if name == "lock_timeout" {
             self.lock_timeout = duration(value)?;
+            return Ok(());
+        }
+        if name == "synchronous_commit" {
+            self.synchronous_commit = switch(value)?;
             return Ok(());
         }
         if IGNORED.iter().any(|(known, _)| *known == name) {
@@ -91,6 +99,7 @@ impl Settings {
         match name {
             None => *self = Settings::default(),
             Some("lock_timeout") => self.lock_timeout = LOCK_TIMEOUT,
+            Some("synchronous_commit") => self.synchronous_commit = true,
             Some(name) => {
                 self.said.remove(name);
             }
@@ -102,10 +111,19 @@ impl Settings {
 fn same(fixed: &str, value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     match fixed {
-        "on" => matches!(value.as_str(), "true" | "1" | "yes" | "local" | "remote_write" | "remote_apply"),
+        "on" => matches!(value.as_str(), "true" | "1" | "yes"),
         "UTC" => matches!(value.as_str(), "utc" | "gmt" | "z" | "+00" | "+00:00" | "0" | "etc/utc" | "default"),
         "UTF8" => matches!(value.as_str(), "utf-8" | "unicode"),
         _ => false,
+    }
+}
+
+/// Whether commits wait for the medium. PostgreSQL's ways of waiting for other servers too are all `on` here.
+fn switch(value: &str) -> Result<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "on" | "true" | "1" | "yes" | "local" | "remote_write" | "remote_apply" => Ok(true),
+        "off" | "false" | "0" | "no" => Ok(false),
+        _ => Err(Error::Sql(format!("synchronous_commit is on or off, not {value}"))),
     }
 }
 

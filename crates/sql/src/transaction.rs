@@ -127,12 +127,12 @@ impl Transaction {
     }
 
     /// Ends a statement that changed something well: commits it outside a block.
-    pub(crate) fn keep(&mut self, engine: &Engine, change: Change) -> Result<()> {
+    pub(crate) fn keep(&mut self, engine: &Engine, change: Change, synchronous: bool) -> Result<()> {
         if self.block.is_some() {
             self.lease = Some(change.lease);
             return Ok(());
         }
-        commit(engine, change.lease)
+        commit(engine, change.lease, synchronous)
     }
 
     /// Ends a statement that failed: nothing of it remains.
@@ -153,14 +153,14 @@ impl Transaction {
     }
 
     /// COMMIT. Answers whether there was something to commit and it was not undone instead.
-    pub(crate) fn commit(&mut self, engine: &Engine) -> Result<bool> {
+    pub(crate) fn commit(&mut self, engine: &Engine, synchronous: bool) -> Result<bool> {
         let failed = self.has_failed();
         if failed {
             self.rollback(engine);
             return Ok(false);
         }
         self.block = None;
-        self.lease.take().map_or(Ok(()), |lease| commit(engine, lease))?;
+        self.lease.take().map_or(Ok(()), |lease| commit(engine, lease, synchronous))?;
         Ok(true)
     }
 
@@ -230,8 +230,9 @@ fn fresh(engine: &Engine, patience: Duration) -> Result<Lease> {
 }
 
 /// Commits, shows the new state, and does the housework that became due.
-fn commit(engine: &Engine, mut lease: Lease) -> Result<()> {
-    if let Err(error) = lease.commit() {
+fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
+    let committed = if synchronous { lease.commit() } else { lease.commit_soon() };
+    if let Err(error) = committed {
         lease.rollback();
         engine.relations.rolled_back(&*lease);
         return Err(error.into());

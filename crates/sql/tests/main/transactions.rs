@@ -116,3 +116,22 @@ fn repeatable_reads_repeat_and_refuse_to_write_over_others() {
         ("ROLLBACK", "ROLLBACK"),
     ]);
 }
+
+#[test]
+fn commits_need_not_wait_for_the_medium() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER PRIMARY KEY)");
+    database.expect(&[
+        ("SHOW synchronous_commit", "on"),
+        ("SET synchronous_commit = off", "SET"),
+        ("SHOW synchronous_commit", "off"),
+        ("INSERT INTO t VALUES (1)", "INSERT 1"),
+        ("BEGIN", "BEGIN"),
+        ("INSERT INTO t VALUES (2)", "INSERT 1"),
+        ("COMMIT", "COMMIT"),
+        ("SELECT sum(a) FROM t", "3"),
+        ("SET synchronous_commit = maybe", "error: synchronous_commit is on or off, not maybe"),
+        ("SET synchronous_commit = 'local'", "SET"),
+        ("SHOW synchronous_commit", "on"),
+        ("RESET ALL", "RESET"),
+    ]);
+}
