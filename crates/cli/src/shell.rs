@@ -41,7 +41,7 @@ pub fn run(database: &Database, style: Style) -> Result<()> {
         Editor::with_history(config.clone(), FileHistory::with_config(&config)).map_err(|error| broken(&error))?;
     editor.set_helper(Some(Completion::default()));
     let mut shell = Shell {
-        runner: Runner { connection: database.connect()?, style },
+        runner: Runner { connection: database.connect()?, style, reads_input: true },
         database: database.clone(),
         timing: false,
         history: None,

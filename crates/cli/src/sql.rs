@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use counterfoil::{Connection, Error, Outcome, TransactionState};
+use counterfoil::{Connection, Error, Kind, Outcome, TransactionState};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::arguments::{Format, Sql};
@@ -47,7 +47,7 @@ pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
     if inputs.is_empty() && io::stdin().is_terminal() {
         return shell::run(&database, style);
     }
-    let mut runner = Runner { connection: database.connect()?, style };
+    let mut runner = Runner { connection: database.connect()?, style, reads_input: false };
     if arguments.one {
         runner.connection.execute("BEGIN", &[])?;
     }
@@ -55,7 +55,11 @@ pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
         match input {
             Input::Command(text) if arguments.one => runner.script(&text)?,
             Input::Command(text) => runner.transaction(&text)?,
-            Input::File(path) => runner.file(&path)?,
+            Input::File(path) => {
+                runner.reads_input = true;
+                runner.file(&path)?;
+                runner.reads_input = false;
+            }
         }
     }
     if arguments.one {
@@ -89,6 +93,8 @@ fn inputs(arguments: &Sql, order: &Order) -> Vec<Input> {
 pub struct Runner {
     pub connection: Connection,
     pub style: Style,
+    /// Whether statements come from where the rows of a COPY would have to come from.
+    pub reads_input: bool,
 }
 
 impl Runner {
@@ -167,6 +173,15 @@ impl Runner {
 
     /// Runs one statement and prints what it answers.
     pub fn statement(&mut self, text: &str) -> Result<()> {
+        if statements::copies_in(text) {
+            // In a script the rows would stand between its statements; `-c` takes them from standard input.
+            if self.reads_input {
+                let refused = "not supported: COPY ... FROM STDIN with the rows in the script";
+                return Err(Error::new(Kind::NotSupported, refused).advise("name a file, or use `import`").into());
+            }
+            let rows = self.connection.copy_in(text, &mut io::stdin().lock())?;
+            return self.print(Outcome::Count { tag: "COPY", rows });
+        }
         for outcome in self.connection.run(text, &[])? {
             self.print(outcome)?;
         }
@@ -188,6 +203,13 @@ impl Runner {
                     say(format_args!("({count} {})", if count == 1 { "row" } else { "rows" }))?;
                 }
                 Ok(())
+            }
+            Outcome::CopyOut(text) => {
+                let mut out = io::BufWriter::new(io::stdout());
+                for piece in text {
+                    out.write_all(&piece?).map_err(Failure::output)?;
+                }
+                out.flush().map_err(Failure::output)
             }
             Outcome::Count { tag, rows } if self.talks() => say(format_args!("{tag} {rows}")),
             Outcome::Done(tag) if self.talks() && !tag.is_empty() => say(tag),

@@ -52,6 +52,16 @@ pub fn is_transaction_control(text: &str) -> bool {
     matches!(first_word(text).as_str(), "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT")
 }
 
+/// Whether a statement is a COPY that takes its rows from standard input.
+pub fn copies_in(text: &str) -> bool {
+    let mut words = text.split_whitespace().map(str::to_ascii_uppercase);
+    if words.next().as_deref() != Some("COPY") {
+        return false;
+    }
+    let words: Vec<String> = words.collect();
+    words.windows(2).any(|pair| pair[0] == "FROM" && pair[1] == "STDIN")
+}
+
 struct Cutter<'a> {
     text: &'a str,
     at: usize,

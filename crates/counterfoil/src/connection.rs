@@ -1,5 +1,6 @@
 //! One user of a database: statements, transactions, prepared statements.
 
+use std::io::BufRead;
 use std::sync::Arc;
 
 use counterfoil_sql::{self as sql, Session};
@@ -26,6 +27,28 @@ pub enum Outcome {
     },
     /// Done, with nothing to count.
     Done(&'static str),
+    /// The text of `COPY ... TO STDOUT`, piece by piece.
+    CopyOut(CopyOut),
+}
+
+/// The text of `COPY ... TO STDOUT`, piece by piece.
+pub struct CopyOut {
+    text: sql::CopyOut,
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for CopyOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.text.fmt(f)
+    }
+}
+
+impl Iterator for CopyOut {
+    type Item = Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.text.next().map(|piece| piece.map_err(|error| full(&self.inner, error)))
+    }
 }
 
 /// The rows of a query, batch by batch, as Arrow columns. Dropping it ends the query.
@@ -68,6 +91,7 @@ impl Connection {
             sql::Outcome::Rows(rows) => Outcome::Rows(Rows { rows, inner: self.inner.clone() }),
             sql::Outcome::Count { tag, rows } => Outcome::Count { tag, rows },
             sql::Outcome::Done(tag) => Outcome::Done(tag),
+            sql::Outcome::CopyOut(text) => Outcome::CopyOut(CopyOut { text, inner: self.inner.clone() }),
             _ => Outcome::Done(""),
         }
     }
@@ -83,10 +107,23 @@ impl Connection {
                 Outcome::Count { rows, .. } => changed += rows,
                 // Rows that nobody wants are read all the same: an error in the last of them is an error.
                 Outcome::Rows(mut rows) => rows.try_for_each(|batch| batch.map(drop))?,
+                Outcome::CopyOut(mut text) => text.try_for_each(|piece| piece.map(drop))?,
                 Outcome::Done(_) => {}
             }
         }
         Ok(changed)
+    }
+
+    /// Runs `COPY ... FROM STDIN` with the text that `input` gives, and answers how many rows it had.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] for any other statement, [`Kind::Input`] naming the line that is no row; nothing stays then.
+    pub fn copy_in(&mut self, sql: &str, input: &mut dyn BufRead) -> Result<u64> {
+        self.inner.store.process().require()?;
+        match self.session.copy_in(sql, input).map_err(|error| full(&self.inner, error))? {
+            sql::Outcome::Count { rows, .. } => Ok(rows),
+            _ => Ok(0),
+        }
     }
 
     /// Runs one query.

@@ -134,8 +134,9 @@ fn check(volume: &Volume) -> Result<Snapshot> {
     }
     let report = Relations::new().verify(&snapshot, &mut |_| {})?;
     match report.problems.first() {
-        Some(problem) => Err(Error::new(Kind::Corrupt, format!("table {}: {}", problem.table, problem.what))
-            .advise("use another backup")),
+        Some(problem) => {
+            Err(Error::new(Kind::Corrupt, format!("table {}: {problem}", problem.table)).advise("use another backup"))
+        }
         None => Ok(snapshot),
     }
 }

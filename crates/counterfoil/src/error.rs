@@ -116,6 +116,11 @@ impl Error {
         self
     }
 
+    /// What happened, without where and what to do.
+    pub(crate) fn what(&self) -> &str {
+        &self.0.what
+    }
+
     /// What sort of error it is.
     #[must_use]
     pub fn kind(&self) -> Kind {

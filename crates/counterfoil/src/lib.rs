@@ -45,7 +45,7 @@ mod time;
 mod verify;
 mod volume;
 
-pub use connection::{Connection, Interrupt, Outcome, Prepared, Rows, Transaction, TransactionState, Value};
+pub use connection::{Connection, CopyOut, Interrupt, Outcome, Prepared, Rows, Transaction, TransactionState, Value};
 pub use copies::Progress;
 pub use counterfoil_sql::value;
 pub use counters::CounterInfo;

@@ -106,7 +106,9 @@ impl Database {
             Ok(report) => report,
             Err(error) => return verification.problems.push(error.into()),
         };
-        verification.problems.extend(together(report.problems));
+        // A page that a table has told of is not told of again by itself.
+        verification.problems.retain(|page| !report.problems.iter().any(|problem| problem.what.contains(page.what())));
+        verification.problems.extend(report.problems.iter().map(problem));
         verification.tables.extend(report.tables.into_iter().map(|table| TableCheck {
             table: table.table,
             rows: table.rows,
@@ -129,29 +131,8 @@ fn verify_pages(snapshot: &Snapshot, verification: &mut Verification, progress: 
     verification.problems.extend(damaged.into_iter().map(|(_, error)| Error::from(error)));
 }
 
-/// One error for each thing that is wrong: a page that is lost takes many rows with it.
-fn together(problems: Vec<Problem>) -> Vec<Error> {
-    let mut causes: Vec<(String, String, String, u64)> = Vec::new();
-    for Problem { table, what } in problems {
-        let (row, cause) = match what.split_once(": ") {
-            Some((row, cause)) if row.starts_with("row ") => (row.to_owned(), cause.to_owned()),
-            _ => (String::new(), what),
-        };
-        let cause = cause.strip_prefix(&format!("table {table}: ")).map_or(cause.clone(), str::to_owned);
-        match causes.last_mut() {
-            Some((last, same, _, count)) if *last == table && *same == cause && !row.is_empty() => *count += 1,
-            _ => causes.push((table, cause, row, 1)),
-        }
-    }
-    let error = |(table, cause, row, count): (String, String, String, u64)| {
-        let text = match (row.is_empty(), count) {
-            (true, _) => cause,
-            (false, 1) => format!("{row}: {cause}"),
-            (false, _) => format!("{count} rows from {row} on: {cause}"),
-        };
-        Error::new(Kind::Tampered, text)
-            .at(format!("table {table}"))
-            .advise("restore a backup, or save what is good with `counterfoil salvage`")
-    };
-    causes.into_iter().map(error).collect()
+fn problem(problem: &Problem) -> Error {
+    let error = Error::new(Kind::Tampered, problem.to_string())
+        .advise("restore a backup, or save what is good with `counterfoil salvage`");
+    if problem.table.is_empty() { error } else { error.at(format!("table {}", problem.table)) }
 }

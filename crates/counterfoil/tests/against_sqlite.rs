@@ -2,4 +2,5 @@
 
 mod cell;
 mod flights;
+
 mod scripts;

@@ -3,4 +3,5 @@
 mod against_sqlite;
 mod api;
 mod forked;
+mod full;
 mod pairs;

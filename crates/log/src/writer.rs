@@ -218,6 +218,17 @@ impl Writer {
         Ok(())
     }
 
+    /// The commit that was begun does more than give space back: what is kept for deletions is not granted to it from
+    /// here on.
+    pub fn no_longer_only_frees(&mut self) {
+        self.frees = false;
+    }
+
+    /// Whether the commit begun last was one that only gives space back.
+    pub fn only_frees(&self) -> bool {
+        self.frees
+    }
+
     /// Whether a commit was begun.
     pub fn is_active(&self) -> bool {
         self.pending.is_some()

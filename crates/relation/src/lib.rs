@@ -90,4 +90,4 @@ pub use table::{
     Table, TableId,
 };
 pub use value::{Type, Value, ValueRef};
-pub use verify::{Problem, TableReport, VerifyProgress, VerifyReport};
+pub use verify::{LostRows, Problem, TableReport, VerifyProgress, VerifyReport};

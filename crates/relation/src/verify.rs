@@ -1,8 +1,10 @@
 //! Checking tables: every row, rows against indexes, indexes against rows, references.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use counterfoil_log::View;
 
@@ -31,13 +33,34 @@ pub struct VerifyProgress<'a> {
     pub total: u64,
 }
 
-/// Something that is not as it must be.
+/// Something that is not as it must be. What has one cause is one problem, however many rows it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The table; empty for the catalog.
     pub table: String,
-    /// What is wrong and where (page, row numbers, index); never row values.
+    /// What is wrong and where (page, index); never row values.
     pub what: String,
+    /// The rows that it takes, if it is about rows.
+    pub rows: Option<LostRows>,
+}
+
+/// Rows that share a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostRows {
+    /// The number of the first one.
+    pub first: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rows {
+            None => f.write_str(&self.what),
+            Some(LostRows { first, count: 1 }) => write!(f, "row {first}: {}", self.what),
+            Some(LostRows { first, count }) => write!(f, "{count} rows from row {first} on: {}", self.what),
+        }
+    }
 }
 
 /// What was checked in one table.
@@ -70,6 +93,8 @@ struct Verifier<'a> {
     progress: &'a mut dyn FnMut(&VerifyProgress<'_>),
     report: TableReport,
     problems: Vec<Problem>,
+    /// Where each of them stands, by what it is.
+    known: BTreeMap<String, usize>,
     more: u64,
     done: u64,
     total: u64,
@@ -89,7 +114,8 @@ pub(crate) fn verify(
                     Error::Corrupt { table, .. } | Error::Log { table, .. } => table.clone(),
                     _ => String::new(),
                 };
-                report.problems.push(Problem { table, what: error.to_string() });
+                let what = cause(&error, &table);
+                report.problems.push(Problem { table, what, rows: None });
             }
             other => other?,
         }
@@ -109,13 +135,13 @@ fn verify_table(
     let entries = access.files.indexes.iter().flat_map(|index| &index.runs).map(|run| run.entries);
     let total = entries.fold(rows, u64::saturating_add);
     let table = TableReport { table: access.table.name.clone(), ..TableReport::default() };
-    let problems = Vec::new();
+    let (problems, known) = (Vec::new(), BTreeMap::new());
     let mut verifier =
-        Verifier { shared, view, access: &access, progress, report: table, problems, more: 0, done: 0, total };
+        Verifier { shared, view, access: &access, progress, report: table, problems, known, more: 0, done: 0, total };
     let outcome = verifier.run();
     let Verifier { report: table, mut problems, more, .. } = verifier;
     if more > 0 {
-        problems.push(Problem { table: table.table.clone(), what: format!("and {more} more") });
+        problems.push(Problem { table: table.table.clone(), what: format!("and {more} more"), rows: None });
     }
     report.tables.push(table);
     report.problems.append(&mut problems);
@@ -143,8 +169,23 @@ impl Verifier<'_> {
     }
 
     fn problem(&mut self, what: String) {
-        if self.problems.len() < PROBLEMS_MAX {
-            self.problems.push(Problem { table: self.report.table.clone(), what });
+        self.add(what, None);
+    }
+
+    /// A problem that takes a row.
+    fn problem_of(&mut self, row: u64, what: String) {
+        self.add(what, Some(LostRows { first: row, count: 1 }));
+    }
+
+    /// A page that is lost is met at every row and index block in it: it is said once, and its rows are counted.
+    fn add(&mut self, what: String, rows: Option<LostRows>) {
+        if let Some(place) = self.known.get(&what) {
+            if let (Some(all), Some(more)) = (&mut self.problems[*place].rows, rows) {
+                *all = LostRows { first: all.first.min(more.first), count: all.count + more.count };
+            }
+        } else if self.problems.len() < PROBLEMS_MAX {
+            self.known.insert(what.clone(), self.problems.len());
+            self.problems.push(Problem { table: self.report.table.clone(), what, rows });
         } else {
             self.more += 1;
         }
@@ -155,7 +196,7 @@ impl Verifier<'_> {
         if !error.is_damage() {
             return Err(error);
         }
-        self.problem(format!("{place}: {error}"));
+        self.problem(format!("{place}: {}", cause(&error, &self.report.table)));
         Ok(())
     }
 
@@ -195,7 +236,7 @@ impl Verifier<'_> {
                 }
                 Piece::Damaged { part, positions, error } => {
                     let first = self.access.parts[part].row_at(positions.start);
-                    self.problem(format!("row {}: {error}", first.map_or(0, |row| row.0)));
+                    self.problem_of(first.map_or(0, |row| row.0), cause(&error, &self.report.table));
                     self.advance(positions.end - positions.start);
                 }
             }
@@ -212,7 +253,7 @@ impl Verifier<'_> {
                     sound.push_from(&block.rows, row)?;
                     ids.push(block.id(row));
                 }
-                Err(error) => self.problem(format!("row {}: {error}", block.id(row).0)),
+                Err(error) => self.problem_of(block.id(row).0, cause(&error, &self.report.table)),
             }
         }
         if let Err(error) = self.access.table.check(&sound) {
@@ -345,6 +386,15 @@ impl Verifier<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// What an error says, without the name of the table, which stands beside it.
+fn cause(error: &Error, table: &str) -> String {
+    let text = error.to_string();
+    match text.strip_prefix(&format!("table {table}: ")) {
+        Some(rest) => rest.to_string(),
+        None => text,
     }
 }
 

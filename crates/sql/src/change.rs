@@ -224,7 +224,7 @@ impl Session {
             return Err(Error::NotSupported("joins in DELETE FROM: write USING".into()));
         }
         let (name, alias) = named(relation)?;
-        let changed = self.change(|session, change| {
+        let changed = self.freeing_change(|session, change| {
             let table = planner::table(session.engine(), &*change.lease, &name)?;
             let mut from = vec![planner::select_from(TARGET, &alias)];
             from.extend(delete.using.iter().flatten().cloned());

@@ -176,7 +176,7 @@ impl Session {
             ObjectType::Index => ("DROP INDEX", "index"),
             other => return Err(Error::NotSupported(format!("DROP {other}"))),
         };
-        self.change(|session, change| {
+        self.freeing_change(|session, change| {
             for name in names {
                 session.drop_object(change, name, what, if_exists, cascade)?;
             }
@@ -247,7 +247,7 @@ impl Session {
         }
         let restart = matches!(truncate.identity, Some(TruncateIdentityOption::Restart));
         let names = truncate.table_names.iter().map(|target| table_name(&target.name)).collect::<Result<Vec<_>>>()?;
-        self.change(|session, change| {
+        self.freeing_change(|session, change| {
             for name in &names {
                 let table = planner::table(session.engine(), &*change.lease, name)?;
                 let relations = session.engine().relations.clone();
@@ -261,7 +261,7 @@ impl Session {
         if self.guard.transaction.in_block() {
             return Err(Error::Misuse("VACUUM is a transaction of its own: COMMIT first".into()));
         }
-        self.change(|session, change| {
+        self.freeing_change(|session, change| {
             let table = name.map(|name| planner::table(session.engine(), &*change.lease, name)).transpose()?;
             let relations = session.engine().relations.clone();
             relations.vacuum(&mut *change.lease, table.as_deref()).map_err(Error::Relation)?;
@@ -346,10 +346,11 @@ impl Session {
     }
 }
 
-/// The first words of a statement: enough to say what is not supported.
+/// The words that a statement begins with, up to the first name: enough to say what is not supported.
 fn beginning(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().take(3).collect();
-    words.join(" ")
+    let is_word = |word: &&str| word.chars().all(|letter| letter.is_ascii_uppercase());
+    let words: Vec<&str> = text.split(|letter: char| letter.is_whitespace() || letter == '(').take(3).collect();
+    words.into_iter().take_while(is_word).collect::<Vec<_>>().join(" ").trim_end().to_owned()
 }
 
 /// Refuses names that are ours.

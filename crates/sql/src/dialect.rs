@@ -9,7 +9,9 @@
 //! | `1 / 3.0` has 16 digits behind the point | 4 | [`Operators`] |
 //! | `FETCH FIRST n ROWS ONLY`, `mod(a, b)`, `every(x)` | not read | [`rewrite`] |
 //! | `to_char(x, 'YYYY-MM-DD')` | another language of patterns, answered wrongly | [`rewrite`] |
-//! | `SIMILAR TO` | read as a regular expression, answered wrongly | [`refuse`] |
+//! | `SIMILAR TO`, `LIKE ... ESCAPE`, rows in parentheses, `INTERVAL '04:05'` | refused or answered wrongly | [`idioms`] |
+//! | `bytes = '\x01'`, `truth = 't'`, `'5' + 1`, `double = 0.1` | refused or answered wrongly | [`coerce`] |
+//! | `1::DOUBLE PRECISION / 0` is an error | infinity | [`Arithmetic`] |
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -28,14 +30,18 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, CharacterLength, DataType as SqlType, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, GroupByExpr, LimitClause, ObjectName, ObjectNamePart, Query, SelectItem,
-    SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, TypedString, VisitMut, VisitorMut, visit_expressions,
+    SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, TypedString, Visit, VisitMut, Visitor, VisitorMut,
+    visit_expressions,
 };
 
 use crate::aggregates;
 use crate::change;
+use crate::coerce;
 use crate::error::Error;
 use crate::functions::{self, Checked};
-use crate::statement::ident;
+use crate::idioms;
+use crate::planner;
+use crate::statement::{ident, quoted};
 use crate::value::parse;
 
 /// Adds our functions and rules to a session of the query library.
@@ -78,6 +84,13 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let SetExpr::Table(table) = query.body.as_ref()
+            && let Some(name) = &table.table_name
+        {
+            let star = vec![SelectItem::Wildcard(Default::default())];
+            let from = planner::select_from(&name.to_lowercase(), &name.to_lowercase());
+            *query.body = *change::select(None, star, vec![from], None).body;
+        }
         // EXISTS is planned in conditions only: among the columns it becomes a question of how many there are.
         if let SetExpr::Select(select) = query.body.as_mut() {
             for item in &mut select.projection {
@@ -92,6 +105,9 @@ impl VisitorMut for Rewriter {
     }
 
     fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        if let Some(other) = idioms::rewritten(expr) {
+            *expr = other;
+        }
         if let ast::Expr::Function(function) = expr {
             if let Some(other) = other_function(function) {
                 *expr = other;
@@ -179,9 +195,29 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
             let remainder = ast::Expr::BinaryOp { left: part(left), op: BinaryOperator::Modulo, right: part(right) };
             Some(ast::Expr::Nested(Box::new(remainder)))
         }
-        "every" => {
-            *name = ident("bool_and");
+        "every" => renamed(name, "bool_and"),
+        "variance" => renamed(name, "var_samp"),
+        "ceiling" => renamed(name, "ceil"),
+        "sign" => renamed(name, "signum"),
+        "clock_timestamp" | "statement_timestamp" | "transaction_timestamp" => renamed(name, "now"),
+        "to_date" | "to_timestamp" => {
+            let pattern = arguments.nth(1)?;
+            let text = time_pattern(idioms::text_of(pattern)?);
+            *pattern = quoted(text);
             None
+        }
+        // The library writes base64 without its padding under this name.
+        "encode" | "decode" => {
+            let coding = arguments.nth(1)?;
+            if idioms::text_of(coding)?.eq_ignore_ascii_case("base64") {
+                *coding = quoted("base64pad");
+            }
+            None
+        }
+        "date_part" => {
+            let (part, of) = (arguments.next()?, arguments.next()?);
+            let part = idioms::text_of(part)?;
+            (part.eq_ignore_ascii_case("second") || part.eq_ignore_ascii_case("seconds")).then(|| idioms::seconds(of))
         }
         "to_char" => {
             if let Some(ast::Expr::Value(pattern)) = arguments.nth(1)
@@ -194,6 +230,11 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
         }
         _ => None,
     }
+}
+
+fn renamed(name: &mut ast::Ident, to: &str) -> Option<ast::Expr> {
+    *name = ident(to);
+    None
 }
 
 /// A pattern of PostgreSQL's `to_char` for times, as `strftime` writes it.
@@ -248,17 +289,50 @@ fn time_pattern(pattern: &str) -> String {
 /// [`Error::NotSupported`].
 pub(crate) fn refuse(statement: &Statement) -> Result<(), Error> {
     let found = visit_expressions(statement, |expr: &ast::Expr| match expr {
-        ast::Expr::SimilarTo { .. } => ControlFlow::Break("SIMILAR TO: write LIKE, or ~ with a regular expression"),
+        ast::Expr::SimilarTo { pattern, escape_char, .. }
+            if escape_char.is_some() || idioms::text_of(pattern).is_none() =>
+        {
+            ControlFlow::Break(
+                "SIMILAR TO with ESCAPE, or a pattern that is computed: write ~ with a regular expression",
+            )
+        }
+        ast::Expr::Like { escape_char: Some(escape), pattern, .. }
+        | ast::Expr::ILike { escape_char: Some(escape), pattern, .. }
+            if idioms::text_of(pattern).is_none() || idioms::text_in(escape).is_none() =>
+        {
+            ControlFlow::Break("LIKE with ESCAPE and a pattern that is computed")
+        }
+        ast::Expr::Cast { data_type: SqlType::Array(_), .. } => ControlFlow::Break("casts to arrays"),
+        ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedByteStringLiteral(_), .. }) => {
+            ControlFlow::Break("bit strings")
+        }
         ast::Expr::Collate { .. } => ControlFlow::Break("COLLATE: texts compare byte by byte"),
         _ => ControlFlow::Continue(()),
     });
-    match found {
-        ControlFlow::Break(what) => Err(Error::NotSupported(what.into())),
-        ControlFlow::Continue(()) => Ok(()),
+    let sampled = statement.visit(&mut Samples);
+    match (found, sampled) {
+        (ControlFlow::Break(what), _) | (_, ControlFlow::Break(what)) => Err(Error::NotSupported(what.into())),
+        _ => Ok(()),
     }
 }
 
-fn call(name: &str, arguments: Vec<ast::Expr>) -> ast::Expr {
+/// The library reads TABLESAMPLE and takes all rows.
+struct Samples;
+
+impl Visitor for Samples {
+    type Break = &'static str;
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<&'static str> {
+        match factor {
+            TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. } => {
+                ControlFlow::Break("TABLESAMPLE")
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+pub(crate) fn call(name: &str, arguments: Vec<ast::Expr>) -> ast::Expr {
     let args = arguments.into_iter().map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))).collect();
     ast::Expr::Function(Function {
         name: ObjectName(vec![ObjectNamePart::Identifier(ident(name))]),
@@ -285,6 +359,8 @@ impl ExprPlanner for Operators {
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>, DataFusionError> {
+        let (left, right) = coerce::operands(expr.left, &expr.op, expr.right, schema)?;
+        let expr = RawBinaryExpr { op: expr.op, left, right };
         // Asking a long chain for its type takes as long as it is, at every link: most links need not be asked.
         let plain = matches!(expr.op, BinaryOperator::Divide | BinaryOperator::Plus | BinaryOperator::Minus);
         let Ok(right) = (if plain { expr.right.get_type(schema) } else { return Ok(PlannerResult::Original(expr)) })
@@ -343,6 +419,11 @@ fn is_number_chain(expr: &Expr, schema: &DFSchema) -> bool {
 #[derive(Debug)]
 struct Arithmetic;
 
+/// As the rule does, for an expression by itself.
+pub(crate) fn settled(expr: Expr, schema: &DFSchema) -> Result<Expr, DataFusionError> {
+    Ok(expr.transform_up(|expr| Ok(settle(expr, schema)))?.data)
+}
+
 impl AnalyzerRule for Arithmetic {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan, DataFusionError> {
         plan.transform_up_with_subqueries(|plan| {
@@ -379,11 +460,27 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             };
             // Types are settled: both sides have the same. The right one is short where the left one is a chain.
             let whole = |kind: DataType| matches!(kind, DataType::Int64 | DataType::Int32 | DataType::Int16);
+            let floating = |kind: DataType| kind.is_floating();
             match checked {
+                None if op == Operator::Divide && right.get_type(schema).is_ok_and(floating) => {
+                    Transformed::yes(functions::checked(Checked::Divide, *left, *right))
+                }
                 Some(checked) if right.get_type(schema).is_ok_and(whole) && is_whole(&left, schema) => {
                     Transformed::yes(functions::checked(checked, *left, *right))
                 }
                 _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            }
+        }
+        // What has no fraction any more shows none.
+        Expr::ScalarFunction(call)
+            if call.args.len() == 1 && matches!(call.func.name(), "floor" | "ceil" | "trunc") =>
+        {
+            let whole = Expr::ScalarFunction(call);
+            match whole.get_type(schema) {
+                Ok(DataType::Decimal128(precision, scale)) if scale > 0 => {
+                    Transformed::yes(Expr::Cast(Cast::new(Box::new(whole), DataType::Decimal128(precision, 0))))
+                }
+                _ => Transformed::no(whole),
             }
         }
         // A quoted literal is read as the type that is wanted of it, in all the forms that PostgreSQL knows.

@@ -9,6 +9,8 @@ use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenizerError;
 
+use crate::wording;
+
 /// Why a statement was not run.
 ///
 /// Display is `what (where): what to do`, without values of rows: errors end up in logs.
@@ -121,22 +123,35 @@ fn datafusion(error: &DataFusionError) -> Error {
         DataFusionError::ArrowError(inner, _) => arrow(inner),
         DataFusionError::SQL(inner, _) => Error::from((**inner).clone()),
         DataFusionError::SchemaError(inner, _) => schema(inner),
-        DataFusionError::NotImplemented(text) if text.contains("InSubquery") || text.contains("Exists") => {
-            Error::NotSupported("IN (SELECT ...) and EXISTS in this place: they stand in conditions".into())
-        }
-        DataFusionError::NotImplemented(text) => Error::NotSupported(decapitated(&first_line(text))),
+        DataFusionError::NotImplemented(text) => wording::known(&first_line(text))
+            .unwrap_or_else(|| Error::NotSupported(wording::plain(&decapitated(&first_line(text))))),
         DataFusionError::Plan(text)
         | DataFusionError::Configuration(text)
         | DataFusionError::Execution(text)
         | DataFusionError::Substrait(text)
-        | DataFusionError::Ffi(text) => Error::Sql(readable(text)),
+        | DataFusionError::Ffi(text) => said(text),
         DataFusionError::ExecutionJoin(join) if join.is_cancelled() => Error::Interrupted,
         DataFusionError::ResourcesExhausted(_) => {
             Error::Memory("the query needs more working memory than it may take: let it look at fewer rows".into())
         }
         DataFusionError::IoError(inner) => host(inner),
+        DataFusionError::Internal(text) => {
+            wording::known(&first_line(text)).unwrap_or_else(|| Error::Bug(readable(&error.strip_backtrace())))
+        }
         other => Error::Bug(readable(&other.strip_backtrace())),
     }
+}
+
+/// What the library says, in the words of SQL.
+fn said(text: &str) -> Error {
+    let text = bare(text);
+    if let Some(error) = wording::known(&text) {
+        return error;
+    }
+    if let Some(name) = text.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found")) {
+        return Error::NotFound(format!("table '{}' not found", name.trim_start_matches("counterfoil.")));
+    }
+    Error::Sql(wording::plain(&decapitated(&text)))
 }
 
 fn external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
@@ -149,7 +164,7 @@ fn external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
     if let Some(error) = error.downcast_ref::<ArrowError>() {
         return arrow(error);
     }
-    Error::Sql(readable(&error.to_string()))
+    said(&error.to_string())
 }
 
 /// What a file answered: our own error if it came through one.
@@ -176,8 +191,8 @@ fn arrow(error: &ArrowError) -> Error {
         ArrowError::CastError(text)
         | ArrowError::ComputeError(text)
         | ArrowError::InvalidArgumentError(text)
-        | ArrowError::NotYetImplemented(text) => Error::Sql(readable(text)),
-        other => Error::Sql(readable(&other.to_string())),
+        | ArrowError::NotYetImplemented(text) => said(text),
+        other => said(&other.to_string()),
     }
 }
 
@@ -197,12 +212,17 @@ fn schema(error: &SchemaError) -> Error {
     }
 }
 
-fn first_line(text: &str) -> String {
+pub(crate) fn first_line(text: &str) -> String {
     let text = text.split("\n\nbacktrace:").next().unwrap_or(text);
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
 fn readable(text: &str) -> String {
+    decapitated(&bare(text))
+}
+
+/// A message without what the library puts around it.
+fn bare(text: &str) -> String {
     let mut text = first_line(text);
     for prefix in [
         "Error during planning: ",
@@ -224,12 +244,11 @@ fn readable(text: &str) -> String {
     }
     let text = text.replace("datafusion.public.", "").replace("counterfoil.public.", "");
     let text = text.split(" No function matches the given name").next().unwrap_or(&text).to_owned();
-    decapitated(text.trim().trim_end_matches('.'))
+    text.trim().trim_end_matches('.').to_owned()
 }
 
 fn sentence(text: &str) -> String {
-    let text = text.strip_prefix("sql parser error: ").unwrap_or(text);
-    decapitated(text.trim())
+    decapitated(wording::parse_error(text).trim())
 }
 
 /// Lower-cases the first letter of a sentence that begins with an ordinary word.

@@ -7,6 +7,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatc
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::DFSchema;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
 use datafusion::physical_expr::PhysicalExpr;
@@ -15,6 +16,7 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use parking_lot::Mutex;
 
+use crate::coerce;
 use crate::dialect;
 use crate::error::{Error, Result};
 use crate::planner::Planner;
@@ -64,6 +66,7 @@ impl Planner {
         dialect::rewrite_expr(&mut expr);
         let expr = ExprWithAlias { expr, alias: None };
         let logical = self.state.create_logical_expr_from_sql_expr(expr, schema)?;
+        let logical = logical.transform_up(|expr| coerce::list(expr, schema))?.data;
         let props: &ExecutionProps = self.state.execution_props();
         let context = SimplifyContext::builder()
             .with_schema(Arc::new(schema.clone()))
@@ -71,7 +74,8 @@ impl Planner {
             .with_query_execution_start_time(props.query_execution_start_time)
             .build();
         let simplifier = ExprSimplifier::new(context);
-        let logical = simplifier.simplify(simplifier.coerce(logical, schema)?)?;
+        let logical = dialect::settled(simplifier.coerce(logical, schema)?, schema)?;
+        let logical = simplifier.simplify(logical)?;
         Ok(self.state.create_physical_expr(logical, schema)?)
     }
 

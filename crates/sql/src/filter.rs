@@ -118,7 +118,7 @@ pub fn compile(expr: &Expr, table: &Table) -> Option<Test> {
             Some(Test::All(vec![compile(left, table)?, compile(right, table)?]))
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
-            Some(Test::Any(vec![compile(left, table)?, compile(right, table)?]))
+            Some(either(compile(left, table)?, compile(right, table)?))
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let comparison = Comparison::of(*op)?;
@@ -150,6 +150,26 @@ pub fn compile(expr: &Expr, table: &Table) -> Option<Test> {
         }
         _ => None,
     }
+}
+
+/// Either of two tests. The library writes a short IN as `a = 1 OR a = 2`: as a list again, an index serves it.
+fn either(left: Test, right: Test) -> Test {
+    let column_of = |test: &Test| match test {
+        Test::Compare { column, comparison: Comparison::Equal, .. } | Test::In { column, .. } => Some(*column),
+        _ => None,
+    };
+    let Some(column) = column_of(&left).filter(|column| column_of(&right) == Some(*column)) else {
+        return Test::Any(vec![left, right]);
+    };
+    let mut constants = Vec::new();
+    for test in [left, right] {
+        match test {
+            Test::Compare { constant, .. } => constants.push(constant),
+            Test::In { constants: more, .. } => constants.extend(more),
+            _ => {}
+        }
+    }
+    Test::In { column, constants }
 }
 
 fn truth(column: usize, wanted: i64) -> Test {
@@ -398,7 +418,13 @@ fn listed(tests: &[&Test], table: &Table, wanted: usize) -> Option<Vec<Stored>> 
         Test::In { column, constants } if *column == wanted && constants.len() <= LOOKUPS_MAX => Some(constants),
         _ => None,
     })?;
-    constants.iter().map(|constant| stored(&table.columns[wanted].kind, constant)).collect()
+    let mut once: Vec<&Constant> = Vec::new();
+    constants.iter().for_each(|constant| {
+        if !once.contains(&constant) {
+            once.push(constant);
+        }
+    });
+    once.into_iter().map(|constant| stored(&table.columns[wanted].kind, constant)).collect()
 }
 
 fn bounds(tests: &[&Test], table: &Table, wanted: usize) -> Option<(KeyBound, KeyBound)> {

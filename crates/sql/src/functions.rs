@@ -2,12 +2,18 @@
 
 use std::sync::{Arc, LazyLock};
 
+use datafusion::arrow::array::temporal_conversions::as_datetime_with_timezone;
+use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewBuilder, Float64Array, StringViewArray, StringViewBuilder,
+    Array, ArrayRef, AsArray, BinaryViewBuilder, Float64Array, Int32Array, StringViewArray, StringViewBuilder,
 };
 use datafusion::arrow::compute::kernels::numeric;
-use datafusion::arrow::datatypes::{DataType, Date32Type, Field, FieldRef, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Field, FieldRef, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    TimestampNanosecondType,
+};
 use datafusion::common::DataFusionError;
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -25,6 +31,9 @@ pub(crate) const TO_UUID: &str = "__counterfoil_uuid";
 /// The function that casts to BYTEA are rewritten to.
 pub(crate) const TO_BYTEA: &str = "__counterfoil_bytea";
 
+/// The function that `AT TIME ZONE` is rewritten to.
+pub(crate) const AT_ZONE: &str = "__counterfoil_at_zone";
+
 /// Integer arithmetic that answers an error where it would overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Checked {
@@ -34,6 +43,8 @@ pub(crate) enum Checked {
     Subtract,
     /// *
     Multiply,
+    /// / of floating-point numbers: by zero it is an error.
+    Divide,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +57,9 @@ enum What {
     SubtractDays,
     Checked(Checked),
     TypeOf,
+    AtZone,
+    Length,
+    OctetLength,
     Fixed(&'static str),
 }
 
@@ -77,6 +91,9 @@ static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
 static MULTIPLY: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Builtin::function("times", What::Checked(Checked::Multiply), 2));
 
+static DIVIDE: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Builtin::function("divide", What::Checked(Checked::Divide), 2));
+
 /// All functions that a name can call.
 pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
     let random = datafusion::functions::string::uuid();
@@ -86,6 +103,9 @@ pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
         Builtin::function(TO_TEXT, What::Text, 1),
         Builtin::function(TO_UUID, What::Uuid, 1),
         Builtin::function(TO_BYTEA, What::Bytea, 1),
+        Builtin::function(AT_ZONE, What::AtZone, 2),
+        Builtin::function("length", What::Length, 1),
+        Builtin::function("octet_length", What::OctetLength, 1),
         Builtin::function("pg_typeof", What::TypeOf, 1),
         Builtin::function("version", What::Fixed(concat!("Counterfoil ", env!("CARGO_PKG_VERSION"))), 0),
         Builtin::function("current_database", What::Fixed(crate::CATALOG), 0),
@@ -102,11 +122,13 @@ pub(crate) fn checked(operation: Checked, left: Expr, right: Expr) -> Expr {
         Checked::Add => &ADD,
         Checked::Subtract => &SUBTRACT,
         Checked::Multiply => &MULTIPLY,
+        Checked::Divide => &DIVIDE,
     };
-    function.call(vec![left, right])
+    // `call` would make a copy of the function, which `is_checked` would not know again.
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), vec![left, right]))
 }
 
-/// Whether an expression is one of these.
+/// Whether an expression is integer arithmetic that is checked.
 pub(crate) fn is_checked(expr: &Expr) -> bool {
     let Expr::ScalarFunction(call) = expr else { return false };
     [&ADD, &SUBTRACT, &MULTIPLY].into_iter().any(|function| Arc::ptr_eq(&call.func, function))
@@ -142,6 +164,8 @@ impl ScalarUDFImpl for Builtin {
             What::Bytea => DataType::BinaryView,
             What::RoundEven => DataType::Float64,
             What::AddDays | What::SubtractDays => DataType::Date32,
+            What::AtZone => zoned(arguments)?,
+            What::Length | What::OctetLength => measured(self.name, arguments)?,
             What::Checked(_) => arguments.first().cloned().unwrap_or(DataType::Int64),
         })
     }
@@ -174,6 +198,9 @@ impl ScalarUDFImpl for Builtin {
             (What::RoundEven, [array]) => round(array)?,
             (What::AddDays, [dates, days]) => shift(dates, days, 1)?,
             (What::SubtractDays, [dates, days]) => shift(dates, days, -1)?,
+            (What::AtZone, [instants, zones]) => at_zone(instants, zones)?,
+            (What::Length, [values]) => length(values, true)?,
+            (What::OctetLength, [values]) => length(values, false)?,
             _ => return Err(Error::Bug(format!("{} with other arguments", self.name)).into()),
         };
         if constant {
@@ -189,6 +216,7 @@ fn arithmetic(operation: Checked, arguments: &[ColumnarValue]) -> Result<Columna
         Checked::Add => numeric::add,
         Checked::Subtract => numeric::sub,
         Checked::Multiply => numeric::mul,
+        Checked::Divide => return divide(left, right),
     };
     let apply = |left: &dyn datafusion::arrow::array::Datum, right: &dyn datafusion::arrow::array::Datum| {
         kernel(left, right).map_err(|_| DataFusionError::from(Error::Sql("an integer is out of range".into())))
@@ -206,6 +234,99 @@ fn arithmetic(operation: Checked, arguments: &[ColumnarValue]) -> Result<Columna
             ColumnarValue::Scalar(ScalarValue::try_from_array(&answer, 0)?)
         }
     })
+}
+
+/// The quotient of floating-point numbers; by zero it is an error, as in PostgreSQL.
+fn divide(left: &ColumnarValue, right: &ColumnarValue) -> Result<ColumnarValue, DataFusionError> {
+    let arrays = ColumnarValue::values_to_arrays(&[left.clone(), right.clone()])?;
+    let quotient = numeric::div(&arrays[0], &arrays[1])?;
+    let divisor = datafusion::arrow::compute::cast(&arrays[1], &DataType::Float64)?;
+    let divisor = divisor.as_primitive::<Float64Type>();
+    if (0..divisor.len()).any(|row| quotient.is_valid(row) && divisor.value(row) == 0.0) {
+        return Err(Error::Sql("division by zero".into()).into());
+    }
+    match (left, right) {
+        (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_)) => {
+            Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&quotient, 0)?))
+        }
+        _ => Ok(ColumnarValue::Array(quotient)),
+    }
+}
+
+/// The type of an instant in a zone: local times become instants, and instants local times.
+fn zoned(arguments: &[DataType]) -> Result<DataType, DataFusionError> {
+    let unit = |unit: TimeUnit| if unit == TimeUnit::Nanosecond { unit } else { TimeUnit::Microsecond };
+    match arguments {
+        [DataType::Timestamp(of, None), _] => Ok(DataType::Timestamp(unit(*of), Some(types::UTC.into()))),
+        [DataType::Timestamp(of, Some(_)), _] => Ok(DataType::Timestamp(unit(*of), None)),
+        [other, ..] => Err(Error::NotSupported(format!("AT TIME ZONE of {}", types::result_name(other))).into()),
+        [] => Err(Error::Bug("AT TIME ZONE".into()).into()),
+    }
+}
+
+fn at_zone(instants: &ArrayRef, zones: &ArrayRef) -> Result<ArrayRef, DataFusionError> {
+    let zones = texts(zones)?;
+    let Some(zone) = (0..zones.len()).find(|row| zones.is_valid(*row)).map(|row| zones.value(row).to_owned()) else {
+        let kind = zoned(&[instants.data_type().clone(), DataType::Utf8])?;
+        return Ok(datafusion::arrow::array::new_null_array(&kind, instants.len()));
+    };
+    if zones.iter().any(|other| other != Some(zone.as_str())) {
+        return Err(Error::NotSupported("AT TIME ZONE with a zone that differs from row to row".into()).into());
+    }
+    let known = || Error::Sql("there is no such time zone".into());
+    let tz: Tz = zone.parse().map_err(|_| known())?;
+    let DataType::Timestamp(unit, from) = zoned(&[instants.data_type().clone(), DataType::Utf8])? else {
+        return Err(Error::Bug("AT TIME ZONE".into()).into());
+    };
+    if from.is_some() {
+        // Local times of the zone: Arrow knows which instants they are.
+        let there = datafusion::arrow::compute::cast(instants, &DataType::Timestamp(unit, Some(zone.into())))?;
+        return Ok(datafusion::arrow::compute::cast(&there, &DataType::Timestamp(unit, from))?);
+    }
+    let instants = datafusion::arrow::compute::cast(instants, &DataType::Timestamp(unit, Some(types::UTC.into())))?;
+    Ok(match unit {
+        TimeUnit::Nanosecond => {
+            let instants = instants.as_primitive::<TimestampNanosecondType>();
+            let local = |instant| {
+                let there = as_datetime_with_timezone::<TimestampNanosecondType>(instant, tz)?;
+                there.naive_local().and_utc().timestamp_nanos_opt()
+            };
+            Arc::new(instants.unary_opt::<_, TimestampNanosecondType>(local))
+        }
+        _ => {
+            let instants = instants.as_primitive::<TimestampMicrosecondType>();
+            let local = |instant| {
+                let there = as_datetime_with_timezone::<TimestampMicrosecondType>(instant, tz)?;
+                Some(there.naive_local().and_utc().timestamp_micros())
+            };
+            Arc::new(instants.unary_opt::<_, TimestampMicrosecondType>(local))
+        }
+    })
+}
+
+fn measured(name: &str, arguments: &[DataType]) -> Result<DataType, DataFusionError> {
+    match arguments {
+        [kind] if is_bytes(kind) || kind.is_null() => Ok(DataType::Int32),
+        [DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View] => Ok(DataType::Int32),
+        _ => Err(Error::Sql(format!("function {name} does not take these arguments")).into()),
+    }
+}
+
+fn is_bytes(kind: &DataType) -> bool {
+    matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_))
+}
+
+/// Letters of texts, or bytes; bytes of BYTEA.
+fn length(values: &ArrayRef, letters: bool) -> Result<ArrayRef, DataFusionError> {
+    let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    let lengths: Int32Array = if is_bytes(values.data_type()) {
+        let bytes = datafusion::arrow::compute::cast(values, &DataType::BinaryView)?;
+        bytes.as_binary_view().iter().map(|value| value.map(|value| count(value.len()))).collect()
+    } else {
+        let measure = |text: &str| count(if letters { text.chars().count() } else { text.len() });
+        texts(values)?.iter().map(|value| value.map(measure)).collect()
+    };
+    Ok(Arc::new(lengths))
 }
 
 fn to_text(array: &ArrayRef) -> Result<ArrayRef, DataFusionError> {

@@ -5,6 +5,7 @@ mod aggregates;
 mod assign;
 mod cast;
 mod change;
+mod coerce;
 mod columns;
 mod control;
 mod copy;
@@ -17,6 +18,7 @@ mod evaluate;
 mod explain;
 mod filter;
 mod functions;
+mod idioms;
 mod incidents;
 mod information;
 mod insert;
@@ -33,9 +35,11 @@ mod spill;
 mod statement;
 mod store;
 pub mod text;
+mod tokens;
 mod transaction;
 pub mod types;
 pub mod value;
+mod wording;
 
 /// Names that begin with this are ours: columns and tables that planning needs and nobody sees.
 pub(crate) const HIDDEN: &str = "__counterfoil";

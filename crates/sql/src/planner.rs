@@ -20,6 +20,7 @@ use datafusion::sql::parser::Statement as LibraryStatement;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::TryStreamExt;
 
+use crate::coerce;
 use crate::dialect;
 use crate::engine::{Engine, Interrupt};
 use crate::error::{Error, Result};
@@ -72,7 +73,7 @@ impl Planner {
                 None | Some(crate::SCHEMA) => self.resolve_name(&reference, snapshot, depth)?,
                 Some(crate::INFORMATION) => self.resolve_information(&reference, snapshot)?,
                 Some(crate::OWN) => self.resolve_own(&reference, snapshot)?,
-                Some(_) => {}
+                Some(schema) => no_catalog(schema)?,
             }
         }
         Ok(())
@@ -93,7 +94,7 @@ impl Planner {
                 self.public.insert(name, provider);
             }
             // Not a table: the planner says so, unless it is a table function or the like.
-            Some(relation::Named::Index(..)) | None => {}
+            Some(relation::Named::Index(..)) | None => no_catalog(name)?,
         }
         Ok(())
     }
@@ -161,7 +162,9 @@ impl Planner {
     }
 
     fn plan_resolved(&self, statement: LibraryStatement) -> Result<LogicalPlan> {
-        self.engine.executor.run(&self.interrupt, async { Ok(self.state.statement_to_plan(statement).await?) })
+        self.engine
+            .executor
+            .run(&self.interrupt, async { Ok(coerce::lists(self.state.statement_to_plan(statement).await?)?) })
     }
 
     /// Plans a query (or EXPLAIN of one) over the tables of a snapshot and `extra` ones.
@@ -230,6 +233,14 @@ impl Planner {
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+}
+
+/// Refuses the tables that only PostgreSQL has.
+fn no_catalog(name: &str) -> Result<()> {
+    match name.starts_with("pg_") {
+        true => Err(Error::NotSupported("pg_catalog: ask information_schema, SHOW and DESCRIBE".into())),
+        false => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::naming;
 use crate::planner::Planner;
 use crate::settings::Settings;
 use crate::statement::{self, Cache};
-use crate::transaction::{Change, Guard};
+use crate::transaction::{Change, Guard, Purpose};
 use crate::value::Value;
 
 /// Texts up to this long cannot nest so deep that they would need a stack of their own.
@@ -226,8 +226,17 @@ impl Session {
 
     /// Runs a change: as a whole, or not at all.
     pub(crate) fn change<T>(&mut self, body: impl FnOnce(&mut Self, &mut Change) -> Result<T>) -> Result<T> {
+        self.change_for(Purpose::Store, body)
+    }
+
+    /// Runs a change that only deletes: it goes on where the medium is full.
+    pub(crate) fn freeing_change<T>(&mut self, body: impl FnOnce(&mut Self, &mut Change) -> Result<T>) -> Result<T> {
+        self.change_for(Purpose::Free, body)
+    }
+
+    fn change_for<T>(&mut self, purpose: Purpose, body: impl FnOnce(&mut Self, &mut Change) -> Result<T>) -> Result<T> {
         let Guard { transaction, engine } = &mut self.guard;
-        let mut change = transaction.change(engine, self.settings.lock_timeout)?;
+        let mut change = transaction.change(engine, self.settings.lock_timeout, purpose)?;
         let result = body(self, &mut change);
         let Guard { transaction, engine } = &mut self.guard;
         match result {

@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
+use crate::tokens;
 use crate::value::Value;
 
 /// How deep expressions and queries may nest.
@@ -36,6 +37,7 @@ pub fn parse(sql: &str) -> Result<Vec<Statement>> {
     let dialect = PostgreSqlDialect {};
     let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location()?;
     refuse_long_chains(&tokens)?;
+    let tokens = tokens::adapt(tokens)?;
     let parser = Parser::new(&dialect).with_recursion_limit(DEPTH_MAX);
     Ok(parser.with_tokens_with_locations(tokens).parse_statements()?)
 }

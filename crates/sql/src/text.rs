@@ -54,6 +54,11 @@ pub fn write_cell(out: &mut String, array: &dyn Array, row: usize) -> Result<()>
             let interval = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
             span(out, interval.months, interval.days, interval.nanoseconds);
         }
+        // What lies between two instants: whole days and a time, as PostgreSQL counts it.
+        DataType::Duration(unit) => {
+            let (nanoseconds, day) = (i128::from(elapsed(array, row)) * nanoseconds(*unit), NANOSECONDS_PER_DAY);
+            span(out, 0, (nanoseconds / day) as i32, (nanoseconds % day) as i64);
+        }
         DataType::List(_) => list(out, &array.as_list::<i32>().value(row))?,
         DataType::Dictionary(_, _) => {
             let dictionary = array.as_any_dictionary();
@@ -201,6 +206,21 @@ fn instant(array: &dyn Array, unit: TimeUnit, row: usize) -> i128 {
         TimeUnit::Nanosecond => (array.as_primitive::<TimestampNanosecondType>().value(row), 1),
     };
     i128::from(ticks) * nanoseconds
+}
+
+fn elapsed(array: &dyn Array, row: usize) -> i64 {
+    use datafusion::arrow::compute::cast;
+    let ticks = cast(&array.slice(row, 1), &DataType::Int64);
+    ticks.map_or(0, |ticks| ticks.as_primitive::<Int64Type>().value(0))
+}
+
+fn nanoseconds(unit: TimeUnit) -> i128 {
+    match unit {
+        TimeUnit::Second => 1_000_000_000,
+        TimeUnit::Millisecond => 1_000_000,
+        TimeUnit::Microsecond => 1000,
+        TimeUnit::Nanosecond => 1,
+    }
 }
 
 fn span(out: &mut String, months: i32, days: i32, nanoseconds: i64) {

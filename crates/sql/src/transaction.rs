@@ -43,6 +43,15 @@ struct Mark {
     point: Option<Savepoint>,
 }
 
+/// What a change is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It stores something.
+    Store,
+    /// It only deletes, or tidies up after deletions: a full medium keeps some space for that.
+    Free,
+}
+
 /// A change under way: the writer, and how to undo it.
 pub(crate) struct Change {
     pub(crate) lease: Lease,
@@ -101,7 +110,7 @@ impl Transaction {
     }
 
     /// Takes the writer for a statement that changes something.
-    pub(crate) fn change(&mut self, engine: &Engine, patience: Duration) -> Result<Change> {
+    pub(crate) fn change(&mut self, engine: &Engine, patience: Duration, purpose: Purpose) -> Result<Change> {
         if self.block.as_ref().is_some_and(|block| block.read_only) {
             return Err(Error::Misuse("this transaction is READ ONLY".into()));
         }
@@ -109,9 +118,7 @@ impl Transaction {
             Some(lease) => lease,
             None => fresh(engine, patience)?,
         };
-        if !lease.is_active() {
-            lease.begin()?;
-        }
+        begin(&mut lease, purpose)?;
         let Some(block) = &mut self.block else { return Ok(Change { lease, point: None }) };
         let moved = block.seen.as_ref().is_some_and(|seen| seen.commit_number() != lease.commit_number());
         if block.stable && moved {
@@ -229,6 +236,18 @@ fn fresh(engine: &Engine, patience: Duration) -> Result<Lease> {
     Ok(lease)
 }
 
+/// Begins a commit, or goes on with it. As long as all its changes only delete, it may be granted what is kept for
+/// that; the first other one ends it.
+fn begin(lease: &mut Lease, purpose: Purpose) -> Result<()> {
+    match (lease.is_active(), purpose) {
+        (false, Purpose::Store) => lease.begin()?,
+        (false, Purpose::Free) => lease.begin_to_free()?,
+        (true, Purpose::Store) => lease.no_longer_only_frees(),
+        (true, Purpose::Free) => {}
+    }
+    Ok(())
+}
+
 /// Commits, shows the new state, and does the housework that became due.
 fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
     let committed = if synchronous { lease.commit() } else { lease.commit_soon() };
@@ -246,7 +265,9 @@ fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
 /// Merges what has become many small pieces. The commit before is acknowledged whatever happens here, so a failure
 /// (a full medium, say) is undone and left to the next commit.
 fn keep_house(engine: &Engine, lease: &mut Lease) {
-    if lease.begin().is_err() {
+    // After deletions it gives space back: it writes tables anew without what was deleted from them.
+    let begun = if lease.only_frees() { lease.begin_to_free() } else { lease.begin() };
+    if begun.is_err() {
         return;
     }
     match engine.relations.maintain(&mut **lease) {

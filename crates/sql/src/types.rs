@@ -188,7 +188,9 @@ pub fn from_arrow(kind: &DataType) -> Result<Type> {
         DataType::Timestamp(_, None) => Type::Timestamp { nanoseconds: false },
         DataType::Timestamp(_, Some(_)) => Type::TimestampTz,
         DataType::Dictionary(_, values) => from_arrow(values)?,
-        other => return Err(Error::NotSupported(format!("a column of type {}", arrow_name(&other.to_string())))),
+        other => {
+            return Err(Error::NotSupported(format!("a column of type {}", crate::wording::plain(&other.to_string()))));
+        }
     })
 }
 
@@ -218,6 +220,7 @@ pub fn result_name(kind: &DataType) -> String {
     match kind {
         DataType::Decimal128(precision, scale) => format!("numeric({precision},{scale})"),
         DataType::List(field) => format!("{}[]", result_name(field.data_type())),
+        DataType::Interval(_) | DataType::Duration(_) => "interval".to_owned(),
         other => arrow_name(&other.to_string()),
     }
 }

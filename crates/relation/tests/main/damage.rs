@@ -1,5 +1,7 @@
 //! Pages that no longer authenticate, and catalogs that make no sense.
 
+use std::collections::BTreeSet;
+
 use counterfoil_flash::{Device, PageNumber, Read};
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::{Error, NewColumn, NewForeignKey, NewKey, NewTable, Relations, RowId, Type};
@@ -78,8 +80,12 @@ fn one_damaged_page_is_named_and_costs_only_its_rows() {
             }
             lost += missing.len() + salvage.notes().len();
         }
+        let told: BTreeSet<_> = report.problems.iter().map(|problem| (&problem.table, &problem.what)).collect();
+        assert_eq!(told.len(), report.problems.len(), "each cause once: {:?}", report.problems);
+        let counted: u64 = report.problems.iter().filter_map(|problem| problem.rows).map(|rows| rows.count).sum();
         if !report.problems.is_empty() {
             hurt += 1;
+            assert!(counted == 0 || counted as usize <= lost.max(1), "{counted} rows of {lost}: {:?}", report.problems);
             assert!(report.problems.iter().any(|problem| problem.what.contains("page")), "{:?}", report.problems);
             assert!(lost < 200, "page {page} costs {lost} rows");
         }

@@ -18,7 +18,7 @@ fn columns_are_added_dropped_and_renamed() {
         ("ALTER TABLE t RENAME COLUMN c TO z", "ALTER TABLE"),
         ("ALTER TABLE t RENAME TO u", "ALTER TABLE"),
         ("SELECT a, z FROM u ORDER BY a", "1|7\n2|7\n3|9"),
-        ("ALTER TABLE u ALTER COLUMN a TYPE BIGINT", "error: not supported: ALTER TABLE ... ALTER COLUMN a"),
+        ("ALTER TABLE u ALTER COLUMN a TYPE BIGINT", "error: not supported: ALTER TABLE ... ALTER COLUMN"),
         ("ALTER TABLE nowhere ADD x INTEGER", "error: no table nowhere"),
         ("ALTER TABLE IF EXISTS nowhere ADD x INTEGER", "ALTER TABLE"),
         ("TRUNCATE u", "TRUNCATE TABLE"),
@@ -140,7 +140,7 @@ fn what_is_not_supported_says_so() {
     let mut database = Database::after("CREATE TABLE t (a INTEGER)");
     for (sql, expected) in [
         ("CREATE TEMPORARY TABLE x (a INTEGER)", "temporary tables"),
-        ("CREATE SCHEMA s", "CREATE SCHEMA s"),
+        ("CREATE SCHEMA s", "CREATE SCHEMA"),
         ("GRANT SELECT ON t TO me", "GRANT SELECT ON"),
         ("CREATE TABLE x (a INTEGER) WITH (engine = 'series')", "engine = 'series'"),
         ("SELECT * FROM t FOR UPDATE", "SELECT ... FOR UPDATE (one transaction writes at a time)"),

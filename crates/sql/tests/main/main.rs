@@ -8,4 +8,5 @@ mod copying;
 mod database;
 mod dialect;
 mod noise;
+mod postgresql;
 mod transactions;

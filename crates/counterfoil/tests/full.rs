@@ -1,0 +1,74 @@
+//! A database that has reached its size limit: what can be deleted still can.
+
+use counterfoil::{Connection, Counter, Database, Error, Key, Kind, Options, Outcome};
+use tempfile::TempDir;
+
+const LIMIT_BYTES: u64 = 24 << 20;
+
+fn limited(folder: &TempDir) -> Options {
+    let key = Key::from_hex(&"0123456789abcdef".repeat(4)).expect("a key");
+    let counter = Counter::File(folder.path().join("state"));
+    Options::path(folder.path().join("db")).key(key).counter(counter).size_limit(LIMIT_BYTES)
+}
+
+/// Inserts until nothing goes in any more; answers how many rows did.
+fn fill(connection: &mut Connection) -> i64 {
+    let mut rows = 0;
+    for step in [2000, 100] {
+        loop {
+            let text = format!(
+                "INSERT INTO t SELECT v, repeat(chr(97 + v % 26), 1000) FROM generate_series({}, {}) AS s(v)",
+                rows + 1,
+                rows + step
+            );
+            match connection.execute(&text, &[]) {
+                Ok(_) => rows += step,
+                Err(error) => {
+                    assert_eq!(error.kind(), Kind::Full, "{error}");
+                    break;
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn run(connection: &mut Connection, sql: &str) -> Result<u64, Error> {
+    let outcomes = connection.run(sql, &[])?;
+    Ok(outcomes.iter().map(|outcome| if let Outcome::Count { rows, .. } = outcome { *rows } else { 0 }).sum())
+}
+
+fn full(folder: &TempDir) -> (Database, Connection, i64) {
+    let database = Database::create(limited(folder)).expect("made");
+    let mut connection = database.connect().expect("connects");
+    run(&mut connection, "CREATE TABLE t (a BIGINT PRIMARY KEY, b TEXT)").expect("made");
+    let rows = fill(&mut connection);
+    assert!(rows > 1000, "{rows}");
+    (database, connection, rows)
+}
+
+#[test]
+fn deleting_goes_on_where_the_database_is_full() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (database, mut connection, rows) = full(&folder);
+    let insert = format!("INSERT INTO t VALUES ({}, repeat('x', 200000))", rows + 1);
+    assert_eq!(run(&mut connection, &insert).err().map(|error| error.kind()), Some(Kind::Full));
+    let deleted = run(&mut connection, "BEGIN; DELETE FROM t WHERE a > 500; COMMIT");
+    assert_eq!(deleted.expect("deletes") as i64, rows - 500);
+    assert_eq!(run(&mut connection, "DELETE FROM t WHERE a > 400").expect("deletes"), 100);
+    drop(connection);
+    let found = database.verify(&mut |_, _, _| ()).expect("verifies");
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+    assert_eq!(found.tables[0].rows, 400);
+}
+
+#[test]
+fn a_transaction_that_deletes_and_inserts_is_not_given_what_is_kept_for_deletions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_database, mut connection, rows) = full(&folder);
+    let both =
+        format!("BEGIN; DELETE FROM t WHERE a = 1; INSERT INTO t VALUES ({}, repeat('x', 400000)); COMMIT", rows + 1);
+    assert_eq!(run(&mut connection, &both).err().map(|error| error.kind()), Some(Kind::Full));
+    run(&mut connection, "ROLLBACK").expect("rolls back");
+    run(&mut connection, "DELETE FROM t").expect("deletes");
+}

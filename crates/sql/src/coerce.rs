@@ -1,0 +1,115 @@
+//! Literals become what they are compared with, as in PostgreSQL: `bytes = '\x01'`, `truth = 't'`, `'5' + 1`.
+//!
+//! The query library instead looks for a type that both sides have. It finds texts for bytes, which compare differently,
+//! and exact numbers for floating-point ones, which those do not fit into.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DataFusionError};
+use datafusion::logical_expr::expr::{Cast, InList};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::scalar::ScalarValue;
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use crate::error::Error;
+use crate::types::result_name;
+use crate::value::parse;
+
+/// The two sides of an operator.
+///
+/// # Errors
+/// [`Error::Sql`] for sides that do not compare, and texts that are not what they would have to be.
+pub(crate) fn operands(
+    left: Expr,
+    op: &BinaryOperator,
+    right: Expr,
+    schema: &DFSchema,
+) -> Result<(Expr, Expr), DataFusionError> {
+    use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
+    let (left_is_text, right_is_text) = (is_text(&left), is_text(&right));
+    match op {
+        Eq | NotEq | Lt | LtEq | Gt | GtEq => {
+            let (Ok(left_kind), Ok(right_kind)) = (left.get_type(schema), right.get_type(schema)) else {
+                return Ok((left, right));
+            };
+            comparable(&left_kind, op, &right_kind)?;
+            Ok((fitting(left, &left_kind, &right_kind)?, fitting(right, &right_kind, &left_kind)?))
+        }
+        // Long chains are not asked for their types at every link: a literal that stands here is cheap to see.
+        Plus | Minus | Multiply | Divide | Modulo if left_is_text != right_is_text => {
+            let kind = if left_is_text { right.get_type(schema) } else { left.get_type(schema) };
+            let Some(kind) = kind.ok().filter(DataType::is_numeric) else { return Ok((left, right)) };
+            let cast = |expr: Expr| Expr::Cast(Cast::new(Box::new(expr), kind.clone()));
+            Ok(if left_is_text { (cast(left), right) } else { (left, cast(right)) })
+        }
+        _ => Ok((left, right)),
+    }
+}
+
+fn is_text(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.try_as_str().is_some_and(|text| text.is_some()))
+}
+
+fn comparable(left: &DataType, op: &BinaryOperator, right: &DataType) -> Result<(), DataFusionError> {
+    let number = |kind: &DataType| kind.is_numeric() || *kind == DataType::Boolean;
+    let time = |kind: &DataType| kind.is_temporal();
+    if (time(left) && number(right)) || (number(left) && time(right)) {
+        let (left, right) = (result_name(left), result_name(right));
+        return Err(Error::Sql(format!("there is no {left} {op} {right}: cast one side")).into());
+    }
+    Ok(())
+}
+
+/// A side of a comparison, given the type of the other one.
+fn fitting(expr: Expr, own: &DataType, other: &DataType) -> Result<Expr, DataFusionError> {
+    if matches!(own, DataType::Decimal128(..) | DataType::Decimal256(..)) && other.is_floating() {
+        return Ok(match &expr {
+            Expr::Literal(value, metadata) => Expr::Literal(value.cast_to(&DataType::Float64)?, metadata.clone()),
+            _ => Expr::Cast(Cast::new(Box::new(expr), DataType::Float64)),
+        });
+    }
+    let Expr::Literal(value, _) = &expr else { return Ok(expr) };
+    let Some(Some(text)) = value.try_as_str() else { return Ok(expr) };
+    let wrong = |kind: &str| Error::Sql(format!("a text is not a valid {kind}"));
+    let read = match other {
+        DataType::BinaryView | DataType::Binary | DataType::LargeBinary => {
+            let bytes = parse::bytea(text).ok_or_else(|| wrong("bytea"))?;
+            ScalarValue::BinaryView(Some(bytes)).cast_to(other)?
+        }
+        DataType::Boolean => ScalarValue::Boolean(Some(parse::boolean(text).ok_or_else(|| wrong("boolean"))?)),
+        _ => return Ok(expr),
+    };
+    Ok(Expr::Literal(read, None))
+}
+
+/// The lists of IN: the library plans them without asking for operators.
+pub(crate) fn lists(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
+    let coerced = plan.transform_up_with_subqueries(|plan| {
+        let mut schema = DFSchema::empty();
+        for input in plan.inputs() {
+            schema.merge(input.schema());
+        }
+        let names = NamePreserver::new(&plan);
+        plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let expr = expr.transform_up(|expr| list(expr, &schema))?;
+            Ok(expr.update_data(|expr| name.restore(expr)))
+        })
+    })?;
+    Ok(coerced.data)
+}
+
+/// As [`lists`], for one expression.
+pub(crate) fn list(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
+    let Expr::InList(InList { expr, list, negated }) = expr else { return Ok(Transformed::no(expr)) };
+    let Ok(kind) = expr.get_type(schema) else {
+        return Ok(Transformed::no(Expr::InList(InList { expr, list, negated })));
+    };
+    let fit = |item: Expr| match item.get_type(schema) {
+        Ok(own) => fitting(item, &own, &kind),
+        Err(_) => Ok(item),
+    };
+    let list = list.into_iter().map(fit).collect::<Result<Vec<_>, _>>()?;
+    Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
+}

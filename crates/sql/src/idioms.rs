@@ -1,0 +1,307 @@
+//! Expressions of PostgreSQL in terms that the query library has.
+//!
+//! | PostgreSQL | here |
+//! |---|---|
+//! | `(a, b) < (c, d)`, `(a, b) IN ((1, 2))` | comparisons of their parts |
+//! | `LIKE 'a#_' ESCAPE '#'` | `LIKE 'a\_'` |
+//! | `SIMILAR TO 'a(b|c)%'` | a regular expression |
+//! | `INTERVAL '1 day 04:05'`, `INTERVAL '1-2'` | hours and minutes, years and months |
+//! | `'1.25'::NUMERIC` | with the digits that are written |
+//! | `x AT TIME ZONE z`, `EXTRACT(SECOND FROM x)` | functions that know instants and fractions |
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType as SqlType, DateTimeField, ExactNumberInfo, Expr, Interval, UnaryOperator,
+    Value as Literal, ValueWithSpan,
+};
+
+use crate::dialect::call;
+use crate::functions;
+use crate::statement::quoted;
+
+/// The largest power of ten of a number that is a NUMERIC; beyond it is a DOUBLE PRECISION.
+const EXPONENT_MAX: i64 = 60;
+
+/// What an expression is here, if that is another one.
+pub(crate) fn rewritten(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::BinaryOp { left, op, right } => match (left.as_ref(), right.as_ref()) {
+            (Expr::Tuple(left), Expr::Tuple(right)) => compare_rows(left, op, right),
+            _ => None,
+        },
+        Expr::InList { expr, list, negated } => match expr.as_ref() {
+            Expr::Tuple(row) => row_in(row, list, *negated),
+            _ => None,
+        },
+        Expr::Between { expr, negated, low, high } if is_column(expr) => Some(between(expr, low, high, *negated)),
+        Expr::Value(ValueWithSpan { value, .. }) => literal(value),
+        Expr::Interval(interval) => whole_interval(interval),
+        Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type, .. } => cast(expr, data_type),
+        Expr::Like { negated, any: false, expr, pattern, escape_char: Some(escape) } => {
+            let pattern = escaped_pattern(text_of(pattern)?, text_in(escape)?)?;
+            let (expr, pattern) = (expr.clone(), Box::new(quoted(pattern)));
+            Some(Expr::Like { negated: *negated, any: false, expr, pattern, escape_char: None })
+        }
+        Expr::ILike { negated, any: false, expr, pattern, escape_char: Some(escape) } => {
+            let pattern = escaped_pattern(text_of(pattern)?, text_in(escape)?)?;
+            let (expr, pattern) = (expr.clone(), Box::new(quoted(pattern)));
+            Some(Expr::ILike { negated: *negated, any: false, expr, pattern, escape_char: None })
+        }
+        Expr::SimilarTo { negated, expr, pattern, escape_char: None } => {
+            let pattern = regular_expression(text_of(pattern)?)?;
+            let op = if *negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
+            Some(nested(binary((**expr).clone(), op, quoted(pattern))))
+        }
+        Expr::AtTimeZone { timestamp, time_zone } => {
+            Some(call(functions::AT_ZONE, vec![(**timestamp).clone(), (**time_zone).clone()]))
+        }
+        Expr::Extract { field: DateTimeField::Second | DateTimeField::Seconds, expr, .. } => Some(seconds(expr)),
+        Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("current_schema") => {
+            Some(call("current_schema", Vec::new()))
+        }
+        _ => None,
+    }
+}
+
+/// The text of a quoted literal.
+pub(crate) fn text_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => text_in(value),
+        _ => None,
+    }
+}
+
+/// The text of a quoted value.
+pub(crate) fn text_in(value: &ValueWithSpan) -> Option<&str> {
+    match &value.value {
+        Literal::SingleQuotedString(text) | Literal::EscapedStringLiteral(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// `EXTRACT(SECOND FROM x)`: with the fraction.
+pub(crate) fn seconds(of: &Expr) -> Expr {
+    let double = |expr| cast_to(expr, SqlType::Double(ExactNumberInfo::None));
+    let microseconds = double(call("date_part", vec![quoted("microsecond"), of.clone()]));
+    nested(binary(microseconds, BinaryOperator::Divide, double(quoted("1000000"))))
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+}
+
+fn nested(expr: Expr) -> Expr {
+    Expr::Nested(Box::new(expr))
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+fn cast_to(expr: Expr, data_type: SqlType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+fn between(expr: &Expr, low: &Expr, high: &Expr, negated: bool) -> Expr {
+    let side = |op, limit: &Expr| binary(expr.clone(), op, nested(limit.clone()));
+    nested(match negated {
+        false => binary(side(BinaryOperator::GtEq, low), BinaryOperator::And, side(BinaryOperator::LtEq, high)),
+        true => binary(side(BinaryOperator::Lt, low), BinaryOperator::Or, side(BinaryOperator::Gt, high)),
+    })
+}
+
+/// Rows are equal where all parts are, and in the order of the first part that differs.
+fn compare_rows(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Option<Expr> {
+    if left.len() != right.len() || left.is_empty() {
+        return None;
+    }
+    let strict = match op {
+        BinaryOperator::Eq => return Some(rows_equal(left, right)),
+        BinaryOperator::NotEq => {
+            return Some(Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(rows_equal(left, right)) });
+        }
+        BinaryOperator::Lt | BinaryOperator::LtEq => BinaryOperator::Lt,
+        BinaryOperator::Gt | BinaryOperator::GtEq => BinaryOperator::Gt,
+        _ => return None,
+    };
+    let last = left.len() - 1;
+    let mut order = binary(left[last].clone(), op.clone(), right[last].clone());
+    for part in (0..last).rev() {
+        let before = binary(left[part].clone(), strict.clone(), right[part].clone());
+        let same = binary(left[part].clone(), BinaryOperator::Eq, right[part].clone());
+        let rest = nested(binary(same, BinaryOperator::And, nested(order)));
+        order = binary(before, BinaryOperator::Or, rest);
+    }
+    Some(nested(order))
+}
+
+fn rows_equal(left: &[Expr], right: &[Expr]) -> Expr {
+    let parts = left.iter().zip(right).map(|(left, right)| binary(left.clone(), BinaryOperator::Eq, right.clone()));
+    nested(parts.reduce(|all, part| binary(all, BinaryOperator::And, part)).unwrap_or_else(|| quoted("")))
+}
+
+fn row_in(row: &[Expr], list: &[Expr], negated: bool) -> Option<Expr> {
+    let mut any: Option<Expr> = None;
+    for item in list {
+        let Expr::Tuple(item) = item else { return None };
+        if item.len() != row.len() {
+            return None;
+        }
+        let equal = rows_equal(row, item);
+        any = Some(any.map_or(equal.clone(), |any| binary(any, BinaryOperator::Or, equal)));
+    }
+    let any = nested(any?);
+    Some(if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(any) } } else { any })
+}
+
+fn literal(value: &Literal) -> Option<Expr> {
+    match value {
+        Literal::UnicodeStringLiteral(text) => Some(quoted(text.clone())),
+        Literal::Number(text, _) => {
+            let (_, exponent) = text.split_once(['e', 'E'])?;
+            let exponent: i64 = exponent.parse().ok()?;
+            let double = SqlType::Double(ExactNumberInfo::None);
+            (exponent.abs() > EXPONENT_MAX).then(|| cast_to(quoted(text.clone()), double))
+        }
+        _ => None,
+    }
+}
+
+fn cast(expr: &Expr, kind: &SqlType) -> Option<Expr> {
+    match kind {
+        SqlType::Interval { .. } => {
+            let text = interval_text(text_of(expr)?)?;
+            Some(cast_to(quoted(text), kind.clone()))
+        }
+        SqlType::Numeric(ExactNumberInfo::None) | SqlType::Decimal(ExactNumberInfo::None) => {
+            let scale = match expr {
+                Expr::Value(ValueWithSpan { value: Literal::Number(text, _), .. }) => scale_of(text)?,
+                _ => scale_of(text_of(expr)?.trim())?,
+            };
+            Some(cast_to(expr.clone(), SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(38, scale))))
+        }
+        _ => None,
+    }
+}
+
+/// How many digits a number has behind its point, if it is written plainly and fits.
+fn scale_of(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = !digits.is_empty() && plain(whole) && plain(fraction) && whole.len() + fraction.len() <= 38;
+    fits.then_some(fraction.len() as i64)
+}
+
+fn whole_interval(interval: &Interval) -> Option<Expr> {
+    if interval.leading_field.is_some() {
+        return None;
+    }
+    let text = interval_text(text_of(&interval.value)?)?;
+    Some(Expr::Interval(Interval { value: Box::new(quoted(text)), ..interval.clone() }))
+}
+
+/// An interval with times (`04:05:06`) and years with months (`1-2`) written out; `None` if there are none.
+fn interval_text(text: &str) -> Option<String> {
+    let mut changed = false;
+    let parts = text.split_whitespace().map(|part| {
+        let (sign, digits) = match part.strip_prefix('-') {
+            Some(digits) => ("-", digits),
+            None => ("", part.strip_prefix('+').unwrap_or(part)),
+        };
+        let written = clock(sign, digits).or_else(|| years(sign, digits));
+        changed |= written.is_some();
+        written.unwrap_or_else(|| part.to_owned())
+    });
+    let text = parts.collect::<Vec<_>>().join(" ");
+    changed.then_some(text)
+}
+
+fn clock(sign: &str, digits: &str) -> Option<String> {
+    let mut parts = digits.split(':');
+    let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next().unwrap_or("0"));
+    let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let sound = parts.next().is_none() && [hours, minutes, seconds].into_iter().all(plain);
+    sound.then(|| format!("{sign}{hours} hours {sign}{minutes} minutes {sign}{seconds} seconds"))
+}
+
+fn years(sign: &str, digits: &str) -> Option<String> {
+    let (years, months) = digits.split_once('-')?;
+    let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    (plain(years) && plain(months)).then(|| format!("{sign}{years} years {sign}{months} months"))
+}
+
+/// A LIKE pattern whose escape letter is another than the backslash, with the backslash.
+fn escaped_pattern(pattern: &str, escape: &str) -> Option<String> {
+    let mut letters = escape.chars();
+    let escape = letters.next();
+    if letters.next().is_some() {
+        return None;
+    }
+    let mut out = String::new();
+    let mut rest = pattern.chars();
+    while let Some(letter) = rest.next() {
+        if Some(letter) == escape {
+            out.push('\\');
+            out.push(rest.next()?);
+        } else {
+            if letter == '\\' {
+                out.push('\\');
+            }
+            out.push(letter);
+        }
+    }
+    Some(out)
+}
+
+/// The regular expression that means what a pattern of SIMILAR TO means.
+fn regular_expression(pattern: &str) -> Option<String> {
+    let mut out = String::from("^(?:");
+    let mut letters = pattern.chars();
+    let mut set = false;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => {
+                let escaped = letters.next()?;
+                if !escaped.is_alphanumeric() {
+                    out.push('\\');
+                }
+                out.push(escaped);
+            }
+            '[' => {
+                set = true;
+                out.push(letter);
+            }
+            ']' => {
+                set = false;
+                out.push(letter);
+            }
+            _ if set => out.push(letter),
+            '%' => out.push_str("(?s:.*)"),
+            '_' => out.push_str("(?s:.)"),
+            '.' | '^' | '$' => {
+                out.push('\\');
+                out.push(letter);
+            }
+            letter => out.push(letter),
+        }
+    }
+    out.push_str(")$");
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_become_what_they_mean() {
+        assert_eq!(escaped_pattern("a#_b\\%", "#").as_deref(), Some("a\\_b\\\\%"));
+        assert_eq!(escaped_pattern("a#", "#"), None);
+        assert_eq!(regular_expression("a.(b|c)%").as_deref(), Some("^(?:a\\.(b|c)(?s:.*))$"));
+        assert_eq!(interval_text("1 day 04:05:06").as_deref(), Some("1 day 04 hours 05 minutes 06 seconds"));
+        assert_eq!(interval_text("-1-2").as_deref(), Some("-1 years -2 months"));
+        assert_eq!(interval_text("1 day"), None);
+        assert_eq!(scale_of("-1.250"), Some(3));
+        assert_eq!(scale_of("1e5"), None);
+    }
+}

@@ -1,0 +1,237 @@
+//! What PostgreSQL writes and the parser does not read, put into words that it does read, before it is parsed.
+//!
+//! | written | read as |
+//! |---|---|
+//! | `CREATE TABLE t (a, b) AS query` | `CREATE TABLE t AS SELECT * FROM (query) AS x (a, b)` |
+//! | `VACUUM (ANALYZE) t`, `VACUUM FULL VERBOSE t` | `VACUUM t` |
+//! | `TABLE t` | `SELECT * FROM t` |
+//! | `ABORT` | `ROLLBACK` |
+//! | `IDENTITY (START WITH 1 INCREMENT BY 2)` | `IDENTITY (INCREMENT BY 2 START WITH 1)`, the one order it reads |
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::error::{Error, Result};
+
+/// Commands of PostgreSQL that are not known here, by their first word.
+const COMMANDS: &[&str] =
+    &["CHECKPOINT", "CLUSTER", "DO", "IMPORT", "LOAD", "MOVE", "REASSIGN", "REFRESH", "REINDEX", "SECURITY"];
+
+/// What may stand after CREATE in PostgreSQL and is not known here.
+const OBJECTS: &[&str] =
+    &["UNLOGGED", "RULE", "AGGREGATE", "CAST", "COLLATION", "PUBLICATION", "SUBSCRIPTION", "LANGUAGE"];
+
+/// Adapts the statements of a text.
+///
+/// # Errors
+/// [`Error::NotSupported`] for commands that only PostgreSQL has.
+pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
+    let mut adapted = Vec::with_capacity(tokens.len());
+    for statement in tokens.split_inclusive(|token| token.token == Token::SemiColon) {
+        let words = places(statement);
+        match keyword(statement, &words, 0) {
+            Some(Keyword::VACUUM) => vacuum(statement, &words, &mut adapted),
+            Some(Keyword::ABORT) => {
+                let rollback = Token::make_keyword("ROLLBACK");
+                adapted.push(TokenWithSpan { token: rollback, span: statement[words[0]].span });
+                adapted.extend_from_slice(&statement[words[0] + 1..]);
+            }
+            Some(Keyword::TABLE) => {
+                let span = statement[words[0]].span;
+                let star = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")];
+                adapted.extend(star.into_iter().map(|token| TokenWithSpan { token, span }));
+                adapted.extend_from_slice(&statement[words[0] + 1..]);
+            }
+            Some(Keyword::CREATE) => {
+                refuse(statement, &words, 1, OBJECTS, "CREATE ")?;
+                let statement = match keyword(statement, &words, 1) {
+                    Some(Keyword::TABLE) => without_with_data(statement)?,
+                    _ => statement.to_vec(),
+                };
+                match columns_before_as(&statement, &places(&statement)) {
+                    Some(columns) => create_table_as(&statement, &columns, &mut adapted),
+                    None => adapted.extend(identity_options(&statement)),
+                }
+            }
+            Some(Keyword::ALTER) => adapted.extend(identity_options(statement)),
+            _ => {
+                refuse(statement, &words, 0, COMMANDS, "")?;
+                adapted.extend_from_slice(statement);
+            }
+        }
+    }
+    Ok(adapted)
+}
+
+/// Where a statement has something other than blanks and comments.
+fn places(statement: &[TokenWithSpan]) -> Vec<usize> {
+    (0..statement.len()).filter(|at| !matches!(statement[*at].token, Token::Whitespace(_))).collect()
+}
+
+fn keyword(statement: &[TokenWithSpan], words: &[usize], place: usize) -> Option<Keyword> {
+    match &statement[*words.get(place)?].token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
+    }
+}
+
+fn refuse(statement: &[TokenWithSpan], words: &[usize], place: usize, known: &[&str], before: &str) -> Result<()> {
+    let Some(at) = words.get(place) else { return Ok(()) };
+    match &statement[*at].token {
+        Token::Word(word) if word.quote_style.is_none() => {
+            let word = word.value.to_ascii_uppercase();
+            if known.contains(&word.as_str()) { Err(Error::NotSupported(format!("{before}{word}"))) } else { Ok(()) }
+        }
+        Token::Backslash if place == 0 => {
+            Err(Error::NotSupported("commands that begin with a backslash, outside the interactive shell".into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// VACUUM does all that its options ask for anyway.
+fn vacuum(statement: &[TokenWithSpan], words: &[usize], adapted: &mut Vec<TokenWithSpan>) {
+    let mut place = 1;
+    let option = |word: &str| ["FULL", "FREEZE", "VERBOSE", "ANALYZE", "ANALYSE"].contains(&word);
+    while let Some(at) = words.get(place) {
+        match &statement[*at].token {
+            Token::Word(word) if word.quote_style.is_none() && option(&word.value.to_ascii_uppercase()) => place += 1,
+            Token::LParen if place == 1 => {
+                let end = words[place..].iter().position(|at| statement[*at].token == Token::RParen);
+                let Some(end) = end else { break };
+                place += end + 1;
+            }
+            _ => break,
+        }
+    }
+    adapted.push(statement[words[0]].clone());
+    adapted.extend(words[place..].iter().map(|at| statement[*at].clone()));
+}
+
+/// `CREATE TABLE name (columns) AS`: where the list of columns begins and ends, and where the query begins.
+struct Columns {
+    open: usize,
+    close: usize,
+    query: usize,
+}
+
+fn columns_before_as(statement: &[TokenWithSpan], words: &[usize]) -> Option<Columns> {
+    if keyword(statement, words, 1)? != Keyword::TABLE {
+        return None;
+    }
+    let open = words.iter().position(|at| statement[*at].token == Token::LParen)?;
+    let close = open + words[open..].iter().position(|at| statement[*at].token == Token::RParen)?;
+    let names = &words[open + 1..close];
+    let listed = names.iter().enumerate().all(|(place, at)| match &statement[*at].token {
+        Token::Word(_) => place % 2 == 0,
+        Token::Comma => place % 2 == 1,
+        _ => false,
+    });
+    let is_query = keyword(statement, words, close + 1)? == Keyword::AS;
+    (listed && names.len() % 2 == 1 && is_query).then(|| Columns {
+        open: words[open],
+        close: words[close],
+        query: words[close + 1] + 1,
+    })
+}
+
+fn create_table_as(statement: &[TokenWithSpan], columns: &Columns, adapted: &mut Vec<TokenWithSpan>) {
+    let span = statement[columns.open].span;
+    let mut push = |token: Token| adapted.push(TokenWithSpan { token, span });
+    statement[..columns.open].iter().for_each(|token| push(token.token.clone()));
+    for word in ["AS", "SELECT"] {
+        push(Token::make_keyword(word));
+    }
+    push(Token::Mul);
+    push(Token::make_keyword("FROM"));
+    push(Token::LParen);
+    let rest = &statement[columns.query..];
+    let end = query_end(rest);
+    adapted.extend_from_slice(&rest[..end]);
+    let mut push = |token: Token| adapted.push(TokenWithSpan { token, span });
+    push(Token::RParen);
+    push(Token::make_keyword("AS"));
+    push(Token::make_word("__counterfoil_columns", Some('"')));
+    adapted.extend_from_slice(&statement[columns.open..=columns.close]);
+    adapted.extend_from_slice(&rest[end..]);
+}
+
+/// CREATE TABLE AS without WITH DATA, which says what is done anyway.
+fn without_with_data(statement: &[TokenWithSpan]) -> Result<Vec<TokenWithSpan>> {
+    let (query, after) = statement.split_at(query_end(statement));
+    let no = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::NO);
+    if after.iter().any(no) {
+        return Err(Error::NotSupported("CREATE TABLE ... AS ... WITH NO DATA".into()));
+    }
+    let end = after.iter().filter(|token| !matches!(token.token, Token::Word(_)));
+    Ok(query.iter().chain(end).cloned().collect())
+}
+
+/// Where the query of CREATE TABLE AS ends: before WITH [NO] DATA, the semicolon, or the end.
+fn query_end(rest: &[TokenWithSpan]) -> usize {
+    let words: Vec<usize> = (0..rest.len())
+        .filter(|at| !matches!(rest[*at].token, Token::Whitespace(_) | Token::SemiColon | Token::EOF))
+        .collect();
+    let end = words.last().map_or(0, |at| at + 1);
+    let word = |back: usize| {
+        let place = words.len().checked_sub(back)?;
+        match &rest[words[place]].token {
+            Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_ascii_uppercase()),
+            _ => None,
+        }
+    };
+    if word(1).as_deref() != Some("DATA") {
+        return end;
+    }
+    match (word(2).as_deref(), word(3).as_deref()) {
+        (Some("WITH"), _) => words[words.len() - 2],
+        (Some("NO"), Some("WITH")) => words[words.len() - 3],
+        _ => end,
+    }
+}
+
+/// The order in which the parser reads the options of an identity column.
+const OPTIONS: &[&str] = &["INCREMENT", "MINVALUE", "MAXVALUE", "START", "CACHE", "CYCLE"];
+
+fn identity_options(statement: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let mut adapted: Vec<TokenWithSpan> = Vec::with_capacity(statement.len());
+    let words: Vec<&TokenWithSpan> =
+        statement.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
+    let mut place = 0;
+    while place < words.len() {
+        adapted.push(words[place].clone());
+        let opens = matches!(&words[place].token, Token::Word(word) if word.value.eq_ignore_ascii_case("IDENTITY"))
+            && words.get(place + 1).is_some_and(|token| token.token == Token::LParen);
+        place += 1;
+        let Some(end) = words[place..].iter().position(|token| token.token == Token::RParen).filter(|_| opens) else {
+            continue;
+        };
+        adapted.push(words[place].clone());
+        adapted.extend(sorted_options(&words[place + 1..place + end]));
+        place += end;
+    }
+    adapted
+}
+
+fn sorted_options(words: &[&TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let rank = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) => OPTIONS.iter().position(|option| word.value.eq_ignore_ascii_case(option)),
+        _ => None,
+    };
+    let mut options: Vec<(usize, Vec<TokenWithSpan>)> = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        let negated = |at: usize| words.get(at).is_some_and(|word| word.token.to_string().eq_ignore_ascii_case("NO"));
+        // NO stands before the option that it negates.
+        let begins = match rank(word) {
+            Some(rank) if place == 0 || !negated(place - 1) => Some(rank),
+            None if negated(place) => words.get(place + 1).and_then(|next| rank(next)),
+            _ => None,
+        };
+        match (begins, options.last_mut()) {
+            (None, Some((_, option))) => option.push((*word).clone()),
+            (rank, _) => options.push((rank.unwrap_or(0), vec![(*word).clone()])),
+        }
+    }
+    options.sort_by_key(|(rank, _)| *rank);
+    options.into_iter().flat_map(|(_, option)| option).collect()
+}

@@ -1,0 +1,253 @@
+//! The query library's messages in the words of SQL.
+//!
+//! The library speaks of its own types and functions (`Int64(1)`, `Utf8View`, "coercion from ... to the signature
+//! ..."), and quotes values of rows. People wrote SQL, and values do not belong into messages that may be logged.
+
+use crate::error::{Error, first_line};
+use crate::types::arrow_name;
+
+/// An error of the library that stands for another one.
+pub(crate) fn known(text: &str) -> Option<Error> {
+    not_supported(text).map(Error::NotSupported).or_else(|| wrong(text).map(Error::Sql))
+}
+
+/// What is said of something that the library has not got.
+fn not_supported(text: &str) -> Option<String> {
+    let between = |before: &str, after: &str| {
+        let rest = text.split_once(before)?.1;
+        Some(rest.split_once(after).map_or(rest, |(part, _)| part).to_owned())
+    };
+    if text.contains("InSubquery") || text.contains("Exists") || text.contains("SetComparison") {
+        return Some("IN (SELECT ...) and EXISTS in this place: they stand in conditions".into());
+    }
+    if text.contains("ScalarSubquery") {
+        return Some("a subquery in this place".into());
+    }
+    if text.contains("OuterReferenceColumn") {
+        return Some("this use of a column of the query around it (LATERAL, correlated subquery)".into());
+    }
+    if let Some(name) = between("Invalid function '", "'") {
+        return Some(format!("function {name}"));
+    }
+    if let Some(name) = between("Unsupported SQL type ", "\n") {
+        return Some(format!("type {name}"));
+    }
+    if let Some(name) =
+        between("Unsupported SQL unary operator ", "\n").or(between("Unsupported binary operator: ", "\n"))
+    {
+        return Some(format!("operator {}", operator(&name)));
+    }
+    if let Some(part) = between("Date part '", "'") {
+        return Some(format!("the part {} of a date", part.to_lowercase()));
+    }
+    if text.starts_with("Query ") && text.contains(" not implemented yet") {
+        return Some("INSERT, UPDATE and DELETE inside a query".into());
+    }
+    if text.contains("Cannot get result type for temporal operation") {
+        let operation = between("temporal operation ", ": ")?;
+        return Some(plain(&operation));
+    }
+    None
+}
+
+/// What is said of something that is wrong.
+fn wrong(text: &str) -> Option<String> {
+    const RANGE: &[&str] =
+        &["too large to store in", "out of range", "Overflow", "overflow", "an't cast value", "decimal scale"];
+    if text.contains("Cannot cast value '") && text.contains("' to value of ") {
+        let kind = text.rsplit("' to value of ").next()?.split(" type").next()?;
+        return Some(format!("a text is not a valid {}", arrow_name(kind)));
+    }
+    if text.contains("rror parsing timestamp from") {
+        return Some("a text is not a timestamp in the form that is given".into());
+    }
+    if text.contains("nable to parse date from") {
+        return Some("there is no such date".into());
+    }
+    if RANGE.iter().any(|part| text.contains(part)) {
+        return Some("a number is out of the range of its type".into());
+    }
+    if text.contains("Cannot create filter with non-boolean predicate") {
+        return Some("WHERE, HAVING and ON take conditions, not other values".into());
+    }
+    if let Some((_, rest)) = text.split_once("While expanding wildcard, column \"") {
+        let column = rest.split('"').next()?;
+        return Some(format!("column {column} must appear in GROUP BY, or in an aggregate function"));
+    }
+    if text.starts_with("Too many columns! The subquery should only return one column") {
+        return Some("a subquery in an expression must have one column".into());
+    }
+    if let Some((_, rest)) = text.split_once("Table references not found: ") {
+        return Some(format!("no table {rest}"));
+    }
+    arguments(text)
+}
+
+/// What is said of the arguments of functions and operators.
+fn arguments(text: &str) -> Option<String> {
+    for (before, after) in [
+        ("Cannot coerce arithmetic expression ", " to valid types"),
+        ("Cannot infer common argument type for comparison operation ", "\n"),
+        ("Cannot infer common argument type for logical boolean operation ", "\n"),
+        ("Cannot infer common string type for string concat operation ", "\n"),
+        ("Cannot infer common argument type for ", "\n"),
+    ] {
+        if let Some((_, rest)) = text.split_once(before) {
+            let operation = plain(rest.split(after).next()?.trim_end());
+            return Some(format!("there is no {operation}: cast one side"));
+        }
+    }
+    if let Some((_, rest)) = text.split_once("There isn't a common type to coerce ") {
+        let kinds = rest.split(" in ").next()?;
+        return Some(format!("LIKE compares texts, not {}", plain(kinds)));
+    }
+    let about_arguments = [
+        "coerce arguments",
+        "failed to match any signature",
+        "' requires ",
+        "' expects ",
+        "does not support",
+        "user-defined coercion failed",
+    ];
+    if about_arguments.iter().any(|part| text.contains(part)) {
+        let name = text.split('\'').nth(1)?;
+        let named = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+        return named.then(|| format!("function {name} does not take these arguments"));
+    }
+    None
+}
+
+fn operator(name: &str) -> &str {
+    match name {
+        "BitwiseNot" => "~",
+        "PGAbs" => "@",
+        "PGSquareRoot" => "|/",
+        "PGCubeRoot" => "||/",
+        "PGPostfixFactorial" => "!",
+        "PGPrefixFactorial" => "!!",
+        "PGStartsWith" => "^@",
+        other => other,
+    }
+}
+
+/// A text with the library's literals and types as SQL has them: `Int64(1)` is 1, `Utf8View` is text.
+pub(crate) fn plain(text: &str) -> String {
+    const KINDS: &[&str] = &[
+        "Boolean",
+        "Int8",
+        "Int16",
+        "Int32",
+        "Int64",
+        "UInt8",
+        "UInt16",
+        "UInt32",
+        "UInt64",
+        "Float32",
+        "Float64",
+        "Utf8",
+        "LargeUtf8",
+        "Utf8View",
+        "Binary",
+        "BinaryView",
+        "Date32",
+        "Date64",
+        "Decimal128",
+        "Decimal256",
+        "Timestamp",
+        "Time64",
+        "Interval",
+        "Duration",
+        "List",
+    ];
+    let mut out = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let length = rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        if length == 0 {
+            let letter = rest.chars().next().map_or(1, char::len_utf8);
+            out.push_str(&rest[..letter]);
+            rest = &rest[letter..];
+        } else if KINDS.contains(&word) {
+            let (inner, tail) = parenthesized(after).map_or((None, after), |(inner, tail)| (Some(inner), tail));
+            let of_type =
+                matches!(word, "Decimal128" | "Decimal256" | "Timestamp" | "Time64" | "Interval" | "Duration" | "List");
+            match inner {
+                Some(value) if !of_type => out.push_str(&value.replace('"', "'")),
+                _ => out.push_str(match word {
+                    "Interval" | "Duration" => "interval",
+                    "List" => "array",
+                    "Timestamp" if inner.is_some_and(|inner| inner.contains(',')) => "timestamp with time zone",
+                    _ => return_name(word),
+                }),
+            }
+            rest = tail;
+        } else {
+            out.push_str(word);
+            rest = after;
+        }
+    }
+    out
+}
+
+fn return_name(word: &str) -> &'static str {
+    match word {
+        "Boolean" => "boolean",
+        "Int8" | "Int16" | "UInt8" => "smallint",
+        "Int32" | "UInt16" => "integer",
+        "Int64" | "UInt32" | "UInt64" => "bigint",
+        "Float32" => "real",
+        "Float64" => "double precision",
+        "Binary" | "BinaryView" => "bytea",
+        "Date32" | "Date64" => "date",
+        "Decimal128" | "Decimal256" => "numeric",
+        "Timestamp" => "timestamp",
+        "Time64" => "time",
+        _ => "text",
+    }
+}
+
+/// What stands in the parentheses that a text begins with, and what comes after them.
+fn parenthesized(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_prefix('(')?;
+    let mut depth = 1;
+    for (at, letter) in inner.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some((&inner[..at], &inner[at + 1..]));
+        }
+    }
+    None
+}
+
+/// Where the parser stopped: `(line 1, column 5)`.
+pub(crate) fn parse_error(text: &str) -> String {
+    let text = text.strip_prefix("sql parser error: ").unwrap_or(text);
+    let bare =
+        |text: &str| first_line(text).replacen("Expected: ", "expected ", 1).replacen(", found: ", ", found ", 1);
+    let Some((what, place)) = text.rsplit_once(" at Line: ") else { return bare(text) };
+    let Some((line, column)) = place.split_once(", Column: ") else { return bare(text) };
+    let column: String = column.chars().take_while(char::is_ascii_digit).collect();
+    let what = bare(what);
+    format!("{what} (line {line}, column {column})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_and_types_are_those_of_sql() {
+        assert_eq!(plain("Int64(1) + Utf8(\"x\")"), "1 + 'x'");
+        assert_eq!(plain("Utf8View = Decimal128(5, 2)"), "text = numeric");
+        assert_eq!(plain("Timestamp(µs, \"+00:00\") - Interval(MonthDayNano)"), "timestamp with time zone - interval");
+        assert_eq!(
+            parse_error("sql parser error: Expected: a, found: b at Line: 1, Column: 4"),
+            "expected a, found b (line 1, column 4)"
+        );
+    }
+}
