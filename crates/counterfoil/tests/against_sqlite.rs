@@ -2,5 +2,5 @@
 
 mod cell;
 mod flights;
-
+mod queries;
 mod scripts;

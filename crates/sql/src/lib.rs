@@ -24,6 +24,7 @@ mod information;
 mod insert;
 mod load;
 mod naming;
+mod nulls;
 mod planner;
 mod provider;
 mod rows;

@@ -9,12 +9,13 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
 use datafusion::common::TableReference;
+use datafusion::common::tree_node::Transformed;
 use datafusion::config::Dialect;
-use datafusion::datasource::{MemTable, ViewTable};
+use datafusion::datasource::{MemTable, ViewTable, provider_as_source, source_as_provider};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableScanBuilder};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement as LibraryStatement;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
@@ -28,6 +29,7 @@ use crate::evaluate::Checks;
 use crate::incidents;
 use crate::information;
 use crate::naming;
+use crate::nulls;
 use crate::provider::{Catalog, Named, Provider};
 use crate::scan::Target;
 use crate::statement::{self, object};
@@ -162,9 +164,13 @@ impl Planner {
     }
 
     fn plan_resolved(&self, statement: LibraryStatement) -> Result<LogicalPlan> {
-        self.engine
-            .executor
-            .run(&self.interrupt, async { Ok(coerce::lists(self.state.statement_to_plan(statement).await?)?) })
+        let plan = self.state.statement_to_plan(statement);
+        let plan = self.engine.executor.run(&self.interrupt, async { Ok(plan.await?) });
+        plan.and_then(|plan| {
+            let plan = coerce::lists(plan)?;
+            nulls::refuse_lost(&plan)?;
+            forget_keys(plan)
+        })
     }
 
     /// Plans a query (or EXPLAIN of one) over the tables of a snapshot and `extra` ones.
@@ -242,6 +248,26 @@ fn no_catalog(name: &str) -> Result<()> {
         true => Err(Error::NotSupported("pg_catalog: ask information_schema, SHOW and DESCRIBE".into())),
         false => Ok(()),
     }
+}
+
+/// Takes the tables' keys out of a plan. What `GROUP BY key` may name beside the key is known by now, and the query
+/// library goes on to conclude from a key of one side of a join that it determines the other side as well: it leaves
+/// out keys of ORDER BY and GROUP BY that are needed (DataFusion 55, `aggregate_functional_dependencies`).
+fn forget_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let forgotten = plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::TableScan(scan) => {
+            let provider = source_as_provider(&scan.source)?;
+            let Some(table) = provider.downcast_ref::<Provider>() else {
+                return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+            };
+            let source = provider_as_source(Arc::new(table.keyless()));
+            let builder = TableScanBuilder::new(scan.table_name, source).with_projection(scan.projection);
+            let scan = builder.with_filters(scan.filters).with_fetch(scan.fetch).build()?;
+            Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+        }
+        other => Ok(Transformed::yes(other.recompute_schema()?)),
+    })?;
+    Ok(forgotten.data)
 }
 
 /// A batch as a table of its own.

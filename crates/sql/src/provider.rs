@@ -27,6 +27,7 @@ pub fn schema(table: &Table) -> Schema {
 }
 
 /// A table as of a snapshot.
+#[derive(Clone)]
 pub struct Provider {
     target: Target,
     schema: SchemaRef,
@@ -48,6 +49,11 @@ impl Provider {
         let primary = table.primary_key.iter().filter_map(|key| places(&key.columns)).map(Constraint::PrimaryKey);
         let constraints = Constraints::new_unverified(primary.collect());
         Provider { schema: Arc::new(Schema::new(fields)), constraints, target, parallelism }
+    }
+
+    /// The same table without a word about its keys.
+    pub fn keyless(&self) -> Self {
+        Provider { constraints: Constraints::default(), ..self.clone() }
     }
 }
 
