@@ -24,7 +24,7 @@ use crate::error::{Error, Kind, Result};
 use crate::incidents;
 use crate::medium::Medium;
 use crate::options::{Options, Place};
-use crate::volume::{Freshness, Volume, geometry_of, readable};
+use crate::volume::{Freshness, Volume, geometry_of};
 
 /// Told how far something long has come: done, and in all. Answering false stops it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
@@ -91,11 +91,12 @@ fn recover_captured(volume: &Volume) -> Result<Recovered> {
     loop {
         let layout = volume.opened().layout;
         let captured = Captured::new(volume.medium.reader(), &layout)?;
-        let recovered = Recovered::recover(Arc::new(captured), volume.vault.clone(), layout, 1 << 20);
-        let settled = recovered.map_err(Error::from).and_then(readable).and_then(|recovered| {
-            volume.settle(&recovered.snapshot())?;
-            Ok(recovered)
-        });
+        let recovered = Recovered::recover_captured(captured, volume.vault.clone(), layout, 1 << 20);
+        let settled =
+            recovered.map_err(Error::from).and_then(|recovered| volume.whole(recovered)).and_then(|recovered| {
+                volume.settle(&recovered.snapshot())?;
+                Ok(recovered)
+            });
         tries += 1;
         match settled {
             // A writer was in the middle of a checkpoint, or has changed the header since.
@@ -112,9 +113,12 @@ fn copy(volume: &Volume, recovered: &Recovered, target: &mut FileDevice, progres
     }
     let settled = volume.settle(&recovered.snapshot())?;
     let opened = volume.opened();
-    let pages = settled.header.encode(&opened.unlocked.volume_key);
+    // No counter knows a backup: it says itself where it ends.
+    let mut header = settled.header.clone();
+    header.least_commit = recovered.commit().0;
+    let pages = header.encode(&opened.unlocked.volume_key);
     for copy in HeaderCopy::BOTH {
-        target.program(copy.first_page(&settled.header.layout), &pages)?;
+        target.program(copy.first_page(&header.layout), &pages)?;
         target.flush()?;
     }
     Ok(())
@@ -122,7 +126,7 @@ fn copy(volume: &Volume, recovered: &Recovered, target: &mut FileDevice, progres
 
 /// Reads and checks everything in an image. No counter is asked: a backup is always older.
 fn check(volume: &Volume) -> Result<Snapshot> {
-    let recovered = readable(volume.recover()?)?;
+    let recovered = volume.whole(volume.recover()?)?;
     let snapshot = recovered.snapshot();
     volume.settle(&snapshot)?;
     if let Some((_, error)) = snapshot.verify_pages(&mut |_, _| {}).into_iter().next() {
@@ -410,6 +414,46 @@ mod tests {
             assert_eq!(rows(cut.path())?, 3, "{step:?}");
             assert!(!path.with_file_name("db.creating").exists());
         }
+        Ok(())
+    }
+
+    /// A damaged page at the end of the spine looks like the end of an older image: no counter knows better.
+    #[test]
+    fn no_damaged_page_makes_a_backup_an_older_one() -> Result<()> {
+        let folder = made();
+        for row in 3..9 {
+            change(options(folder.path()).0, &format!("INSERT INTO t VALUES ({row})"))?;
+        }
+        let database = Database::open(options(folder.path()).0)?;
+        let connection = database.connect()?;
+        database.relation("t")?.insert(&[9.into()])?;
+        database.relation("t")?.insert(&[10.into()])?;
+        let (backup, to) = (folder.path().join("backup"), folder.path().join("restored"));
+        database.backup(&backup, &mut |_, _| true)?;
+        drop(connection);
+        let sound = std::fs::read(&backup).expect("read");
+        let restore = || -> Result<u64> {
+            let options = Options::path(&to).key(Key::bytes(&[7; 32])).counter(Counter::File(folder.path().join("s")));
+            Database::restore(&backup, options.clone(), true, &mut |_, _| true)?;
+            let rows = Database::open(options)?.relation("t")?.count();
+            std::fs::remove_file(&to).expect("removed");
+            rows
+        };
+        assert_eq!(restore()?, 10);
+        let mut refused = 0;
+        for page in (0..sound.len()).step_by(4096).filter(|at| sound[*at..at + 4096].iter().any(|byte| *byte != 0)) {
+            let mut damaged = sound.clone();
+            damaged[page + 100] ^= 1;
+            std::fs::write(&backup, damaged).expect("written");
+            match restore() {
+                Ok(rows) => assert_eq!(rows, 10, "page {}", page / 4096),
+                Err(error) => {
+                    assert_eq!(error.exit_code(), 3, "page {}: {error}", page / 4096);
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 5, "{refused} refused");
         Ok(())
     }
 

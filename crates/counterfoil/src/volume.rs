@@ -166,6 +166,18 @@ impl Volume {
         }
     }
 
+    /// An image that has lost none of its commits, as far as it can say so itself: a backup knows its last one.
+    pub(crate) fn whole(&self, recovered: Recovered) -> Result<Recovered> {
+        let recovered = readable(recovered)?;
+        let (least, found) = (self.opened().header.least_commit, recovered.commit().0);
+        if found < least {
+            let text = format!("commits {} to {least} are not there: a page that held them is damaged", found + 1);
+            return Err(Error::new(Kind::Tampered, text)
+                .advise("use another copy, or save what authenticates with `counterfoil salvage`"));
+        }
+        Ok(recovered)
+    }
+
     fn try_recover_and_judge(&self) -> Result<(Recovered, Freshness)> {
         let mut counter = self.file_counter()?;
         let value = match counter.as_mut().map(|counter| counter.record()) {
@@ -174,7 +186,7 @@ impl Volume {
             Some(Err(CounterError::Absent)) => None,
             Some(Err(error)) => return Err(error.into()),
         };
-        let recovered = readable(self.recover()?)?;
+        let recovered = self.whole(self.recover()?)?;
         if self.counter_kind() == CounterKind::None {
             return Ok((recovered, Freshness::NoCounter));
         }
@@ -256,7 +268,7 @@ impl HeaderKeeper for Keeper {
 /// An image behind whose newest commit nothing stands that cannot be read. Where something does, acknowledged commits may
 /// stand there: commits are counted in groups, so a counter that fits cannot deny it. Whoever takes what there is all the
 /// same says so, by `salvage` or `counter adopt`.
-pub(crate) fn readable(recovered: Recovered) -> Result<Recovered> {
+fn readable(recovered: Recovered) -> Result<Recovered> {
     match recovered.unreadable() {
         None => Ok(recovered),
         Some(error) => {

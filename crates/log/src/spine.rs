@@ -104,6 +104,16 @@ enum Step {
     Opening(SpineEnd),
 }
 
+impl Step {
+    /// The version of the record store that it names.
+    fn checkpoint(&self) -> u64 {
+        match self {
+            Step::Frame(frame) => frame.end.checkpoint,
+            Step::Opening(end) => end.checkpoint,
+        }
+    }
+}
+
 /// Walks along the spine and authenticates it, whatever it tells.
 pub(crate) struct Walker {
     pages: Arc<Pages>,
@@ -124,11 +134,18 @@ pub(crate) struct Follower {
     state: State,
     /// The end of what was applied.
     end: SpineEnd,
+    /// Frames that name a newer checkpoint than this one are not followed.
+    newest_checkpoint: u64,
 }
 
 impl Follower {
     pub(crate) fn new(pages: &Arc<Pages>, state: State, end: SpineEnd) -> Self {
-        Follower { walker: Walker::new(pages, end.clone()), state, end }
+        Follower { walker: Walker::new(pages, end.clone()), state, end, newest_checkpoint: u64::MAX }
+    }
+
+    /// Ends before the first frame or opening root that names a newer checkpoint than this one.
+    pub(crate) fn up_to(self, newest_checkpoint: u64) -> Self {
+        Follower { newest_checkpoint, ..self }
     }
 
     /// Applies every whole frame. A frame at the very end whose pages did not all reach the medium does not count.
@@ -138,6 +155,9 @@ impl Follower {
         while let Some(step) = self.walker.step()? {
             if let Some(frame) = newest.take() {
                 self.apply(&frame)?;
+            }
+            if step.checkpoint() > self.newest_checkpoint {
+                break;
             }
             match step {
                 Step::Frame(frame) => newest = Some(frame),

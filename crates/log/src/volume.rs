@@ -12,6 +12,7 @@ use counterfoil_vault::{CounterValue, Entropy, Epoch, Tag, Vault};
 
 use crate::cache::PageCache;
 use crate::checkpoint::{self, Changed};
+use crate::copy::Captured;
 use crate::layout::Layout;
 use crate::opening::{self, Binding};
 use crate::pages::Pages;
@@ -102,11 +103,37 @@ impl Recovered {
         layout: Layout,
         cache_bytes: usize,
     ) -> Result<Recovered, Error> {
+        Recovered::recover_up_to(media, vault, layout, cache_bytes, |_| u64::MAX)
+    }
+
+    /// As [`Recovered::recover`], but beside a writer and from a copy of the record store: up to the first frame that
+    /// names a checkpoint which that copy does not hold yet. Such a frame frees what a copy of the volume needs that
+    /// begins with the older checkpoint.
+    ///
+    /// # Errors
+    /// As [`Recovered::recover`].
+    pub fn recover_captured(
+        captured: Captured,
+        vault: Arc<Vault>,
+        layout: Layout,
+        cache_bytes: usize,
+    ) -> Result<Recovered, Error> {
+        Recovered::recover_up_to(Arc::new(captured), vault, layout, cache_bytes, CheckpointStore::version)
+    }
+
+    fn recover_up_to(
+        media: Arc<dyn Read + Send + Sync>,
+        vault: Arc<Vault>,
+        layout: Layout,
+        cache_bytes: usize,
+        newest_checkpoint: impl Fn(&CheckpointStore) -> u64,
+    ) -> Result<Recovered, Error> {
         layout.validate(&media.geometry())?;
         let (store, records) = CheckpointStore::load(&*media, &vault, &layout)?;
         let (state, base) = checkpoint::decode(&records, &layout)?;
         let pages = Arc::new(Pages { media, vault, layout, cache: PageCache::new(cache_bytes) });
-        let (state, end, unreadable) = Follower::new(&pages, state, base.clone()).follow()?;
+        let follower = Follower::new(&pages, state, base.clone()).up_to(newest_checkpoint(&store));
+        let (state, end, unreadable) = follower.follow()?;
         state.validate(&end, &layout)?;
         Ok(Recovered { pages, store, state, end, base, unreadable })
     }

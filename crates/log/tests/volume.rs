@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use counterfoil_flash::{Geometry, MemoryDevice};
 use counterfoil_log::{
-    ContainerId, Counting, Error, GroupId, Layout, Media, NoPins, Recovered, Settings, View, Writer, create,
-    record_space,
+    Captured, ContainerId, Counting, Error, GroupId, Layout, Media, NoPins, Pins, Recovered, Settings, View, Writer,
+    create, record_space,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite, Vault, VolumeKey};
 
@@ -243,8 +243,8 @@ fn a_backup_taken_beside_a_writer_opens_and_is_what_was_there() {
         (0..5).for_each(|_| model.change(&mut bench, &mut writer));
         writer.commit().unwrap();
     }
-    let captured = counterfoil_log::Captured::new(Arc::new(bench.device.clone()), &bench.layout).unwrap();
-    let recovered = Recovered::recover(Arc::new(captured), bench.vault.clone(), bench.layout, CACHE).unwrap();
+    let captured = Captured::new(Arc::new(bench.device.clone()), &bench.layout).unwrap();
+    let recovered = Recovered::recover_captured(captured, bench.vault.clone(), bench.layout, CACHE).unwrap();
     let then = model.clone();
     // The writer goes on before the copy is made; it reclaims nothing, as a pin below every commit would have it.
     let held = writer.snapshot();
@@ -269,6 +269,48 @@ fn a_backup_taken_beside_a_writer_opens_and_is_what_was_there() {
     restored.close().unwrap();
     drop(writer);
     assert!(matches!(bench.open(), Err(Error::RolledBack { .. })));
+}
+
+/// As whoever makes a backup pins it.
+struct Everything;
+
+impl Pins for Everything {
+    fn oldest(&mut self) -> Option<u64> {
+        Some(0)
+    }
+}
+
+/// Following the spine past a checkpoint that the copy of the record store does not hold would give a state whose
+/// beginning is not copied: the spine before that checkpoint is nobody's then.
+#[test]
+fn a_backup_is_whole_however_many_checkpoints_come_between() {
+    let mut bench = Bench::new(15);
+    let settings = Settings { pins: Box::new(Everything), ..bench.settings() };
+    let mut writer =
+        create(bench.media(), bench.vault.clone(), bench.layout, settings, &mut bench.entropy, 0, CACHE).unwrap();
+    let mut model = Model::default();
+    for round in 0..60 {
+        let captured = Captured::new(Arc::new(bench.device.clone()), &bench.layout).unwrap();
+        let (then, acknowledged) = (model.clone(), writer.commit_number());
+        for _ in 0..bench.dice(30) {
+            writer.begin().unwrap();
+            model.change(&mut bench, &mut writer);
+            writer.commit().unwrap();
+            if bench.dice(4) == 0 {
+                writer.checkpoint().unwrap();
+            }
+        }
+        let recovered = Recovered::recover_captured(captured, bench.vault.clone(), bench.layout, CACHE).unwrap();
+        assert!(recovered.commit() >= acknowledged, "round {round}");
+        let mut target = MemoryDevice::new(counterfoil_flash::Read::geometry(&bench.device)).unwrap();
+        assert!(recovered.copy_pages(&mut target, &mut |_, _| true).unwrap());
+        let copy = Recovered::recover(Arc::new(target.clone()), bench.vault.clone(), bench.layout, CACHE).unwrap();
+        assert_eq!(copy.commit(), recovered.commit(), "round {round}");
+        assert!(copy.snapshot().verify_pages(&mut |_, _| {}).is_empty());
+        if copy.commit() == acknowledged {
+            then.agrees(&copy.snapshot());
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //!    0 magic [8]: 89 "CFOIL" 0D 0A | 8 format u16 | 10 header bytes u16 = 2048
 //!   12 suite u8 | 13 counter kind u8 | 14 zero [2] | 16 database id [32]
 //!   48 page bytes u32 | 52 extent pages u32 | 56 record window: first extent u64, 64 extents u64
-//!   72 size limit in bytes u64, 0 = none | 80 created u64, seconds since 1970 | 88 generation u64 | 96 zero [32]
+//!   72 size limit in bytes u64, 0 = none | 80 created u64, seconds since 1970 | 88 generation u64
+//!   96 least commit u64: 0, or an image whose newest commit is an older one has lost something | 104 zero [24]
 //!  128 eight slots of 224 bytes
 //! 1920 check [32] = HMAC-SHA-256(header key, bytes 0..1920) | 1952 zero [96]                        = 2048 bytes
 //! ```
@@ -31,6 +32,7 @@ pub const SLOTS: usize = 8;
 
 /// What every header begins with.
 pub const MAGIC: [u8; 8] = *b"\x89CFOIL\r\n";
+const LEAST_COMMIT_AT: usize = 96;
 const SLOTS_AT: usize = 128;
 const CHECK_AT: usize = SLOTS_AT + SLOTS * SLOT_BYTES;
 const CHECK_END: usize = CHECK_AT + 32;
@@ -195,6 +197,9 @@ pub struct Header {
     pub created: u64,
     /// How often the slots were changed.
     pub generation: u64,
+    /// An image whose newest commit is older than this one is not whole: what a backup, which no counter knows, says of
+    /// itself. Not part of the digest that the root holds, because the root of a backup is its original's.
+    pub least_commit: u64,
     slots: [Option<Slot>; SLOTS],
 }
 
@@ -211,7 +216,16 @@ impl Header {
         created: u64,
     ) -> Result<Header, HeaderError> {
         layout.check()?;
-        Ok(Header { id, suite, counter, layout, created, generation: 0, slots: [const { None }; SLOTS] })
+        Ok(Header {
+            id,
+            suite,
+            counter,
+            layout,
+            created,
+            generation: 0,
+            least_commit: 0,
+            slots: [const { None }; SLOTS],
+        })
     }
 
     /// The slots in use, with their numbers.
@@ -283,7 +297,9 @@ impl Header {
 
     /// What the counter-bound root holds of this header.
     pub fn slots_digest(&self) -> SlotsDigest {
-        SlotsDigest(Sha256::digest(&self.body()[..CHECK_AT]).into())
+        let mut body = self.body();
+        body[LEAST_COMMIT_AT..LEAST_COMMIT_AT + 8].fill(0);
+        SlotsDigest(Sha256::digest(&body[..CHECK_AT]).into())
     }
 
     /// One copy, as it goes to the medium: whole pages, zeros behind the header.
@@ -315,6 +331,7 @@ impl Header {
         bytes[72..80].copy_from_slice(&self.layout.size_limit.to_le_bytes());
         bytes[80..88].copy_from_slice(&self.created.to_le_bytes());
         bytes[88..96].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[LEAST_COMMIT_AT..LEAST_COMMIT_AT + 8].copy_from_slice(&self.least_commit.to_le_bytes());
         for (number, slot) in self.slots() {
             let at = SLOTS_AT + number * SLOT_BYTES;
             bytes[at..at + SLOT_BYTES].copy_from_slice(slot.bytes());
@@ -349,6 +366,7 @@ impl Header {
             },
             created: u64::from_le_bytes(field(bytes, 80)),
             generation: u64::from_le_bytes(field(bytes, 88)),
+            least_commit: u64::from_le_bytes(field(bytes, LEAST_COMMIT_AT)),
             slots,
         };
         header.layout.check()?;
