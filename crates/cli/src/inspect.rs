@@ -70,6 +70,7 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
         line(out, "table", format_args!("{table}: {rows} rows"))?;
     }
     line(out, "incidents", format_args!("{}", inspection.incidents))?;
+    line(out, "on rollback", on_rollback(inspection))?;
     line(out, "wear", "not known: a file does not tell how often its flash was erased")?;
     line(
         out,
@@ -91,6 +92,15 @@ fn counter(inspection: &Inspection) -> String {
         ("none", _) => "none: an older copy put back is not noticed".into(),
         (kind, Some(value)) => format!("{kind}, at {value}"),
         (kind, None) => format!("{kind}, absent here"),
+    }
+}
+
+/// What becomes of an older image that is put back.
+fn on_rollback(inspection: &Inspection) -> String {
+    match (inspection.on_rollback, inspection.rollbacks) {
+        (("record", limit), rollbacks) => format!("record, up to {limit}; {rollbacks} not accepted"),
+        ((refuse, _), 0) => refuse.to_owned(),
+        ((refuse, _), rollbacks) => format!("{refuse}; {rollbacks} recorded and not accepted"),
     }
 }
 

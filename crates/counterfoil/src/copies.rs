@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use counterfoil_flash::lock::WriterLock;
 use counterfoil_flash::{Device, FileDevice};
-use counterfoil_log::{Captured, Recovered, Snapshot};
+use counterfoil_log::{Captured, Recovered, Snapshot, Writer};
 use counterfoil_relation::Relations;
 use counterfoil_vault::{Counter as _, CounterError, CounterKind, FileCounter, HeaderCopy, Succession};
 
@@ -165,18 +165,18 @@ fn restore(source: &Volume, options: Options, progress: Progress<'_>) -> Result<
 
 /// Opens an image in an epoch above everything its counter has seen, and leaves an incident.
 fn begin_epoch(volume: &Arc<Volume>, text: &str) -> Result<()> {
+    let told = |writer: &mut Writer| incidents::record(writer, incidents::IncidentKind::Restored, text);
     let mut writer = match volume.counter_kind() {
-        CounterKind::None => adopt_image(volume, None, 0)?,
+        CounterKind::None => adopt_image(volume, None, 0, told)?,
         _ => {
             let mut counter = volume.file_counter()?.ok_or_else(|| {
                 Error::new(Kind::Misuse, "nothing says where the counter is").advise("give Options::counter")
             })?;
             counter.hold(volume.options.lock_timeout)?;
             let value = value_of(&mut counter)?;
-            adopt_image(volume, Some(Box::new(counter)), value)?
+            adopt_image(volume, Some(Box::new(counter)), value, told)?
         }
     };
-    incidents::record(&mut writer, incidents::IncidentKind::Restored, text)?;
     Ok(writer.close()?)
 }
 
@@ -275,6 +275,9 @@ fn rekey_watched(options: Options, progress: Progress<'_>, reached: &mut dyn FnM
         counter.hold(volume.options.lock_timeout)?;
     }
     let (recovered, freshness) = volume.recover_and_judge()?;
+    if let Freshness::Behind(permitted) = freshness {
+        return Err(permitted.refusal);
+    }
     volume.settle(&recovered.snapshot())?;
     let temporary = Temporary::create(&path, geometry_of(&volume.opened().header.layout)?)?;
     let _temporary_lock = temporary.lock()?;
@@ -315,7 +318,7 @@ fn reseal(volume: &Volume, snapshot: &Snapshot, temporary: &Temporary, progress:
 fn hand_on(filled: &Arc<Volume>, mut counter: FileCounter) -> Result<Succession> {
     let old_value = counter.value()?.value;
     let succession = counter.hand_on(&filled.vault)?;
-    adopt_image(filled, Some(Box::new(succession.clone())), old_value)?.close()?;
+    adopt_image(filled, Some(Box::new(succession.clone())), old_value, |_| Ok(()))?.close()?;
     Ok(succession)
 }
 

@@ -10,8 +10,9 @@ use counterfoil_vault::{self as vault, CounterError, CounterKind, FileCounter, S
 use crate::error::{Error, Kind, Result};
 use crate::incidents;
 use crate::options::{Counter, Options};
+use crate::rollback;
 use crate::store::{OtherReaders, counting};
-use crate::volume::{Keeper, Volume};
+use crate::volume::{Freshness, Keeper, Volume};
 
 /// A counter beside the image it is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +90,10 @@ fn show(volume: &Volume) -> Result<CounterInfo> {
     match counter_of(volume)?.record() {
         Ok(record) => {
             (info.value, info.moved, info.seen_at) = (Some(record.value), Some(record.time), Some(record.path));
-            info.verdict = volume.recover_and_judge().err();
+            info.verdict = match volume.recover_and_judge() {
+                Ok((_, Freshness::Behind(permitted))) => Some(permitted.refusal),
+                judged => judged.err(),
+            };
         }
         Err(CounterError::Absent) => {
             let absent = Error::new(Kind::CounterLost, "there is no counter for this database here");
@@ -126,17 +130,25 @@ fn adopt(options: Options) -> Result<()> {
     let hidden =
         recovered.unreadable().map(|error| format!("; {error}, and what stood there is gone")).unwrap_or_default();
     drop(recovered);
-    let mut writer = adopt_image(&volume, Some(Box::new(counter)), value)?;
+    counter.set_rollbacks(0);
     let text = format!("this image, version {image}, was taken for the newest by hand; {found}{hidden}");
-    incidents::record(&mut writer, incidents::IncidentKind::AdoptedByHand, &text)?;
-    Ok(writer.close()?)
+    let accepted = |writer: &mut Writer| {
+        writer.begin()?;
+        incidents::put(writer, incidents::IncidentKind::AdoptedByHand, &text)?;
+        rollback::accept(writer)?;
+        writer.commit()?;
+        Ok(())
+    };
+    Ok(adopt_image(&volume, Some(Box::new(counter)), value, accepted)?.close()?)
 }
 
-/// Opens an image for writing in an epoch above `value`, and binds its counter to it, where it has one. The writer's lock is the caller's.
+/// Opens an image for writing in an epoch above `value`, and when `first` has left its incident behind, binds its counter
+/// to it, where it has one. The writer's lock is the caller's.
 pub(crate) fn adopt_image(
     volume: &Arc<Volume>,
     counter: Option<Box<dyn vault::Counter + Send>>,
     value: u64,
+    first: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> Result<Writer> {
     let recovered = volume.recover()?;
     volume.settle(&recovered.snapshot())?;
@@ -150,5 +162,5 @@ pub(crate) fn adopt_image(
         },
         headers: Some(Box::new(Keeper(volume.clone()))),
     };
-    Ok(recovered.adopt(volume.medium.writer(), settings, &mut SystemEntropy, value)?)
+    recovered.adopt(volume.medium.writer(), settings, &mut SystemEntropy, value, first)
 }

@@ -14,6 +14,7 @@ use crate::incidents::{self, Incident};
 use crate::options::{Options, Place};
 use crate::records::Records;
 use crate::relation::Relation;
+use crate::rollback::Rollbacks;
 use crate::store::FileStore;
 use crate::volume::{Freshness, Volume};
 
@@ -63,10 +64,19 @@ impl Database {
     fn open_volume(options: Options) -> Result<Self> {
         let volume = Arc::new(Volume::open(options)?);
         let (store, freshness) = FileStore::open(volume.clone())?;
-        if freshness == Freshness::Absent {
-            volume.options.note("freshness not checked");
+        let newest = store.newest()?;
+        match freshness {
+            Freshness::Absent => volume.options.note("freshness not checked"),
+            Freshness::Behind(permitted) => volume.options.note(&format!(
+                "{}; on_rollback = 'record': the next write goes on from it, with an incident",
+                permitted.refusal.what()
+            )),
+            Freshness::Compared | Freshness::NoCounter => {}
         }
-        let settled = volume.settle(&store.newest()?)?;
+        if let Some(told) = Rollbacks::of(&newest)?.unaccepted() {
+            volume.options.note(&told.to_string());
+        }
+        let settled = volume.settle(&newest)?;
         if let Some((copy, _)) = settled.fault {
             volume
                 .options
@@ -117,7 +127,7 @@ impl Database {
         Relation::new(self, name)
     }
 
-    /// What the owner must be told of: counters adopted, backups restored.
+    /// What the owner must be told of: counters adopted, backups restored, older images gone on from.
     ///
     /// # Errors
     /// Those of reading.

@@ -9,11 +9,16 @@ use crate::error::Result;
 
 /// Leaves one behind, in a commit of its own.
 pub(crate) fn record(writer: &mut Writer, kind: IncidentKind, text: &str) -> Result<()> {
-    let (name, value) = counterfoil_sql::next_incident(writer, crate::time::now(), kind, text);
     writer.begin()?;
-    writer.put_record(record_space::INCIDENT, &name, &value)?;
+    put(writer, kind, text)?;
     writer.commit()?;
     Ok(())
+}
+
+/// Leaves one behind, in the commit under way.
+pub(crate) fn put(writer: &mut Writer, kind: IncidentKind, text: &str) -> Result<()> {
+    let (name, value) = counterfoil_sql::next_incident(writer, crate::time::now(), kind, text);
+    Ok(writer.put_record(record_space::INCIDENT, &name, &value)?)
 }
 
 /// All of them.

@@ -5,6 +5,7 @@ use counterfoil_vault::CounterKind;
 
 use crate::database::Database;
 use crate::error::Result;
+use crate::rollback::Rollbacks;
 
 /// Who has an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +85,10 @@ pub struct Inspection {
     pub tables: Vec<(String, u64)>,
     /// What the owner must be told of.
     pub incidents: usize,
+    /// What becomes of an image that the counter has left behind: `refuse` or `record`, and how often at most.
+    pub on_rollback: (&'static str, u32),
+    /// How often such images were gone on from and no person has accepted it yet.
+    pub rollbacks: u32,
 }
 
 impl Database {
@@ -96,6 +101,7 @@ impl Database {
         let volume = self.volume();
         let report = volume.recover()?.report();
         let snapshot = self.snapshot()?;
+        let setting = counterfoil_sql::OnRollback::of(&snapshot)?;
         let relations = self.inner.engine.relations();
         let tables = self.tables(&snapshot)?;
         let counted = tables.iter().map(|table| Ok((table.name.clone(), relations.count(&snapshot, table)?)));
@@ -124,6 +130,8 @@ impl Database {
             record_bytes: report.record_bytes,
             tables: counted.collect::<Result<_>>()?,
             incidents: self.incidents()?.len(),
+            on_rollback: (if setting.records { "record" } else { "refuse" }, setting.limit),
+            rollbacks: Rollbacks::of(&snapshot)?.count,
         })
     }
 }

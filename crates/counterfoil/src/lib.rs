@@ -37,6 +37,7 @@ mod medium;
 mod options;
 mod records;
 mod relation;
+mod rollback;
 mod salvage;
 mod schema;
 mod slots;

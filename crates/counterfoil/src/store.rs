@@ -25,7 +25,7 @@ use sql::{Lease, Store, WriterSlot};
 use crate::convert::to_sql;
 use crate::error::{Error, Kind, Result};
 use crate::incidents;
-use crate::volume::{Freshness, Keeper, Volume};
+use crate::volume::{self, Freshness, Keeper, Volume};
 
 /// Commits of so many milliseconds take one step of the counter together.
 pub(crate) const GROUP_MILLISECONDS: u64 = 1000;
@@ -342,9 +342,14 @@ impl Opening {
             Some(pins) => Box::new(OtherReaders::new(pins.clone(), volume.options.snapshot_max_age)),
             None => Box::new(NoPins),
         };
-        let (counter, absent) = self.held_counter(volume)?;
+        let (mut counter, absent) = self.held_counter(volume)?;
         let recovered = volume.recover()?;
         let version = recovered.version();
+        let record = counter.as_mut().filter(|_| !absent).map(FileCounter::record).transpose()?;
+        let freshness = record.as_ref().map(|record| volume::judge(&recovered, record)).transpose()?;
+        if let (Some(Freshness::Behind(permitted)), Some(counter)) = (&freshness, &mut counter) {
+            counter.set_rollbacks(permitted.rollbacks.count);
+        }
         let settings = Settings {
             counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),
             counting: counting(),
@@ -352,14 +357,19 @@ impl Opening {
             headers: Some(Box::new(Keeper(self.volume.clone()))),
         };
         let device = volume.medium.writer();
-        let mut writer = if absent {
-            recovered.adopt(device, settings, &mut SystemEntropy, 0)?
-        } else {
-            recovered.open(device, settings, &mut SystemEntropy)?
+        let mut writer = match (freshness, record) {
+            (Some(Freshness::Behind(permitted)), Some(record)) => {
+                let first = |writer: &mut Writer| permitted.record(writer, version);
+                recovered.adopt(device, settings, &mut SystemEntropy, record.value, first)?
+            }
+            _ if absent => {
+                let text = format!("no counter was here: this image, version {version}, was taken for the newest");
+                let first = |writer: &mut Writer| incidents::record(writer, incidents::IncidentKind::Adopted, &text);
+                recovered.adopt(device, settings, &mut SystemEntropy, 0, first)?
+            }
+            _ => recovered.open(device, settings, &mut SystemEntropy)?,
         };
         if absent {
-            let text = format!("no counter was here: this image, version {version}, was taken for the newest");
-            incidents::record(&mut writer, incidents::IncidentKind::Adopted, &text)?;
             volume.options.note("counter adopted: there was none for this database here (see counterfoil.incidents)");
         }
         self.finish_header_change(volume, &mut writer)?;

@@ -6,6 +6,7 @@ use counterfoil_vault::CounterKind;
 
 use crate::database::Database;
 use crate::error::{Error, Kind, Result};
+use crate::rollback::Rollbacks;
 use crate::volume::Freshness;
 
 /// What a table's check read.
@@ -32,7 +33,8 @@ pub struct Verification {
     pub tables: Vec<TableCheck>,
     /// Records by name.
     pub records: usize,
-    /// Whether a counter says that this is the newest image: `compared`, `not checked`, `no counter`.
+    /// Whether a counter says that this is the newest image: `compared`, `not checked`, `no counter`,
+    /// `behind the counter`.
     pub freshness: &'static str,
     /// What is wrong; empty when all is well.
     pub problems: Vec<Error>,
@@ -50,29 +52,35 @@ impl Database {
             pages: 0,
             tables: Vec::new(),
             records: self.records().list("")?.len(),
-            freshness: self.freshness()?,
+            freshness: "compared",
             problems: Vec::new(),
         };
+        self.verify_freshness(&snapshot, &mut verification)?;
         self.verify_headers(&snapshot, &mut verification)?;
         verify_pages(&snapshot, &mut verification, progress);
         self.verify_tables(&snapshot, &mut verification, progress);
         Ok(verification)
     }
 
-    fn freshness(&self) -> Result<&'static str> {
+    fn verify_freshness(&self, snapshot: &Snapshot, verification: &mut Verification) -> Result<()> {
+        verification.problems.extend(Rollbacks::of(snapshot)?.unaccepted());
         let volume = self.volume();
-        if volume.counter_kind() == CounterKind::None {
-            return Ok("no counter");
-        }
         // A writer of ours has judged the image when it was opened, and has moved both since.
-        if self.inner.store.has_written() {
-            return Ok("compared");
-        }
-        Ok(match volume.recover_and_judge()?.1 {
+        let freshness = match volume.counter_kind() {
+            CounterKind::None => Freshness::NoCounter,
+            _ if self.inner.store.has_written() => Freshness::Compared,
+            _ => volume.recover_and_judge()?.1,
+        };
+        verification.freshness = match freshness {
             Freshness::Compared => "compared",
             Freshness::Absent => "not checked",
             Freshness::NoCounter => "no counter",
-        })
+            Freshness::Behind(permitted) => {
+                verification.problems.push(permitted.refusal);
+                "behind the counter"
+            }
+        };
+        Ok(())
     }
 
     fn verify_headers(&self, snapshot: &Snapshot, verification: &mut Verification) -> Result<()> {

@@ -13,6 +13,7 @@ use parking_lot::RwLock;
 use crate::error::{Error, Kind, Result};
 use crate::medium::Medium;
 use crate::options::{Counter, Options};
+use crate::rollback::{self, Permitted};
 
 /// The record of [`record_space::SETTING`] that names the header that holds.
 pub(crate) const HEADER_RECORD: &[u8] = b"header";
@@ -34,10 +35,12 @@ pub(crate) struct OpenedHeader {
 }
 
 /// What the counter says of an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Freshness {
     /// It is the newest.
     Compared,
+    /// It is not the newest, and is to be gone on from all the same.
+    Behind(Permitted),
     /// There is no counter here to compare with.
     Absent,
     /// The database has none.
@@ -158,6 +161,9 @@ impl Volume {
             let result = self.try_recover_and_judge();
             tries += 1;
             match result {
+                Ok((_, Freshness::Behind(_))) if tries < JUDGE_TRIES_MAX => {
+                    std::thread::sleep(std::time::Duration::from_millis(5 * tries));
+                }
                 Err(error) if tries < JUDGE_TRIES_MAX && may_be_a_race(&error) => {
                     std::thread::sleep(std::time::Duration::from_millis(5 * tries));
                 }
@@ -198,9 +204,8 @@ impl Volume {
             }
             return Ok((recovered, Freshness::Absent));
         };
-        let value = vault::CounterValue { value: record.value, tag: Some(record.tag) };
-        recovered.judge(&value).map_err(|error| dated(error, &record))?;
-        Ok((recovered, Freshness::Compared))
+        let freshness = judge(&recovered, &record)?;
+        Ok((recovered, freshness))
     }
 
     /// The header that the newest root names, what is wrong with its copies, and a change that was cut short.
@@ -283,6 +288,15 @@ const JUDGE_TRIES_MAX: u64 = 4;
 
 fn may_be_a_race(error: &Error) -> bool {
     matches!(error.kind(), Kind::RolledBack | Kind::CounterLost | Kind::Tampered | Kind::Corrupt)
+}
+
+/// Holds an image against its counter, by the database's own rule for images that are behind.
+pub(crate) fn judge(recovered: &Recovered, record: &vault::CounterRecord) -> Result<Freshness> {
+    let value = vault::CounterValue { value: record.value, tag: Some(record.tag) };
+    match recovered.judge(&value) {
+        Ok(()) => Ok(Freshness::Compared),
+        Err(error) => rollback::permit(&recovered.snapshot(), record, dated(error, record)).map(Freshness::Behind),
+    }
 }
 
 /// Says when the counter took its last step, and for a database where.

@@ -5,3 +5,4 @@ mod api;
 mod forked;
 mod full;
 mod pairs;
+mod rollback;

@@ -28,15 +28,6 @@ use crate::writer::Settings;
 /// version yet.
 const OPENING_VERSION: u64 = 0;
 
-/// How an opening takes its counter along.
-#[derive(Clone, Copy)]
-pub(crate) enum Binding {
-    /// Two steps from where the image says it stands.
-    Step,
-    /// To the new epoch, wherever it stands.
-    Adopt,
-}
-
 /// The number of the epoch that an opening after `end` begins, above `counter_value` too.
 pub(crate) fn next_epoch_number(end: &SpineEnd, counter_value: u64) -> Result<u64, Error> {
     end.version.max(counter_value).checked_add(2).ok_or(Error::Corrupt { what: "version" })
@@ -72,7 +63,7 @@ pub(crate) fn write_root(
     device: &mut dyn Device,
     settings: &mut Settings,
     (state, end): (&mut State, &mut SpineEnd),
-    (epoch, binding): (Epoch, Binding),
+    epoch: Epoch,
     (checkpoint, next): (u64, Extent),
 ) -> Result<(), Error> {
     let layout = pages.layout;
@@ -99,7 +90,7 @@ pub(crate) fn write_root(
     device.program(layout.page(extent.number, 0), sealed.bytes())?;
     device.flush()?;
     if let Some(counter) = &mut settings.counter {
-        bind(&mut **counter, end, epoch.number, &tag, binding).map_err(|error| lost(end, &error))?;
+        step_twice(&mut **counter, end, epoch.number, &tag).map_err(|error| lost(end, &error))?;
     }
     Arc::make_mut(&mut state.root.epochs).insert(epoch.number, epoch.salt);
     (state.root.commit, state.root.version) = (head.commit, head.version);
@@ -107,21 +98,15 @@ pub(crate) fn write_root(
     Ok(())
 }
 
-fn bind(
-    counter: &mut dyn Counter,
-    end: &SpineEnd,
-    version: u64,
-    tag: &Tag,
-    binding: Binding,
-) -> Result<(), CounterError> {
-    match binding {
-        // Two steps, so that a root that a cut left one ahead of the old value is never taken for this one.
-        Binding::Step => {
-            counter.step(version - 1, &end.tag)?;
-            counter.step(version, tag)
-        }
-        Binding::Adopt => counter.adopt(version, tag),
-    }
+/// Two steps, so that a root that a cut left one ahead of the old value is never taken for this one.
+fn step_twice(counter: &mut dyn Counter, end: &SpineEnd, version: u64, tag: &Tag) -> Result<(), CounterError> {
+    counter.step(version - 1, &end.tag)?;
+    counter.step(version, tag)
+}
+
+/// Two commits of one version cannot be told apart by a counter that holds no tag: it counts every commit.
+pub(crate) fn wants_every_commit(counter: &mut dyn Counter) -> Result<bool, CounterError> {
+    Ok(counter.value()?.tag.is_none())
 }
 
 /// Steps the counter up to a root that a cut left ahead of it.

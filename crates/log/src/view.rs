@@ -25,7 +25,7 @@ pub mod space {
     pub const CATALOG: u8 = 1;
     /// The users' own records (`counterfoil kv`).
     pub const USER: u8 = 2;
-    /// What the owner must be told of: adopted counters, restored backups.
+    /// What the owner must be told of: adopted counters, restored backups, older images gone on from.
     pub const INCIDENT: u8 = 3;
     /// Settings of this database, and its users.
     pub const SETTING: u8 = 4;

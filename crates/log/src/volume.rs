@@ -14,7 +14,7 @@ use crate::cache::PageCache;
 use crate::checkpoint::{self, Changed};
 use crate::copy::Captured;
 use crate::layout::Layout;
-use crate::opening::{self, Binding};
+use crate::opening;
 use crate::pages::Pages;
 use crate::root::Root;
 use crate::snapshot::Snapshot;
@@ -70,7 +70,7 @@ pub fn create(
     store.commit(&mut *media.writer, &vault, epoch, &changes)?;
     let pages = Arc::new(Pages { media: media.reader, vault, layout, cache: PageCache::new(cache_bytes) });
     let base = end.clone();
-    Recovered { pages, store, state, end, base, unreadable: None }.begin(media.writer, settings, epoch, Binding::Step)
+    Recovered { pages, store, state, end, base, unreadable: None }.begin(media.writer, settings, epoch)
 }
 
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
@@ -236,27 +236,36 @@ impl Recovered {
         }
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, 0, entropy)?;
-        self.begin(writer, settings, epoch, Binding::Step)
+        self.begin(writer, settings, epoch)
     }
 
     /// Opens for writing and binds the image to its counter anew, whatever the counter says: on a person's word, or
     /// when a backup is restored. The epoch begins above the image's version and above `counter_value`, so every
-    /// other image of this database is refused from then on. The caller leaves an incident behind.
+    /// other image of this database is refused from then on. `first` leaves the incident behind that tells of it, in
+    /// commits that are durable before the counter is bound: a cut before that leaves an image that the counter does not
+    /// accept, a cut after it one that holds the incident.
     ///
     /// # Errors
-    /// As [`Recovered::open`].
-    pub fn adopt(
+    /// As [`Recovered::open`], and those of `first`.
+    pub fn adopt<E: From<Error>>(
         mut self,
         mut writer: Box<dyn Device + Send>,
-        settings: Settings,
+        mut settings: Settings,
         entropy: &mut dyn Entropy,
         counter_value: u64,
-    ) -> Result<Writer, Error> {
+        first: impl FnOnce(&mut Writer) -> Result<(), E>,
+    ) -> Result<Writer, E> {
         self.pages.require_same_process()?;
-        writer.flush()?;
+        writer.flush().map_err(Error::from)?;
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, counter_value, entropy)?;
-        self.begin(writer, settings, epoch, Binding::Adopt)
+        let counter = settings.counter.take();
+        let mut writer = self.begin(writer, settings, epoch)?;
+        first(&mut writer)?;
+        if let Some(counter) = counter {
+            writer.bind(counter)?;
+        }
+        Ok(writer)
     }
 
     /// Writes the opening root, counts it and hands over to the writer.
@@ -265,18 +274,16 @@ impl Recovered {
         mut device: Box<dyn Device + Send>,
         mut settings: Settings,
         epoch: Epoch,
-        binding: Binding,
     ) -> Result<Writer, Error> {
         let checkpoint = self.store.version();
         let needs = Needs { counted: self.end.version, oldest_pin: settings.pins.oldest() };
         let (layout, space) = (&self.pages.layout, &mut self.state.space);
         let next = opening::grant(&mut *device, layout, space, Owner::Spine, (needs, 0))?;
         let going_on = (&mut self.state, &mut self.end);
-        opening::write_root(&self.pages, &mut *device, &mut settings, going_on, (epoch, binding), (checkpoint, next))?;
+        opening::write_root(&self.pages, &mut *device, &mut settings, going_on, epoch, (checkpoint, next))?;
         self.store.release(checkpoint);
-        // Two commits of one version cannot be told apart by a counter that holds no tag: it counts every commit.
         if let Some(counter) = &mut settings.counter
-            && counter.value().map_err(|error| opening::lost(&self.end, &error))?.tag.is_none()
+            && opening::wants_every_commit(&mut **counter).map_err(|error| opening::lost(&self.end, &error))?
         {
             settings.counting = Counting::EveryCommit;
         }

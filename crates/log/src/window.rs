@@ -17,7 +17,7 @@ use crate::Error;
 use crate::checkpoint;
 use crate::frame::Element;
 use crate::layout::{HEADER_EXTENTS, Layout};
-use crate::opening::{self, Binding};
+use crate::opening;
 use crate::space::{Extent, Owner};
 use crate::store::CheckpointStore;
 use crate::writer::Writer;
@@ -158,7 +158,7 @@ impl Writer {
             &mut *self.device,
             &mut self.settings,
             (&mut self.state, &mut self.end),
-            (epoch, Binding::Step),
+            epoch,
             (self.store.version(), next),
         );
         written.inspect_err(|_| self.failed = true)?;

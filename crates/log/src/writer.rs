@@ -754,6 +754,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Takes a counter that was kept back until now, and binds it to the last commit, wherever it stood.
+    pub(crate) fn bind(&mut self, mut counter: Box<dyn Counter + Send>) -> Result<(), Error> {
+        self.flush_frames()?;
+        self.group_opened = None;
+        let end = &self.end;
+        let adopted = counter.adopt(end.version, &end.tag).and_then(|()| opening::wants_every_commit(&mut *counter));
+        let every_commit = adopted.map_err(|error| opening::lost(end, &error)).inspect_err(|_| self.failed = true)?;
+        if every_commit {
+            self.settings.counting = Counting::EveryCommit;
+        }
+        self.settings.counter = Some(counter);
+        self.counted = self.end.version;
+        Ok(())
+    }
+
     /// Right after an opening: openings that were cut short again and again leave a long spine behind.
     pub(crate) fn shorten_spine_if_long(&mut self) -> Result<(), Error> {
         if self.spine_extents() <= 2 * SPINE_EXTENTS_MAX && (self.spine_extents() <= 3 || !self.space_is_low()) {

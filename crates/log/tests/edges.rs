@@ -550,3 +550,42 @@ fn of_commits_that_do_not_wait_a_cut_undoes_the_last_ones_only() {
     assert!(undone > 100, "{undone} were undone: the cuts came too late");
     assert_eq!(witness::duplicates(), []);
 }
+
+/// An older image is bound to its counter: whatever a cut leaves of that is refused, or tells of it.
+#[test]
+fn an_adoption_that_is_cut_is_refused_or_has_left_its_incident() {
+    let mut bench = Bench::file(64, 8);
+    let mut writer = bench.create();
+    put(&mut writer, "a", b"old").unwrap();
+    let yesterday = bench.device.image();
+    put(&mut writer, "a", b"new").unwrap();
+    put(&mut writer, "a", b"newer").unwrap();
+    drop(writer);
+    let stood = bench.counter.value().unwrap();
+    let mut cuts = 0;
+    for operations in 0.. {
+        bench.device.restore(yesterday.clone());
+        bench.counter.danger_set(Some(stood));
+        // Cut, and cut again at the same operation; then once without a cut.
+        let left = [operations, operations, u64::MAX];
+        let adopted = left.map(|left| {
+            let mortal = Mortal { device: bench.device.clone(), left: Arc::new(AtomicU64::new(left)) };
+            let (settings, recovered) = (bench.settings(), bench.recover().unwrap());
+            let first = |writer: &mut Writer| put(writer, "incident", b"told");
+            let value = bench.counter.value().unwrap().value;
+            let adopted = recovered.adopt(Box::new(mortal), settings, &mut bench.entropy, value, first).map(drop);
+            if let Ok(snapshot) = bench.judged() {
+                assert!(record(&snapshot, "incident").is_some(), "{operations}: an older image passes for the newest");
+            }
+            assert!(adopted.is_err() || bench.judged().is_ok(), "{operations}");
+            adopted.is_ok()
+        });
+        assert!(adopted[2], "{operations}: what was cut can be done again");
+        assert_eq!(record(&bench.open().unwrap(), "a"), Some(b"old".to_vec()));
+        if adopted[0] {
+            break;
+        }
+        cuts += 1;
+    }
+    assert!(cuts >= 4, "{cuts} operations before it is done");
+}

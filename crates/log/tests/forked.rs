@@ -77,7 +77,11 @@ fn a_forked_child_seals_and_counts_nothing() {
             || Recovered::recover(Arc::new(device.clone()), vault.clone(), layout, 1 << 16).expect("recovers");
         let writer_of = || Box::new(device.clone());
         refused(recover().open(writer_of(), settings(&counter), &mut DangerFixedEntropy::seeded(2)).map(drop));
-        refused(recover().adopt(writer_of(), settings(&counter), &mut DangerFixedEntropy::seeded(2), 9).map(drop));
+        refused(
+            recover()
+                .adopt(writer_of(), settings(&counter), &mut DangerFixedEntropy::seeded(2), 9, |_| Ok::<_, Error>(()))
+                .map(drop),
+        );
         assert!(state(&device, &counter) == before, "something was sealed, written or counted");
     }));
 

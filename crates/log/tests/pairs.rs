@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use counterfoil_flash::{Device, Geometry, MemoryDevice, PageNumber, Read};
 use counterfoil_log::{
-    ContainerId, Counting, GroupId, Layout, Media, NoPins, Recovered, Settings, View, Writer, create, record_space,
+    ContainerId, Counting, Error, GroupId, Layout, Media, NoPins, Recovered, Settings, View, Writer, create,
+    record_space,
 };
 use counterfoil_vault::{
     Counter, DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, SystemEntropy, Vault, VolumeKey, witness,
@@ -64,8 +65,13 @@ impl Place {
     fn adopted(&self) -> Writer {
         let value = self.counter.clone().map_or(0, |mut counter| counter.value().expect("stands").value);
         let device = Box::new(self.device.clone());
-        self.recovered().adopt(device, self.settings(), &mut SystemEntropy, value).expect("adopts")
+        self.recovered().adopt(device, self.settings(), &mut SystemEntropy, value, unmarked).expect("adopts")
     }
+}
+
+/// An adoption that leaves no incident.
+fn unmarked(_: &mut Writer) -> Result<(), Error> {
+    Ok(())
 }
 
 /// Puts the contents of one medium in the place of another's.
@@ -114,7 +120,12 @@ fn histories(key: u8, suite: Suite, counter: Option<MemoryCounter>) {
     go_on(kept.copied().opened(), 3);
     let mut lost = kept.copied();
     lost.counter = lost.counter.map(|_| MemoryCounter::new());
-    go_on(lost.recovered().adopt(Box::new(lost.device.clone()), lost.settings(), &mut SystemEntropy, 0).unwrap(), 4);
+    go_on(
+        lost.recovered()
+            .adopt(Box::new(lost.device.clone()), lost.settings(), &mut SystemEntropy, 0, unmarked)
+            .unwrap(),
+        4,
+    );
     // Yesterday's image is put back and adopted, twice; without a counter it is just opened.
     for byte in 5..7 {
         copy(&kept.device, &first.device);

@@ -264,7 +264,8 @@ fn a_backup_taken_beside_a_writer_opens_and_is_what_was_there() {
     // Restored: bound to the counter above its value, after which the original is refused.
     let value = counterfoil_vault::Counter::value(&mut bench.counter.clone()).unwrap().value;
     let settings = bench.settings();
-    let mut restored = copy.adopt(Box::new(target.clone()), settings, &mut bench.entropy, value).unwrap();
+    let mut restored =
+        copy.adopt(Box::new(target.clone()), settings, &mut bench.entropy, value, |_| Ok::<_, Error>(())).unwrap();
     then.agrees(&restored);
     restored.close().unwrap();
     drop(writer);

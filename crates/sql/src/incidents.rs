@@ -23,10 +23,12 @@ pub enum IncidentKind {
     AdoptedByHand = 2,
     /// The database was made of a backup.
     Restored = 3,
+    /// An older image was gone on from, as `on_rollback` says.
+    RolledBack = 4,
 }
 
 impl IncidentKind {
-    const ALL: [Self; 3] = [Self::Adopted, Self::AdoptedByHand, Self::Restored];
+    const ALL: [Self; 4] = [Self::Adopted, Self::AdoptedByHand, Self::Restored, Self::RolledBack];
 
     /// What people call it.
     pub fn name(self) -> &'static str {
@@ -34,6 +36,7 @@ impl IncidentKind {
             Self::Adopted => "counter adopted",
             Self::AdoptedByHand => "counter adopted by hand",
             Self::Restored => "restored",
+            Self::RolledBack => "rolled back",
         }
     }
 }

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use datafusion::sql::sqlparser::ast::{Expr, Reset, ResetStatement, Set, Value as Literal, ValueWithSpan};
+use datafusion::sql::sqlparser::ast::{
+    ContextModifier, Expr, Reset, ResetStatement, Set, Value as Literal, ValueWithSpan,
+};
 
 use crate::control;
 use crate::error::{Error, Result};
+use crate::on_rollback::{NAMES as OF_DATABASE, OnRollback};
 use crate::session::{Outcome, Session};
 use crate::statement::{fold, parts};
 
@@ -67,12 +70,10 @@ impl Settings {
         self.said.get(name).cloned().or_else(|| known.map(|(_, value)| (*value).to_owned()))
     }
 
-    /// All settings with their values, by name.
+    /// All settings of the session with their values.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
         let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(["lock_timeout", "synchronous_commit"]);
-        let mut all: Vec<_> = names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect();
-        all.sort();
-        all
+        names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
@@ -141,12 +142,16 @@ fn duration(text: &str) -> Result<Duration> {
 }
 
 impl Session {
+    /// Runs SET.
     pub(crate) fn set(&mut self, set: &Set) -> Result<Outcome> {
         match set {
-            Set::SingleAssignment { variable, values, .. } => {
+            Set::SingleAssignment { scope, variable, values, .. } => {
                 let name = parts(variable)?.join(".").to_ascii_lowercase();
                 let value = values.iter().map(value).collect::<Vec<_>>().join(", ");
-                if value == "default" {
+                if OF_DATABASE.contains(&name.as_str()) {
+                    refuse_local(*scope, &name)?;
+                    self.set_of_database(&name, Some(value.as_str()).filter(|value| *value != "default"))?;
+                } else if value == "default" {
                     self.settings.reset(Some(&name));
                 } else {
                     self.settings.set(&name, &value)?;
@@ -169,9 +174,46 @@ impl Session {
     pub(crate) fn reset(&mut self, statement: &ResetStatement) -> Result<Outcome> {
         match &statement.reset {
             Reset::ALL => self.settings.reset(None),
-            Reset::ConfigurationParameter(name) => self.settings.reset(Some(&parts(name)?.join("."))),
+            Reset::ConfigurationParameter(name) => {
+                let name = parts(name)?.join(".").to_ascii_lowercase();
+                if OF_DATABASE.contains(&name.as_str()) {
+                    self.set_of_database(&name, None)?;
+                } else {
+                    self.settings.reset(Some(&name));
+                }
+            }
         }
         Ok(Outcome::Done("RESET"))
+    }
+
+    /// Changes a setting of the database, which is kept in it: part of the transaction, like a row.
+    fn set_of_database(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        self.change(|_, change| OnRollback::change(&mut change.lease, name, value))
+    }
+
+    /// The value of a setting, of the session's or of the database's.
+    pub(crate) fn setting(&mut self, name: &str) -> Result<Option<String>> {
+        if OF_DATABASE.contains(&name) {
+            return Ok(Some(OnRollback::of(&self.view()?)?.value(name)));
+        }
+        Ok(self.settings.value(name))
+    }
+
+    /// All settings with their values, by name.
+    pub(crate) fn all_settings(&mut self) -> Result<Vec<(String, String)>> {
+        let of_database = OnRollback::of(&self.view()?)?;
+        let mut all = self.settings.all();
+        all.extend(OF_DATABASE.map(|name| (name.to_owned(), of_database.value(name))));
+        all.sort();
+        Ok(all)
+    }
+}
+
+/// A setting of the database does not end with a transaction.
+fn refuse_local(scope: Option<ContextModifier>, name: &str) -> Result<()> {
+    match scope {
+        Some(ContextModifier::Local) => Err(Error::NotSupported(format!("SET LOCAL {name}"))),
+        _ => Ok(()),
     }
 }
 

@@ -68,7 +68,7 @@ impl Session {
         let name = variable.iter().map(fold).collect::<Vec<_>>().join(".");
         match name.as_str() {
             "all" => {
-                let all = self.settings.all();
+                let all = self.all_settings()?;
                 let (names, values) = all.into_iter().map(|(name, value)| (Some(name), Some(value))).unzip();
                 table(vec![("name", names), ("setting", values)])
             }
@@ -76,7 +76,7 @@ impl Session {
             "transaction.isolation.level" => {
                 table(vec![("transaction_isolation", vec![self.settings.value("transaction_isolation")])])
             }
-            _ => match self.settings.value(&name) {
+            _ => match self.setting(&name)? {
                 Some(value) => table(vec![(&name, vec![Some(value)])]),
                 None => Err(Error::NotFound(format!("no setting {name}: SHOW ALL lists them"))),
             },

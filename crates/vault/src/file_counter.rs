@@ -3,7 +3,7 @@
 //! ```text
 //! <database id in hex>.counter: two slots of 512 bytes
 //! slot:  0 magic [8]: "CFCOUNT1" | 8 database id [32] | 40 value u64 | 48 tag [16] | 64 time u64, seconds since 1970
-//!       72 path bytes u16 | 74 path (its end, if it is longer) [406] | 480 MAC [32]
+//!       72 path bytes u16 | 74 path (its end, if it is longer) [402] | 476 rollbacks u32 | 480 MAC [32]
 //! MAC = HMAC-SHA-256(counter key, bytes 0..480)
 //! ```
 //! 1. Of the slots whose MAC holds, the higher value counts; a step overwrites the other one.
@@ -42,6 +42,7 @@ const SLOT_BYTES: usize = 512;
 const FILE_BYTES: usize = 2 * SLOT_BYTES;
 const MAGIC: &[u8; 8] = b"CFCOUNT1";
 const PATH_AT: usize = 74;
+const ROLLBACKS_AT: usize = 476;
 const MAC_AT: usize = 480;
 
 /// The environment variables that say where counters are kept.
@@ -78,6 +79,8 @@ pub struct CounterRecord {
     pub time: u64,
     /// Where the database was then; the end of the path if it is longer than a slot has room for.
     pub path: String,
+    /// How many older images were gone on from by themselves since a person last bound the counter.
+    pub rollbacks: u32,
 }
 
 /// The counter of one database in one directory. Nothing is read or written before it is asked something.
@@ -88,6 +91,8 @@ pub struct FileCounter {
     database: String,
     /// The highest value this handle has seen.
     seen: Option<u64>,
+    /// What the next slot written says of rollbacks, if it is not what the newest one says.
+    rollbacks: Option<u32>,
 }
 
 impl FileCounter {
@@ -104,7 +109,14 @@ impl FileCounter {
 
     fn on(medium: Box<dyn Medium>, database: &Path, vault: &Vault) -> FileCounter {
         let key = vault.root.derive_fixed(Purpose::Counter);
-        FileCounter { medium, key, id: vault.id(), database: database.to_string_lossy().into_owned(), seen: None }
+        FileCounter {
+            medium,
+            key,
+            id: vault.id(),
+            database: database.to_string_lossy().into_owned(),
+            seen: None,
+            rollbacks: None,
+        }
     }
 
     /// Where the counter of database `id` is in `directory`.
@@ -135,6 +147,11 @@ impl FileCounter {
         }
         self.seen = Some(record.value);
         Ok(record)
+    }
+
+    /// How many older images were gone on from by themselves, as the counter holds it from its next step or adoption on.
+    pub fn set_rollbacks(&mut self, rollbacks: u32) {
+        self.rollbacks = Some(rollbacks);
     }
 
     /// Deletes the counter. What it vouched for can then be put back unnoticed.
@@ -168,10 +185,12 @@ impl FileCounter {
         slot[..8] == MAGIC[..] && slot[8..40] != self.id.0
     }
 
-    fn encode(&self, value: u64, tag: &Tag) -> [u8; SLOT_BYTES] {
+    /// A slot. What it says of rollbacks is carried on from `newest`, unless this handle was told otherwise.
+    fn encode(&self, value: u64, tag: &Tag, newest: Option<&CounterRecord>) -> [u8; SLOT_BYTES] {
+        let rollbacks = self.rollbacks.unwrap_or(newest.map_or(0, |newest| newest.rollbacks));
         let mut slot = [0; SLOT_BYTES];
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let path = tail_of(&self.database, MAC_AT - PATH_AT);
+        let path = tail_of(&self.database, ROLLBACKS_AT - PATH_AT);
         slot[..8].copy_from_slice(MAGIC);
         slot[8..40].copy_from_slice(&self.id.0);
         slot[40..48].copy_from_slice(&value.to_le_bytes());
@@ -179,6 +198,7 @@ impl FileCounter {
         slot[64..72].copy_from_slice(&time.to_le_bytes());
         slot[72..74].copy_from_slice(&(path.len() as u16).to_le_bytes());
         slot[PATH_AT..PATH_AT + path.len()].copy_from_slice(path.as_bytes());
+        slot[ROLLBACKS_AT..MAC_AT].copy_from_slice(&rollbacks.to_le_bytes());
         let mut mac = mac_under(&self.key);
         mac.update(&slot[..MAC_AT]);
         slot[MAC_AT..].copy_from_slice(&mac.finalize().into_bytes());
@@ -194,12 +214,13 @@ impl FileCounter {
         }
         let number = |at: usize| slot[at..].first_chunk().copied().map(u64::from_le_bytes);
         let path_bytes = usize::from(u16::from_le_bytes([slot[72], slot[73]]));
-        let path = slot.get(PATH_AT..PATH_AT + path_bytes).filter(|_| PATH_AT + path_bytes <= MAC_AT)?;
+        let path = slot.get(PATH_AT..PATH_AT + path_bytes).filter(|_| PATH_AT + path_bytes <= ROLLBACKS_AT)?;
         Some(CounterRecord {
             value: number(40)?,
             tag: slot[48..].first_chunk().copied()?,
             time: number(64)?,
             path: String::from_utf8_lossy(path).into_owned(),
+            rollbacks: slot[ROLLBACKS_AT..].first_chunk().copied().map(u32::from_le_bytes)?,
         })
     }
 }
@@ -221,9 +242,9 @@ impl Counter for FileCounter {
         if !may_step(&present, to, tag)? {
             return Ok(());
         }
-        let (newest, _) = self.newest()?;
+        let (index, newest) = self.newest()?;
         // A cut during this write tears the older slot; the newer one still says where the counter was.
-        self.medium.write(1 - newest, &self.encode(to, tag))?;
+        self.medium.write(1 - index, &self.encode(to, tag, Some(&newest)))?;
         let found = self.record()?;
         if found.value != to || found.tag != *tag {
             return Err(CounterError::Stuck { asked: to, found: found.value });
@@ -233,14 +254,14 @@ impl Counter for FileCounter {
 
     fn adopt(&mut self, value: u64, tag: &Tag) -> Result<(), CounterError> {
         self.hold(Duration::ZERO)?;
-        match self.newest() {
+        let newest = match self.newest() {
             Ok((_, held)) if held.value > value => {
                 return Err(CounterError::Lower { present: held.value, asked: value });
             }
             Err(error @ CounterError::Device { .. }) => return Err(error),
-            _ => {}
-        }
-        let slot = self.encode(value, tag);
+            newest => newest.ok().map(|(_, held)| held),
+        };
+        let slot = self.encode(value, tag, newest.as_ref());
         self.medium.create(&[slot, slot].concat())?;
         self.seen = None;
         let found = self.record()?;

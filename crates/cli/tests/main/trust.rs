@@ -85,6 +85,33 @@ fn yesterdays_file_is_refused() {
 }
 
 #[test]
+fn an_unattended_device_goes_on_from_an_older_file_and_says_so_until_it_is_accepted() {
+    let stage = filled();
+    stage.good(&["db", "SET on_rollback = 'record'; SET rollback_limit = 1"]);
+    stage.copy("db", "yesterday");
+    stage.good(&["db", "DELETE FROM t WHERE a > 100"]);
+    stage.copy("yesterday", "db");
+    let ended = stage.run(&["db", "SELECT count(*) FROM t", "--no-header"]);
+    assert_eq!((ended.code, ended.out.as_str()), (0, "20000\n"));
+    assert!(
+        ended.err.starts_with("note: this is not the newest image") && ended.err.lines().count() == 1,
+        "{}",
+        ended.err
+    );
+    stage.refused(&["counter", "show", "db"], 3, &["not the newest"]);
+    stage.refused(&["verify", "db"], 3, &["not the newest"]);
+    assert_eq!(stage.run(&["db", "INSERT INTO t VALUES (0, '')"]).code, 0);
+    assert_eq!(stage.run(&["db", "SELECT kind FROM counterfoil.incidents", "--no-header"]).out, "rolled back\n");
+    stage.refused(&["verify", "db"], 3, &["counter adopt"]);
+    assert!(stage.run(&["inspect", "db"]).out.contains("on rollback    record, up to 1; 1 not accepted"));
+    stage.copy("yesterday", "db");
+    stage.refused(&["db", "SELECT 1"], 3, &["rollback_limit = 1 is reached"]);
+    stage.good(&["counter", "adopt", "db", "--yes"]);
+    stage.good(&["verify", "db"]);
+    assert_eq!(stage.run(&["db", "SELECT 1"]).err, "");
+}
+
+#[test]
 fn an_absent_counter_is_a_note_and_then_an_incident() {
     let stage = filled();
     std::fs::remove_dir_all(stage.path("state")).expect("removed");

@@ -42,10 +42,15 @@ impl FileCounter {
     pub fn hand_on(mut self, vault: &Vault) -> Result<Succession, CounterError> {
         assert!(vault.id() == self.id, "a counter is handed on within one database");
         self.hold(std::time::Duration::ZERO)?;
-        let old_value = self.record()?.value;
+        let old = self.record()?;
         let slot = 1 - self.newest()?.0;
-        let counter = FileCounter { key: vault.root.derive_fixed(Purpose::Counter), seen: None, ..self };
-        Ok(Succession(Arc::new(Mutex::new(Heir { counter, slot, old_value, is_completed: false }))))
+        let counter = FileCounter {
+            key: vault.root.derive_fixed(Purpose::Counter),
+            seen: None,
+            rollbacks: Some(old.rollbacks),
+            ..self
+        };
+        Ok(Succession(Arc::new(Mutex::new(Heir { counter, slot, old_value: old.value, is_completed: false }))))
     }
 }
 
@@ -72,7 +77,7 @@ impl Succession {
 impl Heir {
     fn write(&mut self, value: u64, tag: &Tag) -> Result<(), CounterError> {
         // A cut during this write tears a slot that only the new database needs, which nobody opens yet.
-        let slot = self.counter.encode(value, tag);
+        let slot = self.counter.encode(value, tag, None);
         self.counter.medium.write(self.slot, &slot)?;
         let found = self.counter.record()?;
         if (found.value, found.tag) == (value, *tag) {

@@ -46,6 +46,27 @@ fn a_counter_counts_and_remembers() {
 }
 
 #[test]
+fn what_it_was_told_of_rollbacks_is_kept_until_it_is_told_otherwise() {
+    let directory = TempDir::new().unwrap();
+    counter(&directory, 2).adopt(5, &[5; 16]).unwrap();
+    let rollbacks = || counter(&directory, 2).record().unwrap().rollbacks;
+    assert_eq!(rollbacks(), 0);
+    let mut handle = counter(&directory, 2);
+    handle.set_rollbacks(3);
+    assert_eq!(rollbacks(), 0, "nothing is written before it moves");
+    handle.adopt(7, &[7; 16]).unwrap();
+    drop(handle);
+    assert_eq!(rollbacks(), 3);
+    counter(&directory, 2).step(8, &[8; 16]).unwrap();
+    counter(&directory, 2).adopt(20, &[9; 16]).unwrap();
+    assert_eq!(rollbacks(), 3);
+    let mut handle = counter(&directory, 2);
+    handle.set_rollbacks(0);
+    handle.step(21, &[1; 16]).unwrap();
+    assert_eq!(rollbacks(), 0);
+}
+
+#[test]
 fn damage_is_damage_and_adoption_heals_it() {
     let directory = TempDir::new().unwrap();
     let mut handle = counter(&directory, 2);

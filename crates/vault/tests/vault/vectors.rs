@@ -147,5 +147,6 @@ fn counters() {
         let record = FileCounter::new(directory.path(), Path::new(""), &vector.vault()).record().unwrap();
         assert_eq!((record.value, record.tag), (vector.number("value"), vector.array("tag")));
         assert_eq!((record.time, record.path.as_str()), (vector.number("time"), vector.text("path")));
+        assert_eq!(u64::from(record.rollbacks), vector.number("rollbacks"));
     }
 }

@@ -218,12 +218,13 @@ def codes():
 def counters():
     key = derive(1, 18)
     slots = b""
-    for value, tag in [(7, b"\x07" * 16), (6, b"\x06" * 16)]:
+    for value, tag, rollbacks in [(7, b"\x07" * 16, 2), (6, b"\x06" * 16, 1)]:
         path = b"/data/plant.db"
-        body = struct.pack("<8s32sQ16sQH406s", b"CFCOUNT1", DATABASE, value, tag, 1_700_000_000 + value, len(path), path)
+        body = struct.pack("<8s32sQ16sQH402sI", b"CFCOUNT1", DATABASE, value, tag, 1_700_000_000 + value, len(path), path,
+                           rollbacks)
         slots += body + mac(key, body)
     yield COMMON | {"suite": 1, "value": 7, "tag": b"\x07" * 16, "time": 1_700_000_007, "path": "/data/plant.db",
-                    "file": slots}
+                    "rollbacks": 2, "file": slots}
 
 
 write("keys.txt", "Derived keys: HKDF-SHA-256 of the volume key", keys())
