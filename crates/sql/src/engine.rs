@@ -7,24 +7,26 @@ use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use futures::StreamExt;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::naming;
 use crate::spill::{SealedFiles, Spill};
 use crate::store::Store;
 
-/// Bytes of working memory that the queries of one database may take together, unless told otherwise.
+/// Bytes of working memory that the queries of one database may take together, unless told otherwise or there are more
+/// than 32 processors.
 pub const MEMORY_BYTES_DEFAULT: usize = 1 << 30;
 
 /// How an engine runs.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Bytes of working memory that all queries together may take.
+    /// Bytes of working memory that all queries together may take. Sorts end well at any size if it is
+    /// [`MEMORY_BYTES_MIN`](crate::MEMORY_BYTES_MIN) for each part, or more.
     pub memory_bytes: usize,
     /// How many parts of one query run at once.
     pub parallelism: usize,
@@ -37,7 +39,8 @@ pub struct EngineOptions {
 impl Default for EngineOptions {
     fn default() -> Self {
         let parallelism = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        EngineOptions { memory_bytes: MEMORY_BYTES_DEFAULT, parallelism, spill: None, host_files: true }
+        let memory_bytes = MEMORY_BYTES_DEFAULT.max(parallelism * memory::MEMORY_BYTES_MIN);
+        EngineOptions { memory_bytes, parallelism, spill: None, host_files: true }
     }
 }
 
@@ -64,7 +67,7 @@ impl Engine {
             }
         };
         let environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(options.memory_bytes)))
+            .with_memory_pool(memory::Shared::new(options.memory_bytes))
             .with_disk_manager_builder(disk)
             .build_arc()?;
         let executor = Arc::new(Executor::new(options.parallelism)?);

@@ -16,18 +16,20 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableScanBuilder};
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as LibraryStatement;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::TryStreamExt;
 
 use crate::coerce;
 use crate::dialect;
-use crate::engine::{Engine, Interrupt};
+use crate::engine::{Engine, EngineOptions, Interrupt};
 use crate::error::{Error, Result};
 use crate::evaluate::Checks;
+use crate::frugal;
 use crate::incidents;
 use crate::information;
+use crate::memory;
 use crate::naming;
 use crate::nulls;
 use crate::provider::{Catalog, Named, Provider};
@@ -41,6 +43,7 @@ const VIEW_DEPTH_MAX: usize = 32;
 pub(crate) struct Planner {
     engine: Arc<Engine>,
     pub(crate) state: SessionState,
+    frugal: Arc<SessionState>,
     public: Arc<Named>,
     information: Arc<Named>,
     own: Arc<Named>,
@@ -57,12 +60,14 @@ impl Planner {
         let catalog = Catalog { public: public.clone(), information: information.clone(), own: own.clone() };
         catalogs.register_catalog(crate::CATALOG.into(), Arc::new(catalog));
         let state = SessionStateBuilder::new_with_default_features()
-            .with_config(config(engine.options.parallelism))
+            .with_config(config(&engine.options)?)
             .with_runtime_env(engine.environment.clone())
             .with_catalog_list(Arc::new(catalogs))
             .with_type_planner(Arc::new(crate::types::Planner));
         let state = dialect::register(state).build();
-        Ok(Planner { engine, state, public, information, own, interrupt: Interrupt::new(), checks: Checks::default() })
+        let frugal = frugal::state(&state, engine.options.memory_bytes)?;
+        let (interrupt, checks) = (Interrupt::new(), Checks::default());
+        Ok(Planner { engine, state, frugal, public, information, own, interrupt, checks })
     }
 
     /// Makes the tables of a statement known, as of a snapshot.
@@ -218,17 +223,13 @@ impl Planner {
 
     /// Starts a query.
     pub(crate) fn stream(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
-        self.engine.executor.run(&self.interrupt, async {
-            let physical = self.state.create_physical_plan(plan).await?;
-            Ok(execute_stream(physical, self.state.task_ctx())?)
-        })
+        self.engine.executor.run(&self.interrupt, async { frugal::stream(&self.state, &self.frugal, plan).await })
     }
 
     /// Runs a query to its end.
     pub(crate) fn collect(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
         self.engine.executor.run(&self.interrupt, async {
-            let physical = self.state.create_physical_plan(plan).await?;
-            Ok(execute_stream(physical, self.state.task_ctx())?.try_collect().await?)
+            Ok(frugal::stream(&self.state, &self.frugal, plan).await?.try_collect().await?)
         })
     }
 
@@ -275,12 +276,13 @@ pub(crate) fn batch_table(batch: RecordBatch) -> Result<Arc<dyn TableProvider>> 
     Ok(Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))
 }
 
-fn config(parallelism: usize) -> SessionConfig {
+fn config(engine: &EngineOptions) -> Result<SessionConfig> {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(crate::CATALOG, crate::SCHEMA)
         .with_create_default_catalog_and_schema(false)
         .with_information_schema(false)
-        .with_target_partitions(parallelism);
+        .with_target_partitions(engine.parallelism)
+        .with_batch_size(memory::batch_rows(engine.memory_bytes, engine.parallelism));
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::PostgreSQL;
     // As in PostgreSQL, 0.1 is a NUMERIC: 0.1 + 0.2 is 0.3, and money times 1.1 stays exact.
@@ -288,7 +290,8 @@ fn config(parallelism: usize) -> SessionConfig {
     options.sql_parser.default_null_ordering = "nulls_max".into();
     options.execution.time_zone = Some(crate::types::UTC.into());
     options.explain.show_statistics = false;
-    config
+    memory::configure(options, engine.memory_bytes, engine.parallelism)?;
+    Ok(config)
 }
 
 /// The names of the tables and views a query names, whether they exist or not.

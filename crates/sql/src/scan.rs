@@ -27,8 +27,6 @@ use crate::error::{Error, Result};
 use crate::filter::{self, Test};
 use crate::rows::{self, Rows};
 
-/// Rows read in one step.
-const STEP_ROWS: usize = 8192;
 /// A part with fewer rows is read where it is asked for: handing it to another thread would cost more than reading it.
 const INLINE_ROWS_MAX: u64 = 2048;
 /// Fewer rows than this are not worth a part of their own.
@@ -136,7 +134,7 @@ impl TableScan {
         columns
     }
 
-    fn work(&self, part: usize) -> Result<Work> {
+    fn work(&self, part: usize, step_rows: usize) -> Result<Work> {
         let columns = self.columns();
         let reader = match &self.source {
             Source::Whole { parts } => {
@@ -156,6 +154,7 @@ impl TableScan {
             schema: self.schema.clone(),
             tests: self.tests.clone(),
             rows_left: self.limit.unwrap_or(usize::MAX),
+            step_rows,
         })
     }
 }
@@ -250,10 +249,13 @@ impl ExecutionPlan for TableScan {
     fn execute(
         &self,
         partition: usize,
-        _context: Arc<TaskContext>,
+        context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let stream = Steps { inline: self.rows <= INLINE_ROWS_MAX, ..Steps::new(self.work(partition)?) };
+        let stream = Steps {
+            inline: self.rows <= INLINE_ROWS_MAX,
+            ..Steps::new(self.work(partition, context.session_config().batch_size())?)
+        };
         let stream = futures::stream::unfold((stream, metrics), |(mut steps, metrics)| async move {
             let batch = steps.next().await.transpose()?;
             if let Ok(batch) = &batch {
@@ -307,6 +309,7 @@ struct Work {
     schema: SchemaRef,
     tests: Arc<Vec<Test>>,
     rows_left: usize,
+    step_rows: usize,
 }
 
 enum Reader {
@@ -316,12 +319,12 @@ enum Reader {
 }
 
 impl Reader {
-    fn next(&mut self) -> Result<Option<RowBlock>> {
+    fn next(&mut self, step_rows: usize) -> Result<Option<RowBlock>> {
         match self {
             Reader::Nothing => Ok(None),
-            Reader::Scan(scan) => scan.next(STEP_ROWS).map_err(Error::Relation),
+            Reader::Scan(scan) => scan.next(step_rows).map_err(Error::Relation),
             Reader::Rows { target, ids, next, columns } => {
-                let end = (*next + STEP_ROWS).min(ids.len());
+                let end = (*next + step_rows).min(ids.len());
                 if *next == end {
                     return Ok(None);
                 }
@@ -339,7 +342,7 @@ impl Work {
     /// The next batch that has a row.
     fn step(&mut self) -> Result<Option<RecordBatch>> {
         while self.rows_left > 0 {
-            let Some(block) = self.reader.next()? else { return Ok(None) };
+            let Some(block) = self.reader.next(self.step_rows)? else { return Ok(None) };
             let selected = filter::select(&block, &self.tests)?;
             if selected.count() > 0 {
                 return self.batch(&block, &selected).map(Some);

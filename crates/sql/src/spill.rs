@@ -1,23 +1,20 @@
 //! What a query cannot keep in memory goes to a file without a name, sealed under a key that dies with the process.
 //!
 //! ```text
-//! query -> IPC bytes -> [chunk of at most 64 KiB, sealed] -> unlinked file -> [opened] -> IPC bytes -> query
+//! query -> IPC bytes -> [chunk of at most 64 KiB, sealed] -> slot of an unlinked file -> [opened] -> IPC bytes -> query
 //! ```
 //!
 //! 1. Nothing a query read reaches a disk in the clear.
 //! 2. What comes back is what went out: the query library trusts the bytes of its spills without looking at them, so a
 //!    changed chunk must end in an error here.
-//! 3. All files of an engine together stay below their bound; a file's share is free again when it is dropped.
+//! 3. All spills of an engine together stay below their bound; a spill's share is free again when it is dropped.
 //!
-//! A cut leaves nothing behind: the files have no name.
+//! A cut leaves nothing behind: the file has no name.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use counterfoil_vault::{SpillKey, SpillOpener, SpillSealer, SystemEntropy};
@@ -27,6 +24,7 @@ use futures::Stream;
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
+use crate::slots::{Slot, Slots};
 
 /// Bytes of text in a chunk.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -36,17 +34,16 @@ const HEAD_BYTES: usize = 4;
 /// Where queries spill to, and how much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spill {
-    /// The folder of the files.
+    /// The folder of the file.
     pub folder: PathBuf,
-    /// Bytes that all files of the engine may have together.
+    /// Bytes that all spills of the engine may have together.
     pub bytes_max: u64,
 }
 
 /// Makes sealed files.
 pub(crate) struct SealedFiles {
     key: SpillKey,
-    spill: Spill,
-    used: Arc<AtomicU64>,
+    slots: Arc<Slots>,
 }
 
 impl SealedFiles {
@@ -54,33 +51,27 @@ impl SealedFiles {
         let key = SpillKey::generate(&mut SystemEntropy).map_err(|_| {
             Error::Host("the source of randomness failed, and without it nothing may be spilled".into())
         })?;
-        Ok(SealedFiles { key, spill, used: Arc::default() })
+        Ok(SealedFiles { key, slots: Arc::new(Slots::new(spill.folder, spill.bytes_max)) })
     }
 }
 
 impl TempFileFactory for SealedFiles {
     fn create_temp_file(&self, _description: &str) -> Result<Arc<dyn SpillFile>, DataFusionError> {
-        let file = tempfile::tempfile_in(&self.spill.folder)
-            .map_err(|error| Error::Host(format!("cannot spill to {}: {error}", self.spill.folder.display())))?;
         let (sealer, opener) = self.key.stream();
-        let used = self.used.clone();
-        let shared = Arc::new(Shared { file, bytes: AtomicU64::new(0), bytes_max: self.spill.bytes_max, used });
+        let shared = Arc::new(Shared { slots: self.slots.clone(), chunks: Mutex::default() });
         Ok(Arc::new(SealedFile { shared, sealer: Mutex::new(Some(sealer)), opener }))
     }
 }
 
-/// The file and what it takes of the bound.
+/// Where the chunks lie that were written, in order.
 struct Shared {
-    file: File,
-    /// Bytes written, whole chunks only.
-    bytes: AtomicU64,
-    bytes_max: u64,
-    used: Arc<AtomicU64>,
+    slots: Arc<Slots>,
+    chunks: Mutex<Vec<Arc<Slot>>>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.used.fetch_sub(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.slots.give_back(self.chunks.get_mut());
     }
 }
 
@@ -92,13 +83,13 @@ struct SealedFile {
 
 impl SpillFile for SealedFile {
     fn size(&self) -> Option<u64> {
-        Some(self.shared.bytes.load(Ordering::Acquire))
+        Some(self.shared.chunks.lock().iter().map(|slot| slot.bytes()).sum())
     }
 
     fn read_stream(
         &self,
     ) -> Result<Pin<Box<dyn Stream<Item = Result<Bytes, DataFusionError>> + Send>>, DataFusionError> {
-        let reader = Reader { shared: self.shared.clone(), opener: self.opener.again(), offset: 0 };
+        let reader = Reader { shared: self.shared.clone(), opener: self.opener.again(), next: 0 };
         Ok(Box::pin(futures::stream::unfold(reader, |mut reader| async move {
             let read = reader.next().transpose()?;
             Some((read.map_err(DataFusionError::from), reader))
@@ -127,32 +118,22 @@ impl Writer {
         self.sealed.clear();
         self.sealer.seal(&self.text, last, &mut self.sealed);
         self.text.clear();
-        let bytes = self.sealed.len() as u64;
-        let shared = &self.shared;
-        if shared.used.fetch_add(bytes, Ordering::Relaxed) + bytes > shared.bytes_max {
-            shared.used.fetch_sub(bytes, Ordering::Relaxed);
-            let error =
-                Error::Memory("the query needs more room to spill than it may take: let it look at fewer rows".into());
-            return Err(io::Error::other(error));
-        }
-        let offset = shared.bytes.load(Ordering::Relaxed);
-        if let Err(error) = shared.file.write_all_at(&self.sealed, offset) {
-            shared.used.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(io::Error::other(unwritten(&error)));
-        }
-        // Readers look at this before they look into the file.
-        shared.bytes.store(offset + bytes, Ordering::Release);
+        let slots = &self.shared.slots;
+        let slot = slots.put(&self.sealed).map_err(|error| io::Error::other(unwritten(&error, slots)))?;
+        let full = "the query needs more room to spill than it may take: let it look at fewer rows";
+        let slot = slot.ok_or_else(|| io::Error::other(Error::Memory(full.into())))?;
+        self.shared.chunks.lock().push(Arc::new(slot));
         Ok(())
     }
 }
 
 /// Why a chunk could not be written.
-fn unwritten(error: &io::Error) -> Error {
+fn unwritten(error: &io::Error, slots: &Slots) -> Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             Error::Memory("the disk is full with what the query spills: make room, or let it look at fewer rows".into())
         }
-        _ => Error::Host(format!("the query cannot spill: {error}")),
+        _ => Error::Host(format!("the query cannot spill to {}: {error}", slots.folder().display())),
     }
 }
 
@@ -180,25 +161,23 @@ impl SpillWriter for Writer {
 struct Reader {
     shared: Arc<Shared>,
     opener: SpillOpener,
-    offset: u64,
+    /// The chunk that is read next.
+    next: usize,
 }
 
 impl Reader {
     fn next(&mut self) -> Result<Option<Bytes>> {
-        let end = self.shared.bytes.load(Ordering::Acquire);
-        if self.offset >= end {
-            return Ok(None);
-        }
+        let Some(slot) = self.shared.chunks.lock().get(self.next).cloned() else { return Ok(None) };
+        self.next += 1;
         let read = |buffer: &mut [u8], offset| {
-            let read = self.shared.file.read_exact_at(buffer, offset);
+            let read = slot.read(buffer, offset);
             read.map_err(|error| Error::Host(format!("reading what a query spilled failed: {error}")))
         };
         let tampered = |_| Error::Host("what a query spilled was changed on the disk".into());
         let mut head = [0; HEAD_BYTES];
-        read(&mut head, self.offset)?;
+        read(&mut head, 0)?;
         let mut rest = vec![0; self.opener.following_bytes(&head).map_err(tampered)?];
-        read(&mut rest, self.offset + HEAD_BYTES as u64)?;
-        self.offset += (HEAD_BYTES + rest.len()) as u64;
+        read(&mut rest, HEAD_BYTES)?;
         let (text, _) = self.opener.open(&head, &mut rest).map_err(tampered)?;
         let bytes = text.len();
         rest.truncate(bytes);
@@ -252,7 +231,7 @@ mod tests {
         let other = factory.create_temp_file("test").unwrap();
         let mut second = other.open_writer().unwrap();
         assert!(second.write_all(&[7; 100_000]).and_then(|()| second.flush()).is_err());
-        drop((file, writer));
-        assert!(factory.used.load(Ordering::Relaxed) < 100_000);
+        drop((file, writer, other, second));
+        assert_eq!(factory.slots.bytes(), 0);
     }
 }

@@ -7,6 +7,7 @@ mod constraints;
 mod copying;
 mod database;
 mod dialect;
+mod memory;
 mod noise;
 mod postgresql;
 mod transactions;

@@ -1,0 +1,216 @@
+//! The working memory that all queries of an engine share.
+//!
+//! ```text
+//! 0                              1/2                      3/4                                         bound
+//! | what can spill, in equal parts | what merges sorted runs | what cannot spill: build sides of joins |
+//! ```
+//!
+//! 1. Those who can spill get half at most, in equal parts: the other half is there for what merges their runs. A pool
+//!    that lends everything to sorters starves the merge that would end them (DataFusion 55, `FairSpillPool`).
+//! 2. A merge of runs takes whatever it is given, so it gets a quarter at most, in equal parts as well.
+//! 3. Those who cannot spill take what is left, a quarter of the bound at least; what they hold is taken off first.
+//!
+//! 4. Who merges the parts of a query is not counted. It holds two batches of each part, whose texts lie with the
+//!    sorters and are counted there; it would count them again for each batch.
+//!
+//! The bound is soft: who came first keeps what it has when another comes and the parts become smaller.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::DataFusionError;
+use datafusion::config::{ConfigNonZeroUsize, ConfigOptions};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
+use parking_lot::Mutex;
+
+use crate::error::Result;
+
+/// Bytes of working memory for each part of a query that runs at once, with which sorts and groups of rows up to a few
+/// kilobytes end well at any size. With less, or wider rows, they may end in an error.
+pub const MEMORY_BYTES_MIN: usize = 32 << 20;
+
+/// The name that the library gives to what merges the runs of a sorter.
+const MERGES_RUNS: &str = "ExternalSorterMerge";
+/// The name that the library gives to what merges the sorted parts of a query.
+const MERGES_PARTS: &str = "SortPreservingMergeExec";
+/// What a sorter that spills keeps back for merging, where there is enough.
+const MERGE_BYTES_MAX: usize = 10 << 20;
+/// Rows of a batch, where there is enough memory for them.
+const BATCH_ROWS_MAX: usize = 8192;
+const BATCH_ROWS_MIN: usize = 512;
+
+/// Sets what depends on the bound: smaller reserves where it is small.
+pub(crate) fn configure(options: &mut ConfigOptions, bytes_max: usize, parallelism: usize) -> Result<()> {
+    let each = bytes_max / parallelism.max(1);
+    options.execution.sort_spill_reservation_bytes = MERGE_BYTES_MAX.min(each / 16);
+    // Batches are not joined before they are sorted: the pieces of the result would share the texts of all of them, and
+    // each would count them all.
+    options.execution.sort_in_place_threshold_bytes = 1;
+    // A file for each batch that a repartition spills. It waits for its oldest file that is still open, also where the
+    // next batch lies in another, and then for ever (DataFusion 55, apache/datafusion#24883).
+    options.execution.max_spill_file_size_bytes = ConfigNonZeroUsize::try_new(1)?;
+    Ok(())
+}
+
+/// Rows of a batch.
+pub(crate) fn batch_rows(bytes_max: usize, parallelism: usize) -> usize {
+    (bytes_max / parallelism.max(1) / (32 << 10)).clamp(BATCH_ROWS_MIN, BATCH_ROWS_MAX)
+}
+
+/// The pool.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    bytes_max: usize,
+    lent: Mutex<Lent>,
+}
+
+#[derive(Debug, Default)]
+struct Lent {
+    /// Who can spill.
+    spilling: Side,
+    /// Who merges runs.
+    merging: Side,
+    /// Who merges parts.
+    uncounted: Side,
+    /// The others.
+    fixed: Side,
+}
+
+#[derive(Debug, Default)]
+struct Side {
+    consumers: usize,
+    bytes: usize,
+}
+
+impl Lent {
+    fn side(&mut self, consumer: &MemoryConsumer) -> &mut Side {
+        match consumer.can_spill() {
+            true => &mut self.spilling,
+            false if consumer.name().starts_with(MERGES_RUNS) => &mut self.merging,
+            false if consumer.name().starts_with(MERGES_PARTS) => &mut self.uncounted,
+            false => &mut self.fixed,
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(bytes_max: usize) -> Arc<Self> {
+        Arc::new(Shared { bytes_max, lent: Mutex::default() })
+    }
+
+    /// Whether a reservation may have so many bytes more.
+    fn grants(&self, lent: &mut Lent, reservation: &MemoryReservation, additional: usize) -> bool {
+        let consumer = reservation.consumer();
+        if consumer.name().starts_with(MERGES_PARTS) {
+            return true;
+        }
+        let left = self.bytes_max.saturating_sub(lent.fixed.bytes);
+        let part = match (consumer.can_spill(), consumer.name().starts_with(MERGES_RUNS)) {
+            (true, _) => left.min(self.bytes_max / 2),
+            (false, true) => left.min(self.bytes_max / 4),
+            (false, false) => {
+                let kept = (lent.spilling.bytes + lent.merging.bytes).min(self.bytes_max / 4 * 3);
+                return additional <= left.saturating_sub(kept);
+            }
+        };
+        let share = part / lent.side(consumer).consumers.max(1);
+        reservation.size().saturating_add(additional) <= share
+    }
+}
+
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shared(bytes: {})", self.bytes_max)
+    }
+}
+
+impl MemoryPool for Shared {
+    fn name(&self) -> &str {
+        "shared"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.lent.lock().side(consumer).consumers += 1;
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.lent.lock().side(consumer).consumers -= 1;
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.lent.lock().side(reservation.consumer()).bytes += additional;
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.lent.lock().side(reservation.consumer()).bytes -= shrink;
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<(), DataFusionError> {
+        let mut lent = self.lent.lock();
+        if !self.grants(&mut lent, reservation, additional) {
+            eprintln!(
+                "refused {additional} for {} holding {}: {lent:?}",
+                reservation.consumer().name(),
+                reservation.size()
+            );
+            let name = reservation.consumer().name();
+            return Err(DataFusionError::ResourcesExhausted(format!("{additional} bytes more for {name}")));
+        }
+        lent.side(reservation.consumer()).bytes += additional;
+        Ok(())
+    }
+
+    fn reserved(&self) -> usize {
+        let lent = self.lent.lock();
+        lent.spilling.bytes + lent.merging.bytes + lent.fixed.bytes
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        MemoryLimit::Finite(self.bytes_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reserve(pool: &Arc<dyn MemoryPool>, name: &str, can_spill: bool) -> MemoryReservation {
+        MemoryConsumer::new(name).with_can_spill(can_spill).register(pool)
+    }
+
+    #[test]
+    fn what_can_spill_has_half_in_equal_parts() {
+        let pool: Arc<dyn MemoryPool> = Shared::new(1000);
+        let (first, second) = (reserve(&pool, "a", true), reserve(&pool, "b", true));
+        assert!(first.try_grow(251).is_err());
+        first.try_grow(250).unwrap();
+        second.try_grow(250).unwrap();
+        drop(second);
+        first.try_grow(250).unwrap();
+        assert_eq!(pool.reserved(), 500);
+    }
+
+    #[test]
+    fn a_merge_of_runs_leaves_room_for_others() {
+        let pool: Arc<dyn MemoryPool> = Shared::new(1000);
+        let (sorter, merge) = (reserve(&pool, "a", true), reserve(&pool, "ExternalSorterMerge[0]", false));
+        sorter.try_grow(500).unwrap();
+        assert!(merge.try_grow(251).is_err());
+        merge.try_grow(250).unwrap();
+        reserve(&pool, "SortPreservingMergeExec[0]", false).try_grow(5000).unwrap();
+        let build = reserve(&pool, "HashJoinInput", false);
+        build.try_grow(250).unwrap();
+        assert!(build.try_grow(1).is_err());
+    }
+
+    #[test]
+    fn what_cannot_spill_is_taken_off_first() {
+        let pool: Arc<dyn MemoryPool> = Shared::new(1000);
+        let (build, sorter) = (reserve(&pool, "HashJoinInput", false), reserve(&pool, "a", true));
+        build.try_grow(900).unwrap();
+        assert!(sorter.try_grow(101).is_err());
+        sorter.try_grow(100).unwrap();
+        drop(build);
+        sorter.try_grow(400).unwrap();
+    }
+}

@@ -1,0 +1,75 @@
+//! Queries over sets from far below to far above the bound of working memory.
+
+use counterfoil_sql::{EngineOptions, MEMORY_BYTES_MIN, Spill};
+
+use crate::database::Database;
+
+const PARTS: usize = 2;
+const OUTGROWN: &str = "error: the query needs more working memory than it may take";
+
+fn bounded(folder: &std::path::Path) -> Database {
+    let spill = Spill { folder: folder.to_owned(), bytes_max: 4 << 30 };
+    let memory_bytes = PARTS * MEMORY_BYTES_MIN;
+    Database::with_options(EngineOptions { memory_bytes, parallelism: PARTS, spill: Some(spill), ..Default::default() })
+}
+
+/// Rows whose `b` has `32 + width` bytes.
+fn fill(database: &mut Database, rows: usize, width: usize) {
+    database.ask("DROP TABLE IF EXISTS t");
+    let sql = format!(
+        "CREATE TABLE t AS SELECT i * 7919 % {rows} AS a, CAST(i % 1000 AS NUMERIC(10,2)) AS n, \
+         md5(i::text) || repeat('x', {width}) AS b FROM generate_series(1, {rows}) s(i)"
+    );
+    assert_eq!(database.ask(&sql), format!("SELECT {rows}"));
+}
+
+/// Reads all rows of a sort and compares neighbours.
+fn sorts(database: &mut Database, rows: usize, sql: &str) {
+    let answer = database.ask(sql);
+    assert_eq!(answer.lines().count(), rows, "{sql}: {}", answer.lines().last().unwrap_or_default());
+    assert!(answer.lines().is_sorted(), "{sql}");
+}
+
+fn groups(database: &mut Database, rows: usize) {
+    let counted = |count: usize| count.to_string();
+    for (sql, expected) in [
+        ("SELECT count(*) FROM (SELECT DISTINCT b, a FROM t)", counted(rows)),
+        ("SELECT count(*) FROM (SELECT b, sum(a), max(b), avg(n) FROM t GROUP BY b)", counted(rows)),
+        ("SELECT count(*), sum(c) FROM (SELECT a, count(DISTINCT b) c FROM t GROUP BY a)", format!("{rows}|{rows}")),
+        ("SELECT count(*) FROM (SELECT b FROM t UNION SELECT b || 'y' FROM t)", counted(2 * rows)),
+        ("SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY b) r FROM t)", counted(rows)),
+        ("SELECT count(r) FROM (SELECT row_number() OVER (PARTITION BY n ORDER BY b) r FROM t)", counted(rows)),
+    ] {
+        assert_eq!(database.ask(sql), expected, "{rows} rows: {sql}");
+    }
+}
+
+/// Joins are answered, or refused in words. Says how many were refused.
+fn joins(database: &mut Database, rows: usize) -> usize {
+    let queries = [
+        "SELECT count(*) FROM t JOIN t u ON t.b = u.b",
+        "SELECT count(*) FROM t LEFT JOIN t u ON t.a = u.a AND t.b = u.b",
+        "SELECT count(*) FROM t WHERE b IN (SELECT b FROM t)",
+    ];
+    let answers = queries.map(|sql| database.ask(sql));
+    for (sql, answer) in queries.iter().zip(&answers) {
+        assert!(*answer == rows.to_string() || answer.starts_with(OUTGROWN), "{rows} rows: {sql}: {answer}");
+    }
+    answers.iter().filter(|answer| answer.starts_with(OUTGROWN)).count()
+}
+
+#[test]
+fn sorts_and_groups_end_well_at_any_size_and_joins_in_an_answer_or_a_refusal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut database = bounded(folder.path());
+    let mut refused = 0;
+    for (rows, width) in [(1_000, 20), (100_000, 20), (200_000, 20), (350_000, 20), (3_000, 2_000), (40_000, 2_000)] {
+        fill(&mut database, rows, width);
+        groups(&mut database, rows);
+        refused += joins(&mut database, rows);
+        sorts(&mut database, rows, "SELECT b FROM t ORDER BY b");
+        sorts(&mut database, rows, "SELECT b, a, n FROM t ORDER BY b, n, a DESC");
+    }
+    assert!(refused > 0, "the largest sets do not fit");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
