@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::convert::no_entropy;
 use crate::error::{Error, Kind, Result};
-use crate::medium::{Medium, WINDOW_EXTENTS, new_geometry};
+use crate::medium::{Medium, new_geometry, window_extents};
 use crate::options::{Counter, Options, Place};
 use crate::store::counting;
 use crate::volume::{HEADER_RECORD, Volume, layout_of};
@@ -201,7 +201,7 @@ fn new_header(
         page_bytes: geometry.page_bytes,
         extent_pages: geometry.block_pages,
         record_first_extent: u64::from(log::HEADER_EXTENTS),
-        record_extents: u64::from(WINDOW_EXTENTS),
+        record_extents: u64::from(window_extents(options)),
         size_limit,
     };
     let counter = match options.counter {

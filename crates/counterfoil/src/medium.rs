@@ -17,10 +17,12 @@ const EXTENT_BYTES: u32 = 256 << 10;
 const SMALL_EXTENT_BYTES: u32 = 64 << 10;
 /// Up to this limit a database counts as small.
 const SMALL_BYTES: u64 = 64 << 20;
-/// Extents in the record store's window.
-pub(crate) const WINDOW_EXTENTS: u32 = 16;
-/// The least that a database needs: headers, window, and some extents to work with.
-const EXTENTS_MIN: u64 = WINDOW_EXTENTS as u64 + 12;
+/// Extents in the record store's window, and in its second copy, where it has to be enough for ever.
+const WINDOW_EXTENTS: u32 = 16;
+/// The same, where the window can move to a larger one: so a small database is a small file.
+const WINDOW_EXTENTS_AT_FIRST: u32 = 8;
+/// The least that a database needs: headers, window, its copy, and some extents to work with.
+const EXTENTS_MIN: u64 = 2 * WINDOW_EXTENTS as u64 + 12;
 
 /// A medium, open.
 #[derive(Clone)]
@@ -56,6 +58,14 @@ pub(crate) fn new_geometry(options: &Options) -> Result<Geometry> {
     // The kernel's offsets end before the largest pages times the most extents would.
     let block_count = extents.min(flash::MEDIUM_BYTES_MAX / u64::from(extent_bytes));
     Ok(Geometry { page_bytes, block_pages, block_count, erase_before_program: false, grows: true })
+}
+
+/// Extents in the record store's window of a new database.
+pub(crate) fn window_extents(options: &Options) -> u32 {
+    match (&options.place, options.size_limit) {
+        (Place::File(_) | Place::Memory, None) => WINDOW_EXTENTS_AT_FIRST,
+        _ => WINDOW_EXTENTS,
+    }
 }
 
 impl Medium {

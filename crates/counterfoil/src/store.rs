@@ -373,6 +373,10 @@ impl Opening {
             volume.options.note("counter adopted: there was none for this database here (see counterfoil.incidents)");
         }
         self.finish_header_change(volume, &mut writer)?;
+        if writer.mended_pages() > 0 {
+            let pages = writer.mended_pages();
+            volume.options.note(&format!("{pages} pages of the checkpoint were damaged, and restored from their copy"));
+        }
         Ok(writer)
     }
 

@@ -1,5 +1,8 @@
 //! Checking everything: every live page against its seal, every table against its indexes both ways.
 
+use std::time::Duration;
+
+use counterfoil_flash::PageNumber;
 use counterfoil_log::Snapshot;
 use counterfoil_relation::Problem;
 use counterfoil_vault::CounterKind;
@@ -8,6 +11,10 @@ use crate::database::Database;
 use crate::error::{Error, Kind, Result};
 use crate::rollback::Rollbacks;
 use crate::volume::Freshness;
+
+/// How often a damaged page of the checkpoint is looked at again, and when.
+const DAMAGE_LOOKS: u32 = 3;
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 /// What a table's check read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +64,7 @@ impl Database {
         };
         self.verify_freshness(&snapshot, &mut verification)?;
         self.verify_headers(&snapshot, &mut verification)?;
+        verification.problems.extend(self.verify_checkpoint()?);
         verify_pages(&snapshot, &mut verification, progress);
         self.verify_tables(&snapshot, &mut verification, progress);
         Ok(verification)
@@ -100,6 +108,26 @@ impl Database {
             Err(error) => verification.problems.push(error),
         }
         Ok(())
+    }
+
+    /// Both copies of the checkpoint. A writer beside us may be writing one right now, so only what is damaged twice in a
+    /// row is.
+    fn verify_checkpoint(&self) -> Result<Vec<Error>> {
+        let volume = self.volume();
+        let mut damaged = volume.recover()?.damaged_checkpoint_pages()?;
+        for _ in 0..DAMAGE_LOOKS {
+            if damaged.is_empty() {
+                break;
+            }
+            std::thread::sleep(LOOK_AGAIN_AFTER);
+            let still = volume.recover()?.damaged_checkpoint_pages()?;
+            damaged.retain(|page| still.contains(page));
+        }
+        let problem = |page: PageNumber| {
+            Error::new(Kind::Tampered, format!("page {} of the checkpoint does not authenticate", page.0))
+                .advise("its other copy is good; the next opening for writing restores this one")
+        };
+        Ok(damaged.into_iter().map(problem).collect())
     }
 
     fn verify_tables(

@@ -34,7 +34,7 @@ impl Captured {
     pub fn new(below: Arc<dyn Read + Send + Sync>, layout: &Layout) -> Result<Captured, Error> {
         let page_bytes = u64::from(layout.page_bytes);
         let first = layout.page(layout.window_first, 0);
-        let bytes = u64::from(layout.window_extents) * u64::from(layout.extent_pages) * page_bytes;
+        let bytes = layout.window().len() as u64 * u64::from(layout.extent_pages) * page_bytes;
         let bytes = usize::try_from(bytes).map_err(|_| Error::Corrupt { what: "layout of the volume" })?;
         let mut window = vec![0; bytes];
         below.read(first, 0, &mut window)?;

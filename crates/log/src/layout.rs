@@ -1,10 +1,14 @@
 //! Where things lie on a volume.
 //!
 //! ```text
-//! extent 0      extent 1      2 .. 2 + window          from there on
-//! | header A |  | header B |  | record store: the    | extents owned by `space`:
-//! | page 0   |  | page 0   |  | checkpoints          | spine, reclaim groups
+//! extent 0      extent 1      2 .. 2 + window     2 + window .. 2 + 2 window    from there on
+//! | header A |  | header B |  | record store:    | its second copy,           | extents owned by `space`:
+//! | page 0   |  | page 0   |  | the checkpoints  | page by page               | spine, reclaim groups
 //! ```
+//! Without the checkpoint nothing else is found, so no single page that is lost may lose it: like the header it stands
+//! twice.
+
+use core::ops::Range;
 
 use counterfoil_flash::{Geometry, PageNumber};
 use counterfoil_vault::TAG_BYTES;
@@ -20,7 +24,7 @@ pub struct Layout {
     pub extent_pages: u32,
     /// The first extent of the record store's window.
     pub window_first: u32,
-    /// Extents in the record store's window.
+    /// Extents in the record store's window; as many behind them hold its second copy.
     pub window_extents: u32,
     /// Extents the volume may have in all.
     pub extents_max: u32,
@@ -72,18 +76,23 @@ impl Layout {
 
     /// Extents before those that `space` grants.
     pub(crate) fn fixed_extents(&self) -> Option<u32> {
-        self.window_first.checked_add(self.window_extents)
+        self.window_first.checked_add(self.window_extents.checked_mul(2)?)
+    }
+
+    /// The extents of the record store's window and of its second copy.
+    pub(crate) fn window(&self) -> Range<u32> {
+        self.window_first..self.window_first + 2 * self.window_extents
     }
 
     /// Extents that only the spine is granted when no others are left, and as many again for commits that are to free
     /// some.
     pub(crate) fn reserve_extents(&self) -> u32 {
-        (self.extents_max.saturating_sub(self.window_extents) / 8).min(RESERVE_EXTENTS_MAX)
+        (self.extents_max.saturating_sub(self.window().len() as u32) / 8).min(RESERVE_EXTENTS_MAX)
     }
 
     /// Whether an extent belongs to the headers or the record store's window.
     pub(crate) fn is_fixed(&self, extent: u32) -> bool {
-        extent < HEADER_EXTENTS || extent.checked_sub(self.window_first).is_some_and(|at| at < self.window_extents)
+        extent < HEADER_EXTENTS || self.window().contains(&extent)
     }
 
     /// Bytes that records may fill in the window.

@@ -204,7 +204,7 @@ mod tests {
     use counterfoil_vault::Epoch;
 
     const LAYOUT: Layout =
-        Layout { page_bytes: 512, extent_pages: 8, window_first: 2, window_extents: 8, extents_max: 1000 };
+        Layout { page_bytes: 512, extent_pages: 8, window_first: 2, window_extents: 4, extents_max: 1000 };
     const CONTEXT: Context = Context { commit: 2, version: 2, epoch: 1, layout: LAYOUT };
 
     /// A group with a container of three pages, and a spine of two extents.

@@ -15,7 +15,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use counterfoil_flash::{Device, Geometry, Read};
+use counterfoil_flash::{Device, Geometry, PageNumber, Read};
 use counterfoil_record::{
     self as record, BufferSizes, Buffers, Reader, RecordId, Run, Store, Suspended, Which, Window,
 };
@@ -84,6 +84,7 @@ fn window_of(layout: &Layout, geometry: &Geometry) -> Window {
     Window {
         first_block: u64::from(layout.window_first) * blocks,
         block_count: u64::from(layout.window_extents) * blocks,
+        doubled: true,
     }
 }
 
@@ -184,6 +185,26 @@ impl CheckpointStore {
         let version = self.with_store(device, vault, epoch, |store, _| store.prepare().map_err(from_record))?;
         self.version = version.unwrap_or(self.version);
         Ok(version)
+    }
+
+    /// Makes good what only one of its copies has lost; how many pages there were.
+    pub(crate) fn mend_copies(&mut self, device: &mut dyn Device, vault: &Vault) -> Result<u32, Error> {
+        let suspended = self.suspended.take().ok_or(Error::Latched)?;
+        let mut store = Store::resume(device, vault, suspended, self.memory.buffers())?;
+        let mended = store.mend_copies()?;
+        self.suspended = Some(store.suspend());
+        Ok(mended)
+    }
+
+    /// The pages of which one copy is lost, or both.
+    pub(crate) fn damaged_pages(&mut self, media: &dyn Read, vault: &Vault) -> Result<Vec<PageNumber>, Error> {
+        let suspended = self.suspended.take().ok_or(Error::Latched)?;
+        let mut reader = Reader::resume(media, vault, suspended, self.memory.buffers())?;
+        let mut pages = Vec::new();
+        let looked = reader.damaged_pages(|page| pages.push(page));
+        self.suspended = Some(reader.suspend());
+        looked?;
+        Ok(pages)
     }
 
     /// Takes the store up, lets `work` use it and puts it aside again.

@@ -6,8 +6,9 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-use counterfoil_flash::{self as flash, Device, Read};
+use counterfoil_flash::{self as flash, Device, PageNumber, Read};
 use counterfoil_vault::{CounterValue, Entropy, Epoch, Tag, Vault};
 
 use crate::cache::PageCache;
@@ -173,6 +174,15 @@ impl Recovered {
         self.unreadable
     }
 
+    /// Pages of the checkpoint of which a copy does not authenticate. One whole copy is enough to go on; the next
+    /// opening for writing makes the other one good.
+    ///
+    /// # Errors
+    /// [`Error::Latched`].
+    pub fn damaged_checkpoint_pages(&mut self) -> Result<Vec<PageNumber>, Error> {
+        self.store.damaged_pages(&*self.pages.media, &self.pages.vault)
+    }
+
     /// Holds the image against what its counter says.
     ///
     /// # Errors
@@ -282,12 +292,14 @@ impl Recovered {
         let going_on = (&mut self.state, &mut self.end);
         opening::write_root(&self.pages, &mut *device, &mut settings, going_on, epoch, (checkpoint, next))?;
         self.store.release(checkpoint);
+        let mended = self.store.mend_copies(&mut *device, &self.pages.vault)?;
         if let Some(counter) = &mut settings.counter
             && opening::wants_every_commit(&mut **counter).map_err(|error| opening::lost(&self.end, &error))?
         {
             settings.counting = Counting::EveryCommit;
         }
         let mut writer = Writer::new(self.pages, device, self.store, settings, self.state, (self.base, self.end))?;
+        writer.mended = mended;
         writer.shorten_spine_if_long()?;
         Ok(writer)
     }

@@ -74,7 +74,7 @@ impl Writer {
     /// Whether the record store can move to where records of so many bytes have room to grow.
     pub(crate) fn room_for(&self, bytes: u64) -> bool {
         let kept = SPINE_EXTENTS_KEPT.saturating_add(2 * self.store.layout().reserve_extents());
-        self.state.space.extents_left() > self.window_wanted(bytes).saturating_add(kept)
+        self.state.space.extents_left() > self.window_wanted(bytes).saturating_mul(2).saturating_add(kept)
     }
 
     fn window_wanted(&self, bytes: u64) -> u32 {
@@ -119,9 +119,9 @@ impl Writer {
         if !self.room_for(bytes) {
             return Err(Error::Full { extents: u64::from(self.state.space.len()), pinned: None });
         }
-        let first = self.state.space.grant_stretch(extents, Owner::Fixed)?;
+        let first = self.state.space.grant_stretch(2 * extents, Owner::Fixed)?;
         let layout = self.pages.layout;
-        let window = first..first + extents;
+        let window = first..first + 2 * extents;
         let prepared = window.clone().try_for_each(|extent| opening::prepare(&mut *self.device, &layout, extent));
         let next = match prepared {
             Ok(()) => self.grant_extent(Owner::Spine),
@@ -136,7 +136,7 @@ impl Writer {
 
     /// Names the first checkpoint of the new window and frees the old one.
     fn leave_window(&mut self, old: &Layout, version: u64) -> Result<(), Error> {
-        let window = old.window_first..old.window_first + old.window_extents;
+        let window = old.window();
         let mut elements = Vec::new();
         window.clone().for_each(|extent| Element::ExtentFreed(extent).encode(&mut elements));
         self.write_frame(&elements, version, true)?;

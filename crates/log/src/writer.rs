@@ -149,6 +149,8 @@ pub struct Writer {
     /// While the record store moves, nothing is written to the window it leaves.
     pub(crate) window_moves: bool,
     pub(crate) failed: bool,
+    /// Pages of the checkpoint that this opening made good.
+    pub(crate) mended: u32,
 }
 
 impl Writer {
@@ -190,6 +192,7 @@ impl Writer {
             unflushed: false,
             window_moves: false,
             failed: false,
+            mended: 0,
         })
     }
 
@@ -871,8 +874,7 @@ impl Writer {
 
     /// Extents of windows that the record store moved away from, or never moved to, because a cut came between.
     fn stray_windows(&self) -> impl Iterator<Item = u32> + '_ {
-        let layout = self.store.layout();
-        let window = layout.window_first..layout.window_first + layout.window_extents;
+        let window = self.store.layout().window();
         let fixed = self.state.space.owned_by(Owner::Fixed);
         fixed.filter(move |extent| *extent >= HEADER_EXTENTS && !window.contains(extent))
     }
@@ -916,6 +918,11 @@ impl Writer {
             self.unless_full(done)?;
         }
         self.count()
+    }
+
+    /// Pages of the checkpoint of which one copy was lost, and which this opening wrote again from the other one.
+    pub fn mended_pages(&self) -> u32 {
+        self.mended
     }
 
     /// Extents that the volume reaches up to.

@@ -300,7 +300,7 @@ fn openings_that_are_cut_short_do_not_fill_the_volume() {
         drop(writer);
         writer = bench.open().unwrap();
     }
-    assert!(writer.extents() < 34 + 40, "{} extents", writer.extents());
+    assert!(writer.extents() < 66 + 40, "{} extents", writer.extents());
 }
 
 /// The highest commit of these notes that an image shows, to readers and to writers alike, or none if it is refused.
@@ -392,7 +392,7 @@ fn a_page_that_cannot_be_read_is_waited_for_unless_the_counter_vouches() {
     drop(writer);
     let counter = bench.counter.clone().value().unwrap();
     let (mut vouched, mut refused) = (0, 0);
-    for page in 80..8 * 16 {
+    for page in 144..8 * 24 {
         let unreadable = Unreadable { device: bench.device.clone(), page };
         let Ok(recovered) = Recovered::recover(Arc::new(unreadable), bench.vault.clone(), bench.layout(), bench::CACHE)
         else {
@@ -414,7 +414,7 @@ fn a_page_that_cannot_be_read_is_waited_for_unless_the_counter_vouches() {
     }
     assert!(vouched >= 1 && refused >= 3, "{vouched} vouched for, {refused} refused");
     // Torn where the next frame or opening was to go: opened on the counter's word, and without one not at all.
-    let torn = (80..8 * 16).filter(|page| {
+    let torn = (144..8 * 24).filter(|page| {
         let unreadable = Unreadable { device: bench.device.clone(), page: *page };
         let found = Recovered::recover(Arc::new(unreadable), bench.vault.clone(), bench.layout(), bench::CACHE);
         found.is_ok_and(|found| found.unreadable().is_some() && found.judge(&counter).is_ok())
@@ -480,7 +480,7 @@ fn windows_that_a_cut_left_behind_are_given_back() {
             writer.check();
             let fixed =
                 writer.report().extents.iter().filter(|used| used.owner == counterfoil_log::Owner::Fixed).count();
-            assert_eq!(fixed as u32, 2 + bench.layout().window_extents, "cut at {at}");
+            assert_eq!(fixed as u32, 2 + 2 * bench.layout().window_extents, "cut at {at}");
             moved += u32::from(bench.layout().window_extents > 8);
             drop(writer);
             bench.open().unwrap().check();

@@ -83,14 +83,14 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     writer.commit().expect("commits");
 
     let text = [
-        shown("page 80, opening root", &page(&device, 80)),
-        shown("page 80, opened", &plain(&device, 80, Kind::Opening, ALLOCATION_OF_SPINE, 0)),
-        shown("page 81, frame", &page(&device, 81)),
-        shown("page 81, opened", &plain(&device, 81, Kind::Frame, ALLOCATION_OF_SPINE, 1)),
-        shown("page 96, container", &page(&device, 96)),
-        shown("page 96, opened", &plain(&device, 96, Kind::Container, ALLOCATION_OF_GROUP, 0)),
-        shown("page 82, frame", &page(&device, 82)),
-        shown("page 82, opened", &plain(&device, 82, Kind::Frame, ALLOCATION_OF_SPINE, 2)),
+        shown("page 144, opening root", &page(&device, 144)),
+        shown("page 144, opened", &plain(&device, 144, Kind::Opening, ALLOCATION_OF_SPINE, 0)),
+        shown("page 145, frame", &page(&device, 145)),
+        shown("page 145, opened", &plain(&device, 145, Kind::Frame, ALLOCATION_OF_SPINE, 1)),
+        shown("page 160, container", &page(&device, 160)),
+        shown("page 160, opened", &plain(&device, 160, Kind::Container, ALLOCATION_OF_GROUP, 0)),
+        shown("page 146, frame", &page(&device, 146)),
+        shown("page 146, opened", &plain(&device, 146, Kind::Frame, ALLOCATION_OF_SPINE, 2)),
     ];
     let text = text.concat();
     assert!(SPEC.contains(&format!("```\n{text}```\n")), "the vector is\n{text}");

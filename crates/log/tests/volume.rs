@@ -212,6 +212,52 @@ fn a_volume_does_not_grow_when_what_it_holds_does_not() {
     assert_eq!(extents[2], extents[5], "extents are used again: {extents:?}");
 }
 
+/// A checkpoint tells where everything is, so it stands twice: a page of it that is lost costs nothing, and is there
+/// again after the next opening for writing.
+#[test]
+fn one_lost_page_of_the_record_store_costs_nothing() {
+    use counterfoil_flash::{Device, PageNumber, Read};
+    let mut bench = Bench::new(16);
+    let mut writer = bench.create();
+    let mut model = Model::default();
+    for _ in 0..30 {
+        writer.begin().unwrap();
+        (0..5).for_each(|_| model.change(&mut bench, &mut writer));
+        writer.commit().unwrap();
+        writer.checkpoint().unwrap();
+    }
+    writer.close().unwrap();
+    drop(writer);
+    let counter = counterfoil_vault::Counter::value(&mut bench.counter.clone()).unwrap();
+    let window = 2 * u64::from(bench.layout.window_extents * bench.layout.extent_pages);
+    let first = u64::from(bench.layout.window_first * bench.layout.extent_pages);
+    let mut needed = Vec::new();
+    for page in (first..first + window).map(PageNumber) {
+        let mut good = [0; 512];
+        bench.device.read(page, 0, &mut good).unwrap();
+        bench.device.program(page, &[0xA5; 512]).unwrap();
+        let mut recovered = bench.recover();
+        recovered.judge(&counter).unwrap_or_else(|error| panic!("{page:?}: {error}"));
+        model.agrees(&recovered.snapshot());
+        let damaged = recovered.damaged_checkpoint_pages().unwrap();
+        assert!(damaged.is_empty() || damaged == [page], "{page:?}: {damaged:?}");
+        needed.extend(damaged);
+        bench.device.program(page, &good).unwrap();
+    }
+    assert!(needed.len() > 20 && needed.len().is_multiple_of(2), "{} pages are needed", needed.len());
+    // All first copies at once, then all second ones.
+    let half = PageNumber(first + window / 2);
+    for second in [false, true] {
+        let of_half: Vec<_> = needed.iter().filter(|page| (**page >= half) == second).collect();
+        of_half.iter().for_each(|page| bench.device.program(**page, &[0xA5; 512]).unwrap());
+        let writer = bench.open().unwrap();
+        assert_eq!(writer.mended_pages() as usize, of_half.len());
+        model.agrees(&writer);
+        drop(writer);
+        assert_eq!(bench.recover().damaged_checkpoint_pages().unwrap(), []);
+    }
+}
+
 #[test]
 fn an_older_image_is_refused() {
     let mut bench = Bench::new(9);

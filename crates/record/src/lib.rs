@@ -20,7 +20,7 @@
 //! let mut device = MemoryDevice::new(shape)?;
 //! let key = VolumeKey::from_bytes(&[7; 32]);
 //! let vault = Vault::new(&key, DatabaseId([1; 32]), Suite::Aes256GcmSiv);
-//! let window = Window { first_block: 0, block_count: 16 };
+//! let window = Window { first_block: 0, block_count: 16, doubled: false };
 //!
 //! let sizes = BufferSizes::of(&device.geometry(), &window)?;
 //! let (mut index, mut runs) = (vec![0; 100], vec![Run::EMPTY; sizes.runs]);
@@ -46,6 +46,7 @@ extern crate std;
 
 mod bytes;
 mod commit;
+mod copies;
 mod data_page;
 mod error;
 mod head;

@@ -1,6 +1,6 @@
 //! The store as a reader sees it: a medium that cannot be written through.
 
-use counterfoil_flash::Read;
+use counterfoil_flash::{PageNumber, Read};
 use counterfoil_vault::Vault;
 
 use crate::error::Error;
@@ -37,6 +37,15 @@ impl<'a, R: Read + ?Sized> Reader<'a, R> {
         Ok(Reader { device, vault, buffers, state })
     }
 
+    /// Takes up again what was put aside. The buffers must be the same, with what was in them.
+    ///
+    /// # Errors
+    /// As [`crate::Store::resume`].
+    pub fn resume(device: &'a R, vault: &'a Vault, suspended: Suspended, buffers: Buffers<'a>) -> Result<Self, Error> {
+        let (state, buffers) = suspended.taken_up(buffers)?;
+        Ok(Reader { device, vault, buffers, state })
+    }
+
     /// Puts the store aside, for [`crate::Store::resume`] with the same buffers.
     pub fn suspend(self) -> Suspended {
         Suspended(self.state)
@@ -66,6 +75,14 @@ impl<'a, R: Read + ?Sized> Reader<'a, R> {
     /// As there.
     pub fn visit<E: From<Error>>(&mut self, each: impl FnMut(RecordId, &[u8]) -> Result<(), E>) -> Result<(), E> {
         self.view().visit(each)
+    }
+
+    /// As [`crate::Store::damaged_pages`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn damaged_pages(&mut self, each: impl FnMut(PageNumber)) -> Result<(), Error> {
+        self.view().damaged_pages(each)
     }
 
     /// The ids that have records, in order.

@@ -104,7 +104,7 @@ impl<R: Read + ?Sized> Search<'_, R> {
         let ring = self.ring();
         let (mut highest, mut claims) = (None, 0);
         for slot in 0..ring.pages {
-            if let Some(head) = ring_io::claim(self.device, ring, slot)? {
+            for head in ring_io::claims(self.device, ring, slot)? {
                 claims += 1;
                 if head.sequence < below {
                     highest = highest.max(Some(head.sequence));
@@ -125,14 +125,13 @@ impl<R: Read + ?Sized> Search<'_, R> {
         let lowest = (highest - (ring.pages - 1)).max(ring.pages);
         let mut misses = 0;
         for sequence in (lowest..=highest).rev() {
-            let Some(head) = ring_io::claim(self.device, ring, sequence % ring.pages)? else { continue };
-            if head.sequence != sequence {
-                continue;
-            }
-            match passed_over(self.commit_at(&head, page))? {
-                Some(Some(found)) => return Ok(Some(found)),
-                Some(None) => {}
-                None => misses += 1,
+            let claims = ring_io::claims(self.device, ring, sequence % ring.pages)?;
+            for head in claims.filter(|head| head.sequence == sequence) {
+                match passed_over(self.commit_at(&head, page))? {
+                    Some(Some(found)) => return Ok(Some(found)),
+                    Some(None) => {}
+                    None => misses += 1,
+                }
             }
             if misses > MISSES_MAX {
                 break;
@@ -145,13 +144,14 @@ impl<R: Read + ?Sized> Search<'_, R> {
     fn sweep(&self, below: u64, page: &mut [u8]) -> Result<Option<Found>, Error> {
         let mut newest: Option<Found> = None;
         for slot in 0..self.ring().pages {
-            let Some(head) = ring_io::claim(self.device, self.ring(), slot)? else { continue };
-            let beaten = newest.is_some_and(|newest| head.sequence <= newest.name.version);
-            if head.sequence >= below || beaten {
-                continue;
-            }
-            if let Some(Some(found)) = passed_over(self.commit_at(&head, page))? {
-                newest = Some(found);
+            for head in ring_io::claims(self.device, self.ring(), slot)? {
+                let beaten = newest.is_some_and(|newest| head.sequence <= newest.name.version);
+                if head.sequence >= below || beaten {
+                    continue;
+                }
+                if let Some(Some(found)) = passed_over(self.commit_at(&head, page))? {
+                    newest = Some(found);
+                }
             }
         }
         Ok(newest)
@@ -183,7 +183,7 @@ impl<R: Read + ?Sized> Search<'_, R> {
         for sequence in (first..commit.sequence).rev() {
             let head = Head { sequence, epoch: commit.epoch };
             let at = ring.page(sequence);
-            if ring_io::claim(self.device, ring, sequence % ring.pages)? != Some(head) {
+            if !ring_io::claims(self.device, ring, sequence % ring.pages)?.any(|claim| claim == head) {
                 return Err(Error::Tampered { page: at });
             }
             let page = ring_io::open(self.device, self.vault, ring, &head, buffer)?;
@@ -200,10 +200,15 @@ impl<R: Read + ?Sized> Search<'_, R> {
         let ring = self.ring();
         let slot = name.version % ring.pages;
         let tampered = Error::Tampered { page: ring.slot_page(slot) };
-        let head = ring_io::claim(self.device, ring, slot)?.filter(|head| head.sequence == name.version);
-        let found = self.commit_at(&head.ok_or(tampered)?, buffers.page)?;
-        let found = found.filter(|found| found.name == name).ok_or(tampered)?;
-        self.load(&found, buffers)
+        let mut failure = tampered;
+        for head in ring_io::claims(self.device, ring, slot)?.filter(|head| head.sequence == name.version) {
+            match self.commit_at(&head, buffers.page) {
+                Ok(Some(found)) if found.name == name => return self.load(&found, buffers),
+                Ok(_) => {}
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
     }
 
     /// Reads index copy and later directories of a whole commit.

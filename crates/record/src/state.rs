@@ -229,3 +229,15 @@ impl State {
 /// A store that was put aside, so that its medium and buffers can be used for something else in between. The
 /// buffers must come back as they were.
 pub struct Suspended(pub(crate) State);
+
+impl Suspended {
+    /// What was put aside, with the buffers it had.
+    pub(crate) fn taken_up(self, buffers: Buffers<'_>) -> Result<(State, Buffers<'_>), Error> {
+        let Suspended(state) = self;
+        let buffers = buffers.trimmed(&state.layout)?;
+        if buffers.index.len() < state.ids {
+            return Err(Error::BufferTooSmall { what: "the index", needed: state.ids, given: buffers.index.len() });
+        }
+        Ok((state, buffers))
+    }
+}

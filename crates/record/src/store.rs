@@ -1,6 +1,6 @@
 //! The store as its one writer sees it.
 
-use counterfoil_flash::Device;
+use counterfoil_flash::{Device, PageNumber};
 use counterfoil_vault::{Epoch, Vault};
 
 use crate::error::Error;
@@ -34,7 +34,7 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
         let layout = Layout::new(&device.geometry(), &window)?;
         let buffers = buffers.trimmed(&layout)?;
         buffers.index.fill(NO_SLOT);
-        for block in window.first_block..window.first_block.saturating_add(window.block_count) {
+        for block in window.blocks() {
             device.erase(counterfoil_flash::BlockNumber(block))?;
         }
         // Lap 1 begins right after an imaginary commit, the last page of lap 0, that no medium holds.
@@ -101,11 +101,7 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
         suspended: Suspended,
         buffers: Buffers<'a>,
     ) -> Result<Self, Error> {
-        let Suspended(state) = suspended;
-        let buffers = buffers.trimmed(&state.layout)?;
-        if buffers.index.len() < state.ids {
-            return Err(Error::BufferTooSmall { what: "the index", needed: state.ids, given: buffers.index.len() });
-        }
+        let (state, buffers) = suspended.taken_up(buffers)?;
         Ok(Store { device, vault, buffers, state })
     }
 
@@ -150,6 +146,15 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
     pub fn visit<E: From<Error>>(&mut self, each: impl FnMut(RecordId, &[u8]) -> Result<(), E>) -> Result<(), E> {
         self.not_latched()?;
         self.view().visit(each)
+    }
+
+    /// Tells of every copy of a page which the newest commit needs, and which does not authenticate.
+    ///
+    /// # Errors
+    /// [`Error::Latched`].
+    pub fn damaged_pages(&mut self, each: impl FnMut(PageNumber)) -> Result<(), Error> {
+        self.not_latched()?;
+        self.view().damaged_pages(each)
     }
 
     /// The ids that have records, in order.
@@ -273,11 +278,16 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
         if self.state.latched { Err(Error::Latched) } else { Ok(()) }
     }
 
+    pub(crate) fn require_same_process(&self) -> Result<(), Error> {
+        if self.vault.same_process() {
+            return Ok(());
+        }
+        Err(Error::Misuse("the record store was opened by another process"))
+    }
+
     pub(crate) fn ready_to_write(&self) -> Result<Epoch, Error> {
         self.not_latched()?;
-        if !self.vault.same_process() {
-            return Err(Error::Misuse("the record store was opened by another process"));
-        }
+        self.require_same_process()?;
         self.state.epoch.ok_or(Error::Misuse("the record store was opened for reading only"))
     }
 

@@ -3,11 +3,13 @@
 //! ```text
 //! window:  | data ring: block_count - index blocks            | index ring: max(3, block_count / 6) blocks |
 //! ring:    page 0 .. pages-1, written round and round; the page with sequence s stands at s mod pages
+//! doubled: | the same again, byte for byte                                                              |
 //! ```
 //! 1. A sequence is `lap * pages + offset`, counted from lap 1 (so that a page of zeros claims nothing), and never
 //!    used twice in one epoch.
 //! 2. The absolute block of a sequence is `s / block_pages`; block `b` stands where `b - blocks` stood a lap before.
-//! 3. Sequences end at [`SEQUENCE_MAX`], so sums of them and of ring lengths never overflow.
+//! 3. The copies of a page are written together, and one that authenticates is enough.
+//! 4. Sequences end at [`SEQUENCE_MAX`], so sums of them and of ring lengths never overflow.
 
 use counterfoil_flash::{BlockNumber, Geometry, PageNumber};
 use counterfoil_vault::{Epoch, Kind, Place, TAG_BYTES};
@@ -32,6 +34,22 @@ pub struct Window {
     pub first_block: u64,
     /// How many blocks.
     pub block_count: u64,
+    /// Whether every page stands a second time, `block_count` blocks further on: then no single page that is lost
+    /// loses a record.
+    pub doubled: bool,
+}
+
+impl Window {
+    /// The first block behind the window, its copy included.
+    fn end(&self) -> Option<u64> {
+        let blocks = if self.doubled { self.block_count.checked_mul(2)? } else { self.block_count };
+        self.first_block.checked_add(blocks)
+    }
+
+    /// All blocks, those of the copy too.
+    pub(crate) fn blocks(&self) -> core::ops::Range<u64> {
+        self.first_block..self.end().unwrap_or(self.first_block)
+    }
 }
 
 /// One ring of pages.
@@ -42,12 +60,21 @@ pub(crate) struct Ring {
     first_page: u64,
     pub(crate) pages: u64,
     pub(crate) block_pages: u64,
+    /// How many pages further on the second copy stands, if there is one.
+    copy_distance: Option<u64>,
 }
 
 impl Ring {
-    /// Where the page with this sequence stands on the medium.
+    /// Where the page with this sequence stands on the medium; its first copy if there are two.
     pub(crate) fn page(&self, sequence: u64) -> PageNumber {
         PageNumber(self.first_page + sequence % self.pages)
+    }
+
+    /// Where the copies of the page with this sequence stand.
+    pub(crate) fn copies(&self, sequence: u64) -> impl Iterator<Item = PageNumber> + Clone + use<> {
+        let first = self.page(sequence);
+        let second = self.copy_distance.map(|distance| PageNumber(first.0 + distance));
+        core::iter::once(first).chain(second)
     }
 
     /// Where a slot of the ring stands on the medium.
@@ -55,9 +82,9 @@ impl Ring {
         self.page(slot)
     }
 
-    /// The block of the medium that holds the page with this sequence.
-    pub(crate) fn medium_block(&self, sequence: u64) -> BlockNumber {
-        BlockNumber(self.page(sequence).0 / self.block_pages)
+    /// The block of the medium that holds a page.
+    pub(crate) fn medium_block(&self, page: PageNumber) -> BlockNumber {
+        BlockNumber(page.0 / self.block_pages)
     }
 
     pub(crate) fn blocks(&self) -> u64 {
@@ -115,8 +142,7 @@ impl Layout {
         if window.block_count < BLOCKS_MIN {
             return Err(Error::Geometry("the window must have at least 8 blocks"));
         }
-        let end = window.first_block.checked_add(window.block_count);
-        if end.is_none_or(|end| end > geometry.block_count) {
+        if window.end().is_none_or(|end| end > geometry.block_count) {
             return Err(Error::Geometry("the window lies past the end of the medium"));
         }
         let block_pages = u64::from(geometry.block_pages);
@@ -129,12 +155,14 @@ impl Layout {
         if data_pages >= u64::from(u32::MAX) {
             return Err(Error::Geometry("the window has too many pages"));
         }
-        let data = Ring { kind: Kind::RecordData, first_page, pages: data_pages, block_pages };
+        let copy_distance = window.doubled.then_some(window.block_count * block_pages);
+        let data = Ring { kind: Kind::RecordData, first_page, pages: data_pages, block_pages, copy_distance };
         let index = Ring {
             kind: Kind::RecordIndex,
             first_page: first_page + data_pages,
             pages: index_blocks * block_pages,
             block_pages,
+            copy_distance,
         };
         Ok(Layout { page_bytes: geometry.page_bytes as usize, data, index })
     }

@@ -15,9 +15,9 @@ fn a_flipped_byte_is_caught_or_without_effect() {
     let sql = "SELECT count(*), sum(a), count(DISTINCT b) FROM t";
     let expected = stage.ask(sql);
     let mut caught = 0;
-    for turn in 0..24 {
+    for turn in 0..48 {
         let mut bytes = whole.clone();
-        let at = whole.len() / 24 * turn + 1234;
+        let at = whole.len() / 48 * turn + 1234;
         bytes[at] ^= 0x10;
         stage.write("db", &bytes);
         let ended = stage.run(&["db", sql, "--no-header"]);
@@ -59,6 +59,34 @@ fn a_damaged_table_does_not_hold_the_others_hostage() {
     assert!(rows > 10_000 && rows < 20_000, "{rows} rows were saved");
     assert_eq!(stage.text("saved/u.csv"), "a\n7\n");
     assert!(stage.text("saved/missing.txt").contains("missing"));
+}
+
+/// The checkpoint tells where everything is, and stands twice.
+#[test]
+fn a_damaged_checkpoint_is_read_from_its_copy_and_made_good() {
+    let stage = filled();
+    // Extents of 256 KiB: two with headers, eight of the checkpoint's window, eight of its copy.
+    let (first, second) = ((2 * 256 << 10), (10 * 256 << 10));
+    for (turn, copy) in [first..second, second..second + (second - first)].into_iter().enumerate() {
+        let mut bytes = stage.read("db");
+        let written = |page: &usize| bytes[*page..page + 4096].iter().any(|byte| *byte != 0);
+        let pages: Vec<usize> = copy.step_by(4096).filter(written).collect();
+        assert!(pages.len() > 2, "{} pages", pages.len());
+        pages.iter().for_each(|page| bytes[page + 1000] ^= 1);
+        stage.write("db", &bytes);
+        let rows = 20_000 + turn;
+        assert_eq!(stage.ask("SELECT count(*) FROM t"), rows.to_string());
+        let ended = stage.run(&["verify", "db"]);
+        assert_eq!(ended.code, 3, "{}", ended.err);
+        assert!(ended.err.contains("checkpoint") && ended.err.contains("other copy is good"), "{}", ended.err);
+        let saved = format!("saved-{turn}");
+        stage.good(&["salvage", "db", &saved]);
+        assert_eq!(stage.text(&format!("{saved}/t.csv")).lines().count(), rows + 1);
+        let ended = stage.run(&["db", &format!("INSERT INTO t VALUES (-{turn}, 'new')")]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        assert!(ended.err.contains("note: ") && ended.err.contains("checkpoint"), "{}", ended.err);
+        stage.good(&["verify", "db"]);
+    }
 }
 
 #[test]

@@ -175,7 +175,8 @@ fn forged_heads_hide_nothing_and_cost_one_pass() {
         let history = history(&shape, seed, 15);
         let Kept { name, truth, .. } = &history.newest;
         let data_pages = (shape.blocks - 3) * u64::from(shape.block_pages);
-        let first = shape.block_pages as usize;
+        let copies: Vec<Vec<usize>> = shape.copies().collect();
+        let bound = 6 * copies[0].len() * data_pages as usize;
         let newest = name.version % data_pages;
         let ids = |forged: &Part| {
             forged.reads.set(0);
@@ -189,14 +190,14 @@ fn forged_heads_hide_nothing_and_cost_one_pass() {
                 let slot = (newest + spare) % data_pages;
                 let mut forged = history.part.clone();
                 let sequence = (lap.wrapping_mul(data_pages)).wrapping_add(slot);
-                claim(&mut forged.pages[first + slot as usize], sequence);
+                copies[slot as usize].iter().for_each(|page| claim(&mut forged.pages[*page], sequence));
                 let (found, reads) = ids(&forged);
                 if look(&forged, &history.vault, &shape, Which::Exactly(*name)).is_ok() {
                     assert_eq!(found, Ok((*name, truth.clone())));
-                    assert!(reads < quiet + 6 * data_pages as usize, "{reads} reads, {quiet} without the attack");
+                    assert!(reads < quiet + bound, "{reads} reads, {quiet} without the attack");
                 } else {
                     // The forged page was one that the newest commit needs: at most eight older ones are tried.
-                    assert!(found.is_ok_and(|found| found.0 != *name) || reads < 8 * 8 * data_pages as usize);
+                    assert!(found.is_ok_and(|found| found.0 != *name) || reads < 11 * bound);
                 }
             }
         }
@@ -204,14 +205,15 @@ fn forged_heads_hide_nothing_and_cost_one_pass() {
         let mut forged = history.part.clone();
         for slot in 0..data_pages {
             let mut alone = history.part.clone();
-            alone.pages[first + slot as usize].fill(0xAB);
+            copies[slot as usize].iter().for_each(|page| alone.pages[*page].fill(0xAB));
             if look(&alone, &history.vault, &shape, Which::Exactly(*name)).is_ok() {
-                claim(&mut forged.pages[first + slot as usize], (1 << 50) / data_pages * data_pages + slot);
+                let sequence = (1 << 50) / data_pages * data_pages + slot;
+                copies[slot as usize].iter().for_each(|page| claim(&mut forged.pages[*page], sequence));
             }
         }
         let (found, reads) = ids(&forged);
         assert_eq!(found, Ok((*name, truth.clone())));
-        assert!(reads < quiet + 6 * data_pages as usize, "{reads} reads, {quiet} without the attack");
+        assert!(reads < quiet + bound, "{reads} reads, {quiet} without the attack");
     }
 }
 
@@ -291,11 +293,11 @@ fn a_page_of_a_branch_at_the_same_sequence_is_another_page() {
         tell(&mut branch, 2);
         let truth = look(&part, &vault, &shape, Which::Exactly(name)).unwrap().1;
         let mut refused = 0;
-        for page in 0..part.pages.len() {
+        for copies in shape.copies() {
             let mut forged = part.clone();
-            forged.pages[page] = branch.pages[page].clone();
+            copies.iter().for_each(|page| forged.pages[*page] = branch.pages[*page].clone());
             match look(&forged, &vault, &shape, Which::Exactly(name)) {
-                Ok((_, found)) => assert_eq!(found, truth, "page {page}"),
+                Ok((_, found)) => assert_eq!(found, truth, "page {}", copies[0]),
                 Err(error) => {
                     typed(&error, "page of a branch");
                     refused += 1;

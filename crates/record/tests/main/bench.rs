@@ -79,19 +79,28 @@ pub struct Shape {
     pub blocks: u64,
     pub erase: bool,
     pub ids: usize,
+    pub doubled: bool,
 }
 
-pub const NAND: Shape = Shape { page_bytes: 256, block_pages: 8, blocks: 12, erase: true, ids: 40 };
-pub const FILE: Shape = Shape { page_bytes: 512, block_pages: 8, blocks: 12, erase: false, ids: 64 };
+pub const NAND: Shape = Shape { page_bytes: 256, block_pages: 8, blocks: 12, erase: true, ids: 40, doubled: false };
+pub const FILE: Shape = Shape { page_bytes: 512, block_pages: 8, blocks: 12, erase: false, ids: 64, doubled: true };
 
 impl Shape {
     /// The window leaves a block free on each side, which nobody may touch.
     pub fn window(&self) -> Window {
-        Window { first_block: 1, block_count: self.blocks }
+        Window { first_block: 1, block_count: self.blocks, doubled: self.doubled }
+    }
+
+    /// The pages of the window, each with its copies.
+    pub fn copies(&self) -> impl Iterator<Item = Vec<usize>> + use<> {
+        let (block, doubled) = (self.block_pages as usize, self.doubled);
+        let pages = self.blocks as usize * block;
+        (block..block + pages).map(move |page| if doubled { vec![page, page + pages] } else { vec![page] })
     }
 
     pub fn part(&self) -> Part {
-        Part::new(self.page_bytes, self.block_pages, self.blocks + 2, self.erase)
+        let copies = if self.doubled { 2 } else { 1 };
+        Part::new(self.page_bytes, self.block_pages, copies * self.blocks + 2, self.erase)
     }
 
     pub fn memory(&self) -> Memory {

@@ -2,6 +2,7 @@
 
 mod attack;
 mod bench;
+mod copies;
 mod model;
 mod part;
 mod power;

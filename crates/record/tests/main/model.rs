@@ -295,9 +295,12 @@ fn callers_are_told_what_they_did_wrong_and_nothing_is_lost() {
 
     let geometry = part.geometry;
     let sizes = |window| BufferSizes::of(&geometry, &window);
-    assert!(matches!(sizes(Window { first_block: 0, block_count: 7 }), Err(Error::Geometry(_))));
-    assert!(matches!(sizes(Window { first_block: 3, block_count: 12 }), Err(Error::Geometry(_))));
-    assert!(matches!(sizes(Window { first_block: u64::MAX, block_count: 12 }), Err(Error::Geometry(_))));
+    assert!(matches!(sizes(Window { first_block: 0, block_count: 7, doubled: false }), Err(Error::Geometry(_))));
+    assert!(matches!(sizes(Window { first_block: 3, block_count: 12, doubled: true }), Err(Error::Geometry(_))));
+    assert!(matches!(
+        sizes(Window { first_block: u64::MAX, block_count: 12, doubled: false }),
+        Err(Error::Geometry(_))
+    ));
 }
 
 #[test]
@@ -311,7 +314,7 @@ fn an_epoch_is_used_once() {
 
 #[test]
 fn opening_an_untouched_store_reads_heads_and_little_else() {
-    let shape = Shape { page_bytes: 512, block_pages: 32, blocks: 32, erase: false, ids: 300 };
+    let shape = Shape { page_bytes: 512, block_pages: 32, blocks: 32, erase: false, ids: 300, doubled: false };
     let (mut part, vault, mut memory) = (shape.part(), fresh_vault(), shape.memory());
     let mut store = format(&mut part, &vault, &mut memory, &shape);
     let mut random = Random(9);
@@ -356,7 +359,7 @@ fn index_copies_of_unreleased_commits_stay() {
 fn as_much_fits_as_is_promised() {
     for seed in 0..30 {
         let mut random = Random(seed);
-        let shape = Shape { page_bytes: 512, block_pages: 8, blocks: 24, erase: true, ids: 1100 };
+        let shape = Shape { page_bytes: 512, block_pages: 8, blocks: 24, erase: true, ids: 1100, doubled: true };
         let (mut part, vault, mut memory) = (shape.part(), fresh_vault(), shape.memory());
         let mut store = format(&mut part, &vault, &mut memory, &shape);
         // Records of one size, so that how many fill a page is known.

@@ -11,11 +11,11 @@ use crate::power::{Known, judge, play};
 const COMMITS: usize = 10;
 
 fn nand() -> (Part, Shape) {
-    (Part::nand(512, 8, 14), Shape { erase: true, ..FILE })
+    (Part::nand(512, 8, 26), Shape { erase: true, ..FILE })
 }
 
 fn file() -> (Part, Shape) {
-    (Part::file(2048, 4, 14), Shape { page_bytes: 2048, block_pages: 4, ..FILE })
+    (Part::file(2048, 4, 14), Shape { page_bytes: 2048, block_pages: 4, doubled: false, ..FILE })
 }
 
 /// A part with an empty store, whose writes are counted from there.

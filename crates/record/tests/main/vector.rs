@@ -20,7 +20,7 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     (0..).zip(&mut key).for_each(|(place, byte)| *byte = place);
     let vault = Vault::new(&VolumeKey::from_bytes(&key), DatabaseId([0x11; 32]), Suite::Aes256GcmSiv);
     let mut part = Part::new(256, 8, 8, false);
-    let window = Window { first_block: 0, block_count: 8 };
+    let window = Window { first_block: 0, block_count: 8, doubled: false };
     let mut memory = Memory::new(&part.geometry(), &window, 8);
     let epoch = Epoch { number: 1, salt: [0x22; 16] };
     let mut store = Store::format(&mut part, &vault, window, epoch, memory.buffers()).unwrap();
