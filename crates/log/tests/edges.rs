@@ -383,6 +383,58 @@ impl Read for Unreadable {
 }
 
 #[test]
+fn a_group_of_commits_that_nobody_adds_to_is_closed_in_time() {
+    let mut bench = Bench::file(200, 8);
+    let clock = Arc::new(AtomicU64::new(5));
+    bench.clock = Some(clock.clone());
+    let mut writer = bench.create();
+    let counted = |bench: &Bench| bench.counter.clone().value().unwrap().value;
+    writer.close_group_if_due().unwrap();
+    let before = counted(&bench);
+    put(&mut writer, "note", b"1").unwrap();
+    clock.store(1004, Ordering::Relaxed);
+    writer.close_group_if_due().unwrap();
+    assert_eq!(counted(&bench), before);
+    clock.store(1005, Ordering::Relaxed);
+    writer.close_group_if_due().unwrap();
+    assert_eq!(counted(&bench), before + 1);
+    // So does a commit that takes long, for those before it.
+    put(&mut writer, "note", b"2").unwrap();
+    writer.begin().unwrap();
+    let group = writer.create_group().unwrap();
+    clock.store(3000, Ordering::Relaxed);
+    fill(&mut writer, group, 5000).unwrap();
+    assert_eq!(counted(&bench), before + 2);
+    writer.commit().unwrap();
+    assert_eq!(record(&bench.judged().unwrap(), "note").as_deref(), Some(&b"2"[..]));
+}
+
+#[test]
+fn what_the_open_group_of_commits_freed_is_counted_when_it_is_needed() {
+    let mut bench = Bench::file(60, 8);
+    bench.clock = Some(Arc::new(AtomicU64::new(5)));
+    let mut writer = bench.create();
+    let mut groups = Vec::new();
+    loop {
+        match grow(&mut writer, 12_000) {
+            Ok((group, _)) => groups.push(group),
+            Err(Error::Full { .. }) => break writer.rollback(),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(groups.len() > 3, "{}", groups.len());
+    for _ in 0..10 {
+        writer.begin_to_free().unwrap();
+        groups.drain(..).for_each(|group| writer.drop_group(group).unwrap());
+        writer.commit().unwrap();
+        // The clock stands still: no group of commits is ever due.
+        (0..3).for_each(|_| groups.push(grow(&mut writer, 12_000).unwrap().0));
+    }
+    drop(writer);
+    bench.judged().unwrap();
+}
+
+#[test]
 fn a_page_that_cannot_be_read_is_waited_for_unless_the_counter_vouches() {
     let mut bench = Bench::file(200, 8);
     let mut writer = bench.create();

@@ -1,0 +1,164 @@
+//! Checkpoints: everything since the last one folded into the record store, so that recovery stays short and the spine
+//! before it can be reused.
+//!
+//! A cut between the record store's commit and the frame that names it leaves a checkpoint that is not named yet: it
+//! tells of the same commit as the frames before it, and either is a good beginning.
+
+use alloc::vec::Vec;
+
+use super::Writer;
+use crate::Error;
+use crate::frame::Element;
+use crate::layout::HEADER_EXTENTS;
+use crate::space::Owner;
+
+/// Frames after which a checkpoint is due.
+const FRAMES_BETWEEN_CHECKPOINTS: u64 = 1024;
+/// Frames after which closing makes a checkpoint, so that the next open finds little to follow.
+const FRAMES_BEFORE_CLOSING_CHECKPOINT: u64 = 64;
+/// Spine extents after which a checkpoint is due, however few frames they hold.
+const SPINE_EXTENTS_MAX: usize = 8;
+
+impl Writer {
+    /// What is due now and then after a commit, which stands: where there is no room, it waits.
+    pub(super) fn tidy(&mut self, records_changed: bool) -> Result<(), Error> {
+        if self.window_moves {
+            return Ok(());
+        }
+        let record_bytes = self.record_bytes;
+        let grows = records_changed && self.store.is_small_for(record_bytes) && self.settings.headers.is_some();
+        let done = if grows && self.room_for(record_bytes) {
+            self.grow_window(record_bytes)
+        } else if self.checkpoint_is_due() {
+            self.checkpoint()
+        } else {
+            Ok(())
+        };
+        self.unless_full(done)
+    }
+
+    /// No room for a checkpoint: the spine stays longer, until there is.
+    fn unless_full(&mut self, done: Result<(), Error>) -> Result<(), Error> {
+        match done {
+            Err(Error::Full { .. }) if !self.failed => {
+                self.frames_since_checkpoint = 0;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Right after an opening: openings that were cut short again and again leave a long spine behind.
+    pub(crate) fn shorten_spine_if_long(&mut self) -> Result<(), Error> {
+        if self.spine_extents() <= 2 * SPINE_EXTENTS_MAX && (self.spine_extents() <= 3 || !self.space_is_low()) {
+            return Ok(());
+        }
+        let done = self.checkpoint();
+        self.unless_full(done)
+    }
+
+    /// Makes a checkpoint if the next opening would have much to follow.
+    pub(super) fn checkpoint_before_closing(&mut self) -> Result<(), Error> {
+        let many = self.frames_since_checkpoint >= FRAMES_BEFORE_CLOSING_CHECKPOINT;
+        if !many && self.spine_extents() <= SPINE_EXTENTS_MAX {
+            return Ok(());
+        }
+        let done = self.checkpoint();
+        self.unless_full(done)
+    }
+
+    fn checkpoint_is_due(&mut self) -> bool {
+        self.frames_since_checkpoint >= FRAMES_BETWEEN_CHECKPOINTS
+            || (self.spine_extents() > 3 && self.space_is_low())
+            || (self.end.position >= self.pages.layout.extent_pages / 2 && self.spine_extents() > SPINE_EXTENTS_MAX)
+    }
+
+    /// Extents of the spine that recovery would go through.
+    fn spine_extents(&self) -> usize {
+        let space = &self.state.space;
+        let first = self.base.extent.unwrap_or(self.base.next).allocation;
+        let spine = space.owned_by(Owner::Spine).filter(|extent| space.allocation(*extent) >= Some(first));
+        spine.count()
+    }
+
+    /// Folds everything since the last checkpoint into the record store, so that the spine before it can be reused.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] while a commit is under way, [`Error::Full`], [`Error::Device`], [`Error::CounterLost`].
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
+        self.require_sound()?;
+        if self.pending.is_some() {
+            return Err(Error::Misuse("a commit is under way"));
+        }
+        if self.window_moves {
+            return Err(Error::Misuse("the record store is moving"));
+        }
+        self.flush_frames()?;
+        self.state.root.forget_epochs(self.end.epoch.number);
+        loop {
+            match self.write_checkpoint() {
+                Ok(version) => {
+                    self.base = self.end.clone();
+                    return self.name_checkpoint(version);
+                }
+                Err(Error::Full { .. }) if self.make_room_for_checkpoint()? => {}
+                Err(Error::Full { .. }) if self.settings.headers.is_some() => return self.grow_window(0),
+                Err(full @ Error::Full { .. }) => return Err(full),
+                Err(error) => {
+                    self.failed = true;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Writes what changed since the last checkpoint to the record store. Whatever hinders it, the next one writes
+    /// all of it: its spine begins where this one's would have, or later.
+    fn write_checkpoint(&mut self) -> Result<u64, Error> {
+        let before = (self.state.changed.clone(), self.state.space.changed());
+        let changes = crate::checkpoint::encode(&mut self.state, &self.end);
+        let written = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, &changes);
+        written.inspect_err(|_| {
+            self.state.changed = before.0;
+            self.state.space.note_changed(before.1);
+        })
+    }
+
+    /// Lets the record store move what is live together. The checkpoint that comes of it tells what the one before
+    /// told, so the spine stays as it is; only the record store's own space is given back.
+    fn make_room_for_checkpoint(&mut self) -> Result<bool, Error> {
+        let prepared = self.store.prepare(&mut *self.device, &self.pages.vault, self.end.epoch);
+        let Some(version) = prepared.inspect_err(|_| self.failed = true)? else { return Ok(false) };
+        self.write_frame(&[], version, true)?;
+        self.count()?;
+        self.store.release(version);
+        Ok(true)
+    }
+
+    /// Writes the frame that names a checkpoint and frees the spine before it.
+    fn name_checkpoint(&mut self, version: u64) -> Result<(), Error> {
+        let needed_from = self.end.extent.unwrap_or(self.end.next).allocation;
+        let mut before = self.state.space.spine();
+        before.retain(|extent| extent.allocation < needed_from);
+        let followed_from = self.followed_from(&before);
+        let unread = before.iter().filter(|extent| extent.allocation < followed_from);
+        let freed: Vec<u32> = unread.map(|extent| extent.number).chain(self.stray_windows()).collect();
+        let mut elements = Vec::new();
+        freed.iter().for_each(|number| Element::ExtentFreed(*number).encode(&mut elements));
+        self.write_frame(&elements, version, true)?;
+        for number in freed {
+            self.state.space.release(number, self.end.commit, self.end.version)?;
+        }
+        self.count()?;
+        self.store.release(version);
+        self.frames_since_checkpoint = 0;
+        Ok(())
+    }
+
+    /// Extents of windows that the record store moved away from, or never moved to, because a cut came between.
+    fn stray_windows(&self) -> impl Iterator<Item = u32> + '_ {
+        let window = self.store.layout().window();
+        let fixed = self.state.space.owned_by(Owner::Fixed);
+        fixed.filter(move |extent| *extent >= HEADER_EXTENTS && !window.contains(extent))
+    }
+}

@@ -1,0 +1,166 @@
+//! Where pages of containers go: each into the tip of its group, several neighbouring ones granted at once.
+//!
+//! A cut leaves pages that no frame names. Their positions count as tried in this opening ([`Grant::next`] moves before
+//! the write), and the next opening has keys of its own.
+
+use alloc::vec;
+
+use counterfoil_vault::{Kind, Plain, Tag};
+
+use super::{Grant, Tip, Writer};
+use crate::opening;
+use crate::root::Run;
+use crate::space::{Extent, Needs, Owner};
+use crate::{ContainerId, Error, GroupId};
+
+impl Writer {
+    /// Appends bytes to a container and tells the offset at which they begin.
+    ///
+    /// # Errors
+    /// [`Error::Full`], after which the caller rolls back; [`Error::Corrupt`] if there is no such container;
+    /// [`Error::Misuse`], [`Error::Latched`], [`Error::Device`].
+    pub fn append(&mut self, id: ContainerId, bytes: &[u8]) -> Result<u64, Error> {
+        let payload = self.pages.layout.payload();
+        let container = self.pending_mut()?.touch(id)?;
+        let offset = container.pages * payload as u64 + container.tail.len() as u64;
+        let mut rest = bytes;
+        loop {
+            let page_bytes = self.pages.layout.page_bytes as usize;
+            let tail = &mut self.pending_mut()?.root.container_mut(id)?.tail;
+            let room = payload - tail.len();
+            if rest.len() < room {
+                tail.extend_from_slice(rest);
+                return Ok(offset);
+            }
+            let mut page = vec![0; page_bytes];
+            let filled = tail.len();
+            page[..filled].copy_from_slice(tail);
+            page[filled..payload].copy_from_slice(&rest[..room]);
+            rest = &rest[room..];
+            self.program_page(id, &mut page)?;
+        }
+    }
+
+    /// Seals and programs the next page of a container, whose tail it takes with it.
+    fn program_page(&mut self, id: ContainerId, page: &mut [u8]) -> Result<(), Error> {
+        // A long transaction keeps the commits before it waiting no longer than others would.
+        self.close_group_if_due()?;
+        let (extent, position, tag) = self.place_page(id, page)?;
+        let pending = self.pending.as_mut().ok_or(Error::Misuse("no commit was begun"))?;
+        let container = pending.root.container_mut(id)?;
+        let number = container.pages;
+        container.add_pages(Run {
+            first: number,
+            extent: extent.number,
+            position,
+            pages: 1,
+            allocation: extent.allocation,
+            epoch: self.end.epoch.number,
+        });
+        container.tail.clear();
+        pending.programmed(id, number, tag);
+        Ok(())
+    }
+
+    fn place_page(&mut self, id: ContainerId, page: &mut [u8]) -> Result<(Extent, u32, Tag), Error> {
+        self.require_sound()?;
+        if self.grants.get(&id).is_none_or(|grant| grant.next == grant.end) {
+            let grant = self.grant_pages(id)?;
+            self.grants.insert(id, grant);
+        }
+        let grant = self.grants.get_mut(&id).ok_or(Error::Misuse("a container without pages"))?;
+        let position = grant.next;
+        // From here on the position counts as tried, whatever becomes of the write.
+        grant.next += 1;
+        let sealed = grant.key.seal(position, Plain::new(page));
+        let address = self.pages.layout.page(grant.extent.number, position);
+        let tag = sealed.tag();
+        let written = self.device.program(address, sealed.bytes());
+        let extent = grant.extent;
+        self.latch_on_error(written)?;
+        Ok((extent, position, tag))
+    }
+
+    /// Pages for a container: the more it has, the more at once, up to a whole extent.
+    fn grant_pages(&mut self, id: ContainerId) -> Result<Grant, Error> {
+        let (group, pages) = self.current().container(id).map(|container| (container.group, container.pages))?;
+        let extent_pages = self.pages.layout.extent_pages;
+        if !self.tips.contains_key(&group) {
+            let none = Tip { extent: Extent { number: 0, allocation: 0 }, next: extent_pages };
+            let tip = self.resume_tip(group).unwrap_or(none);
+            self.tips.insert(group, tip);
+        }
+        if self.tips.get(&group).is_none_or(|tip| tip.next >= extent_pages) {
+            let extent = self.grant_extent(Owner::Group(group))?;
+            self.granted.push((extent, group));
+            self.tips.insert(group, Tip { extent, next: 0 });
+        }
+        let in_order = self.device.geometry().erase_before_program;
+        let wanted = if in_order { 1 } else { (pages / 4).clamp(1, u64::from(extent_pages)) as u32 };
+        let epoch = self.end.epoch;
+        let tip = self.tips.get_mut(&group).ok_or(Error::Misuse("a group without extents"))?;
+        let (next, end) = (tip.next, extent_pages.min(tip.next + wanted));
+        tip.next = end;
+        let key = self.pages.vault.page_key(Kind::Container, tip.extent.allocation, &epoch);
+        Ok(Grant { extent: tip.extent, next, end, key })
+    }
+
+    /// Where an earlier opening left off in a group. Its pages carry that opening's epoch and the new ones ours, so
+    /// no key meets a position twice; media that need an erase first begin a fresh extent instead.
+    fn resume_tip(&self, group: GroupId) -> Option<Tip> {
+        if self.device.geometry().erase_before_program {
+            return None;
+        }
+        let containers = self.state.root.containers.values().filter(|container| container.group == group);
+        let runs = containers.flat_map(|container| container.runs.iter());
+        let last = runs.max_by_key(|run| (run.allocation, run.position))?;
+        let extent = Extent { number: last.extent, allocation: last.allocation };
+        Some(Tip { extent, next: last.position + last.pages })
+    }
+
+    /// Grants an extent and makes it writable. The last ones are for the spine, and those before them for commits that
+    /// are to free others: a full volume takes deletions. Where only what uncounted commits freed is left, they are
+    /// counted now.
+    pub(crate) fn grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
+        match self.try_grant_extent(owner) {
+            Err(Error::Full { .. }) if self.waits_for_the_counter() => {
+                self.count()?;
+                self.try_grant_extent(owner)
+            }
+            other => other,
+        }
+    }
+
+    fn try_grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
+        let reserve = self.pages.layout.reserve_extents();
+        let keep = match owner {
+            Owner::Group(_) if self.frees => reserve,
+            Owner::Group(_) => 2 * reserve,
+            _ => 0,
+        };
+        let needs = self.needs();
+        let granted =
+            opening::grant(&mut *self.device, &self.pages.layout, &mut self.state.space, owner, (needs, keep));
+        self.failed |= matches!(granted, Err(Error::Device(_)));
+        granted
+    }
+
+    fn needs(&mut self) -> Needs {
+        Needs { counted: self.counted, oldest_pin: self.oldest_pin() }
+    }
+
+    /// Whether the last extents are being granted.
+    pub(crate) fn space_is_low(&mut self) -> bool {
+        let needs = self.needs();
+        !self.state.space.has_left(needs, 2 * self.pages.layout.reserve_extents())
+    }
+
+    fn oldest_pin(&mut self) -> Option<u64> {
+        self.readers.retain(|(_, root)| root.strong_count() > 0);
+        let here = self.readers.iter().map(|(commit, _)| *commit).min();
+        match (here, self.settings.pins.oldest()) {
+            (Some(here), Some(there)) => Some(here.min(there)),
+            (here, there) => here.or(there),
+        }
+    }
+}
