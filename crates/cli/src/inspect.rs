@@ -110,7 +110,7 @@ fn exposure(inspection: &Inspection) -> String {
         ("none", _) => "everything: no counter tells the newest image".into(),
         (_, None) => "everything: the counter is not here".into(),
         (_, Some(value)) if value >= inspection.version => "nothing: every commit is counted".into(),
-        _ => "the commits of the last second or two, until the writer counts them or closes".into(),
+        _ => "the commits of the last second, until they are counted together".into(),
     }
 }
 

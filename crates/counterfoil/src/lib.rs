@@ -30,6 +30,7 @@ mod create;
 mod database;
 mod error;
 mod house;
+mod idle;
 mod incidents;
 mod inspect;
 mod key;

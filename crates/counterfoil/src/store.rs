@@ -18,12 +18,13 @@ use std::time::{Duration, Instant};
 use counterfoil_flash::lock::{COMMIT_MAX, Pin, Pins, WriterLock};
 use counterfoil_log::{self as log, Counting, NoPins, Recovered, Settings, Snapshot, Writer};
 use counterfoil_sql as sql;
-use counterfoil_vault::{self as vault, Counter as _, CounterError, FileCounter, SystemEntropy};
+use counterfoil_vault::{self as vault, Counter as _, CounterError, CounterKind, FileCounter, SystemEntropy};
 use parking_lot::{Mutex, RwLock};
 use sql::{Lease, Store, WriterSlot};
 
 use crate::convert::to_sql;
 use crate::error::{Error, Kind, Result};
+use crate::idle::IdleCounter;
 use crate::incidents;
 use crate::volume::{self, Freshness, Keeper, Volume};
 
@@ -59,6 +60,8 @@ pub(crate) struct FileStore {
     written: RwLock<Option<Snapshot>>,
     slot: Arc<WriterSlot>,
     opening: Arc<Opening>,
+    /// Counts what is left uncounted, once we have written.
+    idle: Mutex<Option<IdleCounter>>,
 }
 
 /// What the newest recovery found, and what keeps it where it is.
@@ -116,6 +119,7 @@ impl FileStore {
             written: RwLock::new(None),
             slot: WriterSlot::new(Box::new(move || for_slot.open())),
             opening,
+            idle: Mutex::new(None),
         }
     }
 
@@ -200,6 +204,16 @@ impl FileStore {
         }
     }
 
+    /// Has the commit that was just made counted in time, whether or not another one comes.
+    fn count_when_idle(&self) {
+        if self.volume.counter_kind() == CounterKind::None {
+            return;
+        }
+        let patience = Duration::from_millis(GROUP_MILLISECONDS);
+        let mut idle = self.idle.lock();
+        idle.get_or_insert_with(|| IdleCounter::start(self.slot.clone(), patience)).committed();
+    }
+
     /// Whether this process has written.
     pub(crate) fn has_written(&self) -> bool {
         self.written.read().is_some()
@@ -210,6 +224,9 @@ impl FileStore {
         if self.process.require().is_err() {
             // A child that drops what it inherited: nothing of it is the child's to close.
             return Ok(());
+        }
+        if let Some(idle) = self.idle.lock().take() {
+            idle.stop();
         }
         let closed = match self.slot.retire() {
             Some(mut writer) => writer.close(),
@@ -237,6 +254,7 @@ impl Store for FileStore {
     fn committed(&self, snapshot: Snapshot) {
         *self.written.write() = Some(snapshot);
         self.let_go();
+        self.count_when_idle();
     }
 }
 

@@ -181,6 +181,28 @@ fn a_pinned_snapshot_is_kept_and_an_old_one_says_so() {
 }
 
 #[test]
+fn a_writer_that_goes_quiet_leaves_nothing_uncounted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = Database::create(options(&folder)).expect("made");
+    let mut connection = database.connect().expect("connects");
+    connection.run("CREATE TABLE t (a BIGINT); INSERT INTO t VALUES (1)", &[]).expect("runs");
+    let uncounted = || {
+        let seen = database.inspect().expect("inspects");
+        seen.counter_value.is_none_or(|value| value < seen.version)
+    };
+    let begun = std::time::Instant::now();
+    while uncounted() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody counts");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Another process would find the image counted too, were this one killed now.
+    connection.run("BEGIN; INSERT INTO t VALUES (2)", &[]).expect("runs");
+    connection.run("COMMIT", &[]).expect("runs");
+    drop(connection);
+    database.close().expect("closes");
+}
+
+#[test]
 fn interrupting_ends_the_statement_alone() {
     let database = Database::create(Options::memory()).expect("made");
     let mut connection = database.connect().expect("connects");

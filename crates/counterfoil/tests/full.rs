@@ -72,3 +72,33 @@ fn a_transaction_that_deletes_and_inserts_is_not_given_what_is_kept_for_deletion
     run(&mut connection, "ROLLBACK").expect("rolls back");
     run(&mut connection, "DELETE FROM t").expect("deletes");
 }
+
+/// What a commit frees can be granted when it is counted. Nobody waits a second for that.
+#[test]
+fn what_was_emptied_is_used_again_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (database, mut connection, rows) = full(&folder);
+    for turn in 0..3 {
+        run(&mut connection, "TRUNCATE t").expect("empties");
+        let insert = format!("INSERT INTO t SELECT v, repeat('y', 1000) FROM generate_series(1, {}) AS s(v)", rows / 2);
+        run(&mut connection, &insert).unwrap_or_else(|error| panic!("turn {turn}: {error}"));
+        run(&mut connection, "DELETE FROM t WHERE a % 2 = 0").expect("deletes");
+        run(&mut connection, "VACUUM").unwrap_or_else(|error| panic!("turn {turn}: {error}"));
+        fill_up(&mut connection);
+    }
+    drop(connection);
+    let found = database.verify(&mut |_, _, _| ()).expect("verifies");
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
+}
+
+fn fill_up(connection: &mut Connection) {
+    let mut from = 1_000_000;
+    while run(
+        connection,
+        &format!("INSERT INTO t SELECT v, repeat('z', 1000) FROM generate_series({from}, {}) AS s(v)", from + 499),
+    )
+    .is_ok()
+    {
+        from += 500;
+    }
+}

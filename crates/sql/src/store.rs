@@ -99,6 +99,14 @@ impl WriterSlot {
         Ok(Lease { writer: Some(writer), slot: self.clone() })
     }
 
+    /// Takes the writer if there is one and nobody has it.
+    pub fn lease_if_idle(self: &Arc<Self>) -> Option<Lease> {
+        let mut state = self.state.lock();
+        let writer = state.writer.take()?;
+        state.lent = true;
+        Some(Lease { writer: Some(writer), slot: self.clone() })
+    }
+
     fn give_back(&self, writer: Box<Writer>) {
         let mut state = self.state.lock();
         state.writer = Some(writer);
