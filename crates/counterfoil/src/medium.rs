@@ -60,12 +60,10 @@ pub(crate) fn new_geometry(options: &Options) -> Result<Geometry> {
     Ok(Geometry { page_bytes, block_pages, block_count, erase_before_program: false, grows: true })
 }
 
-/// Extents in the record store's window of a new database.
-pub(crate) fn window_extents(options: &Options) -> u32 {
-    match (&options.place, options.size_limit) {
-        (Place::File(_) | Place::Memory, None) => WINDOW_EXTENTS_AT_FIRST,
-        _ => WINDOW_EXTENTS,
-    }
+/// Extents in the record store's window of a new database. Its rings need pages to turn in: large ones make few.
+pub(crate) fn window_extents(options: &Options, extent_pages: u32) -> u32 {
+    let may_grow = matches!(options.place, Place::File(_) | Place::Memory) && options.size_limit.is_none();
+    if may_grow && extent_pages >= 32 { WINDOW_EXTENTS_AT_FIRST } else { WINDOW_EXTENTS }
 }
 
 impl Medium {

@@ -47,6 +47,22 @@ fn as_new_is_another_database() {
     stage.refused(&["restore", "copy", "new", "--as-new"], 1, &["already"]);
 }
 
+/// A page that is lost at the end of a plain copy makes it an older one; only the counter can say so.
+#[test]
+fn a_plain_copy_is_restored_with_a_word_about_what_it_may_lack() {
+    let stage = filled();
+    stage.copy("db", "plain");
+    let ended = stage.run(&["restore", "plain", "new", "--as-new"]);
+    assert!(ended.code == 0 && ended.err.contains("note: ") && ended.err.contains("no backup"), "{}", ended.err);
+    assert!(ended.err.contains("knows of no later one"), "{}", ended.err);
+    stage.good(&["db", "DELETE FROM t WHERE a = 1"]);
+    let ended = stage.run(&["restore", "plain", "newer", "--as-new"]);
+    assert!(ended.code == 0 && ended.err.contains("has seen later ones"), "{}", ended.err);
+    stage.good(&["backup", "db", "copy"]);
+    let ended = stage.run(&["restore", "copy", "newest", "--as-new"]);
+    assert!(ended.code == 0 && !ended.err.contains("no backup"), "{}", ended.err);
+}
+
 #[test]
 fn a_damaged_backup_is_refused_and_replaces_nothing() {
     let stage = filled();
