@@ -66,7 +66,8 @@ fn a_damaged_table_does_not_hold_the_others_hostage() {
 fn a_damaged_checkpoint_is_read_from_its_copy_and_made_good() {
     let stage = filled();
     // Extents of 256 KiB: two with headers, eight of the checkpoint's window, eight of its copy.
-    let (first, second) = ((2 * 256 << 10), (10 * 256 << 10));
+    let extent = 256 << 10;
+    let (first, second) = (2 * extent, 10 * extent);
     for (turn, copy) in [first..second, second..second + (second - first)].into_iter().enumerate() {
         let mut bytes = stage.read("db");
         let written = |page: &usize| bytes[*page..page + 4096].iter().any(|byte| *byte != 0);

@@ -12,7 +12,7 @@ const DOUBLED: Shape = FILE;
 fn lived(shape: &Shape, seed: u64) -> (Part, Vault, Truth) {
     let (mut part, vault, mut memory) = (shape.part(), fresh_vault(), shape.memory());
     let (mut random, mut truth) = (Random(seed), Truth::new());
-    drop(format(&mut part, &vault, &mut memory, shape));
+    format(&mut part, &vault, &mut memory, shape);
     for _ in 0..4 {
         let mut store = open(&mut part, &vault, &mut memory, shape, Which::Newest).unwrap();
         for _ in 0..20 {
