@@ -60,6 +60,7 @@ impl From<log::Error> for Error {
             log::Error::RolledBack { .. } => Error::new(Kind::RolledBack, text).advise(ADOPT),
             log::Error::CounterLost { .. } => Error::new(Kind::CounterLost, text).advise(ADOPT),
             log::Error::CounterHeld { process } => held(process),
+            log::Error::CounterFailed { operation, code } => counter_failed(operation, code),
             log::Error::Full { pinned: Some(_), .. } => Error::new(Kind::Full, text).advise("end the readers"),
             log::Error::Full { .. } => Error::new(Kind::Full, text)
                 .advise("delete rows and VACUUM, drop or truncate a table, or export into a larger database"),
@@ -146,6 +147,21 @@ impl From<vault::HeaderError> for Error {
     }
 }
 
+/// The counter's folder, not the database, is in trouble: what was acknowledged before is safe.
+fn counter_failed(operation: &str, code: i32) -> Error {
+    let system = std::io::Error::from_raw_os_error(code);
+    let failed = format!("the counter could not be {operation}: {}", crate::error::system(&system));
+    Error::new(Kind::Device, failed).advise(
+        "check the folder that COUNTERFOIL_STATE_DIR or `counterfoil counter show` names, then open the database again",
+    )
+}
+
+/// Nobody said where the file counter is that the database is bound to.
+pub(crate) fn no_place_for_counter() -> Error {
+    Error::new(Kind::Misuse, "the database is bound to a file counter, and nothing says where it is")
+        .advise("set COUNTERFOIL_STATE_DIR, or HOME (programs: Options::counter)")
+}
+
 /// Who writes to another file of the same identity.
 fn held(process: Option<u32>) -> Error {
     Error::new(Kind::Locked, format!("{} is writing to another copy of this database", Holder::of(process)))
@@ -166,11 +182,7 @@ impl From<LockError> for Error {
 impl From<vault::CounterError> for Error {
     fn from(error: vault::CounterError) -> Self {
         match error {
-            vault::CounterError::Device { operation, code } => {
-                let system = std::io::Error::from_raw_os_error(code);
-                let failed = format!("the counter could not be {operation}: {}", crate::error::system(&system));
-                Error::new(Kind::Device, failed).advise("check COUNTERFOIL_STATE_DIR and its permissions")
-            }
+            vault::CounterError::Device { operation, code } => counter_failed(operation, code),
             vault::CounterError::Held { process } => held(process),
             other => Error::new(Kind::CounterLost, other.to_string()).advise(ADOPT),
         }

@@ -3,6 +3,7 @@
 //! ```text
 //! backup    pin everything -> record store into memory -> recover -> pages as they are -> rename
 //! restore   recover the backup, check all of it -> pages to NAME.creating -> new epoch above the counter -> rename
+//!           (onto a block device: see `restore_device`)
 //! rekey     a new volume under a new key, filled from the old one -> counter good for both -> rename -> for the new one
 //! ```
 //! A cut before the rename leaves the old database as it was, except that a restore's old database is refused once the
@@ -17,6 +18,7 @@ use counterfoil_log::{Captured, Recovered, Snapshot, Writer};
 use counterfoil_relation::Relations;
 use counterfoil_vault::{Counter as _, CounterError, CounterKind, FileCounter, HeaderCopy, Succession};
 
+use crate::convert::no_place_for_counter;
 use crate::counters::adopt_image;
 use crate::create::{self, Temporary, sync_folder};
 use crate::database::Database;
@@ -24,12 +26,13 @@ use crate::error::{Error, Kind, Result};
 use crate::incidents;
 use crate::medium::Medium;
 use crate::options::{Options, Place};
+use crate::restore_device;
 use crate::volume::{Freshness, Volume, geometry_of};
 
 /// Told how far something long has come: done, and in all. Answering false stops it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
-fn stopped() -> Error {
+pub(crate) fn stopped() -> Error {
     Error::new(Kind::Interrupted, "interrupted").advise("nothing was changed")
 }
 
@@ -69,7 +72,8 @@ impl Database {
 
     /// Makes a database of a backup, or replaces one by it: everything is checked before, and what was replaced is
     /// refused from then on. `options` say where the new database is, and the key of the backup. `as_new` gives it an
-    /// identity, a key of its data and a counter of its own.
+    /// identity, a key of its data and a counter of its own. A block device is taken as by [`Database::create`]; a cut
+    /// leaves it without a database, and then the restore is repeated.
     ///
     /// # Errors
     /// Those of opening the backup, whatever is wrong with it, and those of writing.
@@ -82,8 +86,12 @@ impl Database {
             note_plain_copy(&source, commit_of(&checked), version);
         }
         let place = options.place.clone();
-        let restored =
-            if as_new { restore_as_new(&checked, options, progress) } else { restore(&source, options, progress) };
+        let restored = match &place {
+            Place::Memory => Err(Error::new(Kind::NotSupported, "not supported: restoring into memory")),
+            _ if as_new => restore_as_new(&checked, options, progress),
+            Place::File(path) => restore(&source, path, options, progress),
+            Place::Block(path) => restore_device::restore(&source, path, options, progress),
+        };
         restored.map_err(|error| error.at(&place))
     }
 }
@@ -156,48 +164,38 @@ fn note_plain_copy(source: &Volume, commit: u64, version: u64) {
     source.options.note(&format!("a copy of a database file, and no backup: its last commit is {commit}; {counted}"));
 }
 
-fn target_path(options: &Options) -> Result<&Path> {
-    match &options.place {
-        Place::File(path) => Ok(path),
-        _ => Err(Error::new(Kind::NotSupported, "not supported: anything but a file here")),
-    }
-}
-
-fn restore(source: &Volume, options: Options, progress: Progress<'_>) -> Result<()> {
-    let path = target_path(&options)?.to_owned();
-    let replaced = Replaced::look(&path, source, &options)?;
-    let temporary = Temporary::create(&path, geometry_of(&source.opened().header.layout)?)?;
+fn restore(source: &Volume, path: &Path, options: Options, progress: Progress<'_>) -> Result<()> {
+    let replaced = Replaced::look(path, source, &options)?;
+    let temporary = Temporary::create(path, geometry_of(&source.opened().header.layout)?)?;
     let lock = temporary.lock()?;
     let recovered = source.recover()?;
     copy(source, &recovered, &mut temporary.device(), progress)?;
     let text = format!("made of a backup whose version was {}", recovered.version());
     drop(recovered);
     let volume = Arc::new(Volume::of_device(Medium::File(temporary.device()), options)?);
-    begin_epoch(&volume, &text)?;
+    begin_epoch(&volume, |writer| incidents::record(writer, incidents::IncidentKind::Restored, &text))?;
     drop(lock);
-    replaced.publish(temporary, &path)
+    replaced.publish(temporary, path)
 }
 
-/// Opens an image in an epoch above everything its counter has seen, and leaves an incident.
-fn begin_epoch(volume: &Arc<Volume>, text: &str) -> Result<()> {
-    let told = |writer: &mut Writer| incidents::record(writer, incidents::IncidentKind::Restored, text);
+/// Opens an image in an epoch above everything its counter has seen; `told` leaves the incident.
+pub(crate) fn begin_epoch(volume: &Arc<Volume>, told: impl FnOnce(&mut Writer) -> Result<()>) -> Result<()> {
     let mut writer = match volume.counter_kind() {
         CounterKind::None => adopt_image(volume, None, 0, told)?,
         _ => {
-            let mut counter = volume.file_counter()?.ok_or_else(|| {
-                Error::new(Kind::Misuse, "nothing says where the counter is").advise("give Options::counter")
-            })?;
+            let mut counter = volume.file_counter()?.ok_or_else(no_place_for_counter)?;
             counter.hold(volume.options.lock_timeout)?;
-            let value = value_of(&mut counter)?;
+            let value = value_of(&mut counter, volume.options.require_counter)?;
             adopt_image(volume, Some(Box::new(counter)), value, told)?
         }
     };
     Ok(writer.close()?)
 }
 
-fn value_of(counter: &mut FileCounter) -> Result<u64> {
+fn value_of(counter: &mut FileCounter, required: bool) -> Result<u64> {
     match counter.value() {
         Ok(value) => Ok(value.value),
+        Err(error @ CounterError::Absent) if required => Err(error.into()),
         Err(error @ CounterError::Device { .. }) => Err(error.into()),
         // Whoever restores says so: what is left of a damaged counter cannot hold them up.
         Err(_) => Ok(0),
@@ -205,7 +203,6 @@ fn value_of(counter: &mut FileCounter) -> Result<u64> {
 }
 
 fn restore_as_new(source: &Snapshot, options: Options, progress: Progress<'_>) -> Result<()> {
-    target_path(&options)?;
     let (id, volume_key) = create::fresh_names()?;
     let text = format!("made as a new database of a backup whose commit was {}", commit_of(source));
     create::create_as(options, id, &volume_key, |writer| {
@@ -281,7 +278,12 @@ fn rekey(options: Options, progress: Progress<'_>) -> Result<()> {
 }
 
 fn rekey_watched(options: Options, progress: Progress<'_>, reached: &mut dyn FnMut(Resealing)) -> Result<()> {
-    let path = target_path(&options)?.to_owned();
+    let Place::File(path) = options.place.clone() else {
+        // A device has no room for a second database beside the first, and its header no room for a second key.
+        let text = "not supported: a new key for the data of what is not a file";
+        let advice = "`backup` it to a file, `rekey --data` that file, and `restore` it with --erase";
+        return Err(Error::new(Kind::NotSupported, text).advise(advice));
+    };
     let volume = Volume::open(options)?;
     let handle = volume.medium.handle();
     let _lock = handle.map(|handle| WriterLock::acquire(handle, volume.options.lock_timeout)).transpose()?;

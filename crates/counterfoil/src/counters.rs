@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use counterfoil_flash::lock::{Pins, WriterLock};
+use counterfoil_flash as flash;
+use counterfoil_flash::lock::{LockError, Pins, WriterLock};
 use counterfoil_log::{Settings, Writer};
 use counterfoil_vault::{self as vault, CounterError, CounterKind, FileCounter, SystemEntropy};
 
+use crate::convert::no_place_for_counter;
 use crate::error::{Error, Kind, Result};
 use crate::incidents;
 use crate::options::{Counter, Options};
@@ -61,12 +63,7 @@ impl Counter {
     /// [`Kind::NotFound`] if there is none, [`Kind::Misuse`] for a database without a counter.
     pub fn forget(options: Options) -> Result<()> {
         let place = options.place.clone();
-        let volume = Volume::open(options).map_err(|error| error.at(&place))?;
-        let mut counter = counter_of(&volume).map_err(|error| error.at(&place))?;
-        counter.forget().map_err(|error| match error {
-            CounterError::Absent => Error::new(Kind::NotFound, "there is no counter for this database here").at(&place),
-            other => Error::from(other).at(&place),
-        })
+        forget(options).map_err(|error| error.at(&place))
     }
 }
 
@@ -104,13 +101,27 @@ fn show(volume: &Volume) -> Result<CounterInfo> {
     Ok(info)
 }
 
+fn forget(options: Options) -> Result<()> {
+    let volume = Volume::open(options)?;
+    let mut counter = counter_of(&volume)?;
+    let handle = volume.medium.handle();
+    let lock = handle.map(|handle| WriterLock::acquire(handle, volume.options.lock_timeout)).transpose();
+    let _lock = match lock {
+        // Nobody writes to what can only be read.
+        Err(LockError::Device(flash::Error::ReadOnly)) => None,
+        lock => lock?,
+    };
+    counter.forget().map_err(|error| match error {
+        CounterError::Absent => Error::new(Kind::NotFound, "there is no counter for this database here"),
+        other => other.into(),
+    })
+}
+
 fn counter_of(volume: &Volume) -> Result<FileCounter> {
     if volume.counter_kind() == CounterKind::None {
         return Err(Error::new(Kind::Misuse, "this database has no counter"));
     }
-    volume
-        .file_counter()?
-        .ok_or_else(|| Error::new(Kind::Misuse, "nothing says where the counter is").advise("give Options::counter"))
+    volume.file_counter()?.ok_or_else(no_place_for_counter)
 }
 
 fn adopt(options: Options) -> Result<()> {

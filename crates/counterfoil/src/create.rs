@@ -61,9 +61,9 @@ pub(crate) fn create_as(
             Err(Error::new(Kind::Misuse, "a block device is taken whole").advise("leave the size out"))
         }
         Place::Block(path) => {
-            let medium = take_block_device(path, &geometry, options.erase)?;
-            let _lock = medium.handle().map(|handle| WriterLock::acquire(handle, options.lock_timeout)).transpose()?;
-            build(medium, options, id, volume_key, fill)
+            let mut device = BlockDevice::open_alone(path, geometry.page_bytes, geometry.block_pages)?;
+            let _lock = take(&mut device, &options)?;
+            build(Medium::Block(device), options, id, volume_key, fill)
         }
         Place::File(path) => {
             refuse_existing(path)?;
@@ -116,7 +116,7 @@ fn build(
 }
 
 /// Lets the newest root name a header.
-fn name_header(writer: &mut Writer, header: &Header) -> Result<()> {
+pub(crate) fn name_header(writer: &mut Writer, header: &Header) -> Result<()> {
     let digests = RootDigests::settled(header.slots_digest());
     writer.begin()?;
     writer.put_record(record_space::SETTING, HEADER_RECORD, &digests.encode())?;
@@ -229,11 +229,13 @@ fn new_counter(options: &Options, vault: &Vault) -> Result<Option<FileCounter>> 
     }
 }
 
-fn take_block_device(path: &Path, geometry: &Geometry, erase: bool) -> Result<Medium> {
-    // What a database of ours begins with: a device that carries one is occupied like any other.
-    let occupied = if erase { flash::Occupied::DangerErase } else { flash::Occupied::Refuse };
-    let device = BlockDevice::create(path, geometry.page_bytes, geometry.block_pages, &vault::MAGIC, occupied)?;
-    Ok(Medium::Block(device))
+/// Takes a block device for a database. Nobody writes to one that it may carry, before that is wiped or after.
+pub(crate) fn take(device: &mut BlockDevice, options: &Options) -> Result<WriterLock> {
+    let lock = WriterLock::acquire(device.handle(), options.lock_timeout)?;
+    let occupied = if options.erase { flash::Occupied::DangerErase } else { flash::Occupied::Refuse };
+    // A device with a database of ours is occupied like any other.
+    device.take(&vault::MAGIC, occupied)?;
+    Ok(lock)
 }
 
 pub(crate) fn refuse_existing(path: &Path) -> Result<()> {

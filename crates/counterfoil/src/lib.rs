@@ -38,6 +38,7 @@ mod medium;
 mod options;
 mod records;
 mod relation;
+mod restore_device;
 mod rollback;
 mod salvage;
 mod schema;

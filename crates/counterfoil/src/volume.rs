@@ -10,6 +10,7 @@ use counterfoil_vault::{
 };
 use parking_lot::RwLock;
 
+use crate::convert::no_place_for_counter;
 use crate::error::{Error, Kind, Result};
 use crate::medium::Medium;
 use crate::options::{Counter, Options};
@@ -235,16 +236,13 @@ impl Volume {
     /// The counter, for whoever is going to step it; none where the database has none.
     pub(crate) fn counter_to_step(&self) -> Result<Option<FileCounter>> {
         match self.file_counter()? {
-            None if self.counter_kind() != CounterKind::None => {
-                Err(Error::new(Kind::Misuse, "the database is bound to a file counter, and nothing says where it is")
-                    .advise("give Options::counter, such as Counter::user_default()"))
-            }
+            None if self.counter_kind() != CounterKind::None => Err(no_place_for_counter()),
             counter => Ok(counter),
         }
     }
 }
 
-fn unlock(medium: &Medium, options: &Options) -> Result<Unlocked> {
+pub(crate) fn unlock(medium: &Medium, options: &Options) -> Result<Unlocked> {
     let Some(key) = &options.key else {
         return Err(Error::new(Kind::Misuse, "no key was given"));
     };

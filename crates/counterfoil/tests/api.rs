@@ -258,3 +258,28 @@ fn what_outgrows_memory_is_spilled_sealed_and_without_a_name() {
     }
     assert_eq!(std::fs::read_dir(&spills).expect("a folder").count(), 0);
 }
+
+/// The counter's folder goes wrong while the database is open: that is a fault of the machine, told in words.
+#[test]
+fn a_counter_that_fails_meanwhile_says_what_and_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().join("state");
+    let options =
+        || Options::path(folder.path().join("db")).key(Key::bytes(&[7; 32])).counter(Counter::File(state.clone()));
+    let database = Database::create(options()).expect("made");
+    database.connect().expect("connects").execute("CREATE TABLE t (a INT)", &[]).expect("runs");
+    let counter = Counter::show(options()).expect("read").path.expect("a file");
+    let kept = folder.path().join("kept");
+    std::fs::rename(&counter, &kept).expect("renamed");
+    std::fs::create_dir(&counter).expect("made");
+    let error = database.close().expect_err("the last group is not counted");
+    let text = error.to_string();
+    assert_eq!(error.kind(), Kind::Device, "{text}");
+    assert!(text.contains("counter could not be read: is a directory") && text.contains("counter show"), "{text}");
+    assert!(!text.contains("error 21"), "{text}");
+    // What was acknowledged is there when it is well again.
+    std::fs::remove_dir(&counter).expect("removed");
+    std::fs::rename(&kept, &counter).expect("renamed");
+    let database = Database::open(options()).expect("opens");
+    database.connect().expect("connects").execute("INSERT INTO t VALUES (1)", &[]).expect("runs");
+}

@@ -25,21 +25,22 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// Takes a device for a new database. `own` is what a database of ours begins with; it counts as something that
-    /// the device carries. A device that is mounted or otherwise in use is refused by the system (`EBUSY`).
+    /// Opens a device that is to be taken for a new database. One that is mounted or otherwise in use is refused by the
+    /// system (`EBUSY`).
     ///
     /// # Errors
-    /// [`Error::Occupied`], [`Error::WrongSort`], [`Error::Shape`], [`Error::Device`], [`Error::ReadOnly`].
-    pub fn create(
-        path: impl AsRef<Path>,
-        page_bytes: u32,
-        block_pages: u32,
-        own: &[u8],
-        occupied: Occupied,
-    ) -> Result<Self, Error> {
-        let mut device = Self::with(path.as_ref(), page_bytes, block_pages, Purpose::WriteAlone)?;
-        device.take(own, occupied)?;
-        Ok(device)
+    /// As [`BlockDevice::open`].
+    pub fn open_alone(path: impl AsRef<Path>, page_bytes: u32, block_pages: u32) -> Result<Self, Error> {
+        Self::with(path.as_ref(), page_bytes, block_pages, Purpose::WriteAlone)
+    }
+
+    /// **For tests:** an ordinary file in the place of a device.
+    ///
+    /// # Errors
+    /// [`Error::Shape`], [`Error::Device`].
+    #[cfg(feature = "stand-in")]
+    pub fn stand_in(path: impl AsRef<Path>, page_bytes: u32, block_pages: u32) -> Result<Self, Error> {
+        Self::from_handle(Handle::open(path.as_ref(), Purpose::Write)?, page_bytes, block_pages)
     }
 
     /// Opens a device that holds a database, for reading and writing.
@@ -80,8 +81,12 @@ impl BlockDevice {
         Self::from_handle(self.handle.clone(), page_bytes, block_pages)
     }
 
-    /// Refuses what is occupied, or wipes it.
-    fn take(&mut self, own: &[u8], occupied: Occupied) -> Result<(), Error> {
+    /// Takes the device for a new database: refuses one that carries something, or wipes it. `own` is what a database of
+    /// ours begins with; it counts as something, so whoever may wipe it holds its writer's lock.
+    ///
+    /// # Errors
+    /// [`Error::Occupied`], [`Error::Device`], [`Error::ReadOnly`].
+    pub fn take(&mut self, own: &[u8], occupied: Occupied) -> Result<(), Error> {
         let carried = self.carries(own)?;
         match (carried, occupied) {
             (None, _) => Ok(()),
@@ -160,8 +165,11 @@ impl Device for BlockDevice {
         self.handle.program(&self.geometry, page, data)
     }
 
+    /// Zeros: unlike a file that grows, a device may carry what an earlier life of the same database left there.
     fn erase(&mut self, block: BlockNumber) -> Result<(), Error> {
-        self.geometry.locate(self.geometry.first_page(block), 0, self.geometry.page_bytes as usize).map(|_| ())
+        let Geometry { page_bytes, block_pages, .. } = self.geometry;
+        let zeros = std::vec![0; page_bytes as usize * block_pages as usize];
+        self.handle.program(&self.geometry, self.geometry.first_page(block), &zeros)
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -189,7 +197,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let wrong = Some(Error::WrongSort { wanted: "a block device" });
         assert_eq!(BlockDevice::open(file.path(), 512, 8).err(), wrong);
-        assert_eq!(BlockDevice::create(file.path(), 512, 8, OWN, Occupied::DangerErase).err(), wrong);
+        assert_eq!(BlockDevice::open_alone(file.path(), 512, 8).err(), wrong);
         assert_eq!(BlockDevice::open_read_only("/dev/null", 512, 8).err(), wrong);
         assert!(matches!(BlockDevice::open("/no/such", 512, 8).err(), Some(Error::Device { code: 2, .. })));
     }
@@ -200,7 +208,13 @@ mod tests {
         let mut device = device?;
         assert_eq!(device.geometry().block_count, 3);
         device.program(PageNumber(23), &[5; 512])?;
+        device.program(PageNumber(15), &[6; 512])?;
         device.flush()?;
+        device.erase(BlockNumber(2))?;
+        let mut pages = [1; 1024];
+        device.read(PageNumber(15), 0, &mut pages[..512])?;
+        device.read(PageNumber(23), 0, &mut pages[512..])?;
+        assert!(pages[..512] == [6; 512] && pages[512..] == [0; 512], "the block is zeros and its neighbour is not");
         let past = Error::OutOfRange { page: PageNumber(24), page_count: 24 };
         assert_eq!(device.program(PageNumber(24), &[5; 512]), Err(past));
         assert_eq!(device.read(PageNumber(24), 0, &mut [0]), Err(past));

@@ -38,6 +38,13 @@ pub enum Error {
         /// What is wrong with the counter.
         reason: String,
     },
+    /// The medium of the one-way counter failed: a disk that is full, a folder that went away.
+    CounterFailed {
+        /// What was being done.
+        operation: &'static str,
+        /// The operating system's error number, or the driver's.
+        code: i32,
+    },
     /// The one-way counter is held for another copy of this database, which is open for writing.
     CounterHeld {
         /// The process that holds it, if the system told.
@@ -87,6 +94,7 @@ impl fmt::Display for Error {
             Error::CounterLost { image, reason } => {
                 write!(f, "the counter cannot vouch for this image (version {image}): {reason}")
             }
+            Error::CounterFailed { operation, code } => CounterError::Device { operation, code: *code }.fmt(f),
             Error::CounterHeld { process } => CounterError::Held { process: *process }.fmt(f),
             Error::Full { extents, pinned: None } => write!(f, "no room left in {extents} extents"),
             Error::Full { extents, pinned: Some(commit) } => {

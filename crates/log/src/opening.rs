@@ -120,6 +120,7 @@ pub(crate) fn complete(counter: &mut dyn Counter, end: &SpineEnd, value: u64) ->
 pub(crate) fn lost(end: &SpineEnd, error: &CounterError) -> Error {
     match error {
         CounterError::Held { process } => Error::CounterHeld { process: *process },
+        CounterError::Device { operation, code } => Error::CounterFailed { operation, code: *code },
         _ => Error::CounterLost { image: end.version, reason: format!("{error}") },
     }
 }

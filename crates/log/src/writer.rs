@@ -381,7 +381,8 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::Full`] before anything was written: the commit is still there to be rolled back.
-    /// [`Error::Device`] and [`Error::CounterLost`] latch: whether the commit stands is known after the next open.
+    /// [`Error::Device`], [`Error::CounterLost`] and [`Error::CounterFailed`] latch: whether the commit stands is known
+    /// after the next open.
     pub fn commit(&mut self) -> Result<CommitNumber, Error> {
         self.commit_as(true)
     }

@@ -48,7 +48,7 @@ impl Writer {
     /// Closes the group of commits: from now on an image without them is refused.
     ///
     /// # Errors
-    /// [`Error::CounterLost`], which latches.
+    /// [`Error::CounterLost`] and [`Error::CounterFailed`], which latch.
     pub fn count(&mut self) -> Result<(), Error> {
         self.require_sound()?;
         self.group_opened = None;
@@ -60,7 +60,7 @@ impl Writer {
             && let Err(error) = counter.step(self.end.version, &self.end.tag)
         {
             self.failed = true;
-            return Err(Error::CounterLost { image: self.end.version, reason: alloc::format!("{error}") });
+            return Err(opening::lost(&self.end, &error));
         }
         self.counted = self.end.version;
         Ok(())
