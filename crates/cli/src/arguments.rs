@@ -137,7 +137,7 @@ pub enum Command {
     Inspect(Inspect),
     /// Merge what can be merged, without rewriting all
     Reorganize(Only),
-    /// Rewrite tables without what was deleted, and give the space back
+    /// Rewrite tables without what was deleted: the space is used again, and the file keeps its length
     Compact(Only),
     /// Compact, then say whether deleted rows are gone from the medium
     Purge(Only),
@@ -324,10 +324,17 @@ pub struct Restore {
     /// Backup
     pub file: PathBuf,
     /// Database to make or to replace
-    pub db: String,
+    #[arg(required_unless_present = "from")]
+    pub db: Option<String>,
+    /// Restore from a store of backups (not supported yet)
+    #[arg(long, value_name = "URL")]
+    pub from: Option<String>,
     /// As a database of its own, with a new identity and a counter of its own
     #[arg(long)]
     pub as_new: bool,
+    /// Take a block device even if something is on it, which is lost
+    #[arg(long)]
+    pub erase: bool,
 }
 
 #[derive(Args, Debug)]
@@ -353,6 +360,9 @@ pub struct NewKey {
     /// The new key file
     #[arg(long, value_name = "FILE", conflicts_with = "new_passphrase_file")]
     pub new_key_file: Option<PathBuf>,
+    /// Keep the new key in this machine's TPM (not supported yet)
+    #[arg(long, conflicts_with_all = ["new_passphrase_file", "new_key_file"])]
+    pub tpm: bool,
 }
 
 #[derive(Subcommand, Debug)]
@@ -471,7 +481,6 @@ impl Command {
             | Command::Compact(Only { db })
             | Command::Purge(Only { db })
             | Command::Backup(Backup { db, .. })
-            | Command::Restore(Restore { db, .. })
             | Command::Salvage(Salvage { db, .. })
             | Command::Rekey(Rekey { db, .. }) => db,
             Command::Key(KeyCommand { action }) => match action {
@@ -484,13 +493,22 @@ impl Command {
             Command::Counter(CounterCommand { action }) => match action {
                 CounterAction::Show { db } | CounterAction::Adopt { db, .. } | CounterAction::Forget { db, .. } => db,
             },
+            Command::Restore(Restore { db, .. }) => return db.as_deref(),
             Command::Keygen(_) | Command::Demo(_) => return None,
         })
     }
 
     /// Whether a database in memory, which begins empty and ends with the command, makes sense to it.
     pub fn works_in_memory(&self) -> bool {
-        matches!(self, Command::Sql(_) | Command::Import(_) | Command::Export(_) | Command::Kv(_) | Command::Inspect(_))
+        !matches!(
+            self,
+            Command::Backup(_)
+                | Command::Restore(_)
+                | Command::Salvage(_)
+                | Command::Key(_)
+                | Command::Rekey(_)
+                | Command::Counter(_)
+        )
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use counterfoil::Database;
+use counterfoil::{Database, Error, Kind, Place};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Backup, Restore};
 use crate::context::Context;
 use crate::failure::Result;
-use crate::terminal;
+use crate::terminal::{self, Unfinished};
 
 /// A bar on a terminal for what is done page by page.
 pub struct Bar(ProgressBar);
@@ -43,8 +43,21 @@ impl Drop for Bar {
     }
 }
 
+/// What is in the making beside a file, under the name that says so: an interruption takes it away.
+pub fn on_its_way(db: &str) -> Option<Unfinished> {
+    match Place::parse(db) {
+        Place::File(path) => {
+            let mut name = path.file_name()?.to_owned();
+            name.push(".creating");
+            Some(Unfinished::at(&path.with_file_name(name)))
+        }
+        _ => None,
+    }
+}
+
 pub fn backup(context: &Context, arguments: &Backup) -> Result<()> {
     let database = context.open_to_read(&arguments.db)?;
+    let _unfinished = on_its_way(&arguments.file.to_string_lossy());
     let bar = Bar::begin("copying");
     database.backup(&arguments.file, &mut |done, total| bar.set(done, total))?;
     drop(bar);
@@ -53,7 +66,13 @@ pub fn backup(context: &Context, arguments: &Backup) -> Result<()> {
 }
 
 pub fn restore(context: &Context, arguments: &Restore) -> Result<()> {
-    let options = context.options(&arguments.db)?;
+    let (None, Some(db)) = (&arguments.from, &arguments.db) else {
+        return Err(Error::new(Kind::NotSupported, "not supported: restore --from")
+            .advise("bring the backup here and restore the file")
+            .into());
+    };
+    let options = context.options(db)?.danger_erase(arguments.erase);
+    let _unfinished = on_its_way(db);
     let bar = Bar::begin("checking and copying");
     Database::restore(&arguments.file, options, arguments.as_new, &mut |done, total| bar.set(done, total))?;
     drop(bar);
@@ -62,6 +81,6 @@ pub fn restore(context: &Context, arguments: &Restore) -> Result<()> {
     } else {
         "where its counter is, every other copy is refused now"
     };
-    terminal::done(format_args!("{} is restored: {copies}", arguments.db));
+    terminal::done(format_args!("{db} is restored: {copies}"));
     Ok(())
 }

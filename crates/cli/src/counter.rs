@@ -26,7 +26,7 @@ pub fn run(context: &Context, arguments: &CounterCommand) -> Result<()> {
         CounterAction::Forget { db, yes } => {
             let question = format!("Forget the counter of {db}? An older copy put back is not noticed here then.");
             agree(*yes, &question)?;
-            Counter::forget(context.options(db)?.read_only(true))?;
+            Counter::forget(context.options(db)?)?;
             terminal::done("the counter is forgotten");
             Ok(())
         }

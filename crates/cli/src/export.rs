@@ -1,6 +1,5 @@
 //! `export`: a table, a query's rows, or everything, to files.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use crate::context::Context;
 use crate::failure::{Result, misuse};
 use crate::import::format_of;
 use crate::output::Style;
+use crate::private;
 use crate::terminal::{self, Unfinished, counted};
 
 pub fn run(context: &Context, arguments: &Export) -> Result<()> {
@@ -82,7 +82,7 @@ pub fn write_file(rows: Rows, style: &Style, path: &Path) -> Result<u64> {
     }
     if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         // A pipe or a device has no name to be given later.
-        let file = File::create(path).map_err(|error| Error::host("write the file", path.display(), &error))?;
+        let file = private::create(path)?;
         return write(rows, style, Box::new(BufWriter::new(file))).map_err(|failure| failure.of_file(path));
     }
     let host = |error: io::Error| Error::host("write the file", path.display(), &error);
@@ -116,8 +116,7 @@ fn all(database: &Database, folder: &Path, arguments: &Export) -> Result<()> {
         Some(_) => return Err(misuse("--all writes csv, jsonl or parquet").into()),
     };
     let style = Style { format, null: None, header: true, delimiter: b',' };
-    let host = |doing: &str, path: &Path, error: io::Error| Error::host(doing, path.display(), &error);
-    std::fs::create_dir(folder).map_err(|error| host("make the folder", folder, error))?;
+    std::fs::create_dir(folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
     let mut connection = database.connect()?;
     let tables = database.table_names()?;
     let mut rows = 0;
@@ -128,9 +127,8 @@ fn all(database: &Database, folder: &Path, arguments: &Export) -> Result<()> {
         index.push_str(&format!("{name}\t{table}\n"));
     }
     let schema = folder.join("schema.sql");
-    std::fs::write(&schema, database.schema_sql()?).map_err(|error| host("write the file", &schema, error))?;
-    let list = folder.join(TABLES_FILE);
-    std::fs::write(&list, index).map_err(|error| host("write the file", &list, error))?;
+    private::write(&schema, database.schema_sql()?)?;
+    private::write(&folder.join(TABLES_FILE), index)?;
     records(database, folder)?;
     let (tables, rows) = (counted(tables.len() as u64, "table"), counted(rows, "row"));
     terminal::done(format_args!("{}: {tables}, {rows}", folder.display()));
@@ -171,10 +169,9 @@ fn records(database: &Database, folder: &Path) -> Result<()> {
     for (number, (name, _)) in names.iter().enumerate() {
         let path = folder.join(format!("{number}"));
         let value = records.get(name)?.unwrap_or_default();
-        std::fs::write(&path, &value).map_err(|error| Error::host("write the file", path.display(), &error))?;
+        private::write(&path, &value)?;
         let name = serde_json::to_string(name).unwrap_or_default();
         index.push_str(&format!("{{\"file\":\"{number}\",\"name\":{name}}}\n"));
     }
-    let path = folder.join("names.jsonl");
-    Ok(std::fs::write(&path, index).map_err(|error| Error::host("write the file", path.display(), &error))?)
+    Ok(private::write(&folder.join("names.jsonl"), index)?)
 }

@@ -31,6 +31,10 @@ pub fn run(context: &Context, arguments: &Init) -> Result<()> {
     }
     // Nobody would see the code where nobody is asked for a passphrase either.
     let recovery = terminal::is_watched() && !arguments.no_recovery;
+    if Place::parse(&arguments.db) == Place::Memory {
+        terminal::note("a database in memory ends with the command");
+        return Ok(Database::create(options)?.close()?);
+    }
     let database = Database::create(options.key(keys::find_for_new(&context.common)?).recovery(recovery))?;
     if let Some(code) = database.recovery_code() {
         terminal::show(format_args!("recovery code: {code}"));

@@ -72,6 +72,7 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
     line(out, "incidents", format_args!("{}", inspection.incidents))?;
     line(out, "on rollback", on_rollback(inspection))?;
     line(out, "wear", "not known: a file does not tell how often its flash was erased")?;
+    line(out, "lifetime", "not known: it follows from the wear")?;
     line(
         out,
         "amplification",

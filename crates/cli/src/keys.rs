@@ -30,6 +30,10 @@ pub fn find_for_new(common: &Common) -> Result<Key, Error> {
 
 /// A key for another slot: from its own options, or asked for twice. The environment names the key that opens.
 pub fn find_new(new: &NewKey) -> Result<Key, Error> {
+    if new.tpm {
+        return Err(Error::new(Kind::NotSupported, "not supported: a key in a TPM")
+            .advise("use --new-key-file or --new-passphrase-file"));
+    }
     if let Some(path) = &new.new_key_file {
         return Key::from_file(path);
     }

@@ -18,6 +18,7 @@ mod keys;
 mod kv;
 mod output;
 mod picture;
+mod private;
 mod salvage;
 mod shell;
 mod slots;

@@ -1,6 +1,5 @@
 //! `salvage`: every row that authenticates, and a list of what is missing.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use crate::arguments::{Format, Salvage};
 use crate::context::Context;
 use crate::failure::{Failure, Result};
 use crate::output::Style;
-use crate::terminal;
+use crate::{private, terminal};
 
 pub fn run(context: &Context, arguments: &Salvage) -> Result<()> {
     let salvaged = Salvaged::open(context.options(&arguments.db)?)?;
@@ -46,7 +45,7 @@ pub fn run(context: &Context, arguments: &Salvage) -> Result<()> {
     }
     report.push_str(if lost { "something is missing: see above\n" } else { "nothing is missing\n" });
     let path = folder.join("missing.txt");
-    std::fs::write(&path, report).map_err(|error| Error::host("write the file", path.display(), &error))?;
+    private::write(&path, report)?;
     let verdict = if lost { "something is missing" } else { "nothing is missing" };
     terminal::done(format_args!("{} saved; {verdict}: see {}", terminal::counted(rows, "row"), path.display()));
     Ok(())
@@ -56,7 +55,7 @@ fn table(salvaged: &Salvaged, index: usize, name: &str, folder: &Path) -> Result
     let plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
     let file_name = if plain { format!("{name}.csv") } else { format!("table-{index}.csv") };
     let path = folder.join(file_name);
-    let file = File::create(&path).map_err(|error| Error::host("write the file", path.display(), &error))?;
+    let file = private::create(&path)?;
     let style = Style { format: Format::Csv, null: None, header: true, delimiter: b',' };
     let mut writer = style.begin(&salvaged.schema(index), Box::new(BufWriter::new(file)))?;
     let mut count = 0;
@@ -81,10 +80,10 @@ fn save_records(records: &[(Vec<u8>, std::sync::Arc<[u8]>)], folder: &Path) -> R
     let host = |path: &Path, error: std::io::Error| Error::host("write the file", path.display(), &error);
     std::fs::create_dir(folder).map_err(|error| host(folder, error))?;
     let path = folder.join("names.jsonl");
-    let mut names = File::create(&path).map_err(|error| host(&path, error))?;
+    let mut names = private::create(&path)?;
     for (number, (name, value)) in records.iter().enumerate() {
         let path = folder.join(number.to_string());
-        std::fs::write(&path, value).map_err(|error| host(&path, error))?;
+        private::write(&path, value)?;
         let name = serde_json::to_string(&String::from_utf8_lossy(name)).unwrap_or_default();
         writeln!(names, "{{\"file\":\"{number}\",\"name\":{name}}}").map_err(|error| host(&path, error))?;
     }

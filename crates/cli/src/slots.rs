@@ -1,8 +1,6 @@
 //! `key`, `keygen`, `rekey`: who may open the database.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use counterfoil::{Database, Error, Key, utc};
@@ -10,7 +8,7 @@ use counterfoil::{Database, Error, Key, utc};
 use crate::arguments::{KeyAction, KeyCommand, Keygen, Rekey};
 use crate::context::Context;
 use crate::failure::{Failure, Result, misuse};
-use crate::{copies, keys, terminal};
+use crate::{copies, keys, private, terminal};
 
 pub fn run(context: &Context, arguments: &KeyCommand) -> Result<()> {
     match &arguments.action {
@@ -18,23 +16,26 @@ pub fn run(context: &Context, arguments: &KeyCommand) -> Result<()> {
         KeyAction::Add { db, new } => {
             let database = context.open(db)?;
             let slot = database.add_slot(&keys::find_new(new)?)?;
+            database.close()?;
             terminal::done(format_args!("slot {slot} was added"));
-            Ok(database.close()?)
+            Ok(())
         }
         KeyAction::Change { db, slot, new } => {
             let database = context.open(db)?;
             require_slot(&database, *slot)?;
             database.change_slot(usize::from(*slot), &keys::find_new(new)?)?;
+            database.close()?;
             terminal::done(format_args!("slot {slot} was changed"));
             terminal::note("copies of the file from before still open with the old one, whatever is done here");
-            Ok(database.close()?)
+            Ok(())
         }
         KeyAction::Remove { db, slot } => {
             let database = context.open(db)?;
             database.remove_slot(usize::from(*slot))?;
+            database.close()?;
             terminal::done(format_args!("slot {slot} was removed"));
             terminal::note("copies of the file from before still open with it, whatever is done here");
-            Ok(database.close()?)
+            Ok(())
         }
         KeyAction::Split { db, need, of, dir } => split(context, db, *need, *of, dir),
     }
@@ -65,7 +66,7 @@ fn split(context: &Context, db: &str, need: u8, of: u8, folder: &Path) -> Result
     std::fs::create_dir(folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
     for (index, share) in shares.iter().enumerate() {
         let path = folder.join(format!("share-{}-of-{of}.txt", index + 1));
-        write_private(&path, share.as_bytes())?;
+        private::write_new(&path, share.as_bytes())?;
     }
     terminal::done(format_args!("{of} shares in {}", folder.display()));
     terminal::done(format_args!("any {need} of them, in a folder given as --key-file, open the database"));
@@ -77,28 +78,20 @@ pub fn keygen(arguments: &Keygen) -> Result<()> {
     let Some(digits) = key.to_hex() else { return Err(misuse("this key has no digits").into()) };
     let line = format!("{}\n", digits.as_str());
     match &arguments.output {
-        Some(path) => write_private(path, line.as_bytes())?,
+        Some(path) => private::write_new(path, line.as_bytes())?,
         None => io::stdout().write_all(line.as_bytes()).map_err(Failure::output)?,
     }
     Ok(())
 }
 
-/// Writes a new file that only its owner may read, and refuses to overwrite one.
-fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    written.map_err(|error| Error::host("write the file", path.display(), &error))
-}
-
 pub fn rekey(context: &Context, arguments: &Rekey) -> Result<()> {
     if arguments.data {
-        if arguments.new.new_key_file.is_some() || arguments.new.new_passphrase_file.is_some() {
+        if arguments.new.new_key_file.is_some() || arguments.new.new_passphrase_file.is_some() || arguments.new.tpm {
             return Err(misuse("--data keeps the key that opens the database")
                 .advise("use `counterfoil key change`")
                 .into());
         }
+        let _unfinished = copies::on_its_way(&arguments.db);
         let bar = copies::Bar::begin("sealing anew");
         Database::rekey(context.options(&arguments.db)?, &mut |done, total| bar.set(done, total))?;
         drop(bar);
@@ -108,7 +101,8 @@ pub fn rekey(context: &Context, arguments: &Rekey) -> Result<()> {
     let database = context.open(&arguments.db)?;
     let slot = database.own_slot()?;
     database.change_slot(slot, &keys::find_new(&arguments.new)?)?;
+    database.close()?;
     terminal::done(format_args!("slot {slot} was changed"));
     terminal::note("copies of the file from before still open with the old one, whatever is done here");
-    Ok(database.close()?)
+    Ok(())
 }

@@ -170,6 +170,16 @@ impl Connection {
         self.session.interrupt()
     }
 
+    /// Keeps bytes under a name, as [`crate::Records::put`] does, as a statement: part of the transaction that is open.
+    ///
+    /// # Errors
+    /// [`Kind::Input`] for names and values that are too long; those of writing.
+    pub fn put_record(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.inner.store.process().require()?;
+        crate::records::check(name, value)?;
+        self.session.put_record(name.as_bytes(), value).map_err(|error| full(&self.inner, error))
+    }
+
     /// Adds rows to a table as one statement: `columns` says which columns the batches have, in order; the others get
     /// their defaults.
     ///

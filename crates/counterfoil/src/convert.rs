@@ -184,6 +184,8 @@ impl From<vault::CounterError> for Error {
         match error {
             vault::CounterError::Device { operation, code } => counter_failed(operation, code),
             vault::CounterError::Held { process } => held(process),
+            vault::CounterError::Absent => Error::new(Kind::CounterLost, error.to_string())
+                .advise("bring it from where the database was used, or bind it anew with `counterfoil counter adopt`"),
             other => Error::new(Kind::CounterLost, other.to_string()).advise(ADOPT),
         }
     }

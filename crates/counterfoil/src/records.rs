@@ -37,11 +37,7 @@ impl Records {
     /// # Errors
     /// [`Kind::Input`] for names and values that are too long; those of writing.
     pub fn put(&self, name: &str, value: &[u8]) -> Result<()> {
-        check_name(name)?;
-        if value.len() > Self::VALUE_BYTES_MAX {
-            let text = format!("a record of {} bytes is too large", value.len());
-            return Err(Error::new(Kind::Input, text).advise(format!("{} fit at most", Self::VALUE_BYTES_MAX)));
-        }
+        check(name, value)?;
         self.database.change(|writer| Ok(writer.put_record(record_space::USER, name.as_bytes(), value)?))
     }
 
@@ -79,10 +75,15 @@ impl Records {
     }
 }
 
-fn check_name(name: &str) -> Result<()> {
+/// Whether a record can be.
+pub(crate) fn check(name: &str, value: &[u8]) -> Result<()> {
     if name.is_empty() || name.len() > Records::NAME_BYTES_MAX {
         return Err(Error::new(Kind::Input, format!("a name of {} bytes is not possible", name.len()))
             .advise(format!("use 1 to {} bytes", Records::NAME_BYTES_MAX)));
+    }
+    if value.len() > Records::VALUE_BYTES_MAX {
+        let text = format!("a record of {} bytes is too large", value.len());
+        return Err(Error::new(Kind::Input, text).advise(format!("{} fit at most", Records::VALUE_BYTES_MAX)));
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! COPY: delimited text into a table, and rows out as delimited text.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use counterfoil_relation::{RowBatch, Table};
@@ -251,7 +252,9 @@ fn places(table: &Table, columns: &[Ident]) -> Result<Vec<usize>> {
 
 fn write_file(file: &str, out: CopyOut) -> Result<Outcome> {
     let failed = |error: std::io::Error| Error::Host(format!("{file}: {error}"));
-    let mut writer = BufWriter::new(File::create(file).map_err(failed)?);
+    // Rows in the clear, for whoever asked for them and nobody else; a file that is there keeps its permissions.
+    let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file);
+    let mut writer = BufWriter::new(made.map_err(failed)?);
     let mut out = out;
     for chunk in out.by_ref() {
         writer.write_all(&chunk?).map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_log::Snapshot;
+use counterfoil_log::{Snapshot, record_space};
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
 use crate::copy::CopyOut;
@@ -216,6 +216,21 @@ impl Session {
         }
         let stream = self.planner.stream(plan)?;
         Ok(Rows::stream(stream, self.guard.engine.executor.clone(), self.planner.interrupt.clone()))
+    }
+
+    /// Keeps bytes under a name in the users' record store, as a statement of this session.
+    ///
+    /// # Errors
+    /// [`Error::Log`] for names and values that are too long, and what every change answers.
+    pub fn put_record(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
+        if self.guard.transaction.has_failed() {
+            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+        }
+        let stored = self.change(|_, change| Ok(change.lease.put_record(record_space::USER, name, value)?));
+        if stored.is_err() {
+            self.guard.transaction.fail();
+        }
+        stored
     }
 
     /// What the next statement sees.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use counterfoil::{Connection, Database, Error, Kind};
+use counterfoil::{Connection, Error, Kind};
 
 use super::progress::Progress;
 use super::source::Source;
@@ -16,7 +16,7 @@ use crate::import::json::{Value, object};
 use crate::statements;
 use crate::terminal::{self, counted};
 
-/// All tables in one transaction, into a database without tables; then the records, each in a commit of its own.
+/// Everything in one transaction, into a database without tables.
 pub fn run(context: &Context, db: &str, folder: &Path, format: Option<Format>) -> Result<()> {
     let read = |name: &str| {
         let path = folder.join(name);
@@ -30,6 +30,7 @@ pub fn run(context: &Context, db: &str, folder: &Path, format: Option<Format>) -
     }
     let mut rows = 0;
     let mut tables = 0;
+    let stored;
     {
         let mut connection = database.connect()?;
         connection.execute("BEGIN", &[])?;
@@ -45,11 +46,11 @@ pub fn run(context: &Context, db: &str, folder: &Path, format: Option<Format>) -
             rows += table_of(&mut connection, table, &plain_name(folder, file)?, format)?;
             tables += 1;
         }
+        stored = records(&mut connection, folder)?;
         connection.execute("COMMIT", &[])?;
     }
-    let records = records(&database, folder)?;
     database.close()?;
-    let (tables, rows, records) = (counted(tables, "table"), counted(rows, "row"), counted(records, "record"));
+    let (tables, rows, records) = (counted(tables, "table"), counted(rows, "row"), counted(stored, "record"));
     terminal::done(format_args!("{db}: {tables}, {rows}, {records}"));
     Ok(())
 }
@@ -81,11 +82,10 @@ fn table_of(connection: &mut Connection, table: &str, path: &Path, format: Optio
     Ok(connection.load(table, &names, &mut watched).map_err(|error| error.at(&place))?)
 }
 
-fn records(database: &Database, folder: &Path) -> Result<u64> {
+fn records(connection: &mut Connection, folder: &Path) -> Result<u64> {
     let folder = folder.join(RECORDS_FOLDER);
     let path = folder.join("names.jsonl");
     let Ok(list) = std::fs::read_to_string(&path) else { return Ok(0) };
-    let records = database.records();
     let mut count = 0;
     for line in list.lines() {
         let members = object(line).map_err(|why| input(why).at(path.display()).advise("export again"))?;
@@ -95,7 +95,7 @@ fn records(database: &Database, folder: &Path) -> Result<u64> {
         };
         let file = plain_name(&folder, &member("file")?)?;
         let value = std::fs::read(&file).map_err(|error| Error::host("read the file", file.display(), &error))?;
-        records.put(&member("name")?, &value)?;
+        connection.put_record(&member("name")?, &value).map_err(|error| error.at(file.display()))?;
         count += 1;
     }
     Ok(count)

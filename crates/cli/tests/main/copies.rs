@@ -31,6 +31,31 @@ fn a_backup_replaces_what_it_is_of() {
     assert_eq!(stage.ask("SELECT count(*) FROM t"), "20000");
 }
 
+/// Ctrl-C ends each of them with 130 and takes away what was in the making.
+#[test]
+fn an_interrupted_copy_leaves_the_old_file_and_nothing_else() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t AS SELECT i AS a, repeat('x', 100) AS b FROM generate_series(1, 400000) s(i)"]);
+    stage.good(&["backup", "db", "saved"]);
+    let rows = "SELECT count(*) FROM t";
+    for words in [&["backup", "db", "other"][..], &["restore", "saved", "other"], &["rekey", "db", "--data"]] {
+        let mut child = stage.spawn(words);
+        let on_its_way = stage.path(if words[0] == "rekey" { "db.creating" } else { "other.creating" });
+        while !on_its_way.exists() {
+            assert!(child.try_wait().expect("asked").is_none(), "{words:?} ended before it was interrupted");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGINT)
+            .expect("sent");
+        let ended = super::stage::ended(child.wait_with_output().expect("ends"));
+        assert_eq!(ended.code, 130, "{words:?}: {}", ended.err);
+        ended.says(&["interrupted"]);
+        assert!(!on_its_way.exists() && !stage.path("other").exists(), "{words:?}");
+        assert_eq!(stage.ask(rows), "400000");
+    }
+    stage.good(&["verify", "db"]);
+}
+
 #[test]
 fn as_new_is_another_database() {
     let stage = filled();

@@ -149,3 +149,60 @@ fn names_that_promise_what_is_not_done_are_refused() {
     stage.good(&["export", "db", "t", "t.arrow"]);
     assert!(stage.read("t.arrow").starts_with(&[0xFF; 4]), "an IPC stream");
 }
+
+/// Rows in the clear are for whoever asked for them, whichever command writes them.
+#[test]
+fn what_is_written_in_the_clear_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)"]);
+    assert_eq!(stage.run_with_input(&["kv", "db", "put", "name", "-"], "value").code, 0);
+    stage.good(&["export", "db", "t", "t.csv"]);
+    stage.good(&["export", "db", "--all", "all"]);
+    stage.good(&["salvage", "db", "saved"]);
+    stage.good(&["db", "COPY t TO 'copied.csv'"]);
+    let inside = |folder: &str| {
+        std::fs::read_dir(stage.path(folder)).expect("a folder").map(|entry| entry.expect("an entry").path())
+    };
+    let files: Vec<_> = [stage.path("t.csv"), stage.path("copied.csv")]
+        .into_iter()
+        .chain(["all", "all/records", "saved", "saved/records"].into_iter().flat_map(inside))
+        .filter(|path| path.is_file())
+        .collect();
+    assert!(files.len() >= 11, "{files:?}");
+    for file in files {
+        let mode = file.metadata().expect("is there").permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", file.display());
+    }
+    // A file that is there keeps what its owner gave it.
+    std::fs::set_permissions(stage.path("copied.csv"), std::fs::Permissions::from_mode(0o644)).expect("set");
+    stage.good(&["db", "COPY t TO 'copied.csv'"]);
+    assert_eq!(stage.path("copied.csv").metadata().expect("is there").permissions().mode() & 0o777, 0o644);
+}
+
+/// Tables and records are one transaction: what fails at the last of them leaves nothing.
+#[test]
+fn all_of_a_folder_is_brought_in_or_nothing() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)"]);
+    for name in ["one", "two"] {
+        assert_eq!(stage.run_with_input(&["kv", "db", "put", name, "-"], name).code, 0);
+    }
+    stage.good(&["export", "db", "--all", "all"]);
+    std::fs::rename(stage.path("all/records/1"), stage.path("away")).expect("renamed");
+    stage.good(&["init", "other"]);
+    stage.refused(&["import", "other", "--all", "all"], 1, &["all/records/1"]);
+    assert_eq!(
+        stage.good(&[
+            "other",
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'",
+            "--no-header"
+        ]),
+        "0\n"
+    );
+    assert_eq!(stage.good(&["kv", "other", "list"]), "");
+    std::fs::rename(stage.path("away"), stage.path("all/records/1")).expect("renamed");
+    stage.good(&["import", "other", "--all", "all"]);
+    assert_eq!(stage.good(&["kv", "other", "get", "two"]), "two");
+    stage.good(&["verify", "other"]);
+}

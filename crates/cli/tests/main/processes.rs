@@ -66,6 +66,18 @@ fn the_second_writer_waits_and_then_says_who_writes() {
 }
 
 #[test]
+fn a_counter_is_not_forgotten_under_a_writer() {
+    let stage = Stage::with_database();
+    let mut writer = writing(&stage, "CREATE TABLE t (a INT)");
+    let pid = writer.id().to_string();
+    stage.refused(&["counter", "forget", "db", "--yes", "--lock-timeout", "0.2"], 4, &[&pid, "writing", "(db)"]);
+    drop(writer.stdin.take());
+    assert!(writer.wait().expect("ends").success());
+    stage.good(&["verify", "db"]);
+    stage.good(&["counter", "forget", "db", "--yes"]);
+}
+
+#[test]
 fn a_copy_is_not_written_to_beside_its_original() {
     let stage = Stage::with_database();
     stage.good(&["db", "CREATE TABLE t (a INT)"]);

@@ -78,6 +78,9 @@ fn what_is_not_there_yet_says_so() {
     stage.refused(&["import", "db", "-", "--format", "influx"], 1, &["not supported"]);
     stage.refused(&["import", "db", "t", "x.csv", "--create", "--engine", "series"], 1, &["not supported"]);
     stage.refused(&["init", "other", "--counter", "tpm"], 1, &["not supported"]);
+    stage.refused(&["key", "add", "db", "--tpm"], 1, &["not supported", "TPM"]);
+    stage.refused(&["rekey", "db", "--tpm"], 1, &["not supported", "TPM"]);
+    stage.refused(&["restore", "--from", "https://example.org/", "other"], 1, &["not supported", "--from"]);
     for word in ["serve", "user", "publish", "mirror", "ask", "provider"] {
         stage.refused(&[word, "db"], 1, &["not supported", word]);
     }
@@ -144,9 +147,7 @@ fn a_database_in_memory_is_not_kept_and_not_kept_safe() {
     let stage = Stage::new();
     assert_eq!(stage.good(&[":memory:", "SELECT 42", "--no-header"]), "42\n");
     for words in [
-        &["init", ":memory:"][..],
-        &["verify", ":memory:"],
-        &["backup", ":memory:", "copy"],
+        &["backup", ":memory:", "copy"][..],
         &["restore", "copy", ":memory:"],
         &["salvage", ":memory:", "folder"],
         &["key", "list", ":memory:"],
@@ -156,6 +157,11 @@ fn a_database_in_memory_is_not_kept_and_not_kept_safe() {
         stage.refused(words, 1, &["memory", "name a file"]);
     }
     assert!(!stage.path("copy").exists() && !stage.path("folder").exists());
+    for word in ["init", "verify", "inspect", "reorganize", "compact"] {
+        stage.good(&[word, ":memory:"]);
+    }
+    assert_eq!(stage.good(&["purge", ":memory:"]), "done\n");
+    assert!(!stage.path(":memory:").exists() && !stage.path("state").exists());
 }
 
 #[test]
@@ -184,4 +190,36 @@ fn only_block_devices_are_taken_for_such() {
     stage.refused(&["init", "block:absent"], 1, &["block:absent"]);
     stage.refused(&["init", "block:/dev/null", "--size", "10M"], 1, &["taken whole"]);
     stage.refused(&["block:file", "SELECT 1"], 1, &["block device"]);
+}
+
+#[test]
+fn a_device_is_not_sealed_anew_in_place_and_the_way_is_told() {
+    let stage = Stage::new();
+    stage.refused(
+        &["rekey", "block:/dev/null", "--data"],
+        1,
+        &["not supported", "backup", "--erase", "(block:/dev/null)"],
+    );
+    stage.good(&["init", "db"]);
+    stage.good(&["backup", "db", "saved"]);
+    stage.refused(&["restore", "saved", "block:/dev/null", "--erase"], 1, &["not a block device"]);
+    stage.refused(&["restore", "saved", "block:/dev/null", "--as-new"], 1, &["not a block device"]);
+    stage.refused(&["restore", "saved", ":memory:"], 1, &["memory"]);
+}
+
+/// Where nothing says where state is kept, reading goes on and writing says what to set.
+#[test]
+fn without_a_place_for_state_the_variable_is_named() {
+    let stage = Stage::with_database();
+    let run = |words: &[&str]| {
+        let mut command = stage.command(words);
+        super::stage::ended(command.env_remove("HOME").env_remove("COUNTERFOIL_STATE_DIR").output().expect("runs"))
+    };
+    let read = run(&["db", "SELECT 1", "--no-header"]);
+    assert_eq!((read.code, read.out.as_str(), read.err.as_str()), (0, "1\n", "note: freshness not checked\n"));
+    for words in [&["db", "CREATE TABLE t (a INT)"][..], &["counter", "adopt", "db", "--yes"], &["init", "other"]] {
+        let ended = run(words);
+        assert_eq!(ended.code, 1, "{words:?}: {}", ended.err);
+        ended.says(&["COUNTERFOIL_STATE_DIR"]);
+    }
 }

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use counterfoil_vault::{
-    ArgonCost, DatabaseId, Epoch, FileCounter, KeyFile, Kind, OPENING_BYTES, Place, Plain, RecoveryCode, RootDigests,
-    Sealed, Secret, SlotsDigest, Suite, TAG_BYTES, Vault, VolumeKey, read_headers,
+    ArgonCost, DatabaseId, Entropy, Epoch, FileCounter, KeyFile, Kind, NoEntropy, OPENING_BYTES, Place, Plain,
+    RecoveryCode, RootDigests, Sealed, Secret, Share, SlotsDigest, Suite, TAG_BYTES, Vault, VolumeKey, join,
+    read_headers, split,
 };
 
 use crate::medium::Bytes;
@@ -148,5 +149,28 @@ fn counters() {
         assert_eq!((record.value, record.tag), (vector.number("value"), vector.array("tag")));
         assert_eq!((record.time, record.path.as_str()), (vector.number("time"), vector.text("path")));
         assert_eq!(u64::from(record.rollbacks), vector.number("rollbacks"));
+    }
+}
+
+/// The example of shares stands in SPEC itself.
+#[test]
+fn shares() {
+    let spec = include_str!("../../../../SPEC.md");
+    let lines: Vec<&str> = spec.lines().filter(|line| line.starts_with("counterfoil-share-1 ")).collect();
+    let written: Vec<Share> = lines.iter().map(|line| Share::parse(line).unwrap()).collect();
+    let key: [u8; 32] = std::array::from_fn(|index| index as u8);
+    assert_eq!(*join(&written).unwrap().expose(), key);
+    let id = DatabaseId([0x11; 32]);
+    let made = split(&VolumeKey::from_bytes(&key), id, 2, 2, &mut Always(0x33)).unwrap();
+    assert_eq!(made.iter().map(|share| share.text().to_string()).collect::<Vec<_>>(), lines);
+}
+
+/// A generator that always gives one byte.
+struct Always(u8);
+
+impl Entropy for Always {
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), NoEntropy> {
+        bytes.fill(self.0);
+        Ok(())
     }
 }
