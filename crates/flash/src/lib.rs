@@ -72,7 +72,8 @@ pub trait Device: Read {
     /// [`Error::Full`] past the size limit, [`Error::Latched`] after an earlier failure, [`Error::Device`].
     fn program(&mut self, page: PageNumber, data: &[u8]) -> Result<(), Error>;
 
-    /// Erases a block. Where nothing needs to be erased this does nothing.
+    /// Erases a block. Where nothing needs to be erased before it is programmed this may do nothing, if blocks never
+    /// programmed read as zeros; else it writes zeros.
     ///
     /// # Errors
     /// As [`Device::program`].
