@@ -4,5 +4,6 @@ mod against_sqlite;
 mod api;
 mod forked;
 mod full;
+mod lost_pages;
 mod pairs;
 mod rollback;

@@ -41,6 +41,13 @@ pub(crate) struct Changed {
     pub(crate) groups: BTreeSet<GroupId>,
 }
 
+impl Changed {
+    /// Whether the last checkpoint tells all there is.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.containers.is_empty() && self.groups.is_empty()
+    }
+}
+
 /// A record's new value, or none where it is gone.
 pub(crate) type Change = (RecordKey, Option<Vec<u8>>);
 

@@ -453,7 +453,8 @@ fn lying_media(part: &Part) {
             1 => Fault::FailedFlush { at },
             2 => Fault::FailedWrite { at },
             3 => Fault::Fade { at },
-            _ => Fault::Rot { at, page: dice.below(400), bits: 1 + dice.below(3) },
+            // Half of the time behind headers and checkpoint, which stand twice.
+            _ => Fault::Rot { at, page: [0, 144][dice.below(2) as usize] + dice.below(150), bits: 1 + dice.below(3) },
         };
         let scenario = Scenario::one(round, fault);
         let id = scenario.to_string();

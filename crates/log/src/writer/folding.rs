@@ -14,8 +14,6 @@ use crate::space::Owner;
 
 /// Frames after which a checkpoint is due.
 const FRAMES_BETWEEN_CHECKPOINTS: u64 = 1024;
-/// Frames after which closing makes a checkpoint, so that the next open finds little to follow.
-const FRAMES_BEFORE_CLOSING_CHECKPOINT: u64 = 64;
 /// Spine extents after which a checkpoint is due, however few frames they hold.
 const SPINE_EXTENTS_MAX: usize = 8;
 
@@ -57,10 +55,10 @@ impl Writer {
         self.unless_full(done)
     }
 
-    /// Makes a checkpoint if the next opening would have much to follow.
+    /// Makes a checkpoint if anything is told by frames alone: the next opening then has little to follow, and what a
+    /// database at rest holds does not hang on single pages of the spine.
     pub(super) fn checkpoint_before_closing(&mut self) -> Result<(), Error> {
-        let many = self.frames_since_checkpoint >= FRAMES_BEFORE_CLOSING_CHECKPOINT;
-        if !many && self.spine_extents() <= SPINE_EXTENTS_MAX {
+        if self.state.changed.is_empty() && self.spine_extents() <= SPINE_EXTENTS_MAX {
             return Ok(());
         }
         let done = self.checkpoint();
