@@ -14,7 +14,7 @@ use crate::rollback::Rollbacks;
 use crate::volume::Freshness;
 
 /// How often a damaged page of the checkpoint is looked at again, and when.
-const DAMAGE_LOOKS: u32 = 3;
+const DAMAGE_LOOKS_MAX: u32 = 4;
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 /// What a table's check read.
@@ -114,24 +114,22 @@ impl Database {
         Ok(())
     }
 
-    /// Both copies of the checkpoint. A writer beside us may be writing one right now, so only what is damaged twice in a
-    /// row is.
+    /// Both copies of the checkpoint. A writer beside us may be writing one right now, so only what is damaged whenever it
+    /// is looked at is.
     fn verify_checkpoint(&self) -> Result<Vec<Error>> {
-        let volume = self.volume();
-        let mut damaged = volume.recover()?.damaged_checkpoint_pages()?;
-        for _ in 0..DAMAGE_LOOKS {
-            if damaged.is_empty() {
+        let mut damaged: Option<Vec<(PageNumber, bool)>> = None;
+        for look in 1..=DAMAGE_LOOKS_MAX {
+            match self.volume().recover().and_then(|mut recovered| Ok(recovered.damaged_checkpoint_pages()?)) {
+                Ok(now) => damaged.get_or_insert_with(|| now.clone()).retain(|page| now.contains(page)),
+                Err(error) if look == DAMAGE_LOOKS_MAX => return Err(error),
+                Err(_) => {}
+            }
+            if damaged.as_ref().is_some_and(Vec::is_empty) {
                 break;
             }
             std::thread::sleep(LOOK_AGAIN_AFTER);
-            let still = volume.recover()?.damaged_checkpoint_pages()?;
-            damaged.retain(|page| still.contains(page));
         }
-        let problem = |page: PageNumber| {
-            Error::new(Kind::Tampered, format!("page {} of the checkpoint does not authenticate", page.0))
-                .advise("its other copy is good; the next opening for writing restores this one")
-        };
-        Ok(damaged.into_iter().map(problem).collect())
+        Ok(damaged.unwrap_or_default().into_iter().map(|(page, is_there)| damaged_copy(page, is_there)).collect())
     }
 
     fn verify_tables(
@@ -169,6 +167,15 @@ fn verify_pages(snapshot: &Snapshot, verification: &mut Verification, progress: 
     });
     verification.pages = pages;
     verification.problems.extend(damaged.into_iter().map(|(_, error)| Error::from(error)));
+}
+
+fn damaged_copy(page: PageNumber, is_there: bool) -> Error {
+    let error = Error::new(Kind::Tampered, format!("page {} of the checkpoint does not authenticate", page.0));
+    error.advise(match is_there {
+        true => "its other copy is good; the next opening for writing restores this one",
+        // The database is open: nothing that it needs stood there.
+        false => "its other copy does not either, and nothing depends on it; make a backup, and restore that",
+    })
 }
 
 fn problem(problem: &Problem) -> Error {

@@ -13,7 +13,7 @@ use core::ops::Range;
 use counterfoil_flash::{Geometry, PageNumber};
 use counterfoil_vault::TAG_BYTES;
 
-use crate::Error;
+use crate::{Error, Snapshot};
 
 /// The shape of a volume; it stands in the header and never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,11 @@ pub const HEADER_EXTENTS: u32 = 2;
 
 /// The most extents that are kept for the spine, where the volume cannot grow.
 const RESERVE_EXTENTS_MAX: u32 = 8;
+
+/// Bytes of a chunk of a record that are neither name nor value.
+pub(crate) const CHUNK_HEAD_BYTES: u64 = 10;
+/// What the record store spends on a chunk beside its bytes.
+const DIRECTORY_BYTES: u64 = 6;
 
 /// Of the window's bytes, what records may fill: the rest is index, page heads and room to move survivors in.
 const USABLE_PERCENT: u64 = 35;
@@ -108,6 +113,19 @@ impl Layout {
             layout.window_extents *= 2;
         }
         layout.window_extents
+    }
+
+    /// Extents of a window that has room for everything a snapshot holds, this one's at least.
+    pub fn window_extents_to_hold(&self, snapshot: &Snapshot) -> u32 {
+        let records = snapshot.root.records.iter().map(|(key, value)| self.record_bytes(key.len(), value.len())).sum();
+        self.window_extents_for(records).max(self.window_extents)
+    }
+
+    /// Bytes that a record of this size takes in the window.
+    pub(crate) fn record_bytes(&self, key_bytes: usize, value_bytes: usize) -> u64 {
+        let head = key_bytes as u64 + CHUNK_HEAD_BYTES + DIRECTORY_BYTES;
+        let room = (u64::from(self.page_bytes) / 2).saturating_sub(head).max(1);
+        value_bytes as u64 + head * (value_bytes as u64).div_ceil(room).max(1)
     }
 
     /// Bytes that a sealed page holds.

@@ -7,6 +7,8 @@
 //!      a cut here: the opening root is one or two ahead of the counter, and is completed
 //!   3. only now anything is shown, programmed, acknowledged
 //! ```
+//! Where an image is bound to its counter anew the steps come last: the incident is committed in between, and a cut before
+//! the counter is bound leaves an image that it does not accept.
 
 use alloc::format;
 use alloc::sync::Arc;

@@ -125,8 +125,15 @@ pub(crate) struct Walker {
     pub(crate) unreadable: Cell<Option<flash::Error>>,
 }
 
-/// A recovered state, the end of the spine, and what kept recovery from looking further, if something did.
-pub(crate) type Followed = (State, SpineEnd, Option<flash::Error>);
+/// What following the spine came to.
+pub(crate) struct Followed {
+    pub(crate) state: State,
+    pub(crate) end: SpineEnd,
+    /// What kept recovery from looking further, if something did.
+    pub(crate) unreadable: Option<flash::Error>,
+    /// Where the last root is an opening root: state and end before it.
+    pub(crate) before_opening: Option<(State, SpineEnd)>,
+}
 
 /// Follows the spine from a checkpoint to its last whole frame.
 pub(crate) struct Follower {
@@ -134,13 +141,16 @@ pub(crate) struct Follower {
     state: State,
     /// The end of what was applied.
     end: SpineEnd,
+    /// Both as they were before the opening root that was applied last, until a frame comes behind it.
+    before_opening: Option<(State, SpineEnd)>,
     /// Frames that name a newer checkpoint than this one are not followed.
     newest_checkpoint: u64,
 }
 
 impl Follower {
     pub(crate) fn new(pages: &Arc<Pages>, state: State, end: SpineEnd) -> Self {
-        Follower { walker: Walker::new(pages, end.clone()), state, end, newest_checkpoint: u64::MAX }
+        let walker = Walker::new(pages, end.clone());
+        Follower { walker, state, end, before_opening: None, newest_checkpoint: u64::MAX }
     }
 
     /// Ends before the first frame or opening root that names a newer checkpoint than this one.
@@ -167,21 +177,23 @@ impl Follower {
         if let Some(frame) = newest {
             self.apply_last(&frame)?;
         }
-        Ok((self.state, self.end, self.walker.unreadable.get()))
+        let Follower { walker, state, end, before_opening, .. } = self;
+        Ok(Followed { state, end, unreadable: walker.unreadable.get(), before_opening })
     }
 
     /// Applies the last frame, unless a page that it programmed and did not flush is missing.
     fn apply_last(&mut self, frame: &Frame) -> Result<(), Error> {
-        let before = (self.state.clone(), self.end.clone());
+        let before = (self.state.clone(), self.end.clone(), self.before_opening.clone());
         self.apply(frame)?;
         if !self.unflushed_pages_open(frame)? {
-            (self.state, self.end) = before;
+            (self.state, self.end, self.before_opening) = before;
         }
         Ok(())
     }
 
     /// Goes on in the opening root's extent and epoch.
     fn enter(&mut self, end: SpineEnd) -> Result<(), Error> {
+        self.before_opening = Some((self.state.clone(), self.end.clone()));
         self.state.take_spine_extent(end.next)?;
         Arc::make_mut(&mut self.state.root.epochs).insert(end.epoch.number, end.epoch.salt);
         (self.state.root.commit, self.state.root.version) = (end.commit, end.version);
@@ -205,6 +217,7 @@ impl Follower {
         }
         (self.state.root.commit, self.state.root.version) = (frame.end.commit, frame.end.version);
         self.end = frame.end.clone();
+        self.before_opening = None;
         Ok(())
     }
 

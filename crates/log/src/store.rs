@@ -24,13 +24,8 @@ use counterfoil_vault::{Epoch, Vault};
 use crate::Error;
 use crate::bytes::{Cursor, Put};
 use crate::checkpoint::Change;
-use crate::layout::Layout;
+use crate::layout::{CHUNK_HEAD_BYTES, Layout};
 use crate::root::RecordKey;
-
-/// Bytes of a chunk that are neither name nor value.
-const CHUNK_HEAD_BYTES: usize = 10;
-/// What the record store spends on a record beside its bytes.
-const DIRECTORY_BYTES: u64 = 6;
 
 /// A record to write, or to take away.
 type ChunkChange = (RecordId, Option<Vec<u8>>);
@@ -196,12 +191,12 @@ impl CheckpointStore {
         Ok(mended)
     }
 
-    /// The pages of which one copy is lost, or both.
-    pub(crate) fn damaged_pages(&mut self, media: &dyn Read, vault: &Vault) -> Result<Vec<PageNumber>, Error> {
+    /// The copies of pages that are lost, and whether the other copy is there.
+    pub(crate) fn damaged_pages(&mut self, media: &dyn Read, vault: &Vault) -> Result<Vec<(PageNumber, bool)>, Error> {
         let suspended = self.suspended.take().ok_or(Error::Latched)?;
         let mut reader = Reader::resume(media, vault, suspended, self.memory.buffers())?;
         let mut pages = Vec::new();
-        let looked = reader.damaged_pages(|page| pages.push(page));
+        let looked = reader.damaged_pages(|page, is_there| pages.push((page, is_there)));
         self.suspended = Some(reader.suspend());
         looked?;
         Ok(pages)
@@ -256,9 +251,7 @@ impl CheckpointStore {
 
     /// Bytes that a record of this size takes.
     pub(crate) fn bytes_of(&self, key_bytes: usize, value_bytes: usize) -> u64 {
-        let head = key_bytes as u64 + CHUNK_HEAD_BYTES as u64 + DIRECTORY_BYTES;
-        let room = (u64::from(self.layout.page_bytes) / 2).saturating_sub(head).max(1);
-        value_bytes as u64 + head * (value_bytes as u64).div_ceil(room).max(1)
+        self.layout.record_bytes(key_bytes, value_bytes)
     }
 }
 
@@ -280,7 +273,7 @@ fn cut_into_chunks(
             written.extend(before.into_iter().map(|id| (id, None)));
             continue;
         };
-        let room = record_bytes_max.saturating_sub(CHUNK_HEAD_BYTES + key.len()).max(1);
+        let room = record_bytes_max.saturating_sub(CHUNK_HEAD_BYTES as usize + key.len()).max(1);
         let chunks = value.len().div_ceil(room).max(1);
         let mut now = Vec::with_capacity(chunks);
         for chunk in 0..chunks {
@@ -299,7 +292,7 @@ fn cut_into_chunks(
 }
 
 fn encode_chunk(key: &[u8], chunk: usize, chunks: usize, part: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(CHUNK_HEAD_BYTES + key.len() + part.len());
+    let mut bytes = Vec::with_capacity(CHUNK_HEAD_BYTES as usize + key.len() + part.len());
     bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
     bytes.extend_from_slice(key);
     bytes.put_u32(chunk as u32);

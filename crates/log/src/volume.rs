@@ -20,7 +20,7 @@ use crate::pages::Pages;
 use crate::root::Root;
 use crate::snapshot::Snapshot;
 use crate::space::{Needs, Owner, Space};
-use crate::spine::{Follower, SpineEnd};
+use crate::spine::{Followed, Follower, SpineEnd};
 use crate::state::State;
 use crate::store::CheckpointStore;
 use crate::writer::{Counting, Settings, Writer};
@@ -71,7 +71,8 @@ pub fn create(
     store.commit(&mut *media.writer, &vault, epoch, &changes)?;
     let pages = Arc::new(Pages { media: media.reader, vault, layout, cache: PageCache::new(cache_bytes) });
     let base = end.clone();
-    Recovered { pages, store, state, end, base, unreadable: None }.begin(media.writer, settings, epoch)
+    let recovered = Recovered { pages, store, state, end, base, unreadable: None, before_opening: None };
+    recovered.begin(media.writer, settings, epoch)
 }
 
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
@@ -91,6 +92,8 @@ pub struct Recovered {
     pub(crate) base: SpineEnd,
     /// What the medium answered instead of a page behind the last frame.
     pub(crate) unreadable: Option<flash::Error>,
+    /// Where the newest root is an opening root: what there was before it.
+    before_opening: Option<(State, SpineEnd)>,
 }
 
 impl Recovered {
@@ -134,9 +137,9 @@ impl Recovered {
         let (state, base) = checkpoint::decode(&records, &layout)?;
         let pages = Arc::new(Pages { media, vault, layout, cache: PageCache::new(cache_bytes) });
         let follower = Follower::new(&pages, state, base.clone()).up_to(newest_checkpoint(&store));
-        let (state, end, unreadable) = follower.follow()?;
+        let Followed { state, end, unreadable, before_opening } = follower.follow()?;
         state.validate(&end, &layout)?;
-        Ok(Recovered { pages, store, state, end, base, unreadable })
+        Ok(Recovered { pages, store, state, end, base, unreadable, before_opening })
     }
 
     /// Follows the spine on from where it was followed to, for whoever reads beside a writer. The caller has held a
@@ -146,11 +149,11 @@ impl Recovered {
     /// As [`Recovered::recover`].
     pub fn catch_up(self) -> Result<Recovered, Error> {
         let Recovered { pages, store, state, end, base, .. } = self;
-        let (state, end, unreadable) = Follower::new(&pages, state, end).follow()?;
+        let Followed { state, end, unreadable, before_opening } = Follower::new(&pages, state, end).follow()?;
         state.validate(&end, &pages.layout)?;
         // A writer that is alive tears nothing.
         unreadable.map_or(Ok(()), Err)?;
-        Ok(Recovered { pages, store, state, end, base, unreadable })
+        Ok(Recovered { pages, store, state, end, base, unreadable, before_opening })
     }
 
     /// The version of the newest root, to be held against a counter.
@@ -174,12 +177,12 @@ impl Recovered {
         self.unreadable
     }
 
-    /// Pages of the checkpoint of which a copy does not authenticate. One whole copy is enough to go on; the next
-    /// opening for writing makes the other one good.
+    /// Copies of the checkpoint's pages that do not authenticate, and whether the other copy does: that is enough to go
+    /// on, and the next opening for writing makes both good.
     ///
     /// # Errors
     /// [`Error::Latched`].
-    pub fn damaged_checkpoint_pages(&mut self) -> Result<Vec<PageNumber>, Error> {
+    pub fn damaged_checkpoint_pages(&mut self) -> Result<Vec<(PageNumber, bool)>, Error> {
         self.store.damaged_pages(&*self.pages.media, &self.pages.vault)
     }
 
@@ -246,7 +249,9 @@ impl Recovered {
         }
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, 0, entropy)?;
-        self.begin(writer, settings, epoch)
+        let mut writer = self.begin(writer, settings, epoch)?;
+        writer.shorten_spine_if_long()?;
+        Ok(writer)
     }
 
     /// Opens for writing and binds the image to its counter anew, whatever the counter says: on a person's word, or
@@ -267,6 +272,7 @@ impl Recovered {
     ) -> Result<Writer, E> {
         self.pages.require_same_process()?;
         writer.flush().map_err(Error::from)?;
+        self.forget_cut_adoption(counter_value);
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, counter_value, entropy)?;
         let counter = settings.counter.take();
@@ -275,7 +281,20 @@ impl Recovered {
         if let Some(counter) = counter {
             writer.bind(counter)?;
         }
+        // Not before: the image must not move on further than the incident while its counter does not follow.
+        writer.shorten_spine_if_long()?;
         Ok(writer)
+    }
+
+    /// A root that an adoption wrote above the counter, and behind which a cut left nothing: the next attempt takes its
+    /// place. Were it gone on from, each cut would leave the image two further ahead, until nobody could tell why.
+    fn forget_cut_adoption(&mut self, counter_value: u64) {
+        let is_known = |end: &SpineEnd| (1..=counter_value).contains(&end.version);
+        if self.end.version > counter_value
+            && let Some((state, end)) = self.before_opening.take_if(|(_, end)| is_known(end))
+        {
+            (self.state, self.end) = (state, end);
+        }
     }
 
     /// Writes the opening root, counts it and hands over to the writer.
@@ -300,7 +319,6 @@ impl Recovered {
         }
         let mut writer = Writer::new(self.pages, device, self.store, settings, self.state, (self.base, self.end))?;
         writer.mended = mended;
-        writer.shorten_spine_if_long()?;
         Ok(writer)
     }
 }

@@ -8,7 +8,8 @@
 //! Invariants:
 //! 1. nothing is shown or acknowledged before the opening root is counted, no commit before its frame is durable;
 //! 2. a page position to which a write was ever tried in this opening is never written again, rolled back or not;
-//! 3. after a failed write or flush every call answers [`Error::Latched`].
+//! 3. after a failed write or flush every call answers [`Error::Latched`], after a step that the counter did not take
+//!    what that answered.
 //!
 //! What a caller does is here; where pages go (`placing`), how frames are written (`framing`), when the counter steps
 //! (`counting`) and how checkpoints are made (`folding`) is in files of their own.
@@ -147,12 +148,14 @@ pub struct Writer {
     /// While the record store moves, nothing is written to the window it leaves.
     pub(crate) window_moves: bool,
     pub(crate) failed: bool,
+    /// Why the counter could not take its step, where it was that.
+    lost: Option<Error>,
     /// Pages of the checkpoint that this opening made good.
     pub(crate) mended: u32,
 }
 
 impl Writer {
-    /// A writer over a volume whose opening root is durable and counted.
+    /// A writer over a volume whose opening root is durable, and counted unless the image is being bound anew.
     pub(crate) fn new(
         pages: Arc<Pages>,
         device: Box<dyn Device + Send>,
@@ -190,6 +193,7 @@ impl Writer {
             unflushed: false,
             window_moves: false,
             failed: false,
+            lost: None,
             mended: 0,
         })
     }
@@ -241,7 +245,11 @@ impl Writer {
     }
 
     fn require_no_failure(&self) -> Result<(), Error> {
-        if self.failed { Err(Error::Latched) } else { Ok(()) }
+        match &self.lost {
+            Some(lost) => Err(lost.clone()),
+            None if self.failed => Err(Error::Latched),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn pending_mut(&mut self) -> Result<&mut Pending, Error> {

@@ -240,8 +240,8 @@ fn one_lost_page_of_the_record_store_costs_nothing() {
         recovered.judge(&counter).unwrap_or_else(|error| panic!("{page:?}: {error}"));
         model.agrees(&recovered.snapshot());
         let damaged = recovered.damaged_checkpoint_pages().unwrap();
-        assert!(damaged.is_empty() || damaged == [page], "{page:?}: {damaged:?}");
-        needed.extend(damaged);
+        assert!(damaged.is_empty() || damaged == [(page, true)], "{page:?}: {damaged:?}");
+        needed.extend(damaged.into_iter().map(|(page, _)| page));
         bench.device.program(page, &good).unwrap();
     }
     assert!(needed.len() > 20 && needed.len().is_multiple_of(2), "{} pages are needed", needed.len());

@@ -45,11 +45,12 @@ fn compare<R: Read + ?Sized>(
 }
 
 impl<R: Read + ?Sized> View<'_, R> {
-    /// Tells of every copy of a needed page that does not authenticate.
-    pub(crate) fn damaged_pages(&mut self, mut each: impl FnMut(PageNumber)) -> Result<(), Error> {
+    /// Tells of every copy of a needed page that does not authenticate, and whether another one does.
+    pub(crate) fn damaged_pages(&mut self, mut each: impl FnMut(PageNumber, bool)) -> Result<(), Error> {
         for (ring, head) in needed(self.state, self.runs) {
             let copies = compare(self.device, self.vault, (ring, &head), self.scratch)?;
-            copies.filter(|(_, good)| !good).for_each(|(page, _)| each(page));
+            let is_there = copies.clone().any(|(_, good)| good);
+            copies.filter(|(_, good)| !good).for_each(|(page, _)| each(page, is_there));
         }
         Ok(())
     }

@@ -81,7 +81,7 @@ impl<'a, R: Read + ?Sized> Reader<'a, R> {
     ///
     /// # Errors
     /// As there.
-    pub fn damaged_pages(&mut self, each: impl FnMut(PageNumber)) -> Result<(), Error> {
+    pub fn damaged_pages(&mut self, each: impl FnMut(PageNumber, bool)) -> Result<(), Error> {
         self.view().damaged_pages(each)
     }
 

@@ -8,7 +8,7 @@
 //!    So a forged head costs one pass at most, whatever it claims, and hides nothing.
 //! 3. A commit is *whole* if every page of it authenticates under its own epoch and names the same first page:
 //!    writes between two flushes may have reached the medium in any order. Commits of one epoch do not overlap, so
-//!    all these trials together visit a page once, and fail once for each candidate.
+//!    all these trials together visit a copy of a page once or twice, and fail once for each candidate.
 //! 4. A whole commit whose older pages or index copy do not authenticate is passed over for the one before it, at
 //!    most [`LOADS_MAX`] times. How new is new enough is the caller's to say, who has a counter.
 

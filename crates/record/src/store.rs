@@ -148,11 +148,12 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
         self.view().visit(each)
     }
 
-    /// Tells of every copy of a page which the newest commit needs, and which does not authenticate.
+    /// Tells of every copy of a page in the stretch that the newest commit lives in, if it does not authenticate, and
+    /// whether the other one does. Pages without a current record count too.
     ///
     /// # Errors
     /// [`Error::Latched`].
-    pub fn damaged_pages(&mut self, each: impl FnMut(PageNumber)) -> Result<(), Error> {
+    pub fn damaged_pages(&mut self, each: impl FnMut(PageNumber, bool)) -> Result<(), Error> {
         self.not_latched()?;
         self.view().damaged_pages(each)
     }

@@ -173,7 +173,8 @@ impl VolumeLayout {
         if !self.extent_pages.is_power_of_two() || !(HEADER_BYTES as u64..=1 << 30).contains(&self.extent_bytes()) {
             return refuse("extent size");
         }
-        let window_end = self.record_first_extent.checked_add(self.record_extents);
+        let with_its_copy = self.record_extents.checked_mul(2);
+        let window_end = with_its_copy.and_then(|extents| self.record_first_extent.checked_add(extents));
         let bytes = window_end.and_then(|end| end.checked_mul(self.extent_bytes()));
         match bytes {
             Some(bytes) if self.record_first_extent >= 2 && self.record_extents >= 1 && bytes < 1 << 62 => Ok(()),

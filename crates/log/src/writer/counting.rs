@@ -35,9 +35,13 @@ impl Writer {
         if clock().saturating_sub(opened) >= *milliseconds { self.count() } else { Ok(()) }
     }
 
-    /// Whether commits wait for the counter's next step together.
-    pub fn group_is_open(&self) -> bool {
-        self.group_opened.is_some()
+    /// Milliseconds until the open group of commits is due to be closed; none if no group is open.
+    pub fn group_closes_in(&self) -> Option<u64> {
+        let (Counting::Every { milliseconds, clock }, Some(opened)) = (&self.settings.counting, self.group_opened)
+        else {
+            return None;
+        };
+        Some(milliseconds.saturating_sub(clock().saturating_sub(opened)))
     }
 
     /// Whether commits stand that are not counted yet: what they freed cannot be granted before.
@@ -59,8 +63,9 @@ impl Writer {
         if let Some(counter) = &mut self.settings.counter
             && let Err(error) = counter.step(self.end.version, &self.end.tag)
         {
-            self.failed = true;
-            return Err(opening::lost(&self.end, &error));
+            let lost = opening::lost(&self.end, &error);
+            (self.failed, self.lost) = (true, Some(lost.clone()));
+            return Err(lost);
         }
         self.counted = self.end.version;
         Ok(())

@@ -40,7 +40,7 @@ fn spoil(part: &mut Part, page: usize, random: &mut Random) {
 fn damaged(part: &mut Part, vault: &Vault, memory: &mut Memory) -> Vec<u64> {
     let mut store = open(part, vault, memory, &DOUBLED, Which::Newest).unwrap();
     let mut pages = Vec::new();
-    store.damaged_pages(|page| pages.push(page.0)).unwrap();
+    store.damaged_pages(|page, _| pages.push(page.0)).unwrap();
     pages
 }
 
