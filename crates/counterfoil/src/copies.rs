@@ -27,6 +27,7 @@ use crate::incidents;
 use crate::medium::Medium;
 use crate::options::{Options, Place};
 use crate::restore_device;
+use crate::rollback;
 use crate::volume::{Freshness, Volume, geometry_of};
 
 /// Told how far something long has come: done, and in all. Answering false stops it.
@@ -37,8 +38,8 @@ pub(crate) fn stopped() -> Error {
 }
 
 impl Database {
-    /// Writes a consistent copy of the newest commit to a new file, beside a writer if there is one. It opens with the
-    /// same keys.
+    /// Writes a consistent copy of the newest commit, or of one that was made meanwhile, to a new file, beside a writer if
+    /// there is one. It opens with the same keys.
     ///
     /// # Errors
     /// [`Kind::Misuse`] if the file exists; those of reading and writing.
@@ -53,7 +54,8 @@ impl Database {
         let volume = self.volume();
         // Below every commit: nothing that the copy needs is reclaimed while this is held.
         let _pin = self.inner.store.pins().map(|pins| pins.acquire(0)).transpose()?;
-        let recovered = recover_captured(volume)?;
+        // What is there when we begin must be in the copy: a damaged page must not make it an older one.
+        let recovered = recover_captured(volume, commit_of(&self.snapshot()?))?;
         let temporary = Temporary::create(path, geometry_of(&volume.opened().header.layout)?)?;
         let _lock = temporary.lock()?;
         copy(volume, &recovered, &mut temporary.device(), progress)?;
@@ -81,23 +83,23 @@ impl Database {
         let backup = backup.as_ref();
         let from = Options { place: Place::File(backup.to_owned()), read_only: true, ..options.clone() };
         let source = Volume::open(from).map_err(|error| error.at(backup.display()))?;
-        let (checked, version) = check(&source).map_err(|error| error.at(backup.display()))?;
+        let checked = check(&source).map_err(|error| error.at(backup.display()))?;
         if source.opened().header.least_commit == 0 {
-            note_plain_copy(&source, commit_of(&checked), version);
+            note_plain_copy(&source, checked.commit().0, checked.version());
         }
         let place = options.place.clone();
         let restored = match &place {
             Place::Memory => Err(Error::new(Kind::NotSupported, "not supported: restoring into memory")),
-            _ if as_new => restore_as_new(&checked, options, progress),
-            Place::File(path) => restore(&source, path, options, progress),
-            Place::Block(path) => restore_device::restore(&source, path, options, progress),
+            _ if as_new => restore_as_new(&checked.snapshot(), options, progress),
+            Place::File(path) => restore(&source, checked, path, options, progress),
+            Place::Block(path) => restore_device::restore(&source, checked, path, options, progress),
         };
         restored.map_err(|error| error.at(&place))
     }
 }
 
-/// Recovers from a copy of the record store that nobody writes to.
-fn recover_captured(volume: &Volume) -> Result<Recovered> {
+/// Recovers from a copy of the record store that nobody writes to, up to commit `least` at least.
+fn recover_captured(volume: &Volume, least: u64) -> Result<Recovered> {
     let mut tries = 0;
     loop {
         let layout = volume.opened().layout;
@@ -106,7 +108,7 @@ fn recover_captured(volume: &Volume) -> Result<Recovered> {
         let settled =
             recovered.map_err(Error::from).and_then(|recovered| volume.whole(recovered)).and_then(|recovered| {
                 volume.settle(&recovered.snapshot())?;
-                Ok(recovered)
+                not_before(recovered, least)
             });
         tries += 1;
         match settled {
@@ -115,6 +117,15 @@ fn recover_captured(volume: &Volume) -> Result<Recovered> {
             other => return other,
         }
     }
+}
+
+fn not_before(recovered: Recovered, least: u64) -> Result<Recovered> {
+    let found = recovered.commit().0;
+    if found < least {
+        let text = format!("commits {} to {least} cannot be read: a page that holds them is damaged", found + 1);
+        return Err(Error::new(Kind::Tampered, text).advise("run `counterfoil verify`"));
+    }
+    Ok(recovered)
 }
 
 /// Copies the pages of an image, and the header that goes with it.
@@ -135,10 +146,10 @@ fn copy(volume: &Volume, recovered: &Recovered, target: &mut FileDevice, progres
     Ok(())
 }
 
-/// Reads and checks everything in an image, and tells its version. No counter is asked: a backup is always older.
-fn check(volume: &Volume) -> Result<(Snapshot, u64)> {
+/// Reads and checks everything in an image. No counter is asked: a backup is always older.
+fn check(volume: &Volume) -> Result<Recovered> {
     let recovered = volume.whole(volume.recover()?)?;
-    let (snapshot, version) = (recovered.snapshot(), recovered.version());
+    let snapshot = recovered.snapshot();
     volume.settle(&snapshot)?;
     if let Some((_, error)) = snapshot.verify_pages(&mut |_, _| {}).into_iter().next() {
         return Err(error.into());
@@ -148,7 +159,7 @@ fn check(volume: &Volume) -> Result<(Snapshot, u64)> {
         Some(problem) => {
             Err(Error::new(Kind::Corrupt, format!("table {}: {problem}", problem.table)).advise("use another backup"))
         }
-        None => Ok((snapshot, version)),
+        None => Ok(recovered),
     }
 }
 
@@ -164,18 +175,26 @@ fn note_plain_copy(source: &Volume, commit: u64, version: u64) {
     source.options.note(&format!("a copy of a database file, and no backup: its last commit is {commit}; {counted}"));
 }
 
-fn restore(source: &Volume, path: &Path, options: Options, progress: Progress<'_>) -> Result<()> {
+fn restore(source: &Volume, recovered: Recovered, path: &Path, options: Options, progress: Progress<'_>) -> Result<()> {
     let replaced = Replaced::look(path, source, &options)?;
     let temporary = Temporary::create(path, geometry_of(&source.opened().header.layout)?)?;
     let lock = temporary.lock()?;
-    let recovered = source.recover()?;
     copy(source, &recovered, &mut temporary.device(), progress)?;
     let text = format!("made of a backup whose version was {}", recovered.version());
     drop(recovered);
     let volume = Arc::new(Volume::of_device(Medium::File(temporary.device()), options)?);
-    begin_epoch(&volume, |writer| incidents::record(writer, incidents::IncidentKind::Restored, &text))?;
+    begin_epoch(&volume, |writer| tell_of_restoring(writer, &text))?;
     drop(lock);
     replaced.publish(temporary, path)
+}
+
+/// Leaves the incident of a restored database. Whoever restores has looked: what went before is accepted with it.
+pub(crate) fn tell_of_restoring(writer: &mut Writer, text: &str) -> Result<()> {
+    writer.begin()?;
+    incidents::put(writer, incidents::IncidentKind::Restored, text)?;
+    rollback::accept(writer)?;
+    writer.commit()?;
+    Ok(())
 }
 
 /// Opens an image in an epoch above everything its counter has seen; `told` leaves the incident.
@@ -185,6 +204,7 @@ pub(crate) fn begin_epoch(volume: &Arc<Volume>, told: impl FnOnce(&mut Writer) -
         _ => {
             let mut counter = volume.file_counter()?.ok_or_else(no_place_for_counter)?;
             counter.hold(volume.options.lock_timeout)?;
+            counter.set_rollbacks(0);
             let value = value_of(&mut counter, volume.options.require_counter)?;
             adopt_image(volume, Some(Box::new(counter)), value, told)?
         }
@@ -205,7 +225,7 @@ fn value_of(counter: &mut FileCounter, required: bool) -> Result<u64> {
 fn restore_as_new(source: &Snapshot, options: Options, progress: Progress<'_>) -> Result<()> {
     let (id, volume_key) = create::fresh_names()?;
     let text = format!("made as a new database of a backup whose commit was {}", commit_of(source));
-    create::create_as(options, id, &volume_key, |writer| {
+    create::create_as(options, id, &volume_key, Some(source), |writer| {
         if !writer.fill_from(source, progress)? {
             return Err(stopped());
         }
@@ -326,7 +346,7 @@ fn reseal(volume: &Volume, snapshot: &Snapshot, temporary: &Temporary, progress:
         recovery: false,
         ..volume.options.clone()
     };
-    create::reseal(temporary, options, &header, &volume_key, |writer| {
+    create::reseal(temporary, options, &header, &volume_key, snapshot, |writer| {
         if writer.fill_from(snapshot, progress)? { Ok(()) } else { Err(stopped()) }
     })
 }
@@ -475,6 +495,48 @@ mod tests {
         }
         // The spine and the table; the header and the checkpoint stand twice.
         assert!(refused > 2, "{refused} refused");
+        Ok(())
+    }
+
+    /// What is damaged behind an open database's back must not be missing from its backups unnoticed.
+    #[test]
+    fn a_backup_is_not_older_than_what_was_committed_before_it() -> Result<()> {
+        let folder = made();
+        let database = Database::open(options(folder.path()).0)?;
+        let mut connection = database.connect()?;
+        connection.execute("INSERT INTO t VALUES (3)", &[])?;
+        let (path, backup) = (folder.path().join("db"), folder.path().join("backup"));
+        let before = std::fs::read(&path).expect("read");
+        connection.execute("INSERT INTO t VALUES (4)", &[])?;
+        let after = std::fs::read(&path).expect("read");
+        let mut damaged = after.clone();
+        let changed =
+            (0..after.len()).step_by(4096).filter(|at| before.get(*at..*at + 4096) != after.get(*at..*at + 4096));
+        changed.for_each(|at| damaged[at + 100] ^= 1);
+        assert_ne!(damaged, after);
+        std::fs::write(&path, damaged).expect("written");
+        let refused = database.backup(&backup, &mut |_, _| true).expect_err("is older");
+        assert_eq!((refused.exit_code(), backup.exists()), (3, false), "{refused}");
+        std::fs::write(&path, after).expect("written");
+        database.backup(&backup, &mut |_, _| true)
+    }
+
+    #[test]
+    fn what_is_sealed_anew_has_room_for_the_largest_records() -> Result<()> {
+        let folder = made();
+        let database = Database::open(options(folder.path()).0)?;
+        for name in ["a", "b", "c"] {
+            database.records().put(name, &[7; 1 << 20])?;
+        }
+        let backup = folder.path().join("backup");
+        database.backup(&backup, &mut |_, _| true)?;
+        database.close()?;
+        Database::rekey(options(folder.path()).0, &mut |_, _| true)?;
+        let to = Options::path(folder.path().join("new")).key(Key::bytes(&[7; 32]));
+        Database::restore(&backup, to.clone(), true, &mut |_, _| true)?;
+        for options in [options(folder.path()).0, to] {
+            assert_eq!(Database::open(options)?.records().get("c")?.map(|value| value.len()), Some(1 << 20));
+        }
         Ok(())
     }
 

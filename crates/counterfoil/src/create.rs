@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use counterfoil_flash::lock::{LockError, WriterLock};
 use counterfoil_flash::{self as flash, BlockDevice, Device, FileDevice, Geometry, MemoryDevice};
-use counterfoil_log::{self as log, NoPins, Settings, Writer, record_space};
+use counterfoil_log::{self as log, NoPins, Settings, Snapshot, Writer, record_space};
 use counterfoil_vault::{
     self as vault, ArgonCost, Counter as _, CounterKind, DatabaseId, FileCounter, Header, HeaderCopy, KeyFile,
     RecoveryCode, RootDigests, SystemEntropy, Tag, Vault, VolumeKey, VolumeLayout,
@@ -36,7 +36,7 @@ pub(crate) struct Created {
 /// Makes a database where the options say.
 pub(crate) fn create(options: Options) -> Result<Created> {
     let (id, volume_key) = fresh_names()?;
-    create_as(options, id, &volume_key, |_| Ok(()))
+    create_as(options, id, &volume_key, None, |_| Ok(()))
 }
 
 /// A database id and a volume key that nobody had before.
@@ -46,30 +46,32 @@ pub(crate) fn fresh_names() -> Result<(DatabaseId, VolumeKey)> {
     Ok((id, volume_key))
 }
 
-/// Makes a database under a given id and key, and lets `fill` put something in before it gets its name.
+/// Makes a database under a given id and key, with room for what `holds` has, and lets `fill` put something in before it
+/// gets its name.
 pub(crate) fn create_as(
     options: Options,
     id: DatabaseId,
     volume_key: &VolumeKey,
+    holds: Option<&Snapshot>,
     fill: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> Result<Created> {
     let place = options.place.clone();
     let geometry = new_geometry(&options)?;
     match &place {
-        Place::Memory => build(Medium::Memory(MemoryDevice::new(geometry)?), options, id, volume_key, fill),
+        Place::Memory => build(Medium::Memory(MemoryDevice::new(geometry)?), options, id, volume_key, holds, fill),
         Place::Block(_) if options.size_limit.is_some() => {
             Err(Error::new(Kind::Misuse, "a block device is taken whole").advise("leave the size out"))
         }
         Place::Block(path) => {
             let mut device = BlockDevice::open_alone(path, geometry.page_bytes, geometry.block_pages)?;
             let _lock = take(&mut device, &options)?;
-            build(Medium::Block(device), options, id, volume_key, fill)
+            build(Medium::Block(device), options, id, volume_key, holds, fill)
         }
         Place::File(path) => {
             refuse_existing(path)?;
             let temporary = Temporary::create(path, geometry)?;
             let _lock = temporary.lock()?;
-            let created = build(Medium::File(temporary.device.clone()), options, id, volume_key, fill)?;
+            let created = build(Medium::File(temporary.device.clone()), options, id, volume_key, holds, fill)?;
             temporary.publish(path)?;
             Ok(created)
         }
@@ -81,10 +83,12 @@ fn build(
     options: Options,
     id: DatabaseId,
     volume_key: &VolumeKey,
+    holds: Option<&Snapshot>,
     fill: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> Result<Created> {
     let made = Secrets::make(&options)?;
-    let header = new_header(&options, &made, &medium, id, volume_key)?;
+    let mut header = new_header(&options, &made, &medium, id, volume_key)?;
+    make_room(&mut header, holds)?;
     let vault = Arc::new(Vault::new(volume_key, id, header.suite));
     let mut counter = new_counter(&options, &vault)?;
     if let Some(counter) = &mut counter {
@@ -124,12 +128,21 @@ pub(crate) fn name_header(writer: &mut Writer, header: &Header) -> Result<()> {
     Ok(())
 }
 
+/// Lets the record store's window of a new database be large enough for what it is going to hold.
+fn make_room(header: &mut Header, holds: Option<&Snapshot>) -> Result<()> {
+    let layout = layout_of(&header.layout)?;
+    let extents = holds.map_or(layout.window_extents, |snapshot| layout.window_extents_to_hold(snapshot));
+    header.layout.record_extents = u64::from(extents);
+    Ok(())
+}
+
 /// Makes a database of the same name as `old` under a new volume key, in a file on its way. Its counter is not asked yet.
 pub(crate) fn reseal(
     temporary: &Temporary,
     options: Options,
     old: &Header,
     volume_key: &VolumeKey,
+    holds: &Snapshot,
     fill: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> Result<Arc<Volume>> {
     let mut medium = Medium::File(temporary.device());
@@ -137,6 +150,7 @@ pub(crate) fn reseal(
     let mut header = new_header(&options, &made, &medium, old.id, volume_key)?;
     header.counter = old.counter;
     header.generation += old.generation;
+    make_room(&mut header, Some(holds))?;
     let vault = Arc::new(Vault::new(volume_key, old.id, header.suite));
     let settings = Settings { counter: None, counting: counting(), pins: Box::new(NoPins), headers: None };
     let layout = layout_of(&header.layout)?;

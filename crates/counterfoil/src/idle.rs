@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use counterfoil_sql::WriterSlot;
+use counterfoil_sql::{Chore, WriterSlot};
 use parking_lot::{Condvar, Mutex};
 
 /// The thread, while a writer is open.
@@ -60,15 +60,21 @@ impl IdleCounter {
 
 impl Shared {
     fn run(&self, slot: &Arc<WriterSlot>, patience: Duration) {
-        while self.wait_for_commit() && self.wait_out(patience) {
-            let counted = match slot.lease_if_idle() {
-                // A failure latches the writer, which tells whoever uses it next.
-                Some(mut writer) => writer.close_group_if_due().is_err() || !writer.group_is_open(),
+        let mut wait = patience;
+        while self.wait_for_commit() && self.wait_out(wait) {
+            wait = patience;
+            match slot.lease_for_chore() {
+                Chore::Lease(mut writer) => {
+                    // What the counter answers is kept by the writer, for whoever uses it next.
+                    let counted = writer.close_group_if_due();
+                    if let (Ok(()), Some(milliseconds)) = (counted, writer.group_closes_in()) {
+                        wait = Duration::from_millis(milliseconds);
+                        self.want_counting();
+                    }
+                }
                 // A transaction is open: it closes the group when it writes, or we do when it has ended.
-                None => false,
-            };
-            if !counted {
-                self.want_counting();
+                Chore::Busy => self.want_counting(),
+                Chore::NoWriter => {}
             }
         }
     }

@@ -15,10 +15,9 @@ use counterfoil_flash::{self as flash, BlockDevice, BlockNumber, Device, Geometr
 use counterfoil_log::{HEADER_EXTENTS, Recovered};
 use counterfoil_vault::{HeaderCopy, VolumeLayout};
 
-use crate::copies::{Progress, begin_epoch, stopped};
+use crate::copies::{Progress, begin_epoch, stopped, tell_of_restoring};
 use crate::create;
 use crate::error::{Error, Kind, Result};
-use crate::incidents::{self, IncidentKind};
 use crate::medium::Medium;
 use crate::options::Options;
 use crate::volume::{Volume, unlock};
@@ -26,14 +25,25 @@ use crate::volume::{Volume, unlock};
 /// Extents that opening a restored database may take beyond those of its backup.
 const EXTENTS_TO_OPEN: u64 = 4;
 
-pub(crate) fn restore(source: &Volume, path: &Path, options: Options, progress: Progress<'_>) -> Result<()> {
+pub(crate) fn restore(
+    source: &Volume,
+    recovered: Recovered,
+    path: &Path,
+    options: Options,
+    progress: Progress<'_>,
+) -> Result<()> {
     let layout = source.opened().header.layout;
     let device = BlockDevice::open_alone(path, layout.page_bytes, layout.extent_pages)?;
-    restore_onto(source, device, options, progress)
+    restore_onto(source, recovered, device, options, progress)
 }
 
-fn restore_onto(source: &Volume, mut device: BlockDevice, options: Options, progress: Progress<'_>) -> Result<()> {
-    let recovered = source.whole(source.recover()?)?;
+fn restore_onto(
+    source: &Volume,
+    recovered: Recovered,
+    mut device: BlockDevice,
+    options: Options,
+    progress: Progress<'_>,
+) -> Result<()> {
     let extents = recovered.report().extents.len() as u64;
     require_room(&source.opened().header.layout, extents, device.geometry().block_count)?;
     let _lock = create::take(&mut device, &options)?;
@@ -43,7 +53,7 @@ fn restore_onto(source: &Volume, mut device: BlockDevice, options: Options, prog
     drop(recovered);
     begin_epoch(&volume, |writer| {
         create::name_header(writer, &volume.opened().header)?;
-        incidents::record(writer, IncidentKind::Restored, &text)
+        tell_of_restoring(writer, &text)
     })?;
     write_headers(&volume)
 }

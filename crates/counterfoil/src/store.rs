@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use counterfoil_flash::lock::{COMMIT_MAX, Pin, Pins, WriterLock};
-use counterfoil_log::{self as log, Counting, NoPins, Recovered, Settings, Snapshot, Writer};
+use counterfoil_log::{self as log, Counting, NoPins, Recovered, Settings, Snapshot, View, Writer};
 use counterfoil_sql as sql;
-use counterfoil_vault::{self as vault, Counter as _, CounterError, CounterKind, FileCounter, SystemEntropy};
+use counterfoil_vault::{self as vault, Counter as _, CounterError, FileCounter, Settled, SystemEntropy};
 use parking_lot::{Mutex, RwLock};
 use sql::{Lease, Store, WriterSlot};
 
@@ -204,11 +204,9 @@ impl FileStore {
         }
     }
 
-    /// Has the commit that was just made counted in time, whether or not another one comes.
+    /// Has the commit that was just made counted in time, whether or not another one comes; without a counter it is made
+    /// durable then at the latest.
     fn count_when_idle(&self) {
-        if self.volume.counter_kind() == CounterKind::None {
-            return;
-        }
         let patience = Duration::from_millis(GROUP_MILLISECONDS);
         let mut idle = self.idle.lock();
         idle.get_or_insert_with(|| IdleCounter::start(self.slot.clone(), patience)).committed();
@@ -231,6 +229,7 @@ impl FileStore {
         let closed = match self.slot.retire() {
             Some(mut writer) => writer.close(),
             None if self.has_written() => {
+                self.count_when_idle();
                 return Err(Error::new(Kind::Misuse, "a transaction is open").advise("end it before closing"));
             }
             None => Ok(()),
@@ -283,7 +282,7 @@ impl Reading {
         let stale = held.iter().all(|held| held.since.elapsed() > volume.options.snapshot_max_age);
         let before = recovered.commit();
         let recovered = match recovered.catch_up() {
-            Err(_) if stale => {
+            Err(error) if stale || volume.window_left(&error) => {
                 let begun = Self::begin(volume, pins)?.0;
                 held.extend(begun.held);
                 begun.recovered
@@ -365,6 +364,10 @@ impl Opening {
         let version = recovered.version();
         let record = counter.as_mut().filter(|_| !absent).map(FileCounter::record).transpose()?;
         let freshness = record.as_ref().map(|record| volume::judge(&recovered, record)).transpose()?;
+        if absent || matches!(freshness, Some(Freshness::Behind(_))) {
+            // Before a counter is bound to an image it must be one that opens.
+            settle_anew(volume, &recovered.snapshot())?;
+        }
         if let (Some(Freshness::Behind(permitted)), Some(counter)) = (&freshness, &mut counter) {
             counter.set_rollbacks(permitted.rollbacks.count);
         }
@@ -423,19 +426,23 @@ impl Opening {
 
     /// Carries on a change of the header that was cut short.
     fn finish_header_change(&self, volume: &Volume, writer: &mut Writer) -> Result<()> {
-        let settled = match volume.settle(writer) {
-            // Another process changed the slots since we opened.
-            Err(error) if error.kind() == Kind::Tampered => {
-                volume.refresh()?;
-                volume.settle(writer)?
-            }
-            other => other?,
-        };
+        let settled = settle_anew(volume, writer)?;
         if let Some(mut change) = settled.unfinished {
             volume.drive(writer, &mut change)?;
             volume.refresh()?;
         }
         Ok(())
+    }
+}
+
+/// Settles the header; read again if need be, because another process may have changed the slots since we opened.
+fn settle_anew(volume: &Volume, view: &dyn View) -> Result<Settled> {
+    match volume.settle(view) {
+        Err(error) if error.kind() == Kind::Tampered => {
+            volume.refresh()?;
+            volume.settle(view)
+        }
+        other => other,
     }
 }
 

@@ -115,6 +115,12 @@ impl Volume {
         }
     }
 
+    /// Whether an error of following the spine comes of the record window having moved away meanwhile.
+    pub(crate) fn window_left(&self, error: &log::Error) -> bool {
+        let suspicious = matches!(error, log::Error::Corrupt { .. } | log::Error::Tampered { .. });
+        suspicious && self.window_moved(&self.opened().layout)
+    }
+
     /// Whether the header on the medium names another record window than the one we know.
     fn window_moved(&self, known: &Layout) -> bool {
         let there = vault::read_headers(&self.medium).ok().and_then(|copies| copies.layout_unchecked());

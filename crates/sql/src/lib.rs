@@ -68,7 +68,7 @@ pub use session::{Outcome, Session, TransactionState};
 pub use settings::LOCK_TIMEOUT;
 pub use spill::Spill;
 pub use statement::{Piece, split};
-pub use store::{Lease, LocalStore, OpenWriter, Store, WriterSlot};
+pub use store::{Chore, Lease, LocalStore, OpenWriter, Store, WriterSlot};
 pub use types::{UTC, arrow as arrow_type, from_arrow as column_type, name as type_name, result_name};
 pub use value::Value;
 

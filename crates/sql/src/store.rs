@@ -66,14 +66,33 @@ pub struct WriterSlot {
 
 struct SlotState {
     writer: Option<Box<Writer>>,
-    lent: bool,
+    loan: Loan,
     open: OpenWriter,
+}
+
+/// What the writer is lent for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loan {
+    Nothing,
+    Transaction,
+    /// Something short in between: whoever comes waits for it, however impatient.
+    Chore,
+}
+
+/// What became of asking for the writer for something short in between.
+pub enum Chore {
+    /// Nobody had it.
+    Lease(Lease),
+    /// A transaction has it.
+    Busy,
+    /// There is none.
+    NoWriter,
 }
 
 impl WriterSlot {
     /// A slot whose writer is made by `open` when it is first wanted.
     pub fn new(open: OpenWriter) -> Arc<Self> {
-        let state = SlotState { writer: None, lent: false, open };
+        let state = SlotState { writer: None, loan: Loan::Nothing, open };
         Arc::new(WriterSlot { state: Mutex::new(state), given_back: Condvar::new() })
     }
 
@@ -84,8 +103,10 @@ impl WriterSlot {
     pub fn lease(self: &Arc<Self>, patience: Duration) -> Result<Lease> {
         let deadline = Instant::now() + patience;
         let mut state = self.state.lock();
-        while state.lent {
-            if self.given_back.wait_until(&mut state, deadline).timed_out() && state.lent {
+        while state.loan != Loan::Nothing {
+            if state.loan == Loan::Chore {
+                self.given_back.wait(&mut state);
+            } else if self.given_back.wait_until(&mut state, deadline).timed_out() && state.loan == Loan::Transaction {
                 return Err(Error::Locked(
                     "another connection of this process is writing: wait for its COMMIT, or raise lock_timeout".into(),
                 ));
@@ -95,22 +116,27 @@ impl WriterSlot {
             Some(writer) => writer,
             None => Box::new((state.open)()?),
         };
-        state.lent = true;
+        state.loan = Loan::Transaction;
         Ok(Lease { writer: Some(writer), slot: self.clone() })
     }
 
-    /// Takes the writer if there is one and nobody has it.
-    pub fn lease_if_idle(self: &Arc<Self>) -> Option<Lease> {
+    /// Takes the writer for something short, if there is one and nobody has it.
+    pub fn lease_for_chore(self: &Arc<Self>) -> Chore {
         let mut state = self.state.lock();
-        let writer = state.writer.take()?;
-        state.lent = true;
-        Some(Lease { writer: Some(writer), slot: self.clone() })
+        match state.writer.take() {
+            Some(writer) => {
+                state.loan = Loan::Chore;
+                Chore::Lease(Lease { writer: Some(writer), slot: self.clone() })
+            }
+            None if state.loan == Loan::Nothing => Chore::NoWriter,
+            None => Chore::Busy,
+        }
     }
 
     fn give_back(&self, writer: Box<Writer>) {
         let mut state = self.state.lock();
         state.writer = Some(writer);
-        state.lent = false;
+        state.loan = Loan::Nothing;
         self.given_back.notify_one();
     }
 
