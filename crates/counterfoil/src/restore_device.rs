@@ -192,7 +192,7 @@ mod tests {
             let options = self.options("device").danger_erase(erase);
             let source = Volume::open(Options { place: crate::Place::File(self.path("backup")), ..options.clone() })?;
             let mut told = 0;
-            restore_onto(&source, device, options, &mut |_, _| {
+            restore_onto(&source, source.recover()?, device, options, &mut |_, _| {
                 told += 1;
                 told <= calls
             })
@@ -258,7 +258,7 @@ mod tests {
         let before = std::fs::read(bench.path("device")).expect("read");
         let options = bench.options("device").danger_erase(true).lock_timeout(std::time::Duration::ZERO);
         let source = Volume::open(Options { place: crate::Place::File(bench.path("backup")), ..options.clone() })?;
-        let refused = restore_onto(&source, device, options, &mut |_, _| true).err();
+        let refused = restore_onto(&source, source.recover()?, device, options, &mut |_, _| true).err();
         assert_eq!(refused.map(|error| error.kind()), Some(Kind::Locked));
         assert!(std::fs::read(bench.path("device")).expect("read") == before, "it was written to");
         Ok(())
