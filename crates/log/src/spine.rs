@@ -143,14 +143,17 @@ pub(crate) struct Follower {
     end: SpineEnd,
     /// Both as they were before the opening root that was applied last, until a frame comes behind it.
     before_opening: Option<(State, SpineEnd)>,
-    /// Frames that name a newer checkpoint than this one are not followed.
+    /// Frames that name a newer checkpoint than this one are not followed, unless it is the one named at the beginning:
+    /// that of a window which the record store left, and whose versions were others.
     newest_checkpoint: u64,
+    first_checkpoint: u64,
 }
 
 impl Follower {
     pub(crate) fn new(pages: &Arc<Pages>, state: State, end: SpineEnd) -> Self {
         let walker = Walker::new(pages, end.clone());
-        Follower { walker, state, end, before_opening: None, newest_checkpoint: u64::MAX }
+        let first_checkpoint = end.checkpoint;
+        Follower { walker, state, end, before_opening: None, newest_checkpoint: u64::MAX, first_checkpoint }
     }
 
     /// Ends before the first frame or opening root that names a newer checkpoint than this one.
@@ -166,7 +169,7 @@ impl Follower {
             if let Some(frame) = newest.take() {
                 self.apply(&frame)?;
             }
-            if step.checkpoint() > self.newest_checkpoint {
+            if step.checkpoint() > self.newest_checkpoint && step.checkpoint() != self.first_checkpoint {
                 break;
             }
             match step {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bench::{Bench, Mortal, fill, grow, holds, put, record};
 use counterfoil_flash::{self as flash, Geometry, PageNumber, Read};
 use counterfoil_flash_sim::{Attacker, Dice, Fault, Part, Scenario, Survivors, Tearing};
-use counterfoil_log::{ContainerId, Error, GroupId, Recovered, View, Writer};
+use counterfoil_log::{Captured, ContainerId, Error, GroupId, Recovered, View, Writer};
 use counterfoil_vault::{Counter, witness};
 
 #[test]
@@ -504,6 +504,26 @@ fn a_group_that_was_dropped_and_came_back_remembers_what_was_tried() {
     writer.commit().unwrap();
     holds(&writer, id, 6600);
     assert_eq!(witness::duplicates(), []);
+}
+
+/// A new window counts its versions anew: the frames of the move still name the old one's, which are higher.
+#[test]
+fn a_backup_taken_after_the_record_store_moved_lacks_nothing() {
+    let mut bench = Bench::file(400, 8).with_keeper(3);
+    let mut writer = bench.create();
+    for _ in 0..500 {
+        put(&mut writer, "note", b"before").unwrap();
+        writer.checkpoint().unwrap();
+    }
+    put(&mut writer, "large", &[1; 7000]).unwrap();
+    assert!(bench.layout().window_extents > 8, "it moved");
+    for number in 0..5 {
+        put(&mut writer, "note", &[number]).unwrap();
+        let captured = Captured::new(Arc::new(bench.device.clone()), &bench.layout()).unwrap();
+        let found = Recovered::recover_captured(captured, bench.vault.clone(), bench.layout(), bench::CACHE).unwrap();
+        assert_eq!(found.commit(), writer.commit_number());
+        assert_eq!(record(&found.snapshot(), "note"), Some(vec![number]));
+    }
 }
 
 #[test]
