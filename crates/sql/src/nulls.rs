@@ -1,22 +1,120 @@
 //! `x IN (SELECT ...)` where neither true nor false is the answer.
 //!
 //! With NULLs about, IN may be unknown. As a condition of its own the query library gets that right; anywhere else (in
-//! NOT, beside OR, among columns) it makes a marker of it that is only true or false, and `NOT IN` beside an OR then
-//! lets rows through that it must not. A wrong answer being worse than none, such places are refused.
+//! NOT, beside OR, among columns, NOT IN of a correlated query) it makes a marker of it that is only true or false, and `NOT IN` beside an OR then
+//! lets rows through that it must not. In such places IN becomes what it means, by counting:
+//!
+//! ```text
+//! CASE WHEN (SELECT count(*) FROM q WHERE q.v = x) > 0 THEN true
+//!      WHEN (SELECT count(*) FROM q WHERE q.v IS NULL) > 0 OR x IS NULL AND (SELECT count(*) FROM q) > 0 THEN NULL
+//!      ELSE false END
+//! ```
+//!
+//! Where even that cannot be said (`x` is a column of a query further out, or stands in the ON of a join), the query is
+//! refused: a wrong answer is worse than none.
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, DataFusionError};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, DataFusionError, ScalarValue};
+use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::InSubquery;
-use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, lit, scalar_subquery,
+    when,
+};
 
 use crate::error::{Error, Result};
 
-/// Refuses a plan in which an unknown IN would be taken for true or false.
+/// Puts what it means in the place of every IN that would lose what is unknown.
 ///
 /// # Errors
-/// [`Error::NotSupported`].
-pub(crate) fn refuse_lost(plan: &LogicalPlan) -> Result<()> {
+/// [`Error::NotSupported`] where that cannot be said.
+pub(crate) fn keep_unknown(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let plan = plan.transform_up_with_subqueries(counted)?.data;
+    refuse_lost(&plan)?;
+    Ok(plan)
+}
+
+/// A node of a plan with counting in place of IN where it matters.
+fn counted(node: LogicalPlan) -> Result<Transformed<LogicalPlan>, DataFusionError> {
+    if !loses_nulls(&node)? {
+        return Ok(Transformed::no(node));
+    }
+    let schema = node.inputs().first().map(|input| input.schema().clone());
+    match (node, schema) {
+        (LogicalPlan::Filter(filter), Some(schema)) => {
+            let conditions =
+                split_conjunction_owned(filter.predicate).into_iter().map(|condition| {
+                    match filter_loses(&condition, &schema)? {
+                        true => Ok(counting(condition, &schema)?.data),
+                        false => Ok(condition),
+                    }
+                });
+            let conditions: Vec<Expr> = conditions.collect::<Result<_, DataFusionError>>()?;
+            let predicate = conjunction(conditions).unwrap_or_else(|| lit(true));
+            Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?)))
+        }
+        (node @ (LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Sort(_)), Some(schema)) => {
+            let names = NamePreserver::new(&node);
+            node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                Ok(counting(expr, &schema)?.update_data(|expr| name.restore(expr)))
+            })
+        }
+        (node, _) => Ok(Transformed::no(node)),
+    }
+}
+
+fn counting(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
+    expr.transform_up(|expr| match &expr {
+        Expr::InSubquery(inner) if !has_outer(&inner.expr)? && !inner.expr.is_volatile() => {
+            Ok(Transformed::yes(meaning(inner, schema)?))
+        }
+        _ => Ok(Transformed::no(expr)),
+    })
+}
+
+/// What IN means, said by counting rows.
+fn meaning(inner: &InSubquery, schema: &DFSchema) -> Result<Expr, DataFusionError> {
+    let InSubquery { expr: sought, subquery, negated } = inner;
+    let value = Expr::Column(Column::from(subquery.subquery.schema().qualified_field(0)));
+    let found = some_row(subquery, Some(value.clone().eq(outer(sought, schema)?)))?;
+    let nulls = some_row(subquery, Some(value.is_null()))?;
+    let any = some_row(subquery, None)?;
+    let unknown = nulls.or(sought.as_ref().clone().is_null().and(any));
+    when(found, lit(!negated)).when(unknown, lit(ScalarValue::Boolean(None))).otherwise(lit(*negated))
+}
+
+/// Whether a subquery has a row for which a condition holds.
+fn some_row(subquery: &Subquery, condition: Option<Expr>) -> Result<Expr, DataFusionError> {
+    let mut rows = LogicalPlanBuilder::from(subquery.subquery.as_ref().clone());
+    if let Some(condition) = condition {
+        rows = rows.filter(condition)?;
+    }
+    let counts = rows.aggregate(Vec::<Expr>::new(), [count(lit(1_i64))])?.build()?;
+    Ok(scalar_subquery(counts.into()).gt(lit(0_i64)))
+}
+
+/// An expression as a subquery sees it: its columns are those of the query around it.
+fn outer(expr: &Expr, schema: &DFSchema) -> Result<Expr, DataFusionError> {
+    let outer = expr.clone().transform_up(|expr| match expr {
+        Expr::Column(column) => {
+            let (_, field) = schema.qualified_field_from_column(&column)?;
+            Ok(Transformed::yes(Expr::OuterReferenceColumn(field.clone(), column)))
+        }
+        other => Ok(Transformed::no(other)),
+    })?;
+    Ok(outer.data)
+}
+
+/// Whether an expression has a column of a query further out in it.
+fn has_outer(expr: &Expr) -> Result<bool, DataFusionError> {
+    expr.exists(|expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..))))
+}
+
+/// Refuses a plan in which an unknown IN would be taken for true or false.
+fn refuse_lost(plan: &LogicalPlan) -> Result<()> {
     let mut lost = false;
     plan.apply_with_subqueries(|node| {
         lost |= loses_nulls(node)?;
@@ -24,8 +122,7 @@ pub(crate) fn refuse_lost(plan: &LogicalPlan) -> Result<()> {
     })?;
     if lost {
         return Err(Error::NotSupported(
-            "IN (SELECT ...) in NOT, beside OR or among columns where NULLs may occur: write EXISTS (SELECT ...)"
-                .into(),
+            "IN (SELECT ...) in this place where NULLs may occur: write EXISTS (SELECT ...)".into(),
         ));
     }
     Ok(())
@@ -37,7 +134,7 @@ fn loses_nulls(node: &LogicalPlan) -> Result<bool, DataFusionError> {
     let Some(schema) = schemas.first().map(|input| input.schema()) else { return Ok(false) };
     if let LogicalPlan::Filter(filter) = node {
         for condition in split_conjunction(&filter.predicate) {
-            lost |= !matches!(strip_not(condition), Expr::InSubquery(_)) && condition_loses(condition, schema)?;
+            lost |= filter_loses(condition, schema)?;
         }
         return Ok(lost);
     }
@@ -48,10 +145,17 @@ fn loses_nulls(node: &LogicalPlan) -> Result<bool, DataFusionError> {
     Ok(lost)
 }
 
-fn strip_not(condition: &Expr) -> &Expr {
+/// Whether the library gets a condition of a filter wrong, or refuses it: a NOT IN that speaks of the query around it is
+/// more than its join for NOT IN can do.
+fn filter_loses(condition: &Expr, schema: &DFSchema) -> Result<bool, DataFusionError> {
+    let correlated = |inner: &InSubquery| !inner.subquery.outer_ref_columns.is_empty();
     match condition {
-        Expr::Not(inner) => inner,
-        other => other,
+        Expr::InSubquery(inner) => Ok(inner.negated && correlated(inner)),
+        Expr::Not(not) => match not.as_ref() {
+            Expr::InSubquery(inner) => Ok(correlated(inner)),
+            _ => condition_loses(condition, schema),
+        },
+        other => condition_loses(other, schema),
     }
 }
 

@@ -83,7 +83,8 @@ impl<'a> Maker<'a> {
             15 => {
                 let column = self.column();
                 let not = self.dice.pick(&["", "NOT "]);
-                format!("{column} {not}IN ({})", self.subquery(false))
+                let correlated = self.dice.below(3) == 0;
+                format!("{column} {not}IN ({})", self.subquery(correlated))
             }
             16 => format!("{}EXISTS ({})", self.dice.pick(&["", "NOT "]), self.subquery(true)),
             _ => {
@@ -168,9 +169,20 @@ impl<'a> Maker<'a> {
     }
 
     fn items(&mut self) -> (Vec<String>, String) {
-        let items =
-            (0..1 + self.dice.below(3)).map(|_| if self.dice.below(4) == 0 { self.text() } else { self.number() });
+        let items = (0..1 + self.dice.below(3)).map(|_| match self.dice.below(12) {
+            0..3 => self.text(),
+            3 => self.membership(),
+            _ => self.number(),
+        });
         (items.collect(), String::new())
+    }
+
+    /// Whether a value is in the rows of a query, or that is unknown.
+    fn membership(&mut self) -> String {
+        let column = self.column();
+        let correlated = self.dice.below(3) == 0;
+        let query = self.subquery(correlated);
+        format!("CASE WHEN {column} IN ({query}) THEN 1 WHEN {column} NOT IN ({query}) THEN 0 END")
     }
 
     fn groups(&mut self) -> (Vec<String>, String) {
@@ -247,9 +259,8 @@ fn random_queries_answer_as_in_sqlite() {
             asked += 1;
             match ours.run(&sql) {
                 Ok(rows) => {
-                    let what = difference(&rows, &theirs);
-                    if let Some(what) = what {
-                        println!("WRONG seed {seed}: {what}\n  {sql}");
+                    if let Some(what) = difference(&rows, &theirs) {
+                        panic!("seed {seed}: {what}\n{};\n{sql}", script.join(";\n"));
                     }
                 }
                 Err(error) if error.starts_with("not supported: ") => refused += 1,

@@ -29,6 +29,49 @@ fn literals_become_what_they_are_compared_with() {
 }
 
 #[test]
+fn in_is_unknown_where_null_makes_it_so() {
+    let mut database = Database::after(
+        "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1), (2), (NULL);
+         CREATE TABLE u (b INTEGER, c INTEGER); INSERT INTO u VALUES (1, 1), (NULL, 2)",
+    );
+    database.expect(&[
+        (
+            "SELECT a, a IN (SELECT b FROM u), a NOT IN (SELECT b FROM u) FROM t ORDER BY a",
+            "1|true|false\n2|NULL|NULL\nNULL|NULL|NULL",
+        ),
+        ("SELECT a FROM t WHERE a NOT IN (SELECT b FROM u) OR a = 2", "2"),
+        ("SELECT a FROM t WHERE NOT (a IN (SELECT b FROM u) OR a > 5)", ""),
+        ("SELECT a FROM t WHERE (a IN (SELECT b FROM u WHERE c = 1)) IS NOT TRUE ORDER BY a", "2\nNULL"),
+        ("SELECT a FROM t WHERE a NOT IN (SELECT b FROM u WHERE c = a) ORDER BY a", "NULL"),
+        ("SELECT a, a NOT IN (SELECT b FROM u WHERE false) FROM t ORDER BY a", "1|true\n2|true\nNULL|true"),
+        ("DELETE FROM t WHERE a NOT IN (SELECT b FROM u) OR a IN (SELECT c FROM u WHERE b IS NULL)", "DELETE 1"),
+    ]);
+}
+
+#[test]
+fn what_differs_in_its_casts_only_is_not_the_same() {
+    let mut database =
+        Database::after("CREATE TABLE t (x INTEGER, n NUMERIC(4,2)); INSERT INTO t VALUES (1, 0.25), (2, 0.5)");
+    database.expect(&[
+        ("SELECT avg(x), avg(x::REAL), avg(n), avg(n::INTEGER) FROM t", "1.5|1.5|0.375000|0.5"),
+        ("SELECT sum(n::INTEGER), sum(n) FROM t HAVING sum(n) > 0.7 ORDER BY sum(n)", "1|0.75"),
+        ("SELECT x::BIGINT, count(x), count(x::BIGINT) FROM t GROUP BY x::BIGINT ORDER BY 1", "1|1|1\n2|1|1"),
+    ]);
+}
+
+#[test]
+fn numbers_and_times_as_they_are_written() {
+    Database::new().expect(&[
+        ("SELECT 0x1F + 1, 1_000, X'1F'", "32|1000|\\x1f"),
+        ("SELECT 0xFFFFFFFFFFFFFFFF", "error: an integer is out of range"),
+        ("SELECT generate_series(1, 3)", "1\n2\n3"),
+        ("SELECT localtimestamp = now()::TIMESTAMP, localtime = localtimestamp::TIME", "true|true"),
+        ("SELECT now()::TIMESTAMP(3)", "error: not supported: TIMESTAMP(3): TIMESTAMP keeps 6 or 9 digits of a second"),
+        ("CREATE TABLE t (a TIME(0))", "error: not supported: TIME(0): TIME keeps 6 digits of a second"),
+    ]);
+}
+
+#[test]
 fn rows_compare_part_by_part() {
     Database::new().expect(&[
         ("SELECT (1, NULL) = (1, 2), (1, 2) = (1, 2), (1, 2) <> (1, 3)", "NULL|true|true"),
