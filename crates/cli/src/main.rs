@@ -20,6 +20,7 @@ mod output;
 mod picture;
 mod private;
 mod salvage;
+mod script;
 mod shell;
 mod slots;
 mod sql;

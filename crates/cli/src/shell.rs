@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use counterfoil::{Database, Kind, TransactionState, quoted};
+use counterfoil::{Database, Error, Kind, TransactionState, quoted};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
@@ -41,7 +41,7 @@ pub fn run(database: &Database, style: Style) -> Result<()> {
         Editor::with_history(config.clone(), FileHistory::with_config(&config)).map_err(|error| broken(&error))?;
     editor.set_helper(Some(Completion::default()));
     let mut shell = Shell {
-        runner: Runner { connection: database.connect()?, style, reads_input: true },
+        runner: Runner { connection: database.connect()?, style },
         database: database.clone(),
         timing: false,
         history: None,
@@ -141,7 +141,10 @@ impl Shell {
         let begun = Instant::now();
         let interrupt = self.runner.connection.interrupt();
         let cancelling = Cancelling::with(move || interrupt.raise());
-        let result = self.runner.statement(text);
+        let result = match statements::copies_in(text) {
+            true => Err(copy_in_refused().into()),
+            false => self.runner.statement(text),
+        };
         drop(cancelling);
         let good = self.told(result)?;
         if self.timing {
@@ -263,6 +266,13 @@ fn make_private(folder: &std::path::Path, path: &std::path::Path) -> io::Result<
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
+}
+
+/// The shell reads key by key: rows come from elsewhere.
+fn copy_in_refused() -> Error {
+    let refused = "not supported: COPY ... FROM STDIN in the shell";
+    Error::new(Kind::NotSupported, refused)
+        .advise("put it into a script for -f with the rows, name a file, or use `import`")
 }
 
 fn changes_names(text: &str) -> bool {

@@ -3,19 +3,17 @@
 //! Each `-c` is one transaction. Files and standard input commit statement by statement and stop at the first error,
 //! whose line is named. `-1` makes one transaction of everything.
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use counterfoil::{Connection, Error, Kind, Outcome, TransactionState};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use counterfoil::{Connection, Outcome, TransactionState};
 
 use crate::arguments::{Format, Sql};
 use crate::context::Context;
-use crate::failure::{Failure, Result, input, misuse};
+use crate::failure::{Failure, Result, misuse};
 use crate::output::Style;
+use crate::script::Script;
 use crate::statements::{self, Statement};
 use crate::{shell, terminal};
 
@@ -47,7 +45,7 @@ pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
     if inputs.is_empty() && io::stdin().is_terminal() {
         return shell::run(&database, style);
     }
-    let mut runner = Runner { connection: database.connect()?, style, reads_input: false };
+    let mut runner = Runner { connection: database.connect()?, style };
     if arguments.one {
         runner.connection.execute("BEGIN", &[])?;
     }
@@ -55,11 +53,7 @@ pub fn run(context: &Context, arguments: Sql, order: &Order) -> Result<()> {
         match input {
             Input::Command(text) if arguments.one => runner.script(&text)?,
             Input::Command(text) => runner.transaction(&text)?,
-            Input::File(path) => {
-                runner.reads_input = true;
-                runner.file(&path)?;
-                runner.reads_input = false;
-            }
+            Input::File(path) => runner.file(&path)?,
         }
     }
     if arguments.one {
@@ -93,8 +87,6 @@ fn inputs(arguments: &Sql, order: &Order) -> Vec<Input> {
 pub struct Runner {
     pub connection: Connection,
     pub style: Style,
-    /// Whether statements come from where the rows of a COPY would have to come from.
-    pub reads_input: bool,
 }
 
 impl Runner {
@@ -139,53 +131,31 @@ impl Runner {
 
     /// Runs a file statement by statement, as it is read. Errors name its lines.
     pub fn file(&mut self, path: &Path) -> Result<()> {
-        let (source, name) = if path.as_os_str() == "-" {
-            (io::stdin().as_fd().try_clone_to_owned().map(File::from), "standard input".to_owned())
-        } else {
-            (File::open(path), path.display().to_string())
-        };
-        let mut source = source.map_err(|error| Error::host("read the file", &name, &error))?;
-        let mut pending = Vec::new();
-        let mut line = 1;
-        let mut step = READ_BYTES;
-        loop {
-            let ended = read_on(&mut source, &mut pending, step);
-            let ended = ended.map_err(|error| Error::host("read the file", &name, &error))?;
-            let text = prefix(&pending, ended).map_err(|lines| {
-                input("the text is not UTF-8").at(format!("{name} line {}", line + lines)).advise("convert it first")
-            })?;
-            let (statements, taken) =
-                if ended { (statements::split(text), text.len()) } else { statements::split_complete(text) };
-            for statement in statements {
-                let at = line + statement.line - 1;
-                self.statement(statement.text).map_err(|failure| failure.at(format!("{name} line {at}")))?;
-            }
-            if ended {
-                return Ok(());
-            }
-            line += pending[..taken].iter().filter(|byte| **byte == b'\n').count();
-            pending.drain(..taken);
-            // A statement that does not end yet is looked at again only when there is twice as much of it, or when
-            // whoever writes it waits.
-            step = READ_BYTES.max(pending.len());
+        let mut script = Script::open(path)?;
+        while let Some(step) = script.next()? {
+            let done = match statements::copies_in(&step.text) {
+                true => script.rows().and_then(|mut rows| self.copy_in(&step.text, &mut rows)),
+                false => self.statement(&step.text),
+            };
+            done.map_err(|failure| failure.at(script.place(step.line)))?;
         }
+        Ok(())
     }
 
     /// Runs one statement and prints what it answers.
     pub fn statement(&mut self, text: &str) -> Result<()> {
         if statements::copies_in(text) {
-            // In a script the rows would stand between its statements; `-c` takes them from standard input.
-            if self.reads_input {
-                let refused = "not supported: COPY ... FROM STDIN with the rows in the script";
-                return Err(Error::new(Kind::NotSupported, refused).advise("name a file, or use `import`").into());
-            }
-            let rows = self.connection.copy_in(text, &mut io::stdin().lock())?;
-            return self.print(Outcome::Count { tag: "COPY", rows });
+            return self.copy_in(text, &mut io::stdin().lock());
         }
         for outcome in self.connection.run(text, &[])? {
             self.print(outcome)?;
         }
         Ok(())
+    }
+
+    fn copy_in(&mut self, text: &str, rows: &mut dyn BufRead) -> Result<()> {
+        let rows = self.connection.copy_in(text, rows)?;
+        self.print(Outcome::Count { tag: "COPY", rows })
     }
 
     fn print(&mut self, outcome: Outcome) -> Result<()> {
@@ -220,41 +190,6 @@ impl Runner {
     /// Whether a person looks at the output, so that more than results belong into it.
     fn talks(&self) -> bool {
         self.style.format == Format::Table && io::stdout().is_terminal() && !terminal::is_quiet()
-    }
-}
-
-const READ_BYTES: usize = 1 << 20;
-const PIECE_BYTES: usize = 64 << 10;
-
-/// Reads on, until enough is there or nothing more is waiting: who writes into a pipe may want an answer first. True at
-/// the end.
-fn read_on(source: &mut File, text: &mut Vec<u8>, enough: usize) -> io::Result<bool> {
-    let before = text.len();
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        match source.read(&mut piece) {
-            Ok(0) => return Ok(true),
-            Ok(read) => text.extend_from_slice(&piece[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        }
-        let mut waiting = [PollFd::new(source.as_fd(), PollFlags::POLLIN)];
-        // Where nobody can tell, reading is as good as asking.
-        let waits = poll(&mut waiting, PollTimeout::ZERO).map_or(true, |ready| ready > 0);
-        if text.len() - before >= enough || !waits {
-            return Ok(false);
-        }
-    }
-}
-
-/// The part of bytes that is text: all of it at the end, else up to the last whole letter. The error counts line ends.
-fn prefix(bytes: &[u8], ended: bool) -> Result<&str, usize> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text),
-        Err(error) if error.error_len().is_none() && !ended => {
-            Ok(std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default())
-        }
-        Err(error) => Err(bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count()),
     }
 }
 

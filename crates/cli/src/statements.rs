@@ -37,6 +37,13 @@ pub fn split_complete(text: &str) -> (Vec<Statement<'_>>, usize) {
     (statements, taken)
 }
 
+/// The first statement of a text, the bytes up to its end, and whether a semicolon ended it.
+pub fn first(text: &str) -> Option<(Statement<'_>, usize, bool)> {
+    let mut cutter = Cutter::new(text);
+    let (statement, complete) = cutter.next()?;
+    Some((statement, cutter.at, complete))
+}
+
 /// Whether text holds nothing but blanks and comments.
 pub fn is_blank(text: &str) -> bool {
     Cutter::new(text).next().is_none()

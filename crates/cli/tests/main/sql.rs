@@ -58,6 +58,19 @@ fn files_commit_per_statement_and_name_the_line() {
 }
 
 #[test]
+fn rows_of_a_copy_stand_in_the_script() {
+    let stage = Stage::with_database();
+    let script = "CREATE TABLE t (a INT, b TEXT);\nCOPY t FROM STDIN;\n1\tone; two\n2\t\\N\n\\.\n\
+                  COPY t (b, a) FROM STDIN WITH (FORMAT csv);\n\"x\ny\",3\n\\.\nSELECT count(*), count(b) FROM t;\n";
+    stage.write("s.sql", script);
+    assert_eq!(stage.good(&["sql", "db", "-f", "s.sql", "--no-header"]), "3,2\n");
+    let ended = stage.run_with_input(&["db"], "SELECT 1;\nCOPY t FROM STDIN;\n4\tfour\nfive\tfive\n\\.\nSELECT 2;");
+    assert_eq!(ended.code, 1);
+    ended.says(&["standard input line 2"]);
+    assert_eq!(stage.ask("SELECT count(*) FROM t"), "3");
+}
+
+#[test]
 fn long_input_runs_as_it_comes() {
     let stage = Stage::with_database();
     let mut script = String::from("CREATE TABLE t (a INT, b TEXT);\n");
