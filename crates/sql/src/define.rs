@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use counterfoil_relation::{self as relation, NewIndex, NewTable, StoredView};
+use counterfoil_relation::{self as relation, NewIndex, NewTable};
 use datafusion::sql::sqlparser::ast::{
-    AlterTable, AlterTableOperation, CreateIndex, CreateTable, CreateTableOptions, CreateView, DropBehavior, Expr,
-    Ident, IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Truncate,
+    AlterTable, AlterTableOperation, CreateIndex, CreateTable, CreateTableOptions, DropBehavior, Expr, Ident,
+    IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Truncate,
     TruncateIdentityOption, Value as Literal, ValueWithSpan, visit_expressions, visit_expressions_mut,
 };
 
@@ -22,6 +22,7 @@ use crate::statement::{self, fold, ident, table_name};
 use crate::transaction::Change;
 use crate::types;
 use crate::value::Value;
+use crate::views::Cascade;
 
 impl Session {
     /// Everything that defines something, or is not supported.
@@ -135,40 +136,6 @@ impl Session {
         })
     }
 
-    fn create_view(&mut self, create: &CreateView) -> Result<Outcome> {
-        if create.materialized || create.temporary {
-            return Err(Error::NotSupported("materialized and temporary views".into()));
-        }
-        let name = table_name(&create.name)?;
-        reserved(&name)?;
-        let columns = create.columns.iter().map(|column| fold(&column.name)).collect();
-        let view = StoredView { name, sql: create.query.to_string(), columns };
-        self.change(|session, change| {
-            let relations = session.engine().relations.clone();
-            let present = relations.named(&*change.lease, &view.name).map_err(Error::Relation)?;
-            match present {
-                Some(_) if create.if_not_exists => return Ok(Outcome::Done("CREATE VIEW")),
-                Some(relation::Named::View(_)) if create.or_replace => {}
-                Some(_) => return Err(Error::Sql(format!("there is a table, view or index {} already", view.name))),
-                None => {}
-            }
-            let snapshot = change.lease.pending();
-            let mut query = (*create.query).clone();
-            naming::name_query(&mut query);
-            let schema = session.planner.plan_query(query, &snapshot, Vec::new())?;
-            let given = view.columns.len();
-            if given > 0 && given != schema.schema().fields().len() {
-                return Err(Error::Sql(format!("{given} names for the columns of the view's query")));
-            }
-            if given == 0 {
-                let shown = naming::shown(&Arc::new(schema.schema().as_arrow().clone()));
-                columns::distinct(shown.fields().iter().map(|field| field.name().as_str()))?;
-            }
-            relations.create_view(&mut *change.lease, &view, create.or_replace).map_err(Error::Relation)?;
-            Ok(Outcome::Done("CREATE VIEW"))
-        })
-    }
-
     fn drop_objects(&mut self, kind: ObjectType, names: &[String], if_exists: bool, cascade: bool) -> Result<Outcome> {
         let (tag, what) = match kind {
             ObjectType::Table => ("DROP TABLE", "table"),
@@ -218,29 +185,6 @@ impl Session {
         dropped.map_err(Error::Relation)
     }
 
-    /// Views that name a table or view that goes: they go too with CASCADE, else they forbid it.
-    fn drop_dependents(&mut self, change: &mut Change, name: &str, cascade: bool) -> Result<()> {
-        let relations = self.engine().relations.clone();
-        let views = relations.views(&*change.lease).map_err(Error::Relation)?;
-        for view in views {
-            let Some(query) = statement::parse(&view.sql)?.into_iter().next() else { continue };
-            if view.name == name || !planner::names(&self.planner, &query)?.contains(name) {
-                continue;
-            }
-            if !cascade {
-                return Err(Error::Constraint(format!(
-                    "view {} depends on {name}: drop it first, or add CASCADE",
-                    view.name
-                )));
-            }
-            if relations.named(&*change.lease, &view.name).map_err(Error::Relation)?.is_some() {
-                self.drop_dependents(change, &view.name, true)?;
-                relations.drop_view(&mut *change.lease, &view.name).map_err(Error::Relation)?;
-            }
-        }
-        Ok(())
-    }
-
     fn truncate(&mut self, truncate: &Truncate) -> Result<Outcome> {
         if truncate.partitions.is_some() || truncate.cascade.is_some() {
             return Err(Error::NotSupported("TRUNCATE with CASCADE or PARTITION: name the tables".into()));
@@ -280,7 +224,10 @@ impl Session {
                     return Ok(Outcome::Done("ALTER TABLE"));
                 }
                 let table = planner::table(session.engine(), &*change.lease, &name)?;
+                let over = session.views_over(change, &name)?;
                 name = session.alter(change, &table, operation)?;
+                let (what, cascade) = changed(&table.name, operation);
+                session.keep_views(change, &over, &what, cascade)?;
             }
             Ok(Outcome::Done("ALTER TABLE"))
         })
@@ -343,6 +290,23 @@ impl Session {
             other => return Err(Error::NotSupported(format!("ALTER TABLE ... {}", beginning(&other.to_string())))),
         };
         Ok(altered.map_err(Error::Relation)?.name.clone())
+    }
+}
+
+/// What an operation of ALTER TABLE changes under views, and whether they go with it.
+fn changed(table: &str, operation: &AlterTableOperation) -> (String, Cascade) {
+    match operation {
+        AlterTableOperation::DropColumn { column_names, drop_behavior, .. } => {
+            let names: Vec<String> = column_names.iter().map(fold).collect();
+            let asked = matches!(drop_behavior, Some(DropBehavior::Cascade));
+            let cascade = if asked { Cascade::Asked } else { Cascade::Possible };
+            (format!("column {} of table {table}", names.join(", ")), cascade)
+        }
+        AlterTableOperation::RenameColumn { old_column_name, .. } => {
+            (format!("the name of column {} of table {table}", fold(old_column_name)), Cascade::Never)
+        }
+        AlterTableOperation::RenameTable { .. } => (format!("the name of table {table}"), Cascade::Never),
+        _ => (format!("table {table}"), Cascade::Never),
     }
 }
 

@@ -79,6 +79,18 @@ pub(crate) fn table(name: &str, planner: &mut Planner, snapshot: &Snapshot) -> R
             ],
             key_columns(&tables),
         ),
+        "constraint_column_usage" => (
+            &[
+                "table_catalog",
+                "table_schema",
+                "table_name",
+                "column_name",
+                "constraint_catalog",
+                "constraint_schema",
+                "constraint_name",
+            ],
+            column_usage(&tables),
+        ),
         "referential_constraints" => (
             &[
                 "constraint_catalog",
@@ -214,9 +226,8 @@ fn name_of(table: &Table, column: ColumnId) -> String {
 fn key_columns(tables: &[Arc<Table>]) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
     for table in tables {
-        let mut push = |name: &str, columns: &[ColumnId], references: bool| {
+        let mut push = |name: &str, columns: &[ColumnId], referenced: &[i32]| {
             for (place, column) in columns.iter().enumerate() {
-                let place = place as i32 + 1;
                 rows.push(vec![
                     text(crate::CATALOG),
                     text(crate::SCHEMA),
@@ -225,14 +236,42 @@ fn key_columns(tables: &[Arc<Table>]) -> Vec<Vec<Cell>> {
                     text(crate::SCHEMA),
                     text(&table.name),
                     text(name_of(table, *column)),
-                    Cell::Number(Some(place)),
-                    Cell::Number(references.then_some(place)),
+                    Cell::Number(Some(place as i32 + 1)),
+                    Cell::Number(referenced.get(place).copied()),
                 ]);
             }
         };
-        table.primary_key.iter().for_each(|key| push(&key.name, &key.columns, false));
-        table.uniques.iter().for_each(|key| push(&key.name, &key.columns, false));
-        table.foreign_keys.iter().for_each(|key| push(&key.name, &key.columns, true));
+        table.primary_key.iter().chain(&table.uniques).for_each(|key| push(&key.name, &key.columns, &[]));
+        for key in &table.foreign_keys {
+            let parent = tables.iter().find(|table| table.id == key.parent);
+            let index = parent.and_then(|table| table.index(key.parent_index));
+            // References may name the columns of the key in another order than the key has.
+            let place = |column| index.and_then(|index| index.columns.iter().position(|other| other == column));
+            let places = key.parent_columns.iter().filter_map(place).map(|place| place as i32 + 1);
+            push(&key.name, &key.columns, &places.collect::<Vec<_>>());
+        }
+    }
+    rows
+}
+
+/// The columns that constraints speak of; of a foreign key those that it references.
+fn column_usage(tables: &[Arc<Table>]) -> Vec<Vec<Cell>> {
+    let mut rows = Vec::new();
+    for table in tables {
+        let mut push = |of: &Table, name: &str, columns: &[ColumnId]| {
+            let place = || [text(crate::CATALOG), text(crate::SCHEMA)];
+            let used = columns.iter().map(|column| {
+                let column = [text(&of.name), text(name_of(of, *column))];
+                place().into_iter().chain(column).chain(place()).chain([text(name)]).collect()
+            });
+            rows.extend(used);
+        };
+        table.primary_key.iter().chain(&table.uniques).for_each(|key| push(table, &key.name, &key.columns));
+        table.checks.iter().for_each(|check| push(table, &check.name, &check.columns));
+        for key in &table.foreign_keys {
+            let parent = tables.iter().find(|table| table.id == key.parent);
+            parent.into_iter().for_each(|parent| push(parent, &key.name, &key.parent_columns));
+        }
     }
     rows
 }

@@ -44,6 +44,7 @@ mod tokens;
 mod transaction;
 pub mod types;
 pub mod value;
+mod views;
 mod wording;
 
 /// Names that begin with this are ours: columns and tables that planning needs and nobody sees.

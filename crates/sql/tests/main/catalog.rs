@@ -49,6 +49,42 @@ fn views_are_queries_with_a_name() {
 }
 
 #[test]
+fn nothing_changes_under_a_view_unnoticed() {
+    let mut database = Database::after(
+        "CREATE TABLE t (a INTEGER, b INTEGER); CREATE TABLE u (b INTEGER, d INTEGER);
+         INSERT INTO t VALUES (1, 10); INSERT INTO u VALUES (10, 7);
+         CREATE VIEW v AS SELECT * FROM t JOIN u USING (b); CREATE VIEW w AS SELECT a FROM v;
+         CREATE VIEW both AS SELECT t.* FROM t UNION ALL SELECT * FROM u; CREATE VIEW k (x, y) AS SELECT * FROM t",
+    );
+    database.expect(&[
+        ("ALTER TABLE t ADD COLUMN c INTEGER DEFAULT 5", "ALTER TABLE"),
+        ("SELECT b, a, d FROM v", "10|1|7"),
+        ("SELECT * FROM both ORDER BY 1", "1|10\n10|7"),
+        ("SELECT x, y FROM k", "1|10"),
+        (
+            "ALTER TABLE t DROP COLUMN a",
+            "error: view both depends on column a of table t: drop it first, or add CASCADE",
+        ),
+        (
+            "ALTER TABLE t RENAME COLUMN a TO z",
+            "error: view both depends on the name of column a of table t: drop it first",
+        ),
+        ("ALTER TABLE t RENAME TO z", "error: view both depends on the name of table t: drop it first"),
+        (
+            "CREATE OR REPLACE VIEW v AS SELECT d FROM u",
+            "error: view w depends on the columns of view v: drop it first",
+        ),
+        ("CREATE OR REPLACE VIEW v AS SELECT a, t.b, 1 AS d FROM t", "CREATE VIEW"),
+        ("ALTER TABLE t DROP COLUMN c", "ALTER TABLE"),
+        ("SELECT a FROM w", "1"),
+        ("ALTER TABLE t DROP COLUMN a CASCADE", "ALTER TABLE"),
+        ("SELECT * FROM w", "error: table 'w' not found"),
+        ("SELECT * FROM both", "error: table 'both' not found"),
+        ("SELECT * FROM t", "10"),
+    ]);
+}
+
+#[test]
 fn a_table_is_made_of_a_query() {
     let mut database = Database::after("CREATE TABLE t (a INTEGER, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, 'y')");
     database.expect(&[
@@ -113,6 +149,11 @@ fn the_database_describes_itself() {
             "id|integer|NULL\nname|character varying|20\nat|timestamp without time zone|NULL",
         ),
         ("SELECT constraint_name, constraint_type FROM information_schema.table_constraints", "t_pkey|PRIMARY KEY"),
+        ("CREATE TABLE child (x INTEGER CHECK (x > 0), CONSTRAINT up FOREIGN KEY (x) REFERENCES t)", "CREATE TABLE"),
+        (
+            "SELECT constraint_name, table_name, column_name FROM information_schema.constraint_column_usage ORDER BY 1",
+            "child_x_check|child|x\nt_pkey|t|id\nup|t|id",
+        ),
         ("SHOW lock_timeout", "5000ms"),
         ("SET application_name = 'x'", "SET"),
         ("SHOW application_name", "x"),
