@@ -16,6 +16,7 @@ use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Va
 
 const ROWS: usize = 336_776;
 const BATCH: usize = 8192;
+const CARRIERS: [&str; 8] = ["UA", "AA", "B6", "DL", "EV", "MQ", "US", "WN"];
 
 fn writer() -> Writer {
     let geometry =
@@ -46,14 +47,13 @@ fn columns() -> Vec<NewColumn> {
 
 fn flights(table: &Table, first: usize, count: usize) -> RowBatch {
     let mut batch = RowBatch::new(table.layout(), count);
-    let carriers = ["UA", "AA", "B6", "DL", "EV", "MQ", "US", "WN"];
     for row in 0..count {
         let number = first + row;
         batch.set_fixed(row, 0, (number as i32).to_le_bytes());
         for column in 1..9 {
             batch.set_fixed(row, column, ((number * column % 2400) as i32).to_le_bytes());
         }
-        batch.set_variable(row, 9, carriers[number % 8].as_bytes()).unwrap();
+        batch.set_variable(row, 9, CARRIERS[number % 8].as_bytes()).unwrap();
         batch.set_variable(row, 10, format!("N{:05}", number * 7919 % 4000).as_bytes()).unwrap();
         batch.set_variable(row, 11, b"JFK").unwrap();
         batch.set_variable(row, 12, b"LAX").unwrap();
@@ -102,6 +102,25 @@ fn import(relations: &Relations, writer: &mut Writer, name: &str, with_keys: boo
 fn main() {
     let mut writer = writer();
     let relations = Relations::new();
+    make_airlines(&relations, &mut writer);
+    import(&relations, &mut writer, "plain", false);
+    let table = import(&relations, &mut writer, "flights", true);
+    for pass in ["first", "second"] {
+        sum_a_column(&relations, &mut writer, &table, pass);
+    }
+    for pass in ["first", "second"] {
+        look_up_by_key(&relations, &mut writer, &table, pass);
+    }
+    insert_one_by_one(&relations, &mut writer, &table);
+    update_all(&relations, &mut writer, &table);
+    scan_updated(&relations, &mut writer, &table);
+    vacuum(&relations, &mut writer, &table);
+    verify(&relations, &mut writer);
+    look_up_after_an_open(&mut writer, &table);
+}
+
+/// The table that the foreign key names.
+fn make_airlines(relations: &Relations, writer: &mut Writer) {
     writer.begin().unwrap();
     let airlines = NewTable {
         name: "airlines".into(),
@@ -109,92 +128,101 @@ fn main() {
         primary_key: Some(NewKey { name: None, columns: vec!["carrier".into()] }),
         ..NewTable::default()
     };
-    let airlines = relations.create_table(&mut writer, &airlines).unwrap();
+    let airlines = relations.create_table(writer, &airlines).unwrap();
     let mut carriers = RowBatch::new(airlines.layout(), 8);
-    for (row, carrier) in ["UA", "AA", "B6", "DL", "EV", "MQ", "US", "WN"].iter().enumerate() {
+    for (row, carrier) in CARRIERS.iter().enumerate() {
         carriers.set(row, 0, ValueRef::Text(carrier)).unwrap();
     }
-    relations.insert(&mut writer, &airlines, &carriers).unwrap();
+    relations.insert(writer, &airlines, &carriers).unwrap();
     writer.commit().unwrap();
+}
 
-    import(&relations, &mut writer, "plain", false);
-    let table = import(&relations, &mut writer, "flights", true);
-
-    for pass in ["first", "second"] {
-        let since = Instant::now();
-        let mut scan = relations.scan(writer.snapshot(), &table).unwrap();
-        let (mut count, mut sum) = (0, 0_i64);
-        while let Some(block) = scan.next(BATCH).unwrap() {
-            let column = block.rows.layout().columns()[3];
-            for image in block.rows.bytes().chunks_exact(block.rows.width()) {
-                sum += i64::from(i32::from_le_bytes(image[column.offset..column.offset + 4].try_into().unwrap()));
-            }
-            count += block.count();
+fn sum_a_column(relations: &Relations, writer: &mut Writer, table: &Table, pass: &str) {
+    let since = Instant::now();
+    let mut scan = relations.scan(writer.snapshot(), table).unwrap();
+    let (mut count, mut sum) = (0, 0_i64);
+    while let Some(block) = scan.next(BATCH).unwrap() {
+        let column = block.rows.layout().columns()[3];
+        for image in block.rows.bytes().chunks_exact(block.rows.width()) {
+            sum += i64::from(i32::from_le_bytes(image[column.offset..column.offset + 4].try_into().unwrap()));
         }
-        report(&format!("rows scanned, {pass} time (sum {sum})"), count, since);
+        count += block.count();
     }
+    report(&format!("rows scanned, {pass} time (sum {sum})"), count, since);
+}
 
+fn look_up_by_key(relations: &Relations, writer: &mut Writer, table: &Table, pass: &str) {
     let primary = table.primary_key.as_ref().unwrap().index;
     let snapshot = writer.snapshot();
-    for pass in ["first", "second"] {
-        let since = Instant::now();
-        let count = 100_000;
-        for number in 0..count {
-            let id = Value::Integer((number * 7919 % ROWS) as i32);
-            let found = relations.lookup(&snapshot, &table, primary, &KeyRange::equal(vec![id]), 10).unwrap().unwrap();
-            let block = relations.fetch(&snapshot, &table, &found, None).unwrap();
-            assert_eq!(block.visible_count(), 1);
-        }
-        report(&format!("rows by primary key, {pass} time"), count, since);
+    let since = Instant::now();
+    let count = 100_000;
+    for number in 0..count {
+        let id = Value::Integer((number * 7919 % ROWS) as i32);
+        let found = relations.lookup(&snapshot, table, primary, &KeyRange::equal(vec![id]), 10).unwrap().unwrap();
+        let block = relations.fetch(&snapshot, table, &found, None).unwrap();
+        assert_eq!(block.visible_count(), 1);
     }
+    report(&format!("rows by primary key, {pass} time"), count, since);
+}
 
+fn insert_one_by_one(relations: &Relations, writer: &mut Writer, table: &Table) {
     let since = Instant::now();
     for number in 0..2000 {
         writer.begin().unwrap();
-        relations.insert(&mut writer, &table, &flights(&table, ROWS + number, 1)).unwrap();
+        relations.insert(writer, table, &flights(table, ROWS + number, 1)).unwrap();
         writer.commit().unwrap();
-        relations.committed(&writer);
+        relations.committed(writer);
         writer.begin().unwrap();
-        if relations.maintain(&mut writer).unwrap() { writer.commit().map(drop).unwrap() } else { writer.rollback() }
+        if relations.maintain(writer).unwrap() { writer.commit().map(drop).unwrap() } else { writer.rollback() }
     }
     report("single-row transactions", 2000, since);
+}
 
+fn update_all(relations: &Relations, writer: &mut Writer, table: &Table) {
     let since = Instant::now();
     writer.begin().unwrap();
-    let rows: Vec<RowId> = (0..ROWS as u64).collect::<Vec<_>>().into_iter().map(RowId).collect();
+    let rows: Vec<RowId> = (0..ROWS as u64).map(RowId).collect();
     for piece in rows.chunks(BATCH) {
-        let block = relations.fetch(&writer, &table, piece, None).unwrap();
-        relations.update(&mut writer, &table, piece, &block.rows).unwrap();
+        let block = relations.fetch(writer, table, piece, None).unwrap();
+        relations.update(writer, table, piece, &block.rows).unwrap();
     }
     writer.commit().unwrap();
-    relations.committed(&writer);
+    relations.committed(writer);
     report("rows updated", ROWS, since);
+}
 
+fn scan_updated(relations: &Relations, writer: &mut Writer, table: &Table) {
     let since = Instant::now();
-    let mut scan = relations.scan(writer.snapshot(), &table).unwrap();
+    let mut scan = relations.scan(writer.snapshot(), table).unwrap();
     let mut count = 0;
     while let Some(block) = scan.next(BATCH).unwrap() {
         count += block.count();
     }
     report("updated rows scanned", count, since);
+}
 
+fn vacuum(relations: &Relations, writer: &mut Writer, table: &Table) {
     let since = Instant::now();
     writer.begin().unwrap();
-    relations.vacuum(&mut writer, Some(&table)).unwrap();
+    relations.vacuum(writer, Some(table)).unwrap();
     writer.commit().unwrap();
-    relations.committed(&writer);
+    relations.committed(writer);
     report("rows vacuumed", ROWS, since);
+}
 
+fn verify(relations: &Relations, writer: &mut Writer) {
     let since = Instant::now();
-    let report_of = relations.verify(&writer.snapshot(), &mut |_| {}).unwrap();
-    assert!(report_of.problems.is_empty());
+    let found = relations.verify(&writer.snapshot(), &mut |_| {}).unwrap();
+    assert!(found.problems.is_empty());
     report("rows verified, twice the tables", 2 * ROWS, since);
+}
 
+fn look_up_after_an_open(writer: &mut Writer, table: &Table) {
+    let primary = table.primary_key.as_ref().unwrap().index;
     let since = Instant::now();
     let fresh = Relations::new();
-    let snapshot = writer.snapshot();
-    let found =
-        fresh.lookup(&snapshot, &table, primary, &KeyRange::equal(vec![Value::Integer(5)]), 10).unwrap().unwrap();
+    let key = KeyRange::equal(vec![Value::Integer(5)]);
+    let found = fresh.lookup(&writer.snapshot(), table, primary, &key, 10).unwrap().unwrap();
     assert_eq!(found.len(), 1);
     report("first lookup after an open", 1, since);
 }

@@ -174,11 +174,13 @@ pub(crate) fn plain(text: &str) -> String {
                 matches!(word, "Decimal128" | "Decimal256" | "Timestamp" | "Time64" | "Interval" | "Duration" | "List");
             match inner {
                 Some(value) if !of_type => out.push_str(&value.replace('"', "'")),
-                _ => out.push_str(match word {
-                    "Interval" | "Duration" => "interval",
-                    "List" => "array",
-                    "Timestamp" if inner.is_some_and(|inner| inner.contains(',')) => "timestamp with time zone",
-                    _ => return_name(word),
+                _ => out.push_str(&match word {
+                    "Interval" | "Duration" => "interval".to_owned(),
+                    "List" => "array".to_owned(),
+                    "Timestamp" if inner.is_some_and(|inner| inner.contains(',')) => {
+                        "timestamp with time zone".to_owned()
+                    }
+                    _ => arrow_name(word),
                 }),
             }
             rest = tail;
@@ -188,23 +190,6 @@ pub(crate) fn plain(text: &str) -> String {
         }
     }
     out
-}
-
-fn return_name(word: &str) -> &'static str {
-    match word {
-        "Boolean" => "boolean",
-        "Int8" | "Int16" | "UInt8" => "smallint",
-        "Int32" | "UInt16" => "integer",
-        "Int64" | "UInt32" | "UInt64" => "bigint",
-        "Float32" => "real",
-        "Float64" => "double precision",
-        "Binary" | "BinaryView" => "bytea",
-        "Date32" | "Date64" => "date",
-        "Decimal128" | "Decimal256" => "numeric",
-        "Timestamp" => "timestamp",
-        "Time64" => "time",
-        _ => "text",
-    }
 }
 
 /// What stands in the parentheses that a text begins with, and what comes after them.
