@@ -38,8 +38,10 @@ use crate::aggregates;
 use crate::change;
 use crate::coerce;
 use crate::error::Error;
+use crate::evaluate;
 use crate::functions::{self, Checked};
 use crate::idioms;
+use crate::naming;
 use crate::planner;
 use crate::statement::{ident, quoted};
 use crate::value::parse;
@@ -68,6 +70,7 @@ impl VisitorMut for Rewriter {
     type Break = ();
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        naming::tell_casts_apart(query);
         let plain = |fetch: &ast::Fetch| !fetch.with_ties && !fetch.percent;
         if query.fetch.as_ref().is_some_and(plain)
             && let Some(fetch) = query.fetch.take()
@@ -183,7 +186,7 @@ fn counted(subquery: &Query, negated: bool) -> ast::Expr {
 /// What a function of PostgreSQL is in the library.
 fn other_function(function: &mut Function) -> Option<ast::Expr> {
     let [ObjectNamePart::Identifier(name)] = function.name.0.as_mut_slice() else { return None };
-    let FunctionArguments::List(list) = &mut function.args else { return None };
+    let FunctionArguments::List(list) = &mut function.args else { return local_time(name) };
     let mut arguments = list.args.iter_mut().filter_map(|argument| match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
         _ => None,
@@ -196,6 +199,17 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
             Some(ast::Expr::Nested(Box::new(remainder)))
         }
         "every" => renamed(name, "bool_and"),
+        // Among columns PostgreSQL makes rows of it, the library one list. What stands in FROM does not come here.
+        "generate_series" => {
+            let series = ast::Expr::Function(function.clone());
+            Some(call("unnest", vec![series]))
+        }
+        "unnest" => {
+            // As it was written, or as it becomes when a statement is rewritten twice.
+            let inner = arguments.next()?;
+            matches!(inner, ast::Expr::Function(inner) if inner.name.to_string().contains("unnest"))
+                .then(|| inner.clone())
+        }
         "variance" => renamed(name, "var_samp"),
         "ceiling" => renamed(name, "ceil"),
         "sign" => renamed(name, "signum"),
@@ -230,6 +244,16 @@ fn other_function(function: &mut Function) -> Option<ast::Expr> {
         }
         _ => None,
     }
+}
+
+/// `localtimestamp` and `localtime`, which are written without parentheses.
+fn local_time(name: &ast::Ident) -> Option<ast::Expr> {
+    let text = match name.value.to_ascii_lowercase().as_str() {
+        "localtimestamp" => "CAST(now() AS TIMESTAMP)",
+        "localtime" => "CAST(CAST(now() AS TIMESTAMP) AS TIME)",
+        _ => return None,
+    };
+    evaluate::parse(text).ok()
 }
 
 fn renamed(name: &mut ast::Ident, to: &str) -> Option<ast::Expr> {

@@ -4,12 +4,17 @@
 //! every expression without a name gets its own text as name, and what comes twice a number that is taken off again
 //! when the result is shown.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::sql::sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, Statement};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Select, SelectItem, SetExpr, Statement,
+    Value, visit_expressions, visit_expressions_mut,
+};
 
+use crate::dialect;
 use crate::statement::{fold, ident};
 
 /// Stands between a name and its number.
@@ -59,6 +64,57 @@ fn name_items(select: &mut Select) {
             SelectItem::ExprWithAlias { alias: name, .. } if again && !wildcard => *name = ident(&alias),
             _ => {}
         }
+    }
+}
+
+/// Gives function calls that differ in their casts only another form each. The query library leaves casts out of names,
+/// so that `avg(x)` and `avg(x::REAL)` would be one column. `coalesce` of one value is that value.
+pub(crate) fn tell_casts_apart(query: &mut Query) {
+    let mut calls: HashMap<String, Vec<String>> = HashMap::new();
+    let mut has_cast = false;
+    let _ = visit_expressions(query, |expr: &Expr| {
+        has_cast |= matches!(expr, Expr::Cast { .. });
+        if has_cast { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if !has_cast {
+        return;
+    }
+    let _ = visit_expressions_mut(query, |expr: &mut Expr| {
+        if !matches!(expr, Expr::Function(_)) {
+            return ControlFlow::<()>::Continue(());
+        }
+        let (text, bare) = (expr.to_string(), castless(expr));
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        let Some(argument) = first_argument(function) else { return ControlFlow::Continue(()) };
+        let seen = calls.entry(bare).or_default();
+        let place = seen.iter().position(|other| *other == text).unwrap_or(seen.len());
+        if place == seen.len() {
+            seen.push(text);
+        }
+        for _ in 0..place {
+            *argument = dialect::call("coalesce", vec![argument.clone()]);
+        }
+        ControlFlow::Continue(())
+    });
+}
+
+/// The text of an expression without its casts.
+fn castless(expr: &Expr) -> String {
+    let mut bare = expr.clone();
+    let _ = visit_expressions_mut(&mut bare, |expr: &mut Expr| {
+        while let Expr::Cast { expr: inner, .. } = expr {
+            *expr = std::mem::replace(inner, Expr::Value(Value::Null.into()));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    bare.to_string()
+}
+
+fn first_argument(function: &mut Function) -> Option<&mut Expr> {
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    match list.args.first_mut() {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))) => Some(expr),
+        _ => None,
     }
 }
 

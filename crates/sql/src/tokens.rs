@@ -6,6 +6,7 @@
 //! | `VACUUM (ANALYZE) t`, `VACUUM FULL VERBOSE t` | `VACUUM t` |
 //! | `TABLE t` | `SELECT * FROM t` |
 //! | `ABORT` | `ROLLBACK` |
+//! | `0x1F` | `31` |
 //! | `IDENTITY (START WITH 1 INCREMENT BY 2)` | `IDENTITY (INCREMENT BY 2 START WITH 1)`, the one order it reads |
 
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -27,6 +28,7 @@ const OBJECTS: &[&str] =
 /// [`Error::NotSupported`] for commands that only PostgreSQL has.
 pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     let mut adapted = Vec::with_capacity(tokens.len());
+    let tokens = tokens.into_iter().map(whole_number).collect::<Result<Vec<_>>>()?;
     for statement in tokens.split_inclusive(|token| token.token == Token::SemiColon) {
         let words = places(statement);
         match keyword(statement, &words, 0) {
@@ -61,6 +63,18 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
         }
     }
     Ok(adapted)
+}
+
+/// `0x1F` is a number; the tokenizer takes it for the bytes `X'1F'`, which are one letter longer.
+fn whole_number(mut token: TokenWithSpan) -> Result<TokenWithSpan> {
+    if let Token::HexStringLiteral(digits) = &token.token
+        && token.span.end.column.saturating_sub(token.span.start.column) == digits.len() as u64 + 2
+    {
+        let number = u64::from_str_radix(digits, 16).ok().filter(|number| i64::try_from(*number).is_ok());
+        let number = number.ok_or_else(|| Error::Sql("an integer is out of range".into()))?;
+        token.token = Token::Number(number.to_string(), false);
+    }
+    Ok(token)
 }
 
 /// Where a statement has something other than blanks and comments.

@@ -96,14 +96,14 @@ pub fn column(sql: &SqlType) -> Result<Type> {
         SqlType::Bytea | SqlType::Blob(_) | SqlType::Varbinary(_) => Type::Bytea,
         SqlType::Date => Type::Date,
         SqlType::Time(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-            fraction(digits, 6)?;
+            fraction(digits, "TIME", &[6])?;
             Type::Time
         }
         SqlType::Timestamp(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) | SqlType::Datetime(digits) => {
-            Type::Timestamp { nanoseconds: fraction(digits, 9)? > 6 }
+            Type::Timestamp { nanoseconds: fraction(digits, "TIMESTAMP", &[6, 9])? == 9 }
         }
         SqlType::Timestamp(digits, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
-            fraction(digits, 6)?;
+            fraction(digits, "TIMESTAMPTZ", &[6])?;
             Type::TimestampTz
         }
         SqlType::Uuid => Type::Uuid,
@@ -148,11 +148,16 @@ fn letters(length: &Option<CharacterLength>) -> Result<Option<u32>> {
     }
 }
 
-fn fraction(digits: &Option<u64>, digits_max: u64) -> Result<u64> {
+/// The digits of a second that a type keeps. Fewer would have to round.
+fn fraction(digits: &Option<u64>, name: &str, kept: &[u64]) -> Result<u64> {
     match digits {
         None => Ok(6),
-        Some(digits) if *digits <= digits_max => Ok(*digits),
-        Some(digits) => Err(Error::Sql(format!("{digits} digits of a second: at most {digits_max} are kept"))),
+        Some(digits) if kept.contains(digits) => Ok(*digits),
+        Some(digits) => {
+            let kept: Vec<String> = kept.iter().map(u64::to_string).collect();
+            let kept = kept.join(" or ");
+            Err(Error::NotSupported(format!("{name}({digits}): {name} keeps {kept} digits of a second")))
+        }
     }
 }
 
