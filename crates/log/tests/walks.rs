@@ -229,10 +229,11 @@ impl Walk {
 #[test]
 fn what_was_promised_is_there_or_somebody_says_so() {
     let (mut openings, mut refusals) = (0, 0);
-    let walks = if full() { 200_000 } else { 4000 };
+    // A planted fault of the opening rule shows in one walk of some thousands, and where the counter holds a tag in none.
+    let walks = if full() { 200_000 } else { 16_000 };
     for seed in 0..walks {
         witness::reset();
-        let mut walk = Walk::new(seed, seed % 2 == 0);
+        let mut walk = Walk::new(seed, seed % 4 != 0);
         walk.run(40);
         assert_eq!(witness::duplicates(), [], "a (key, nonce) pair was used twice\n{}", walk.trace.join("\n"));
         openings += walk.openings;
