@@ -30,88 +30,94 @@ fn yes(is: bool) -> Cell {
 pub(crate) fn table(name: &str, planner: &mut Planner, snapshot: &Snapshot) -> Result<Option<RecordBatch>> {
     let relations = planner.engine().relations.clone();
     let tables = relations.tables(snapshot).map_err(Error::Relation)?;
-    let (names, rows): (&[&str], Vec<Vec<Cell>>) = match name {
-        "schemata" => {
-            let row = |schema: &str| vec![text(crate::CATALOG), text(schema), text("owner")];
-            (&["catalog_name", "schema_name", "schema_owner"], vec![row(crate::INFORMATION), row(crate::SCHEMA)])
-        }
-        "tables" => {
-            let views = relations.views(snapshot).map_err(Error::Relation)?;
-            let row = |name: &str, kind: &str| {
-                vec![text(crate::CATALOG), text(crate::SCHEMA), text(name), text(kind), yes(kind == "BASE TABLE")]
-            };
-            let mut rows: Vec<_> = tables.iter().map(|table| row(&table.name, "BASE TABLE")).collect();
-            rows.extend(views.iter().map(|view| row(&view.name, "VIEW")));
-            (&["table_catalog", "table_schema", "table_name", "table_type", "is_insertable_into"], rows)
-        }
-        "views" => {
-            let views = relations.views(snapshot).map_err(Error::Relation)?;
-            let row = |view: &relation::StoredView| {
-                vec![text(crate::CATALOG), text(crate::SCHEMA), text(&view.name), text(&view.sql)]
-            };
-            (&["table_catalog", "table_schema", "table_name", "view_definition"], views.iter().map(row).collect())
-        }
+    let stored_views = || relations.views(snapshot).map_err(Error::Relation);
+    let (names, rows) = match name {
+        "schemata" => (SCHEMATA, schemata()),
+        "tables" => (TABLES, tables_and_views(&tables, &stored_views()?)),
+        "views" => (VIEWS, views(&stored_views()?)),
         "columns" => (COLUMNS, columns(planner, snapshot, &tables)?),
-        "table_constraints" => (
-            &[
-                "constraint_catalog",
-                "constraint_schema",
-                "constraint_name",
-                "table_catalog",
-                "table_schema",
-                "table_name",
-                "constraint_type",
-                "enforced",
-            ],
-            constraints(&tables),
-        ),
-        "key_column_usage" => (
-            &[
-                "constraint_catalog",
-                "constraint_schema",
-                "constraint_name",
-                "table_catalog",
-                "table_schema",
-                "table_name",
-                "column_name",
-                "ordinal_position",
-                "position_in_unique_constraint",
-            ],
-            key_columns(&tables),
-        ),
-        "constraint_column_usage" => (
-            &[
-                "table_catalog",
-                "table_schema",
-                "table_name",
-                "column_name",
-                "constraint_catalog",
-                "constraint_schema",
-                "constraint_name",
-            ],
-            column_usage(&tables),
-        ),
-        "referential_constraints" => (
-            &[
-                "constraint_catalog",
-                "constraint_schema",
-                "constraint_name",
-                "unique_constraint_catalog",
-                "unique_constraint_schema",
-                "unique_constraint_name",
-                "match_option",
-                "update_rule",
-                "delete_rule",
-            ],
-            references(&tables),
-        ),
-        "check_constraints" => {
-            (&["constraint_catalog", "constraint_schema", "constraint_name", "check_clause"], checks(&tables))
-        }
+        "table_constraints" => (TABLE_CONSTRAINTS, constraints(&tables)),
+        "key_column_usage" => (KEY_COLUMN_USAGE, key_columns(&tables)),
+        "constraint_column_usage" => (CONSTRAINT_COLUMN_USAGE, column_usage(&tables)),
+        "referential_constraints" => (REFERENTIAL_CONSTRAINTS, references(&tables)),
+        "check_constraints" => (CHECK_CONSTRAINTS, checks(&tables)),
         _ => return Ok(None),
     };
     batch(names, rows).map(Some)
 }
+
+const SCHEMATA: &[&str] = &["catalog_name", "schema_name", "schema_owner"];
+
+fn schemata() -> Vec<Vec<Cell>> {
+    let row = |schema: &str| vec![text(crate::CATALOG), text(schema), text("owner")];
+    vec![row(crate::INFORMATION), row(crate::SCHEMA)]
+}
+
+const TABLES: &[&str] = &["table_catalog", "table_schema", "table_name", "table_type", "is_insertable_into"];
+
+fn tables_and_views(tables: &[Arc<Table>], views: &[relation::StoredView]) -> Vec<Vec<Cell>> {
+    let row = |name: &str, kind: &str| {
+        vec![text(crate::CATALOG), text(crate::SCHEMA), text(name), text(kind), yes(kind == "BASE TABLE")]
+    };
+    let tables = tables.iter().map(|table| row(&table.name, "BASE TABLE"));
+    tables.chain(views.iter().map(|view| row(&view.name, "VIEW"))).collect()
+}
+
+const VIEWS: &[&str] = &["table_catalog", "table_schema", "table_name", "view_definition"];
+
+fn views(views: &[relation::StoredView]) -> Vec<Vec<Cell>> {
+    let row = |view: &relation::StoredView| {
+        vec![text(crate::CATALOG), text(crate::SCHEMA), text(&view.name), text(&view.sql)]
+    };
+    views.iter().map(row).collect()
+}
+
+const CHECK_CONSTRAINTS: &[&str] = &["constraint_catalog", "constraint_schema", "constraint_name", "check_clause"];
+
+const TABLE_CONSTRAINTS: &[&str] = &[
+    "constraint_catalog",
+    "constraint_schema",
+    "constraint_name",
+    "table_catalog",
+    "table_schema",
+    "table_name",
+    "constraint_type",
+    "enforced",
+];
+
+const KEY_COLUMN_USAGE: &[&str] = &[
+    "constraint_catalog",
+    "constraint_schema",
+    "constraint_name",
+    "table_catalog",
+    "table_schema",
+    "table_name",
+    "column_name",
+    "ordinal_position",
+    "position_in_unique_constraint",
+];
+
+const CONSTRAINT_COLUMN_USAGE: &[&str] = &[
+    "table_catalog",
+    "table_schema",
+    "table_name",
+    "column_name",
+    "constraint_catalog",
+    "constraint_schema",
+    "constraint_name",
+];
+
+const REFERENTIAL_CONSTRAINTS: &[&str] = &[
+    "constraint_catalog",
+    "constraint_schema",
+    "constraint_name",
+    "unique_constraint_catalog",
+    "unique_constraint_schema",
+    "unique_constraint_name",
+    "match_option",
+    "update_rule",
+    "delete_rule",
+];
 
 const COLUMNS: &[&str] = &[
     "table_catalog",
