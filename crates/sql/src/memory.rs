@@ -148,11 +148,6 @@ impl MemoryPool for Shared {
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<(), DataFusionError> {
         let mut lent = self.lent.lock();
         if !self.grants(&mut lent, reservation, additional) {
-            eprintln!(
-                "refused {additional} for {} holding {}: {lent:?}",
-                reservation.consumer().name(),
-                reservation.size()
-            );
             let name = reservation.consumer().name();
             return Err(DataFusionError::ResourcesExhausted(format!("{additional} bytes more for {name}")));
         }
