@@ -206,6 +206,12 @@ impl Recovered {
             return Err(Error::RolledBack { image, counter: counter.value });
         };
         if ahead > 2 || (ahead == 2 && !self.end.opening) {
+            // Attempts to adopt an older image that were cut: what they were made upon is what the counter speaks of.
+            if let Some((_, before)) = &self.before_opening
+                && (1..counter.value).contains(&before.version)
+            {
+                return Err(Error::RolledBack { image: before.version, counter: counter.value });
+            }
             let reason =
                 format!("it stands at {} only, so it is older than the image or not the image's own", counter.value);
             return Err(Error::CounterLost { image, reason });
@@ -272,9 +278,10 @@ impl Recovered {
     ) -> Result<Writer, E> {
         self.pages.require_same_process()?;
         writer.flush().map_err(Error::from)?;
+        // Above what a cut attempt has used too: what it left half written was sealed under that number.
+        let epoch = next_epoch(&self.end, counter_value, entropy)?;
         self.forget_cut_adoption(counter_value);
         self.state.space.hold_free_since(self.end.commit);
-        let epoch = next_epoch(&self.end, counter_value, entropy)?;
         let counter = settings.counter.take();
         let mut writer = self.begin(writer, settings, epoch)?;
         first(&mut writer)?;
@@ -287,7 +294,7 @@ impl Recovered {
     }
 
     /// A root that an adoption wrote above the counter, and behind which a cut left nothing: the next attempt takes its
-    /// place. Were it gone on from, each cut would leave the image two further ahead, until nobody could tell why.
+    /// place, so that what was there before it still tells what the image is.
     fn forget_cut_adoption(&mut self, counter_value: u64) {
         let is_known = |end: &SpineEnd| (1..=counter_value).contains(&end.version);
         if self.end.version > counter_value

@@ -69,6 +69,24 @@ impl Place {
     }
 }
 
+/// An adoption that is cut before its first commit, and one that is cut behind it.
+fn cut_adoptions(place: &Place) {
+    for commits in 0..2 {
+        let cut = |writer: &mut Writer| {
+            for _ in 0..commits {
+                writer.begin()?;
+                writer.put_record(record_space::USER, b"incident", &[7; 40])?;
+                writer.commit()?;
+            }
+            Err(Error::Full { extents: 0, pinned: None })
+        };
+        let device = Box::new(place.device.clone());
+        let value = place.counter.clone().map_or(0, |mut counter| counter.value().expect("stands").value);
+        let outcome = place.recovered().adopt(device, place.settings(), &mut SystemEntropy, value, cut);
+        assert!(matches!(outcome, Err(Error::Full { .. })));
+    }
+}
+
 /// An adoption that leaves no incident.
 fn unmarked(_: &mut Writer) -> Result<(), Error> {
     Ok(())
@@ -129,6 +147,7 @@ fn histories(key: u8, suite: Suite, counter: Option<MemoryCounter>) {
     // Yesterday's image is put back and adopted, twice; without a counter it is just opened.
     for byte in 5..7 {
         copy(&kept.device, &first.device);
+        cut_adoptions(&first);
         go_on(if first.counter.is_some() { first.adopted() } else { first.opened() }, byte);
     }
     // Sealed anew: under another key as the same database, and as a new database under its own.
