@@ -1,14 +1,14 @@
 //! Reading what can still be read of a damaged database.
 
-use counterfoil_log::{Snapshot, View, record_space};
+use counterfoil_log::{Recovered, Snapshot, View, record_space};
 use counterfoil_relation::{Relations, Table};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::Options;
-use crate::volume::Volume;
+use crate::volume::{Freshness, Volume};
 
 /// Rows that are turned into a batch at once.
 const BATCH_ROWS: usize = 8192;
@@ -21,6 +21,15 @@ pub struct Salvage {
     tables: Vec<Arc<Table>>,
     /// What should be known of the whole, such as that the image is not the newest.
     pub notes: Vec<String>,
+}
+
+/// Why the image may not be the newest one, or not whole.
+fn doubt(judged: Result<(Recovered, Freshness)>) -> Option<Error> {
+    match judged {
+        Ok((_, Freshness::Behind(permitted))) => Some(permitted.refusal),
+        Ok(_) => None,
+        Err(error) => Some(error),
+    }
 }
 
 /// What could not be read of a table.
@@ -37,15 +46,19 @@ impl Salvage {
     /// Opens a database as far as it can be opened.
     ///
     /// # Errors
-    /// Those of opening, if there is nothing to begin with.
+    /// Those of opening, if there is nothing to begin with; [`crate::Kind::CounterLost`] where a counter is required
+    /// and there is none.
     pub fn open(options: Options) -> Result<Self> {
         let place = options.place.clone();
         let salvage = || -> Result<Self> {
             let volume = Volume::open(options.read_only(true))?;
+            if volume.options.require_counter {
+                volume.counter_record()?;
+            }
             let snapshot = volume.recover()?.snapshot();
             let mut notes = Vec::new();
             notes.extend(volume.settle(&snapshot).err().map(|error| error.to_string()));
-            notes.extend(volume.recover_and_judge().err().map(|error| error.to_string()));
+            notes.extend(doubt(volume.recover_and_judge()).map(|error| error.to_string()));
             let relations = Relations::new();
             let tables = relations.tables(&snapshot)?;
             Ok(Self { snapshot, relations, tables, notes })

@@ -192,27 +192,29 @@ impl Volume {
     }
 
     fn try_recover_and_judge(&self) -> Result<(Recovered, Freshness)> {
-        let mut counter = self.file_counter()?;
-        let value = match counter.as_mut().map(|counter| counter.record()) {
-            None => None,
-            Some(Ok(record)) => Some(record),
-            Some(Err(CounterError::Absent)) => None,
-            Some(Err(error)) => return Err(error.into()),
-        };
+        let record = self.counter_record()?;
         let recovered = self.whole(self.recover()?)?;
         if self.counter_kind() == CounterKind::None {
             return Ok((recovered, Freshness::NoCounter));
         }
-        let Some(record) = value else {
-            if self.options.require_counter {
-                return Err(Error::new(Kind::CounterLost, "there is no counter for this database here").advise(
-                    "bring it from where the database was used, or bind it anew with `counterfoil counter adopt`",
-                ));
-            }
-            return Ok((recovered, Freshness::Absent));
-        };
+        let Some(record) = record else { return Ok((recovered, Freshness::Absent)) };
         let freshness = judge(&recovered, &record)?;
         Ok((recovered, freshness))
+    }
+
+    /// What the counter holds; none where there is none, unless one is required.
+    pub(crate) fn counter_record(&self) -> Result<Option<vault::CounterRecord>> {
+        let mut counter = self.file_counter()?;
+        match counter.as_mut().map(|counter| counter.record()) {
+            Some(Ok(record)) => Ok(Some(record)),
+            Some(Err(error)) if error != CounterError::Absent => Err(error.into()),
+            _ if self.options.require_counter && self.counter_kind() != CounterKind::None => {
+                Err(Error::new(Kind::CounterLost, "there is no counter for this database here").advise(
+                    "bring it from where the database was used, or bind it anew with `counterfoil counter adopt`",
+                ))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The header that the newest root names, what is wrong with its copies, and a change that was cut short.

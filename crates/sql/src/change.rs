@@ -107,6 +107,15 @@ impl Changed {
     }
 }
 
+/// Refuses what RETURNING cannot tell where other tables are named beside the one that is changed.
+fn check_returning(items: Option<&[SelectItem]>, alias: &str, names_others: bool) -> Result<()> {
+    let takes_all = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
+    if names_others && items.unwrap_or_default().iter().any(takes_all) {
+        return Err(Error::NotSupported(format!("RETURNING * of several tables: write RETURNING {alias}.*")));
+    }
+    Ok(())
+}
+
 /// Hands the items of RETURNING over.
 pub(crate) fn returning_items(items: Option<&[SelectItem]>, changed: &mut Changed) {
     if let Some(items) = items {
@@ -178,6 +187,7 @@ impl Session {
             return Err(Error::NotSupported("UPDATE OR, OUTPUT and joins: write UPDATE ... FROM ... RETURNING".into()));
         }
         let (name, alias) = named(&update.table.relation)?;
+        check_returning(update.returning.as_deref(), &alias, update.from.is_some())?;
         let changed = self.change(|session, change| {
             let table = planner::table(session.engine(), &*change.lease, &name)?;
             let mut from = vec![planner::select_from(TARGET, &alias)];
@@ -224,6 +234,7 @@ impl Session {
             return Err(Error::NotSupported("joins in DELETE FROM: write USING".into()));
         }
         let (name, alias) = named(relation)?;
+        check_returning(delete.returning.as_deref(), &alias, delete.using.is_some())?;
         let changed = self.freeing_change(|session, change| {
             let table = planner::table(session.engine(), &*change.lease, &name)?;
             let mut from = vec![planner::select_from(TARGET, &alias)];

@@ -1,6 +1,7 @@
 //! One connection: runs statements one after another.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use counterfoil_log::{Snapshot, record_space};
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
@@ -146,10 +147,12 @@ impl Session {
         outcome
     }
 
-    /// `now()` is the start of the transaction.
+    /// `now()` is the start of the transaction, in microseconds like every TIMESTAMP.
     fn start_clock(&mut self) {
         let state = &mut self.planner.state;
         state.mark_start_execution();
+        let clock = &mut state.execution_props_mut().query_execution_start_time;
+        *clock = clock.map(|time| time - Duration::from_nanos(u64::from(time.timestamp_subsec_nanos() % 1000)));
         if let Some(block) = self.guard.transaction.block() {
             match &block.clock {
                 Some(clock) => {

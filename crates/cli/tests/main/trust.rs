@@ -129,6 +129,8 @@ fn an_unattended_device_goes_on_from_an_older_file_and_says_so_until_it_is_accep
     );
     stage.refused(&["counter", "show", "db"], 3, &["not the newest"]);
     stage.refused(&["verify", "db"], 3, &["not the newest"]);
+    stage.good(&["salvage", "db", "saved"]);
+    assert!(stage.text("saved/missing.txt").starts_with("this is not the newest image"));
     assert_eq!(stage.run(&["db", "INSERT INTO t VALUES (0, '')"]).code, 0);
     assert_eq!(stage.run(&["db", "SELECT kind FROM counterfoil.incidents", "--no-header"]).out, "rolled back\n");
     stage.refused(&["verify", "db"], 3, &["counter adopt"]);
@@ -148,6 +150,9 @@ fn an_absent_counter_is_a_note_and_then_an_incident() {
     assert_eq!((ended.code, ended.out.as_str()), (0, "20000\n"));
     assert_eq!(ended.err, "note: freshness not checked\n");
     stage.refused(&["--require-counter", "db", "SELECT 1"], 3, &["no counter"]);
+    stage.refused(&["--require-counter", "salvage", "db", "saved"], 3, &["no counter"]);
+    assert!(!stage.path("saved").exists());
+    stage.good(&["salvage", "db", "saved"]);
     assert!(!stage.path("state").exists(), "reading wrote beside the database");
     let ended = stage.run(&["db", "INSERT INTO t VALUES (0, '')"]);
     assert_eq!(ended.code, 0, "{}", ended.err);

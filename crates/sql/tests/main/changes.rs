@@ -63,7 +63,10 @@ fn update_from_updates_a_row_once() {
     database.expect(&[
         ("UPDATE t SET n = other.n + 1 FROM other WHERE other.id = t.id", "UPDATE 2"),
         ("SELECT id, n FROM t ORDER BY id", "1|101\n2|20\n3|301\n4|40"),
-        ("UPDATE t AS x SET n = x.n + y.n FROM t AS y WHERE y.id = x.id + 1 AND x.id < 3", "UPDATE 2"),
+        (
+            "UPDATE t AS x SET n = x.n + y.n FROM t AS y WHERE y.id = x.id + 1 AND x.id < 3 RETURNING x.*",
+            "1|ant|121\n2|bee|321",
+        ),
         ("SELECT id, n FROM t ORDER BY id", "1|121\n2|321\n3|301\n4|40"),
     ]);
 }
@@ -72,6 +75,10 @@ fn update_from_updates_a_row_once() {
 fn delete_using_deletes_a_row_once() {
     let mut database = animals();
     database.expect(&[
+        (
+            "DELETE FROM t USING other WHERE other.id = t.id RETURNING *",
+            "error: not supported: RETURNING * of several tables: write RETURNING t.*",
+        ),
         ("DELETE FROM t USING other WHERE other.id = t.id RETURNING t.id, name", "1|ant\n3|cat"),
         ("SELECT id FROM t ORDER BY id", "2\n4"),
     ]);
