@@ -27,3 +27,9 @@ pub(crate) fn put(bytes: &mut [u8], offset: usize, value: &[u8]) {
         place.copy_from_slice(value);
     }
 }
+
+/// The first elements of a slice; all where there are fewer, which no caller lets happen.
+pub(crate) fn first_mut<T>(slice: &mut [T], count: usize) -> &mut [T] {
+    let count = count.min(slice.len());
+    slice.split_at_mut(count).0
+}

@@ -7,6 +7,8 @@
 //! On a volume the store is the checkpoint: whoever names its commits (version and tag, [`Name`]) in an anchored
 //! frame says with [`Store::release`] when the commit before may go. The store has no counter of its own there.
 //!
+//! On a small device the store stands alone and has a counter of its own: [`alone`].
+//!
 //! It needs no allocator: working memory comes from the caller as [`Buffers`], sized by [`BufferSizes`]. Bytes from
 //! the medium end in typed errors, in bounded time.
 //!
@@ -44,6 +46,7 @@
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
+pub mod alone;
 mod bytes;
 mod commit;
 mod copies;
@@ -57,6 +60,7 @@ mod recovery;
 mod ring_io;
 mod root;
 mod run;
+mod search;
 mod space;
 mod state;
 mod store;

@@ -1,0 +1,424 @@
+//! Writing a commit.
+//!
+//! ```text
+//! data ring:  | changes, told in directories ... | survivors of the oldest pages | last page = commit page: root | flush
+//! index ring:       | leaves, when too many changes are pending | the map, when it is time |     then the counter steps
+//! ```
+//! 1. Whether the commit fits is known before its first write (room.rs).
+//! 2. Nothing that the last counted commit needs is erased or overwritten, so a cut leaves that commit, or this one.
+//! 3. After a failed write memory speaks of pages that may not be there: the store latches.
+
+use counterfoil_flash::Device;
+use counterfoil_vault::{Epoch, Tag};
+
+use crate::error::Error;
+use crate::head::Head;
+use crate::space::Change;
+
+use super::form::Form;
+use super::leaf::Leaf;
+use super::map;
+use super::memory::PAGE_ENTRIES_MAX;
+use super::opening::{self, Opening};
+use super::page::{self, DataPage, Draft, Entry};
+use super::root::{Root, root_bytes};
+use super::state::Floor;
+use super::store::Standalone;
+use super::word::{NONE, Word};
+
+/// The most a record may have: beside a root it must fit into a page that nothing else is in.
+pub(crate) fn record_bytes_max<W: Word>(form: &Form) -> usize {
+    let others = page::HEAD_BYTES + page::entry_bytes::<W>(usize::MAX) + root_bytes::<W>(false);
+    form.body_bytes().saturating_sub(others).min(page::RECORD_BYTES_MAX)
+}
+
+/// Pages that cleaning may lag behind the ring before it takes pages of its own.
+const LAG_MAX: u64 = 2;
+
+/// Pages that cleaning leaves for what a commit still has to say: where leaves stand, and the root.
+const PAGES_LEFT: u64 = 3;
+
+/// Records that a commit moves although it need not yet.
+const CHEAP_ENTRIES: u32 = 2;
+
+/// A commit in the making.
+pub(crate) struct Assembly {
+    pub(crate) epoch: Epoch,
+    /// The first page of the commit, and the page being filled.
+    pub(crate) first: u64,
+    pub(crate) sequence: u64,
+    pub(crate) draft: Draft,
+}
+
+impl Assembly {
+    /// Of the page being filled.
+    fn head(&self) -> Head {
+        Head { sequence: self.sequence, epoch: self.epoch }
+    }
+}
+
+impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
+    /// Writes a commit; `fill` puts into it what it is for.
+    pub(crate) fn write_commit(
+        &mut self,
+        epoch: Epoch,
+        fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
+        let outcome = self.assemble(epoch, fill);
+        self.state.latched |= outcome.is_err();
+        outcome
+    }
+
+    fn assemble(
+        &mut self,
+        epoch: Epoch,
+        fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
+        let first = self.state.head;
+        let draft = Draft::new(self.state.form.body_bytes());
+        let mut assembly = Assembly { epoch, first, sequence: first, draft };
+        self.begin_page(&assembly);
+        fill(self, &mut assembly)?;
+        self.fold_if_due(&mut assembly)?;
+        let counted = self.state.counted + 1;
+        let (version, tag) = self.finish(&mut assembly, counted)?;
+        self.device.flush()?;
+        if let Some(counter) = &mut self.counter {
+            counter.step(counted, &tag).map_err(Error::Counter)?;
+        }
+        self.committed(version, tag, counted);
+        Ok(version)
+    }
+
+    /// What holds once a commit is durable and counted.
+    pub(crate) fn committed(&mut self, version: u64, tag: Tag, counted: u64) {
+        (self.state.version, self.state.tag, self.state.counted) = (version, tag, counted);
+        self.state.head = version + 1;
+        self.state.cursor = 0;
+        self.state.floor = Floor { tail: self.state.tail, index_tail: self.index_tail() };
+    }
+
+    fn begin_page(&mut self, assembly: &Assembly) {
+        self.page.fill(0);
+        let page = self.state.data_page(assembly.sequence);
+        self.live.clear_page(page);
+    }
+
+    /// Puts the caller's changes into the commit.
+    pub(crate) fn put_changes(&mut self, assembly: &mut Assembly, changes: &[Change<'_>]) -> Result<(), Error> {
+        for (id, record) in changes {
+            self.make_pending_room(assembly, 1)?;
+            self.put(assembly, id.0, *record)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a change into the page being filled, or into the next one. There must be room for it among the pending.
+    pub(crate) fn put(&mut self, assembly: &mut Assembly, id: u32, record: Option<&[u8]>) -> Result<(), Error> {
+        let entry = record.map_or(Entry::Deallocated(id), |record| Entry::Record(id, record));
+        let number = self.push(assembly, entry, record.map_or(0, <[u8]>::len))?;
+        let slot = if record.is_some() { self.state.slot(assembly.sequence, number) } else { NONE };
+        if let Some(before) = self.pending.note(id, slot).filter(|before| *before != NONE) {
+            self.live.set(before, false);
+        }
+        if slot != NONE {
+            self.live.set(slot, true);
+        }
+        self.state.ids = self.state.ids.max(id + 1);
+        Ok(())
+    }
+
+    /// Whether an entry with a record of so many bytes fits into the page being filled.
+    pub(crate) fn fits(&self, assembly: &Assembly, bytes: usize) -> bool {
+        page::entry_bytes::<W>(bytes) + bytes <= assembly.draft.room()
+    }
+
+    fn push(&mut self, assembly: &mut Assembly, entry: Entry<'_>, bytes: usize) -> Result<u32, Error> {
+        let is_record = matches!(entry, Entry::Record(..));
+        if !self.fits(assembly, bytes) || (is_record && assembly.draft.numbered >= self.state.page_entries) {
+            self.next_page(assembly)?;
+        }
+        let number = assembly.draft.numbered;
+        assembly.draft.push::<W>(self.state.form.body_mut(self.page), entry);
+        Ok(number)
+    }
+
+    /// Writes the page being filled as an inner page of the commit and begins the next one.
+    fn next_page(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
+        self.require_data_page(assembly)?;
+        assembly.draft.finish(self.state.form.body_mut(self.page), before(assembly)?);
+        let (form, head) = (&self.state.form, assembly.head());
+        form.write(self.device, self.vault, &form.data, (&head, false), self.page)?;
+        assembly.sequence += 1;
+        assembly.draft = Draft::new(self.state.form.body_bytes());
+        self.begin_page(assembly);
+        Ok(())
+    }
+
+    /// Writes the commit page; its sequence and tag.
+    fn finish(&mut self, assembly: &mut Assembly, counted: u64) -> Result<(u64, Tag), Error> {
+        let root = self.root(counted, None);
+        if assembly.draft.room() < root_bytes::<W>(false) {
+            self.next_page(assembly)?;
+        }
+        self.require_data_page(assembly)?;
+        let (form, head) = (&self.state.form, assembly.head());
+        let body = form.body_mut(self.page);
+        let at = assembly.draft.finish_commit(body, before(assembly)?, false);
+        root.encode::<W>(body, at, &head);
+        let tag = form.write(self.device, self.vault, &form.data, (&head, false), self.page)?;
+        Ok((head.sequence, tag))
+    }
+
+    /// The root of the store as it is now.
+    pub(crate) fn root(&self, counted: u64, opening: Option<(Opening, Epoch)>) -> Root {
+        Root {
+            counted,
+            index_head: self.state.index_head,
+            tail: self.state.tail,
+            replay: self.pending.replay,
+            map: self.state.map,
+            opening,
+        }
+    }
+
+    /// Writes leaves until so many more changes may be pending.
+    pub(crate) fn make_pending_room(&mut self, assembly: &mut Assembly, changes: usize) -> Result<(), Error> {
+        while self.pending.room() < changes {
+            self.write_due_leaf(assembly)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the leaf for which it is time: the oldest one if the index ring is about to come round to it, else the one
+    /// with the most changes.
+    fn write_due_leaf(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
+        if self.next_index_block_is_due() {
+            return self.relocate(assembly, self.index_tail());
+        }
+        let Some((mut leaf, most)) = self.pending.fullest_leaf(self.state.leaf_ids, |_| true) else { return Ok(()) };
+        // A leaf of the oldest block has to move some time: now, if that is worth nearly as much.
+        let block = self.state.form.index.block(self.index_tail());
+        let in_oldest = |leaf: u32| self.leaf_block(leaf) == Some(block);
+        if let Some((other, changes)) = self.pending.fullest_leaf(self.state.leaf_ids, in_oldest)
+            && 3 * changes >= most
+        {
+            leaf = other;
+        }
+        self.write_leaf(assembly, leaf)
+    }
+
+    /// Writes anew what stands at this sequence of the index ring.
+    pub(crate) fn relocate(&mut self, assembly: &mut Assembly, sequence: u64) -> Result<(), Error> {
+        match self.leaf_at(sequence) {
+            Some(leaf) => self.write_leaf(assembly, leaf),
+            None => self.write_map(assembly.epoch),
+        }
+    }
+
+    /// Writes a leaf with all its pending changes, and tells of it in the page being filled.
+    pub(crate) fn write_leaf(&mut self, assembly: &mut Assembly, number: u32) -> Result<(), Error> {
+        let (state, scratch) = (&self.state, &mut *self.scratch);
+        let slot = self.leaves.get(number as usize).map_or(NONE, |slot| slot.number());
+        let openings = self.openings.get(..state.opening_count).unwrap_or_default();
+        let mut leaf = match slot {
+            NONE => Leaf::empty(scratch, state),
+            slot => Leaf::read(&*self.device, self.vault, state, openings, slot, scratch)?,
+        };
+        let (first, live) = (number * state.leaf_ids, &mut self.live);
+        self.pending.take(|id, slot| {
+            let Some(cell) = id.checked_sub(first).filter(|cell| *cell < state.leaf_ids) else { return false };
+            // What stood there may have been written over since, and the bit be another record's.
+            if let Some((old, _)) = leaf.cell::<W>(state, cell).filter(|(_, sequence)| *sequence >= state.tail) {
+                live.set(old, false);
+            }
+            leaf.set::<W>(cell, slot);
+            true
+        });
+        // Cells that were not changed mean what they meant: the newest page at their slot up to the old version. It is
+        // the newest one up to now as well, because a page with a current record is not written over.
+        leaf.set_version(assembly.sequence);
+        self.require_index_pages(1)?;
+        let sequence = self.state.index_head;
+        let (form, head) = (&self.state.form, Head { sequence, epoch: assembly.epoch });
+        form.write(self.device, self.vault, &form.index, (&head, false), self.scratch)?;
+        self.state.index_head += 1;
+        let slot = (sequence % form.index.pages) as u32;
+        if let Some(place) = self.leaves.get_mut(number as usize) {
+            *place = W::of(slot);
+        }
+        self.push(assembly, Entry::Leaf(number, slot), W::BYTES).map(drop)
+    }
+
+    /// What the last counted commit needs is never written over, whatever was miscounted.
+    fn require_index_pages(&self, needed: u64) -> Result<(), Error> {
+        let free = self.state.free_index_pages();
+        if needed > free { Err(Error::Full { needed, free }) } else { Ok(()) }
+    }
+
+    /// The same for a page of the data ring.
+    fn require_data_page(&self, assembly: &Assembly) -> Result<(), Error> {
+        let free = self.state.free_from(self.state.floor.tail, assembly.sequence);
+        if free == 0 { Err(Error::Full { needed: 1, free }) } else { Ok(()) }
+    }
+
+    /// Writes the map, as it is now.
+    pub(crate) fn write_map(&mut self, epoch: Epoch) -> Result<(), Error> {
+        let (tail, index_tail) = (self.state.tail, self.oldest_leaf_page());
+        let openings = self.openings.get_mut(..self.state.opening_count).unwrap_or_default();
+        self.state.opening_count = opening::drop_before(openings, tail, index_tail);
+        let openings = self.openings.get(..self.state.opening_count).unwrap_or_default();
+        let leaves = self.leaves.get(..self.leaf_count()).unwrap_or_default();
+        self.require_index_pages(map::pages::<W>(&self.state.form, openings.len(), leaves.len()))?;
+        let (form, first) = (&self.state.form, self.state.index_head);
+        self.state.index_head =
+            map::write(self.device, self.vault, form, first, epoch, (openings, leaves, self.state.ids), self.scratch)?;
+        (self.state.map, self.state.map_is_due) = (first, false);
+        Ok(())
+    }
+
+    /// Writes the map where this opening has not yet, and where recovery would have too much to replay, or cleaning has come
+    /// near the pages that it would replay.
+    fn fold_if_due(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
+        let data = &self.state.form.data;
+        let window = (data.pages / 4).max(8);
+        let is_near =
+            self.state.free_pages() < data.pages / 2 && self.pending.replay < self.state.tail + data.block_pages;
+        let is_late = |since: u64, window: u64| is_near || assembly.sequence - since > window;
+        let (writes_leaf, may_turn) = (is_late(self.pending.middle, window / 2), is_late(self.pending.replay, window));
+        if writes_leaf && let Some(leaf) = self.pending.oldest_leaf(self.state.leaf_ids) {
+            self.write_leaf(assembly, leaf)?;
+        }
+        let turns = may_turn && self.pending.may_turn();
+        if turns || self.state.map_is_due {
+            self.write_map(assembly.epoch)?;
+        }
+        if turns {
+            self.pending.turn(assembly.first);
+        }
+        Ok(())
+    }
+
+    /// Moves current records of the oldest pages to the end of this commit: at the pace at which the ring fills, and
+    /// before that where it costs next to nothing, so that a store that is not full has many free pages.
+    pub(crate) fn clean(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
+        let margin = self.state.reserve() + LAG_MAX + 2;
+        let (mut cheap, mut is_pressed) = (CHEAP_ENTRIES, false);
+        for _ in 0..self.state.form.data.block_pages {
+            let to_clean = self.state.form.data.fresh_block(self.state.tail + 1) - self.state.tail;
+            let lag = (to_clean + margin).saturating_sub(self.state.free_from(self.state.tail, assembly.sequence + 1));
+            // What was begun under pressure goes on until its last page is full: half empty pages are what presses.
+            is_pressed |= lag > 0;
+            if !is_pressed {
+                let current = self.live.of_page(self.state.data_page(self.state.tail)).count_ones();
+                let Some(left) = cheap.checked_sub(current) else { break };
+                cheap = left;
+            }
+            if !self.clean_oldest(assembly, lag > LAG_MAX)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what is current in the pages before this one, as far as one commit goes.
+    pub(crate) fn clean_to(&mut self, assembly: &mut Assembly, end: u64) -> Result<(), Error> {
+        let last = assembly.sequence + self.state.form.data.block_pages / 4;
+        while self.state.tail < end && assembly.sequence <= last && self.clean_oldest(assembly, true)? {}
+        Ok(())
+    }
+
+    /// Moves the current records of the oldest page; false if they are not all moved. Pages of its own it takes only if
+    /// the whole block can be cleaned with what is left: else nothing would be gained.
+    fn clean_oldest(&mut self, assembly: &mut Assembly, may_go_on: bool) -> Result<bool, Error> {
+        let left = self.state.free_from(self.state.floor.tail, assembly.sequence + 1);
+        let is_needed = self.state.tail >= self.pending.replay.min(assembly.first);
+        if is_needed || left < PAGES_LEFT || self.index_pages_of(0) > self.state.free_index_pages() {
+            return Ok(false);
+        }
+        let may_go_on = may_go_on && left > self.pages_to_move() + PAGES_LEFT;
+        let moved = self.clean_page(assembly, self.state.tail, may_go_on)?;
+        self.state.tail += u64::from(moved);
+        Ok(moved)
+    }
+
+    /// Pages of the oldest block that hold current records: they fill no more pages than these, when they are moved.
+    pub(crate) fn pages_to_move(&self) -> u64 {
+        let end = self.state.form.data.fresh_block(self.state.tail + 1);
+        let holds = |sequence: &u64| self.live.of_page(self.state.data_page(*sequence)) != 0;
+        (self.state.tail..end).filter(holds).count() as u64
+    }
+
+    /// Moves the current records of a page; false if they are not all moved, because the page being filled is full and
+    /// may not be followed by another one.
+    fn clean_page(&mut self, assembly: &mut Assembly, sequence: u64, may_go_on: bool) -> Result<bool, Error> {
+        let Some(epoch) = opening::data_epoch(self.openings(), sequence) else { return Ok(true) };
+        if self.openings().iter().any(|opening| opening.data_first == sequence) {
+            // An opening root holds no records.
+            return Ok(true);
+        }
+        let page = self.state.data_page(sequence);
+        self.make_pending_room(assembly, self.live.of_page(page).count_ones() as usize)?;
+        // Only now: a leaf that was written for the room no longer tells by the pending changes what it replaced.
+        let head = Head { sequence, epoch };
+        let candidates = if self.live.is_kept() { self.live.of_page(page) } else { self.current_entries(&head)? };
+        if candidates == 0 {
+            return Ok(true);
+        }
+        // The page is read into a buffer of its own, lent out while `put` works on the other.
+        let scratch = core::mem::take(&mut self.scratch);
+        let moved = self.move_records(assembly, &head, (candidates, may_go_on), scratch);
+        self.scratch = scratch;
+        moved
+    }
+
+    /// The entries of a page that are current, one bit each, by asking the leaves.
+    fn current_entries(&mut self, head: &Head) -> Result<u32, Error> {
+        let form = &self.state.form;
+        let at = form.data.page(head.sequence);
+        let page = form.open(&*self.device, self.vault, &form.data, (head, false), self.scratch)?;
+        let page = DataPage::parse::<W>(page.body).map_err(|what| Error::Corrupt { page: at, what })?;
+        let mut ids = [NONE; PAGE_ENTRIES_MAX as usize];
+        for (place, (id, _)) in ids.iter_mut().zip(page.records::<W>()) {
+            *place = id;
+        }
+        let mut current = 0;
+        for (number, id) in (0..self.state.page_entries).zip(ids) {
+            let slot = self.state.slot(head.sequence, number);
+            let is_current = id != NONE && self.find(id)?.is_some_and(|(found, _)| found == slot);
+            current |= u32::from(is_current) << number;
+        }
+        Ok(current)
+    }
+
+    fn move_records(
+        &mut self,
+        assembly: &mut Assembly,
+        head: &Head,
+        (candidates, may_go_on): (u32, bool),
+        buffer: &mut [u8],
+    ) -> Result<bool, Error> {
+        let form = self.state.form;
+        let at = form.data.page(head.sequence);
+        let page = form.open(&*self.device, self.vault, &form.data, (head, false), buffer)?;
+        let page = DataPage::parse::<W>(page.body).map_err(|what| Error::Corrupt { page: at, what })?;
+        for (number, (id, record)) in (0..self.state.page_entries).zip(page.records::<W>()) {
+            let slot = self.state.slot(head.sequence, number);
+            let is_current = self.pending.slot(id).is_none_or(|newest| newest == slot);
+            if candidates >> number & 1 == 0 || !is_current {
+                continue;
+            }
+            let is_full = assembly.draft.numbered >= self.state.page_entries;
+            if !may_go_on && (is_full || !self.fits(assembly, record.len() + root_bytes::<W>(false))) {
+                return Ok(false);
+            }
+            self.put(assembly, id, Some(record))?;
+            self.live.set(slot, false);
+        }
+        Ok(true)
+    }
+}
+
+fn before(assembly: &Assembly) -> Result<u16, Error> {
+    u16::try_from(assembly.sequence - assembly.first).map_err(|_| Error::Misuse("a commit of more than 65,535 pages"))
+}

@@ -1,0 +1,67 @@
+//! Making room in the list of openings: what the oldest of them wrote and is still current is written anew, in commits of
+//! their own, a few pages each. A cut between two of them loses nothing of what the ones before gained.
+
+use counterfoil_flash::Device;
+
+use crate::error::Error;
+
+use super::commit::Assembly;
+use super::opening::Opening;
+use super::store::Standalone;
+use super::word::Word;
+
+/// Leaves that one of these commits writes at most for either reason.
+pub(crate) const LEAVES_MAX: u64 = 4;
+
+impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
+    /// Retires openings until half of the list is free: so many more openings can be cut short before they have retired
+    /// one themselves. A store that is too full to do so goes on as long as the list has room at all.
+    pub(crate) fn retire_openings(&mut self) -> Result<(), Error> {
+        while self.state.opening_count > self.openings.len() / 2 {
+            let Some(next) = self.openings().get(1).copied() else { break };
+            match self.retire_before(&next) {
+                Err(Error::Full { .. }) if self.state.opening_count < self.openings.len() => break,
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
+
+    fn retire_before(&mut self, next: &Opening) -> Result<(), Error> {
+        let epoch = self.ready_to_write()?;
+        let count = self.state.opening_count;
+        while self.state.opening_count == count {
+            self.make_index_room(0, 2 * LEAVES_MAX)?;
+            self.write_commit(epoch, |store, assembly| {
+                store.settle(assembly, next.data_first)?;
+                for _ in 0..LEAVES_MAX {
+                    let oldest = store.oldest_leaf_page();
+                    if oldest >= next.index_first {
+                        break;
+                    }
+                    store.relocate(assembly, oldest)?;
+                }
+                store.clean_to(assembly, next.data_first)?;
+                store.write_map(epoch)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Lets recovery begin at this page or later, so that the pages before it can be cleaned: writes some leaves, until no
+    /// change is pending, and then the map.
+    pub(crate) fn settle(&mut self, assembly: &mut Assembly, end: u64) -> Result<(), Error> {
+        if self.pending.replay >= end {
+            return Ok(());
+        }
+        for _ in 0..LEAVES_MAX {
+            let fullest = self.pending.fullest_leaf(self.state.leaf_ids, |_| true);
+            fullest.map_or(Ok(()), |(leaf, _)| self.write_leaf(assembly, leaf))?;
+        }
+        if self.pending.is_empty() {
+            self.write_map(assembly.epoch)?;
+            self.pending.begin_at(assembly.first);
+        }
+        Ok(())
+    }
+}

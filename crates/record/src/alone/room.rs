@@ -1,0 +1,174 @@
+//! Whether a commit fits, and what makes room for it.
+
+use counterfoil_flash::Device;
+
+use crate::error::Error;
+use crate::space::Change;
+
+use super::map;
+use super::page::{self, Draft};
+use super::retire::LEAVES_MAX;
+use super::root::root_bytes;
+use super::store::Standalone;
+use super::word::Word;
+
+impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
+    /// Makes sure that these changes fit, moving leaves out of the way if need be.
+    ///
+    /// # Errors
+    /// [`Error::Full`]: then nothing but leaves was moved.
+    pub(crate) fn make_room(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {
+        let adds = changes.iter().any(|(_, record)| record.is_some());
+        let pages = self.pages_of(changes);
+        // With that much the oldest block can always be cleaned after this commit.
+        let wanted = |store: &Self| pages + store.state.reserve() + store.pages_to_move() + 1;
+        let (blocks, kept) = if adds { (self.state.form.data.blocks(), self.state.reserve()) } else { (1, 3) };
+        if wanted(self) > self.state.free_pages() && self.full_at != Some(self.state.version) {
+            for _ in 0..blocks {
+                if wanted(self) <= self.state.free_pages() || !self.clean_block(kept)? {
+                    break;
+                }
+            }
+            // A lap that gained too little is not made again before something was written.
+            self.full_at = adds.then_some(self.state.version);
+        }
+        let (needed, free) = (if adds { wanted(self) } else { pages + 2 }, self.state.free_pages());
+        if needed > free {
+            return Err(Error::Full { needed, free });
+        }
+        self.make_index_room(changes.len(), 0)
+    }
+
+    /// Makes sure that the index ring has room for so many changes, and for so many leaves that are written early.
+    pub(crate) fn make_index_room(&mut self, changes: usize, early: u64) -> Result<(), Error> {
+        for _ in 0..self.state.form.index.blocks() {
+            if self.index_pages_of(changes) + early <= self.state.free_index_pages() {
+                return Ok(());
+            }
+            self.clear_next_index_block()?;
+        }
+        Err(Error::Full { needed: self.index_pages_of(changes) + early, free: self.state.free_index_pages() })
+    }
+
+    /// Makes good what openings that were cut short have used up, as far as it goes: before anything else is written.
+    pub(crate) fn regain_reserve(&mut self) -> Result<(), Error> {
+        while self.state.free_pages() < 2 * self.state.reserve() && self.clean_block(3)? {}
+        Ok(())
+    }
+
+    /// Commits that move what is current in the oldest block, if there is room to do so beside the pages to be kept; false
+    /// if there is not.
+    fn clean_block(&mut self, kept: u64) -> Result<bool, Error> {
+        let epoch = self.ready_to_write()?;
+        let end = self.state.form.data.fresh_block(self.state.tail + 1);
+        while self.state.tail < end {
+            self.make_index_room(0, LEAVES_MAX)?;
+            let before = (self.state.tail, self.pending.replay, self.pending.room());
+            if self.state.free_pages() < self.pages_to_move() + kept {
+                return Ok(false);
+            }
+            self.write_commit(epoch, |store, assembly| {
+                store.settle(assembly, end)?;
+                store.clean_to(assembly, end)
+            })?;
+            if before == (self.state.tail, self.pending.replay, self.pending.room()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Pages of the data ring that changes take by themselves at most, with what tells of leaves and with the root.
+    fn pages_of(&self, changes: &[Change<'_>]) -> u64 {
+        let body = self.state.form.body_bytes();
+        let (mut pages, mut entries) = (1, 0);
+        let mut draft = Draft::new(body);
+        let leaves = core::iter::repeat_n(W::BYTES, self.leaves_of(changes.len()) as usize);
+        let records = changes.iter().map(|(_, record)| record.map_or(0, <[u8]>::len));
+        for bytes in records.chain(leaves).chain([root_bytes::<W>(false)]) {
+            if entries >= self.state.page_entries || draft.room() < page::entry_bytes::<W>(bytes) + bytes {
+                (draft, entries) = (Draft::new(body), 0);
+                pages += 1;
+            }
+            entries += 1;
+            draft.take::<W>(bytes);
+        }
+        pages
+    }
+
+    /// Leaves that so many changes, and as many more as cleaning a page makes, fill at most.
+    fn leaves_of(&self, changes: usize) -> u64 {
+        let changes = (changes + self.state.page_entries as usize) as u64;
+        let each = (self.pending.capacity() / self.leaf_count().max(1)).max(1) as u64;
+        changes.div_ceil(each) + 1
+    }
+
+    /// Pages of the index ring that a commit takes at most: leaves, for changes and for what is late, the map twice, and
+    /// what stands in the way.
+    pub(crate) fn index_pages_of(&self, changes: usize) -> u64 {
+        let in_the_way = self.in_block_of(self.index_tail());
+        self.leaves_of(changes) + 2 * self.map_pages() + in_the_way
+    }
+
+    /// Whether what stands in the next block of the index ring has to be written anew now: with every leaf that is written
+    /// before it, there is less room left for it.
+    pub(crate) fn next_index_block_is_due(&self) -> bool {
+        let (oldest, index) = (self.index_tail(), &self.state.form.index);
+        let rest = index.fresh_block(self.state.index_head) - self.state.index_head;
+        self.is_next_block(oldest) && rest <= self.in_block_of(oldest) + self.map_pages() + 1
+    }
+
+    fn map_pages(&self) -> u64 {
+        map::pages::<W>(&self.state.form, self.state.opening_count + 1, self.leaf_count())
+    }
+
+    /// How many leaves stand in the block of this page of the index ring.
+    fn in_block_of(&self, sequence: u64) -> u64 {
+        let block = self.state.form.index.block(sequence);
+        (0..self.leaf_count() as u32).filter(|leaf| self.leaf_block(*leaf) == Some(block)).count() as u64
+    }
+
+    /// The block of the index ring that a leaf stands in.
+    pub(crate) fn leaf_block(&self, leaf: u32) -> Option<u64> {
+        let slot = self.leaves.get(leaf as usize).filter(|slot| **slot != W::NONE)?;
+        Some(self.state.form.index.block(self.index_sequence(*slot)))
+    }
+
+    /// A commit that writes anew whatever stands in the oldest block of the index ring that anything stands in.
+    fn clear_next_index_block(&mut self) -> Result<(), Error> {
+        let epoch = self.ready_to_write()?;
+        let oldest = self.index_tail();
+        let needed = self.in_block_of(oldest) + 2 * self.map_pages();
+        let (free, free_pages) = (self.state.free_index_pages(), self.state.free_pages());
+        if needed > free || free_pages < 3 {
+            return Err(Error::Full { needed, free });
+        }
+        self.write_commit(epoch, |store, assembly| {
+            let ring = store.state.form.index;
+            let block = ring.block(oldest);
+            while ring.block(store.index_tail()) == block {
+                store.relocate(assembly, store.index_tail())?;
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// The most changes that one commit takes.
+    pub fn changes_max(&self) -> usize {
+        (self.pending.capacity() / 2).max(1)
+    }
+
+    /// The most bytes that a record may have.
+    pub fn record_bytes_max(&self) -> usize {
+        super::commit::record_bytes_max::<W>(&self.state.form)
+    }
+
+    /// Bytes of records that the data ring may hold beside each other, if they fill their pages well: a block less, and
+    /// what every page has beside records.
+    pub fn record_room(&self) -> u64 {
+        let data = &self.state.form.data;
+        let page = self.state.form.body_bytes() - page::HEAD_BYTES;
+        (data.pages - data.block_pages) * page as u64
+    }
+}

@@ -1,0 +1,211 @@
+//! The store as its one user sees it.
+
+use counterfoil_flash::Device;
+use counterfoil_vault::{Counter, SALT_BYTES, Tag, Vault};
+
+use crate::error::Error;
+use crate::head::Head;
+use crate::space::Change;
+use crate::state::RecordId;
+
+use super::leaf::Leaf;
+use super::live::LiveEntries;
+use super::opening::{self, Opening};
+use super::page::DataPage;
+use super::pending::Pending;
+use super::recovery::Found;
+use super::state::State;
+use super::word::{NONE, Word};
+
+/// A record store that stands alone: the whole database of a small device.
+pub struct Standalone<'a, D: Device + ?Sized, W: Word> {
+    pub(crate) device: &'a mut D,
+    pub(crate) vault: &'a Vault,
+    pub(crate) counter: Option<&'a mut dyn Counter>,
+    /// The random bytes of this opening.
+    pub(crate) salt: [u8; SALT_BYTES],
+    /// The commit that was opened, until this opening writes.
+    pub(crate) opened: Option<Found>,
+    pub(crate) pending: Pending<'a, W>,
+    pub(crate) leaves: &'a mut [W],
+    pub(crate) live: LiveEntries<'a>,
+    pub(crate) openings: &'a mut [Opening],
+    pub(crate) page: &'a mut [u8],
+    pub(crate) scratch: &'a mut [u8],
+    pub(crate) state: State,
+    /// The newest commit when a lap of cleaning gained too little.
+    pub(crate) full_at: Option<u64>,
+}
+
+impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
+    /// The newest commit: the sequence of its last page.
+    pub fn version(&self) -> u64 {
+        self.state.version
+    }
+
+    /// What the newest commit took the counter to.
+    pub fn counted(&self) -> u64 {
+        self.state.counted
+    }
+
+    /// The tag of the newest commit.
+    pub fn tag(&self) -> Tag {
+        self.state.tag
+    }
+
+    /// Copies a record to the start of `buffer`; how long it is. Reads two pages at most.
+    ///
+    /// # Errors
+    /// [`Error::NoRecord`], [`Error::BufferTooSmall`], [`Error::Tampered`], [`Error::Corrupt`], [`Error::Device`],
+    /// [`Error::Latched`].
+    pub fn read(&mut self, id: RecordId, buffer: &mut [u8]) -> Result<usize, Error> {
+        self.not_latched()?;
+        let (slot, sequence) = self.find(id.0)?.ok_or(Error::NoRecord(id))?;
+        let form = &self.state.form;
+        let page = form.data.page(sequence);
+        let epoch = opening::data_epoch(self.openings(), sequence);
+        let epoch = epoch.ok_or(Error::Corrupt { page, what: "page that no opening wrote" })?;
+        let head = Head { sequence, epoch };
+        let opened = form.open(&*self.device, self.vault, &form.data, (&head, false), self.scratch)?;
+        let parsed = DataPage::parse::<W>(opened.body).map_err(|what| Error::Corrupt { page, what })?;
+        let (_, number) = self.state.place(slot);
+        let record = parsed.records::<W>().nth(number as usize).filter(|(found, _)| *found == id.0);
+        let (_, record) = record.ok_or(Error::Corrupt { page, what: "record missing from its page" })?;
+        let (needed, given) = (record.len(), buffer.len());
+        let too_small = Error::BufferTooSmall { what: "a record", needed, given };
+        buffer.get_mut(..needed).ok_or(too_small)?.copy_from_slice(record);
+        Ok(needed)
+    }
+
+    /// Where the record of an id is: its slot, and the sequence of the page.
+    pub(crate) fn find(&mut self, id: u32) -> Result<Option<(u32, u64)>, Error> {
+        if let Some(slot) = self.pending.slot(id) {
+            let (page, _) = self.state.place(slot);
+            let sequence = || self.state.form.data.sequence_at(u64::from(page), self.state.version);
+            return Ok((slot != NONE).then(|| (slot, sequence())));
+        }
+        let number = id / self.state.leaf_ids;
+        let slot = self.leaves.get(number as usize).map_or(NONE, |slot| slot.number());
+        if id >= self.state.ids || slot == NONE {
+            return Ok(None);
+        }
+        let openings = self.openings.get(..self.state.opening_count).unwrap_or_default();
+        let leaf = Leaf::read(&*self.device, self.vault, &self.state, openings, slot, self.scratch)?;
+        Ok(leaf.cell::<W>(&self.state, id % self.state.leaf_ids))
+    }
+
+    /// An id without a record that was not handed out since the last commit. It stays free unless it is committed.
+    ///
+    /// # Errors
+    /// [`Error::IdsExhausted`], and those of reading leaves.
+    pub fn allocate(&mut self) -> Result<RecordId, Error> {
+        self.not_latched()?;
+        let limit = self.ids_max();
+        while self.state.cursor < limit {
+            let id = self.state.cursor;
+            self.state.cursor += 1;
+            if id >= self.state.ids || self.find(id)?.is_none() {
+                return Ok(RecordId(id));
+            }
+        }
+        Err(Error::IdsExhausted { limit })
+    }
+
+    /// Writes all changes or, after a cut, none of them; durable and counted on return. An id named twice keeps its last
+    /// change. The new version.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::IdOutOfRange`], [`Error::RecordTooLong`] or [`Error::Misuse`] before anything is lost
+    /// or changed. After any other error the store answers [`Error::Latched`] until it is opened again.
+    pub fn commit(&mut self, changes: &[Change<'_>]) -> Result<u64, Error> {
+        self.check_changes(changes)?;
+        let epoch = self.ready_to_write()?;
+        self.make_room(changes)?;
+        self.write_commit(epoch, |store, assembly| {
+            store.put_changes(assembly, changes)?;
+            store.clean(assembly)
+        })
+    }
+
+    fn check_changes(&self, changes: &[Change<'_>]) -> Result<(), Error> {
+        let (ids, bytes) = (self.ids_max(), self.record_bytes_max());
+        if changes.len() > self.changes_max() {
+            return Err(Error::Misuse("more changes than one commit takes"));
+        }
+        for (id, record) in changes {
+            if id.0 >= ids {
+                return Err(Error::IdOutOfRange { id: *id, limit: ids });
+            }
+            if let Some(record) = record.filter(|record| record.len() > bytes) {
+                return Err(Error::RecordTooLong { bytes: record.len(), limit: bytes });
+            }
+        }
+        Ok(())
+    }
+
+    /// How many record ids there can be.
+    pub fn ids_max(&self) -> u32 {
+        (self.leaves.len() as u32).saturating_mul(self.state.leaf_ids).min(W::NONE.number().min(1 << 31) - 1)
+    }
+
+    pub(crate) fn not_latched(&self) -> Result<(), Error> {
+        if self.state.latched { Err(Error::Latched) } else { Ok(()) }
+    }
+
+    pub(crate) fn openings(&self) -> &[Opening] {
+        self.openings.get(..self.state.opening_count).unwrap_or_default()
+    }
+
+    /// Leaves that there may be, whether or not they were written.
+    pub(crate) fn leaf_count(&self) -> usize {
+        (self.state.ids.div_ceil(self.state.leaf_ids) as usize).min(self.leaves.len())
+    }
+
+    /// The sequence of the page of the index ring that a slot stands for.
+    pub(crate) fn index_sequence(&self, slot: W) -> u64 {
+        self.state.form.index.sequence_at(u64::from(slot.number()), self.state.index_head - 1)
+    }
+
+    /// The oldest page of the index ring that holds a leaf; the index head if there is none.
+    pub(crate) fn oldest_leaf_page(&self) -> u64 {
+        let written = self.leaves.iter().filter(|slot| **slot != W::NONE);
+        written.map(|slot| self.index_sequence(*slot)).fold(self.state.index_head, u64::min)
+    }
+
+    /// The oldest page of the index ring that is needed.
+    pub(crate) fn index_tail(&self) -> u64 {
+        self.oldest_leaf_page().min(self.state.map)
+    }
+
+    /// The leaf that stands at this sequence of the index ring.
+    pub(crate) fn leaf_at(&self, sequence: u64) -> Option<u32> {
+        let stands = |slot: &W| *slot != W::NONE && self.index_sequence(*slot) == sequence;
+        self.leaves.iter().position(stands).map(|leaf| leaf as u32)
+    }
+
+    /// Whether the block of this page is the one that the index ring comes round to next.
+    pub(crate) fn is_next_block(&self, sequence: u64) -> bool {
+        let index = &self.state.form.index;
+        index.block(sequence) + index.blocks() <= index.block(index.fresh_block(self.state.index_head))
+    }
+
+    /// Asserts the invariants of the store; for tests, which call it after every step.
+    ///
+    /// # Panics
+    /// If one is broken.
+    pub fn check(&self) {
+        if self.state.latched {
+            return;
+        }
+        let state = &self.state;
+        self.pending.check();
+        assert!(
+            state.tail <= self.pending.replay && self.pending.middle <= state.version + 1,
+            "order of the data ring"
+        );
+        assert!(state.version < state.head, "the head is behind the newest commit");
+        assert!(state.head <= state.head + state.free_pages(), "the head stays behind the floor");
+        assert!(self.openings().windows(2).all(|pair| pair[1].follows(&pair[0])), "openings in order");
+        assert!(opening::data_epoch(self.openings(), state.version).is_some(), "the newest commit has an opening");
+    }
+}

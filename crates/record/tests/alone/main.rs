@@ -1,0 +1,10 @@
+//! The store that stands alone, held against a map, power cuts, and an attacker.
+
+mod attack;
+mod chip;
+mod counter;
+mod drm;
+mod model;
+mod power;
+mod vector;
+mod walk;
