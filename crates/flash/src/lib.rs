@@ -22,6 +22,7 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
+#[cfg(feature = "alloc")]
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
@@ -34,6 +35,7 @@ mod file;
 mod geometry;
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub mod lock;
+#[cfg(feature = "alloc")]
 mod memory;
 #[cfg(all(feature = "std", unix))]
 mod raw;
@@ -46,6 +48,7 @@ pub use error::{Error, Operation};
 #[cfg(all(feature = "std", unix))]
 pub use file::FileDevice;
 pub use geometry::{BlockNumber, Geometry, MEDIUM_BYTES_MAX, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageNumber};
+#[cfg(feature = "alloc")]
 pub use memory::MemoryDevice;
 #[cfg(all(feature = "std", unix))]
 pub use raw::Handle;
@@ -117,6 +120,7 @@ impl<R: Read + ?Sized> Read for &mut R {
     }
 }
 
+#[cfg(feature = "alloc")]
 impl<R: Read + ?Sized> Read for alloc::boxed::Box<R> {
     fn geometry(&self) -> Geometry {
         (**self).geometry()
@@ -127,6 +131,7 @@ impl<R: Read + ?Sized> Read for alloc::boxed::Box<R> {
     }
 }
 
+#[cfg(feature = "alloc")]
 impl<R: Read + ?Sized> Read for alloc::sync::Arc<R> {
     fn geometry(&self) -> Geometry {
         (**self).geometry()
@@ -155,6 +160,7 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
 }
 
+#[cfg(feature = "alloc")]
 impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     fn program(&mut self, page: PageNumber, data: &[u8]) -> Result<(), Error> {
         (**self).program(page, data)
