@@ -4,8 +4,6 @@ use core::fmt;
 
 use counterfoil_flash::{Error as FlashError, PageNumber};
 
-use counterfoil_vault::CounterError;
-
 use crate::RecordId;
 
 /// Why the store did not do what it was asked.
@@ -68,22 +66,6 @@ pub enum Error {
         /// What it holds.
         given: usize,
     },
-    /// An older image than the one that the counter speaks of.
-    RolledBack {
-        /// What the image's newest commit took the counter to.
-        image: u64,
-        /// What the counter holds.
-        counter: u64,
-    },
-    /// The counter stands too low to be this image's.
-    CounterLost {
-        /// What the image's newest commit took the counter to.
-        image: u64,
-        /// What the counter holds.
-        counter: u64,
-    },
-    /// The counter did not answer, or did not move.
-    Counter(CounterError),
     /// The medium or the window does not suit a store.
     Geometry(&'static str),
     /// The caller broke a promise.
@@ -113,13 +95,6 @@ impl fmt::Display for Error {
             Error::BufferTooSmall { what, needed, given } => {
                 write!(f, "the buffer for {what} holds {given} where {needed} are needed")
             }
-            Error::RolledBack { image, counter } => {
-                write!(f, "the image is at {image} and the counter at {counter}: an older image was put back")
-            }
-            Error::CounterLost { image, counter } => {
-                write!(f, "the counter is at {counter} and the image at {image}: the counter was put back or replaced")
-            }
-            Error::Counter(error) => error.fmt(f),
             Error::Geometry(what) => write!(f, "the medium does not suit a record store: {what}"),
             Error::Misuse(what) => f.write_str(what),
             Error::Latched => f.write_str("an earlier write failed, so the record store must be opened again first"),

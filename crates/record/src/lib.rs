@@ -60,7 +60,6 @@ mod recovery;
 mod ring_io;
 mod root;
 mod run;
-mod search;
 mod space;
 mod state;
 mod store;

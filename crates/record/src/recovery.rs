@@ -1,12 +1,18 @@
 //! Finding the newest whole commit, and reading what it says.
 //!
-//! 1. A commit is *whole* if every page of it authenticates under its own epoch and names the same first page:
+//! The clear heads say where to look first and are believed in nothing:
+//!
+//! 1. The highest sequence claimed is tried first, then the ones below it in order. On an untouched image this reads
+//!    the heads once and a page or two.
+//! 2. After [`MISSES_MAX`] claims that do not authenticate, the window is gone through once, every page on its own.
+//!    So a forged head costs one pass at most, whatever it claims, and hides nothing.
+//! 3. A commit is *whole* if every page of it authenticates under its own epoch and names the same first page:
 //!    writes between two flushes may have reached the medium in any order. Commits of one epoch do not overlap, so
-//!    all trials of a search together visit a copy of a page once or twice, and fail once for each candidate.
-//! 2. A whole commit whose older pages or index copy do not authenticate is passed over for the one before it, at
+//!    all these trials together visit a copy of a page once or twice, and fail once for each candidate.
+//! 4. A whole commit whose older pages or index copy do not authenticate is passed over for the one before it, at
 //!    most [`LOADS_MAX`] times. How new is new enough is the caller's to say, who has a counter.
 
-use counterfoil_flash::Read;
+use counterfoil_flash::{Error as FlashError, Read};
 use counterfoil_vault::Vault;
 
 use crate::data_page::DataPage;
@@ -16,10 +22,10 @@ use crate::index::{NO_SLOT, copy_pages};
 use crate::ring_io;
 use crate::root::Root;
 use crate::run;
-use crate::search;
 use crate::state::{Buffers, Floor, Floors, Name, State};
 use crate::window::{Layout, Ring};
 
+const MISSES_MAX: u32 = 4;
 const LOADS_MAX: u32 = 8;
 
 /// Which commit to open.
@@ -56,15 +62,7 @@ pub(crate) fn open<R: Read + ?Sized>(
     };
     let mut first_failure = None;
     for _ in 0..LOADS_MAX {
-        let commit_at = &mut |head: &Head| {
-            let found = search.commit_at(head, buffers.page)?;
-            Ok(found.map(|found| (found.name.version, found)))
-        };
-        let claims_at = &|slot| {
-            let mut claims = ring_io::claims(device, &layout.data, slot)?;
-            Ok([claims.next(), claims.next()])
-        };
-        let (found, claims) = search::newest(&layout.data, claims_at, below, commit_at)?;
+        let (found, claims) = search.newest(below, buffers.page)?;
         let Some(found) = found else {
             return Err(first_failure.unwrap_or(Error::NoCommit { claims }));
         };
@@ -79,6 +77,17 @@ pub(crate) fn open<R: Read + ?Sized>(
     Err(first_failure.unwrap_or(Error::NoCommit { claims: 0 }))
 }
 
+/// Keeps what cannot be told from a page that was never whole apart from what stops the search.
+fn passed_over<T>(outcome: Result<T, Error>) -> Result<Option<T>, Error> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Device(FlashError::Latched)) => Err(Error::Latched),
+        // Torn words of some media read as errors for ever: no reason not to open the commit before.
+        Err(Error::Tampered { .. } | Error::Corrupt { .. } | Error::Device(_)) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
 struct Search<'a, R: Read + ?Sized> {
     device: &'a R,
     vault: &'a Vault,
@@ -88,6 +97,64 @@ struct Search<'a, R: Read + ?Sized> {
 impl<R: Read + ?Sized> Search<'_, R> {
     fn ring(&self) -> &Ring {
         &self.layout.data
+    }
+
+    /// The newest whole commit before `below`, and how many pages claim to belong to the store.
+    fn newest(&self, below: u64, page: &mut [u8]) -> Result<(Option<Found>, u64), Error> {
+        let ring = self.ring();
+        let (mut highest, mut claims) = (None, 0);
+        for slot in 0..ring.pages {
+            for head in ring_io::claims(self.device, ring, slot)? {
+                claims += 1;
+                if head.sequence < below {
+                    highest = highest.max(Some(head.sequence));
+                }
+            }
+        }
+        let Some(highest) = highest else { return Ok((None, claims)) };
+        let found = match self.descend(highest, page)? {
+            Some(found) => Some(found),
+            None => self.sweep(below, page)?,
+        };
+        Ok((found, claims))
+    }
+
+    /// Tries the claims from `highest` down, for one lap, until too many do not authenticate.
+    fn descend(&self, highest: u64, page: &mut [u8]) -> Result<Option<Found>, Error> {
+        let ring = self.ring();
+        let lowest = (highest - (ring.pages - 1)).max(ring.pages);
+        let mut misses = 0;
+        for sequence in (lowest..=highest).rev() {
+            let claims = ring_io::claims(self.device, ring, sequence % ring.pages)?;
+            for head in claims.filter(|head| head.sequence == sequence) {
+                match passed_over(self.commit_at(&head, page))? {
+                    Some(Some(found)) => return Ok(Some(found)),
+                    Some(None) => {}
+                    None => misses += 1,
+                }
+            }
+            if misses > MISSES_MAX {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tries every claim, in the order of the medium.
+    fn sweep(&self, below: u64, page: &mut [u8]) -> Result<Option<Found>, Error> {
+        let mut newest: Option<Found> = None;
+        for slot in 0..self.ring().pages {
+            for head in ring_io::claims(self.device, self.ring(), slot)? {
+                let beaten = newest.is_some_and(|newest| head.sequence <= newest.name.version);
+                if head.sequence >= below || beaten {
+                    continue;
+                }
+                if let Some(Some(found)) = passed_over(self.commit_at(&head, page))? {
+                    newest = Some(found);
+                }
+            }
+        }
+        Ok(newest)
     }
 
     /// The commit whose commit page is the one claimed; none if the page is an inner one of a commit.

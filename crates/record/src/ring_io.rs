@@ -78,16 +78,9 @@ pub(crate) fn authenticate<R: Read + ?Sized>(
     Ok(opened.tag())
 }
 
-/// A block is erased when its first page is written: what a cut leaves behind is a block that nobody needs, half erased
-/// or half written, which the next opening passes over or erases again.
-pub(crate) fn erase_if_first<D: Device + ?Sized>(device: &mut D, ring: &Ring, sequence: u64) -> Result<(), Error> {
-    if sequence.is_multiple_of(ring.block_pages) {
-        ring.copies(sequence).try_for_each(|page| device.erase(ring.medium_block(page)))?;
-    }
-    Ok(())
-}
-
-/// Seals the body that stands in `buffer` and programs it at `sequence`.
+/// Seals the body that stands in `buffer` and programs it at `sequence`. A block is erased when its first page is
+/// written: what a cut leaves behind is a block that nobody needs, half erased or half written, which the next
+/// opening passes over or erases again.
 pub(crate) fn write<D: Device + ?Sized>(
     device: &mut D,
     vault: &Vault,
@@ -96,7 +89,9 @@ pub(crate) fn write<D: Device + ?Sized>(
     epoch: Epoch,
     buffer: &mut [u8],
 ) -> Result<Tag, Error> {
-    erase_if_first(device, ring, sequence)?;
+    if sequence.is_multiple_of(ring.block_pages) {
+        ring.copies(sequence).try_for_each(|page| device.erase(ring.medium_block(page)))?;
+    }
     let (clear, body) = buffer.split_at_mut(HEAD_BYTES);
     Head { sequence, epoch }.encode(clear);
     let tag = vault.seal(&ring.place(sequence, epoch), Plain::new(body)).tag();

@@ -133,27 +133,20 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(geometry: &Geometry, window: &Window) -> Result<Layout, Error> {
-        if window.block_count < BLOCKS_MIN {
-            return Err(Error::Geometry("the window must have at least 8 blocks"));
-        }
-        Layout::cut(geometry, window, (window.block_count / 6).max(3))
-    }
-
-    /// The window with so many blocks of it, the last ones, as the index ring.
-    pub(crate) fn cut(geometry: &Geometry, window: &Window, index_blocks: u64) -> Result<Layout, Error> {
         if !(256..=65536).contains(&geometry.page_bytes) {
             return Err(Error::Geometry("pages must have 256 to 65536 bytes"));
         }
         if !(2..=BLOCK_PAGES_MAX).contains(&geometry.block_pages) {
             return Err(Error::Geometry("blocks must have 2 to 1024 pages"));
         }
+        if window.block_count < BLOCKS_MIN {
+            return Err(Error::Geometry("the window must have at least 8 blocks"));
+        }
         if window.end().is_none_or(|end| end > geometry.block_count) {
             return Err(Error::Geometry("the window lies past the end of the medium"));
         }
-        if index_blocks < 2 || window.block_count < index_blocks.saturating_add(2) {
-            return Err(Error::Geometry("each ring must have at least 2 blocks"));
-        }
         let block_pages = u64::from(geometry.block_pages);
+        let index_blocks = (window.block_count / 6).max(3);
         let data_pages = (window.block_count - index_blocks).checked_mul(block_pages);
         let first_page = window.first_block.checked_mul(block_pages);
         let (Some(data_pages), Some(first_page)) = (data_pages, first_page) else {

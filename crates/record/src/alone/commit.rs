@@ -11,17 +11,17 @@
 use counterfoil_flash::Device;
 use counterfoil_vault::{Epoch, Tag};
 
-use crate::error::Error;
-use crate::head::Head;
 use crate::space::Change;
 
-use super::form::Form;
+use super::error::Error;
+use super::form::{Form, Head};
 use super::leaf::Leaf;
 use super::map;
 use super::memory::PAGE_ENTRIES_MAX;
 use super::opening::{self, Opening};
 use super::page::{self, DataPage, Draft, Entry};
 use super::root::{Root, root_bytes};
+use super::sequence::Sequence;
 use super::state::Floor;
 use super::store::Standalone;
 use super::word::{NONE, Word};
@@ -33,10 +33,10 @@ pub(crate) fn record_bytes_max<W: Word>(form: &Form) -> usize {
 }
 
 /// Pages that cleaning may lag behind the ring before it takes pages of its own.
-const LAG_MAX: u64 = 2;
+const LAG_MAX: u32 = 2;
 
 /// Pages that cleaning leaves for what a commit still has to say: where leaves stand, and the root.
-const PAGES_LEFT: u64 = 3;
+const PAGES_LEFT: u32 = 3;
 
 /// Records that a commit moves although it need not yet.
 const CHEAP_ENTRIES: u32 = 2;
@@ -45,15 +45,15 @@ const CHEAP_ENTRIES: u32 = 2;
 pub(crate) struct Assembly {
     pub(crate) epoch: Epoch,
     /// The first page of the commit, and the page being filled.
-    pub(crate) first: u64,
-    pub(crate) sequence: u64,
+    pub(crate) first: Sequence,
+    pub(crate) sequence: Sequence,
     pub(crate) draft: Draft,
 }
 
 impl Assembly {
     /// Of the page being filled.
     fn head(&self) -> Head {
-        Head { sequence: self.sequence, epoch: self.epoch }
+        Head::new(self.sequence, self.epoch)
     }
 }
 
@@ -81,27 +81,29 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         fill(self, &mut assembly)?;
         self.fold_if_due(&mut assembly)?;
         let counted = self.state.counted + 1;
-        let (version, tag) = self.finish(&mut assembly, counted)?;
+        let tag = self.finish(&mut assembly, counted)?;
         self.device.flush()?;
-        if let Some(counter) = &mut self.counter {
-            counter.step(counted, &tag).map_err(Error::Counter)?;
-        }
-        self.committed(version, tag, counted);
-        Ok(version)
+        self.step(counted, &tag)?;
+        self.committed(assembly.sequence, tag, counted);
+        Ok(counted)
+    }
+
+    /// Steps the counter, if there is one.
+    pub(crate) fn step(&mut self, to: u64, tag: &Tag) -> Result<(), Error> {
+        self.counter.as_mut().map_or(Ok(()), |counter| counter.step(to, tag)).map_err(|_| Error::Counter)
     }
 
     /// What holds once a commit is durable and counted.
-    pub(crate) fn committed(&mut self, version: u64, tag: Tag, counted: u64) {
+    pub(crate) fn committed(&mut self, version: Sequence, tag: Tag, counted: u64) {
         (self.state.version, self.state.tag, self.state.counted) = (version, tag, counted);
-        self.state.head = version + 1;
+        self.state.head = self.state.form.data.after(version, 1);
         self.state.cursor = 0;
         self.state.floor = Floor { tail: self.state.tail, index_tail: self.index_tail() };
     }
 
     fn begin_page(&mut self, assembly: &Assembly) {
         self.page.fill(0);
-        let page = self.state.data_page(assembly.sequence);
-        self.live.clear_page(page);
+        self.live.clear_page(assembly.sequence.slot);
     }
 
     /// Puts the caller's changes into the commit.
@@ -146,28 +148,35 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Writes the page being filled as an inner page of the commit and begins the next one.
     fn next_page(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
         self.require_data_page(assembly)?;
-        assembly.draft.finish(self.state.form.body_mut(self.page), before(assembly)?);
+        let before = self.pages_before(assembly);
+        assembly.draft.finish(self.state.form.body_mut(self.page), before);
         let (form, head) = (&self.state.form, assembly.head());
-        form.write(self.device, self.vault, &form.data, (&head, false), self.page)?;
-        assembly.sequence += 1;
+        form.write(self.device, self.vault, &form.data, &head, self.page)?;
+        assembly.sequence = form.data.after(assembly.sequence, 1);
         assembly.draft = Draft::new(self.state.form.body_bytes());
         self.begin_page(assembly);
         Ok(())
     }
 
-    /// Writes the commit page; its sequence and tag.
-    fn finish(&mut self, assembly: &mut Assembly, counted: u64) -> Result<(u64, Tag), Error> {
+    /// Pages of the commit before the one being filled. A ring has fewer than 2^16 of them free where words are narrow;
+    /// elsewhere a commit is bounded by the list of changes.
+    fn pages_before(&self, assembly: &Assembly) -> u16 {
+        self.state.form.data.distance(assembly.first, assembly.sequence) as u16
+    }
+
+    /// Writes the commit page; its tag.
+    fn finish(&mut self, assembly: &mut Assembly, counted: u64) -> Result<Tag, Error> {
         let root = self.root(counted, None);
         if assembly.draft.room() < root_bytes::<W>(false) {
             self.next_page(assembly)?;
         }
         self.require_data_page(assembly)?;
         let (form, head) = (&self.state.form, assembly.head());
+        let before = self.pages_before(assembly);
         let body = form.body_mut(self.page);
-        let at = assembly.draft.finish_commit(body, before(assembly)?, false);
-        root.encode::<W>(body, at, &head);
-        let tag = form.write(self.device, self.vault, &form.data, (&head, false), self.page)?;
-        Ok((head.sequence, tag))
+        let at = assembly.draft.finish_commit(body, before, false);
+        root.encode::<W>(form, body, at, &head);
+        form.write(self.device, self.vault, &form.data, &head, self.page)
     }
 
     /// The root of the store as it is now.
@@ -198,7 +207,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         }
         let Some((mut leaf, most)) = self.pending.fullest_leaf(self.state.leaf_ids, |_| true) else { return Ok(()) };
         // A leaf of the oldest block has to move some time: now, if that is worth nearly as much.
-        let block = self.state.form.index.block(self.index_tail());
+        let block = self.state.form.index.block_start(self.index_tail());
         let in_oldest = |leaf: u32| self.leaf_block(leaf) == Some(block);
         if let Some((other, changes)) = self.pending.fullest_leaf(self.state.leaf_ids, in_oldest)
             && 3 * changes >= most
@@ -209,7 +218,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// Writes anew what stands at this sequence of the index ring.
-    pub(crate) fn relocate(&mut self, assembly: &mut Assembly, sequence: u64) -> Result<(), Error> {
+    pub(crate) fn relocate(&mut self, assembly: &mut Assembly, sequence: Sequence) -> Result<(), Error> {
         match self.leaf_at(sequence) {
             Some(leaf) => self.write_leaf(assembly, leaf),
             None => self.write_map(assembly.epoch),
@@ -240,10 +249,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         leaf.set_version(assembly.sequence);
         self.require_index_pages(1)?;
         let sequence = self.state.index_head;
-        let (form, head) = (&self.state.form, Head { sequence, epoch: assembly.epoch });
-        form.write(self.device, self.vault, &form.index, (&head, false), self.scratch)?;
-        self.state.index_head += 1;
-        let slot = (sequence % form.index.pages) as u32;
+        let (form, head) = (&self.state.form, Head::new(sequence, assembly.epoch));
+        form.write(self.device, self.vault, &form.index, &head, self.scratch)?;
+        self.state.index_head = form.index.after(sequence, 1);
+        let slot = sequence.slot;
         if let Some(place) = self.leaves.get_mut(number as usize) {
             *place = W::of(slot);
         }
@@ -251,15 +260,14 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// What the last counted commit needs is never written over, whatever was miscounted.
-    fn require_index_pages(&self, needed: u64) -> Result<(), Error> {
-        let free = self.state.free_index_pages();
-        if needed > free { Err(Error::Full { needed, free }) } else { Ok(()) }
+    fn require_index_pages(&self, needed: u32) -> Result<(), Error> {
+        if needed > self.state.free_index_pages() { Err(Error::Full) } else { Ok(()) }
     }
 
     /// The same for a page of the data ring.
     fn require_data_page(&self, assembly: &Assembly) -> Result<(), Error> {
-        let free = self.state.free_from(self.state.floor.tail, assembly.sequence);
-        if free == 0 { Err(Error::Full { needed: 1, free }) } else { Ok(()) }
+        let free = self.state.form.data.free(self.state.floor.tail, assembly.sequence);
+        if free == 0 { Err(Error::Full) } else { Ok(()) }
     }
 
     /// Writes the map, as it is now.
@@ -282,9 +290,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     fn fold_if_due(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
         let data = &self.state.form.data;
         let window = (data.pages / 4).max(8);
-        let is_near =
-            self.state.free_pages() < data.pages / 2 && self.pending.replay < self.state.tail + data.block_pages;
-        let is_late = |since: u64, window: u64| is_near || assembly.sequence - since > window;
+        let is_near = self.state.free_pages() < data.pages / 2
+            && data.distance(self.state.tail, self.pending.replay) < data.block_pages;
+        let is_late = |since, window| is_near || data.distance(since, assembly.sequence) > window;
         let (writes_leaf, may_turn) = (is_late(self.pending.middle, window / 2), is_late(self.pending.replay, window));
         if writes_leaf && let Some(leaf) = self.pending.oldest_leaf(self.state.leaf_ids) {
             self.write_leaf(assembly, leaf)?;
@@ -305,12 +313,13 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let margin = self.state.reserve() + LAG_MAX + 2;
         let (mut cheap, mut is_pressed) = (CHEAP_ENTRIES, false);
         for _ in 0..self.state.form.data.block_pages {
-            let to_clean = self.state.form.data.fresh_block(self.state.tail + 1) - self.state.tail;
-            let lag = (to_clean + margin).saturating_sub(self.state.free_from(self.state.tail, assembly.sequence + 1));
+            let data = &self.state.form.data;
+            let free = data.free(self.state.tail, data.after(assembly.sequence, 1));
+            let lag = (data.block_rest(self.state.tail) + margin).saturating_sub(free);
             // What was begun under pressure goes on until its last page is full: half empty pages are what presses.
             is_pressed |= lag > 0;
             if !is_pressed {
-                let current = self.live.of_page(self.state.data_page(self.state.tail)).count_ones();
+                let current = self.live.of_page(self.state.tail.slot).count_ones();
                 let Some(left) = cheap.checked_sub(current) else { break };
                 cheap = left;
             }
@@ -322,8 +331,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// Moves what is current in the pages before this one, as far as one commit goes.
-    pub(crate) fn clean_to(&mut self, assembly: &mut Assembly, end: u64) -> Result<(), Error> {
-        let last = assembly.sequence + self.state.form.data.block_pages / 4;
+    pub(crate) fn clean_to(&mut self, assembly: &mut Assembly, end: Sequence) -> Result<(), Error> {
+        let data = &self.state.form.data;
+        let last = data.after(assembly.sequence, data.block_pages / 4);
         while self.state.tail < end && assembly.sequence <= last && self.clean_oldest(assembly, true)? {}
         Ok(())
     }
@@ -331,36 +341,38 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Moves the current records of the oldest page; false if they are not all moved. Pages of its own it takes only if
     /// the whole block can be cleaned with what is left: else nothing would be gained.
     fn clean_oldest(&mut self, assembly: &mut Assembly, may_go_on: bool) -> Result<bool, Error> {
-        let left = self.state.free_from(self.state.floor.tail, assembly.sequence + 1);
+        let data = &self.state.form.data;
+        let left = data.free(self.state.floor.tail, assembly.sequence).saturating_sub(1);
         let is_needed = self.state.tail >= self.pending.replay.min(assembly.first);
         if is_needed || left < PAGES_LEFT || self.index_pages_of(0) > self.state.free_index_pages() {
             return Ok(false);
         }
         let may_go_on = may_go_on && left > self.pages_to_move() + PAGES_LEFT;
         let moved = self.clean_page(assembly, self.state.tail, may_go_on)?;
-        self.state.tail += u64::from(moved);
+        if moved {
+            self.state.tail = self.state.form.data.after(self.state.tail, 1);
+        }
         Ok(moved)
     }
 
     /// Pages of the oldest block that hold current records: they fill no more pages than these, when they are moved.
-    pub(crate) fn pages_to_move(&self) -> u64 {
-        let end = self.state.form.data.fresh_block(self.state.tail + 1);
-        let holds = |sequence: &u64| self.live.of_page(self.state.data_page(*sequence)) != 0;
-        (self.state.tail..end).filter(holds).count() as u64
+    pub(crate) fn pages_to_move(&self) -> u32 {
+        let (tail, rest) = (self.state.tail.slot, self.state.form.data.block_rest(self.state.tail));
+        (tail..tail + rest).filter(|page| self.live.of_page(*page) != 0).count() as u32
     }
 
     /// Moves the current records of a page; false if they are not all moved, because the page being filled is full and
     /// may not be followed by another one.
-    fn clean_page(&mut self, assembly: &mut Assembly, sequence: u64, may_go_on: bool) -> Result<bool, Error> {
+    fn clean_page(&mut self, assembly: &mut Assembly, sequence: Sequence, may_go_on: bool) -> Result<bool, Error> {
         let Some(epoch) = opening::data_epoch(self.openings(), sequence) else { return Ok(true) };
         if self.openings().iter().any(|opening| opening.data_first == sequence) {
             // An opening root holds no records.
             return Ok(true);
         }
-        let page = self.state.data_page(sequence);
+        let page = sequence.slot;
         self.make_pending_room(assembly, self.live.of_page(page).count_ones() as usize)?;
         // Only now: a leaf that was written for the room no longer tells by the pending changes what it replaced.
-        let head = Head { sequence, epoch };
+        let head = Head::new(sequence, epoch);
         let candidates = if self.live.is_kept() { self.live.of_page(page) } else { self.current_entries(&head)? };
         if candidates == 0 {
             return Ok(true);
@@ -375,9 +387,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// The entries of a page that are current, one bit each, by asking the leaves.
     fn current_entries(&mut self, head: &Head) -> Result<u32, Error> {
         let form = &self.state.form;
-        let at = form.data.page(head.sequence);
-        let page = form.open(&*self.device, self.vault, &form.data, (head, false), self.scratch)?;
-        let page = DataPage::parse::<W>(page.body).map_err(|what| Error::Corrupt { page: at, what })?;
+        form.open(&*self.device, self.vault, &form.data, head, self.scratch)?;
+        let page = DataPage::parse::<W>(form.body(self.scratch))?;
         let mut ids = [NONE; PAGE_ENTRIES_MAX as usize];
         for (place, (id, _)) in ids.iter_mut().zip(page.records::<W>()) {
             *place = id;
@@ -399,9 +410,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         buffer: &mut [u8],
     ) -> Result<bool, Error> {
         let form = self.state.form;
-        let at = form.data.page(head.sequence);
-        let page = form.open(&*self.device, self.vault, &form.data, (head, false), buffer)?;
-        let page = DataPage::parse::<W>(page.body).map_err(|what| Error::Corrupt { page: at, what })?;
+        form.open(&*self.device, self.vault, &form.data, head, buffer)?;
+        let page = DataPage::parse::<W>(form.body(buffer))?;
         for (number, (id, record)) in (0..self.state.page_entries).zip(page.records::<W>()) {
             let slot = self.state.slot(head.sequence, number);
             let is_current = self.pending.slot(id).is_none_or(|newest| newest == slot);
@@ -417,8 +427,4 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         }
         Ok(true)
     }
-}
-
-fn before(assembly: &Assembly) -> Result<u16, Error> {
-    u16::try_from(assembly.sequence - assembly.first).map_err(|_| Error::Misuse("a commit of more than 65,535 pages"))
 }

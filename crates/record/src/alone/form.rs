@@ -1,7 +1,7 @@
 //! The form of a store that stands alone: its rings, and how its pages go out sealed and come back opened, or not at all.
 //!
 //! ```text
-//! page: 0 sequence u40 | 5 epoch number u40, its top bit set in an opening root | 10 epoch salt [16], in salted stores
+//! page: 0 lap u24 | 3 epoch number u40, its top bit set in an opening root | 8 epoch salt [16], in salted stores
 //!       | body | tag [16]; in an opening root: synthetic value [32] before the tag
 //! ```
 //! 1. The clear head is enough to find the newest commit and to derive a key, and is believed in nothing: sequence and
@@ -9,31 +9,37 @@
 //! 2. Opening roots are sealed under keys made from their contents, because a cut can let one be written twice with other
 //!    contents before anything tells the two apart.
 
-use counterfoil_flash::{Device, Error as FlashError, Read};
-use counterfoil_vault::{Epoch, OPENING_BYTES, Plain, SALT_BYTES, Sealed, TAG_BYTES, Tag, Vault};
+use counterfoil_flash::{Device, Error as FlashError, Geometry, Read};
+use counterfoil_vault::{Epoch, Kind, OPENING_BYTES, Plain, SALT_BYTES, Sealed, TAG_BYTES, Tag, Vault};
 
 use crate::bytes::{array_at, put};
-use crate::error::Error;
-use crate::head::Head;
-use crate::ring_io::{self, Page};
-use crate::window::{Layout, Ring};
 
-/// Bytes of a sequence, and of the number of an epoch: a page a millisecond takes 34 years to use them up.
-pub(crate) const SEQUENCE_BYTES: usize = 5;
-const CLEAR_BYTES: usize = 2 * SEQUENCE_BYTES;
+use super::error::Error;
+use super::memory::Shape;
+use super::sequence::{Ring, Sequence};
+
+const LAP_BYTES: usize = 3;
+const NUMBER_BYTES: usize = 5;
+const CLEAR_BYTES: usize = LAP_BYTES + NUMBER_BYTES;
 /// In the number of an epoch, as the head has it.
 const OPENING: u64 = 1 << 39;
+/// More laps than any flash stands.
+pub(crate) const LAPS_MAX: u32 = 1 << (8 * LAP_BYTES);
+/// Pages in a block at most.
+const BLOCK_PAGES_MAX: u32 = 1024;
 
-/// A sequence that stands at `offset`.
-pub(crate) fn sequence_at(bytes: &[u8], offset: usize) -> u64 {
-    let [a, b, c, d, e] = array_at::<SEQUENCE_BYTES>(bytes, offset);
-    u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+/// What a page is, or claims to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) sequence: Sequence,
+    pub(crate) epoch: Epoch,
+    pub(crate) is_opening: bool,
 }
 
-/// Puts a sequence at `offset`.
-pub(crate) fn put_sequence(bytes: &mut [u8], offset: usize, sequence: u64) {
-    let [a, b, c, d, e, ..] = sequence.to_le_bytes();
-    put(bytes, offset, &[a, b, c, d, e]);
+impl Head {
+    pub(crate) fn new(sequence: Sequence, epoch: Epoch) -> Head {
+        Head { sequence, epoch, is_opening: false }
+    }
 }
 
 /// The rings, and what every page has beside its body.
@@ -46,8 +52,27 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    pub(crate) fn new(layout: &Layout, is_salted: bool) -> Self {
-        Form { data: layout.data, index: layout.index, page_bytes: layout.page_bytes, is_salted }
+    /// The form of a store of this shape on a medium of this geometry.
+    pub(crate) fn new(geometry: &Geometry, shape: &Shape) -> Result<Self, Error> {
+        let pages_ok = (256..=65536).contains(&geometry.page_bytes);
+        let blocks_ok = (2..=BLOCK_PAGES_MAX).contains(&geometry.block_pages);
+        let end = shape.first_block.checked_add(u64::from(shape.block_count));
+        let lies_inside = end.is_some_and(|end| end <= geometry.block_count);
+        let data_blocks = shape.block_count.saturating_sub(shape.index_blocks);
+        if !pages_ok || !blocks_ok || !lies_inside || data_blocks < 2 || shape.index_blocks < 2 {
+            return Err(Error::Geometry);
+        }
+        let block_pages = geometry.block_pages;
+        let ring = |kind, first_block: u64, blocks: u32| {
+            let pages = blocks.checked_mul(block_pages).filter(|pages| *pages < 1 << 30).ok_or(Error::Geometry)?;
+            Ok::<_, Error>(Ring { kind, first_page: first_block * u64::from(block_pages), pages, block_pages })
+        };
+        Ok(Form {
+            data: ring(Kind::RecordData, shape.first_block, data_blocks)?,
+            index: ring(Kind::RecordIndex, shape.first_block + u64::from(data_blocks), shape.index_blocks)?,
+            page_bytes: geometry.page_bytes as usize,
+            is_salted: shape.is_salted,
+        })
     }
 
     fn head_bytes(&self) -> usize {
@@ -74,57 +99,59 @@ impl Form {
         buffer.get_mut(self.head_bytes()..self.page_bytes - OPENING_BYTES).unwrap_or_default()
     }
 
-    fn decode(&self, bytes: &[u8]) -> (Head, bool) {
-        let number = sequence_at(bytes, SEQUENCE_BYTES);
+    fn decode(&self, slot: u32, bytes: &[u8]) -> Head {
+        let [a, b, c] = array_at::<LAP_BYTES>(bytes, 0);
+        let [d, e, f, g, h] = array_at::<NUMBER_BYTES>(bytes, LAP_BYTES);
+        let number = u64::from_le_bytes([d, e, f, g, h, 0, 0, 0]);
         let salt = if self.is_salted { array_at(bytes, CLEAR_BYTES) } else { [0; SALT_BYTES] };
-        let epoch = Epoch { number: number & !OPENING, salt };
-        (Head { sequence: sequence_at(bytes, 0), epoch }, number & OPENING != 0)
+        Head {
+            sequence: Sequence { lap: u32::from_le_bytes([a, b, c, 0]), slot },
+            epoch: Epoch { number: number & !OPENING, salt },
+            is_opening: number & OPENING != 0,
+        }
     }
 
-    fn encode(&self, head: &Head, is_opening: bool, bytes: &mut [u8]) {
-        let number = head.epoch.number | if is_opening { OPENING } else { 0 };
-        put_sequence(bytes, 0, head.sequence);
-        put_sequence(bytes, SEQUENCE_BYTES, number);
+    fn encode(&self, head: &Head, bytes: &mut [u8]) {
+        let number = head.epoch.number | if head.is_opening { OPENING } else { 0 };
+        let ([a, b, c, _], [d, e, f, g, h, ..]) = (head.sequence.lap.to_le_bytes(), number.to_le_bytes());
+        put(bytes, 0, &[a, b, c, d, e, f, g, h]);
         if self.is_salted {
             put(bytes, CLEAR_BYTES, &head.epoch.salt);
         }
     }
 
-    /// What the page in a slot of the data ring claims to be, where the claim can be true, and whether it claims to be an
-    /// opening root. A page that cannot be read claims nothing: torn words of some media read as errors for ever.
-    pub(crate) fn claim<R: Read + ?Sized>(&self, device: &R, slot: u64) -> Result<Option<(Head, bool)>, Error> {
+    /// What the page in a slot of the data ring claims to be, if it can be that. A page that cannot be read claims
+    /// nothing: torn words of some media read as errors for ever.
+    pub(crate) fn claim<R: Read + ?Sized>(&self, device: &R, slot: u32) -> Result<Option<Head>, Error> {
         let mut bytes = [0; CLEAR_BYTES + SALT_BYTES];
         let bytes = &mut bytes[..self.head_bytes()];
-        match device.read(self.data.slot_page(slot), 0, bytes) {
-            Ok(()) => Ok(Some(self.decode(bytes)).filter(|(head, _)| self.data.plausible(slot, head.sequence))),
+        match device.read(self.data.page(Sequence { lap: 0, slot }), 0, bytes) {
+            Ok(()) => Ok(Some(self.decode(slot, bytes)).filter(|head| (1..LAPS_MAX - 1).contains(&head.sequence.lap))),
             Err(FlashError::Latched) => Err(Error::Latched),
             Err(_) => Ok(None),
         }
     }
 
-    /// Reads the page of this ring that must have this head.
-    pub(crate) fn open<'b, R: Read + ?Sized>(
+    /// Reads the page of this ring that must have this head; its tag. Its body then stands in `buffer`.
+    pub(crate) fn open<R: Read + ?Sized>(
         &self,
         device: &R,
         vault: &Vault,
         ring: &Ring,
-        (head, is_opening): (&Head, bool),
-        buffer: &'b mut [u8],
-    ) -> Result<Page<'b>, Error> {
-        let page = ring.page(head.sequence);
-        let tampered = Error::Tampered { page };
-        device.read(page, 0, buffer)?;
-        let (clear, sealed) = buffer.split_at_mut_checked(self.head_bytes()).ok_or(tampered)?;
-        if self.decode(clear) != (*head, is_opening) {
-            return Err(tampered);
+        head: &Head,
+        buffer: &mut [u8],
+    ) -> Result<Tag, Error> {
+        device.read(ring.page(head.sequence), 0, buffer)?;
+        let (clear, sealed) = buffer.split_at_mut_checked(self.head_bytes()).ok_or(Error::Tampered)?;
+        if self.decode(head.sequence.slot, clear) != *head {
+            return Err(Error::Tampered);
         }
         let (place, sealed) = (ring.place(head.sequence, head.epoch), Sealed::from_medium(sealed));
-        let opened = match is_opening {
+        let opened = match head.is_opening {
             true => vault.open_opening(place.allocation, place.position, head.epoch.number, sealed),
             false => vault.open(&place, sealed),
         };
-        let opened = opened.map_err(|_| tampered)?;
-        Ok(Page { tag: opened.tag(), body: opened.into_payload() })
+        opened.map(|opened| opened.tag()).map_err(|_| Error::Tampered)
     }
 
     /// Seals the body that stands in `buffer` and programs it at its place.
@@ -133,18 +160,18 @@ impl Form {
         device: &mut D,
         vault: &Vault,
         ring: &Ring,
-        (head, is_opening): (&Head, bool),
+        head: &Head,
         buffer: &mut [u8],
     ) -> Result<Tag, Error> {
         let (clear, body) = buffer.split_at_mut(self.head_bytes());
-        self.encode(head, is_opening, clear);
+        self.encode(head, clear);
         let place = ring.place(head.sequence, head.epoch);
-        let sealed = match is_opening {
+        let sealed = match head.is_opening {
             true => vault.seal_opening(place.allocation, place.position, head.epoch.number, Plain::new(body)),
             false => vault.seal(&place, Plain::new(body)),
         };
         let tag = sealed.tag();
-        ring_io::erase_if_first(device, ring, head.sequence)?;
+        ring.erase_if_first(device, head.sequence)?;
         device.program(ring.page(head.sequence), buffer)?;
         Ok(tag)
     }

@@ -1,7 +1,7 @@
 //! Leaves of the index: pages of the index ring that tell for each of their ids the slot of its record.
 //!
 //! ```text
-//! head (form.rs) | version u64: newest commit page that the leaf knew of, or the page in the making | cells x slot word
+//! head (form.rs) | version, lap u32, slot u32: newest commit page that the leaf knew of, or the page in the making | cells x slot word
 //!   | zeros | tag [16]
 //! ```
 //! 1. A slot is the page, counted in the data ring, times the entries of a page, plus the entry. Together with the
@@ -10,13 +10,13 @@
 use counterfoil_flash::Read;
 use counterfoil_vault::Vault;
 
-use crate::bytes::{put, u64_at};
-use crate::error::Error;
-use crate::head::Head;
-use crate::window::SEQUENCE_MAX;
+use crate::bytes::{put, u32_at};
 
+use super::error::Error;
+use super::form::{Head, LAPS_MAX};
 use super::memory::LEAF_HEAD_BYTES;
 use super::opening::{self, Opening};
+use super::sequence::Sequence;
 use super::state::State;
 use super::word::Word;
 
@@ -43,34 +43,32 @@ impl<'b> Leaf<'b> {
         buffer: &'b mut [u8],
     ) -> Result<Self, Error> {
         let (form, ring) = (&state.form, &state.form.index);
-        let sequence = ring.sequence_at(u64::from(slot), state.index_head - 1);
-        let page = ring.page(sequence);
-        let epoch = opening::index_epoch(openings, sequence);
-        let epoch = epoch.ok_or(Error::Corrupt { page, what: "leaf before all openings" })?;
-        form.open(device, vault, ring, (&Head { sequence, epoch }, false), buffer)?;
+        let sequence = ring.at(slot, ring.before(state.index_head, 1));
+        let epoch = opening::index_epoch(openings, sequence).ok_or(Error::Corrupt)?;
+        form.open(device, vault, ring, &Head::new(sequence, epoch), buffer)?;
         let leaf = Leaf { body: form.body_mut(buffer) };
         let version = leaf.version();
-        let possible = (state.form.data.pages..=SEQUENCE_MAX).contains(&version);
-        if possible { Ok(leaf) } else { Err(Error::Corrupt { page, what: "version of a leaf" }) }
+        let possible = (1..LAPS_MAX).contains(&version.lap) && version.slot < form.data.pages;
+        if possible { Ok(leaf) } else { Err(Error::Corrupt) }
     }
 
     /// The newest data page that it knows of.
-    fn version(&self) -> u64 {
-        u64_at(self.body, 0)
+    fn version(&self) -> Sequence {
+        Sequence { lap: u32_at(self.body, 0), slot: u32_at(self.body, 4) }
     }
 
-    pub(crate) fn set_version(&mut self, version: u64) {
-        put(self.body, 0, &version.to_le_bytes());
+    pub(crate) fn set_version(&mut self, version: Sequence) {
+        put(self.body, 0, &version.lap.to_le_bytes());
+        put(self.body, 4, &version.slot.to_le_bytes());
     }
 
     /// The slot of a cell, and the sequence of the page that it means.
-    pub(crate) fn cell<W: Word>(&self, state: &State, cell: u32) -> Option<(u32, u64)> {
+    pub(crate) fn cell<W: Word>(&self, state: &State, cell: u32) -> Option<(u32, Sequence)> {
         let bytes = self.body.get(LEAF_HEAD_BYTES + cell as usize * W::BYTES..).unwrap_or_default();
         let slot = Some(W::decode(bytes)).filter(|slot| *slot != W::NONE)?.number();
         let (page, _) = state.place(slot);
         let ring = &state.form.data;
-        let known = u64::from(page) < ring.pages;
-        known.then(|| (slot, ring.sequence_at(u64::from(page), self.version())))
+        (page < ring.pages).then(|| (slot, ring.at(page, self.version())))
     }
 
     pub(crate) fn set<W: Word>(&mut self, cell: u32, slot: u32) {

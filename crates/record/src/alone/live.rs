@@ -11,9 +11,9 @@ pub(crate) struct LiveEntries<'a> {
 }
 
 impl<'a> LiveEntries<'a> {
-    pub(crate) fn new(bits: &'a mut [u8], pages: u64, page_entries: u32) -> Self {
-        let needed = (pages * u64::from(page_entries)).div_ceil(8);
-        let bits = if (bits.len() as u64) < needed { &mut [] } else { bits };
+    pub(crate) fn new(bits: &'a mut [u8], pages: u32, page_entries: u32) -> Self {
+        let needed = (pages * page_entries).div_ceil(8) as usize;
+        let bits = if bits.len() < needed { &mut [] } else { bits };
         bits.fill(0);
         LiveEntries { bits, page_entries }
     }

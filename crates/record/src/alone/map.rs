@@ -11,17 +11,17 @@ use counterfoil_flash::{Device, Read};
 use counterfoil_vault::{Epoch, Vault};
 
 use crate::bytes::{put, u16_at, u32_at};
-use crate::error::Error;
-use crate::head::Head;
 
-use super::form::Form;
+use super::error::Error;
+use super::form::{Form, Head};
 use super::opening::{OPENING_BYTES, Opening};
+use super::sequence::Sequence;
 use super::word::{NONE, Word};
 
 const COUNTS_BYTES: usize = 12;
 
 /// Pages of a map.
-pub(crate) fn pages<W: Word>(form: &Form, openings: usize, leaves: usize) -> u64 {
+pub(crate) fn pages<W: Word>(form: &Form, openings: usize, leaves: usize) -> u32 {
     let room = form.body_bytes();
     let (mut pages, mut at) = (1, COUNTS_BYTES);
     let openings = core::iter::repeat_n(OPENING_BYTES, openings);
@@ -40,11 +40,11 @@ pub(crate) fn write<D: Device + ?Sized, W: Word>(
     device: &mut D,
     vault: &Vault,
     form: &Form,
-    first: u64,
+    first: Sequence,
     epoch: Epoch,
     (openings, leaves, ids): (&[Opening], &[W], u32),
     buffer: &mut [u8],
-) -> Result<u64, Error> {
+) -> Result<Sequence, Error> {
     buffer.fill(0);
     let (mut sequence, mut at) = (first, COUNTS_BYTES);
     put(form.body_mut(buffer), 0, &(openings.len() as u16).to_le_bytes());
@@ -52,9 +52,9 @@ pub(crate) fn write<D: Device + ?Sized, W: Word>(
     put(form.body_mut(buffer), 8, &ids.to_le_bytes());
     let mut piece = |bytes: &[u8], buffer: &mut [u8]| -> Result<(), Error> {
         if at + bytes.len() > form.body_bytes() {
-            form.write(device, vault, &form.index, (&Head { sequence, epoch }, false), buffer)?;
+            form.write(device, vault, &form.index, &Head::new(sequence, epoch), buffer)?;
             buffer.fill(0);
-            (sequence, at) = (sequence + 1, 0);
+            (sequence, at) = (form.index.after(sequence, 1), 0);
         }
         put(form.body_mut(buffer), at, bytes);
         at += bytes.len();
@@ -68,8 +68,8 @@ pub(crate) fn write<D: Device + ?Sized, W: Word>(
         leaf.encode(&mut word);
         piece(word.get(..W::BYTES).unwrap_or_default(), buffer)?;
     }
-    form.write(device, vault, &form.index, (&Head { sequence, epoch }, false), buffer)?;
-    Ok(sequence + 1)
+    form.write(device, vault, &form.index, &Head::new(sequence, epoch), buffer)?;
+    Ok(form.index.after(sequence, 1))
 }
 
 /// Reads the map that begins at `first`; how many openings it has, and below which number ids may have records.
@@ -78,28 +78,24 @@ pub(crate) fn read<R: Read + ?Sized, W: Word>(
     device: &R,
     vault: &Vault,
     form: &Form,
-    first: u64,
+    first: Sequence,
     epoch: Epoch,
     openings: &mut [Opening],
     leaves: &mut [W],
     buffer: &mut [u8],
 ) -> Result<(usize, u32), Error> {
-    let page = |sequence| form.index.page(sequence);
     let open = |sequence, buffer: &mut [u8]| {
-        let head = Head { sequence, epoch };
-        form.open(device, vault, &form.index, (&head, false), buffer).map(drop)
+        form.open(device, vault, &form.index, &Head::new(sequence, epoch), buffer).map(drop)
     };
     open(first, buffer)?;
     let body = form.body(buffer);
     let (count, leaf_count, ids) = (usize::from(u16_at(body, 0)), u32_at(body, 4) as usize, u32_at(body, 8));
-    let (needed, given) = (count, openings.len());
-    let openings = openings.get_mut(..count).ok_or(Error::BufferTooSmall { what: "the openings", needed, given })?;
-    let (needed, given) = (leaf_count, leaves.len());
-    let leaves = leaves.get_mut(..leaf_count).ok_or(Error::BufferTooSmall { what: "the leaves", needed, given })?;
+    let openings = openings.get_mut(..count).ok_or(Error::BufferTooSmall)?;
+    let leaves = leaves.get_mut(..leaf_count).ok_or(Error::BufferTooSmall)?;
     let (mut sequence, mut at) = (first, COUNTS_BYTES);
     let mut piece = |bytes: usize, buffer: &mut [u8]| -> Result<usize, Error> {
         if at + bytes > form.body_bytes() {
-            (sequence, at) = (sequence + 1, 0);
+            (sequence, at) = (form.index.after(sequence, 1), 0);
             open(sequence, buffer)?;
         }
         at += bytes;
@@ -110,15 +106,15 @@ pub(crate) fn read<R: Read + ?Sized, W: Word>(
         let at = piece(OPENING_BYTES, buffer)?;
         *opening = Opening::decode(form.body(buffer).get(at..).unwrap_or_default());
         if before.is_some_and(|before| !opening.follows(&before)) {
-            return Err(Error::Corrupt { page: page(first), what: "openings of a map" });
+            return Err(Error::Corrupt);
         }
         before = Some(*opening);
     }
     for leaf in leaves {
         let at = piece(W::BYTES, buffer)?;
         *leaf = W::decode(form.body(buffer).get(at..).unwrap_or_default());
-        if leaf.number() != NONE && u64::from(leaf.number()) >= form.index.pages {
-            return Err(Error::Corrupt { page: page(first), what: "leaf of a map" });
+        if leaf.number() != NONE && leaf.number() >= form.index.pages {
+            return Err(Error::Corrupt);
         }
     }
     Ok((count, ids))

@@ -3,11 +3,9 @@
 use counterfoil_flash::Geometry;
 
 use crate::bytes;
-use crate::error::Error;
-use crate::window::{Layout, Window};
 
+use super::error::Error;
 use super::form::Form;
-
 use super::map;
 use super::opening::Opening;
 use super::pending::Moved;
@@ -26,9 +24,9 @@ pub struct Shape {
     /// The first block.
     pub first_block: u64,
     /// How many blocks, 4 at least.
-    pub block_count: u64,
+    pub block_count: u32,
     /// How many of them, the last ones, are the index ring: 2 at least.
-    pub index_blocks: u64,
+    pub index_blocks: u32,
     /// Entries of a data page at most: 1 to 32. Records of less than a page divided by this many waste room.
     pub page_entries: u32,
     /// Whether every opening has random bytes of its own in its keys, and in 16 bytes of every page: where there is a
@@ -70,11 +68,9 @@ pub struct Sizes {
 impl Shape {
     pub(crate) fn form(&self, geometry: &Geometry) -> Result<Form, Error> {
         if !(1..=PAGE_ENTRIES_MAX).contains(&self.page_entries) {
-            return Err(Error::Geometry("pages must have 1 to 32 entries"));
+            return Err(Error::Geometry);
         }
-        let window = Window { first_block: self.first_block, block_count: self.block_count, doubled: false };
-        let layout = Layout::cut(geometry, &window, self.index_blocks)?;
-        Ok(Form::new(&layout, self.is_salted))
+        Form::new(geometry, self)
     }
 
     /// What follows from the shape on a medium of this geometry, with words as wide as `W`.
@@ -83,16 +79,16 @@ impl Shape {
     /// [`Error::Geometry`] if the shape does not suit a store.
     pub fn sizes<W: Word>(&self, geometry: &Geometry) -> Result<Sizes, Error> {
         let form = self.form(geometry)?;
-        let entries = form.data.pages * u64::from(self.page_entries);
-        if entries >= u64::from(u32::MAX) || W::of(entries as u32).number() == NONE {
-            return Err(Error::Geometry("the words are too narrow for so many pages"));
+        let entries = form.data.pages.checked_mul(self.page_entries).ok_or(Error::Geometry)?;
+        if W::of(entries).number() == NONE {
+            return Err(Error::Geometry);
         }
         // Half of the ring less a block, so that what is current and what a cut falls back to stand beside each other.
-        let leaves_max = (form.index.pages - form.index.block_pages).saturating_sub(8) * 3 / 4;
+        let leaves_max = (form.index.pages - form.index.block_pages).saturating_sub(8) / 4 * 3;
         Ok(Sizes {
             leaf_ids: leaf_ids::<W>(&form),
-            leaves_max: u32::try_from(leaves_max).unwrap_or(u32::MAX).max(1),
-            live_bytes: usize::try_from(entries.div_ceil(8)).unwrap_or(usize::MAX),
+            leaves_max: leaves_max.max(1),
+            live_bytes: entries.div_ceil(8) as usize,
             page_bytes: form.page_bytes,
             record_bytes_max: super::commit::record_bytes_max::<W>(&form),
         })
@@ -108,21 +104,17 @@ impl<'a, W: Word> Memory<'a, W> {
     /// The memory with its buffers as long as the store uses them.
     pub(crate) fn trimmed(self, form: &Form, shape: &Shape, sizes: &Sizes) -> Result<Self, Error> {
         let page_bytes = form.page_bytes;
-        let needs = [
-            ("the pending changes", shape.page_entries as usize * 2, self.pending.len()),
-            ("the leaves", 1, self.leaves.len()),
-            ("the openings", OPENINGS_MIN, self.openings.len()),
-            ("the page in the making", page_bytes, self.page.len()),
-            ("the page being read", page_bytes, self.scratch.len()),
-        ];
-        for (what, needed, given) in needs {
-            if given < needed {
-                return Err(Error::BufferTooSmall { what, needed, given });
-            }
+        let has_room = self.pending.len() >= shape.page_entries as usize * 2
+            && !self.leaves.is_empty()
+            && self.openings.len() >= OPENINGS_MIN
+            && self.page.len() >= page_bytes
+            && self.scratch.len() >= page_bytes;
+        if !has_room {
+            return Err(Error::BufferTooSmall);
         }
         let leaves = self.leaves.len().min(sizes.leaves_max as usize);
         if map::pages::<W>(form, self.openings.len(), leaves) * 2 > form.index.block_pages {
-            return Err(Error::Geometry("blocks are too short for the map of so many leaves"));
+            return Err(Error::Geometry);
         }
         Ok(Memory {
             leaves: bytes::first_mut(self.leaves, leaves),

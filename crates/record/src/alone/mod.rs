@@ -44,6 +44,7 @@
 //! ```
 
 mod commit;
+mod error;
 mod form;
 mod leaf;
 mod live;
@@ -57,10 +58,12 @@ mod recovery;
 mod retire;
 mod room;
 mod root;
+mod sequence;
 mod state;
 mod store;
 mod word;
 
+pub use error::Error;
 pub use memory::{Memory, Shape, Sizes};
 pub use open::Surroundings;
 pub use opening::Opening;

@@ -4,20 +4,18 @@
 //! stepped up to, an opening root is written two above the counter, and the counter steps twice before anything else is
 //! written. So no two commits ever share a number, whatever image is put back between them.
 
-use counterfoil_flash::{Device, PageNumber};
+use counterfoil_flash::{BlockNumber, Device, Geometry};
 use counterfoil_vault::{Accepted, Counter, Entropy, Epoch, Refused, SALT_BYTES, Suite, Vault, judge};
 
-use crate::error::Error;
-use crate::head::Head;
-use crate::window::Ring;
-
-use super::form::Form;
+use super::error::Error;
+use super::form::{Form, Head};
 use super::live::LiveEntries;
 use super::memory::{Memory, Shape};
 use super::opening::Opening;
 use super::page::Draft;
 use super::pending::Pending;
 use super::recovery::{self, Found};
+use super::sequence::{Ring, Sequence};
 use super::state::{Floor, State};
 use super::store::Standalone;
 use super::word::Word;
@@ -38,28 +36,27 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     /// Makes an empty store and commits it. Whatever the blocks held is gone.
     ///
     /// # Errors
-    /// [`Error::Geometry`], [`Error::BufferTooSmall`], [`Error::Device`], [`Error::Counter`]; [`Error::Misuse`] with
-    /// neither counter nor generator and a suite that does not stand that.
+    /// [`Error::Geometry`], [`Error::BufferTooSmall`], [`Error::Device`], [`Error::Counter`], [`Error::NoGenerator`].
     pub fn format(around: Surroundings<'a, D>, shape: Shape, memory: Memory<'a, W>) -> Result<Self, Error> {
         let form = shape.form(&around.device.geometry())?;
-        let (head, index_head) = (form.data.pages, form.index.pages);
+        let (head, index_head) = (form.data.start(), form.index.start());
         let mut store = Self::new(&around.device.geometry(), around.device, around.vault, shape, memory)?;
         store.counter = around.counter;
         let value = match &mut store.counter {
-            Some(counter) => counter.value().map_err(Error::Counter)?.value,
+            Some(counter) => counter.value().map_err(|_| Error::Counter)?.value,
             None => 0,
         };
         let salt = salt(shape.is_salted, store.counter.is_some(), store.vault, around.entropy)?;
         let epoch = Epoch { number: value + 2, salt };
-        for block in shape.first_block..shape.first_block + shape.block_count {
-            store.device.erase(counterfoil_flash::BlockNumber(block))?;
+        for block in shape.first_block..shape.first_block + u64::from(shape.block_count) {
+            store.device.erase(BlockNumber(block))?;
         }
-        store.state.version = head - 1;
+        store.state.version = form.data.before(head, 1);
         (store.state.head, store.state.index_head, store.state.counted) = (head, index_head, value);
         store.state.tail = head;
         store.state.floor = Floor { tail: head, index_tail: index_head };
         store.pending.begin_at(head);
-        store.begin_opening(epoch, head - 1)?;
+        store.begin_opening(epoch, store.state.version)?;
         store.write_map(epoch)?;
         store.write_opening_root(epoch, None)?;
         Ok(store)
@@ -91,7 +88,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     pub(crate) fn ready_to_write(&mut self) -> Result<Epoch, Error> {
         self.not_latched()?;
         if !self.vault.same_process() {
-            return Err(Error::Misuse("the record store was opened by another process"));
+            return Err(Error::OtherProcess);
         }
         match (self.state.epoch, self.opened.take()) {
             (Some(epoch), _) => Ok(epoch),
@@ -100,15 +97,16 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
                 self.opened = begun.is_err().then_some(found);
                 begun
             }
-            (None, None) => Err(Error::Misuse("the record store was not opened")),
+            (None, None) => Err(Error::Latched),
         }
     }
 
     fn begin_writing(&mut self, found: &Found) -> Result<Epoch, Error> {
         let head = self.resume_at(self.state.form.data, found.head.sequence)?;
-        let index_head = self.resume_at(self.state.form.index, found.root.index_head - 1)?;
-        if self.state.free_from(self.state.floor.tail, head) < 1 {
-            return Err(Error::Full { needed: 1, free: 0 });
+        let index_head =
+            self.resume_at(self.state.form.index, self.state.form.index.before(found.root.index_head, 1))?;
+        if self.state.form.data.free(self.state.floor.tail, head) < 1 {
+            return Err(Error::Full);
         }
         self.device.flush()?;
         self.complete(found)?;
@@ -128,7 +126,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     }
 
     fn new(
-        geometry: &counterfoil_flash::Geometry,
+        geometry: &Geometry,
         device: &'a mut D,
         vault: &'a Vault,
         shape: Shape,
@@ -143,7 +141,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
             counter: None,
             salt: [0; SALT_BYTES],
             opened: None,
-            pending: Pending::new(memory.pending, 0),
+            pending: Pending::new(memory.pending, Sequence::ZERO),
             leaves: memory.leaves,
             live: LiveEntries::new(memory.live, form.data.pages, shape.page_entries),
             openings: memory.openings,
@@ -156,35 +154,32 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
 
     /// Finds the newest commit and reads what it says.
     fn recover(&mut self) -> Result<Found, Error> {
-        let mut below = u64::MAX;
-        let mut failure = None;
+        let mut below = Sequence { lap: u32::MAX, slot: 0 };
+        let mut failure = Error::NoCommit;
         for _ in 0..recovery::LOADS_MAX {
-            let Some(found) = recovery::newest::<D, W>(self.device, self.vault, &self.state.form, below, self.page)?
-            else {
-                break;
-            };
+            let found = recovery::newest::<D, W>(self.device, self.vault, &self.state.form, below, self.page)?;
+            let Some(found) = found else { break };
             match self.load(&found) {
-                Err(error @ (Error::Tampered { .. } | Error::Corrupt { .. })) => {
-                    failure.get_or_insert(error);
+                Err(error @ (Error::Tampered | Error::Corrupt)) => {
+                    if failure == Error::NoCommit {
+                        failure = error;
+                    }
                     below = found.head.sequence;
                 }
                 outcome => return outcome.map(|()| found),
             }
         }
-        Err(failure.unwrap_or(Error::NoCommit { claims: 0 }))
+        Err(failure)
     }
 
     /// Holds the commit against the counter.
     fn judge(&mut self, found: &Found) -> Result<(), Error> {
         let Some(counter) = &mut self.counter else { return Ok(()) };
-        let present = counter.value().map_err(Error::Counter)?;
-        let image = found.root.counted;
-        match judge(image, found.is_opening, present.value) {
-            Err(Refused::RolledBack { version, counter }) => Err(Error::RolledBack { image: version, counter }),
-            Err(Refused::CounterLost { version, counter }) => Err(Error::CounterLost { image: version, counter }),
-            Ok(Accepted::Level) if present.tag.is_some_and(|tag| tag != found.tag) => {
-                Err(Error::RolledBack { image, counter: present.value })
-            }
+        let present = counter.value().map_err(|_| Error::Counter)?;
+        match judge(found.root.counted, found.head.is_opening, present.value) {
+            Err(Refused::RolledBack { .. }) => Err(Error::RolledBack),
+            Err(Refused::CounterLost { .. }) => Err(Error::CounterLost),
+            Ok(Accepted::Level) if present.tag.is_some_and(|tag| tag != found.tag) => Err(Error::RolledBack),
             Ok(_) => Ok(()),
         }
     }
@@ -193,31 +188,32 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     fn complete(&mut self, found: &Found) -> Result<(), Error> {
         self.judge(found)?;
         let Some(counter) = &mut self.counter else { return Ok(()) };
-        let present = counter.value().map_err(Error::Counter)?;
+        let present = counter.value().map_err(|_| Error::Counter)?;
         for value in present.value + 1..=found.root.counted {
-            counter.step(value, &found.tag).map_err(Error::Counter)?;
+            counter.step(value, &found.tag).map_err(|_| Error::Counter)?;
         }
         Ok(())
     }
 
     /// Where writing goes on in a ring whose newest page of ours is `last`. Behind it a cut may have left pages, and one
     /// more that was begun and does not show it: where pages are programmed once, that one is passed over.
-    fn resume_at(&mut self, ring: Ring, last: u64) -> Result<u64, Error> {
-        if !self.device.geometry().erase_before_program {
-            return Ok(last + 1);
+    fn resume_at(&mut self, ring: Ring, last: Sequence) -> Result<Sequence, Error> {
+        let (mut last_written, mut next) = (last, ring.after(last, 1));
+        if !self.device.geometry().erase_before_program || next.slot.is_multiple_of(ring.block_pages) {
+            return Ok(next);
         }
-        let end = ring.fresh_block(last + 1);
-        let mut written = last;
-        for sequence in last + 1..end {
-            if !self.is_blank(ring.page(sequence))? {
-                written = sequence;
+        let end = ring.next_block(next);
+        while next < end {
+            if !self.is_blank(&ring, next)? {
+                last_written = next;
             }
+            next = ring.after(next, 1);
         }
-        Ok((written + 2).min(end))
+        Ok(ring.after(last_written, 2).min(end))
     }
 
-    fn is_blank(&mut self, page: PageNumber) -> Result<bool, Error> {
-        match self.device.read(page, 0, self.scratch) {
+    fn is_blank(&mut self, ring: &Ring, sequence: Sequence) -> Result<bool, Error> {
+        match self.device.read(ring.page(sequence), 0, self.scratch) {
             Ok(()) => Ok(self.scratch.iter().all(|byte| *byte == 0xFF)),
             Err(counterfoil_flash::Error::Latched) => Err(Error::Latched),
             Err(_) => Ok(false),
@@ -225,7 +221,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     }
 
     /// Puts our own opening into the list.
-    fn begin_opening(&mut self, epoch: Epoch, data_before: u64) -> Result<Opening, Error> {
+    fn begin_opening(&mut self, epoch: Epoch, data_before: Sequence) -> Result<Opening, Error> {
         let own = Opening { data_before, data_first: self.state.head, index_first: self.state.index_head, epoch };
         self.add_opening(own)?;
         self.state.epoch = Some(epoch);
@@ -242,21 +238,17 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     fn try_opening_root(&mut self, epoch: Epoch, told: Option<(Opening, Epoch)>) -> Result<(), Error> {
         let counted = self.state.counted + 2;
         let root = self.root(counted, told);
-        let head = Head { sequence: self.state.head, epoch };
+        let head = Head { sequence: self.state.head, epoch, is_opening: true };
         self.page.fill(0);
-        let page = self.state.data_page(head.sequence);
-        self.live.clear_page(page);
+        self.live.clear_page(head.sequence.slot);
         let form = &self.state.form;
         let body = form.opening_body_mut(self.page);
         let at = Draft::new(body.len()).finish_commit(body, 0, told.is_some());
-        root.encode::<W>(body, at, &head);
-        let tag = form.write(self.device, self.vault, &form.data, (&head, true), self.page)?;
+        root.encode::<W>(form, body, at, &head);
+        let tag = form.write(self.device, self.vault, &form.data, &head, self.page)?;
         self.device.flush()?;
-        if let Some(counter) = &mut self.counter {
-            for value in [counted - 1, counted] {
-                counter.step(value, &tag).map_err(Error::Counter)?;
-            }
-        }
+        self.step(counted - 1, &tag)?;
+        self.step(counted, &tag)?;
         self.committed(head.sequence, tag, counted);
         Ok(())
     }
@@ -270,18 +262,18 @@ impl State {
             page_entries,
             leaf_ids,
             epoch: None,
-            version: 0,
+            version: Sequence::ZERO,
             tag: [0; 16],
             counted: 0,
-            tail: 0,
-            head: 0,
-            index_head: 0,
-            map: 0,
+            tail: Sequence::ZERO,
+            head: Sequence::ZERO,
+            index_head: Sequence::ZERO,
+            map: Sequence::ZERO,
             map_is_due: false,
             opening_count: 0,
             ids: 0,
             cursor: 0,
-            floor: Floor { tail: 0, index_tail: 0 },
+            floor: Floor { tail: Sequence::ZERO, index_tail: Sequence::ZERO },
             latched: false,
         }
     }
@@ -296,10 +288,10 @@ fn salt(
 ) -> Result<[u8; SALT_BYTES], Error> {
     let mut salt = [0; SALT_BYTES];
     match entropy.filter(|_| is_salted) {
-        Some(entropy) => entropy.fill(&mut salt).map_err(|_| Error::Misuse("the generator has nothing to give"))?,
-        None if is_salted => return Err(Error::Misuse("a salted store needs a generator")),
+        Some(entropy) => entropy.fill(&mut salt).map_err(|_| Error::NoGenerator)?,
+        None if is_salted => return Err(Error::NoGenerator),
         None if !has_counter && vault.suite() != Suite::Aes256GcmSiv => {
-            return Err(Error::Misuse("without counter and generator only a misuse-resistant cipher is safe"));
+            return Err(Error::NoGenerator);
         }
         None => {}
     }

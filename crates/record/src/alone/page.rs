@@ -15,6 +15,7 @@
 
 use crate::bytes::{put, u16_at};
 
+use super::error::Error;
 use super::word::Word;
 
 pub(crate) const HEAD_BYTES: usize = 4;
@@ -125,11 +126,11 @@ pub(crate) struct DataPage<'a> {
 
 impl<'a> DataPage<'a> {
     /// Takes the sealed part of a page apart.
-    pub(crate) fn parse<W: Word>(body: &'a [u8]) -> Result<DataPage<'a>, &'static str> {
-        let [flags, entries, _, _, ..] = *body else { return Err("page length") };
+    pub(crate) fn parse<W: Word>(body: &'a [u8]) -> Result<DataPage<'a>, Error> {
+        let [flags, entries, _, _, ..] = *body else { return Err(Error::Corrupt) };
         let (is_commit, tells_opening) = (flags & COMMIT != 0, flags & OPENING != 0);
         if flags & !(COMMIT | OPENING) != 0 || (tells_opening && !is_commit) {
-            return Err("flags of a data page");
+            return Err(Error::Corrupt);
         }
         let before = u16_at(body, 2);
         let mut page = DataPage { body, entries, directory_end: HEAD_BYTES, is_commit, tells_opening, before };
@@ -138,7 +139,7 @@ impl<'a> DataPage<'a> {
             page.directory_end += entry;
             records += record;
         }
-        if page.directory_end + records > body.len() { Err("lengths of records") } else { Ok(page) }
+        if page.directory_end + records > body.len() { Err(Error::Corrupt) } else { Ok(page) }
     }
 
     /// Bytes of each entry in the directory, and of its record.
@@ -222,16 +223,16 @@ mod tests {
     fn what_does_not_fit_makes_no_sense() {
         let mut body = [0; 32];
         (body[1], body[6]) = (5, 30);
-        assert_eq!(DataPage::parse::<u16>(&body).err(), Some("lengths of records"));
+        assert_eq!(DataPage::parse::<u16>(&body).err(), Some(Error::Corrupt));
         body[6] = LONG;
         body[8] = 1;
-        assert_eq!(DataPage::parse::<u16>(&body).err(), Some("lengths of records"));
+        assert_eq!(DataPage::parse::<u16>(&body).err(), Some(Error::Corrupt));
         (body[1], body[6]) = (255, 0);
-        assert_eq!(DataPage::parse::<u16>(&body).err(), Some("lengths of records"));
+        assert_eq!(DataPage::parse::<u16>(&body).err(), Some(Error::Corrupt));
         for flags in [2, 4] {
             body[0] = flags;
-            assert_eq!(DataPage::parse::<u16>(&body).err(), Some("flags of a data page"));
+            assert_eq!(DataPage::parse::<u16>(&body).err(), Some(Error::Corrupt));
         }
-        assert_eq!(DataPage::parse::<u16>(&[0]).err(), Some("page length"));
+        assert_eq!(DataPage::parse::<u16>(&[0]).err(), Some(Error::Corrupt));
     }
 }

@@ -10,6 +10,7 @@
 //! 1. No id stands in it twice; a change of an id that is there replaces the slot where it stands.
 //! 2. When nothing of the older generation is left, `middle` becomes the place to replay from.
 
+use super::sequence::Sequence;
 use super::word::Word;
 
 /// A record number and the slot where its record is, or [`Word::NONE`] if it has none any more. Callers hand over a
@@ -31,19 +32,19 @@ pub(crate) struct Pending<'a, W: Word> {
     count: usize,
     older: usize,
     /// The first page that recovery replays.
-    pub(crate) replay: u64,
+    pub(crate) replay: Sequence,
     /// The first page of the younger generation.
-    pub(crate) middle: u64,
+    pub(crate) middle: Sequence,
 }
 
 impl<'a, W: Word> Pending<'a, W> {
     /// An empty list, at this page.
-    pub(crate) fn new(entries: &'a mut [Moved<W>], replay: u64) -> Self {
+    pub(crate) fn new(entries: &'a mut [Moved<W>], replay: Sequence) -> Self {
         Pending { entries, count: 0, older: 0, replay, middle: replay }
     }
 
     /// Empties the list; it begins anew at this page.
-    pub(crate) fn begin_at(&mut self, replay: u64) {
+    pub(crate) fn begin_at(&mut self, replay: Sequence) {
         (self.count, self.older, self.replay, self.middle) = (0, 0, replay, replay);
     }
 
@@ -128,7 +129,7 @@ impl<'a, W: Word> Pending<'a, W> {
     }
 
     /// Begins a new generation at the page `now`: what was younger is older now.
-    pub(crate) fn turn(&mut self, now: u64) {
+    pub(crate) fn turn(&mut self, now: Sequence) {
         assert!(self.may_turn(), "the older generation is gone before the next one begins");
         (self.replay, self.middle, self.older) = (self.middle, now, self.count);
     }
@@ -149,11 +150,12 @@ mod tests {
     #[test]
     fn generations_end_when_their_changes_are_taken() {
         let mut entries = [Moved::<u16>::EMPTY; 4];
-        let mut pending = Pending::new(&mut entries, 100);
+        let at = |slot| Sequence { lap: 1, slot };
+        let mut pending = Pending::new(&mut entries, at(100));
         assert_eq!(pending.note(7, 70), None);
         assert_eq!(pending.note(300, 71), None);
-        pending.turn(110);
-        assert_eq!((pending.replay, pending.middle), (100, 110));
+        pending.turn(at(110));
+        assert_eq!((pending.replay, pending.middle), (at(100), at(110)));
         assert_eq!(pending.note(8, 72), None);
         assert_eq!(pending.note(7, u32::MAX), Some(70));
         pending.check();
@@ -163,8 +165,8 @@ mod tests {
         assert_eq!((pending.count, pending.room(), pending.oldest_leaf(100)), (1, 3, Some(3)));
         assert!(!pending.may_turn());
         pending.take(|_, _| true);
-        pending.turn(120);
-        assert_eq!((pending.replay, pending.middle), (110, 120));
+        pending.turn(at(120));
+        assert_eq!((pending.replay, pending.middle), (at(110), at(120)));
         pending.check();
     }
 }

@@ -7,27 +7,25 @@
 use counterfoil_flash::{Device, Read};
 use counterfoil_vault::{Epoch, Tag, Vault};
 
-use crate::error::Error;
-use crate::head::Head;
-use crate::search;
-
-use super::form::Form;
+use super::error::Error;
+use super::form::{Form, Head};
 use super::leaf::Leaf;
 use super::map;
 use super::opening::{self, Opening};
 use super::page::{DataPage, Entry};
 use super::root::Root;
+use super::sequence::Sequence;
 use super::state::Floor;
 use super::store::Standalone;
 use super::word::{NONE, Word};
 
+const MISSES_MAX: u32 = 4;
 pub(crate) const LOADS_MAX: u32 = 8;
 
 /// A whole commit.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(crate) head: Head,
-    pub(crate) is_opening: bool,
     pub(crate) tag: Tag,
     pub(crate) root: Root,
 }
@@ -39,20 +37,66 @@ impl Found {
     }
 }
 
-/// The newest whole commit before `below`.
+/// The newest whole commit before `below`. The highest claim is tried first, then those below it in order; after
+/// [`MISSES_MAX`] that do not authenticate every page is tried once. So forged heads cost one pass at most and hide nothing.
 pub(crate) fn newest<R: Read + ?Sized, W: Word>(
     device: &R,
     vault: &Vault,
     form: &Form,
-    below: u64,
+    below: Sequence,
     buffer: &mut [u8],
 ) -> Result<Option<Found>, Error> {
-    let claims_at = &|slot| Ok([form.claim(device, slot)?.map(|(head, _)| head), None]);
-    let commit_at = &mut |head: &Head| {
-        let found = commit_at::<R, W>(device, vault, form, head, buffer)?;
-        Ok(found.map(|found| (found.head.sequence, found)))
-    };
-    search::newest(&form.data, claims_at, below, commit_at).map(|(found, _)| found)
+    let mut highest: Option<Sequence> = None;
+    for slot in 0..form.data.pages {
+        let claim = form.claim(device, slot)?.map(|head| head.sequence);
+        highest = highest.max(claim.filter(|sequence| *sequence < below));
+    }
+    let Some(highest) = highest else { return Ok(None) };
+    let mut misses = 0;
+    for back in 0..form.data.pages {
+        let sequence = form.data.before(highest, back);
+        let Some(head) = form.claim(device, sequence.slot)?.filter(|head| head.sequence == sequence) else { continue };
+        match commit_at::<R, W>(device, vault, form, &head, buffer) {
+            Ok(Some(found)) => return Ok(Some(found)),
+            Ok(None) => {}
+            Err(error) => misses += passed_over(error)?,
+        }
+        if misses > MISSES_MAX {
+            return sweep::<R, W>(device, vault, form, below, buffer);
+        }
+    }
+    sweep::<R, W>(device, vault, form, below, buffer)
+}
+
+/// Tries every claim, in the order of the medium.
+fn sweep<R: Read + ?Sized, W: Word>(
+    device: &R,
+    vault: &Vault,
+    form: &Form,
+    below: Sequence,
+    buffer: &mut [u8],
+) -> Result<Option<Found>, Error> {
+    let mut newest: Option<Found> = None;
+    for slot in 0..form.data.pages {
+        let Some(head) = form.claim(device, slot)? else { continue };
+        if head.sequence >= below || newest.is_some_and(|newest| head.sequence <= newest.head.sequence) {
+            continue;
+        }
+        match commit_at::<R, W>(device, vault, form, &head, buffer) {
+            Ok(found) => newest = found.or(newest),
+            Err(error) => drop(passed_over(error)?),
+        }
+    }
+    Ok(newest)
+}
+
+/// Keeps what cannot be told from a page that was never whole apart from what stops the search; one miss.
+fn passed_over(error: Error) -> Result<u32, Error> {
+    match error {
+        // Torn words of some media read as errors for ever: no reason not to open the commit before.
+        Error::Tampered | Error::Corrupt | Error::Device => Ok(1),
+        other => Err(other),
+    }
 }
 
 /// The commit whose commit page is the one claimed; none if the page is an inner one of a commit.
@@ -63,57 +107,50 @@ fn commit_at<R: Read + ?Sized, W: Word>(
     head: &Head,
     buffer: &mut [u8],
 ) -> Result<Option<Found>, Error> {
-    let ring = &form.data;
-    let corrupt = |what| Error::Corrupt { page: ring.page(head.sequence), what };
-    let is_opening = form.claim(device, head.sequence % ring.pages)?.is_some_and(|(_, is_opening)| is_opening);
-    let page = form.open(device, vault, ring, (head, is_opening), buffer)?;
-    let tag = page.tag;
-    let parsed = DataPage::parse::<W>(page.body).map_err(corrupt)?;
-    if !parsed.is_commit {
+    let tag = form.open(device, vault, &form.data, head, buffer)?;
+    let page = DataPage::parse::<W>(form.body(buffer))?;
+    if !page.is_commit {
         return Ok(None);
     }
-    let root = Root::decode::<W>(parsed.root_bytes(), form, head, parsed.tells_opening).map_err(corrupt)?;
-    let pages_before = parsed.before;
+    let root = Root::decode::<W>(page.root_bytes(), form, head, page.tells_opening).ok_or(Error::Corrupt)?;
+    let pages_before = page.before;
     for before in 1..=pages_before {
-        let sequence = head.sequence - u64::from(before);
-        let inner = Head { sequence, epoch: head.epoch };
-        let page = form.open(device, vault, ring, (&inner, false), buffer)?;
-        let inner = DataPage::parse::<W>(page.body).map_err(corrupt)?;
+        let inner = Head::new(form.data.before(head.sequence, u32::from(before)), head.epoch);
+        form.open(device, vault, &form.data, &inner, buffer)?;
+        let inner = DataPage::parse::<W>(form.body(buffer))?;
         if inner.is_commit || inner.before != pages_before - before {
-            return Err(corrupt("page inside a commit"));
+            return Err(Error::Corrupt);
         }
     }
-    Ok(Some(Found { head: *head, is_opening, tag, root }))
+    Ok(Some(Found { head: *head, tag, root }))
 }
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Reads the map, later directories and leaves of a whole commit.
     pub(crate) fn load(&mut self, found: &Found) -> Result<(), Error> {
         let root = &found.root;
-        let corrupt = |what| Error::Corrupt { page: self.state.form.data.page(found.head.sequence), what };
         let map_epoch = found.map_epoch();
         let form = &self.state.form;
         self.leaves.fill(W::NONE);
         let (openings, ids) =
             map::read(&*self.device, self.vault, form, root.map, map_epoch, self.openings, self.leaves, self.scratch)?;
         if self.openings.get(..openings).and_then(<[_]>::last).is_none_or(|last| last.epoch != map_epoch) {
-            return Err(corrupt("openings of a map"));
+            return Err(Error::Corrupt);
         }
         self.state.opening_count = openings;
         if let Some((opening, _)) = &root.opening {
             if self.openings().last().is_some_and(|last| !opening.follows(last)) {
-                return Err(corrupt("opening of a root"));
+                return Err(Error::Corrupt);
             }
             self.add_opening(*opening)?;
         }
         (self.state.version, self.state.tag, self.state.counted) = (found.head.sequence, found.tag, root.counted);
-        (self.state.tail, self.state.head) = (root.tail, found.head.sequence + 1);
+        (self.state.tail, self.state.head) = (root.tail, self.state.form.data.after(found.head.sequence, 1));
         (self.state.index_head, self.state.map) = (root.index_head, root.map);
         self.state.map_is_due = root.opening.is_some();
         (self.state.ids, self.state.cursor) = (ids, 0);
         if ids > self.ids_max() {
-            let needed = ids.div_ceil(self.state.leaf_ids) as usize;
-            return Err(Error::BufferTooSmall { what: "the leaves", needed, given: self.leaves.len() });
+            return Err(Error::BufferTooSmall);
         }
         self.pending.begin_at(root.replay);
         self.replay(found)?;
@@ -124,9 +161,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Adds an opening to the list.
     pub(crate) fn add_opening(&mut self, opening: Opening) -> Result<(), Error> {
-        let (needed, given) = (self.state.opening_count + 1, self.openings.len());
-        let place = self.openings.get_mut(self.state.opening_count);
-        *place.ok_or(Error::BufferTooSmall { what: "the openings", needed, given })? = opening;
+        *self.openings.get_mut(self.state.opening_count).ok_or(Error::BufferTooSmall)? = opening;
         self.state.opening_count += 1;
         Ok(())
     }
@@ -134,54 +169,47 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Applies the directories of the pages that the leaves do not know yet, in their order.
     fn replay(&mut self, found: &Found) -> Result<(), Error> {
         let form = self.state.form;
-        let ring = &form.data;
-        for sequence in self.pending.replay..=found.head.sequence {
+        for back in (0..=form.data.distance(self.pending.replay, found.head.sequence)).rev() {
+            let sequence = form.data.before(found.head.sequence, back);
             let Some(epoch) = opening::data_epoch(self.openings(), sequence) else { continue };
-            let head = Head { sequence, epoch };
             let is_opening = self.openings().iter().any(|opening| opening.data_first == sequence);
             // The buffer is lent out while what it says is applied.
             let buffer = core::mem::take(&mut self.page);
-            let applied = form.open(&*self.device, self.vault, ring, (&head, is_opening), buffer).and_then(|page| {
-                let parsed = DataPage::parse::<W>(page.body);
-                let parsed = parsed.map_err(|what| Error::Corrupt { page: ring.page(sequence), what })?;
-                self.apply(sequence, parsed)
-            });
+            let head = Head { sequence, epoch, is_opening };
+            let opened = form.open(&*self.device, self.vault, &form.data, &head, buffer);
+            let applied = opened.and_then(|_| self.apply(sequence, DataPage::parse::<W>(form.body(buffer))?));
             self.page = buffer;
             applied?;
         }
         Ok(())
     }
 
-    fn apply(&mut self, sequence: u64, page: DataPage<'_>) -> Result<(), Error> {
-        let at = self.state.form.data.page(sequence);
-        let corrupt = |what| Error::Corrupt { page: at, what };
+    fn apply(&mut self, sequence: Sequence, page: DataPage<'_>) -> Result<(), Error> {
         let mut number = 0;
         for entry in page.entries::<W>() {
             let (id, slot) = match entry {
-                Entry::Record(..) if number >= self.state.page_entries => return Err(corrupt("entries of a page")),
+                Entry::Record(..) if number >= self.state.page_entries => return Err(Error::Corrupt),
                 Entry::Record(id, _) => {
                     number += 1;
                     (id, self.state.slot(sequence, number - 1))
                 }
                 Entry::Deallocated(id) => (id, NONE),
                 Entry::Leaf(leaf, slot) => {
-                    if u64::from(slot) >= self.state.form.index.pages {
-                        return Err(corrupt("slot of a leaf"));
+                    if slot >= self.state.form.index.pages {
+                        return Err(Error::Corrupt);
                     }
-                    *self.leaves.get_mut(leaf as usize).ok_or(corrupt("number of a leaf"))? = W::of(slot);
+                    *self.leaves.get_mut(leaf as usize).ok_or(Error::Corrupt)? = W::of(slot);
                     let leaf_ids = self.state.leaf_ids;
                     self.pending.take(|id, _| id / leaf_ids == leaf);
                     continue;
                 }
             };
             if id >= self.ids_max() {
-                let (needed, given) = ((id / self.state.leaf_ids) as usize + 1, self.leaves.len());
-                return Err(Error::BufferTooSmall { what: "the leaves", needed, given });
+                return Err(Error::BufferTooSmall);
             }
             self.state.ids = self.state.ids.max(id + 1);
             if self.pending.slot(id).is_none() && self.pending.room() == 0 {
-                let (needed, given) = (self.pending.capacity() + 1, self.pending.capacity());
-                return Err(Error::BufferTooSmall { what: "the pending changes", needed, given });
+                return Err(Error::BufferTooSmall);
             }
             self.pending.note(id, slot);
         }

@@ -3,15 +3,15 @@
 
 use counterfoil_flash::Device;
 
-use crate::error::Error;
-
 use super::commit::Assembly;
+use super::error::Error;
 use super::opening::Opening;
+use super::sequence::Sequence;
 use super::store::Standalone;
 use super::word::Word;
 
 /// Leaves that one of these commits writes at most for either reason.
-pub(crate) const LEAVES_MAX: u64 = 4;
+pub(crate) const LEAVES_MAX: u32 = 4;
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Retires openings until half of the list is free: so many more openings can be cut short before they have retired
@@ -20,7 +20,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         while self.state.opening_count > self.openings.len() / 2 {
             let Some(next) = self.openings().get(1).copied() else { break };
             match self.retire_before(&next) {
-                Err(Error::Full { .. }) if self.state.opening_count < self.openings.len() => break,
+                Err(Error::Full) if self.state.opening_count < self.openings.len() => break,
                 outcome => outcome?,
             }
         }
@@ -50,7 +50,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Lets recovery begin at this page or later, so that the pages before it can be cleaned: writes some leaves, until no
     /// change is pending, and then the map.
-    pub(crate) fn settle(&mut self, assembly: &mut Assembly, end: u64) -> Result<(), Error> {
+    pub(crate) fn settle(&mut self, assembly: &mut Assembly, end: Sequence) -> Result<(), Error> {
         if self.pending.replay >= end {
             return Ok(());
         }

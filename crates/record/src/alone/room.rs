@@ -2,13 +2,14 @@
 
 use counterfoil_flash::Device;
 
-use crate::error::Error;
 use crate::space::Change;
 
+use super::error::Error;
 use super::map;
 use super::page::{self, Draft};
 use super::retire::LEAVES_MAX;
 use super::root::root_bytes;
+use super::sequence::Sequence;
 use super::store::Standalone;
 use super::word::Word;
 
@@ -34,20 +35,20 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         }
         let (needed, free) = (if adds { wanted(self) } else { pages + 2 }, self.state.free_pages());
         if needed > free {
-            return Err(Error::Full { needed, free });
+            return Err(Error::Full);
         }
         self.make_index_room(changes.len(), 0)
     }
 
     /// Makes sure that the index ring has room for so many changes, and for so many leaves that are written early.
-    pub(crate) fn make_index_room(&mut self, changes: usize, early: u64) -> Result<(), Error> {
+    pub(crate) fn make_index_room(&mut self, changes: usize, early: u32) -> Result<(), Error> {
         for _ in 0..self.state.form.index.blocks() {
             if self.index_pages_of(changes) + early <= self.state.free_index_pages() {
                 return Ok(());
             }
             self.clear_next_index_block()?;
         }
-        Err(Error::Full { needed: self.index_pages_of(changes) + early, free: self.state.free_index_pages() })
+        Err(Error::Full)
     }
 
     /// Makes good what openings that were cut short have used up, as far as it goes: before anything else is written.
@@ -58,9 +59,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Commits that move what is current in the oldest block, if there is room to do so beside the pages to be kept; false
     /// if there is not.
-    fn clean_block(&mut self, kept: u64) -> Result<bool, Error> {
+    fn clean_block(&mut self, kept: u32) -> Result<bool, Error> {
         let epoch = self.ready_to_write()?;
-        let end = self.state.form.data.fresh_block(self.state.tail + 1);
+        let end = self.state.form.data.next_block(self.state.tail);
         while self.state.tail < end {
             self.make_index_room(0, LEAVES_MAX)?;
             let before = (self.state.tail, self.pending.replay, self.pending.room());
@@ -79,7 +80,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// Pages of the data ring that changes take by themselves at most, with what tells of leaves and with the root.
-    fn pages_of(&self, changes: &[Change<'_>]) -> u64 {
+    fn pages_of(&self, changes: &[Change<'_>]) -> u32 {
         let body = self.state.form.body_bytes();
         let (mut pages, mut entries) = (1, 0);
         let mut draft = Draft::new(body);
@@ -97,15 +98,15 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// Leaves that so many changes, and as many more as cleaning a page makes, fill at most.
-    fn leaves_of(&self, changes: usize) -> u64 {
-        let changes = (changes + self.state.page_entries as usize) as u64;
-        let each = (self.pending.capacity() / self.leaf_count().max(1)).max(1) as u64;
+    fn leaves_of(&self, changes: usize) -> u32 {
+        let changes = (changes + self.state.page_entries as usize) as u32;
+        let each = (self.pending.capacity() / self.leaf_count().max(1)).max(1) as u32;
         changes.div_ceil(each) + 1
     }
 
     /// Pages of the index ring that a commit takes at most: leaves, for changes and for what is late, the map twice, and
     /// what stands in the way.
-    pub(crate) fn index_pages_of(&self, changes: usize) -> u64 {
+    pub(crate) fn index_pages_of(&self, changes: usize) -> u32 {
         let in_the_way = self.in_block_of(self.index_tail());
         self.leaves_of(changes) + 2 * self.map_pages() + in_the_way
     }
@@ -114,24 +115,24 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// before it, there is less room left for it.
     pub(crate) fn next_index_block_is_due(&self) -> bool {
         let (oldest, index) = (self.index_tail(), &self.state.form.index);
-        let rest = index.fresh_block(self.state.index_head) - self.state.index_head;
-        self.is_next_block(oldest) && rest <= self.in_block_of(oldest) + self.map_pages() + 1
+        let (free, head) = (index.free(oldest, self.state.index_head), self.state.index_head);
+        free <= index.block_rest(head) % index.block_pages && free <= self.in_block_of(oldest) + self.map_pages() + 1
     }
 
-    fn map_pages(&self) -> u64 {
+    fn map_pages(&self) -> u32 {
         map::pages::<W>(&self.state.form, self.state.opening_count + 1, self.leaf_count())
     }
 
     /// How many leaves stand in the block of this page of the index ring.
-    fn in_block_of(&self, sequence: u64) -> u64 {
-        let block = self.state.form.index.block(sequence);
-        (0..self.leaf_count() as u32).filter(|leaf| self.leaf_block(*leaf) == Some(block)).count() as u64
+    fn in_block_of(&self, sequence: Sequence) -> u32 {
+        let block = self.state.form.index.block_start(sequence);
+        (0..self.leaf_count() as u32).filter(|leaf| self.leaf_block(*leaf) == Some(block)).count() as u32
     }
 
     /// The block of the index ring that a leaf stands in.
-    pub(crate) fn leaf_block(&self, leaf: u32) -> Option<u64> {
+    pub(crate) fn leaf_block(&self, leaf: u32) -> Option<Sequence> {
         let slot = self.leaves.get(leaf as usize).filter(|slot| **slot != W::NONE)?;
-        Some(self.state.form.index.block(self.index_sequence(*slot)))
+        Some(self.state.form.index.block_start(self.index_sequence(*slot)))
     }
 
     /// A commit that writes anew whatever stands in the oldest block of the index ring that anything stands in.
@@ -141,12 +142,12 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let needed = self.in_block_of(oldest) + 2 * self.map_pages();
         let (free, free_pages) = (self.state.free_index_pages(), self.state.free_pages());
         if needed > free || free_pages < 3 {
-            return Err(Error::Full { needed, free });
+            return Err(Error::Full);
         }
         self.write_commit(epoch, |store, assembly| {
             let ring = store.state.form.index;
-            let block = ring.block(oldest);
-            while ring.block(store.index_tail()) == block {
+            let block = ring.block_start(oldest);
+            while ring.block_start(store.index_tail()) == block {
                 store.relocate(assembly, store.index_tail())?;
             }
             Ok(())
@@ -169,6 +170,6 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub fn record_room(&self) -> u64 {
         let data = &self.state.form.data;
         let page = self.state.form.body_bytes() - page::HEAD_BYTES;
-        (data.pages - data.block_pages) * page as u64
+        u64::from(data.pages - data.block_pages) * page as u64
     }
 }

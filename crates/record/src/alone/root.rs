@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! counted u32: steps of the counter since the opening, whose epoch has the number that it took the counter to
-//! index head u40: sequence of the next page of the index ring
+//! index head lap u32, slot word: the next page of the index ring
 //! tail word: pages from the oldest page that is needed to this one
 //! replay word: pages from the first one whose directory is not in the leaves yet to this one
 //! map word: pages from the first page of the newest map to the index head
@@ -17,12 +17,11 @@
 use counterfoil_vault::Epoch;
 
 use crate::bytes::{array_at, put, u32_at, u64_at};
-use crate::head::Head;
-use crate::window::SEQUENCE_MAX;
 
-use super::form::{Form, SEQUENCE_BYTES, put_sequence, sequence_at};
+use super::form::{Form, Head, LAPS_MAX};
 use super::opening::Opening;
-use super::word::{NONE, Word};
+use super::sequence::Sequence;
+use super::word::Word;
 
 const EPOCH_BYTES: usize = 24;
 
@@ -30,32 +29,36 @@ const EPOCH_BYTES: usize = 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Root {
     pub(crate) counted: u64,
-    pub(crate) index_head: u64,
-    pub(crate) tail: u64,
-    pub(crate) replay: u64,
-    pub(crate) map: u64,
+    pub(crate) index_head: Sequence,
+    pub(crate) tail: Sequence,
+    pub(crate) replay: Sequence,
+    pub(crate) map: Sequence,
     /// In an opening root: itself, and the opening that wrote the map.
     pub(crate) opening: Option<(Opening, Epoch)>,
 }
 
 /// Bytes of a root; `is_opening`: of one that tells of its opening.
 pub(crate) fn root_bytes<W: Word>(is_opening: bool) -> usize {
-    let fixed = 4 + SEQUENCE_BYTES + 3 * W::BYTES;
+    let fixed = 8 + 4 * W::BYTES;
     if is_opening { fixed + W::BYTES + EPOCH_BYTES } else { fixed }
 }
 
 impl Root {
-    pub(crate) fn encode<W: Word>(&self, body: &mut [u8], at: usize, commit: &Head) {
-        let version = commit.sequence;
-        let word = |number: u64| W::of(u32::try_from(number).unwrap_or(NONE));
+    pub(crate) fn encode<W: Word>(&self, form: &Form, body: &mut [u8], at: usize, commit: &Head) {
+        let (data, version) = (&form.data, commit.sequence);
+        let before = self.opening.map_or(version, |(opening, _)| opening.data_before);
         put(body, at, &((self.counted - commit.epoch.number) as u32).to_le_bytes());
-        put_sequence(body, at + 4, self.index_head);
-        let mut at = at + 4 + SEQUENCE_BYTES;
-        let before = self.opening.map(|(opening, _)| word(version - opening.data_before));
-        let distances =
-            [word(version - self.tail), word(version.saturating_sub(self.replay)), word(self.index_head - self.map)];
-        for word in distances.into_iter().chain(before) {
-            word.encode(body.get_mut(at..).unwrap_or_default());
+        put(body, at + 4, &self.index_head.lap.to_le_bytes());
+        let words = [
+            self.index_head.slot,
+            data.distance(self.tail, version),
+            data.distance(self.replay, version),
+            form.index.distance(self.map, self.index_head),
+            data.distance(before, version),
+        ];
+        let mut at = at + 8;
+        for word in words.iter().take(if self.opening.is_some() { 5 } else { 4 }) {
+            W::of(*word).encode(body.get_mut(at..).unwrap_or_default());
             at += W::BYTES;
         }
         if let Some((_, epoch)) = self.opening {
@@ -64,40 +67,31 @@ impl Root {
         }
     }
 
-    /// Takes apart the root that stands in the page of this head.
-    pub(crate) fn decode<W: Word>(
-        bytes: &[u8],
-        form: &Form,
-        commit: &Head,
-        is_opening: bool,
-    ) -> Result<Root, &'static str> {
-        let bytes = bytes.get(..root_bytes::<W>(is_opening)).ok_or("root length")?;
-        let words = bytes.get(4 + SEQUENCE_BYTES..).unwrap_or_default();
+    /// Takes apart the root that stands in the page of this head; none if it makes no sense.
+    pub(crate) fn decode<W: Word>(bytes: &[u8], form: &Form, commit: &Head, is_opening: bool) -> Option<Root> {
+        let bytes = bytes.get(..root_bytes::<W>(is_opening))?;
+        let words = bytes.get(8..)?;
         let word = |index: usize| W::decode(words.get(index * W::BYTES..).unwrap_or_default()).number();
-        let version = commit.sequence;
-        let index_head = sequence_at(bytes, 4);
-        let before = |sequence: u64, index| sequence.saturating_sub(u64::from(word(index)));
+        let (data, version) = (&form.data, commit.sequence);
+        let index_head = Sequence { lap: u32_at(bytes, 4), slot: word(0) };
+        let is_placed = index_head.slot < form.index.pages && (1..LAPS_MAX).contains(&index_head.lap);
+        let in_lap = word(2) <= word(1) && word(1) < data.pages && (1..form.index.pages).contains(&word(3));
+        if !is_placed || !in_lap || (is_opening && word(4) >= data.pages) {
+            return None;
+        }
         let opening = is_opening.then(|| {
-            let opening = Opening {
-                data_before: before(version, 3),
-                data_first: version,
-                index_first: index_head,
-                epoch: commit.epoch,
-            };
-            let epoch = words.get(4 * W::BYTES..).unwrap_or_default();
+            let (data_before, index_first) = (data.before(version, word(4)), index_head);
+            let opening = Opening { data_before, data_first: version, index_first, epoch: commit.epoch };
+            let epoch = words.get(5 * W::BYTES..).unwrap_or_default();
             (opening, Epoch { number: u64_at(epoch, 0), salt: array_at(epoch, 8) })
         });
-        let root = Root {
-            counted: commit.epoch.number.saturating_add(u64::from(u32_at(bytes, 0))),
+        Some(Root {
+            counted: commit.epoch.number + u64::from(u32_at(bytes, 0)),
             index_head,
-            tail: before(version, 0),
-            replay: before(version, 1),
-            map: before(index_head, 2),
+            tail: data.before(version, word(1)),
+            replay: data.before(version, word(2)),
+            map: form.index.before(index_head, word(3)),
             opening,
-        };
-        let (data, index) = (form.data.pages, form.index.pages);
-        let in_lap = root.tail + data > version && root.map + index > index_head;
-        let ordered = data <= root.tail && root.tail <= root.replay && index <= root.map && root.map < index_head;
-        if in_lap && ordered && root.counted <= SEQUENCE_MAX { Ok(root) } else { Err("distances of a root") }
+        })
     }
 }

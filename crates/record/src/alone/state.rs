@@ -8,17 +8,18 @@
 use counterfoil_vault::{Epoch, Tag};
 
 use super::form::Form;
+use super::sequence::Sequence;
 
 /// An opening that is cut short takes two pages and gives none back: three of them can follow each other.
-const OPENING_PAGES: u64 = 2 * 3;
+const OPENING_PAGES: u32 = 2 * 3;
 /// What a deallocation and the cleaning of a block take at a time.
-const FREEING_PAGES: u64 = 4;
+const FREEING_PAGES: u32 = 4;
 
 /// The oldest pages that the last counted commit needs: what a cut falls back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Floor {
-    pub(crate) tail: u64,
-    pub(crate) index_tail: u64,
+    pub(crate) tail: Sequence,
+    pub(crate) index_tail: Sequence,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -28,16 +29,16 @@ pub(crate) struct State {
     pub(crate) leaf_ids: u32,
     /// The opening under which we write; none while only reading.
     pub(crate) epoch: Option<Epoch>,
-    pub(crate) version: u64,
+    pub(crate) version: Sequence,
     pub(crate) tag: Tag,
     /// What the newest commit took the counter to.
     pub(crate) counted: u64,
-    pub(crate) tail: u64,
+    pub(crate) tail: Sequence,
     /// The next sequence of the data ring, and of the index ring.
-    pub(crate) head: u64,
-    pub(crate) index_head: u64,
+    pub(crate) head: Sequence,
+    pub(crate) index_head: Sequence,
     /// The newest map, and whether the next commit has to write another, because this opening has not written one.
-    pub(crate) map: u64,
+    pub(crate) map: Sequence,
     pub(crate) map_is_due: bool,
     pub(crate) opening_count: usize,
     /// Ids below this one may have records.
@@ -55,34 +56,22 @@ impl State {
     }
 
     /// The slot of an entry of a page.
-    pub(crate) fn slot(&self, sequence: u64, entry: u32) -> u32 {
-        self.data_page(sequence) * self.page_entries + entry
-    }
-
-    /// Where a page of the data ring stands, counted in the ring.
-    pub(crate) fn data_page(&self, sequence: u64) -> u32 {
-        (sequence % self.form.data.pages) as u32
+    pub(crate) fn slot(&self, sequence: Sequence, entry: u32) -> u32 {
+        sequence.slot * self.page_entries + entry
     }
 
     /// Pages of the data ring that may be written before the next commit is counted.
-    pub(crate) fn free_pages(&self) -> u64 {
-        self.free_from(self.floor.tail, self.head)
-    }
-
-    /// Pages from `head` to where the block of `tail` comes round.
-    pub(crate) fn free_from(&self, tail: u64, head: u64) -> u64 {
-        let data = &self.form.data;
-        data.block_start(data.block(tail) + data.blocks()).saturating_sub(head)
+    pub(crate) fn free_pages(&self) -> u32 {
+        self.form.data.free(self.floor.tail, self.head)
     }
 
     /// The same for the index ring.
-    pub(crate) fn free_index_pages(&self) -> u64 {
-        let index = &self.form.index;
-        index.block_start(index.block(self.floor.index_tail) + index.blocks()).saturating_sub(self.index_head)
+    pub(crate) fn free_index_pages(&self) -> u32 {
+        self.form.index.free(self.floor.index_tail, self.index_head)
     }
 
     /// Pages that only deallocations, cleaning and openings use.
-    pub(crate) fn reserve(&self) -> u64 {
+    pub(crate) fn reserve(&self) -> u32 {
         OPENING_PAGES + FREEING_PAGES
     }
 }

@@ -3,17 +3,18 @@
 use counterfoil_flash::Device;
 use counterfoil_vault::{Counter, SALT_BYTES, Tag, Vault};
 
-use crate::error::Error;
-use crate::head::Head;
 use crate::space::Change;
 use crate::state::RecordId;
 
+use super::error::Error;
+use super::form::Head;
 use super::leaf::Leaf;
 use super::live::LiveEntries;
 use super::opening::{self, Opening};
 use super::page::DataPage;
 use super::pending::Pending;
 use super::recovery::Found;
+use super::sequence::Sequence;
 use super::state::State;
 use super::word::{NONE, Word};
 
@@ -34,15 +35,10 @@ pub struct Standalone<'a, D: Device + ?Sized, W: Word> {
     pub(crate) scratch: &'a mut [u8],
     pub(crate) state: State,
     /// The newest commit when a lap of cleaning gained too little.
-    pub(crate) full_at: Option<u64>,
+    pub(crate) full_at: Option<Sequence>,
 }
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
-    /// The newest commit: the sequence of its last page.
-    pub fn version(&self) -> u64 {
-        self.state.version
-    }
-
     /// What the newest commit took the counter to.
     pub fn counted(&self) -> u64 {
         self.state.counted
@@ -60,29 +56,23 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// [`Error::Latched`].
     pub fn read(&mut self, id: RecordId, buffer: &mut [u8]) -> Result<usize, Error> {
         self.not_latched()?;
-        let (slot, sequence) = self.find(id.0)?.ok_or(Error::NoRecord(id))?;
+        let (slot, sequence) = self.find(id.0)?.ok_or(Error::NoRecord)?;
         let form = &self.state.form;
-        let page = form.data.page(sequence);
-        let epoch = opening::data_epoch(self.openings(), sequence);
-        let epoch = epoch.ok_or(Error::Corrupt { page, what: "page that no opening wrote" })?;
-        let head = Head { sequence, epoch };
-        let opened = form.open(&*self.device, self.vault, &form.data, (&head, false), self.scratch)?;
-        let parsed = DataPage::parse::<W>(opened.body).map_err(|what| Error::Corrupt { page, what })?;
+        let epoch = opening::data_epoch(self.openings(), sequence).ok_or(Error::Corrupt)?;
+        form.open(&*self.device, self.vault, &form.data, &Head::new(sequence, epoch), self.scratch)?;
+        let page = DataPage::parse::<W>(form.body(self.scratch))?;
         let (_, number) = self.state.place(slot);
-        let record = parsed.records::<W>().nth(number as usize).filter(|(found, _)| *found == id.0);
-        let (_, record) = record.ok_or(Error::Corrupt { page, what: "record missing from its page" })?;
-        let (needed, given) = (record.len(), buffer.len());
-        let too_small = Error::BufferTooSmall { what: "a record", needed, given };
-        buffer.get_mut(..needed).ok_or(too_small)?.copy_from_slice(record);
-        Ok(needed)
+        let record = page.records::<W>().nth(number as usize).filter(|(found, _)| *found == id.0);
+        let (_, record) = record.ok_or(Error::Corrupt)?;
+        buffer.get_mut(..record.len()).ok_or(Error::BufferTooSmall)?.copy_from_slice(record);
+        Ok(record.len())
     }
 
     /// Where the record of an id is: its slot, and the sequence of the page.
-    pub(crate) fn find(&mut self, id: u32) -> Result<Option<(u32, u64)>, Error> {
+    pub(crate) fn find(&mut self, id: u32) -> Result<Option<(u32, Sequence)>, Error> {
         if let Some(slot) = self.pending.slot(id) {
             let (page, _) = self.state.place(slot);
-            let sequence = || self.state.form.data.sequence_at(u64::from(page), self.state.version);
-            return Ok((slot != NONE).then(|| (slot, sequence())));
+            return Ok((slot != NONE).then(|| (slot, self.state.form.data.at(page, self.state.version))));
         }
         let number = id / self.state.leaf_ids;
         let slot = self.leaves.get(number as usize).map_or(NONE, |slot| slot.number());
@@ -108,15 +98,15 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                 return Ok(RecordId(id));
             }
         }
-        Err(Error::IdsExhausted { limit })
+        Err(Error::IdsExhausted)
     }
 
     /// Writes all changes or, after a cut, none of them; durable and counted on return. An id named twice keeps its last
     /// change. The new version.
     ///
     /// # Errors
-    /// [`Error::Full`], [`Error::IdOutOfRange`], [`Error::RecordTooLong`] or [`Error::Misuse`] before anything is lost
-    /// or changed. After any other error the store answers [`Error::Latched`] until it is opened again.
+    /// [`Error::Full`], [`Error::IdOutOfRange`], [`Error::RecordTooLong`] or [`Error::TooManyChanges`] before anything
+    /// is lost or changed. After any other error the store answers [`Error::Latched`] until it is opened again.
     pub fn commit(&mut self, changes: &[Change<'_>]) -> Result<u64, Error> {
         self.check_changes(changes)?;
         let epoch = self.ready_to_write()?;
@@ -128,16 +118,15 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     fn check_changes(&self, changes: &[Change<'_>]) -> Result<(), Error> {
-        let (ids, bytes) = (self.ids_max(), self.record_bytes_max());
         if changes.len() > self.changes_max() {
-            return Err(Error::Misuse("more changes than one commit takes"));
+            return Err(Error::TooManyChanges);
         }
         for (id, record) in changes {
-            if id.0 >= ids {
-                return Err(Error::IdOutOfRange { id: *id, limit: ids });
+            if id.0 >= self.ids_max() {
+                return Err(Error::IdOutOfRange);
             }
-            if let Some(record) = record.filter(|record| record.len() > bytes) {
-                return Err(Error::RecordTooLong { bytes: record.len(), limit: bytes });
+            if record.is_some_and(|record| record.len() > self.record_bytes_max()) {
+                return Err(Error::RecordTooLong);
             }
         }
         Ok(())
@@ -161,32 +150,27 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         (self.state.ids.div_ceil(self.state.leaf_ids) as usize).min(self.leaves.len())
     }
 
-    /// The sequence of the page of the index ring that a slot stands for.
-    pub(crate) fn index_sequence(&self, slot: W) -> u64 {
-        self.state.form.index.sequence_at(u64::from(slot.number()), self.state.index_head - 1)
+    /// The page of the index ring that a slot stands for.
+    pub(crate) fn index_sequence(&self, slot: W) -> Sequence {
+        let index = &self.state.form.index;
+        index.at(slot.number(), index.before(self.state.index_head, 1))
     }
 
     /// The oldest page of the index ring that holds a leaf; the index head if there is none.
-    pub(crate) fn oldest_leaf_page(&self) -> u64 {
+    pub(crate) fn oldest_leaf_page(&self) -> Sequence {
         let written = self.leaves.iter().filter(|slot| **slot != W::NONE);
-        written.map(|slot| self.index_sequence(*slot)).fold(self.state.index_head, u64::min)
+        written.map(|slot| self.index_sequence(*slot)).fold(self.state.index_head, Sequence::min)
     }
 
     /// The oldest page of the index ring that is needed.
-    pub(crate) fn index_tail(&self) -> u64 {
+    pub(crate) fn index_tail(&self) -> Sequence {
         self.oldest_leaf_page().min(self.state.map)
     }
 
-    /// The leaf that stands at this sequence of the index ring.
-    pub(crate) fn leaf_at(&self, sequence: u64) -> Option<u32> {
+    /// The leaf that stands on this page of the index ring.
+    pub(crate) fn leaf_at(&self, sequence: Sequence) -> Option<u32> {
         let stands = |slot: &W| *slot != W::NONE && self.index_sequence(*slot) == sequence;
         self.leaves.iter().position(stands).map(|leaf| leaf as u32)
-    }
-
-    /// Whether the block of this page is the one that the index ring comes round to next.
-    pub(crate) fn is_next_block(&self, sequence: u64) -> bool {
-        let index = &self.state.form.index;
-        index.block(sequence) + index.blocks() <= index.block(index.fresh_block(self.state.index_head))
     }
 
     /// Asserts the invariants of the store; for tests, which call it after every step.
@@ -199,12 +183,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         }
         let state = &self.state;
         self.pending.check();
-        assert!(
-            state.tail <= self.pending.replay && self.pending.middle <= state.version + 1,
-            "order of the data ring"
-        );
+        assert!(state.tail <= self.pending.replay && self.pending.middle <= state.head, "order of the data ring");
         assert!(state.version < state.head, "the head is behind the newest commit");
-        assert!(state.head <= state.head + state.free_pages(), "the head stays behind the floor");
         assert!(self.openings().windows(2).all(|pair| pair[1].follows(&pair[0])), "openings in order");
         assert!(opening::data_epoch(self.openings(), state.version).is_some(), "the newest commit has an opening");
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use counterfoil_flash_sim::{Dice, Part, Scenario, SimulatedDevice};
-use counterfoil_record::alone::{Memory, Moved, Opening, Shape, Standalone, Surroundings};
-use counterfoil_record::{Error, RecordId};
+use counterfoil_record::RecordId;
+use counterfoil_record::alone::{Error, Memory, Moved, Opening, Shape, Standalone, Surroundings};
 use counterfoil_vault::{DatabaseId, Suite, Vault, VolumeKey};
 
 use crate::counter::CutCounter;
@@ -43,13 +43,13 @@ pub struct Buffers {
 
 impl Chip {
     /// A part with nothing on it.
-    pub fn new(part: Part, index_blocks: u64) -> Self {
+    pub fn new(part: Part, index_blocks: u32) -> Self {
         Self::keyed(part, index_blocks, 0)
     }
 
     /// The same, under a key of its own.
-    pub fn keyed(part: Part, index_blocks: u64, key: u64) -> Self {
-        let blocks = part.geometry.block_count;
+    pub fn keyed(part: Part, index_blocks: u32, key: u64) -> Self {
+        let blocks = part.geometry.block_count as u32;
         let shape = Shape { first_block: 0, block_count: blocks, index_blocks, page_entries: 17, is_salted: false };
         let mut bytes = [3; 32];
         bytes[..8].copy_from_slice(&key.to_le_bytes());
@@ -121,7 +121,7 @@ pub fn try_contents(store: &mut Standalone<'_, SimulatedDevice, u16>, ids: u32) 
     for id in 0..ids {
         match store.read(RecordId(id), &mut buffer) {
             Ok(bytes) => drop(found.insert(id, buffer[..bytes].to_vec())),
-            Err(Error::NoRecord(_)) => {}
+            Err(Error::NoRecord) => {}
             Err(other) => return Err(other),
         }
     }

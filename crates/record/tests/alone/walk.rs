@@ -1,7 +1,7 @@
 //! A device in the hands of one who keeps every image and puts back what he likes, between any two steps of its owner.
 
 use counterfoil_flash_sim::{Attacker, Dice, Fault, Part, Scenario, Survivors, Tearing};
-use counterfoil_record::Error;
+use counterfoil_record::alone::Error;
 
 use crate::chip::*;
 
@@ -16,14 +16,7 @@ pub fn small(key: u64) -> Chip {
 
 /// What an opening may end with when the image is not the newest.
 pub fn is_refusal(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::RolledBack { .. }
-            | Error::CounterLost { .. }
-            | Error::Tampered { .. }
-            | Error::Corrupt { .. }
-            | Error::NoCommit { .. }
-    )
+    matches!(error, Error::RolledBack | Error::CounterLost | Error::Tampered | Error::Corrupt | Error::NoCommit)
 }
 
 /// Owner and attacker take turns. Whatever opens must be what was acknowledged last, or a commit after it that was cut
