@@ -95,6 +95,7 @@ impl Geometry {
     ///
     /// # Errors
     /// [`Error::Full`] or [`Error::OutOfRange`].
+    #[cfg(feature = "alloc")]
     pub(crate) fn locate_program(&self, page: PageNumber, data: &[u8]) -> Result<u64, Error> {
         assert!(data.len().is_multiple_of(self.page_bytes as usize), "pages are programmed whole");
         self.locate(page, 0, data.len()).map_err(|error| match error {

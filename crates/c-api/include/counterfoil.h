@@ -1,0 +1,123 @@
+/* Counterfoil's record store for small devices: sealed, replay-proof, atomic commits, no heap.
+ *
+ * A store keeps numbered records on raw flash. Whoever holds the flash cannot read them, change them, or put back an
+ * older image unnoticed: every commit is bound by one step of a counter that only goes up.
+ *
+ * Every call returns COUNTERFOIL_OK (0) or one of the negative numbers below. After an error that came from writing, the
+ * store answers COUNTERFOIL_LATCHED until it is opened again; what was acknowledged is safe.
+ * One store is used by one thread at a time. No function keeps a pointer that it was given, but for the memory handed to
+ * counterfoil_format and counterfoil_open, and the device's context: they stay where they are until counterfoil_close.
+ */
+#ifndef COUNTERFOIL_H
+#define COUNTERFOIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a call can answer. */
+enum {
+    COUNTERFOIL_OK = 0,
+    COUNTERFOIL_DEVICE = -1,           /* a callback of the medium failed */
+    COUNTERFOIL_TAMPERED = -2,         /* a page is not what the commit says it must be */
+    COUNTERFOIL_CORRUPT = -3,          /* a page authenticates and makes no sense */
+    COUNTERFOIL_NO_COMMIT = -4,        /* no store is there, or another key's */
+    COUNTERFOIL_ROLLED_BACK = -5,      /* the image is older than its counter says */
+    COUNTERFOIL_COUNTER_LOST = -6,     /* the counter stands below the image */
+    COUNTERFOIL_COUNTER = -7,          /* a callback of the counter failed */
+    COUNTERFOIL_FULL = -8,             /* no room; nothing was changed; deallocating still works */
+    COUNTERFOIL_NO_RECORD = -9,        /* there is no record of this number */
+    COUNTERFOIL_ID_OUT_OF_RANGE = -10, /* the number is past the last that the memory has room for */
+    COUNTERFOIL_IDS_EXHAUSTED = -11,   /* all numbers are in use */
+    COUNTERFOIL_RECORD_TOO_LONG = -12, /* the record is longer than a page holds */
+    COUNTERFOIL_TOO_MANY_CHANGES = -13,
+    COUNTERFOIL_BUFFER_TOO_SMALL = -14,
+    COUNTERFOIL_GEOMETRY = -15,        /* the device does not suit a store */
+    COUNTERFOIL_NO_GENERATOR = -16,    /* neither counter nor generator, and a cipher that does not stand that */
+    COUNTERFOIL_LATCHED = -18,         /* an earlier write failed: open the store again */
+    COUNTERFOIL_MISUSE = -32           /* a null pointer, or memory that is not aligned */
+};
+
+/* Ciphers. AES-256-GCM-SIV stands a broken generator and a lost counter best; Ascon is the smallest. */
+enum {
+    COUNTERFOIL_AES_256_GCM_SIV = 1,
+    COUNTERFOIL_ASCON_AEAD128 = 4
+};
+
+/* The medium, its counter and its generator. Callbacks return 0, or anything else if they failed. */
+typedef struct counterfoil_device {
+    void *context; /* handed to every callback */
+    /* Reads `length` bytes from `offset` bytes after the start of `page`; the range lies within the page. */
+    int (*read)(void *context, uint32_t page, uint32_t offset, void *bytes, uint32_t length);
+    /* Programs one page, in order within its block, once between two erases. */
+    int (*program)(void *context, uint32_t page, const void *bytes);
+    int (*erase)(void *context, uint32_t block);
+    /* Returns once everything programmed and erased so far survives a power cut. */
+    int (*sync)(void *context);
+    /* The counter: what it holds, and one step up to `to`, read back. Both or neither. */
+    int (*counter_read)(void *context, uint64_t *value);
+    int (*counter_step)(void *context, uint64_t to);
+    /* Unpredictable bytes; NULL if there is no generator. It must be the same at every opening. */
+    int (*random)(void *context, void *bytes, uint32_t length);
+    uint32_t page_bytes;   /* 256 to 65536 */
+    uint32_t block_pages;  /* 2 to 1024 */
+    uint32_t first_block;  /* where the store begins, and how many blocks it has: 4 at least */
+    uint32_t block_count;
+    uint32_t index_blocks; /* how many of them, the last ones, are the index ring: 2 at least; a fifth does */
+} counterfoil_device;
+
+/* The keys. */
+typedef struct counterfoil_key {
+    uint8_t volume_key[32]; /* the secret */
+    uint8_t database[32];   /* the name of the store; no secret, but never the same for two */
+    uint32_t cipher;
+} counterfoil_key;
+
+/* One change of a commit. `bytes` NULL deallocates the record. */
+typedef struct counterfoil_change {
+    uint32_t id;
+    const void *bytes;
+    uint32_t length;
+} counterfoil_change;
+
+typedef struct counterfoil_store counterfoil_store;
+
+/* How much memory a store takes that shall hold up to `records` records, with `pending` index changes kept in it (64 to
+ * 200 do; more of them save writes); 0 if the device does not suit a store of so many. */
+size_t counterfoil_memory_bytes(const counterfoil_device *device, uint32_t records, uint32_t pending);
+
+/* Makes an empty store; whatever the blocks held is gone. `memory` is aligned to 8 bytes. On success `*store` is the
+ * store, which lies in that memory. */
+int counterfoil_format(counterfoil_store **store, const counterfoil_device *device, const counterfoil_key *key,
+                       void *memory, size_t memory_bytes, uint32_t records, uint32_t pending);
+
+/* Opens a store. Nothing is written before the first commit. */
+int counterfoil_open(counterfoil_store **store, const counterfoil_device *device, const counterfoil_key *key,
+                     void *memory, size_t memory_bytes, uint32_t records, uint32_t pending);
+
+/* A number without a record, not handed out since the last commit. It stays free unless it is committed. */
+int counterfoil_allocate(counterfoil_store *store, uint32_t *id);
+
+/* Copies a record to `bytes`, and its length to `*length`. Reads two pages at most. */
+int counterfoil_read(counterfoil_store *store, uint32_t id, void *bytes, uint32_t capacity, uint32_t *length);
+
+/* Writes all changes or, after a power cut, none of them; durable and counted on return. 16 changes at most. */
+int counterfoil_commit(counterfoil_store *store, const counterfoil_change *changes, uint32_t count);
+
+/* A commit that deallocates one record. */
+int counterfoil_deallocate(counterfoil_store *store, uint32_t id);
+
+/* The most bytes that a record may have, and what the newest commit took the counter to. */
+uint32_t counterfoil_record_bytes_max(const counterfoil_store *store);
+uint64_t counterfoil_counted(const counterfoil_store *store);
+
+/* Ends the use of a store and wipes its keys. Nothing needs to be written. */
+void counterfoil_close(counterfoil_store *store);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

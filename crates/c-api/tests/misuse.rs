@@ -1,0 +1,192 @@
+//! What C hands over wrongly is answered, and the header says what the library does.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use counterfoil_device::*;
+use counterfoil_record::alone::Error;
+
+const HEADER: &str = include_str!("../include/counterfoil.h");
+const MISUSE: c_int = -32;
+const PAGE_BYTES: usize = 512;
+const PAGES: usize = 8 * 16;
+
+/// As the header lays it out; the fields of the library's own are not to be seen from here.
+#[repr(C)]
+struct CDevice {
+    context: *mut c_void,
+    read: Option<unsafe extern "C" fn(*mut c_void, u32, u32, *mut c_void, u32) -> c_int>,
+    program: Option<unsafe extern "C" fn(*mut c_void, u32, *const c_void) -> c_int>,
+    erase: Option<unsafe extern "C" fn(*mut c_void, u32) -> c_int>,
+    sync: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
+    counter_read: Option<unsafe extern "C" fn(*mut c_void, *mut u64) -> c_int>,
+    counter_step: Option<unsafe extern "C" fn(*mut c_void, u64) -> c_int>,
+    random: Option<unsafe extern "C" fn(*mut c_void, *mut c_void, u32) -> c_int>,
+    numbers: [u32; 5],
+}
+
+#[repr(C)]
+struct CKey {
+    volume_key: [u8; 32],
+    database: [u8; 32],
+    cipher: u32,
+}
+
+#[repr(C)]
+struct CChange {
+    id: u32,
+    bytes: *const u8,
+    length: u32,
+}
+
+struct Part {
+    bytes: Vec<u8>,
+    counter: u64,
+}
+
+unsafe extern "C" fn read(part: *mut c_void, page: u32, offset: u32, bytes: *mut c_void, length: u32) -> c_int {
+    let begin = page as usize * PAGE_BYTES + offset as usize;
+    // SAFETY: the context is a part, and the library reads inside pages.
+    unsafe {
+        let from = &(&(*part.cast::<Part>()).bytes)[begin..begin + length as usize];
+        bytes.cast::<u8>().copy_from_nonoverlapping(from.as_ptr(), from.len());
+    }
+    0
+}
+
+unsafe extern "C" fn program(part: *mut c_void, page: u32, bytes: *const c_void) -> c_int {
+    let begin = page as usize * PAGE_BYTES;
+    // SAFETY: the context is a part, and the library hands over whole pages.
+    unsafe {
+        let page = std::slice::from_raw_parts(bytes.cast::<u8>(), PAGE_BYTES);
+        (&mut (*part.cast::<Part>()).bytes)[begin..begin + PAGE_BYTES].copy_from_slice(page);
+    }
+    0
+}
+
+unsafe extern "C" fn erase(part: *mut c_void, block: u32) -> c_int {
+    let begin = block as usize * 16 * PAGE_BYTES;
+    // SAFETY: the context is a part.
+    unsafe { (&mut (*part.cast::<Part>()).bytes)[begin..begin + 16 * PAGE_BYTES].fill(0xFF) };
+    0
+}
+
+unsafe extern "C" fn sync(_: *mut c_void) -> c_int {
+    0
+}
+
+unsafe extern "C" fn counter_read(part: *mut c_void, value: *mut u64) -> c_int {
+    // SAFETY: the context is a part, and the library hands over a place.
+    unsafe { *value = (*part.cast::<Part>()).counter };
+    0
+}
+
+unsafe extern "C" fn counter_step(part: *mut c_void, to: u64) -> c_int {
+    // SAFETY: the context is a part.
+    unsafe { (*part.cast::<Part>()).counter = to };
+    0
+}
+
+fn device(part: &mut Part) -> CDevice {
+    CDevice {
+        context: (&raw mut *part).cast(),
+        read: Some(read),
+        program: Some(program),
+        erase: Some(erase),
+        sync: Some(sync),
+        counter_read: Some(counter_read),
+        counter_step: Some(counter_step),
+        random: None,
+        numbers: [PAGE_BYTES as u32, 16, 0, 8, 2],
+    }
+}
+
+#[test]
+fn what_is_handed_over_wrongly_is_answered() {
+    let mut part = Part { bytes: vec![0xFF; PAGES * PAGE_BYTES], counter: 5 };
+    let described = device(&mut part);
+    let device: *const Device = (&raw const described).cast();
+    let key = CKey { volume_key: [1; 32], database: [2; 32], cipher: 4 };
+    let other = CKey { volume_key: [9; 32], ..key };
+    let key: *const Key = (&raw const key).cast();
+    let mut memory = vec![0u64; 2000];
+    let bytes: *mut u8 = memory.as_mut_ptr().cast();
+    let mut store = null_mut();
+    // SAFETY: every pointer is null or what the header says.
+    unsafe {
+        let needed = counterfoil_memory_bytes(device, 100, 64);
+        assert!((2000..8000).contains(&needed), "{needed} bytes");
+        assert_eq!(counterfoil_memory_bytes(null(), 100, 64), 0);
+        assert_eq!(counterfoil_memory_bytes(device, 1_000_000, 64), 0);
+        assert_eq!(counterfoil_format(null_mut(), device, key, bytes, 16000, 100, 64), MISUSE);
+        assert_eq!(counterfoil_format(&mut store, null(), key, bytes, 16000, 100, 64), MISUSE);
+        assert_eq!(counterfoil_format(&mut store, device, null(), bytes, 16000, 100, 64), MISUSE);
+        assert_eq!(counterfoil_format(&mut store, device, key, null_mut(), 16000, 100, 64), MISUSE);
+        assert_eq!(counterfoil_format(&mut store, device, key, bytes.add(1), 15999, 100, 64), MISUSE);
+        let short = counterfoil_format(&mut store, device, key, bytes, needed - 1, 100, 64);
+        assert_eq!(short, -(Error::BufferTooSmall as c_int));
+        assert_eq!(counterfoil_open(&mut store, device, key, bytes, needed, 100, 64), -(Error::NoCommit as c_int));
+        assert!(store.is_null());
+
+        assert_eq!(counterfoil_format(&mut store, device, key, bytes, needed, 100, 64), 0);
+        let (mut id, mut length, mut buffer) = (0, 0, [0u8; 8]);
+        assert_eq!(counterfoil_allocate(store, &mut id), 0);
+        assert_eq!(counterfoil_allocate(store, null_mut()), MISUSE);
+        assert_eq!(counterfoil_allocate(null_mut(), &mut id), MISUSE);
+        let changes: Vec<_> = (0..17).map(|id| CChange { id, bytes: b"seven".as_ptr(), length: 5 }).collect();
+        let changes: *const Change = changes.as_ptr().cast();
+        assert_eq!(counterfoil_commit(store, changes, 17), -(Error::TooManyChanges as c_int));
+        assert_eq!(counterfoil_commit(store, null(), 1), MISUSE);
+        assert_eq!(counterfoil_commit(store, changes, 16), 0);
+        assert_eq!(counterfoil_counted(store), 8);
+        assert_eq!(counterfoil_read(store, 3, buffer.as_mut_ptr(), 8, &mut length), 0);
+        assert_eq!(&buffer[..length as usize], b"seven");
+        let small = counterfoil_read(store, 3, buffer.as_mut_ptr(), 4, &mut length);
+        assert_eq!(small, -(Error::BufferTooSmall as c_int));
+        assert_eq!(counterfoil_read(store, 3, null_mut(), 8, &mut length), MISUSE);
+        assert_eq!(counterfoil_deallocate(store, 3), 0);
+        let gone = counterfoil_read(store, 3, buffer.as_mut_ptr(), 8, &mut length);
+        assert_eq!(gone, -(Error::NoRecord as c_int));
+        assert!(counterfoil_record_bytes_max(store) > 400);
+        counterfoil_close(store);
+        counterfoil_close(null_mut());
+
+        let foreign = counterfoil_open(&mut store, device, (&raw const other).cast(), bytes, needed, 100, 64);
+        assert_eq!(foreign, -(Error::NoCommit as c_int));
+        assert_eq!(counterfoil_open(&mut store, device, key, bytes, needed, 100, 64), 0);
+        counterfoil_close(store);
+    }
+}
+
+/// Every number of the header is that of the library, by its name.
+#[test]
+fn the_header_has_the_numbers_of_the_library() {
+    let named = |name: &str| {
+        let line = HEADER.lines().find(|line| line.trim_start().starts_with(&format!("COUNTERFOIL_{name} = ")));
+        let line = line.unwrap_or_else(|| panic!("COUNTERFOIL_{name} is not in the header"));
+        let number = line.split("= ").nth(1).expect("a number").split([',', ' ']).next().expect("a number");
+        number.parse::<c_int>().expect("a number")
+    };
+    for (name, error) in [
+        ("DEVICE", Error::Device),
+        ("TAMPERED", Error::Tampered),
+        ("CORRUPT", Error::Corrupt),
+        ("NO_COMMIT", Error::NoCommit),
+        ("ROLLED_BACK", Error::RolledBack),
+        ("COUNTER_LOST", Error::CounterLost),
+        ("COUNTER", Error::Counter),
+        ("FULL", Error::Full),
+        ("NO_RECORD", Error::NoRecord),
+        ("ID_OUT_OF_RANGE", Error::IdOutOfRange),
+        ("IDS_EXHAUSTED", Error::IdsExhausted),
+        ("RECORD_TOO_LONG", Error::RecordTooLong),
+        ("TOO_MANY_CHANGES", Error::TooManyChanges),
+        ("BUFFER_TOO_SMALL", Error::BufferTooSmall),
+        ("GEOMETRY", Error::Geometry),
+        ("NO_GENERATOR", Error::NoGenerator),
+        ("LATCHED", Error::Latched),
+    ] {
+        assert_eq!(named(name), -(error as c_int), "{name}");
+    }
+    assert_eq!((named("OK"), named("MISUSE")), (0, MISUSE));
+}
