@@ -43,40 +43,27 @@ const CHEAP_ENTRIES: u32 = 2;
 
 /// A commit in the making.
 pub(crate) struct Assembly {
-    pub(crate) epoch: Epoch,
     /// The first page of the commit, and the page being filled.
     pub(crate) first: Sequence,
     pub(crate) sequence: Sequence,
     pub(crate) draft: Draft,
 }
 
-impl Assembly {
-    /// Of the page being filled.
-    fn head(&self) -> Head {
-        Head::new(self.sequence, self.epoch)
-    }
-}
-
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Writes a commit; `fill` puts into it what it is for.
     pub(crate) fn write_commit(
         &mut self,
-        epoch: Epoch,
         fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>,
     ) -> Result<u64, Error> {
-        let outcome = self.assemble(epoch, fill);
+        let outcome = self.assemble(fill);
         self.state.latched |= outcome.is_err();
         outcome
     }
 
-    fn assemble(
-        &mut self,
-        epoch: Epoch,
-        fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>,
-    ) -> Result<u64, Error> {
+    fn assemble(&mut self, fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>) -> Result<u64, Error> {
         let first = self.state.head;
         let draft = Draft::new(self.state.form.body_bytes());
-        let mut assembly = Assembly { epoch, first, sequence: first, draft };
+        let mut assembly = Assembly { first, sequence: first, draft };
         self.begin_page(&assembly);
         fill(self, &mut assembly)?;
         self.fold_if_due(&mut assembly)?;
@@ -150,8 +137,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.require_data_page(assembly)?;
         let before = self.pages_before(assembly);
         assembly.draft.finish(self.state.form.body_mut(self.page), before);
-        let (form, head) = (&self.state.form, assembly.head());
-        form.write(self.device, self.vault, &form.data, &head, self.page)?;
+        let form = &self.state.form;
+        let head = Head::new(assembly.sequence, own_epoch(self.openings, self.state.opening_count));
+        form.write(self.device, self.vault, &form.data, head, self.page)?;
         assembly.sequence = form.data.after(assembly.sequence, 1);
         assembly.draft = Draft::new(self.state.form.body_bytes());
         self.begin_page(assembly);
@@ -171,12 +159,13 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             self.next_page(assembly)?;
         }
         self.require_data_page(assembly)?;
-        let (form, head) = (&self.state.form, assembly.head());
+        let form = &self.state.form;
+        let head = Head::new(assembly.sequence, own_epoch(self.openings, self.state.opening_count));
         let before = self.pages_before(assembly);
         let body = form.body_mut(self.page);
         let at = assembly.draft.finish_commit(body, before, false);
         root.encode::<W>(form, body, at, &head);
-        form.write(self.device, self.vault, &form.data, &head, self.page)
+        form.write(self.device, self.vault, &form.data, head, self.page)
     }
 
     /// The root of the store as it is now.
@@ -221,7 +210,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub(crate) fn relocate(&mut self, assembly: &mut Assembly, sequence: Sequence) -> Result<(), Error> {
         match self.leaf_at(sequence) {
             Some(leaf) => self.write_leaf(assembly, leaf),
-            None => self.write_map(assembly.epoch),
+            None => self.write_map(),
         }
     }
 
@@ -249,8 +238,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         leaf.set_version(assembly.sequence);
         self.require_index_pages(1)?;
         let sequence = self.state.index_head;
-        let (form, head) = (&self.state.form, Head::new(sequence, assembly.epoch));
-        form.write(self.device, self.vault, &form.index, &head, self.scratch)?;
+        let (form, epoch) = (&self.state.form, own_epoch(self.openings, self.state.opening_count));
+        form.write(self.device, self.vault, &form.index, Head::new(sequence, epoch), self.scratch)?;
         self.state.index_head = form.index.after(sequence, 1);
         let slot = sequence.slot;
         if let Some(place) = self.leaves.get_mut(number as usize) {
@@ -271,7 +260,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// Writes the map, as it is now.
-    pub(crate) fn write_map(&mut self, epoch: Epoch) -> Result<(), Error> {
+    pub(crate) fn write_map(&mut self) -> Result<(), Error> {
         let (tail, index_tail) = (self.state.tail, self.oldest_leaf_page());
         let openings = self.openings.get_mut(..self.state.opening_count).unwrap_or_default();
         self.state.opening_count = opening::drop_before(openings, tail, index_tail);
@@ -279,8 +268,15 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let leaves = self.leaves.get(..self.leaf_count()).unwrap_or_default();
         self.require_index_pages(map::pages::<W>(&self.state.form, openings.len(), leaves.len()))?;
         let (form, first) = (&self.state.form, self.state.index_head);
-        self.state.index_head =
-            map::write(self.device, self.vault, form, first, epoch, (openings, leaves, self.state.ids), self.scratch)?;
+        self.state.index_head = map::write(
+            self.device,
+            self.vault,
+            form,
+            first,
+            own_epoch(openings, openings.len()),
+            (openings, leaves, self.state.ids),
+            self.scratch,
+        )?;
         (self.state.map, self.state.map_is_due) = (first, false);
         Ok(())
     }
@@ -299,7 +295,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         }
         let turns = may_turn && self.pending.may_turn();
         if turns || self.state.map_is_due {
-            self.write_map(assembly.epoch)?;
+            self.write_map()?;
         }
         if turns {
             self.pending.turn(assembly.first);
@@ -364,7 +360,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Moves the current records of a page; false if they are not all moved, because the page being filled is full and
     /// may not be followed by another one.
     fn clean_page(&mut self, assembly: &mut Assembly, sequence: Sequence, may_go_on: bool) -> Result<bool, Error> {
-        let Some(epoch) = opening::data_epoch(self.openings(), sequence) else { return Ok(true) };
+        let Some(epoch) = opening::data_epoch(self.openings(), sequence).copied() else { return Ok(true) };
         if self.openings().iter().any(|opening| opening.data_first == sequence) {
             // An opening root holds no records.
             return Ok(true);
@@ -372,20 +368,20 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let page = sequence.slot;
         self.make_pending_room(assembly, self.live.of_page(page).count_ones() as usize)?;
         // Only now: a leaf that was written for the room no longer tells by the pending changes what it replaced.
-        let head = Head::new(sequence, epoch);
-        let candidates = if self.live.is_kept() { self.live.of_page(page) } else { self.current_entries(&head)? };
+        let head = Head::new(sequence, &epoch);
+        let candidates = if self.live.is_kept() { self.live.of_page(page) } else { self.current_entries(head)? };
         if candidates == 0 {
             return Ok(true);
         }
         // The page is read into a buffer of its own, lent out while `put` works on the other.
         let scratch = core::mem::take(&mut self.scratch);
-        let moved = self.move_records(assembly, &head, (candidates, may_go_on), scratch);
+        let moved = self.move_records(assembly, head, (candidates, may_go_on), scratch);
         self.scratch = scratch;
         moved
     }
 
     /// The entries of a page that are current, one bit each, by asking the leaves.
-    fn current_entries(&mut self, head: &Head) -> Result<u32, Error> {
+    fn current_entries(&mut self, head: Head<'_>) -> Result<u32, Error> {
         let form = &self.state.form;
         form.open(&*self.device, self.vault, &form.data, head, self.scratch)?;
         let page = DataPage::parse::<W>(form.body(self.scratch))?;
@@ -405,7 +401,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     fn move_records(
         &mut self,
         assembly: &mut Assembly,
-        head: &Head,
+        head: Head<'_>,
         (candidates, may_go_on): (u32, bool),
         buffer: &mut [u8],
     ) -> Result<bool, Error> {
@@ -427,4 +423,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         }
         Ok(true)
     }
+}
+
+/// The epoch of the opening that writes: the last of the list.
+pub(crate) fn own_epoch(openings: &[Opening], count: usize) -> &Epoch {
+    openings.get(count.wrapping_sub(1)).map_or(&Opening::EMPTY.epoch, |opening| &opening.epoch)
 }

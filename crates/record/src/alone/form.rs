@@ -28,17 +28,32 @@ pub(crate) const LAPS_MAX: u32 = 1 << (8 * LAP_BYTES);
 /// Pages in a block at most.
 const BLOCK_PAGES_MAX: u32 = 1024;
 
-/// What a page is, or claims to be.
+/// What a page claims to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct Claim {
     pub(crate) sequence: Sequence,
     pub(crate) epoch: Epoch,
     pub(crate) is_opening: bool,
 }
 
-impl Head {
-    pub(crate) fn new(sequence: Sequence, epoch: Epoch) -> Head {
+/// What a page must be, or is going to be.
+#[derive(Clone, Copy)]
+pub(crate) struct Head<'e> {
+    pub(crate) sequence: Sequence,
+    pub(crate) epoch: &'e Epoch,
+    pub(crate) is_opening: bool,
+}
+
+impl<'e> Head<'e> {
+    /// Of any page but an opening root.
+    pub(crate) fn new(sequence: Sequence, epoch: &'e Epoch) -> Head<'e> {
         Head { sequence, epoch, is_opening: false }
+    }
+}
+
+impl Claim {
+    pub(crate) fn head(&self) -> Head<'_> {
+        Head { sequence: self.sequence, epoch: &self.epoch, is_opening: self.is_opening }
     }
 }
 
@@ -99,19 +114,8 @@ impl Form {
         buffer.get_mut(self.head_bytes()..self.page_bytes - OPENING_BYTES).unwrap_or_default()
     }
 
-    fn decode(&self, slot: u32, bytes: &[u8]) -> Head {
-        let [a, b, c] = array_at::<LAP_BYTES>(bytes, 0);
-        let [d, e, f, g, h] = array_at::<NUMBER_BYTES>(bytes, LAP_BYTES);
-        let number = u64::from_le_bytes([d, e, f, g, h, 0, 0, 0]);
-        let salt = if self.is_salted { array_at(bytes, CLEAR_BYTES) } else { [0; SALT_BYTES] };
-        Head {
-            sequence: Sequence { lap: u32::from_le_bytes([a, b, c, 0]), slot },
-            epoch: Epoch { number: number & !OPENING, salt },
-            is_opening: number & OPENING != 0,
-        }
-    }
-
-    fn encode(&self, head: &Head, bytes: &mut [u8]) {
+    /// Writes the clear head of a page.
+    fn encode(&self, head: &Head<'_>, bytes: &mut [u8]) {
         let number = head.epoch.number | if head.is_opening { OPENING } else { 0 };
         let ([a, b, c, _], [d, e, f, g, h, ..]) = (head.sequence.lap.to_le_bytes(), number.to_le_bytes());
         put(bytes, 0, &[a, b, c, d, e, f, g, h]);
@@ -122,14 +126,25 @@ impl Form {
 
     /// What the page in a slot of the data ring claims to be, if it can be that. A page that cannot be read claims
     /// nothing: torn words of some media read as errors for ever.
-    pub(crate) fn claim<R: Read + ?Sized>(&self, device: &R, slot: u32) -> Result<Option<Head>, Error> {
+    pub(crate) fn claim<R: Read + ?Sized>(&self, device: &R, slot: u32) -> Result<Option<Claim>, Error> {
         let mut bytes = [0; CLEAR_BYTES + SALT_BYTES];
         let bytes = &mut bytes[..self.head_bytes()];
         match device.read(self.data.page(Sequence { lap: 0, slot }), 0, bytes) {
-            Ok(()) => Ok(Some(self.decode(slot, bytes)).filter(|head| (1..LAPS_MAX - 1).contains(&head.sequence.lap))),
-            Err(FlashError::Latched) => Err(Error::Latched),
-            Err(_) => Ok(None),
+            Ok(()) => {}
+            Err(FlashError::Latched) => return Err(Error::Latched),
+            Err(_) => return Ok(None),
         }
+        let [a, b, c] = array_at::<LAP_BYTES>(bytes, 0);
+        let [d, e, f, g, h] = array_at::<NUMBER_BYTES>(bytes, LAP_BYTES);
+        let lap = u32::from_le_bytes([a, b, c, 0]);
+        let number = u64::from_le_bytes([d, e, f, g, h, 0, 0, 0]);
+        let salt = if self.is_salted { array_at(bytes, CLEAR_BYTES) } else { [0; SALT_BYTES] };
+        let claim = Claim {
+            sequence: Sequence { lap, slot },
+            epoch: Epoch { number: number & !OPENING, salt },
+            is_opening: number & OPENING != 0,
+        };
+        Ok((1..LAPS_MAX - 1).contains(&lap).then_some(claim))
     }
 
     /// Reads the page of this ring that must have this head; its tag. Its body then stands in `buffer`.
@@ -138,15 +153,17 @@ impl Form {
         device: &R,
         vault: &Vault,
         ring: &Ring,
-        head: &Head,
+        head: Head<'_>,
         buffer: &mut [u8],
     ) -> Result<Tag, Error> {
         device.read(ring.page(head.sequence), 0, buffer)?;
         let (clear, sealed) = buffer.split_at_mut_checked(self.head_bytes()).ok_or(Error::Tampered)?;
-        if self.decode(head.sequence.slot, clear) != *head {
+        let mut expected = [0; CLEAR_BYTES + SALT_BYTES];
+        self.encode(&head, &mut expected);
+        if !expected.starts_with(clear) {
             return Err(Error::Tampered);
         }
-        let (place, sealed) = (ring.place(head.sequence, head.epoch), Sealed::from_medium(sealed));
+        let (place, sealed) = (ring.place(head.sequence, *head.epoch), Sealed::from_medium(sealed));
         let opened = match head.is_opening {
             true => vault.open_opening(place.allocation, place.position, head.epoch.number, sealed),
             false => vault.open(&place, sealed),
@@ -160,12 +177,12 @@ impl Form {
         device: &mut D,
         vault: &Vault,
         ring: &Ring,
-        head: &Head,
+        head: Head<'_>,
         buffer: &mut [u8],
     ) -> Result<Tag, Error> {
         let (clear, body) = buffer.split_at_mut(self.head_bytes());
-        self.encode(head, clear);
-        let place = ring.place(head.sequence, head.epoch);
+        self.encode(&head, clear);
+        let place = ring.place(head.sequence, *head.epoch);
         let sealed = match head.is_opening {
             true => vault.seal_opening(place.allocation, place.position, head.epoch.number, Plain::new(body)),
             false => vault.seal(&place, Plain::new(body)),

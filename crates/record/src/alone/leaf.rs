@@ -45,7 +45,7 @@ impl<'b> Leaf<'b> {
         let (form, ring) = (&state.form, &state.form.index);
         let sequence = ring.at(slot, ring.before(state.index_head, 1));
         let epoch = opening::index_epoch(openings, sequence).ok_or(Error::Corrupt)?;
-        form.open(device, vault, ring, &Head::new(sequence, epoch), buffer)?;
+        form.open(device, vault, ring, Head::new(sequence, epoch), buffer)?;
         let leaf = Leaf { body: form.body_mut(buffer) };
         let version = leaf.version();
         let possible = (1..LAPS_MAX).contains(&version.lap) && version.slot < form.data.pages;

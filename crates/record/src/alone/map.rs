@@ -41,7 +41,7 @@ pub(crate) fn write<D: Device + ?Sized, W: Word>(
     vault: &Vault,
     form: &Form,
     first: Sequence,
-    epoch: Epoch,
+    epoch: &Epoch,
     (openings, leaves, ids): (&[Opening], &[W], u32),
     buffer: &mut [u8],
 ) -> Result<Sequence, Error> {
@@ -52,7 +52,7 @@ pub(crate) fn write<D: Device + ?Sized, W: Word>(
     put(form.body_mut(buffer), 8, &ids.to_le_bytes());
     let mut piece = |bytes: &[u8], buffer: &mut [u8]| -> Result<(), Error> {
         if at + bytes.len() > form.body_bytes() {
-            form.write(device, vault, &form.index, &Head::new(sequence, epoch), buffer)?;
+            form.write(device, vault, &form.index, Head::new(sequence, epoch), buffer)?;
             buffer.fill(0);
             (sequence, at) = (form.index.after(sequence, 1), 0);
         }
@@ -68,7 +68,7 @@ pub(crate) fn write<D: Device + ?Sized, W: Word>(
         leaf.encode(&mut word);
         piece(word.get(..W::BYTES).unwrap_or_default(), buffer)?;
     }
-    form.write(device, vault, &form.index, &Head::new(sequence, epoch), buffer)?;
+    form.write(device, vault, &form.index, Head::new(sequence, epoch), buffer)?;
     Ok(form.index.after(sequence, 1))
 }
 
@@ -79,13 +79,13 @@ pub(crate) fn read<R: Read + ?Sized, W: Word>(
     vault: &Vault,
     form: &Form,
     first: Sequence,
-    epoch: Epoch,
+    epoch: &Epoch,
     openings: &mut [Opening],
     leaves: &mut [W],
     buffer: &mut [u8],
 ) -> Result<(usize, u32), Error> {
     let open = |sequence, buffer: &mut [u8]| {
-        form.open(device, vault, &form.index, &Head::new(sequence, epoch), buffer).map(drop)
+        form.open(device, vault, &form.index, Head::new(sequence, epoch), buffer).map(drop)
     };
     open(first, buffer)?;
     let body = form.body(buffer);

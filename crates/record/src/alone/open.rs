@@ -7,6 +7,7 @@
 use counterfoil_flash::{BlockNumber, Device, Geometry};
 use counterfoil_vault::{Accepted, Counter, Entropy, Epoch, Refused, SALT_BYTES, Suite, Vault, judge};
 
+use super::commit::own_epoch;
 use super::error::Error;
 use super::form::{Form, Head};
 use super::live::LiveEntries;
@@ -57,8 +58,8 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         store.state.floor = Floor { tail: head, index_tail: index_head };
         store.pending.begin_at(head);
         store.begin_opening(epoch, store.state.version)?;
-        store.write_map(epoch)?;
-        store.write_opening_root(epoch, None)?;
+        store.write_map()?;
+        store.write_opening_root(None)?;
         Ok(store)
     }
 
@@ -85,23 +86,23 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     ///
     /// # Errors
     /// [`Error::Full`] if there is no room for an opening root, and those of writing.
-    pub(crate) fn ready_to_write(&mut self) -> Result<Epoch, Error> {
+    pub(crate) fn ready_to_write(&mut self) -> Result<(), Error> {
         self.not_latched()?;
         if !self.vault.same_process() {
             return Err(Error::OtherProcess);
         }
-        match (self.state.epoch, self.opened.take()) {
-            (Some(epoch), _) => Ok(epoch),
-            (None, Some(found)) => {
-                let begun = self.begin_writing(&found);
-                self.opened = begun.is_err().then_some(found);
-                begun
-            }
-            (None, None) => Err(Error::Latched),
+        let Some(found) = self.opened.take() else { return Ok(()) };
+        let begun = self.begin_writing(&found);
+        if begun.is_err() {
+            // Nothing was written, or the store has latched.
+            self.opened = Some(found);
+            return begun;
         }
+        self.regain_reserve()?;
+        self.retire_openings()
     }
 
-    fn begin_writing(&mut self, found: &Found) -> Result<Epoch, Error> {
+    fn begin_writing(&mut self, found: &Found) -> Result<(), Error> {
         let head = self.resume_at(self.state.form.data, found.head.sequence)?;
         let index_head =
             self.resume_at(self.state.form.index, self.state.form.index.before(found.root.index_head, 1))?;
@@ -118,11 +119,12 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
             before = unused.data_before;
         }
         let epoch = Epoch { number: found.root.counted + 2, salt: self.salt };
-        let opening = self.begin_opening(epoch, before)?;
-        self.write_opening_root(epoch, Some((opening, found.map_epoch())))?;
-        self.regain_reserve()?;
-        self.retire_openings()?;
-        Ok(epoch)
+        let outcome = self.begin_opening(epoch, before).and_then(|opening| {
+            let told = Some((opening, *found.map_epoch()));
+            self.write_opening_root(told)
+        });
+        self.state.latched |= outcome.is_err();
+        outcome
     }
 
     fn new(
@@ -224,20 +226,14 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     fn begin_opening(&mut self, epoch: Epoch, data_before: Sequence) -> Result<Opening, Error> {
         let own = Opening { data_before, data_first: self.state.head, index_first: self.state.index_head, epoch };
         self.add_opening(own)?;
-        self.state.epoch = Some(epoch);
         Ok(own)
     }
 
     /// Writes the opening root two above the counter, and steps it twice.
-    fn write_opening_root(&mut self, epoch: Epoch, told: Option<(Opening, Epoch)>) -> Result<(), Error> {
-        let outcome = self.try_opening_root(epoch, told);
-        self.state.latched |= outcome.is_err();
-        outcome
-    }
-
-    fn try_opening_root(&mut self, epoch: Epoch, told: Option<(Opening, Epoch)>) -> Result<(), Error> {
+    fn write_opening_root(&mut self, told: Option<(Opening, Epoch)>) -> Result<(), Error> {
         let counted = self.state.counted + 2;
         let root = self.root(counted, told);
+        let epoch = own_epoch(self.openings, self.state.opening_count);
         let head = Head { sequence: self.state.head, epoch, is_opening: true };
         self.page.fill(0);
         self.live.clear_page(head.sequence.slot);
@@ -245,11 +241,11 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         let body = form.opening_body_mut(self.page);
         let at = Draft::new(body.len()).finish_commit(body, 0, told.is_some());
         root.encode::<W>(form, body, at, &head);
-        let tag = form.write(self.device, self.vault, &form.data, &head, self.page)?;
+        let tag = form.write(self.device, self.vault, &form.data, head, self.page)?;
         self.device.flush()?;
         self.step(counted - 1, &tag)?;
         self.step(counted, &tag)?;
-        self.committed(head.sequence, tag, counted);
+        self.committed(self.state.head, tag, counted);
         Ok(())
     }
 }
@@ -261,7 +257,6 @@ impl State {
             form,
             page_entries,
             leaf_ids,
-            epoch: None,
             version: Sequence::ZERO,
             tag: [0; 16],
             counted: 0,

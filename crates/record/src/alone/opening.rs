@@ -63,11 +63,11 @@ impl Opening {
 }
 
 /// The epoch of a page of the data ring, if it belongs to anybody.
-pub(crate) fn data_epoch(openings: &[Opening], sequence: Sequence) -> Option<Epoch> {
+pub(crate) fn data_epoch(openings: &[Opening], sequence: Sequence) -> Option<&Epoch> {
     let mut owner = None;
     for opening in openings {
         if sequence >= opening.data_first {
-            owner = Some(opening.epoch);
+            owner = Some(&opening.epoch);
         } else if sequence > opening.data_before {
             owner = None;
         }
@@ -76,8 +76,8 @@ pub(crate) fn data_epoch(openings: &[Opening], sequence: Sequence) -> Option<Epo
 }
 
 /// The epoch of a page of the index ring.
-pub(crate) fn index_epoch(openings: &[Opening], sequence: Sequence) -> Option<Epoch> {
-    openings.iter().rev().find(|opening| opening.index_first <= sequence).map(|opening| opening.epoch)
+pub(crate) fn index_epoch(openings: &[Opening], sequence: Sequence) -> Option<&Epoch> {
+    openings.iter().rev().find(|opening| opening.index_first <= sequence).map(|opening| &opening.epoch)
 }
 
 /// Drops the openings of which no page is needed any more; the new count.

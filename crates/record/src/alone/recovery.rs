@@ -8,7 +8,7 @@ use counterfoil_flash::{Device, Read};
 use counterfoil_vault::{Epoch, Tag, Vault};
 
 use super::error::Error;
-use super::form::{Form, Head};
+use super::form::{Claim, Form, Head};
 use super::leaf::Leaf;
 use super::map;
 use super::opening::{self, Opening};
@@ -25,15 +25,15 @@ pub(crate) const LOADS_MAX: u32 = 8;
 /// A whole commit.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    pub(crate) head: Head,
+    pub(crate) head: Claim,
     pub(crate) tag: Tag,
     pub(crate) root: Root,
 }
 
 impl Found {
     /// The opening that wrote the map.
-    pub(crate) fn map_epoch(&self) -> Epoch {
-        self.root.opening.map_or(self.head.epoch, |(_, epoch)| epoch)
+    pub(crate) fn map_epoch(&self) -> &Epoch {
+        self.root.opening.as_ref().map_or(&self.head.epoch, |(_, epoch)| epoch)
     }
 }
 
@@ -104,25 +104,26 @@ fn commit_at<R: Read + ?Sized, W: Word>(
     device: &R,
     vault: &Vault,
     form: &Form,
-    head: &Head,
+    claim: &Claim,
     buffer: &mut [u8],
 ) -> Result<Option<Found>, Error> {
+    let head = claim.head();
     let tag = form.open(device, vault, &form.data, head, buffer)?;
     let page = DataPage::parse::<W>(form.body(buffer))?;
     if !page.is_commit {
         return Ok(None);
     }
-    let root = Root::decode::<W>(page.root_bytes(), form, head, page.tells_opening).ok_or(Error::Corrupt)?;
+    let root = Root::decode::<W>(page.root_bytes(), form, &head, page.tells_opening).ok_or(Error::Corrupt)?;
     let pages_before = page.before;
     for before in 1..=pages_before {
         let inner = Head::new(form.data.before(head.sequence, u32::from(before)), head.epoch);
-        form.open(device, vault, &form.data, &inner, buffer)?;
+        form.open(device, vault, &form.data, inner, buffer)?;
         let inner = DataPage::parse::<W>(form.body(buffer))?;
         if inner.is_commit || inner.before != pages_before - before {
             return Err(Error::Corrupt);
         }
     }
-    Ok(Some(Found { head: *head, tag, root }))
+    Ok(Some(Found { head: *claim, tag, root }))
 }
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
@@ -134,7 +135,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.leaves.fill(W::NONE);
         let (openings, ids) =
             map::read(&*self.device, self.vault, form, root.map, map_epoch, self.openings, self.leaves, self.scratch)?;
-        if self.openings.get(..openings).and_then(<[_]>::last).is_none_or(|last| last.epoch != map_epoch) {
+        if self.openings.get(..openings).and_then(<[_]>::last).is_none_or(|last| last.epoch != *map_epoch) {
             return Err(Error::Corrupt);
         }
         self.state.opening_count = openings;
@@ -171,12 +172,15 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let form = self.state.form;
         for back in (0..=form.data.distance(self.pending.replay, found.head.sequence)).rev() {
             let sequence = form.data.before(found.head.sequence, back);
-            let Some(epoch) = opening::data_epoch(self.openings(), sequence) else { continue };
-            let is_opening = self.openings().iter().any(|opening| opening.data_first == sequence);
             // The buffer is lent out while what it says is applied.
             let buffer = core::mem::take(&mut self.page);
+            let Some(epoch) = opening::data_epoch(self.openings(), sequence) else {
+                self.page = buffer;
+                continue;
+            };
+            let is_opening = self.openings().iter().any(|opening| opening.data_first == sequence);
             let head = Head { sequence, epoch, is_opening };
-            let opened = form.open(&*self.device, self.vault, &form.data, &head, buffer);
+            let opened = form.open(&*self.device, self.vault, &form.data, head, buffer);
             let applied = opened.and_then(|_| self.apply(sequence, DataPage::parse::<W>(form.body(buffer))?));
             self.page = buffer;
             applied?;

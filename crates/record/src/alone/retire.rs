@@ -28,11 +28,11 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     fn retire_before(&mut self, next: &Opening) -> Result<(), Error> {
-        let epoch = self.ready_to_write()?;
+        self.ready_to_write()?;
         let count = self.state.opening_count;
         while self.state.opening_count == count {
             self.make_index_room(0, 2 * LEAVES_MAX)?;
-            self.write_commit(epoch, |store, assembly| {
+            self.write_commit(|store, assembly| {
                 store.settle(assembly, next.data_first)?;
                 for _ in 0..LEAVES_MAX {
                     let oldest = store.oldest_leaf_page();
@@ -42,7 +42,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                     store.relocate(assembly, oldest)?;
                 }
                 store.clean_to(assembly, next.data_first)?;
-                store.write_map(epoch)
+                store.write_map()
             })?;
         }
         Ok(())
@@ -59,7 +59,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             fullest.map_or(Ok(()), |(leaf, _)| self.write_leaf(assembly, leaf))?;
         }
         if self.pending.is_empty() {
-            self.write_map(assembly.epoch)?;
+            self.write_map()?;
             self.pending.begin_at(assembly.first);
         }
         Ok(())

@@ -60,7 +60,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Commits that move what is current in the oldest block, if there is room to do so beside the pages to be kept; false
     /// if there is not.
     fn clean_block(&mut self, kept: u32) -> Result<bool, Error> {
-        let epoch = self.ready_to_write()?;
+        self.ready_to_write()?;
         let end = self.state.form.data.next_block(self.state.tail);
         while self.state.tail < end {
             self.make_index_room(0, LEAVES_MAX)?;
@@ -68,7 +68,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             if self.state.free_pages() < self.pages_to_move() + kept {
                 return Ok(false);
             }
-            self.write_commit(epoch, |store, assembly| {
+            self.write_commit(|store, assembly| {
                 store.settle(assembly, end)?;
                 store.clean_to(assembly, end)
             })?;
@@ -137,14 +137,14 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// A commit that writes anew whatever stands in the oldest block of the index ring that anything stands in.
     fn clear_next_index_block(&mut self) -> Result<(), Error> {
-        let epoch = self.ready_to_write()?;
+        self.ready_to_write()?;
         let oldest = self.index_tail();
         let needed = self.in_block_of(oldest) + 2 * self.map_pages();
         let (free, free_pages) = (self.state.free_index_pages(), self.state.free_pages());
         if needed > free || free_pages < 3 {
             return Err(Error::Full);
         }
-        self.write_commit(epoch, |store, assembly| {
+        self.write_commit(|store, assembly| {
             let ring = store.state.form.index;
             let block = ring.block_start(oldest);
             while ring.block_start(store.index_tail()) == block {

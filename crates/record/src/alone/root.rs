@@ -44,7 +44,7 @@ pub(crate) fn root_bytes<W: Word>(is_opening: bool) -> usize {
 }
 
 impl Root {
-    pub(crate) fn encode<W: Word>(&self, form: &Form, body: &mut [u8], at: usize, commit: &Head) {
+    pub(crate) fn encode<W: Word>(&self, form: &Form, body: &mut [u8], at: usize, commit: &Head<'_>) {
         let (data, version) = (&form.data, commit.sequence);
         let before = self.opening.map_or(version, |(opening, _)| opening.data_before);
         put(body, at, &((self.counted - commit.epoch.number) as u32).to_le_bytes());
@@ -68,7 +68,7 @@ impl Root {
     }
 
     /// Takes apart the root that stands in the page of this head; none if it makes no sense.
-    pub(crate) fn decode<W: Word>(bytes: &[u8], form: &Form, commit: &Head, is_opening: bool) -> Option<Root> {
+    pub(crate) fn decode<W: Word>(bytes: &[u8], form: &Form, commit: &Head<'_>, is_opening: bool) -> Option<Root> {
         let bytes = bytes.get(..root_bytes::<W>(is_opening))?;
         let words = bytes.get(8..)?;
         let word = |index: usize| W::decode(words.get(index * W::BYTES..).unwrap_or_default()).number();
@@ -81,7 +81,7 @@ impl Root {
         }
         let opening = is_opening.then(|| {
             let (data_before, index_first) = (data.before(version, word(4)), index_head);
-            let opening = Opening { data_before, data_first: version, index_first, epoch: commit.epoch };
+            let opening = Opening { data_before, data_first: version, index_first, epoch: *commit.epoch };
             let epoch = words.get(5 * W::BYTES..).unwrap_or_default();
             (opening, Epoch { number: u64_at(epoch, 0), salt: array_at(epoch, 8) })
         });

@@ -5,7 +5,7 @@
 //! 2. The head never comes round to the block of the oldest page that the last counted commit needs, in neither ring.
 //! 3. Every page that is needed belongs to an opening of the list.
 
-use counterfoil_vault::{Epoch, Tag};
+use counterfoil_vault::Tag;
 
 use super::form::Form;
 use super::sequence::Sequence;
@@ -27,8 +27,6 @@ pub(crate) struct State {
     pub(crate) form: Form,
     pub(crate) page_entries: u32,
     pub(crate) leaf_ids: u32,
-    /// The opening under which we write; none while only reading.
-    pub(crate) epoch: Option<Epoch>,
     pub(crate) version: Sequence,
     pub(crate) tag: Tag,
     /// What the newest commit took the counter to.

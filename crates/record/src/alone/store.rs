@@ -58,8 +58,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.not_latched()?;
         let (slot, sequence) = self.find(id.0)?.ok_or(Error::NoRecord)?;
         let form = &self.state.form;
-        let epoch = opening::data_epoch(self.openings(), sequence).ok_or(Error::Corrupt)?;
-        form.open(&*self.device, self.vault, &form.data, &Head::new(sequence, epoch), self.scratch)?;
+        let openings = self.openings.get(..self.state.opening_count).unwrap_or_default();
+        let epoch = opening::data_epoch(openings, sequence).ok_or(Error::Corrupt)?;
+        form.open(&*self.device, self.vault, &form.data, Head::new(sequence, epoch), self.scratch)?;
         let page = DataPage::parse::<W>(form.body(self.scratch))?;
         let (_, number) = self.state.place(slot);
         let record = page.records::<W>().nth(number as usize).filter(|(found, _)| *found == id.0);
@@ -109,9 +110,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// is lost or changed. After any other error the store answers [`Error::Latched`] until it is opened again.
     pub fn commit(&mut self, changes: &[Change<'_>]) -> Result<u64, Error> {
         self.check_changes(changes)?;
-        let epoch = self.ready_to_write()?;
+        self.ready_to_write()?;
         self.make_room(changes)?;
-        self.write_commit(epoch, |store, assembly| {
+        self.write_commit(|store, assembly| {
             store.put_changes(assembly, changes)?;
             store.clean(assembly)
         })
