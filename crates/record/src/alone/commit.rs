@@ -135,8 +135,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Writes the page being filled as an inner page of the commit and begins the next one.
     fn next_page(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
         self.require_data_page(assembly)?;
-        let before = self.pages_before(assembly);
-        assembly.draft.finish(self.state.form.body_mut(self.page), before);
+        assembly.draft.finish(self.state.form.body_mut(self.page));
         let form = &self.state.form;
         let head = Head::new(assembly.sequence, own_epoch(self.openings, self.state.opening_count));
         form.write(self.device, self.vault, &form.data, head, self.page)?;
@@ -144,12 +143,6 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         assembly.draft = Draft::new(self.state.form.body_bytes());
         self.begin_page(assembly);
         Ok(())
-    }
-
-    /// Pages of the commit before the one being filled. A ring has fewer than 2^16 of them free where words are narrow;
-    /// elsewhere a commit is bounded by the list of changes.
-    fn pages_before(&self, assembly: &Assembly) -> u16 {
-        self.state.form.data.distance(assembly.first, assembly.sequence) as u16
     }
 
     /// Writes the commit page; its tag.
@@ -161,9 +154,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.require_data_page(assembly)?;
         let form = &self.state.form;
         let head = Head::new(assembly.sequence, own_epoch(self.openings, self.state.opening_count));
-        let before = self.pages_before(assembly);
         let body = form.body_mut(self.page);
-        let at = assembly.draft.finish_commit(body, before, false);
+        let at = assembly.draft.finish_commit(body, false);
         root.encode::<W>(form, body, at, &head);
         form.write(self.device, self.vault, &form.data, head, self.page)
     }

@@ -239,7 +239,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         self.live.clear_page(head.sequence.slot);
         let form = &self.state.form;
         let body = form.opening_body_mut(self.page);
-        let at = Draft::new(body.len()).finish_commit(body, 0, told.is_some());
+        let at = Draft::new(body.len()).finish_commit(body, told.is_some());
         root.encode::<W>(form, body, at, &head);
         let tag = form.write(self.device, self.vault, &form.data, head, self.page)?;
         self.device.flush()?;

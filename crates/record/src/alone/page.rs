@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! 0 flags u8 (1 = commit page, 2 = its root tells of its opening) | 1 entries u8
-//! 2 before u16: pages of this commit before this one
-//! 4 directory: entries x { id word, length u8, u16 more if that is 0xFD }
+//! 2 directory: entries x { id word, length u8, u16 more if that is 0xFD }
 //!      length 0xFF: the record is deallocated; 0xFE: the leaf of this number was written to the index ring, and its
 //!      record is the slot of that page, one word; 0xFD: the length follows
 //!   root, in a commit page (root.rs)
@@ -13,12 +12,12 @@
 //! 1. Directory, root and records do not overlap.
 //! 2. An id may stand in a page more than once; the last entry counts. Slots count the entries that have records of ids.
 
-use crate::bytes::{put, u16_at};
+use crate::bytes::put;
 
 use super::error::Error;
 use super::word::Word;
 
-pub(crate) const HEAD_BYTES: usize = 4;
+pub(crate) const HEAD_BYTES: usize = 2;
 const COMMIT: u8 = 1;
 const OPENING: u8 = 2;
 const DEALLOCATED: u8 = 0xFF;
@@ -100,15 +99,13 @@ impl Draft {
     }
 
     /// Writes the head of an inner page.
-    pub(crate) fn finish(&self, body: &mut [u8], before: u16) {
+    pub(crate) fn finish(&self, body: &mut [u8]) {
         put(body, 0, &[0, self.entries]);
-        put(body, 2, &before.to_le_bytes());
     }
 
     /// Writes the head of a commit page; where its root goes.
-    pub(crate) fn finish_commit(&self, body: &mut [u8], before: u16, tells_opening: bool) -> usize {
-        self.finish(body, before);
-        put(body, 0, &[COMMIT | if tells_opening { OPENING } else { 0 }]);
+    pub(crate) fn finish_commit(&self, body: &mut [u8], tells_opening: bool) -> usize {
+        put(body, 0, &[COMMIT | if tells_opening { OPENING } else { 0 }, self.entries]);
         self.directory_end
     }
 }
@@ -121,19 +118,17 @@ pub(crate) struct DataPage<'a> {
     directory_end: usize,
     pub(crate) is_commit: bool,
     pub(crate) tells_opening: bool,
-    pub(crate) before: u16,
 }
 
 impl<'a> DataPage<'a> {
     /// Takes the sealed part of a page apart.
     pub(crate) fn parse<W: Word>(body: &'a [u8]) -> Result<DataPage<'a>, Error> {
-        let [flags, entries, _, _, ..] = *body else { return Err(Error::Corrupt) };
+        let [flags, entries, ..] = *body else { return Err(Error::Corrupt) };
         let (is_commit, tells_opening) = (flags & COMMIT != 0, flags & OPENING != 0);
         if flags & !(COMMIT | OPENING) != 0 || (tells_opening && !is_commit) {
             return Err(Error::Corrupt);
         }
-        let before = u16_at(body, 2);
-        let mut page = DataPage { body, entries, directory_end: HEAD_BYTES, is_commit, tells_opening, before };
+        let mut page = DataPage { body, entries, directory_end: HEAD_BYTES, is_commit, tells_opening };
         let mut records = 0;
         for (entry, record) in page.walk::<W>() {
             page.directory_end += entry;
@@ -210,24 +205,24 @@ mod tests {
         for entry in entries {
             draft.push::<u16>(&mut body, entry);
         }
-        assert_eq!(draft.room(), 600 - 4 - 6 * 3 - 2 - 5 - 2 - 253 - 252);
-        let root = draft.finish_commit(&mut body, 3, false);
+        assert_eq!(draft.room(), 600 - 2 - 6 * 3 - 2 - 5 - 2 - 253 - 252);
+        let root = draft.finish_commit(&mut body, false);
         body[root] = 9;
         let page = DataPage::parse::<u16>(&body).expect("makes sense");
         assert!(page.entries::<u16>().eq(entries));
-        assert_eq!((page.is_commit, page.tells_opening, page.before), (true, false, 3));
+        assert_eq!((page.is_commit, page.tells_opening), (true, false));
         assert_eq!(page.root_bytes()[0], 9);
     }
 
     #[test]
     fn what_does_not_fit_makes_no_sense() {
         let mut body = [0; 32];
-        (body[1], body[6]) = (5, 30);
+        (body[1], body[4]) = (5, 31);
         assert_eq!(DataPage::parse::<u16>(&body).err(), Some(Error::Corrupt));
-        body[6] = LONG;
-        body[8] = 1;
+        body[4] = LONG;
+        body[6] = 1;
         assert_eq!(DataPage::parse::<u16>(&body).err(), Some(Error::Corrupt));
-        (body[1], body[6]) = (255, 0);
+        (body[1], body[4]) = (255, 0);
         assert_eq!(DataPage::parse::<u16>(&body).err(), Some(Error::Corrupt));
         for flags in [2, 4] {
             body[0] = flags;

@@ -1,8 +1,10 @@
 //! Finding the newest whole commit of a store that stands alone, and reading what it says.
 //!
-//! 1. A commit is whole if every page of it authenticates under its own epoch and says how many come before it.
-//! 2. A whole commit whose older pages do not authenticate is passed over for the one before it, at most [`LOADS_MAX`]
-//!    times: the counter says whether that is new enough.
+//! 1. A commit is whole if every page from the first one to replay on authenticates, its own pages among them: no page of
+//!    its epoch stands before its commit page that is not its own or an older commit's, because an opening that was cut is
+//!    never gone on in.
+//! 2. A commit that is not whole is passed over for the one before it, at most [`LOADS_MAX`] times: the counter says
+//!    whether that is new enough.
 
 use counterfoil_flash::{Device, Read};
 use counterfoil_vault::{Epoch, Tag, Vault};
@@ -22,7 +24,7 @@ use super::word::{NONE, Word};
 const MISSES_MAX: u32 = 4;
 pub(crate) const LOADS_MAX: u32 = 8;
 
-/// A whole commit.
+/// A commit page that authenticated.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(crate) head: Claim,
@@ -37,7 +39,7 @@ impl Found {
     }
 }
 
-/// The newest whole commit before `below`. The highest claim is tried first, then those below it in order; after
+/// The newest commit page before `below`. The highest claim is tried first, then those below it in order; after
 /// [`MISSES_MAX`] that do not authenticate every page is tried once. So forged heads cost one pass at most and hide nothing.
 pub(crate) fn newest<R: Read + ?Sized, W: Word>(
     device: &R,
@@ -114,15 +116,6 @@ fn commit_at<R: Read + ?Sized, W: Word>(
         return Ok(None);
     }
     let root = Root::decode::<W>(page.root_bytes(), form, &head, page.tells_opening).ok_or(Error::Corrupt)?;
-    let pages_before = page.before;
-    for before in 1..=pages_before {
-        let inner = Head::new(form.data.before(head.sequence, u32::from(before)), head.epoch);
-        form.open(device, vault, &form.data, inner, buffer)?;
-        let inner = DataPage::parse::<W>(form.body(buffer))?;
-        if inner.is_commit || inner.before != pages_before - before {
-            return Err(Error::Corrupt);
-        }
-    }
     Ok(Some(Found { head: *claim, tag, root }))
 }
 
