@@ -191,7 +191,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let block = self.state.form.index.block_start(self.index_tail());
         let in_oldest = |leaf: u32| self.leaf_block(leaf) == Some(block);
         if let Some((other, changes)) = self.pending.fullest_leaf(self.state.leaf_ids, in_oldest)
-            && 3 * changes >= most
+            && 2 * changes >= most
         {
             leaf = other;
         }
@@ -332,7 +332,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let data = &self.state.form.data;
         let left = data.free(self.state.floor.tail, assembly.sequence).saturating_sub(1);
         let is_needed = self.state.tail >= self.pending.replay.min(assembly.first);
-        if is_needed || left < PAGES_LEFT || self.index_pages_of(0) > self.state.free_index_pages() {
+        if is_needed || left < PAGES_LEFT || self.index_pages_of(0) + self.index_kept() > self.state.free_index_pages()
+        {
             return Ok(false);
         }
         let may_go_on = may_go_on && left > self.pages_to_move() + PAGES_LEFT;
@@ -401,6 +402,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         form.open(&*self.device, self.vault, &form.data, head, buffer)?;
         let page = DataPage::parse::<W>(form.body(buffer))?;
         for (number, (id, record)) in (0..self.state.page_entries).zip(page.records::<W>()) {
+            if id >= self.ids_max() {
+                return Err(Error::Corrupt);
+            }
             let slot = self.state.slot(head.sequence, number);
             let is_current = self.pending.slot(id).is_none_or(|newest| newest == slot);
             if candidates >> number & 1 == 0 || !is_current {

@@ -48,6 +48,9 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
             None => 0,
         };
         let salt = salt(shape.is_salted, store.counter.is_some(), store.vault, around.entropy)?;
+        // A making that is cut may be begun anew in another shape: it must not come upon the same keys.
+        let value = value + 1;
+        store.step(value, &[0; 16])?;
         let epoch = Epoch { number: value + 2, salt };
         for block in shape.first_block..shape.first_block + u64::from(shape.block_count) {
             store.device.erase(BlockNumber(block))?;
@@ -98,7 +101,13 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
             self.opened = Some(found);
             return begun;
         }
-        self.regain_reserve()?;
+        if self.state.opening_count + 2 >= self.openings.len() {
+            self.retire_openings()?;
+        }
+        match self.regain_reserve() {
+            Err(Error::Full) => {}
+            outcome => outcome?,
+        }
         self.retire_openings()
     }
 

@@ -213,12 +213,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Ok(())
     }
 
-    /// Finds out which entries hold current records.
+    /// Finds out which entries hold current records. Every leaf is read even where nobody keeps that: one of this commit may
+    /// be missing, if pages reached the medium in another order than they were written in.
     fn mark_live(&mut self) -> Result<(), Error> {
         self.live.clear();
-        if !self.live.is_kept() {
-            return Ok(());
-        }
         for number in 0..self.leaf_count() as u32 {
             let slot = self.leaves.get(number as usize).map_or(NONE, |slot| slot.number());
             if slot == NONE {

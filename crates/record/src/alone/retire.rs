@@ -11,7 +11,7 @@ use super::store::Standalone;
 use super::word::Word;
 
 /// Leaves that one of these commits writes at most for either reason.
-pub(crate) const LEAVES_MAX: u32 = 4;
+pub(crate) const LEAVES_MAX: u32 = 2;
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Retires openings until half of the list is free: so many more openings can be cut short before they have retired
@@ -32,6 +32,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let count = self.state.opening_count;
         while self.state.opening_count == count {
             self.make_index_room(0, 2 * LEAVES_MAX)?;
+            let before = self.progress();
+            if self.state.free_pages() < self.pages_to_move() + 4 {
+                return Err(Error::Full);
+            }
             self.write_commit(|store, assembly| {
                 store.settle(assembly, next.data_first)?;
                 for _ in 0..LEAVES_MAX {
@@ -44,8 +48,17 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                 store.clean_to(assembly, next.data_first)?;
                 store.write_map()
             })?;
+            if before == self.progress() {
+                return Err(Error::Full);
+            }
         }
         Ok(())
+    }
+
+    /// What a commit that makes room changes, if it gets anywhere.
+    pub(crate) fn progress(&self) -> (usize, Sequence, Sequence, usize, Sequence) {
+        let (state, pending) = (&self.state, &self.pending);
+        (state.opening_count, state.tail, pending.replay, pending.room(), self.oldest_leaf_page())
     }
 
     /// Lets recovery begin at this page or later, so that the pages before it can be cleaned: writes some leaves, until no

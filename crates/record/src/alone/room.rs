@@ -20,6 +20,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// [`Error::Full`]: then nothing but leaves was moved.
     pub(crate) fn make_room(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {
         let adds = changes.iter().any(|(_, record)| record.is_some());
+        self.make_index_room(changes.len(), 0)?;
         let pages = self.pages_of(changes);
         // With that much the oldest block can always be cleaned after this commit.
         let wanted = |store: &Self| pages + store.state.reserve() + store.pages_to_move() + 1;
@@ -30,20 +31,18 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                     break;
                 }
             }
+            self.make_index_room(changes.len(), 0)?;
             // A lap that gained too little is not made again before something was written.
             self.full_at = adds.then_some(self.state.version);
         }
-        let (needed, free) = (if adds { wanted(self) } else { pages + 2 }, self.state.free_pages());
-        if needed > free {
-            return Err(Error::Full);
-        }
-        self.make_index_room(changes.len(), 0)
+        let needed = if adds { wanted(self) } else { pages + 2 };
+        if needed > self.state.free_pages() { Err(Error::Full) } else { Ok(()) }
     }
 
     /// Makes sure that the index ring has room for so many changes, and for so many leaves that are written early.
     pub(crate) fn make_index_room(&mut self, changes: usize, early: u32) -> Result<(), Error> {
         for _ in 0..self.state.form.index.blocks() {
-            if self.index_pages_of(changes) + early <= self.state.free_index_pages() {
+            if self.index_pages_of(changes) + early.max(self.index_kept()) <= self.state.free_index_pages() {
                 return Ok(());
             }
             self.clear_next_index_block()?;
@@ -53,7 +52,13 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Makes good what openings that were cut short have used up, as far as it goes: before anything else is written.
     pub(crate) fn regain_reserve(&mut self) -> Result<(), Error> {
-        while self.state.free_pages() < 2 * self.state.reserve() && self.clean_block(3)? {}
+        // One lap at most: blocks in which everything is current give nothing, however often they are moved.
+        for _ in 0..self.state.form.data.blocks() {
+            let enough = 2 * self.state.reserve() + self.pages_to_move();
+            if self.state.free_pages() >= enough || !self.clean_block(3)? {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -64,7 +69,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let end = self.state.form.data.next_block(self.state.tail);
         while self.state.tail < end {
             self.make_index_room(0, LEAVES_MAX)?;
-            let before = (self.state.tail, self.pending.replay, self.pending.room());
+            let before = self.progress();
             if self.state.free_pages() < self.pages_to_move() + kept {
                 return Ok(false);
             }
@@ -72,7 +77,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                 store.settle(assembly, end)?;
                 store.clean_to(assembly, end)
             })?;
-            if before == (self.state.tail, self.pending.replay, self.pending.room()) {
+            if before == self.progress() {
                 return Ok(false);
             }
         }
@@ -84,14 +89,20 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let body = self.state.form.body_bytes();
         let (mut pages, mut entries) = (1, 0);
         let mut draft = Draft::new(body);
-        let leaves = core::iter::repeat_n(W::BYTES, self.leaves_of(changes.len()) as usize);
-        let records = changes.iter().map(|(_, record)| record.map_or(0, <[u8]>::len));
-        for bytes in records.chain(leaves).chain([root_bytes::<W>(false)]) {
-            if entries >= self.state.page_entries || draft.room() < page::entry_bytes::<W>(bytes) + bytes {
+        let leaf_count = self.leaves_of(changes.len());
+        let leaves = core::iter::repeat_n((W::BYTES, 0), leaf_count as usize);
+        let records = changes.iter().map(|(_, record)| record.map_or((0, 0), |record| (record.len(), 1)));
+        let longest = records.clone().map(|(bytes, _)| bytes).max().unwrap_or(0);
+        if longest + leaf_count as usize * (2 * W::BYTES + 1) > self.record_bytes_max() {
+            // What tells of a leaf may take a page of its own between two records as long as these.
+            pages += leaf_count;
+        }
+        for (bytes, numbered) in records.chain(leaves).chain([(root_bytes::<W>(false), 0)]) {
+            if entries + numbered > self.state.page_entries || draft.room() < page::entry_bytes::<W>(bytes) + bytes {
                 (draft, entries) = (Draft::new(body), 0);
                 pages += 1;
             }
-            entries += 1;
+            entries += numbered;
             draft.take::<W>(bytes);
         }
         pages
@@ -100,7 +111,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Leaves that so many changes, and as many more as cleaning a page makes, fill at most.
     fn leaves_of(&self, changes: usize) -> u32 {
         let changes = (changes + self.state.page_entries as usize) as u32;
-        let each = (self.pending.capacity() / self.leaf_count().max(1)).max(1) as u32;
+        // The leaf that is written has half of the changes at least that the fullest one has.
+        let each = (self.pending.capacity() / self.leaf_count().max(1) / 2).max(1) as u32;
         changes.div_ceil(each) + 1
     }
 
@@ -109,6 +121,12 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub(crate) fn index_pages_of(&self, changes: usize) -> u32 {
         let in_the_way = self.in_block_of(self.index_tail());
         self.leaves_of(changes) + 2 * self.map_pages() + in_the_way
+    }
+
+    /// Pages of the index ring that a commit leaves beside what stands in the way: clearing the next block writes two maps
+    /// and a leaf, and openings pass pages over.
+    pub(crate) fn index_kept(&self) -> u32 {
+        2 * self.map_pages() + 1
     }
 
     /// Whether what stands in the next block of the index ring has to be written anew now: with every leaf that is written
@@ -139,7 +157,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     fn clear_next_index_block(&mut self) -> Result<(), Error> {
         self.ready_to_write()?;
         let oldest = self.index_tail();
-        let needed = self.in_block_of(oldest) + 2 * self.map_pages();
+        let needed = self.in_block_of(oldest) + 2 * self.map_pages() + 1;
         let (free, free_pages) = (self.state.free_index_pages(), self.state.free_pages());
         if needed > free || free_pages < 3 {
             return Err(Error::Full);

@@ -6,5 +6,6 @@ mod counter;
 mod drm;
 mod model;
 mod power;
+mod regressions;
 mod vector;
 mod walk;

@@ -33,9 +33,9 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     };
     let around = Surroundings { device: &mut device, vault: &vault, counter: Some(&mut counter), entropy: None };
     let mut store = Standalone::format(around, shape, memory).expect("made");
-    assert_eq!(store.counted(), 2);
-    store.commit(&[(RecordId(0), Some(b"counterfoil")), (RecordId(3), None)]).expect("commits");
     assert_eq!(store.counted(), 3);
+    store.commit(&[(RecordId(0), Some(b"counterfoil")), (RecordId(3), None)]).expect("commits");
+    assert_eq!(store.counted(), 4);
     let mut text = String::new();
     for (name, number) in [("page 0", 0), ("page 1", 1), ("page 48", 48)] {
         let mut page = [0; 256];

@@ -1,0 +1,106 @@
+//! Faults that were found once, each with the smallest history that shows it.
+
+use counterfoil_flash_sim::{Dice, Fault, Part, Scenario, Survivors, Tearing};
+use counterfoil_record::RecordId;
+use counterfoil_record::alone::Error;
+
+use crate::chip::*;
+
+/// More writes than any commit may take: the power fails then, instead of the test running for ever.
+const WRITES_MAX: u64 = 20_000;
+
+fn bound_writes(chip: &Chip) {
+    let at = chip.device.writes() + WRITES_MAX;
+    let cut = Fault::Cut { at, tearing: Tearing::Complete, survivors: Survivors::All };
+    chip.device.set_scenario(Scenario::one(1, cut));
+}
+
+/// Fills a store with long records; how many there are then.
+fn fill(chip: &mut Chip) -> u32 {
+    chip.with(true, |_| ()).expect("made");
+    let filled = chip.with(false, |store| {
+        let mut id = 0;
+        while store.commit(&[(RecordId(id), Some(&[1; 440]))]).is_ok() {
+            id += 1;
+        }
+        id
+    });
+    filled.expect("opens")
+}
+
+fn commit(chip: &mut Chip, id: u32, record: Option<&[u8]>) -> Result<(), Error> {
+    chip.with(false, |store| store.commit(&[(RecordId(id), record)]).map(drop))?
+}
+
+/// A commit page reached the medium and a leaf of the same commit did not, and nobody read the leaves.
+#[test]
+fn a_leaf_that_a_cut_lost_is_missed_without_bits_too() {
+    for (at, seed) in (1..120).flat_map(|at| (0..4).map(move |seed| (at, seed))) {
+        let mut chip = Chip::new(Part::file(512, 8, 16), 4);
+        (chip.has_live, chip.pending, chip.leaves) = (false, 34, 2);
+        chip.with(true, |_| ()).expect("made");
+        let cut = Fault::Cut { at: chip.device.writes() + at, tearing: Tearing::Untouched, survivors: Survivors::Any };
+        chip.device.set_scenario(Scenario::one(seed, cut));
+        let mut acknowledged = 0;
+        let played = chip.with(false, |store| {
+            for id in 0..60 {
+                store.commit(&[(RecordId(id), Some(&[7; 20]))])?;
+                acknowledged = id + 1;
+            }
+            Ok::<_, Error>(())
+        });
+        assert!(played.is_ok(), "opening writes nothing");
+        chip.device.power_on();
+        chip.device.set_scenario(Scenario::calm(1));
+        let found = chip.with(false, |store| contents(store, 60)).expect("opens");
+        assert!(found.len() >= acknowledged as usize, "cut {at}, seed {seed}");
+    }
+}
+
+/// Cleaning blocks in which everything is current gained nothing, and was done again and again.
+#[test]
+fn an_opening_of_a_full_store_comes_to_an_end() {
+    let mut chip = Chip::new(Part::nand(512, 8, 16), 4);
+    fill(&mut chip);
+    for turn in 0..5 {
+        bound_writes(&chip);
+        let outcome = commit(&mut chip, 0, Some(&[1; 440]));
+        assert!(!chip.device.is_cut(), "turn {turn}: {outcome:?} took {WRITES_MAX} writes");
+    }
+}
+
+/// Each restart took two pages of a full store, and none was given back in time.
+#[test]
+fn a_full_store_that_is_asked_for_more_at_every_start_can_be_emptied() {
+    let mut chip = Chip::new(Part::nand(512, 32, 9), 3);
+    let filled = fill(&mut chip);
+    for turn in 0..40 {
+        let mut other = chip.copied();
+        for place in [&chip, &other] {
+            bound_writes(place);
+        }
+        assert_eq!(commit(&mut other, 0, None), Ok(()), "after {turn} restarts");
+        assert_eq!(commit(&mut chip, filled + 1, Some(&[1; 440])), Err(Error::Full), "turn {turn}");
+    }
+}
+
+/// What stood in the oldest block of the index ring could not be moved any more.
+#[test]
+fn the_index_ring_does_not_get_stuck() {
+    for seed in 0..20 {
+        let mut chip = Chip::new(Part::nand(512, 32, 8), 3);
+        chip.shape.page_entries = 1;
+        (chip.pending, chip.leaves) = (2, 28);
+        chip.with(true, |_| ()).expect("made");
+        let mut dice = Dice::new(seed);
+        let ids: Vec<u32> = (0..80).map(|_| dice.below(6700) as u32).collect();
+        let played = chip.with(false, |store| {
+            for turn in 0..1000 {
+                let id = RecordId(ids[dice.below(80) as usize]);
+                let record: Option<&[u8]> = dice.once_in(3).then_some(&[1; 8]);
+                store.commit(&[(id, record)]).unwrap_or_else(|error| panic!("seed {seed}, turn {turn}: {error}"));
+            }
+        });
+        played.expect("opens");
+    }
+}
