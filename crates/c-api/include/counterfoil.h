@@ -38,6 +38,7 @@ enum {
     COUNTERFOIL_GEOMETRY = -15,        /* the device does not suit a store */
     COUNTERFOIL_NO_GENERATOR = -16,    /* neither counter nor generator, and a cipher that does not stand that */
     COUNTERFOIL_LATCHED = -18,         /* an earlier write failed: open the store again */
+    COUNTERFOIL_WORN_OUT = -19,        /* the numbers of laps or openings are used up: it can only be read */
     COUNTERFOIL_MISUSE = -32           /* a null pointer, or memory that is not aligned */
 };
 

@@ -185,6 +185,7 @@ fn the_header_has_the_numbers_of_the_library() {
         ("GEOMETRY", Error::Geometry),
         ("NO_GENERATOR", Error::NoGenerator),
         ("LATCHED", Error::Latched),
+        ("WORN_OUT", Error::WornOut),
     ] {
         assert_eq!(named(name), -(error as c_int), "{name}");
     }

@@ -1,5 +1,5 @@
-//! What a store that stands alone can answer instead of doing what it was asked. A byte: on the processors that it is for,
-//! errors that carry more would be a third of the code.
+//! What a store that stands alone can answer instead of doing what it was asked. A byte: what is larger goes through
+//! memory at every return, and the processors that this is for have little room for code.
 
 use core::fmt;
 
@@ -46,6 +46,8 @@ pub enum Error {
     OtherProcess,
     /// An earlier write failed, so nobody knows what is on the medium until the store is opened again.
     Latched,
+    /// The numbers of laps, of openings, or of the commits of this opening are used up: the store can still be read.
+    WornOut,
 }
 
 impl fmt::Display for Error {
@@ -69,6 +71,7 @@ impl fmt::Display for Error {
             Error::NoGenerator => "this store needs a counter or a generator that it does not have",
             Error::OtherProcess => "the record store was opened by another process",
             Error::Latched => "an earlier write failed, so the record store must be opened again first",
+            Error::WornOut => "the record store has used up its numbers and can only be read",
         })
     }
 }

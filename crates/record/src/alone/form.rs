@@ -23,6 +23,8 @@ const NUMBER_BYTES: usize = 5;
 const CLEAR_BYTES: usize = LAP_BYTES + NUMBER_BYTES;
 /// In the number of an epoch, as the head has it.
 const OPENING: u64 = 1 << 39;
+/// Numbers that are left to whatever an opening or a commit still writes.
+const NUMBERS_LEFT: u32 = 64;
 /// More laps than any flash stands.
 pub(crate) const LAPS_MAX: u32 = 1 << (8 * LAP_BYTES);
 /// Pages in a block at most.
@@ -88,6 +90,14 @@ impl Form {
             page_bytes: geometry.page_bytes as usize,
             is_salted: shape.is_salted,
         })
+    }
+
+    /// Whether pages from here on, in the opening of this number and after so many commits, would have numbers for which
+    /// heads and roots have no room.
+    pub(crate) fn is_worn_out(&self, heads: [Sequence; 2], number: u64, commits: u64) -> bool {
+        let laps_left = |head: Sequence| LAPS_MAX.saturating_sub(head.lap) > NUMBERS_LEFT;
+        let numbers_left = OPENING.saturating_sub(number) > u64::from(NUMBERS_LEFT);
+        !(heads.into_iter().all(laps_left) && numbers_left && commits < u64::from(u32::MAX - NUMBERS_LEFT))
     }
 
     fn head_bytes(&self) -> usize {
@@ -191,5 +201,23 @@ impl Form {
         ring.erase_if_first(device, head.sequence)?;
         device.program(ring.page(head.sequence), buffer)?;
         Ok(tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_end_before_they_come_round() {
+        let geometry =
+            Geometry { page_bytes: 512, block_pages: 8, block_count: 8, erase_before_program: true, grows: false };
+        let shape = Shape { first_block: 0, block_count: 8, index_blocks: 2, page_entries: 17, is_salted: false };
+        let form = Form::new(&geometry, &shape).expect("a form");
+        let (young, old) = (Sequence { lap: 1, slot: 7 }, Sequence { lap: LAPS_MAX - 2, slot: 0 });
+        assert!(!form.is_worn_out([young, young], 3, 0));
+        assert!(form.is_worn_out([young, old], 3, 0) && form.is_worn_out([old, young], 3, 0));
+        assert!(form.is_worn_out([young, young], OPENING - 2, 0) && form.is_worn_out([young, young], u64::MAX, 0));
+        assert!(form.is_worn_out([young, young], 3, u64::from(u32::MAX)));
     }
 }

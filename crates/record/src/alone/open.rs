@@ -48,6 +48,9 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
             None => 0,
         };
         let salt = salt(shape.is_salted, store.counter.is_some(), store.vault, around.entropy)?;
+        if form.is_worn_out([head, index_head], value, 0) {
+            return Err(Error::WornOut);
+        }
         // A making that is cut may be begun anew in another shape: it must not come upon the same keys.
         let value = value + 1;
         store.step(value, &[0; 16])?;
@@ -94,7 +97,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         if !self.vault.same_process() {
             return Err(Error::OtherProcess);
         }
-        let Some(found) = self.opened.take() else { return Ok(()) };
+        let Some(found) = self.opened.take() else { return self.not_worn_out() };
         let begun = self.begin_writing(&found);
         if begun.is_err() {
             // Nothing was written, or the store has latched.
@@ -111,10 +114,20 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         self.retire_openings()
     }
 
+    fn not_worn_out(&self) -> Result<(), Error> {
+        let number = own_epoch(self.openings, self.state.opening_count).number;
+        let commits = self.state.counted.saturating_sub(number);
+        let heads = [self.state.head, self.state.index_head];
+        if self.state.form.is_worn_out(heads, number, commits) { Err(Error::WornOut) } else { Ok(()) }
+    }
+
     fn begin_writing(&mut self, found: &Found) -> Result<(), Error> {
         let head = self.resume_at(self.state.form.data, found.head.sequence)?;
         let index_head =
             self.resume_at(self.state.form.index, self.state.form.index.before(found.root.index_head, 1))?;
+        if self.state.form.is_worn_out([head, index_head], found.root.counted, 0) {
+            return Err(Error::WornOut);
+        }
         if self.state.form.data.free(self.state.floor.tail, head) < 1 {
             return Err(Error::Full);
         }

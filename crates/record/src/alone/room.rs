@@ -182,12 +182,4 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub fn record_bytes_max(&self) -> usize {
         super::commit::record_bytes_max::<W>(&self.state.form)
     }
-
-    /// Bytes of records that the data ring may hold beside each other, if they fill their pages well: a block less, and
-    /// what every page has beside records.
-    pub fn record_room(&self) -> u64 {
-        let data = &self.state.form.data;
-        let page = self.state.form.body_bytes() - page::HEAD_BYTES;
-        u64::from(data.pages - data.block_pages) * page as u64
-    }
 }

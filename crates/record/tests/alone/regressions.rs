@@ -104,3 +104,20 @@ fn the_index_ring_does_not_get_stuck() {
         played.expect("opens");
     }
 }
+
+/// The head of a page has 39 bits for the number of an opening.
+#[test]
+fn a_counter_that_stands_too_high_is_refused() {
+    let mut chip = Chip::new(Part::gnatdb_board(16), 3);
+    chip.counter = crate::counter::CutCounter::at((1 << 39) - 1);
+    assert_eq!(chip.with(true, |_| ()), Err(Error::WornOut));
+    chip.counter = crate::counter::CutCounter::at((1 << 39) - 100);
+    chip.with(true, |_| ()).expect("made");
+    let mut numbers = 0;
+    while commit(&mut chip, 0, Some(b"one")).is_ok() {
+        numbers += 1;
+    }
+    assert!(numbers > 5 && numbers < 50, "{numbers} openings");
+    assert_eq!(commit(&mut chip, 0, Some(b"one")), Err(Error::WornOut));
+    assert_eq!(chip.with(false, |store| contents(store, 1).len()), Ok(1));
+}
