@@ -67,7 +67,7 @@ typedef struct counterfoil_device {
     uint32_t block_pages;  /* 2 to 1024 */
     uint32_t first_block;  /* where the store begins, and how many blocks it has: 4 at least */
     uint32_t block_count;
-    uint32_t index_blocks; /* how many of them, the last ones, are the index ring: 2 at least; a fifth does */
+    uint32_t index_blocks; /* how many of them, the last ones, are the index ring: 2 at least, 3 of 16 */
 } counterfoil_device;
 
 /* The keys. */

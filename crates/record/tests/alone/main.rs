@@ -4,6 +4,7 @@ mod attack;
 mod chip;
 mod counter;
 mod drm;
+mod histories;
 mod model;
 mod power;
 mod regressions;

@@ -78,6 +78,7 @@ fn a_full_store_is_emptied_and_filled_again() {
             id
         });
         let filled = filled.expect("opens");
+        println!("{filled} records of 24 bytes fit in round {round}");
         assert!(filled > 2600, "{filled} records fit");
         let first = *most.get_or_insert(filled);
         assert!(filled.abs_diff(first) < 200, "{filled} records fit in round {round}, {first} at first");
