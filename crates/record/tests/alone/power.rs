@@ -96,6 +96,7 @@ fn a_cut_behind_a_cache_leaves_a_whole_commit() {
         })
     };
     play(&mut start, &mut known, &mut Dice::new(1)).expect("opens").expect("plays");
+    let mut cuts = 0;
     for seed in 0..400 {
         let (mut chip, mut known) = (start.copied(), known.clone());
         let at = 1 + seed % 40;
@@ -105,11 +106,13 @@ fn a_cut_behind_a_cache_leaves_a_whole_commit() {
         if matches!(play(&mut chip, &mut known, &mut Dice::new(2)), Ok(Ok(()))) {
             continue;
         }
+        cuts += 1;
         chip.device.power_on();
         judge(&mut chip, &mut known, &id);
         play(&mut chip, &mut known, &mut Dice::new(3)).expect("opens").unwrap_or_else(|error| panic!("{id}: {error}"));
         judge(&mut chip, &mut known, &id);
     }
+    assert!(cuts > 200, "{cuts} cuts");
 }
 
 /// A cut may have begun a page and left no trace of it.
