@@ -16,7 +16,6 @@ use crate::space::Change;
 use super::error::Error;
 use super::form::{Form, Head};
 use super::leaf::Leaf;
-use super::map;
 use super::memory::PAGE_ENTRIES_MAX;
 use super::opening::{self, Opening};
 use super::page::{self, DataPage, Draft, Entry};
@@ -50,27 +49,35 @@ pub(crate) struct Assembly {
 }
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
-    /// Writes a commit; `fill` puts into it what it is for.
+    /// Writes a commit, and counts it or leaves that to a later one; `fill` puts into it what it is for.
     pub(crate) fn write_commit(
         &mut self,
+        is_counted: bool,
         fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>,
     ) -> Result<u64, Error> {
-        let outcome = self.assemble(fill);
+        let outcome = self.assemble(is_counted, fill);
         self.state.latched |= outcome.is_err();
         outcome
     }
 
-    fn assemble(&mut self, fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>) -> Result<u64, Error> {
+    fn assemble(
+        &mut self,
+        is_counted: bool,
+        fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
         let first = self.state.head;
         let draft = Draft::new(self.state.form.body_bytes());
         let mut assembly = Assembly { first, sequence: first, draft };
         self.begin_page(&assembly);
         fill(self, &mut assembly)?;
         self.fold_if_due(&mut assembly)?;
-        let counted = self.state.counted + 1;
+        let counted = self.state.counted + u64::from(!self.state.group_is_open);
         let tag = self.finish(&mut assembly, counted)?;
         self.device.flush()?;
-        self.step(counted, &tag)?;
+        if is_counted {
+            self.step(counted, &tag)?;
+        }
+        self.state.group_is_open = !is_counted;
         self.committed(assembly.sequence, tag, counted);
         Ok(counted)
     }
@@ -80,7 +87,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.counter.as_mut().map_or(Ok(()), |counter| counter.step(to, tag)).map_err(|_| Error::Counter)
     }
 
-    /// What holds once a commit is durable and counted.
+    /// What holds once a commit is durable.
     pub(crate) fn committed(&mut self, version: Sequence, tag: Tag, counted: u64) {
         (self.state.version, self.state.tag, self.state.counted) = (version, tag, counted);
         self.state.head = self.state.form.data.after(version, 1);
@@ -124,7 +131,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     fn push(&mut self, assembly: &mut Assembly, entry: Entry<'_>, bytes: usize) -> Result<u32, Error> {
         let is_record = matches!(entry, Entry::Record(..));
-        if !self.fits(assembly, bytes) || (is_record && assembly.draft.numbered >= self.state.page_entries) {
+        if !self.fits(assembly, bytes) || (is_record && assembly.draft.numbered >= self.state.page_entries.get()) {
             self.next_page(assembly)?;
         }
         let number = assembly.draft.numbered;
@@ -133,9 +140,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// Writes the page being filled as an inner page of the commit and begins the next one.
-    fn next_page(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
+    pub(crate) fn next_page(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
         self.require_data_page(assembly)?;
         assembly.draft.finish(self.state.form.body_mut(self.page));
+        self.enter_data(assembly.sequence)?;
         let form = &self.state.form;
         let head = Head::new(assembly.sequence, own_epoch(self.openings, self.state.opening_count));
         form.write(self.device, self.vault, &form.data, head, self.page)?;
@@ -152,6 +160,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             self.next_page(assembly)?;
         }
         self.require_data_page(assembly)?;
+        self.enter_data(assembly.sequence)?;
         let form = &self.state.form;
         let head = Head::new(assembly.sequence, own_epoch(self.openings, self.state.opening_count));
         let body = form.body_mut(self.page);
@@ -169,6 +178,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             replay: self.pending.replay,
             map: self.state.map,
             opening,
+            rollbacks: self.state.rollbacks,
         }
     }
 
@@ -208,6 +218,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Writes a leaf with all its pending changes, and tells of it in the page being filled.
     pub(crate) fn write_leaf(&mut self, assembly: &mut Assembly, number: u32) -> Result<(), Error> {
+        self.require_index_pages(1)?;
+        self.enter_index(self.state.index_head)?;
         let (state, scratch) = (&self.state, &mut *self.scratch);
         let slot = self.leaves.get(number as usize).map_or(NONE, |slot| slot.number());
         let openings = self.openings.get(..state.opening_count).unwrap_or_default();
@@ -215,9 +227,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             NONE => Leaf::empty(scratch, state),
             slot => Leaf::read(&*self.device, self.vault, state, openings, slot, scratch)?,
         };
-        let (first, live) = (number * state.leaf_ids, &mut self.live);
+        let (first, live) = (number * state.leaf_ids.get(), &mut self.live);
         self.pending.take(|id, slot| {
-            let Some(cell) = id.checked_sub(first).filter(|cell| *cell < state.leaf_ids) else { return false };
+            let Some(cell) = id.checked_sub(first).filter(|cell| *cell < state.leaf_ids.get()) else { return false };
             // What stood there may have been written over since, and the bit be another record's.
             if let Some((old, _)) = leaf.cell::<W>(state, cell).filter(|(_, sequence)| *sequence >= state.tail) {
                 live.set(old, false);
@@ -228,7 +240,6 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         // Cells that were not changed mean what they meant: the newest page at their slot up to the old version. It is
         // the newest one up to now as well, because a page with a current record is not written over.
         leaf.set_version(assembly.sequence);
-        self.require_index_pages(1)?;
         let sequence = self.state.index_head;
         let (form, epoch) = (&self.state.form, own_epoch(self.openings, self.state.opening_count));
         form.write(self.device, self.vault, &form.index, Head::new(sequence, epoch), self.scratch)?;
@@ -241,7 +252,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// What the last counted commit needs is never written over, whatever was miscounted.
-    fn require_index_pages(&self, needed: u32) -> Result<(), Error> {
+    pub(crate) fn require_index_pages(&self, needed: u32) -> Result<(), Error> {
         if needed > self.state.free_index_pages() { Err(Error::Full) } else { Ok(()) }
     }
 
@@ -251,35 +262,13 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         if free == 0 { Err(Error::Full) } else { Ok(()) }
     }
 
-    /// Writes the map, as it is now.
-    pub(crate) fn write_map(&mut self) -> Result<(), Error> {
-        let (tail, index_tail) = (self.state.tail, self.oldest_leaf_page());
-        let openings = self.openings.get_mut(..self.state.opening_count).unwrap_or_default();
-        self.state.opening_count = opening::drop_before(openings, tail, index_tail);
-        let openings = self.openings.get(..self.state.opening_count).unwrap_or_default();
-        let leaves = self.leaves.get(..self.leaf_count()).unwrap_or_default();
-        self.require_index_pages(map::pages::<W>(&self.state.form, openings.len(), leaves.len()))?;
-        let (form, first) = (&self.state.form, self.state.index_head);
-        self.state.index_head = map::write(
-            self.device,
-            self.vault,
-            form,
-            first,
-            own_epoch(openings, openings.len()),
-            (openings, leaves, self.state.ids),
-            self.scratch,
-        )?;
-        (self.state.map, self.state.map_is_due) = (first, false);
-        Ok(())
-    }
-
     /// Writes the map where this opening has not yet, and where recovery would have too much to replay, or cleaning has come
     /// near the pages that it would replay.
     fn fold_if_due(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
         let data = &self.state.form.data;
         let window = (data.pages / 4).max(8);
         let is_near = self.state.free_pages() < data.pages / 2
-            && data.distance(self.state.tail, self.pending.replay) < data.block_pages;
+            && data.distance(self.state.tail, self.pending.replay) < data.block_pages.get();
         let is_late = |since, window| is_near || data.distance(since, assembly.sequence) > window;
         let (writes_leaf, may_turn) = (is_late(self.pending.middle, window / 2), is_late(self.pending.replay, window));
         if writes_leaf && let Some(leaf) = self.pending.oldest_leaf(self.state.leaf_ids) {
@@ -300,7 +289,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub(crate) fn clean(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
         let margin = self.state.reserve() + LAG_MAX + 2;
         let (mut cheap, mut is_pressed) = (CHEAP_ENTRIES, false);
-        for _ in 0..self.state.form.data.block_pages {
+        for _ in 0..self.state.form.data.block_pages.get() {
             let data = &self.state.form.data;
             let free = data.free(self.state.tail, data.after(assembly.sequence, 1));
             let lag = (data.block_rest(self.state.tail) + margin).saturating_sub(free);
@@ -321,7 +310,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Moves what is current in the pages before this one, as far as one commit goes.
     pub(crate) fn clean_to(&mut self, assembly: &mut Assembly, end: Sequence) -> Result<(), Error> {
         let data = &self.state.form.data;
-        let last = data.after(assembly.sequence, data.block_pages / 4);
+        let last = data.after(assembly.sequence, data.block_pages.get() / 4);
         while self.state.tail < end && assembly.sequence <= last && self.clean_oldest(assembly, true)? {}
         Ok(())
     }
@@ -374,7 +363,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// The entries of a page that are current, one bit each, by asking the leaves.
-    fn current_entries(&mut self, head: Head<'_>) -> Result<u32, Error> {
+    pub(crate) fn current_entries(&mut self, head: Head<'_>) -> Result<u32, Error> {
         let form = &self.state.form;
         form.open(&*self.device, self.vault, &form.data, head, self.scratch)?;
         let page = DataPage::parse::<W>(form.body(self.scratch))?;
@@ -383,7 +372,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             *place = id;
         }
         let mut current = 0;
-        for (number, id) in (0..self.state.page_entries).zip(ids) {
+        for (number, id) in (0..self.state.page_entries.get()).zip(ids) {
             let slot = self.state.slot(head.sequence, number);
             let is_current = id != NONE && self.find(id)?.is_some_and(|(found, _)| found == slot);
             current |= u32::from(is_current) << number;
@@ -401,7 +390,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let form = self.state.form;
         form.open(&*self.device, self.vault, &form.data, head, buffer)?;
         let page = DataPage::parse::<W>(form.body(buffer))?;
-        for (number, (id, record)) in (0..self.state.page_entries).zip(page.records::<W>()) {
+        for (number, (id, record)) in (0..self.state.page_entries.get()).zip(page.records::<W>()) {
             if id >= self.ids_max() {
                 return Err(Error::Corrupt);
             }
@@ -410,7 +399,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             if candidates >> number & 1 == 0 || !is_current {
                 continue;
             }
-            let is_full = assembly.draft.numbered >= self.state.page_entries;
+            let is_full = assembly.draft.numbered >= self.state.page_entries.get();
             if !may_go_on && (is_full || !self.fits(assembly, record.len() + root_bytes::<W>(false))) {
                 return Ok(false);
             }

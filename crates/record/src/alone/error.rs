@@ -48,6 +48,8 @@ pub enum Error {
     Latched,
     /// The numbers of laps, of openings, or of the commits of this opening are used up: the store can still be read.
     WornOut,
+    /// Names have 1 to 255 bytes, and the store must have been made with ids for them.
+    Name,
 }
 
 impl fmt::Display for Error {
@@ -71,6 +73,7 @@ impl fmt::Display for Error {
             Error::NoGenerator => "this store needs a counter or a generator that it does not have",
             Error::OtherProcess => "the record store was opened by another process",
             Error::Latched => "an earlier write failed, so the record store must be opened again first",
+            Error::Name => "a name has 1 to 255 bytes, in a store that was made for names",
             Error::WornOut => "the record store has used up its numbers and can only be read",
         })
     }

@@ -9,6 +9,8 @@
 //! 2. Opening roots are sealed under keys made from their contents, because a cut can let one be written twice with other
 //!    contents before anything tells the two apart.
 
+use core::num::NonZeroU32;
+
 use counterfoil_flash::{Device, Error as FlashError, Geometry, Read};
 use counterfoil_vault::{Epoch, Kind, OPENING_BYTES, Plain, SALT_BYTES, Sealed, TAG_BYTES, Tag, Vault};
 
@@ -17,6 +19,8 @@ use crate::bytes::{array_at, put};
 use super::error::Error;
 use super::memory::Shape;
 use super::sequence::{Ring, Sequence};
+use super::superblock;
+use super::word::Word;
 
 const LAP_BYTES: usize = 3;
 const NUMBER_BYTES: usize = 5;
@@ -38,6 +42,9 @@ pub(crate) struct Claim {
     pub(crate) is_opening: bool,
 }
 
+/// See [`Claim::age`].
+pub(crate) type Age = (u64, Sequence);
+
 /// What a page must be, or is going to be.
 #[derive(Clone, Copy)]
 pub(crate) struct Head<'e> {
@@ -54,6 +61,12 @@ impl<'e> Head<'e> {
 }
 
 impl Claim {
+    /// The order in which pages were written: what an older opening left behind the newest commit, on a medium that lost
+    /// what came before it, is older than anything that a newer one writes.
+    pub(crate) fn age(&self) -> Age {
+        (self.epoch.number, self.sequence)
+    }
+
     pub(crate) fn head(&self) -> Head<'_> {
         Head { sequence: self.sequence, epoch: &self.epoch, is_opening: self.is_opening }
     }
@@ -70,7 +83,7 @@ pub(crate) struct Form {
 
 impl Form {
     /// The form of a store of this shape on a medium of this geometry.
-    pub(crate) fn new(geometry: &Geometry, shape: &Shape) -> Result<Self, Error> {
+    pub(crate) fn new<W: Word>(geometry: &Geometry, shape: &Shape) -> Result<Self, Error> {
         let pages_ok = (256..=65536).contains(&geometry.page_bytes);
         let blocks_ok = (2..=BLOCK_PAGES_MAX).contains(&geometry.block_pages);
         let end = shape.first_block.checked_add(u64::from(shape.block_count));
@@ -79,14 +92,16 @@ impl Form {
         if !pages_ok || !blocks_ok || !lies_inside || data_blocks < 2 || shape.index_blocks < 2 {
             return Err(Error::Geometry);
         }
-        let block_pages = geometry.block_pages;
-        let ring = |kind, first_block: u64, blocks: u32| {
-            let pages = blocks.checked_mul(block_pages).filter(|pages| *pages < 1 << 30).ok_or(Error::Geometry)?;
-            Ok::<_, Error>(Ring { kind, first_page: first_block * u64::from(block_pages), pages, block_pages })
+        let mark = superblock::mark::<W>(geometry, shape);
+        let ring = |kind, first_block: u64, blocks: u32, lead: u32| {
+            let block_pages = NonZeroU32::new(geometry.block_pages - lead).ok_or(Error::Geometry)?;
+            let pages =
+                blocks.checked_mul(block_pages.get()).filter(|pages| *pages < 1 << 30).ok_or(Error::Geometry)?;
+            Ok::<_, Error>(Ring { kind, first_block, pages, block_pages, lead, mark })
         };
         Ok(Form {
-            data: ring(Kind::RecordData, shape.first_block, data_blocks)?,
-            index: ring(Kind::RecordIndex, shape.first_block + u64::from(data_blocks), shape.index_blocks)?,
+            data: ring(Kind::RecordData, shape.first_block, data_blocks, 0)?,
+            index: ring(Kind::RecordIndex, shape.first_block + u64::from(data_blocks), shape.index_blocks, 1)?,
             page_bytes: geometry.page_bytes as usize,
             is_salted: shape.is_salted,
         })
@@ -181,7 +196,7 @@ impl Form {
         opened.map(|opened| opened.tag()).map_err(|_| Error::Tampered)
     }
 
-    /// Seals the body that stands in `buffer` and programs it at its place.
+    /// Seals the body that stands in `buffer` and programs it at its place, which was erased.
     pub(crate) fn write<D: Device + ?Sized>(
         &self,
         device: &mut D,
@@ -198,7 +213,6 @@ impl Form {
             false => vault.seal(&place, Plain::new(body)),
         };
         let tag = sealed.tag();
-        ring.erase_if_first(device, head.sequence)?;
         device.program(ring.page(head.sequence), buffer)?;
         Ok(tag)
     }
@@ -212,8 +226,9 @@ mod tests {
     fn numbers_end_before_they_come_round() {
         let geometry =
             Geometry { page_bytes: 512, block_pages: 8, block_count: 8, erase_before_program: true, grows: false };
-        let shape = Shape { first_block: 0, block_count: 8, index_blocks: 2, page_entries: 17, is_salted: false };
-        let form = Form::new(&geometry, &shape).expect("a form");
+        let shape =
+            Shape { first_block: 0, block_count: 8, index_blocks: 2, page_entries: 17, names: 0, is_salted: false };
+        let form = Form::new::<u16>(&geometry, &shape).expect("a form");
         let (young, old) = (Sequence { lap: 1, slot: 7 }, Sequence { lap: LAPS_MAX - 2, slot: 0 });
         assert!(!form.is_worn_out([young, young], 3, 0));
         assert!(form.is_worn_out([young, old], 3, 0) && form.is_worn_out([old, young], 3, 0));

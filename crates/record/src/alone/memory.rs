@@ -29,6 +29,8 @@ pub struct Shape {
     pub index_blocks: u32,
     /// Entries of a data page at most: 1 to 32. Records of less than a page divided by this many waste room.
     pub page_entries: u32,
+    /// Ids below this one belong to names ([`super::Standalone::put_named`]); none if nothing is named.
+    pub names: u32,
     /// Whether every opening has random bytes of its own in its keys, and in 16 bytes of every page: where there is a
     /// generator. Without it the counter alone tells the keys of two openings apart.
     pub is_salted: bool,
@@ -66,11 +68,11 @@ pub struct Sizes {
 }
 
 impl Shape {
-    pub(crate) fn form(&self, geometry: &Geometry) -> Result<Form, Error> {
+    pub(crate) fn form<W: Word>(&self, geometry: &Geometry) -> Result<Form, Error> {
         if !(1..=PAGE_ENTRIES_MAX).contains(&self.page_entries) {
             return Err(Error::Geometry);
         }
-        Form::new(geometry, self)
+        Form::new::<W>(geometry, self)
     }
 
     /// What follows from the shape on a medium of this geometry, with words as wide as `W`.
@@ -78,13 +80,13 @@ impl Shape {
     /// # Errors
     /// [`Error::Geometry`] if the shape does not suit a store.
     pub fn sizes<W: Word>(&self, geometry: &Geometry) -> Result<Sizes, Error> {
-        let form = self.form(geometry)?;
+        let form = self.form::<W>(geometry)?;
         let entries = form.data.pages.checked_mul(self.page_entries).ok_or(Error::Geometry)?;
         if W::of(entries).number() == NONE {
             return Err(Error::Geometry);
         }
         // Half of the ring less a block, so that what is current and what a cut falls back to stand beside each other.
-        let leaves_max = (form.index.pages - form.index.block_pages).saturating_sub(8) / 4 * 3;
+        let leaves_max = (form.index.pages - form.index.block_pages.get()).saturating_sub(8) / 4 * 3;
         Ok(Sizes {
             leaf_ids: leaf_ids::<W>(&form),
             leaves_max: leaves_max.max(1),
@@ -113,7 +115,7 @@ impl<'a, W: Word> Memory<'a, W> {
             return Err(Error::BufferTooSmall);
         }
         let leaves = self.leaves.len().min(sizes.leaves_max as usize);
-        if map::pages::<W>(form, self.openings.len(), leaves) * 2 > form.index.block_pages {
+        if map::pages::<W>(form, self.openings.len(), leaves) * 2 > form.index.block_pages.get() {
             return Err(Error::Geometry);
         }
         Ok(Memory {

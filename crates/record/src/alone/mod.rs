@@ -19,7 +19,7 @@
 //! let part = Geometry { page_bytes: 512, block_pages: 16, block_count: 16, erase_before_program: true, grows: false };
 //! let (mut device, mut counter) = (MemoryDevice::new(part)?, MemoryCounter::at(0, None));
 //! let vault = Vault::new(&VolumeKey::from_bytes(&[7; 32]), DatabaseId([1; 32]), Suite::AsconAead128);
-//! let shape = Shape { first_block: 0, block_count: 16, index_blocks: 3, page_entries: 17, is_salted: false };
+//! let shape = Shape { first_block: 0, block_count: 16, index_blocks: 3, page_entries: 17, names: 0, is_salted: false };
 //!
 //! let (mut pending, mut leaves, mut openings) = ([Moved::<u16>::EMPTY; 120], [0; 16], [Opening::EMPTY; 8]);
 //! let (mut live, mut page, mut scratch) = ([0; 442], [0; 512], [0; 512]);
@@ -43,6 +43,7 @@
 //! # }
 //! ```
 
+mod blocks;
 mod commit;
 mod error;
 mod form;
@@ -50,10 +51,12 @@ mod leaf;
 mod live;
 mod map;
 mod memory;
+mod names;
 mod open;
 mod opening;
 mod page;
 mod pending;
+mod purge;
 mod recovery;
 mod retire;
 mod room;
@@ -61,12 +64,17 @@ mod root;
 mod sequence;
 mod state;
 mod store;
+mod superblock;
+mod upkeep;
 mod word;
 
 pub use error::Error;
 pub use memory::{Memory, Shape, Sizes};
+pub use names::Named;
 pub use open::Surroundings;
 pub use opening::Opening;
 pub use pending::Moved;
+pub use purge::Purged;
 pub use store::Standalone;
+pub use superblock::Superblock;
 pub use word::Word;

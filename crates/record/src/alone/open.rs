@@ -4,7 +4,9 @@
 //! stepped up to, an opening root is written two above the counter, and the counter steps twice before anything else is
 //! written. So no two commits ever share a number, whatever image is put back between them.
 
-use counterfoil_flash::{BlockNumber, Device, Geometry};
+use core::num::NonZeroU32;
+
+use counterfoil_flash::{BlockNumber, Device, Geometry, PageNumber};
 use counterfoil_vault::{Accepted, Counter, Entropy, Epoch, Refused, SALT_BYTES, Suite, Vault, judge};
 
 use super::commit::own_epoch;
@@ -20,6 +22,9 @@ use super::sequence::{Ring, Sequence};
 use super::state::{Floor, State};
 use super::store::Standalone;
 use super::word::Word;
+
+/// Commits that are not whole and are passed over, where an older one than the counter's is not wanted anyway.
+const LOADS_MAX: u32 = 8;
 
 /// What a store is opened with.
 pub struct Surroundings<'a, D: Device + ?Sized> {
@@ -39,7 +44,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     /// # Errors
     /// [`Error::Geometry`], [`Error::BufferTooSmall`], [`Error::Device`], [`Error::Counter`], [`Error::NoGenerator`].
     pub fn format(around: Surroundings<'a, D>, shape: Shape, memory: Memory<'a, W>) -> Result<Self, Error> {
-        let form = shape.form(&around.device.geometry())?;
+        let form = shape.form::<W>(&around.device.geometry())?;
         let (head, index_head) = (form.data.start(), form.index.start());
         let mut store = Self::new(&around.device.geometry(), around.device, around.vault, shape, memory)?;
         store.counter = around.counter;
@@ -77,13 +82,41 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     /// [`Error::RolledBack`] and [`Error::CounterLost`] if the counter speaks against the newest one;
     /// [`Error::Geometry`], [`Error::BufferTooSmall`], [`Error::Device`], [`Error::Counter`].
     pub fn open(around: Surroundings<'a, D>, shape: Shape, memory: Memory<'a, W>) -> Result<Self, Error> {
+        Self::open_with(around, shape, memory, 0)
+    }
+
+    /// Opens a store even if its counter stands above it, unless that has happened `rollbacks_max` times before: for devices
+    /// that nobody looks after, on media that lie about what they have written. It is written down at once, and
+    /// [`Standalone::rollbacks`] tells of it ever after.
+    ///
+    /// # Errors
+    /// As [`Standalone::open`], and those of writing.
+    pub fn open_despite_rollback(
+        around: Surroundings<'a, D>,
+        shape: Shape,
+        memory: Memory<'a, W>,
+        rollbacks_max: u16,
+    ) -> Result<Self, Error> {
+        Self::open_with(around, shape, memory, rollbacks_max)
+    }
+
+    fn open_with(
+        around: Surroundings<'a, D>,
+        shape: Shape,
+        memory: Memory<'a, W>,
+        rollbacks_max: u16,
+    ) -> Result<Self, Error> {
         let Surroundings { device, vault, counter, entropy } = around;
         let salt = salt(shape.is_salted, counter.is_some(), vault, entropy)?;
         let mut store = Self::new(&device.geometry(), device, vault, shape, memory)?;
         (store.counter, store.salt) = (counter, salt);
-        let found = store.recover()?;
-        store.judge(&found)?;
+        let loads_max = if rollbacks_max > 0 { store.state.form.data.pages } else { LOADS_MAX };
+        let found = store.recover(loads_max)?;
         store.opened = Some(found);
+        match store.judge(&found) {
+            Err(Error::RolledBack) if store.state.rollbacks < rollbacks_max => store.go_on_from_older()?,
+            outcome => outcome?,
+        }
         Ok(store)
     }
 
@@ -156,7 +189,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         shape: Shape,
         memory: Memory<'a, W>,
     ) -> Result<Self, Error> {
-        let (form, sizes) = (shape.form(geometry)?, shape.sizes::<W>(geometry)?);
+        let (form, sizes) = (shape.form::<W>(geometry)?, shape.sizes::<W>(geometry)?);
         let memory = memory.trimmed(&form, &shape, &sizes)?;
         memory.leaves.fill(W::NONE);
         Ok(Standalone {
@@ -172,15 +205,15 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
             page: memory.page,
             scratch: memory.scratch,
             full_at: None,
-            state: State::empty(form, shape.page_entries, sizes.leaf_ids),
+            state: State::empty(form, shape, sizes.leaf_ids)?,
         })
     }
 
     /// Finds the newest commit and reads what it says.
-    fn recover(&mut self) -> Result<Found, Error> {
-        let mut below = Sequence { lap: u32::MAX, slot: 0 };
+    fn recover(&mut self, loads_max: u32) -> Result<Found, Error> {
+        let mut below = (u64::MAX, Sequence::ZERO);
         let mut failure = Error::NoCommit;
-        for _ in 0..recovery::LOADS_MAX {
+        for _ in 0..loads_max {
             let found = recovery::newest::<D, W>(self.device, self.vault, &self.state.form, below, self.page)?;
             let Some(found) = found else { break };
             match self.load(&found) {
@@ -188,7 +221,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
                     if failure == Error::NoCommit {
                         failure = error;
                     }
-                    below = found.head.sequence;
+                    below = found.head.age();
                 }
                 outcome => return outcome.map(|()| found),
             }
@@ -208,6 +241,22 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         }
     }
 
+    /// Takes up writing above the counter, and writes down that the image was behind it.
+    fn go_on_from_older(&mut self) -> Result<(), Error> {
+        let (Some(counter), Some(found)) = (&mut self.counter, &mut self.opened) else { return Ok(()) };
+        let present = counter.value().map_err(|_| Error::Counter)?;
+        // As if it were the commit that was counted last: it is, from now on.
+        (found.root.counted, found.tag) = (present.value, present.tag.unwrap_or(found.tag));
+        self.state.counted = present.value;
+        self.state.rollbacks += 1;
+        self.ready_to_write()
+    }
+
+    /// Images behind their counter that were opened all the same, since the store was made.
+    pub fn rollbacks(&self) -> u16 {
+        self.state.rollbacks
+    }
+
     /// Steps the counter up to what a cut left ahead of it.
     fn complete(&mut self, found: &Found) -> Result<(), Error> {
         self.judge(found)?;
@@ -223,12 +272,12 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     /// more that was begun and does not show it: where pages are programmed once, that one is passed over.
     fn resume_at(&mut self, ring: Ring, last: Sequence) -> Result<Sequence, Error> {
         let (mut last_written, mut next) = (last, ring.after(last, 1));
-        if !self.device.geometry().erase_before_program || next.slot.is_multiple_of(ring.block_pages) {
+        if !self.device.geometry().erase_before_program || ring.in_block(next) == 0 {
             return Ok(next);
         }
         let end = ring.next_block(next);
         while next < end {
-            if !self.is_blank(&ring, next)? {
+            if !self.is_blank(ring.page(next))? {
                 last_written = next;
             }
             next = ring.after(next, 1);
@@ -236,8 +285,9 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         Ok(ring.after(last_written, 2).min(end))
     }
 
-    fn is_blank(&mut self, ring: &Ring, sequence: Sequence) -> Result<bool, Error> {
-        match self.device.read(ring.page(sequence), 0, self.scratch) {
+    /// Whether a page reads as erased.
+    pub(crate) fn is_blank(&mut self, page: PageNumber) -> Result<bool, Error> {
+        match self.device.read(page, 0, self.scratch) {
             Ok(()) => Ok(self.scratch.iter().all(|byte| *byte == 0xFF)),
             Err(counterfoil_flash::Error::Latched) => Err(Error::Latched),
             Err(_) => Ok(false),
@@ -255,11 +305,11 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     fn write_opening_root(&mut self, told: Option<(Opening, Epoch)>) -> Result<(), Error> {
         let counted = self.state.counted + 2;
         let root = self.root(counted, told);
-        let epoch = own_epoch(self.openings, self.state.opening_count);
-        let head = Head { sequence: self.state.head, epoch, is_opening: true };
         self.page.fill(0);
-        self.live.clear_page(head.sequence.slot);
-        let form = &self.state.form;
+        self.live.clear_page(self.state.head.slot);
+        self.enter_data(self.state.head)?;
+        let (form, epoch) = (&self.state.form, own_epoch(self.openings, self.state.opening_count));
+        let head = Head { sequence: self.state.head, epoch, is_opening: true };
         let body = form.opening_body_mut(self.page);
         let at = Draft::new(body.len()).finish_commit(body, told.is_some());
         root.encode::<W>(form, body, at, &head);
@@ -274,25 +324,30 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
 
 impl State {
     /// Of a store of which nothing is known yet.
-    fn empty(form: Form, page_entries: u32, leaf_ids: u32) -> State {
-        State {
+    fn empty(form: Form, shape: Shape, leaf_ids: u32) -> Result<State, Error> {
+        Ok(State {
             form,
-            page_entries,
-            leaf_ids,
+            shape,
+            page_entries: NonZeroU32::new(shape.page_entries).ok_or(Error::Geometry)?,
+            leaf_ids: NonZeroU32::new(leaf_ids).ok_or(Error::Geometry)?,
             version: Sequence::ZERO,
             tag: [0; 16],
             counted: 0,
+            group_is_open: false,
             tail: Sequence::ZERO,
             head: Sequence::ZERO,
             index_head: Sequence::ZERO,
             map: Sequence::ZERO,
             map_is_due: false,
+            data_is_erased: false,
+            index_is_erased: false,
             opening_count: 0,
             ids: 0,
+            rollbacks: 0,
             cursor: 0,
             floor: Floor { tail: Sequence::ZERO, index_tail: Sequence::ZERO },
             latched: false,
-        }
+        })
     }
 }
 

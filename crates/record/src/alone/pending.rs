@@ -10,6 +10,8 @@
 //! 1. No id stands in it twice; a change of an id that is there replaces the slot where it stands.
 //! 2. When nothing of the older generation is left, `middle` becomes the place to replay from.
 
+use core::num::NonZeroU32;
+
 use super::sequence::Sequence;
 use super::word::Word;
 
@@ -110,13 +112,17 @@ impl<'a, W: Word> Pending<'a, W> {
     }
 
     /// The leaf, of `leaf_ids` ids each, that the oldest change belongs to, if it is of the older generation.
-    pub(crate) fn oldest_leaf(&self, leaf_ids: u32) -> Option<u32> {
+    pub(crate) fn oldest_leaf(&self, leaf_ids: NonZeroU32) -> Option<u32> {
         let oldest = self.all().first().filter(|_| self.older > 0)?;
         Some(oldest.id.number() / leaf_ids)
     }
 
     /// The leaf, of those that are asked for, that the most changes belong to, and how many.
-    pub(crate) fn fullest_leaf(&self, leaf_ids: u32, mut is_asked: impl FnMut(u32) -> bool) -> Option<(u32, usize)> {
+    pub(crate) fn fullest_leaf(
+        &self,
+        leaf_ids: NonZeroU32,
+        mut is_asked: impl FnMut(u32) -> bool,
+    ) -> Option<(u32, usize)> {
         let of = |moved: &Moved<W>| moved.id.number() / leaf_ids;
         let changes = |leaf: u32| self.all().iter().filter(|moved| of(moved) == leaf).count();
         let leaves = self.all().iter().map(of).filter(|leaf| is_asked(*leaf));
@@ -150,6 +156,7 @@ mod tests {
     #[test]
     fn generations_end_when_their_changes_are_taken() {
         let mut entries = [Moved::<u16>::EMPTY; 4];
+        let ids = NonZeroU32::new(100).expect("a hundred");
         let at = |slot| Sequence { lap: 1, slot };
         let mut pending = Pending::new(&mut entries, at(100));
         assert_eq!(pending.note(7, 70), None);
@@ -160,9 +167,9 @@ mod tests {
         assert_eq!(pending.note(7, u32::MAX), Some(70));
         pending.check();
         assert_eq!((pending.slot(7), pending.slot(8), pending.slot(9)), (Some(u32::MAX), Some(72), None));
-        assert_eq!((pending.fullest_leaf(100, |_| true), pending.oldest_leaf(100)), (Some((0, 2)), Some(0)));
+        assert_eq!((pending.fullest_leaf(ids, |_| true), pending.oldest_leaf(ids)), (Some((0, 2)), Some(0)));
         pending.take(|id, _| id < 100);
-        assert_eq!((pending.count, pending.room(), pending.oldest_leaf(100)), (1, 3, Some(3)));
+        assert_eq!((pending.count, pending.room(), pending.oldest_leaf(ids)), (1, 3, Some(3)));
         assert!(!pending.may_turn());
         pending.take(|_, _| true);
         pending.turn(at(120));

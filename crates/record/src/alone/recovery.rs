@@ -3,16 +3,15 @@
 //! 1. A commit is whole if every page from the first one to replay on authenticates, its own pages among them: no page of
 //!    its epoch stands before its commit page that is not its own or an older commit's, because an opening that was cut is
 //!    never gone on in.
-//! 2. A commit that is not whole is passed over for the one before it, at most [`LOADS_MAX`] times: the counter says
+//! 2. A commit that is not whole is passed over for the one before it, eight times at most: the counter says
 //!    whether that is new enough.
 
 use counterfoil_flash::{Device, Read};
 use counterfoil_vault::{Epoch, Tag, Vault};
 
 use super::error::Error;
-use super::form::{Claim, Form, Head};
+use super::form::{Age, Claim, Form, Head};
 use super::leaf::Leaf;
-use super::map;
 use super::opening::{self, Opening};
 use super::page::{DataPage, Entry};
 use super::root::Root;
@@ -22,7 +21,6 @@ use super::store::Standalone;
 use super::word::{NONE, Word};
 
 const MISSES_MAX: u32 = 4;
-pub(crate) const LOADS_MAX: u32 = 8;
 
 /// A commit page that authenticated.
 #[derive(Clone, Copy)]
@@ -45,29 +43,38 @@ pub(crate) fn newest<R: Read + ?Sized, W: Word>(
     device: &R,
     vault: &Vault,
     form: &Form,
-    below: Sequence,
+    below: Age,
     buffer: &mut [u8],
 ) -> Result<Option<Found>, Error> {
-    let mut highest: Option<Sequence> = None;
-    for slot in 0..form.data.pages {
-        let claim = form.claim(device, slot)?.map(|head| head.sequence);
-        highest = highest.max(claim.filter(|sequence| *sequence < below));
-    }
-    let Some(highest) = highest else { return Ok(None) };
-    let mut misses = 0;
-    for back in 0..form.data.pages {
-        let sequence = form.data.before(highest, back);
-        let Some(head) = form.claim(device, sequence.slot)?.filter(|head| head.sequence == sequence) else { continue };
-        match commit_at::<R, W>(device, vault, form, &head, buffer) {
+    let (mut bound, mut misses, mut next) = (below, 0, None);
+    while misses <= MISSES_MAX {
+        let Some(claim) = next.take().map_or_else(|| highest(device, form, bound), |claim| Ok(Some(claim)))? else {
+            return Ok(None);
+        };
+        match commit_at::<R, W>(device, vault, form, &claim, buffer) {
             Ok(Some(found)) => return Ok(Some(found)),
-            Ok(None) => {}
+            Ok(None) => {
+                // An inner page of a commit that was cut: the page before it is next, and need not be looked for.
+                let before = form.data.before(claim.sequence, 1);
+                let follows = |before_it: &Claim| before_it.age() == (claim.epoch.number, before);
+                next = form.claim(device, before.slot)?.filter(follows);
+            }
             Err(error) => misses += passed_over(error)?,
         }
-        if misses > MISSES_MAX {
-            return sweep::<R, W>(device, vault, form, below, buffer);
-        }
+        bound = claim.age();
     }
     sweep::<R, W>(device, vault, form, below, buffer)
+}
+
+/// The highest claim below a bound.
+fn highest<R: Read + ?Sized>(device: &R, form: &Form, bound: Age) -> Result<Option<Claim>, Error> {
+    let mut highest: Option<Claim> = None;
+    for slot in 0..form.data.pages {
+        let claim = form.claim(device, slot)?.filter(|claim| claim.age() < bound);
+        let is_higher = |claim: &Claim| highest.is_none_or(|highest| claim.age() > highest.age());
+        highest = claim.filter(is_higher).or(highest);
+    }
+    Ok(highest)
 }
 
 /// Tries every claim, in the order of the medium.
@@ -75,13 +82,13 @@ fn sweep<R: Read + ?Sized, W: Word>(
     device: &R,
     vault: &Vault,
     form: &Form,
-    below: Sequence,
+    below: Age,
     buffer: &mut [u8],
 ) -> Result<Option<Found>, Error> {
     let mut newest: Option<Found> = None;
     for slot in 0..form.data.pages {
         let Some(head) = form.claim(device, slot)? else { continue };
-        if head.sequence >= below || newest.is_some_and(|newest| head.sequence <= newest.head.sequence) {
+        if head.age() >= below || newest.is_some_and(|newest| head.age() <= newest.head.age()) {
             continue;
         }
         match commit_at::<R, W>(device, vault, form, &head, buffer) {
@@ -123,16 +130,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Reads the map, later directories and leaves of a whole commit.
     pub(crate) fn load(&mut self, found: &Found) -> Result<(), Error> {
         let root = &found.root;
-        let map_epoch = found.map_epoch();
-        let form = &self.state.form;
-        self.leaves.fill(W::NONE);
-        let (openings, ids) =
-            map::read(&*self.device, self.vault, form, root.map, map_epoch, self.openings, self.leaves, self.scratch)?;
-        if self.openings.get(..openings).and_then(<[_]>::last).is_none_or(|last| last.epoch != *map_epoch) {
-            return Err(Error::Corrupt);
-        }
-        self.state.opening_count = openings;
+        self.read_map(root.map, found.map_epoch())?;
         if let Some((opening, _)) = &root.opening {
+            self.state.rollbacks = root.rollbacks;
             if self.openings().last().is_some_and(|last| !opening.follows(last)) {
                 return Err(Error::Corrupt);
             }
@@ -142,8 +142,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         (self.state.tail, self.state.head) = (root.tail, self.state.form.data.after(found.head.sequence, 1));
         (self.state.index_head, self.state.map) = (root.index_head, root.map);
         self.state.map_is_due = root.opening.is_some();
-        (self.state.ids, self.state.cursor) = (ids, 0);
-        if ids > self.ids_max() {
+        self.state.cursor = 0;
+        if self.state.ids > self.ids_max() {
             return Err(Error::BufferTooSmall);
         }
         self.pending.begin_at(root.replay);
@@ -185,7 +185,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let mut number = 0;
         for entry in page.entries::<W>() {
             let (id, slot) = match entry {
-                Entry::Record(..) if number >= self.state.page_entries => return Err(Error::Corrupt),
+                Entry::Record(..) if number >= self.state.page_entries.get() => return Err(Error::Corrupt),
                 Entry::Record(id, _) => {
                     number += 1;
                     (id, self.state.slot(sequence, number - 1))
@@ -224,8 +224,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             }
             let openings = self.openings.get(..self.state.opening_count).unwrap_or_default();
             let leaf = Leaf::read(&*self.device, self.vault, &self.state, openings, slot, self.scratch)?;
-            for cell in 0..self.state.leaf_ids {
-                let id = number * self.state.leaf_ids + cell;
+            for cell in 0..self.state.leaf_ids.get() {
+                let id = number * self.state.leaf_ids.get() + cell;
                 if let Some((slot, sequence)) = leaf.cell::<W>(&self.state, cell)
                     && self.pending.slot(id).is_none()
                     && sequence >= self.state.tail

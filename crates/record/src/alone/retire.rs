@@ -31,28 +31,38 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.ready_to_write()?;
         let count = self.state.opening_count;
         while self.state.opening_count == count {
-            self.make_index_room(0, 2 * LEAVES_MAX)?;
-            let before = self.progress();
-            if self.state.free_pages() < self.pages_to_move() + 4 {
-                return Err(Error::Full);
-            }
-            self.write_commit(|store, assembly| {
-                store.settle(assembly, next.data_first)?;
-                for _ in 0..LEAVES_MAX {
-                    let oldest = store.oldest_leaf_page();
-                    if oldest >= next.index_first {
-                        break;
-                    }
-                    store.relocate(assembly, oldest)?;
-                }
-                store.clean_to(assembly, next.data_first)?;
-                store.write_map()
-            })?;
-            if before == self.progress() {
-                return Err(Error::Full);
-            }
+            self.move_some_before(next.data_first, next.index_first)?;
         }
         Ok(())
+    }
+
+    /// Moves everything that is current in older pages than these.
+    pub(crate) fn move_before(&mut self, data_first: Sequence, index_first: Sequence) -> Result<(), Error> {
+        while self.state.floor.tail < data_first || self.state.floor.index_tail < index_first {
+            self.move_some_before(data_first, index_first)?;
+        }
+        Ok(())
+    }
+
+    fn move_some_before(&mut self, data_first: Sequence, index_first: Sequence) -> Result<(), Error> {
+        self.make_index_room(0, 2 * LEAVES_MAX)?;
+        let before = self.progress();
+        if self.state.free_pages() < self.pages_to_move() + 4 {
+            return Err(Error::Full);
+        }
+        self.write_commit(true, |store, assembly| {
+            store.settle(assembly, data_first)?;
+            for _ in 0..LEAVES_MAX {
+                let oldest = store.oldest_leaf_page();
+                if oldest >= index_first {
+                    break;
+                }
+                store.relocate(assembly, oldest)?;
+            }
+            store.clean_to(assembly, data_first)?;
+            store.write_map()
+        })?;
+        if before == self.progress() { Err(Error::Full) } else { Ok(()) }
     }
 
     /// What a commit that makes room changes, if it gets anywhere.

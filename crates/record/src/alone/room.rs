@@ -73,7 +73,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             if self.state.free_pages() < self.pages_to_move() + kept {
                 return Ok(false);
             }
-            self.write_commit(|store, assembly| {
+            self.write_commit(true, |store, assembly| {
                 store.settle(assembly, end)?;
                 store.clean_to(assembly, end)
             })?;
@@ -98,7 +98,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             pages += leaf_count;
         }
         for (bytes, numbered) in records.chain(leaves).chain([(root_bytes::<W>(false), 0)]) {
-            if entries + numbered > self.state.page_entries || draft.room() < page::entry_bytes::<W>(bytes) + bytes {
+            if entries + numbered > self.state.page_entries.get()
+                || draft.room() < page::entry_bytes::<W>(bytes) + bytes
+            {
                 (draft, entries) = (Draft::new(body), 0);
                 pages += 1;
             }
@@ -110,7 +112,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Leaves that so many changes, and as many more as cleaning a page makes, fill at most.
     fn leaves_of(&self, changes: usize) -> u32 {
-        let changes = (changes + self.state.page_entries as usize) as u32;
+        let changes = (changes + self.state.page_entries.get() as usize) as u32;
         // The leaf that is written has half of the changes at least that the fullest one has.
         let each = (self.pending.capacity() / self.leaf_count().max(1) / 2).max(1) as u32;
         changes.div_ceil(each) + 1
@@ -134,7 +136,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub(crate) fn next_index_block_is_due(&self) -> bool {
         let (oldest, index) = (self.index_tail(), &self.state.form.index);
         let (free, head) = (index.free(oldest, self.state.index_head), self.state.index_head);
-        free <= index.block_rest(head) % index.block_pages && free <= self.in_block_of(oldest) + self.map_pages() + 1
+        let rest = if index.in_block(head) == 0 { 0 } else { index.block_rest(head) };
+        free <= rest && free <= self.in_block_of(oldest) + self.map_pages() + 1
     }
 
     fn map_pages(&self) -> u32 {
@@ -162,7 +165,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         if needed > free || free_pages < 3 {
             return Err(Error::Full);
         }
-        self.write_commit(|store, assembly| {
+        self.write_commit(true, |store, assembly| {
             let ring = store.state.form.index;
             let block = ring.block_start(oldest);
             while ring.block_start(store.index_tail()) == block {

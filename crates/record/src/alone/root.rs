@@ -10,13 +10,14 @@
 //! in an opening root of a store that has a map already:
 //!   before word: pages from the newest commit before it to this one
 //!   map epoch: number u64, salt [16] of the opening that wrote the map
+//!   rollbacks u16: images behind their counter that were opened all the same, this time included
 //! ```
 //! 1. All distances are less than a lap of their ring.
 //! 2. An opening root is the first page of its opening in the data ring, and its index head the first in the index ring.
 
 use counterfoil_vault::Epoch;
 
-use crate::bytes::{array_at, put, u32_at, u64_at};
+use crate::bytes::{array_at, put, u16_at, u32_at, u64_at};
 
 use super::form::{Form, Head, LAPS_MAX};
 use super::opening::Opening;
@@ -24,6 +25,7 @@ use super::sequence::Sequence;
 use super::word::Word;
 
 const EPOCH_BYTES: usize = 24;
+const ROLLBACKS_BYTES: usize = 2;
 
 /// See the picture above, with the distances made sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +37,14 @@ pub(crate) struct Root {
     pub(crate) map: Sequence,
     /// In an opening root: itself, and the opening that wrote the map.
     pub(crate) opening: Option<(Opening, Epoch)>,
+    /// Told by opening roots alone.
+    pub(crate) rollbacks: u16,
 }
 
 /// Bytes of a root; `is_opening`: of one that tells of its opening.
 pub(crate) fn root_bytes<W: Word>(is_opening: bool) -> usize {
     let fixed = 8 + 4 * W::BYTES;
-    if is_opening { fixed + W::BYTES + EPOCH_BYTES } else { fixed }
+    if is_opening { fixed + W::BYTES + EPOCH_BYTES + ROLLBACKS_BYTES } else { fixed }
 }
 
 impl Root {
@@ -64,6 +68,7 @@ impl Root {
         if let Some((_, epoch)) = self.opening {
             put(body, at, &epoch.number.to_le_bytes());
             put(body, at + 8, &epoch.salt);
+            put(body, at + EPOCH_BYTES, &self.rollbacks.to_le_bytes());
         }
     }
 
@@ -79,10 +84,10 @@ impl Root {
         if !is_placed || !in_lap || (is_opening && word(4) >= data.pages) {
             return None;
         }
+        let epoch = words.get(5 * W::BYTES..).unwrap_or_default();
         let opening = is_opening.then(|| {
             let (data_before, index_first) = (data.before(version, word(4)), index_head);
             let opening = Opening { data_before, data_first: version, index_first, epoch: *commit.epoch };
-            let epoch = words.get(5 * W::BYTES..).unwrap_or_default();
             (opening, Epoch { number: u64_at(epoch, 0), salt: array_at(epoch, 8) })
         });
         Some(Root {
@@ -92,6 +97,7 @@ impl Root {
             replay: data.before(version, word(2)),
             map: form.index.before(index_head, word(3)),
             opening,
+            rollbacks: if is_opening { u16_at(epoch, EPOCH_BYTES) } else { 0 },
         })
     }
 }

@@ -6,10 +6,10 @@
 //! 1. Sequences are ordered as they are written: by lap, then by slot. One is never used twice in one epoch.
 //! 2. No two of them that are needed at once lie more than a lap apart.
 
-use counterfoil_flash::{BlockNumber, Device, PageNumber};
-use counterfoil_vault::{Epoch, Kind, Place};
+use core::num::NonZeroU32;
 
-use super::error::Error;
+use counterfoil_flash::{BlockNumber, PageNumber};
+use counterfoil_vault::{Epoch, Kind, Place};
 
 /// A page of a ring, in the lap in which it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,10 +26,15 @@ impl Sequence {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ring {
     pub(crate) kind: Kind,
-    /// First page on the medium.
-    pub(crate) first_page: u64,
+    /// First block on the medium.
+    pub(crate) first_block: u64,
     pub(crate) pages: u32,
-    pub(crate) block_pages: u32,
+    /// Pages of a block that are the ring's.
+    pub(crate) block_pages: NonZeroU32,
+    /// Pages before those in each block, which are not.
+    pub(crate) lead: u32,
+    /// Goes into the place of every page: stores of different shapes never take each other's pages for their own.
+    pub(crate) mark: u32,
 }
 
 impl Ring {
@@ -67,19 +72,29 @@ impl Ring {
         Sequence { lap: if slot <= newest.slot { newest.lap } else { newest.lap.saturating_sub(1) }, slot }
     }
 
+    /// How many pages of the ring stand before this one in its block.
+    pub(crate) fn in_block(&self, sequence: Sequence) -> u32 {
+        sequence.slot % self.block_pages
+    }
+
     /// The first page of the block that holds a page.
     pub(crate) fn block_start(&self, sequence: Sequence) -> Sequence {
-        Sequence { slot: sequence.slot - sequence.slot % self.block_pages, ..sequence }
+        Sequence { slot: sequence.slot - self.in_block(sequence), ..sequence }
     }
 
     /// Pages of the block from this one on.
     pub(crate) fn block_rest(&self, sequence: Sequence) -> u32 {
-        self.block_pages - sequence.slot % self.block_pages
+        self.block_pages.get() - self.in_block(sequence)
     }
 
     /// The first page of the block after the one that holds this page.
     pub(crate) fn next_block(&self, sequence: Sequence) -> Sequence {
         self.after(sequence, self.block_rest(sequence))
+    }
+
+    /// The first page of the block that is entered next, when this is the next page to be written.
+    pub(crate) fn block_from(&self, head: Sequence) -> Sequence {
+        if self.in_block(head) == 0 { head } else { self.next_block(head) }
     }
 
     pub(crate) fn blocks(&self) -> u32 {
@@ -92,23 +107,21 @@ impl Ring {
         self.distance(head, Sequence { lap: start.lap + 1, ..start })
     }
 
-    /// Where a page stands on the medium.
-    pub(crate) fn page(&self, sequence: Sequence) -> PageNumber {
-        PageNumber(self.first_page + u64::from(sequence.slot))
+    /// The block of the medium that a page stands in.
+    pub(crate) fn block(&self, sequence: Sequence) -> BlockNumber {
+        BlockNumber(self.first_block + u64::from(sequence.slot / self.block_pages))
     }
 
-    /// Erases the block whose first page this is. What a cut leaves is a block that nobody needs, half erased, which is
-    /// erased again.
-    pub(crate) fn erase_if_first<D: Device + ?Sized>(&self, device: &mut D, sequence: Sequence) -> Result<(), Error> {
-        if sequence.slot.is_multiple_of(self.block_pages) {
-            device.erase(BlockNumber(self.page(sequence).0 / u64::from(self.block_pages)))?;
-        }
-        Ok(())
+    /// Where a page stands on the medium.
+    pub(crate) fn page(&self, sequence: Sequence) -> PageNumber {
+        let before = u64::from(self.lead + self.in_block(sequence));
+        PageNumber(self.block(sequence).0 * u64::from(self.lead + self.block_pages.get()) + before)
     }
 
     /// The place that a page is sealed at.
     pub(crate) fn place(&self, sequence: Sequence, epoch: Epoch) -> Place {
-        Place { kind: self.kind, allocation: u64::from(sequence.lap), position: sequence.slot, epoch }
+        let allocation = u64::from(self.mark) << 32 | u64::from(sequence.lap);
+        Place { kind: self.kind, allocation, position: sequence.slot, epoch }
     }
 }
 
@@ -118,7 +131,8 @@ mod tests {
 
     #[test]
     fn laps_follow_each_other() {
-        let ring = Ring { kind: Kind::RecordData, first_page: 100, pages: 24, block_pages: 8 };
+        let block_pages = NonZeroU32::new(8).expect("eight");
+        let ring = Ring { kind: Kind::RecordData, first_block: 12, pages: 24, block_pages, lead: 1, mark: 0 };
         let at = |lap, slot| Sequence { lap, slot };
         assert_eq!(ring.after(at(1, 22), 5), at(2, 3));
         assert_eq!(ring.before(at(2, 3), 5), at(1, 22));
@@ -127,7 +141,7 @@ mod tests {
         assert_eq!((ring.at(3, at(2, 3)), ring.at(4, at(2, 3))), (at(2, 3), at(1, 4)));
         assert_eq!((ring.next_block(at(1, 16)), ring.block_rest(at(1, 23))), (at(2, 0), 1));
         assert_eq!((ring.free(at(1, 9), at(2, 3)), ring.free(at(1, 9), at(2, 8))), (5, 0));
-        assert_eq!(ring.page(at(7, 5)), PageNumber(105));
+        assert_eq!((ring.page(at(7, 5)), ring.page(at(7, 8))), (PageNumber(12 * 9 + 6), PageNumber(13 * 9 + 1)));
         assert!(at(1, 23) < at(2, 0));
     }
 }

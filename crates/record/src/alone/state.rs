@@ -5,9 +5,12 @@
 //! 2. The head never comes round to the block of the oldest page that the last counted commit needs, in neither ring.
 //! 3. Every page that is needed belongs to an opening of the list.
 
+use core::num::NonZeroU32;
+
 use counterfoil_vault::Tag;
 
 use super::form::Form;
+use super::memory::Shape;
 use super::sequence::Sequence;
 
 /// An opening that is cut short takes two pages and gives none back: three of them can follow each other.
@@ -15,7 +18,7 @@ const OPENING_PAGES: u32 = 2 * 3;
 /// What a deallocation and the cleaning of a block take at a time.
 const FREEING_PAGES: u32 = 4;
 
-/// The oldest pages that the last counted commit needs: what a cut falls back to.
+/// The oldest pages that the last durable commit needs: what a cut falls back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Floor {
     pub(crate) tail: Sequence,
@@ -25,12 +28,14 @@ pub(crate) struct Floor {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
     pub(crate) form: Form,
-    pub(crate) page_entries: u32,
-    pub(crate) leaf_ids: u32,
+    pub(crate) shape: Shape,
+    pub(crate) page_entries: NonZeroU32,
+    pub(crate) leaf_ids: NonZeroU32,
     pub(crate) version: Sequence,
     pub(crate) tag: Tag,
-    /// What the newest commit took the counter to.
+    /// What the newest commit took the counter to, or will take it to when its group is closed.
     pub(crate) counted: u64,
+    pub(crate) group_is_open: bool,
     pub(crate) tail: Sequence,
     /// The next sequence of the data ring, and of the index ring.
     pub(crate) head: Sequence,
@@ -38,7 +43,12 @@ pub(crate) struct State {
     /// The newest map, and whether the next commit has to write another, because this opening has not written one.
     pub(crate) map: Sequence,
     pub(crate) map_is_due: bool,
+    /// Whether the block that each ring enters next is erased already.
+    pub(crate) data_is_erased: bool,
+    pub(crate) index_is_erased: bool,
     pub(crate) opening_count: usize,
+    /// Images behind their counter that were opened all the same.
+    pub(crate) rollbacks: u16,
     /// Ids below this one may have records.
     pub(crate) ids: u32,
     /// Where `allocate` looks next.
@@ -55,7 +65,7 @@ impl State {
 
     /// The slot of an entry of a page.
     pub(crate) fn slot(&self, sequence: Sequence, entry: u32) -> u32 {
-        sequence.slot * self.page_entries + entry
+        sequence.slot * self.page_entries.get() + entry
     }
 
     /// Pages of the data ring that may be written before the next commit is counted.

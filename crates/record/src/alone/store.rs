@@ -39,7 +39,7 @@ pub struct Standalone<'a, D: Device + ?Sized, W: Word> {
 }
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
-    /// What the newest commit took the counter to.
+    /// What the newest commit took the counter to, or will take it to when its group is closed.
     pub fn counted(&self) -> u64 {
         self.state.counted
     }
@@ -92,6 +92,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub fn allocate(&mut self) -> Result<RecordId, Error> {
         self.not_latched()?;
         let limit = self.ids_max();
+        self.state.cursor = self.state.cursor.max(self.state.shape.names);
         while self.state.cursor < limit {
             let id = self.state.cursor;
             self.state.cursor += 1;
@@ -109,10 +110,37 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// [`Error::Full`], [`Error::IdOutOfRange`], [`Error::RecordTooLong`] or [`Error::TooManyChanges`] before anything
     /// is lost or changed. After any other error the store answers [`Error::Latched`] until it is opened again.
     pub fn commit(&mut self, changes: &[Change<'_>]) -> Result<u64, Error> {
+        self.commit_and(true, changes)
+    }
+
+    /// The same, but leaves the step of the counter to the next commit, or to [`Standalone::close_group`]: durable on return,
+    /// and not counted. Until the group is closed, whoever has the flash can put back any commit of it, or the one before
+    /// it; after that, where the counter has no room for a tag, still any commit of this last group.
+    ///
+    /// # Errors
+    /// As [`Standalone::commit`].
+    pub fn commit_in_group(&mut self, changes: &[Change<'_>]) -> Result<u64, Error> {
+        self.commit_and(false, changes)
+    }
+
+    /// Steps the counter to the newest commit, if it is not there yet.
+    ///
+    /// # Errors
+    /// [`Error::Counter`], [`Error::Latched`].
+    pub fn close_group(&mut self) -> Result<(), Error> {
+        self.not_latched()?;
+        if core::mem::take(&mut self.state.group_is_open) {
+            let (counted, tag) = (self.state.counted, self.state.tag);
+            self.step(counted, &tag).inspect_err(|_| self.state.latched = true)?;
+        }
+        Ok(())
+    }
+
+    fn commit_and(&mut self, is_counted: bool, changes: &[Change<'_>]) -> Result<u64, Error> {
         self.check_changes(changes)?;
         self.ready_to_write()?;
         self.make_room(changes)?;
-        self.write_commit(|store, assembly| {
+        self.write_commit(is_counted, |store, assembly| {
             store.put_changes(assembly, changes)?;
             store.clean(assembly)
         })
@@ -135,7 +163,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// How many record ids there can be.
     pub fn ids_max(&self) -> u32 {
-        (self.leaves.len() as u32).saturating_mul(self.state.leaf_ids).min(W::NONE.number().min(1 << 31) - 1)
+        (self.leaves.len() as u32).saturating_mul(self.state.leaf_ids.get()).min(W::NONE.number().min(1 << 31) - 1)
     }
 
     pub(crate) fn not_latched(&self) -> Result<(), Error> {
@@ -148,7 +176,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Leaves that there may be, whether or not they were written.
     pub(crate) fn leaf_count(&self) -> usize {
-        (self.state.ids.div_ceil(self.state.leaf_ids) as usize).min(self.leaves.len())
+        (self.state.ids.div_ceil(self.state.leaf_ids.get()) as usize).min(self.leaves.len())
     }
 
     /// The page of the index ring that a slot stands for.

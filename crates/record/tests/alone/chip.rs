@@ -29,6 +29,8 @@ pub struct Chip {
     pub pending: usize,
     pub leaves: usize,
     pub has_live: bool,
+    /// Images behind their counter that are opened all the same.
+    pub rollbacks_max: u16,
 }
 
 /// The buffers of a store.
@@ -50,12 +52,22 @@ impl Chip {
     /// The same, under a key of its own.
     pub fn keyed(part: Part, index_blocks: u32, key: u64) -> Self {
         let blocks = part.geometry.block_count as u32;
-        let shape = Shape { first_block: 0, block_count: blocks, index_blocks, page_entries: 17, is_salted: false };
+        let shape =
+            Shape { first_block: 0, block_count: blocks, index_blocks, page_entries: 17, names: 0, is_salted: false };
         let mut bytes = [3; 32];
         bytes[..8].copy_from_slice(&key.to_le_bytes());
         let vault = Vault::new(&VolumeKey::from_bytes(&bytes), DatabaseId([4; 32]), Suite::AsconAead128);
         let device = SimulatedDevice::new(part, Scenario::calm(1));
-        Self { device, counter: CutCounter::at(0), vault, shape, pending: 120, leaves: 16, has_live: true }
+        Self {
+            device,
+            counter: CutCounter::at(0),
+            vault,
+            shape,
+            pending: 120,
+            leaves: 16,
+            has_live: true,
+            rollbacks_max: 0,
+        }
     }
 
     /// What a cut at this moment would leave of the part, in another one, with a counter that stands where this one does.
@@ -100,9 +112,10 @@ impl Chip {
             counter: Some(&mut self.counter),
             entropy: None,
         };
-        let mut store = match is_new {
-            true => Standalone::format(around, self.shape, memory)?,
-            false => Standalone::open(around, self.shape, memory)?,
+        let mut store = match (is_new, self.rollbacks_max) {
+            (true, _) => Standalone::format(around, self.shape, memory)?,
+            (false, 0) => Standalone::open(around, self.shape, memory)?,
+            (false, most) => Standalone::open_despite_rollback(around, self.shape, memory, most)?,
         };
         store.check();
         Ok(user(&mut store))

@@ -42,8 +42,14 @@ impl Subject {
         };
         let (is_salted, has_counter) = (dice.once_in(3), !dice.once_in(5));
         let page_entries = pick(dice, &[4, 8, 17, 32]);
-        let shape =
-            Shape { first_block: 0, block_count: index_blocks + data_blocks, index_blocks, page_entries, is_salted };
+        let shape = Shape {
+            first_block: 0,
+            block_count: index_blocks + data_blocks,
+            index_blocks,
+            page_entries,
+            names: 0,
+            is_salted,
+        };
         let sizes = shape.sizes::<W>(&part.geometry).ok()?;
         let leaves = 1 + dice.below(u64::from(sizes.leaves_max.min(4))) as u32;
         let suite = if has_counter || is_salted { Suite::AsconAead128 } else { Suite::Aes256GcmSiv };

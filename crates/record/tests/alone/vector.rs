@@ -19,7 +19,7 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     let geometry =
         Geometry { page_bytes: 256, block_pages: 8, block_count: 8, erase_before_program: true, grows: false };
     let mut device = MemoryDevice::new(geometry).expect("a device");
-    let shape = Shape { first_block: 0, block_count: 8, index_blocks: 2, page_entries: 16, is_salted: false };
+    let shape = Shape { first_block: 0, block_count: 8, index_blocks: 2, page_entries: 16, names: 0, is_salted: false };
     let mut counter = MemoryCounter::at(0, None);
     let (mut pending, mut leaves, mut openings) = ([Moved::<u16>::EMPTY; 32], [0; 2], [Opening::EMPTY; 4]);
     let (mut page, mut scratch) = ([0; 256], [0; 256]);
@@ -37,7 +37,7 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     store.commit(&[(RecordId(0), Some(b"counterfoil")), (RecordId(3), None)]).expect("commits");
     assert_eq!(store.counted(), 4);
     let mut text = String::new();
-    for (name, number) in [("page 0", 0), ("page 1", 1), ("page 48", 48)] {
+    for (name, number) in [("page 0", 0), ("page 1", 1), ("page 48, superblock", 48), ("page 49", 49)] {
         let mut page = [0; 256];
         device.read(PageNumber(number), 0, &mut page).expect("reads");
         text += &format!("{name}\n{}", hex(&page));
