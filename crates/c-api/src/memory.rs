@@ -51,11 +51,12 @@ impl Plan {
     }
 
     /// Bytes of the parts, in their order.
-    fn parts(&self) -> [usize; 7] {
+    fn parts(&self) -> [usize; 8] {
         [
             size_of::<Handle>(),
             self.pending * size_of::<Moved<u16>>(),
             self.leaves * size_of::<u16>(),
+            self.shape.block_count as usize * size_of::<u16>(),
             self.sizes.live_bytes,
             OPENINGS * size_of::<Opening>(),
             self.sizes.page_bytes,
@@ -73,7 +74,7 @@ impl Plan {
     /// `memory` is aligned, holds [`Plan::bytes`], and nobody else uses it while the buffers are in use.
     pub(crate) unsafe fn buffers(&self, memory: *mut u8) -> Memory<'static, u16> {
         let mut at = 0;
-        let [_, pending, leaves, live, openings, page, scratch] = self.parts().map(|bytes| {
+        let [_, pending, leaves, blocks, live, openings, page, scratch] = self.parts().map(|bytes| {
             let begin = at;
             at += aligned(bytes);
             begin
@@ -92,9 +93,12 @@ impl Plan {
             };
             let leaves = memory.add(leaves).cast::<u16>();
             leaves.write_bytes(0xFF, self.leaves);
+            let blocks = memory.add(blocks).cast::<u16>();
+            blocks.write_bytes(0xFF, self.shape.block_count as usize);
             Memory {
                 pending: core::slice::from_raw_parts_mut(pending, self.pending),
                 leaves: core::slice::from_raw_parts_mut(leaves, self.leaves),
+                blocks: core::slice::from_raw_parts_mut(blocks, self.shape.block_count as usize),
                 live: bytes(live, self.sizes.live_bytes),
                 openings: core::slice::from_raw_parts_mut(openings, OPENINGS),
                 page: bytes(page, self.sizes.page_bytes),

@@ -73,7 +73,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.fold_if_due(&mut assembly)?;
         let counted = self.state.counted + u64::from(!self.state.group_is_open);
         let tag = self.finish(&mut assembly, counted)?;
-        self.device.flush()?;
+        self.pages.flush()?;
         if is_counted {
             self.step(counted, &tag)?;
         }
@@ -146,7 +146,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.enter_data(assembly.sequence)?;
         let form = &self.state.form;
         let head = Head::new(assembly.sequence, own_epoch(self.openings, self.state.opening_count));
-        form.write(self.device, self.vault, &form.data, head, self.page)?;
+        form.write(&mut self.pages, &form.data, head, self.page)?;
         assembly.sequence = form.data.after(assembly.sequence, 1);
         assembly.draft = Draft::new(self.state.form.body_bytes());
         self.begin_page(assembly);
@@ -166,7 +166,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let body = form.body_mut(self.page);
         let at = assembly.draft.finish_commit(body, false);
         root.encode::<W>(form, body, at, &head);
-        form.write(self.device, self.vault, &form.data, head, self.page)
+        form.write(&mut self.pages, &form.data, head, self.page)
     }
 
     /// The root of the store as it is now.
@@ -225,7 +225,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let openings = self.openings.get(..state.opening_count).unwrap_or_default();
         let mut leaf = match slot {
             NONE => Leaf::empty(scratch, state),
-            slot => Leaf::read(&*self.device, self.vault, state, openings, slot, scratch)?,
+            slot => Leaf::read(&self.pages, state, openings, slot, scratch)?,
         };
         let (first, live) = (number * state.leaf_ids.get(), &mut self.live);
         self.pending.take(|id, slot| {
@@ -242,7 +242,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         leaf.set_version(assembly.sequence);
         let sequence = self.state.index_head;
         let (form, epoch) = (&self.state.form, own_epoch(self.openings, self.state.opening_count));
-        form.write(self.device, self.vault, &form.index, Head::new(sequence, epoch), self.scratch)?;
+        form.write(&mut self.pages, &form.index, Head::new(sequence, epoch), self.scratch)?;
         self.state.index_head = form.index.after(sequence, 1);
         let slot = sequence.slot;
         if let Some(place) = self.leaves.get_mut(number as usize) {
@@ -365,7 +365,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// The entries of a page that are current, one bit each, by asking the leaves.
     pub(crate) fn current_entries(&mut self, head: Head<'_>) -> Result<u32, Error> {
         let form = &self.state.form;
-        form.open(&*self.device, self.vault, &form.data, head, self.scratch)?;
+        form.open(&self.pages, &form.data, head, self.scratch)?;
         let page = DataPage::parse::<W>(form.body(self.scratch))?;
         let mut ids = [NONE; PAGE_ENTRIES_MAX as usize];
         for (place, (id, _)) in ids.iter_mut().zip(page.records::<W>()) {
@@ -388,7 +388,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         buffer: &mut [u8],
     ) -> Result<bool, Error> {
         let form = self.state.form;
-        form.open(&*self.device, self.vault, &form.data, head, buffer)?;
+        form.open(&self.pages, &form.data, head, buffer)?;
         let page = DataPage::parse::<W>(form.body(buffer))?;
         for (number, (id, record)) in (0..self.state.page_entries.get()).zip(page.records::<W>()) {
             if id >= self.ids_max() {

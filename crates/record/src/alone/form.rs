@@ -1,8 +1,9 @@
 //! The form of a store that stands alone: its rings, and how its pages go out sealed and come back opened, or not at all.
 //!
 //! ```text
-//! page: 0 lap u24 | 3 epoch number u40, its top bit set in an opening root | 8 epoch salt [16], in salted stores
-//!       | body | tag [16]; in an opening root: synthetic value [32] before the tag
+//! page: 0 lap u24 | 3 epoch number u40, its top bit set in an opening root | 8 block word, those of the index ring counted after
+//!       those of the data ring | epoch salt [16], in salted stores | body | tag [16]; in an opening root: synthetic value
+//!       [32] before the tag
 //! ```
 //! 1. The clear head is enough to find the newest commit and to derive a key, and is believed in nothing: sequence and
 //!    epoch make the place that the page is sealed at.
@@ -11,24 +12,29 @@
 
 use core::num::NonZeroU32;
 
-use counterfoil_flash::{Device, Error as FlashError, Geometry, Read};
+use counterfoil_flash::{Device, Error as FlashError, Geometry};
 use counterfoil_vault::{Epoch, Kind, OPENING_BYTES, Plain, SALT_BYTES, Sealed, TAG_BYTES, Tag, Vault};
 
 use crate::bytes::{array_at, put};
 
 use super::error::Error;
 use super::memory::Shape;
+use super::pages::{Pages, Spot};
 use super::sequence::{Ring, Sequence};
 use super::superblock;
 use super::word::Word;
 
 const LAP_BYTES: usize = 3;
 const NUMBER_BYTES: usize = 5;
-const CLEAR_BYTES: usize = LAP_BYTES + NUMBER_BYTES;
+const BLOCK_AT: usize = LAP_BYTES + NUMBER_BYTES;
+/// Bytes before the body at most.
+const HEAD_BYTES_MAX: usize = BLOCK_AT + 4 + SALT_BYTES;
 /// In the number of an epoch, as the head has it.
 const OPENING: u64 = 1 << 39;
 /// Numbers that are left to whatever an opening or a commit still writes.
 const NUMBERS_LEFT: u32 = 64;
+/// Pages of a block that may be bad before nobody asks any more which one it is.
+const MISSES_MAX: u32 = 2;
 /// More laps than any flash stands.
 pub(crate) const LAPS_MAX: u32 = 1 << (8 * LAP_BYTES);
 /// Pages in a block at most.
@@ -78,6 +84,7 @@ pub(crate) struct Form {
     pub(crate) data: Ring,
     pub(crate) index: Ring,
     pub(crate) page_bytes: usize,
+    pub(crate) word_bytes: usize,
     pub(crate) is_salted: bool,
 }
 
@@ -93,16 +100,17 @@ impl Form {
             return Err(Error::Geometry);
         }
         let mark = superblock::mark::<W>(geometry, shape);
-        let ring = |kind, first_block: u64, blocks: u32, lead: u32| {
+        let ring = |kind, first_block: u32, blocks: u32, lead: u32| {
             let block_pages = NonZeroU32::new(geometry.block_pages - lead).ok_or(Error::Geometry)?;
             let pages =
                 blocks.checked_mul(block_pages.get()).filter(|pages| *pages < 1 << 30).ok_or(Error::Geometry)?;
             Ok::<_, Error>(Ring { kind, first_block, pages, block_pages, lead, mark })
         };
         Ok(Form {
-            data: ring(Kind::RecordData, shape.first_block, data_blocks, 0)?,
-            index: ring(Kind::RecordIndex, shape.first_block + u64::from(data_blocks), shape.index_blocks, 1)?,
+            data: ring(Kind::RecordData, 0, data_blocks, 0)?,
+            index: ring(Kind::RecordIndex, data_blocks, shape.index_blocks, 1)?,
             page_bytes: geometry.page_bytes as usize,
+            word_bytes: W::BYTES,
             is_salted: shape.is_salted,
         })
     }
@@ -116,7 +124,7 @@ impl Form {
     }
 
     fn head_bytes(&self) -> usize {
-        if self.is_salted { CLEAR_BYTES + SALT_BYTES } else { CLEAR_BYTES }
+        BLOCK_AT + self.word_bytes + if self.is_salted { SALT_BYTES } else { 0 }
     }
 
     /// Bytes of a page that are sealed and ours.
@@ -140,51 +148,101 @@ impl Form {
     }
 
     /// Writes the clear head of a page.
-    fn encode(&self, head: &Head<'_>, bytes: &mut [u8]) {
+    fn encode(&self, ring: &Ring, head: &Head<'_>, bytes: &mut [u8]) {
         let number = head.epoch.number | if head.is_opening { OPENING } else { 0 };
         let ([a, b, c, _], [d, e, f, g, h, ..]) = (head.sequence.lap.to_le_bytes(), number.to_le_bytes());
         put(bytes, 0, &[a, b, c, d, e, f, g, h]);
+        let block = ring.block(head.sequence).to_le_bytes();
+        put(bytes, BLOCK_AT, block.get(..self.word_bytes).unwrap_or_default());
         if self.is_salted {
-            put(bytes, CLEAR_BYTES, &head.epoch.salt);
+            put(bytes, BLOCK_AT + self.word_bytes, &head.epoch.salt);
         }
     }
 
     /// What the page in a slot of the data ring claims to be, if it can be that. A page that cannot be read claims
     /// nothing: torn words of some media read as errors for ever.
-    pub(crate) fn claim<R: Read + ?Sized>(&self, device: &R, slot: u32) -> Result<Option<Claim>, Error> {
-        let mut bytes = [0; CLEAR_BYTES + SALT_BYTES];
-        let bytes = &mut bytes[..self.head_bytes()];
-        match device.read(self.data.page(Sequence { lap: 0, slot }), 0, bytes) {
-            Ok(()) => {}
-            Err(FlashError::Latched) => return Err(Error::Latched),
-            Err(_) => return Ok(None),
+    pub(crate) fn claim<D: Device + ?Sized, W: Word>(
+        &self,
+        pages: &Pages<'_, D, W>,
+        slot: u32,
+    ) -> Result<Option<Claim>, Error> {
+        let mut bytes = [0; HEAD_BYTES_MAX];
+        let bytes = bytes.get_mut(..self.head_bytes()).unwrap_or_default();
+        let spot = self.data.spot(Sequence { lap: 0, slot });
+        match pages.read(spot, bytes) {
+            Ok(()) => {
+                Ok(self.decode::<W>(bytes, spot.page).filter(|(block, _)| *block == spot.block).map(|(_, claim)| claim))
+            }
+            Err(FlashError::Latched) => Err(Error::Latched),
+            Err(_) => Ok(None),
         }
+    }
+
+    /// What these bytes, at the beginning of the page of this number in its block, claim to be, and in which block.
+    fn decode<W: Word>(&self, bytes: &[u8], page: u32) -> Option<(u32, Claim)> {
         let [a, b, c] = array_at::<LAP_BYTES>(bytes, 0);
         let [d, e, f, g, h] = array_at::<NUMBER_BYTES>(bytes, LAP_BYTES);
         let lap = u32::from_le_bytes([a, b, c, 0]);
         let number = u64::from_le_bytes([d, e, f, g, h, 0, 0, 0]);
-        let salt = if self.is_salted { array_at(bytes, CLEAR_BYTES) } else { [0; SALT_BYTES] };
+        let block = W::decode(bytes.get(BLOCK_AT..).unwrap_or_default()).number();
+        let salt = if self.is_salted { array_at(bytes, BLOCK_AT + W::BYTES) } else { [0; SALT_BYTES] };
+        let spot = Spot { block, page };
+        let slot = self.data.slot(spot).or_else(|| self.index.slot(spot))?;
         let claim = Claim {
             sequence: Sequence { lap, slot },
             epoch: Epoch { number: number & !OPENING, salt },
             is_opening: number & OPENING != 0,
         };
-        Ok((1..LAPS_MAX - 1).contains(&lap).then_some(claim))
+        (1..LAPS_MAX - 1).contains(&lap).then_some((block, claim))
+    }
+
+    /// Which block of the rings stands at this place of the part, and how old its first good page is; none if that cannot be
+    /// told, or nothing does.
+    pub(crate) fn identify<D: Device + ?Sized, W: Word>(
+        &self,
+        pages: &Pages<'_, D, W>,
+        place: u32,
+        buffer: &mut [u8],
+    ) -> Result<Option<(u32, Age)>, Error> {
+        let mut misses = 0;
+        for page in 0..pages.geometry().block_pages {
+            match pages.read_at(place, page, buffer) {
+                Ok(()) => {}
+                Err(FlashError::Latched) => return Err(Error::Latched),
+                Err(_) => misses += 1,
+            }
+            if page == 0 && superblock::begins(buffer) {
+                continue;
+            }
+            let Some((block, claim)) = self.decode::<W>(buffer, page) else { break };
+            let ring = if block < self.index.first_block { &self.data } else { &self.index };
+            if self.unseal(pages.vault, ring, claim.head(), buffer).is_ok() {
+                return Ok(Some((block, claim.age())));
+            }
+            misses += 1;
+            if misses > MISSES_MAX {
+                break;
+            }
+        }
+        Ok(None)
     }
 
     /// Reads the page of this ring that must have this head; its tag. Its body then stands in `buffer`.
-    pub(crate) fn open<R: Read + ?Sized>(
+    pub(crate) fn open<D: Device + ?Sized, W: Word>(
         &self,
-        device: &R,
-        vault: &Vault,
+        pages: &Pages<'_, D, W>,
         ring: &Ring,
         head: Head<'_>,
         buffer: &mut [u8],
     ) -> Result<Tag, Error> {
-        device.read(ring.page(head.sequence), 0, buffer)?;
+        pages.read(ring.spot(head.sequence), buffer)?;
+        self.unseal(pages.vault, ring, head, buffer)
+    }
+
+    fn unseal(&self, vault: &Vault, ring: &Ring, head: Head<'_>, buffer: &mut [u8]) -> Result<Tag, Error> {
         let (clear, sealed) = buffer.split_at_mut_checked(self.head_bytes()).ok_or(Error::Tampered)?;
-        let mut expected = [0; CLEAR_BYTES + SALT_BYTES];
-        self.encode(&head, &mut expected);
+        let mut expected = [0; HEAD_BYTES_MAX];
+        self.encode(ring, &head, &mut expected);
         if !expected.starts_with(clear) {
             return Err(Error::Tampered);
         }
@@ -197,23 +255,23 @@ impl Form {
     }
 
     /// Seals the body that stands in `buffer` and programs it at its place, which was erased.
-    pub(crate) fn write<D: Device + ?Sized>(
+    pub(crate) fn write<D: Device + ?Sized, W: Word>(
         &self,
-        device: &mut D,
-        vault: &Vault,
+        pages: &mut Pages<'_, D, W>,
         ring: &Ring,
         head: Head<'_>,
         buffer: &mut [u8],
     ) -> Result<Tag, Error> {
-        let (clear, body) = buffer.split_at_mut(self.head_bytes());
-        self.encode(&head, clear);
+        let (clear, body) = buffer.split_at_mut_checked(self.head_bytes()).ok_or(Error::BufferTooSmall)?;
+        self.encode(ring, &head, clear);
+        let vault = pages.vault;
         let place = ring.place(head.sequence, *head.epoch);
         let sealed = match head.is_opening {
             true => vault.seal_opening(place.allocation, place.position, head.epoch.number, Plain::new(body)),
             false => vault.seal(&place, Plain::new(body)),
         };
         let tag = sealed.tag();
-        device.program(ring.page(head.sequence), buffer)?;
+        pages.program(ring.spot(head.sequence), buffer)?;
         Ok(tag)
     }
 }

@@ -7,8 +7,7 @@
 //! 1. A slot is the page, counted in the data ring, times the entries of a page, plus the entry. Together with the
 //!    version of the leaf it gives the sequence: what stood there then, not what stands there now.
 
-use counterfoil_flash::Read;
-use counterfoil_vault::Vault;
+use counterfoil_flash::Device;
 
 use crate::bytes::{put, u32_at};
 
@@ -16,6 +15,7 @@ use super::error::Error;
 use super::form::{Head, LAPS_MAX};
 use super::memory::LEAF_HEAD_BYTES;
 use super::opening::{self, Opening};
+use super::pages::Pages;
 use super::sequence::Sequence;
 use super::state::State;
 use super::word::Word;
@@ -34,9 +34,8 @@ impl<'b> Leaf<'b> {
     }
 
     /// Reads the leaf that stands at this slot of the index ring.
-    pub(crate) fn read<R: Read + ?Sized>(
-        device: &R,
-        vault: &Vault,
+    pub(crate) fn read<D: Device + ?Sized, W: Word>(
+        pages: &Pages<'_, D, W>,
         state: &State,
         openings: &[Opening],
         slot: u32,
@@ -45,7 +44,7 @@ impl<'b> Leaf<'b> {
         let (form, ring) = (&state.form, &state.form.index);
         let sequence = ring.at(slot, ring.before(state.index_head, 1));
         let epoch = opening::index_epoch(openings, sequence).ok_or(Error::Corrupt)?;
-        form.open(device, vault, ring, Head::new(sequence, epoch), buffer)?;
+        form.open(pages, ring, Head::new(sequence, epoch), buffer)?;
         let leaf = Leaf { body: form.body_mut(buffer) };
         let version = leaf.version();
         let possible = (1..LAPS_MAX).contains(&version.lap) && version.slot < form.data.pages;

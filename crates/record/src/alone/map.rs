@@ -93,7 +93,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     fn write_map_page(&mut self, draft: &Draft) -> Result<(), Error> {
         let (form, epoch) = (&self.state.form, own_epoch(self.openings, self.state.opening_count));
-        form.write(self.device, self.vault, &form.index, Head::new(draft.sequence, epoch), self.scratch).map(drop)
+        form.write(&mut self.pages, &form.index, Head::new(draft.sequence, epoch), self.scratch).map(drop)
     }
     /// Reads the map that begins at `first`: openings, leaves, and below which number ids may have records.
     pub(crate) fn read_map(&mut self, first: Sequence, epoch: &Epoch) -> Result<(), Error> {
@@ -141,6 +141,6 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     fn open_map_page(&mut self, sequence: Sequence, epoch: &Epoch) -> Result<(), Error> {
         let form = &self.state.form;
-        form.open(&*self.device, self.vault, &form.index, Head::new(sequence, epoch), self.scratch).map(drop)
+        form.open(&self.pages, &form.index, Head::new(sequence, epoch), self.scratch).map(drop)
     }
 }

@@ -42,6 +42,8 @@ pub struct Memory<'a, W: Word> {
     pub pending: &'a mut [Moved<W>],
     /// One for every leaf of the index: as many ids fit as there are leaves times [`Sizes::leaf_ids`].
     pub leaves: &'a mut [W],
+    /// One for every block of the store.
+    pub blocks: &'a mut [W],
     /// A bit for every entry of every data page ([`Sizes::live_bytes`]). With less, cleaning asks the leaves instead.
     pub live: &'a mut [u8],
     /// The openings of which pages are still needed: 8 do.
@@ -82,7 +84,7 @@ impl Shape {
     pub fn sizes<W: Word>(&self, geometry: &Geometry) -> Result<Sizes, Error> {
         let form = self.form::<W>(geometry)?;
         let entries = form.data.pages.checked_mul(self.page_entries).ok_or(Error::Geometry)?;
-        if W::of(entries).number() == NONE {
+        if W::of(entries).number() == NONE || W::of(self.block_count).number() == NONE {
             return Err(Error::Geometry);
         }
         // Half of the ring less a block, so that what is current and what a cut falls back to stand beside each other.
@@ -108,6 +110,7 @@ impl<'a, W: Word> Memory<'a, W> {
         let page_bytes = form.page_bytes;
         let has_room = self.pending.len() >= shape.page_entries as usize * 2
             && !self.leaves.is_empty()
+            && self.blocks.len() >= shape.block_count as usize
             && self.openings.len() >= OPENINGS_MIN
             && self.page.len() >= page_bytes
             && self.scratch.len() >= page_bytes;
@@ -120,6 +123,7 @@ impl<'a, W: Word> Memory<'a, W> {
         }
         Ok(Memory {
             leaves: bytes::first_mut(self.leaves, leaves),
+            blocks: bytes::first_mut(self.blocks, shape.block_count as usize),
             page: bytes::first_mut(self.page, page_bytes),
             scratch: bytes::first_mut(self.scratch, page_bytes),
             ..self

@@ -22,10 +22,11 @@
 //! let shape = Shape { first_block: 0, block_count: 16, index_blocks: 3, page_entries: 17, names: 0, is_salted: false };
 //!
 //! let (mut pending, mut leaves, mut openings) = ([Moved::<u16>::EMPTY; 120], [0; 16], [Opening::EMPTY; 8]);
-//! let (mut live, mut page, mut scratch) = ([0; 442], [0; 512], [0; 512]);
+//! let (mut blocks, mut live, mut page, mut scratch) = ([0; 16], [0; 442], [0; 512], [0; 512]);
 //! let memory = Memory {
 //!     pending: &mut pending,
 //!     leaves: &mut leaves,
+//!     blocks: &mut blocks,
 //!     live: &mut live,
 //!     openings: &mut openings,
 //!     page: &mut page,
@@ -43,8 +44,8 @@
 //! # }
 //! ```
 
-mod blocks;
 mod commit;
+mod entering;
 mod error;
 mod form;
 mod leaf;
@@ -55,6 +56,7 @@ mod names;
 mod open;
 mod opening;
 mod page;
+mod pages;
 mod pending;
 mod purge;
 mod recovery;

@@ -6,7 +6,7 @@
 
 use core::num::NonZeroU32;
 
-use counterfoil_flash::{BlockNumber, Device, Geometry, PageNumber};
+use counterfoil_flash::{Device, Geometry};
 use counterfoil_vault::{Accepted, Counter, Entropy, Epoch, Refused, SALT_BYTES, Suite, Vault, judge};
 
 use super::commit::own_epoch;
@@ -16,6 +16,7 @@ use super::live::LiveEntries;
 use super::memory::{Memory, Shape};
 use super::opening::Opening;
 use super::page::Draft;
+use super::pages::{Pages, Spot};
 use super::pending::Pending;
 use super::recovery::{self, Found};
 use super::sequence::{Ring, Sequence};
@@ -52,7 +53,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
             Some(counter) => counter.value().map_err(|_| Error::Counter)?.value,
             None => 0,
         };
-        let salt = salt(shape.is_salted, store.counter.is_some(), store.vault, around.entropy)?;
+        let salt = salt(shape.is_salted, store.counter.is_some(), store.pages.vault, around.entropy)?;
         if form.is_worn_out([head, index_head], value, 0) {
             return Err(Error::WornOut);
         }
@@ -60,8 +61,8 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         let value = value + 1;
         store.step(value, &[0; 16])?;
         let epoch = Epoch { number: value + 2, salt };
-        for block in shape.first_block..shape.first_block + u64::from(shape.block_count) {
-            store.device.erase(BlockNumber(block))?;
+        for block in 0..store.pages.blocks() {
+            store.pages.erase(block)?;
         }
         store.state.version = form.data.before(head, 1);
         (store.state.head, store.state.index_head, store.state.counted) = (head, index_head, value);
@@ -110,6 +111,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         let salt = salt(shape.is_salted, counter.is_some(), vault, entropy)?;
         let mut store = Self::new(&device.geometry(), device, vault, shape, memory)?;
         (store.counter, store.salt) = (counter, salt);
+        store.locate_blocks()?;
         let loads_max = if rollbacks_max > 0 { store.state.form.data.pages } else { LOADS_MAX };
         let found = store.recover(loads_max)?;
         store.opened = Some(found);
@@ -127,7 +129,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     /// [`Error::Full`] if there is no room for an opening root, and those of writing.
     pub(crate) fn ready_to_write(&mut self) -> Result<(), Error> {
         self.not_latched()?;
-        if !self.vault.same_process() {
+        if !self.pages.vault.same_process() {
             return Err(Error::OtherProcess);
         }
         let Some(found) = self.opened.take() else { return self.not_worn_out() };
@@ -164,9 +166,10 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         if self.state.form.data.free(self.state.floor.tail, head) < 1 {
             return Err(Error::Full);
         }
-        self.device.flush()?;
+        self.pages.flush()?;
         self.complete(found)?;
         (self.state.head, self.state.index_head, self.state.map_is_due) = (head, index_head, true);
+        self.pages.go_on_from(self.state.form.data.block(found.head.sequence));
         let mut before = found.head.sequence;
         if let Some((unused, _)) = found.root.opening {
             // Nothing was committed since that one: it stands in no map, and nobody needs its root any more.
@@ -193,8 +196,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         let memory = memory.trimmed(&form, &shape, &sizes)?;
         memory.leaves.fill(W::NONE);
         Ok(Standalone {
-            device,
-            vault,
+            pages: Pages::new(device, vault, memory.blocks, shape.first_block),
             counter: None,
             salt: [0; SALT_BYTES],
             opened: None,
@@ -209,12 +211,27 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         })
     }
 
+    /// Finds out which block of the rings stands where. Of two that claim to be the same the younger one is believed: the
+    /// other is left from a lap before.
+    fn locate_blocks(&mut self) -> Result<(), Error> {
+        let form = self.state.form;
+        for place in 0..if self.pages.needs_erase() { self.pages.blocks() } else { 0 } {
+            let Some((block, age)) = form.identify(&self.pages, place, self.page)? else { continue };
+            let present = self.pages.place(block);
+            let other = form.identify(&self.pages, present, self.page)?;
+            if present == place || other.is_none_or(|(other, its_age)| other != block || its_age < age) {
+                self.pages.put(block, place);
+            }
+        }
+        Ok(())
+    }
+
     /// Finds the newest commit and reads what it says.
     fn recover(&mut self, loads_max: u32) -> Result<Found, Error> {
         let mut below = (u64::MAX, Sequence::ZERO);
         let mut failure = Error::NoCommit;
         for _ in 0..loads_max {
-            let found = recovery::newest::<D, W>(self.device, self.vault, &self.state.form, below, self.page)?;
+            let found = recovery::newest(&self.pages, &self.state.form, below, self.page)?;
             let Some(found) = found else { break };
             match self.load(&found) {
                 Err(error @ (Error::Tampered | Error::Corrupt)) => {
@@ -272,12 +289,12 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     /// more that was begun and does not show it: where pages are programmed once, that one is passed over.
     fn resume_at(&mut self, ring: Ring, last: Sequence) -> Result<Sequence, Error> {
         let (mut last_written, mut next) = (last, ring.after(last, 1));
-        if !self.device.geometry().erase_before_program || ring.in_block(next) == 0 {
+        if !self.pages.needs_erase() || ring.in_block(next) == 0 {
             return Ok(next);
         }
         let end = ring.next_block(next);
         while next < end {
-            if !self.is_blank(ring.page(next))? {
+            if !self.is_blank(ring.spot(next))? {
                 last_written = next;
             }
             next = ring.after(next, 1);
@@ -286,8 +303,8 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
     }
 
     /// Whether a page reads as erased.
-    pub(crate) fn is_blank(&mut self, page: PageNumber) -> Result<bool, Error> {
-        match self.device.read(page, 0, self.scratch) {
+    pub(crate) fn is_blank(&mut self, spot: Spot) -> Result<bool, Error> {
+        match self.pages.read(spot, self.scratch) {
             Ok(()) => Ok(self.scratch.iter().all(|byte| *byte == 0xFF)),
             Err(counterfoil_flash::Error::Latched) => Err(Error::Latched),
             Err(_) => Ok(false),
@@ -313,8 +330,8 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         let body = form.opening_body_mut(self.page);
         let at = Draft::new(body.len()).finish_commit(body, told.is_some());
         root.encode::<W>(form, body, at, &head);
-        let tag = form.write(self.device, self.vault, &form.data, head, self.page)?;
-        self.device.flush()?;
+        let tag = form.write(&mut self.pages, &form.data, head, self.page)?;
+        self.pages.flush()?;
         self.step(counted - 1, &tag)?;
         self.step(counted, &tag)?;
         self.committed(self.state.head, tag, counted);
@@ -337,6 +354,7 @@ impl State {
             tail: Sequence::ZERO,
             head: Sequence::ZERO,
             index_head: Sequence::ZERO,
+            data_next: Sequence::ZERO,
             map: Sequence::ZERO,
             map_is_due: false,
             data_is_erased: false,

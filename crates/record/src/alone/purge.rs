@@ -11,6 +11,7 @@
 use counterfoil_flash::Device;
 
 use super::error::Error;
+use super::pages::Spot;
 use super::sequence::{Ring, Sequence};
 use super::store::Standalone;
 use super::word::Word;
@@ -37,7 +38,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let index_first = self.state.form.index.block_from(self.state.index_head);
         self.fill_blocks(data_first, index_first)?;
         self.move_before(data_first, index_first)?;
-        let mut is_blank = self.device.geometry().erase_before_program;
+        let mut is_blank = self.pages.needs_erase();
         let (data, index) = (self.state.form.data, self.state.form.index);
         is_blank &= self.erase_free(&data, self.state.head, self.state.floor.tail)?;
         is_blank &= self.erase_free(&index, self.state.index_head, self.state.floor.index_tail)?;
@@ -79,11 +80,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     fn erase_and_look(&mut self, ring: &Ring, first: Sequence, is_blank: &mut bool) -> Result<(), Error> {
         let block = ring.block(first);
-        self.device.erase(block)?;
-        let geometry = self.device.geometry();
-        let page = geometry.first_page(block);
-        for number in 0..geometry.block_pages {
-            *is_blank &= self.is_blank(counterfoil_flash::PageNumber(page.0 + u64::from(number)))?;
+        self.pages.erase(block)?;
+        for page in 0..self.pages.geometry().block_pages {
+            *is_blank &= self.is_blank(Spot { block, page })?;
         }
         Ok(())
     }

@@ -6,14 +6,15 @@
 //! 2. A commit that is not whole is passed over for the one before it, eight times at most: the counter says
 //!    whether that is new enough.
 
-use counterfoil_flash::{Device, Read};
-use counterfoil_vault::{Epoch, Tag, Vault};
+use counterfoil_flash::Device;
+use counterfoil_vault::{Epoch, Tag};
 
 use super::error::Error;
 use super::form::{Age, Claim, Form, Head};
 use super::leaf::Leaf;
 use super::opening::{self, Opening};
 use super::page::{DataPage, Entry};
+use super::pages::Pages;
 use super::root::Root;
 use super::sequence::Sequence;
 use super::state::Floor;
@@ -39,38 +40,41 @@ impl Found {
 
 /// The newest commit page before `below`. The highest claim is tried first, then those below it in order; after
 /// [`MISSES_MAX`] that do not authenticate every page is tried once. So forged heads cost one pass at most and hide nothing.
-pub(crate) fn newest<R: Read + ?Sized, W: Word>(
-    device: &R,
-    vault: &Vault,
+pub(crate) fn newest<D: Device + ?Sized, W: Word>(
+    pages: &Pages<'_, D, W>,
     form: &Form,
     below: Age,
     buffer: &mut [u8],
 ) -> Result<Option<Found>, Error> {
     let (mut bound, mut misses, mut next) = (below, 0, None);
     while misses <= MISSES_MAX {
-        let Some(claim) = next.take().map_or_else(|| highest(device, form, bound), |claim| Ok(Some(claim)))? else {
+        let Some(claim) = next.take().map_or_else(|| highest(pages, form, bound), |claim| Ok(Some(claim)))? else {
             return Ok(None);
         };
-        match commit_at::<R, W>(device, vault, form, &claim, buffer) {
+        match commit_at(pages, form, &claim, buffer) {
             Ok(Some(found)) => return Ok(Some(found)),
             Ok(None) => {
                 // An inner page of a commit that was cut: the page before it is next, and need not be looked for.
                 let before = form.data.before(claim.sequence, 1);
                 let follows = |before_it: &Claim| before_it.age() == (claim.epoch.number, before);
-                next = form.claim(device, before.slot)?.filter(follows);
+                next = form.claim(pages, before.slot)?.filter(follows);
             }
             Err(error) => misses += passed_over(error)?,
         }
         bound = claim.age();
     }
-    sweep::<R, W>(device, vault, form, below, buffer)
+    sweep(pages, form, below, buffer)
 }
 
 /// The highest claim below a bound.
-fn highest<R: Read + ?Sized>(device: &R, form: &Form, bound: Age) -> Result<Option<Claim>, Error> {
+fn highest<D: Device + ?Sized, W: Word>(
+    pages: &Pages<'_, D, W>,
+    form: &Form,
+    bound: Age,
+) -> Result<Option<Claim>, Error> {
     let mut highest: Option<Claim> = None;
     for slot in 0..form.data.pages {
-        let claim = form.claim(device, slot)?.filter(|claim| claim.age() < bound);
+        let claim = form.claim(pages, slot)?.filter(|claim| claim.age() < bound);
         let is_higher = |claim: &Claim| highest.is_none_or(|highest| claim.age() > highest.age());
         highest = claim.filter(is_higher).or(highest);
     }
@@ -78,20 +82,19 @@ fn highest<R: Read + ?Sized>(device: &R, form: &Form, bound: Age) -> Result<Opti
 }
 
 /// Tries every claim, in the order of the medium.
-fn sweep<R: Read + ?Sized, W: Word>(
-    device: &R,
-    vault: &Vault,
+fn sweep<D: Device + ?Sized, W: Word>(
+    pages: &Pages<'_, D, W>,
     form: &Form,
     below: Age,
     buffer: &mut [u8],
 ) -> Result<Option<Found>, Error> {
     let mut newest: Option<Found> = None;
     for slot in 0..form.data.pages {
-        let Some(head) = form.claim(device, slot)? else { continue };
+        let Some(head) = form.claim(pages, slot)? else { continue };
         if head.age() >= below || newest.is_some_and(|newest| head.age() <= newest.head.age()) {
             continue;
         }
-        match commit_at::<R, W>(device, vault, form, &head, buffer) {
+        match commit_at(pages, form, &head, buffer) {
             Ok(found) => newest = found.or(newest),
             Err(error) => drop(passed_over(error)?),
         }
@@ -109,15 +112,14 @@ fn passed_over(error: Error) -> Result<u32, Error> {
 }
 
 /// The commit whose commit page is the one claimed; none if the page is an inner one of a commit.
-fn commit_at<R: Read + ?Sized, W: Word>(
-    device: &R,
-    vault: &Vault,
+fn commit_at<D: Device + ?Sized, W: Word>(
+    pages: &Pages<'_, D, W>,
     form: &Form,
     claim: &Claim,
     buffer: &mut [u8],
 ) -> Result<Option<Found>, Error> {
     let head = claim.head();
-    let tag = form.open(device, vault, &form.data, head, buffer)?;
+    let tag = form.open(pages, &form.data, head, buffer)?;
     let page = DataPage::parse::<W>(form.body(buffer))?;
     if !page.is_commit {
         return Ok(None);
@@ -173,7 +175,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             };
             let is_opening = self.openings().iter().any(|opening| opening.data_first == sequence);
             let head = Head { sequence, epoch, is_opening };
-            let opened = form.open(&*self.device, self.vault, &form.data, head, buffer);
+            let opened = form.open(&self.pages, &form.data, head, buffer);
             let applied = opened.and_then(|_| self.apply(sequence, DataPage::parse::<W>(form.body(buffer))?));
             self.page = buffer;
             applied?;
@@ -223,7 +225,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                 continue;
             }
             let openings = self.openings.get(..self.state.opening_count).unwrap_or_default();
-            let leaf = Leaf::read(&*self.device, self.vault, &self.state, openings, slot, self.scratch)?;
+            let leaf = Leaf::read(&self.pages, &self.state, openings, slot, self.scratch)?;
             for cell in 0..self.state.leaf_ids.get() {
                 let id = number * self.state.leaf_ids.get() + cell;
                 if let Some((slot, sequence)) = leaf.cell::<W>(&self.state, cell)

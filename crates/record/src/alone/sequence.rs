@@ -8,8 +8,9 @@
 
 use core::num::NonZeroU32;
 
-use counterfoil_flash::{BlockNumber, PageNumber};
 use counterfoil_vault::{Epoch, Kind, Place};
+
+use super::pages::Spot;
 
 /// A page of a ring, in the lap in which it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,8 +27,8 @@ impl Sequence {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ring {
     pub(crate) kind: Kind,
-    /// First block on the medium.
-    pub(crate) first_block: u64,
+    /// Its first block, among those of both rings.
+    pub(crate) first_block: u32,
     pub(crate) pages: u32,
     /// Pages of a block that are the ring's.
     pub(crate) block_pages: NonZeroU32,
@@ -107,15 +108,20 @@ impl Ring {
         self.distance(head, Sequence { lap: start.lap + 1, ..start })
     }
 
-    /// The block of the medium that a page stands in.
-    pub(crate) fn block(&self, sequence: Sequence) -> BlockNumber {
-        BlockNumber(self.first_block + u64::from(sequence.slot / self.block_pages))
+    /// The block that a page stands in, among those of both rings.
+    pub(crate) fn block(&self, sequence: Sequence) -> u32 {
+        self.first_block + sequence.slot / self.block_pages
     }
 
-    /// Where a page stands on the medium.
-    pub(crate) fn page(&self, sequence: Sequence) -> PageNumber {
-        let before = u64::from(self.lead + self.in_block(sequence));
-        PageNumber(self.block(sequence).0 * u64::from(self.lead + self.block_pages.get()) + before)
+    /// Where a page stands.
+    pub(crate) fn spot(&self, sequence: Sequence) -> Spot {
+        Spot { block: self.block(sequence), page: self.lead + self.in_block(sequence) }
+    }
+
+    /// The slot of the page that stands there, if it is one of this ring.
+    pub(crate) fn slot(&self, spot: Spot) -> Option<u32> {
+        let block = spot.block.checked_sub(self.first_block).filter(|block| *block < self.blocks())?;
+        Some(block * self.block_pages.get() + spot.page.checked_sub(self.lead)?)
     }
 
     /// The place that a page is sealed at.
@@ -133,6 +139,7 @@ mod tests {
     fn laps_follow_each_other() {
         let block_pages = NonZeroU32::new(8).expect("eight");
         let ring = Ring { kind: Kind::RecordData, first_block: 12, pages: 24, block_pages, lead: 1, mark: 0 };
+        let spot = |block, page| Spot { block, page };
         let at = |lap, slot| Sequence { lap, slot };
         assert_eq!(ring.after(at(1, 22), 5), at(2, 3));
         assert_eq!(ring.before(at(2, 3), 5), at(1, 22));
@@ -141,7 +148,9 @@ mod tests {
         assert_eq!((ring.at(3, at(2, 3)), ring.at(4, at(2, 3))), (at(2, 3), at(1, 4)));
         assert_eq!((ring.next_block(at(1, 16)), ring.block_rest(at(1, 23))), (at(2, 0), 1));
         assert_eq!((ring.free(at(1, 9), at(2, 3)), ring.free(at(1, 9), at(2, 8))), (5, 0));
-        assert_eq!((ring.page(at(7, 5)), ring.page(at(7, 8))), (PageNumber(12 * 9 + 6), PageNumber(13 * 9 + 1)));
+        assert_eq!((ring.spot(at(7, 5)), ring.spot(at(7, 8))), (spot(12, 6), spot(13, 1)));
+        assert_eq!((ring.slot(spot(12, 6)), ring.slot(spot(13, 1))), (Some(5), Some(8)));
+        assert_eq!([spot(11, 1), spot(15, 1), spot(12, 0)].map(|spot| ring.slot(spot)), [None; 3]);
         assert!(at(1, 23) < at(2, 0));
     }
 }

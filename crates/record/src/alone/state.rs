@@ -40,6 +40,8 @@ pub(crate) struct State {
     /// The next sequence of the data ring, and of the index ring.
     pub(crate) head: Sequence,
     pub(crate) index_head: Sequence,
+    /// The next page of the data ring that a commit in the making writes; less than the head if there is none.
+    pub(crate) data_next: Sequence,
     /// The newest map, and whether the next commit has to write another, because this opening has not written one.
     pub(crate) map: Sequence,
     pub(crate) map_is_due: bool,

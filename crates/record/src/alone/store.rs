@@ -1,7 +1,7 @@
 //! The store as its one user sees it.
 
 use counterfoil_flash::Device;
-use counterfoil_vault::{Counter, SALT_BYTES, Tag, Vault};
+use counterfoil_vault::{Counter, SALT_BYTES, Tag};
 
 use crate::space::Change;
 use crate::state::RecordId;
@@ -12,6 +12,7 @@ use super::leaf::Leaf;
 use super::live::LiveEntries;
 use super::opening::{self, Opening};
 use super::page::DataPage;
+use super::pages::Pages;
 use super::pending::Pending;
 use super::recovery::Found;
 use super::sequence::Sequence;
@@ -20,8 +21,7 @@ use super::word::{NONE, Word};
 
 /// A record store that stands alone: the whole database of a small device.
 pub struct Standalone<'a, D: Device + ?Sized, W: Word> {
-    pub(crate) device: &'a mut D,
-    pub(crate) vault: &'a Vault,
+    pub(crate) pages: Pages<'a, D, W>,
     pub(crate) counter: Option<&'a mut dyn Counter>,
     /// The random bytes of this opening.
     pub(crate) salt: [u8; SALT_BYTES],
@@ -60,7 +60,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let form = &self.state.form;
         let openings = self.openings.get(..self.state.opening_count).unwrap_or_default();
         let epoch = opening::data_epoch(openings, sequence).ok_or(Error::Corrupt)?;
-        form.open(&*self.device, self.vault, &form.data, Head::new(sequence, epoch), self.scratch)?;
+        form.open(&self.pages, &form.data, Head::new(sequence, epoch), self.scratch)?;
         let page = DataPage::parse::<W>(form.body(self.scratch))?;
         let (_, number) = self.state.place(slot);
         let record = page.records::<W>().nth(number as usize).filter(|(found, _)| *found == id.0);
@@ -81,7 +81,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             return Ok(None);
         }
         let openings = self.openings.get(..self.state.opening_count).unwrap_or_default();
-        let leaf = Leaf::read(&*self.device, self.vault, &self.state, openings, slot, self.scratch)?;
+        let leaf = Leaf::read(&self.pages, &self.state, openings, slot, self.scratch)?;
         Ok(leaf.cell::<W>(&self.state, id % self.state.leaf_ids))
     }
 

@@ -5,7 +5,7 @@
 //!  0 magic [8] | 8 format u16 | 10 cipher u8 | 11 flags u8: 1 salted, 2 words of 4 bytes, 4 erased before programmed
 //! 12 page bytes u32 | 16 pages of a block u16 | 18 entries of a page u8 | 19 zero u8 | 20 blocks u32
 //! 24 blocks of the index ring u32 | 28 ids of names u32 | 32 database id [32]
-//! 64 block u32: which one of the index ring this is
+//! 64 block u32: which block of the store this copy stands in
 //! 68 sealed as an opening root is: the same 68 bytes, zeros | synthetic value [32] | tag [16]
 //! ```
 //! 1. A device believes what it was told and does not read this. A host believes it once it was opened: else somebody could
@@ -13,14 +13,14 @@
 //! 2. Bytes 11 to 31 go into the place of every page ([`mark`]), so that an older store of another shape, made with the same
 //!    keys on the same part, is not taken for this one.
 
-use counterfoil_flash::{BlockNumber, Device, Geometry, PageNumber, Read};
+use counterfoil_flash::{Device, Geometry, PageNumber, Read};
 use counterfoil_vault::{DatabaseId, Plain, Sealed, Suite, Vault};
 
 use crate::bytes::{array_at, put, u16_at, u32_at};
 
 use super::error::Error;
-use super::form::Form;
 use super::memory::Shape;
+use super::pages::{Pages, Spot};
 use super::word::Word;
 
 const MAGIC: [u8; 8] = *b"foilchip";
@@ -60,7 +60,7 @@ impl Superblock {
         if !clear.starts_with(&MAGIC) || u16_at(clear, 8) != FORMAT || flags > SALTED | WIDE | ERASED {
             return None;
         }
-        let (block_count, index_blocks, number) = (u32_at(clear, 20), u32_at(clear, 24), u32_at(clear, 64));
+        let (block_count, number) = (u32_at(clear, 20), u32_at(clear, 64));
         let geometry = Geometry {
             page_bytes: u32_at(clear, 12),
             block_pages: u32::from(u16_at(clear, 16)),
@@ -71,7 +71,7 @@ impl Superblock {
         let shape = Shape {
             first_block: 0,
             block_count,
-            index_blocks,
+            index_blocks: u32_at(clear, 24),
             page_entries: u32::from(clear[18]),
             names: u32_at(clear, 28),
             is_salted: flags & SALTED != 0,
@@ -83,7 +83,7 @@ impl Superblock {
             suite: Suite::from_number(clear[10])?,
             database: DatabaseId(array_at(clear, 32)),
             word_bytes: if flags & WIDE != 0 { 4 } else { 2 },
-            block: block_count.checked_sub(index_blocks)?.checked_add(number).filter(|block| *block < block_count)?,
+            block: Some(number).filter(|block| *block < block_count)?,
         })
     }
 
@@ -129,26 +129,28 @@ pub(crate) fn mark<W: Word>(geometry: &Geometry, shape: &Shape) -> u32 {
     bytes.iter().fold(0x811C_9DC5, |mark, byte| (mark ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
+/// Whether a page begins as a superblock does.
+pub(crate) fn begins(page: &[u8]) -> bool {
+    page.starts_with(&MAGIC)
+}
+
 /// Programs the copy of a block of the index ring that was just erased. `buffer` is one page.
 pub(crate) fn write<D: Device + ?Sized, W: Word>(
-    device: &mut D,
-    vault: &Vault,
-    (form, shape): (&Form, &Shape),
-    block: BlockNumber,
+    pages: &mut Pages<'_, D, W>,
+    shape: &Shape,
+    block: u32,
     buffer: &mut [u8],
 ) -> Result<(), Error> {
-    let geometry = device.geometry();
-    let mut clear = described::<W>(&geometry, shape);
-    let number = (block.0 - form.index.first_block) as u32;
+    let (mut clear, vault, place) = (described::<W>(pages.geometry(), shape), pages.vault, pages.place(block));
     put(&mut clear, 0, &MAGIC);
     clear[10] = vault.suite().number();
     put(&mut clear, 32, &vault.id().0);
-    put(&mut clear, 64, &number.to_le_bytes());
+    put(&mut clear, 64, &place.to_le_bytes());
     buffer.fill(0);
     put(buffer, 0, &clear);
     put(buffer, CLEAR_BYTES, &clear);
     if let Some((_, sealed)) = buffer.split_at_mut_checked(CLEAR_BYTES) {
-        vault.seal_opening(ALLOCATION, number, 0, Plain::new(sealed));
+        vault.seal_opening(ALLOCATION, place, 0, Plain::new(sealed));
     }
-    Ok(device.program(geometry.first_page(block), buffer)?)
+    pages.program(Spot { block, page: 0 }, buffer)
 }

@@ -60,7 +60,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let (data, index) = (self.state.form.data, self.state.form.index);
         let next = data.block_from(self.state.head);
         if !self.state.data_is_erased && data.free(self.state.floor.tail, next) >= data.block_pages.get() {
-            self.device.erase(data.block(next)).inspect_err(|_| self.state.latched = true)?;
+            self.erase_data(next).inspect_err(|_| self.state.latched = true)?;
             self.state.data_is_erased = true;
             return Ok(true);
         }
@@ -109,7 +109,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             return Ok(());
         }
         let form = &self.state.form;
-        form.open(&*self.device, self.vault, &form.data, head, self.scratch)?;
+        form.open(&self.pages, &form.data, head, self.scratch)?;
         let page = DataPage::parse::<W>(form.body(self.scratch))?;
         for (_, (_, record)) in (0..32u32).zip(page.records::<W>()).filter(|(number, _)| current >> number & 1 == 1) {
             let bytes = page::entry_bytes::<W>(record.len()) + record.len();

@@ -37,6 +37,7 @@ pub struct Chip {
 pub struct Buffers {
     pending: Vec<Moved<u16>>,
     leaves: Vec<u16>,
+    blocks: Vec<u16>,
     live: Vec<u8>,
     openings: Vec<Opening>,
     page: Vec<u8>,
@@ -84,6 +85,7 @@ impl Chip {
         Buffers {
             pending: vec![Moved::EMPTY; self.pending],
             leaves: vec![0; self.leaves],
+            blocks: vec![0; self.shape.block_count as usize],
             live: vec![0; if self.has_live { sizes.live_bytes } else { 0 }],
             openings: vec![Opening::EMPTY; 8],
             page: vec![0; sizes.page_bytes],
@@ -101,6 +103,7 @@ impl Chip {
         let memory = Memory {
             pending: &mut buffers.pending,
             leaves: &mut buffers.leaves,
+            blocks: &mut buffers.blocks,
             live: &mut buffers.live,
             openings: &mut buffers.openings,
             page: &mut buffers.page,

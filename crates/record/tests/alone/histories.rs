@@ -76,11 +76,13 @@ impl Subject {
     ) -> Result<T, Error> {
         let page_bytes = self.device.part().geometry.page_bytes as usize;
         let (mut pending, mut leaves) = (vec![Moved::EMPTY; self.pending], vec![W::NONE; self.leaves as usize]);
+        let mut blocks = vec![W::NONE; self.shape.block_count as usize];
         let (mut live, mut openings) = (vec![0; self.live_bytes], [Opening::EMPTY; 8]);
         let (mut page, mut scratch) = (vec![0; page_bytes], vec![0; page_bytes]);
         let memory = Memory {
             pending: &mut pending,
             leaves: &mut leaves,
+            blocks: &mut blocks,
             live: &mut live,
             openings: &mut openings,
             page: &mut page,

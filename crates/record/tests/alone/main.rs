@@ -15,3 +15,4 @@ mod superblock;
 mod upkeep;
 mod vector;
 mod walk;
+mod wear;

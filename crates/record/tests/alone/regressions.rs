@@ -93,7 +93,7 @@ fn the_index_ring_does_not_get_stuck() {
         (chip.pending, chip.leaves) = (2, 28);
         chip.with(true, |_| ()).expect("made");
         let mut dice = Dice::new(seed);
-        let ids: Vec<u32> = (0..80).map(|_| dice.below(6700) as u32).collect();
+        let ids: Vec<u32> = (0..80).map(|_| dice.below(6600) as u32).collect();
         let played = chip.with(false, |store| {
             for turn in 0..1000 {
                 let id = RecordId(ids[dice.below(80) as usize]);

@@ -33,7 +33,7 @@ fn at_every_moment_an_image_says_how_it_is_cut_up() {
             assert_eq!(superblock.check(&chip.device, PageNumber(page), &chip.vault, &mut buffer), Ok(()));
         }
     }
-    assert_eq!(copies(&chip).len(), 3, "one in each block of the index ring");
+    assert!(copies(&chip).len() >= 3, "one in each block of the index ring, and in some that it left");
 }
 
 #[test]

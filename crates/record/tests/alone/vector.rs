@@ -26,6 +26,7 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     let memory = Memory {
         pending: &mut pending,
         leaves: &mut leaves,
+        blocks: &mut [0; 8],
         live: &mut [],
         openings: &mut openings,
         page: &mut page,
@@ -37,7 +38,9 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     store.commit(&[(RecordId(0), Some(b"counterfoil")), (RecordId(3), None)]).expect("commits");
     assert_eq!(store.counted(), 4);
     let mut text = String::new();
-    for (name, number) in [("page 0", 0), ("page 1", 1), ("page 48, superblock", 48), ("page 49", 49)] {
+    for (name, number) in
+        [("page 0, superblock", 0), ("page 1, map", 1), ("page 8, opening root", 8), ("page 9, commit", 9)]
+    {
         let mut page = [0; 256];
         device.read(PageNumber(number), 0, &mut page).expect("reads");
         text += &format!("{name}\n{}", hex(&page));
