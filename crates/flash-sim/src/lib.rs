@@ -5,7 +5,8 @@
 //! says what happens at which number, under one seed; it is printed as an id, and the id replays it. After a cut every
 //! call fails until [`SimulatedDevice::power_on`].
 //!
-//! Not here: NOR flash, write-once ECC words, sticks with a translation layer of their own.
+//! There are NAND and NOR flash, flash whose words have error correction of their own, files, and sticks with a
+//! translation layer ([`Part`]); and banks of cells for counters ([`SimulatedCells`]).
 //!
 //! ```
 //! use counterfoil_flash::{Device, PageNumber, Read};
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod attacker;
+mod cells;
 mod device;
 mod dice;
 mod image;
@@ -33,14 +35,16 @@ mod medium;
 mod meters;
 mod part;
 mod scenario;
+mod tear;
 
 pub use attacker::Attacker;
+pub use cells::SimulatedCells;
 pub use device::SimulatedDevice;
 pub use dice::Dice;
 pub use image::Image;
 pub use medium::{BAD_BLOCK, FAULT, OUT_OF_ORDER, POWER_CUT, UNCORRECTABLE};
 pub use meters::{Meters, Prices};
-pub use part::Part;
+pub use part::{Again, Part, Programming};
 pub use scenario::{Fault, Scenario, ScenarioError, Survivors, Tearing};
 
 #[cfg(test)]

@@ -5,11 +5,12 @@
 //! 2. A page in neither `pending` nor the bad luck of a failed flush is the same in both.
 //! 3. Chance depends on the seed and the number of the write alone, never on what was rolled before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use counterfoil_flash::{BlockNumber, Error, Operation, PageNumber};
 
-use crate::{Attacker, Dice, Fault, Image, Meters, Part, Scenario, Survivors, Tearing};
+use crate::tear::survive;
+use crate::{Again, Attacker, Dice, Fault, Image, Meters, Part, Programming, Scenario, Survivors, Tearing};
 
 /// The code of every error after a power cut.
 pub const POWER_CUT: i32 = -1;
@@ -23,10 +24,10 @@ pub const UNCORRECTABLE: i32 = -5;
 pub const OUT_OF_ORDER: i32 = -4;
 
 /// Bits that turn over in a page that fades, and in one that shares its cells with a page being cut.
-const FADED_BITS: u64 = 9;
+pub(crate) const FADED_BITS: u64 = 9;
 
 /// One numbered operation.
-enum Write<'a> {
+pub(crate) enum Write<'a> {
     Program(u64, &'a [u8]),
     Erase(u64),
     Flush,
@@ -39,16 +40,20 @@ pub(crate) struct Medium {
     /// Numbered operations so far.
     pub(crate) writes: u64,
     pub(crate) attacker: Option<Attacker>,
-    settled: Image,
-    seen: Image,
+    pub(crate) settled: Image,
+    pub(crate) seen: Image,
     /// Programs since the last flush, oldest first.
-    pending: Vec<(u64, std::sync::Arc<[u8]>)>,
+    pub(crate) pending: Vec<(u64, std::sync::Arc<[u8]>)>,
     /// Pages that read well once more and then badly.
-    fading: BTreeSet<u64>,
+    pub(crate) fading: BTreeSet<u64>,
     /// Pages that error correction finds torn.
-    unreadable: BTreeSet<u64>,
+    pub(crate) unreadable: BTreeSet<u64>,
+    /// Words with error correction, by page and index, that were torn and read as errors.
+    pub(crate) torn_words: BTreeSet<(u64, u32)>,
+    /// The page programmed last.
+    newest: Option<u64>,
     /// Blocks that look erased and are not.
-    fickle: BTreeSet<u64>,
+    pub(crate) fickle: BTreeSet<u64>,
     bad: BTreeSet<u64>,
     cut: bool,
     latched: bool,
@@ -66,6 +71,8 @@ impl Medium {
             pending: Vec::new(),
             fading: BTreeSet::new(),
             unreadable: BTreeSet::new(),
+            torn_words: BTreeSet::new(),
+            newest: None,
             fickle: BTreeSet::new(),
             bad: part.bad_blocks.iter().copied().collect(),
             cut: false,
@@ -126,6 +133,7 @@ impl Medium {
         self.pending.clear();
         self.fading.clear();
         self.unreadable.clear();
+        self.torn_words.clear();
         self.fickle.clear();
         self.cut = false;
         self.latched = false;
@@ -141,7 +149,7 @@ impl Medium {
         while !rest.is_empty() {
             let (number, within) = (at / page_bytes, at % page_bytes);
             let count = rest.len().min((page_bytes - within) as usize);
-            if self.unreadable.contains(&number) {
+            if self.unreadable.contains(&number) || self.has_torn_word(number, within, count) {
                 return Err(Error::Device {
                     operation: Operation::Read,
                     page: PageNumber(number),
@@ -158,6 +166,13 @@ impl Medium {
             rest = after;
         }
         Ok(())
+    }
+
+    /// Whether a word that was torn lies in a range of a page.
+    fn has_torn_word(&self, number: u64, within: u64, count: usize) -> bool {
+        let Some(bytes) = self.part.word_bytes() else { return false };
+        let (first, last) = (within / u64::from(bytes), (within + count as u64 - 1) / u64::from(bytes));
+        self.torn_words.range((number, first as u32)..=(number, last as u32)).next().is_some()
     }
 
     /// Damages a fading page that was read.
@@ -181,8 +196,10 @@ impl Medium {
             other => other,
         })?;
         for (number, bytes) in (page.0..).zip(data.chunks_exact(geometry.page_bytes as usize)) {
-            self.check_manners(number)?;
+            self.check_manners(number, bytes)?;
             self.meters.programs += 1;
+            self.meters.scattered_programs += u64::from(self.is_scattered(number));
+            self.newest = Some(number);
             self.meters.program_bytes += bytes.len() as u64;
             self.write(Write::Program(number, bytes))?;
         }
@@ -225,11 +242,24 @@ impl Medium {
         Ok(())
     }
 
+    /// Whether a translation layer has to begin another erase unit for this page.
+    fn is_scattered(&self, number: u64) -> bool {
+        let Some(newest) = self.newest else { return false };
+        self.part.unit_of(newest).is_some_and(|unit| !unit.contains(&number) && number != newest + 1)
+    }
+
     /// Whether the part lets this page be programmed now.
-    fn check_manners(&self, number: u64) -> Result<(), Error> {
+    fn check_manners(&self, number: u64, bytes: &[u8]) -> Result<(), Error> {
         let page = PageNumber(number);
         self.check_block(Operation::Program, number)?;
-        if self.part.geometry.erase_before_program && self.seen.holds(number) {
+        let may_again = match self.part.programming {
+            Programming::Clears(Again::Anyhow) => true,
+            Programming::Clears(Again::ClearingMore) => {
+                self.seen.page(number).iter().zip(bytes).all(|(old, new)| new & !old == 0)
+            }
+            _ => !self.part.geometry.erase_before_program,
+        };
+        if self.seen.holds(number) && !may_again {
             return Err(Error::NotErased { page });
         }
         let pages = u64::from(self.part.geometry.block_pages);
@@ -277,6 +307,7 @@ impl Medium {
     fn perform(&mut self, write: &Write<'_>) {
         match *write {
             Write::Program(number, bytes) => {
+                let bytes = &*self.programmed(number, bytes);
                 self.seen.set(number, bytes);
                 self.fading.remove(&number);
                 self.unreadable.remove(&number);
@@ -296,11 +327,27 @@ impl Medium {
                     self.settled.clear(number);
                     self.fading.remove(&number);
                     self.unreadable.remove(&number);
+                    self.torn_words.retain(|(page, _)| *page != number);
                 }
             }
+            Write::Flush if self.is_lie() => {}
             Write::Flush => {
                 survive(&mut self.settled, &std::mem::take(&mut self.pending), Survivors::All, &mut Dice::new(0))
             }
+        }
+    }
+
+    /// Whether this flush is acknowledged and does nothing.
+    fn is_lie(&self) -> bool {
+        let mut dice = Dice::of_event(self.scenario.seed, self.writes ^ (1 << 62));
+        self.part.lying_flushes.is_some_and(|times| dice.once_in(times.max(1)))
+    }
+
+    /// What a page holds once it was programmed.
+    pub(crate) fn programmed(&self, number: u64, bytes: &[u8]) -> Vec<u8> {
+        match self.part.programming {
+            Programming::Clears(_) => self.settled.page(number).iter().zip(bytes).map(|(old, new)| old & new).collect(),
+            Programming::Replaces | Programming::Words { .. } => bytes.to_vec(),
         }
     }
 
@@ -311,8 +358,12 @@ impl Medium {
         match (*fault, write) {
             (Fault::Cut { tearing, survivors, .. }, _) => {
                 let is_flushed = matches!(write, Write::Flush) && tearing == Tearing::Complete;
+                let in_flight = self.in_flight(write);
                 self.lose_power(if is_flushed { Survivors::All } else { survivors });
                 self.tear_settled(write, tearing, dice);
+                if tearing != Tearing::Untouched {
+                    self.damage_units(&in_flight, dice);
+                }
                 failed(POWER_CUT)
             }
             (Fault::LostFlush { .. }, Write::Flush) => Some(Ok(())),
@@ -349,83 +400,8 @@ impl Medium {
         self.cut = true;
     }
 
-    /// Leaves a failed write half done, durably and to be seen.
-    fn tear_both(&mut self, write: &Write<'_>, dice: &mut Dice) {
-        self.tear_settled(write, Tearing::Bits, dice);
-        let settled = self.settled.clone();
-        let numbers = match *write {
-            Write::Program(number, _) => number..number + 1,
-            Write::Erase(block) => self.pages_of(block),
-            Write::Flush => 0..0,
-        };
-        // A later flush must not bring out what was in the cache beneath.
-        self.pending.retain(|(number, _)| !numbers.contains(number));
-        for number in numbers {
-            self.seen.take(number, &settled);
-        }
-    }
-
-    /// Leaves on the medium what was done of a write when the power failed.
-    fn tear_settled(&mut self, write: &Write<'_>, tearing: Tearing, dice: &mut Dice) {
-        match *write {
-            Write::Program(number, bytes) => {
-                self.settled.tear(number, Some(bytes), tearing, 0, dice);
-                match tearing {
-                    Tearing::Fickle => _ = self.fading.insert(number),
-                    Tearing::Unreadable => _ = self.unreadable.insert(number),
-                    _ => {}
-                }
-                if let Some(older) = self.part.older_pair(number).filter(|_| tearing != Tearing::Untouched) {
-                    self.settled.damage(older, FADED_BITS, dice);
-                }
-            }
-            Write::Erase(block) => {
-                let pages = self.pages_of(block);
-                for (index, number) in (0..).zip(pages.clone()) {
-                    let start = index * u64::from(self.part.geometry.page_bytes);
-                    self.settled.tear(number, None, tearing, start, dice);
-                }
-                match tearing {
-                    Tearing::Fickle => {
-                        self.fickle.insert(block);
-                        self.fading.extend(pages);
-                    }
-                    Tearing::Unreadable => self.unreadable.extend(pages),
-                    _ => {}
-                }
-            }
-            // How far a flush got shows in what survives.
-            Write::Flush => {}
-        }
-    }
-
-    fn pages_of(&self, block: u64) -> std::ops::Range<u64> {
+    pub(crate) fn pages_of(&self, block: u64) -> std::ops::Range<u64> {
         let pages = u64::from(self.part.geometry.block_pages);
         block * pages..(block + 1) * pages
-    }
-}
-
-/// Brings to the medium what survives of the cache.
-fn survive(settled: &mut Image, pending: &[(u64, std::sync::Arc<[u8]>)], survivors: Survivors, dice: &mut Dice) {
-    match survivors {
-        Survivors::None => {}
-        Survivors::All => pending.iter().for_each(|(number, bytes)| settled.set(*number, bytes)),
-        Survivors::Any => {
-            let mut versions: BTreeMap<u64, Vec<&[u8]>> = BTreeMap::new();
-            for (number, bytes) in pending {
-                versions.entry(*number).or_default().push(bytes);
-            }
-            // Any order among the versions of a page means that any of them may be the last.
-            for (number, versions) in versions {
-                let chosen = dice.below(versions.len() as u64 + 1) as usize;
-                if let Some(bytes) = versions.get(chosen) {
-                    settled.set(number, bytes);
-                }
-                if dice.once_in(4) {
-                    let other = versions[dice.below(versions.len() as u64) as usize];
-                    settled.mix_sectors(number, other, dice);
-                }
-            }
-        }
     }
 }

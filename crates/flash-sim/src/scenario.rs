@@ -8,6 +8,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::{Part, Programming};
+
 /// How far the operation got during which the power failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tearing {
@@ -115,7 +117,7 @@ impl Scenario {
 
     /// One cut at each of the first `writes` writes, in each way that a cut can be; `page_bytes` sets where pages are
     /// torn. The seed of each follows from `seed` and its place in the list.
-    pub fn every_cut(seed: u64, writes: u64, page_bytes: u32) -> impl Iterator<Item = Self> {
+    pub fn every_cut(seed: u64, writes: u64, page_bytes: u32) -> impl Iterator<Item = Self> + use<> {
         let tearings = [
             Tearing::Untouched,
             Tearing::Complete,
@@ -125,12 +127,37 @@ impl Scenario {
             Tearing::Bits,
             Tearing::Fickle,
         ];
-        let survivors = [Survivors::All, Survivors::None, Survivors::Any];
+        Self::cuts(seed, writes, tearings.to_vec(), vec![Survivors::All, Survivors::None, Survivors::Any])
+    }
+
+    /// The same with every way that this part knows, and no other: nothing waits where there is no cache, and error
+    /// correction finds torn pages only where there is some.
+    pub fn every_cut_of(seed: u64, writes: u64, part: &Part) -> impl Iterator<Item = Self> + use<> {
+        let page_bytes = part.geometry.page_bytes;
+        let mut tearings = vec![Tearing::Untouched, Tearing::Complete];
+        tearings.extend([1, 7, page_bytes / 2 + 3, page_bytes - 1].map(Tearing::Byte));
+        tearings.extend([Tearing::Bits, Tearing::Fickle]);
+        if !matches!(part.programming, Programming::Clears(_)) {
+            tearings.push(Tearing::Unreadable);
+        }
+        let survivors = match part.cached {
+            true => vec![Survivors::All, Survivors::None, Survivors::Any],
+            false => vec![Survivors::All],
+        };
+        Self::cuts(seed, writes, tearings, survivors)
+    }
+
+    fn cuts(
+        seed: u64,
+        writes: u64,
+        tearings: Vec<Tearing>,
+        survivors: Vec<Survivors>,
+    ) -> impl Iterator<Item = Self> + use<> {
+        let ways: Vec<_> =
+            tearings.iter().flat_map(|tearing| survivors.iter().map(|survivors| (*tearing, *survivors))).collect();
         (1..=writes).flat_map(move |at| {
-            tearings.into_iter().flat_map(move |tearing| {
-                survivors
-                    .into_iter()
-                    .map(move |survivors| Self::one(seed.wrapping_add(at), Fault::Cut { at, tearing, survivors }))
+            ways.clone().into_iter().map(move |(tearing, survivors)| {
+                Self::one(seed.wrapping_add(at), Fault::Cut { at, tearing, survivors })
             })
         })
     }

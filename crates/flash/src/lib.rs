@@ -29,6 +29,7 @@ extern crate std;
 
 #[cfg(all(feature = "std", unix))]
 mod block_device;
+mod cells;
 mod error;
 #[cfg(all(feature = "std", unix))]
 mod file;
@@ -44,6 +45,7 @@ mod signature;
 
 #[cfg(all(feature = "std", unix))]
 pub use block_device::{BlockDevice, Occupied};
+pub use cells::{CellShape, Cells, WORD_BYTES_MAX};
 pub use error::{Error, Operation};
 #[cfg(all(feature = "std", unix))]
 pub use file::FileDevice;

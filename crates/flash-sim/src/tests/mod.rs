@@ -4,6 +4,11 @@ use counterfoil_flash::{BlockNumber, Device, Error, Operation, PageNumber, Read}
 
 use crate::*;
 
+mod cells;
+mod nor;
+mod stick;
+mod words;
+
 const PAGE: usize = 1024;
 
 fn file(scenario: &str) -> SimulatedDevice {
