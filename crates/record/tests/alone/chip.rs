@@ -73,7 +73,12 @@ impl Chip {
 
     /// What a cut at this moment would leave of the part, in another one, with a counter that stands where this one does.
     pub fn copied(&self) -> Self {
-        let mut copy = Self::new(self.device.part(), self.shape.index_blocks);
+        self.copied_to(self.device.part())
+    }
+
+    /// The same in a part with other vices.
+    pub fn copied_to(&self, part: Part) -> Self {
+        let mut copy = Self::new(part, self.shape.index_blocks);
         copy.device.restore(self.device.image());
         copy.counter = self.counter.copied();
         (copy.pending, copy.leaves, copy.has_live) = (self.pending, self.leaves, self.has_live);

@@ -1,5 +1,5 @@
 //! Random histories in random shapes, with and without cuts: words of both widths, salted or not, with a counter or none,
-//! with bits or without, on parts and on files. Content is never wrong. A store that is in the end stuck, so that nothing
+//! with bits or without, on every sort of flash and on files. Content is never wrong. A store that is in the end stuck, so that nothing
 //! can be deallocated any more, is counted: some shapes are too tight for what they promise (DESIGN, "What is known to fail").
 
 use std::collections::BTreeSet;
@@ -11,6 +11,15 @@ use counterfoil_vault::{Counter, DangerFixedEntropy, DatabaseId, Entropy, Suite,
 
 use crate::chip::{Changes, Truth, apply, borrowed, compare, is_full_size};
 use crate::counter::CutCounter;
+
+/// What histories are played on.
+#[derive(Clone, Copy)]
+enum Media {
+    /// NAND, and a file now and then.
+    NandAndFiles,
+    /// NOR, and words with error correction.
+    NorAndWords,
+}
 
 /// A store of some shape, and what a test does to it.
 struct Subject {
@@ -32,13 +41,16 @@ fn pick<T: Copy>(dice: &mut Dice, from: &[T]) -> T {
 
 impl Subject {
     /// Of the shape that a seed stands for; none if it does not suit a store.
-    fn new<W: Word>(seed: u64, dice: &mut Dice) -> Option<Self> {
+    fn new<W: Word>(seed: u64, dice: &mut Dice, media: Media) -> Option<Self> {
         let (page_bytes, block_pages) = (pick(dice, &[256, 512, 1024]), pick(dice, &[8, 16, 32]));
         let (index_blocks, data_blocks) = (3 + dice.below(3) as u32, 4 + dice.below(8) as u32);
         let blocks = u64::from(index_blocks + data_blocks);
-        let part = match dice.once_in(5) {
-            true => Part::file(page_bytes, block_pages, blocks),
-            false => Part::nand(page_bytes, block_pages, blocks),
+        let part = match (media, dice.below(5)) {
+            (Media::NandAndFiles, 0) => Part::file(page_bytes, block_pages, blocks),
+            (Media::NandAndFiles, _) => Part::nand(page_bytes, block_pages, blocks),
+            (Media::NorAndWords, 0) => Part::ecc_words(page_bytes, block_pages, blocks, 8),
+            (Media::NorAndWords, 1) => Part::ecc_words(page_bytes, block_pages, blocks, 16),
+            (Media::NorAndWords, _) => Part::nor(page_bytes, block_pages, blocks),
         };
         let (is_salted, has_counter) = (dice.once_in(3), !dice.once_in(5));
         let page_entries = pick(dice, &[4, 8, 17, 32]);
@@ -124,9 +136,9 @@ fn changes(dice: &mut Dice, ids: &[u32], bytes_max: u64) -> Changes {
 }
 
 /// Plays one history and empties the store; whether it got stuck, if the shape is one at all.
-fn play<W: Word>(seed: u64, cuts: bool) -> Option<bool> {
+fn play<W: Word>(seed: u64, cuts: bool, media: Media) -> Option<bool> {
     let mut dice = Dice::new(seed);
-    let mut subject = Subject::new::<W>(seed, &mut dice)?;
+    let mut subject = Subject::new::<W>(seed, &mut dice, media)?;
     subject.with::<W, _>(true, |_, _| ()).ok()?;
     let mut possible = vec![Truth::new()];
     let bytes_max = subject.bytes_max;
@@ -179,12 +191,19 @@ fn play<W: Word>(seed: u64, cuts: bool) -> Option<bool> {
 #[test]
 fn random_histories_in_random_shapes_hold_what_they_should() {
     let seeds = if is_full_size() { 4_000 } else { 300 };
-    for cuts in [false, true] {
-        let narrow = (0..seeds).filter_map(|seed| play::<u16>(seed, cuts));
-        let wide = (0..seeds / 3).filter_map(|seed| play::<u32>(seed, cuts));
+    let on_flash = if is_full_size() { 1_000 } else { 100 };
+    for (media, seeds, cuts) in
+        [(Media::NandAndFiles, seeds, false), (Media::NandAndFiles, seeds, true), (Media::NorAndWords, on_flash, true)]
+    {
+        let narrow = (0..seeds).filter_map(|seed| play::<u16>(seed, cuts, media));
+        let wide = (0..seeds / 3).filter_map(|seed| play::<u32>(seed, cuts, media));
         let stuck: Vec<bool> = narrow.chain(wide).collect();
         let (played, count) = (stuck.len(), stuck.iter().filter(|stuck| **stuck).count());
-        println!("{played} histories, cuts {cuts}: {count} ended in a store that takes no deletion");
+        let name = match media {
+            Media::NandAndFiles => "NAND and files",
+            Media::NorAndWords => "NOR and words",
+        };
+        println!("{name}: {played} histories, cuts {cuts}: {count} ended in a store that takes no deletion");
         assert!(played as u64 > seeds, "{played} histories");
         assert!(count * 100 <= played, "{count} of {played} got stuck");
     }

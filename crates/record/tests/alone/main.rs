@@ -3,6 +3,7 @@
 mod attack;
 mod chip;
 mod counter;
+mod cuts;
 mod drm;
 mod groups;
 mod histories;
@@ -11,6 +12,7 @@ mod names;
 mod power;
 mod regressions;
 mod rollback;
+mod script;
 mod superblock;
 mod upkeep;
 mod vector;

@@ -1,76 +1,12 @@
-//! Power cuts at every write and every step of the counter, in every way, and again while the store is opened anew.
+//! Power cuts at every step of the counter, behind a cache, and again and again while the store is opened anew.
 
 use counterfoil_flash_sim::{Dice, Fault, Part, Scenario, Survivors, Tearing};
 use counterfoil_record::RecordId;
 use counterfoil_record::alone::Error;
 
 use crate::chip::*;
+use crate::script::*;
 use crate::walk::small;
-
-const IDS: u32 = 90;
-
-/// Acknowledged contents, and those of the commit under way.
-#[derive(Clone, Default)]
-struct Known {
-    truth: Truth,
-    under_way: Option<Truth>,
-}
-
-/// Commits until the script or the power ends.
-fn play(chip: &mut Chip, known: &mut Known, dice: &mut Dice, commits: usize) -> Result<(), Error> {
-    chip.with(false, |store| {
-        for _ in 0..commits {
-            let changes = random_changes(dice, IDS, 30, 4);
-            let mut next = known.truth.clone();
-            apply(&mut next, &changes);
-            known.under_way = Some(next.clone());
-            store.commit(&borrowed(&changes))?;
-            store.check();
-            (known.truth, known.under_way) = (next, None);
-        }
-        Ok(())
-    })?
-}
-
-/// Opens after a cut: what is there must be what was acknowledged, or the commit that was cut.
-fn judge(chip: &mut Chip, known: &mut Known, id: &str) {
-    let found = chip.with(false, |store| contents(store, IDS)).unwrap_or_else(|error| panic!("{id}: {error}"));
-    if known.under_way.as_ref() != Some(&found) {
-        compare(&found, &known.truth, id);
-    }
-    (known.truth, known.under_way) = (found, None);
-}
-
-/// A store that has gone round its rings a few times, and how many writes the script makes after that.
-fn started(commits: usize) -> (Chip, Known, u64) {
-    let (mut chip, mut known) = (small(0), Known::default());
-    chip.with(true, |_| ()).expect("made");
-    play(&mut chip, &mut known, &mut Dice::new(1), 150).expect("plays");
-    let before = chip.device.writes();
-    let (copy, mut truth) = (chip.copied(), known.clone());
-    play(&mut chip, &mut truth, &mut Dice::new(2), commits).expect("plays");
-    (copy, known, chip.device.writes() - before)
-}
-
-#[test]
-fn a_cut_at_any_write_leaves_a_whole_commit() {
-    let commits = if is_full_size() { 500 } else { 40 };
-    let (start, known, writes) = started(commits);
-    let mut cuts = 0;
-    for scenario in Scenario::every_cut(7, writes, 512) {
-        let (mut chip, mut known) = (start.copied(), known.clone());
-        let id = scenario.to_string();
-        chip.device.set_scenario(scenario);
-        let outcome = play(&mut chip, &mut known, &mut Dice::new(2), commits);
-        assert!(outcome.is_err(), "{id}: the power did not fail");
-        chip.device.power_on();
-        judge(&mut chip, &mut known, &id);
-        play(&mut chip, &mut known, &mut Dice::new(3), 20).unwrap_or_else(|error| panic!("{id}, later: {error}"));
-        judge(&mut chip, &mut known, &id);
-        cuts += 1;
-    }
-    assert!(cuts > 1000, "{cuts} cuts");
-}
 
 /// Behind a cache the pages of a commit reach the medium in any order, or some of them do not.
 #[test]
@@ -132,7 +68,7 @@ fn an_opening_leaves_the_page_behind_the_newest_commit_alone() {
 
 #[test]
 fn a_cut_at_any_step_of_the_counter_leaves_a_whole_commit() {
-    let (start, known, _) = started(30);
+    let (start, known, _) = started(small(0), 30);
     for steps in 0..32 {
         for is_taken in [false, true] {
             let (mut chip, mut known) = (start.copied(), known.clone());
@@ -151,7 +87,7 @@ fn a_cut_at_any_step_of_the_counter_leaves_a_whole_commit() {
 /// Openings that are cut short, two of three: the list of openings must not run over, nor the room.
 #[test]
 fn openings_that_are_cut_again_and_again_do_not_use_up_the_store() {
-    let (start, known, _) = started(1);
+    let (start, known, _) = started(small(0), 1);
     for seed in 0..40 {
         let (mut chip, mut known, mut dice) = (start.copied(), known.clone(), Dice::new(seed));
         for turn in 0..60 {

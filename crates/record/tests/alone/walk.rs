@@ -9,7 +9,12 @@ pub const IDS: u32 = 60;
 
 /// A part of a few short blocks, so that both rings come round again and again.
 pub fn small(key: u64) -> Chip {
-    let mut chip = Chip::keyed(Part::nand(512, 8, 9), 3, key);
+    small_on(Part::nand(512, 8, 9), key)
+}
+
+/// The same on a part of some sort.
+pub fn small_on(part: Part, key: u64) -> Chip {
+    let mut chip = Chip::keyed(part, 3, key);
     (chip.pending, chip.leaves) = (40, 4);
     chip
 }
