@@ -35,7 +35,7 @@ pub(crate) fn record_bytes_max<W: Word>(form: &Form) -> usize {
 const LAG_MAX: u32 = 2;
 
 /// Pages that cleaning leaves for what a commit still has to say: where leaves stand, and the root.
-const PAGES_LEFT: u32 = 3;
+pub(crate) const PAGES_LEFT: u32 = 3;
 
 /// Records that a commit moves although it need not yet.
 const CHEAP_ENTRIES: u32 = 2;
@@ -46,6 +46,8 @@ pub(crate) struct Assembly {
     pub(crate) first: Sequence,
     pub(crate) sequence: Sequence,
     pub(crate) draft: Draft,
+    /// Pages that cleaning leaves beside what is still to be moved in the oldest block, when it takes pages of its own.
+    pub(crate) kept: u32,
 }
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
@@ -67,7 +69,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     ) -> Result<u64, Error> {
         let first = self.state.head;
         let draft = Draft::new(self.state.form.body_bytes());
-        let mut assembly = Assembly { first, sequence: first, draft };
+        let mut assembly = Assembly { first, sequence: first, draft, kept: PAGES_LEFT };
         self.begin_page(&assembly);
         fill(self, &mut assembly)?;
         self.fold_if_due(&mut assembly)?;
@@ -311,7 +313,18 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub(crate) fn clean_to(&mut self, assembly: &mut Assembly, end: Sequence) -> Result<(), Error> {
         let data = &self.state.form.data;
         let last = data.after(assembly.sequence, data.block_pages.get() / 4);
-        while self.state.tail < end && assembly.sequence <= last && self.clean_oldest(assembly, true)? {}
+        // The last page is filled like the others: half empty ones would give back less than they took.
+        while self.state.tail < end && self.clean_oldest(assembly, assembly.sequence < last)? {}
+        self.fill_page(assembly)
+    }
+
+    /// Moves what is current in the oldest pages as far as the page being filled has room for it.
+    pub(crate) fn fill_page(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
+        for _ in 0..self.state.form.data.block_pages.get() {
+            if !self.clean_oldest(assembly, false)? {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -321,11 +334,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let data = &self.state.form.data;
         let left = data.free(self.state.floor.tail, assembly.sequence).saturating_sub(1);
         let is_needed = self.state.tail >= self.pending.replay.min(assembly.first);
-        if is_needed || left < PAGES_LEFT || self.index_pages_of(0) + self.index_kept() > self.state.free_index_pages()
-        {
+        if is_needed || left < PAGES_LEFT {
             return Ok(false);
         }
-        let may_go_on = may_go_on && left > self.pages_to_move() + PAGES_LEFT;
+        let may_go_on = may_go_on && left > self.pages_to_move() + assembly.kept;
         let moved = self.clean_page(assembly, self.state.tail, may_go_on)?;
         if moved {
             self.state.tail = self.state.form.data.after(self.state.tail, 1);
@@ -348,7 +360,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             return Ok(true);
         }
         let page = sequence.slot;
-        self.make_pending_room(assembly, self.live.of_page(page).count_ones() as usize)?;
+        if self.index_pages_of(0) + self.index_kept() <= self.state.free_index_pages() {
+            self.make_pending_room(assembly, self.live.of_page(page).count_ones() as usize)?;
+        }
         // Only now: a leaf that was written for the room no longer tells by the pending changes what it replaced.
         let head = Head::new(sequence, &epoch);
         let candidates = if self.live.is_kept() { self.live.of_page(page) } else { self.current_entries(head)? };
@@ -400,7 +414,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                 continue;
             }
             let is_full = assembly.draft.numbered >= self.state.page_entries.get();
-            if !may_go_on && (is_full || !self.fits(assembly, record.len() + root_bytes::<W>(false))) {
+            if self.pending.room() == 0
+                || !may_go_on && (is_full || !self.fits(assembly, record.len() + root_bytes::<W>(false)))
+            {
                 return Ok(false);
             }
             self.put(assembly, id, Some(record))?;

@@ -4,12 +4,14 @@ use counterfoil_flash::Device;
 
 use crate::space::Change;
 
+use super::commit::PAGES_LEFT;
 use super::error::Error;
 use super::map;
 use super::page::{self, Draft};
 use super::retire::LEAVES_MAX;
 use super::root::root_bytes;
 use super::sequence::Sequence;
+use super::state::OPENING_PAGES;
 use super::store::Standalone;
 use super::word::Word;
 
@@ -20,23 +22,25 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// [`Error::Full`]: then nothing but leaves was moved.
     pub(crate) fn make_room(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {
         let adds = changes.iter().any(|(_, record)| record.is_some());
-        self.make_index_room(changes.len(), 0)?;
         let pages = self.pages_of(changes);
         // With that much the oldest block can always be cleaned after this commit.
         let wanted = |store: &Self| pages + store.state.reserve() + store.pages_to_move() + 1;
-        let (blocks, kept) = if adds { (self.state.form.data.blocks(), self.state.reserve()) } else { (1, 3) };
-        if wanted(self) > self.state.free_pages() && self.full_at != Some(self.state.version) {
-            for _ in 0..blocks {
-                if wanted(self) <= self.state.free_pages() || !self.clean_block(kept)? {
-                    break;
-                }
+        let needed = |store: &Self| if adds { wanted(store) } else { pages + 2 };
+        let (blocks, kept) = if adds { (self.state.form.data.blocks(), OPENING_PAGES + 2) } else { (1, PAGES_LEFT) };
+        let was_tried = self.full_at == Some(self.state.version);
+        self.make_index_room(changes.len(), 0)?;
+        for _ in 0..if was_tried { 0 } else { blocks } {
+            if wanted(self) <= self.state.free_pages() || !self.clean_block(kept)? {
+                break;
             }
             self.make_index_room(changes.len(), 0)?;
-            // A lap that gained too little is not made again before something was written.
-            self.full_at = adds.then_some(self.state.version);
         }
-        let needed = if adds { wanted(self) } else { pages + 2 };
-        if needed > self.state.free_pages() { Err(Error::Full) } else { Ok(()) }
+        if needed(self) <= self.state.free_pages() {
+            return Ok(());
+        }
+        // A lap that gained too little is not made again before something was written.
+        self.full_at = adds.then_some(self.state.version);
+        Err(Error::Full)
     }
 
     /// Makes sure that the index ring has room for so many changes, and for so many leaves that are written early.
@@ -74,6 +78,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                 return Ok(false);
             }
             self.write_commit(true, |store, assembly| {
+                assembly.kept = kept;
                 store.settle(assembly, end)?;
                 store.clean_to(assembly, end)
             })?;
@@ -171,7 +176,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             while ring.block_start(store.index_tail()) == block {
                 store.relocate(assembly, store.index_tail())?;
             }
-            Ok(())
+            store.fill_page(assembly)
         })?;
         Ok(())
     }

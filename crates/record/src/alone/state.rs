@@ -14,7 +14,7 @@ use super::memory::Shape;
 use super::sequence::Sequence;
 
 /// An opening that is cut short takes two pages and gives none back: three of them can follow each other.
-const OPENING_PAGES: u32 = 2 * 3;
+pub(crate) const OPENING_PAGES: u32 = 2 * 3;
 /// What a deallocation and the cleaning of a block take at a time.
 const FREEING_PAGES: u32 = 4;
 
