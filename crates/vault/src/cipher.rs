@@ -1,61 +1,53 @@
 //! The one place where the five suites are five: a page cipher with its key schedule.
 
-use aes_gcm::Aes256Gcm;
-use aes_gcm_siv::Aes256GcmSiv;
-use aes_gcm_siv::aead::inout::InOutBuf;
-use aes_gcm_siv::aead::{AeadInOut, Key, KeyInit, Nonce};
-use ascon_aead::AsconAead128;
-use chacha20poly1305::ChaCha20Poly1305;
-use ocb3::Ocb3;
-use ocb3::consts::{U12, U16};
+use aead::inout::InOutBuf;
+use aead::{AeadInOut, Key, KeyInit, Nonce};
 
 use crate::{Suite, Tag};
 
+/// The table of ciphers: the feature that brings one, its suite, its type.
+macro_rules! ciphers {
+    ($($feature:literal: $suite:ident($cipher:ty);)*) => {
+        pub(crate) enum Cipher {
+            $(#[cfg(feature = $feature)] $suite($cipher),)*
+        }
+
+        impl Cipher {
+            pub(crate) fn new(suite: Suite, key: &[u8; 32]) -> Cipher {
+                match suite {
+                    $(#[cfg(feature = $feature)] Suite::$suite => Cipher::$suite(keyed(key)),)*
+                }
+            }
+
+            /// Seals `text` in place. The nonce is `number`, little-endian, followed by zeros to the suite's length.
+            pub(crate) fn seal(&self, number: u64, associated: &[u8], text: &mut [u8]) -> Tag {
+                match self {
+                    $(#[cfg(feature = $feature)] Cipher::$suite(cipher) => seal_with(cipher, number, associated, text),)*
+                }
+            }
+
+            /// Opens `text` in place; whether it authenticated. What `text` holds after a failure is nobody's business.
+            #[must_use]
+            pub(crate) fn open(&self, number: u64, associated: &[u8], text: &mut [u8], tag: &Tag) -> bool {
+                match self {
+                    $(#[cfg(feature = $feature)] Cipher::$suite(cipher) => open_with(cipher, number, associated, text, tag),)*
+                }
+            }
+        }
+    };
+}
+
+ciphers! {
+    "aes-256-gcm-siv": Aes256GcmSiv(aes_gcm_siv::Aes256GcmSiv);
+    "aes-256-gcm": Aes256Gcm(aes_gcm::Aes256Gcm);
+    "chacha20-poly1305": ChaCha20Poly1305(chacha20poly1305::ChaCha20Poly1305);
+    "ascon-aead128": AsconAead128(ascon_aead::AsconAead128);
+    "aes-128-ocb3": Aes128Ocb3(Aes128Ocb3);
+}
+
 /// AES-128-OCB3 with 12-byte nonces and 16-byte tags; 13 precomputed offsets reach past the largest page (64 KiB).
-type Aes128Ocb3 = Ocb3<aes::Aes128, U12, U16, 13>;
-
-pub(crate) enum Cipher {
-    Aes256GcmSiv(Aes256GcmSiv),
-    Aes256Gcm(Aes256Gcm),
-    ChaCha20Poly1305(ChaCha20Poly1305),
-    AsconAead128(AsconAead128),
-    Aes128Ocb3(Aes128Ocb3),
-}
-
-impl Cipher {
-    pub(crate) fn new(suite: Suite, key: &[u8; 32]) -> Cipher {
-        match suite {
-            Suite::Aes256GcmSiv => Cipher::Aes256GcmSiv(keyed(key)),
-            Suite::Aes256Gcm => Cipher::Aes256Gcm(keyed(key)),
-            Suite::ChaCha20Poly1305 => Cipher::ChaCha20Poly1305(keyed(key)),
-            Suite::AsconAead128 => Cipher::AsconAead128(keyed(key)),
-            Suite::Aes128Ocb3 => Cipher::Aes128Ocb3(keyed(key)),
-        }
-    }
-
-    /// Seals `text` in place. The nonce is `number`, little-endian, followed by zeros to the suite's length.
-    pub(crate) fn seal(&self, number: u64, associated: &[u8], text: &mut [u8]) -> Tag {
-        match self {
-            Cipher::Aes256GcmSiv(cipher) => seal_with(cipher, number, associated, text),
-            Cipher::Aes256Gcm(cipher) => seal_with(cipher, number, associated, text),
-            Cipher::ChaCha20Poly1305(cipher) => seal_with(cipher, number, associated, text),
-            Cipher::AsconAead128(cipher) => seal_with(cipher, number, associated, text),
-            Cipher::Aes128Ocb3(cipher) => seal_with(cipher, number, associated, text),
-        }
-    }
-
-    /// Opens `text` in place; whether it authenticated. What `text` holds after a failure is nobody's business.
-    #[must_use]
-    pub(crate) fn open(&self, number: u64, associated: &[u8], text: &mut [u8], tag: &Tag) -> bool {
-        match self {
-            Cipher::Aes256GcmSiv(cipher) => open_with(cipher, number, associated, text, tag),
-            Cipher::Aes256Gcm(cipher) => open_with(cipher, number, associated, text, tag),
-            Cipher::ChaCha20Poly1305(cipher) => open_with(cipher, number, associated, text, tag),
-            Cipher::AsconAead128(cipher) => open_with(cipher, number, associated, text, tag),
-            Cipher::Aes128Ocb3(cipher) => open_with(cipher, number, associated, text, tag),
-        }
-    }
-}
+#[cfg(feature = "aes-128-ocb3")]
+type Aes128Ocb3 = ocb3::Ocb3<aes::Aes128, ocb3::consts::U12, ocb3::consts::U16, 13>;
 
 fn keyed<A: KeyInit>(key: &[u8; 32]) -> A {
     let mut exact = Key::<A>::default();
@@ -84,6 +76,6 @@ fn seal_with<A: AeadInOut>(cipher: &A, number: u64, associated: &[u8], text: &mu
 }
 
 fn open_with<A: AeadInOut>(cipher: &A, number: u64, associated: &[u8], text: &mut [u8], tag: &Tag) -> bool {
-    let Ok(tag) = aes_gcm_siv::aead::Tag::<A>::try_from(&tag[..]) else { return false };
+    let Ok(tag) = aead::Tag::<A>::try_from(&tag[..]) else { return false };
     cipher.decrypt_inout_detached(&nonce::<A>(number), associated, InOutBuf::from(text), &tag).is_ok()
 }

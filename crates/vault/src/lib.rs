@@ -37,6 +37,15 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(not(any(
+    feature = "aes-256-gcm-siv",
+    feature = "aes-256-gcm",
+    feature = "chacha20-poly1305",
+    feature = "ascon-aead128",
+    feature = "aes-128-ocb3"
+)))]
+compile_error!("without `std`, ask for a suite: for example the feature `ascon-aead128`");
+
 mod cells;
 #[cfg(feature = "alloc")]
 mod change;
@@ -103,4 +112,6 @@ pub use spill::{
 };
 #[cfg(feature = "alloc")]
 pub use split::{Share, SplitError, join, split};
+#[cfg(not(feature = "aes-256-gcm-siv"))]
+pub use suite::Absent;
 pub use suite::Suite;

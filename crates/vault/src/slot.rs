@@ -10,9 +10,9 @@
 
 use core::fmt;
 
+use aead::inout::InOutBuf;
+use aead::{AeadInOut, KeyInit, Nonce};
 use aes_gcm_siv::Aes256GcmSiv;
-use aes_gcm_siv::aead::inout::InOutBuf;
-use aes_gcm_siv::aead::{AeadInOut, KeyInit, Nonce};
 use argon2::{Algorithm, Argon2, Params, Version};
 use hkdf::Hkdf;
 use sha2::Sha256;

@@ -13,9 +13,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use aead::inout::InOutBuf;
+use aead::{AeadInOut, KeyInit, Nonce};
 use aes_gcm_siv::Aes256GcmSiv;
-use aes_gcm_siv::aead::inout::InOutBuf;
-use aes_gcm_siv::aead::{AeadInOut, KeyInit, Nonce};
 use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;

@@ -4,27 +4,53 @@ use core::fmt;
 
 use crate::CounterKind;
 
-/// A page cipher. The number is what the header holds (SPEC, "vault: suites").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Suite {
+/// The table of suites: the feature that brings one, which is also its name; its number; the bytes of its page keys.
+macro_rules! suites {
+    ($($(#[$page:meta])* $name:literal: $suite:ident = $number:literal, $key_bytes:literal;)*) => {
+        /// A page cipher. The number is what the header holds (SPEC, "vault: suites"). A build without `std` has those
+        /// whose features it asked for, and cannot name the others.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Suite {
+            $($(#[$page])* #[cfg(feature = $name)] $suite = $number,)*
+        }
+
+        impl Suite {
+            /// All suites of this build, in the order of their numbers.
+            pub const ALL: [Suite; 0 $(+ cfg!(feature = $name) as usize)*] =
+                [$(#[cfg(feature = $name)] Suite::$suite,)*];
+
+            /// The name on command lines.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(#[cfg(feature = $name)] Suite::$suite => $name,)*
+                }
+            }
+
+            /// Bytes of a page key.
+            pub fn key_bytes(self) -> usize {
+                match self {
+                    $(#[cfg(feature = $name)] Suite::$suite => $key_bytes,)*
+                }
+            }
+        }
+    };
+}
+
+suites! {
     /// AES-256-GCM-SIV (RFC 8452): the default of hosts, and the one whose nonces may repeat at a bounded price.
-    Aes256GcmSiv = 1,
+    "aes-256-gcm-siv": Aes256GcmSiv = 1, 32;
     /// AES-256-GCM (NIST SP 800-38D).
-    Aes256Gcm = 2,
+    "aes-256-gcm": Aes256Gcm = 2, 32;
     /// ChaCha20-Poly1305 (RFC 8439).
-    ChaCha20Poly1305 = 3,
+    "chacha20-poly1305": ChaCha20Poly1305 = 3, 32;
     /// Ascon-AEAD128 (NIST SP 800-232): devices without an AES engine.
-    AsconAead128 = 4,
+    "ascon-aead128": AsconAead128 = 4, 16;
     /// AES-128-OCB3 (RFC 7253): devices with an AES engine.
-    Aes128Ocb3 = 5,
+    "aes-128-ocb3": Aes128Ocb3 = 5, 16;
 }
 
 impl Suite {
-    /// All suites, in the order of their numbers.
-    pub const ALL: [Suite; 5] =
-        [Suite::Aes256GcmSiv, Suite::Aes256Gcm, Suite::ChaCha20Poly1305, Suite::AsconAead128, Suite::Aes128Ocb3];
-
     /// The number in the header.
     pub fn number(self) -> u8 {
         self as u8
@@ -35,39 +61,40 @@ impl Suite {
         Suite::ALL.into_iter().find(|suite| suite.number() == number)
     }
 
-    /// The name on command lines.
-    pub fn name(self) -> &'static str {
-        match self {
-            Suite::Aes256GcmSiv => "aes-256-gcm-siv",
-            Suite::Aes256Gcm => "aes-256-gcm",
-            Suite::ChaCha20Poly1305 => "chacha20-poly1305",
-            Suite::AsconAead128 => "ascon-aead128",
-            Suite::Aes128Ocb3 => "aes-128-ocb3",
-        }
-    }
-
     /// The suite with this name, if there is one.
     pub fn from_name(name: &str) -> Option<Suite> {
         Suite::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
-    /// Bytes of a page key.
-    pub fn key_bytes(self) -> usize {
-        match self {
-            Suite::Aes256GcmSiv | Suite::Aes256Gcm | Suite::ChaCha20Poly1305 => 32,
-            Suite::AsconAead128 | Suite::Aes128Ocb3 => 16,
-        }
-    }
-
     /// Whether two pages sealed under one key and nonce give away no more than whether they are equal.
     pub fn resists_misuse(self) -> bool {
-        self == Suite::Aes256GcmSiv
+        // By its number: AES-256-GCM-SIV may not be there to be named.
+        self.number() == 1
     }
 
     /// Whether this suite may be used with this counter on a machine with or without a random generator: where
     /// neither tells one life of a database from another, only the suite that survives repeated nonces may.
     pub fn allowed(self, counter: CounterKind, generator: bool) -> bool {
         generator || counter != CounterKind::None || self.resists_misuse()
+    }
+}
+
+/// A suite that this build lacks, where one is asked whether it is that one: none equals it.
+#[cfg(not(feature = "aes-256-gcm-siv"))]
+#[derive(Clone, Copy, Debug)]
+pub struct Absent;
+
+#[cfg(not(feature = "aes-256-gcm-siv"))]
+impl Suite {
+    /// Not in this build.
+    #[allow(non_upper_case_globals)]
+    pub const Aes256GcmSiv: Absent = Absent;
+}
+
+#[cfg(not(feature = "aes-256-gcm-siv"))]
+impl PartialEq<Absent> for Suite {
+    fn eq(&self, _: &Absent) -> bool {
+        false
     }
 }
 
