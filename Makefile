@@ -40,6 +40,8 @@ lint: ## format, clippy without a warning, rules of the house
 	@scripts/setup lint
 	cargo fmt --all --check
 	cargo clippy $(locked) --workspace --all-targets -- -D warnings
+	cd firmware && cargo fmt --all --check && \
+		cargo clippy $(locked) --target thumbv7m-none-eabi --target-dir $(abspath $(built))/firmware -- -D warnings
 	@scripts/check-house
 
 install: ## put the program into PREFIX/bin (PREFIX: /usr/local for root, ~/.local for others)

@@ -1,7 +1,7 @@
 /* How often may a song be played? The counters of a player, in a store on flash that its owner could unsolder.
  *
- * The flash here is an array, and so is the counter; on a device they are drivers. Build it with the library for the
- * machine (`make` says how): cc -I crates/c-api/include examples/plays.c libcounterfoil_device.a
+ * The flash here is an array, and so is the counter; on a device they are drivers. It is small, so that two of it fit into
+ * 64 KB of RAM: docs/devices.md says how this program is built for this machine and for a Cortex-M3.
  */
 #include <stdalign.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "counterfoil.h"
 
-enum { PAGE_BYTES = 512, BLOCK_PAGES = 16, BLOCKS = 8, SONGS = 40 };
+enum { PAGE_BYTES = 512, BLOCK_PAGES = 8, BLOCKS = 5, SONGS = 40 };
 
 typedef struct part {
     uint8_t pages[BLOCKS * BLOCK_PAGES][PAGE_BYTES];
@@ -47,7 +47,7 @@ static int part_counter_step(void *context, uint64_t to) {
 }
 
 static part flash, kept;
-static alignas(8) uint8_t memory[8192];
+static alignas(8) uint8_t memory[4096];
 static const counterfoil_key key = {.volume_key = {7}, .database = {1}, .cipher = COUNTERFOIL_ASCON_AEAD128};
 
 static const counterfoil_device device = {
@@ -82,7 +82,7 @@ int main(void) {
     counterfoil_store *store;
     uint32_t song, left = 7;
     size_t needed = counterfoil_memory_bytes(&device, SONGS, 64);
-    printf("%zu bytes of memory are needed\n", needed);
+    printf("%lu bytes of memory are needed\n", (unsigned long)needed);
     if (needed == 0 || needed > sizeof memory) return 1;
     if (counterfoil_format(&store, &device, &key, memory, sizeof memory, SONGS, 64) != COUNTERFOIL_OK) return 2;
     if (counterfoil_allocate(store, &song) != COUNTERFOIL_OK) return 3;

@@ -1,0 +1,53 @@
+//! What the images share: buffers for a store, a counter, a NAND chip that the debugger's host keeps, a meter for the
+//! stack, and what to do when something goes wrong.
+//!
+//! The images run on a Cortex-M3 with 64 KB of RAM and print through the debugger ("semihosting"). `scripts/run-firmware`
+//! builds them, runs them in QEMU and checks what they print. Nothing here allocates.
+//!
+//! Unsafe code stands in [`stack`], which looks at memory that belongs to nobody, and in [`host`], which asks the debugger
+//! for a file. Prices and dice are those of `flash-sim`, so that a count here is a count there.
+#![no_std]
+
+mod account;
+mod buffers;
+mod counter;
+#[path = "../../crates/flash-sim/src/dice.rs"]
+mod dice;
+pub mod host;
+#[path = "../../crates/flash-sim/src/meters.rs"]
+mod meters;
+mod nand;
+pub mod stack;
+
+pub use account::Account;
+pub use buffers::Buffers;
+pub use counter::RamCounter;
+pub use dice::Dice;
+pub use meters::{Meters, Prices};
+pub use nand::HostedNand;
+
+use core::panic::PanicInfo;
+
+use cortex_m_rt::{ExceptionFrame, exception};
+use cortex_m_semihosting::{debug, hprintln};
+
+/// Says what happened and ends the run as failed.
+#[panic_handler]
+fn fail(info: &PanicInfo<'_>) -> ! {
+    hprintln!("{}", info);
+    loop {
+        debug::exit(debug::EXIT_FAILURE);
+    }
+}
+
+/// Says where it happened and ends the run as failed.
+///
+/// # Safety
+/// The processor calls it.
+#[exception]
+unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
+    hprintln!("hard fault: {:?}", frame);
+    loop {
+        debug::exit(debug::EXIT_FAILURE);
+    }
+}
