@@ -42,7 +42,8 @@ impl Plan {
             is_salted: device.has_random(),
         };
         let sizes = shape.sizes::<u16>(&geometry)?;
-        let leaves = records.div_ceil(sizes.leaf_ids.max(1)).max(1);
+        // One at least; div_ceil would divide out of line, and not know that it is by one at least.
+        let leaves = 1 + records.saturating_sub(1) / sizes.leaf_ids.max(1);
         let pending = (pending as usize).max(2 * page_entries as usize);
         if leaves > sizes.leaves_max || pending > usize::from(u16::MAX) {
             return Err(Error::Geometry);

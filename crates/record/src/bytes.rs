@@ -23,13 +23,17 @@ pub(crate) fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
 pub(crate) fn put(bytes: &mut [u8], offset: usize, value: &[u8]) {
     let place = bytes.get_mut(offset..).and_then(|rest| rest.get_mut(..value.len()));
     debug_assert!(place.is_some(), "offsets lie inside the structure");
-    if let Some(place) = place {
-        place.copy_from_slice(value);
-    }
+    copy(place.unwrap_or_default(), value);
+}
+
+/// Copies what both have room for. Unlike `copy_from_slice` it has no length to compare and so no panic, which counts
+/// where functions of the library are not inlined.
+pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }
 
 /// The first elements of a slice; all where there are fewer, which no caller lets happen.
 pub(crate) fn first_mut<T>(slice: &mut [T], count: usize) -> &mut [T] {
     let count = count.min(slice.len());
-    slice.split_at_mut(count).0
+    slice.get_mut(..count).unwrap_or_default()
 }

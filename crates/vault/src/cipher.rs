@@ -3,6 +3,7 @@
 use aead::inout::InOutBuf;
 use aead::{AeadInOut, Key, KeyInit, Nonce};
 
+use crate::page::wiped;
 use crate::{Suite, Tag};
 
 /// The table of ciphers: the feature that brings one, its suite, its type.
@@ -65,12 +66,12 @@ fn nonce<A: AeadInOut>(number: u64) -> Nonce<A> {
 }
 
 fn seal_with<A: AeadInOut>(cipher: &A, number: u64, associated: &[u8], text: &mut [u8]) -> Tag {
-    let sealed = cipher.encrypt_inout_detached(&nonce::<A>(number), associated, InOutBuf::from(text));
+    let sealed = cipher.encrypt_inout_detached(&nonce::<A>(number), associated, InOutBuf::from(&mut *text));
     let mut tag = Tag::default();
     match sealed {
         Ok(found) => tag.copy_from_slice(&found),
         // Suites refuse only texts of a gigabyte and more; a page has at most 64 KiB.
-        Err(_) => panic!("a page is never too long for its suite"),
+        Err(_) => wiped(text, "a page is never too long for its suite"),
     }
     tag
 }

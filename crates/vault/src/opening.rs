@@ -17,7 +17,7 @@ use subtle::ConstantTimeEq;
 
 use crate::cipher::Cipher;
 use crate::keys::{Purpose, mac_under};
-use crate::page::{OPENING_BYTES, Opened, Plain, Sealed, TAG_BYTES, Tag};
+use crate::page::{OPENING_BYTES, Opened, Plain, Sealed, TAG_BYTES, Tag, unsealable};
 use crate::place::associated_data;
 use crate::{Kind, Tampered, Vault};
 
@@ -28,11 +28,10 @@ impl Vault {
     /// Seals an opening root of this `version`. The last [`OPENING_BYTES`] bytes of the page are not payload.
     ///
     /// # Panics
-    /// On a page without room for synthetic value and tag.
+    /// With `std` (without it the page is wiped) on a page without room for synthetic value and tag.
     pub fn seal_opening<'a>(&self, allocation: u64, position: u32, version: u64, page: Plain<'a>) -> Sealed<'a> {
-        let page = page.0;
-        let Some((payload, tail)) = page.split_last_chunk_mut::<OPENING_BYTES>() else {
-            panic!("a page has room for its synthetic value and tag");
+        let Some((payload, tail)) = page.0.split_last_chunk_mut::<OPENING_BYTES>() else {
+            return unsealable(page, "a page has room for its synthetic value and tag");
         };
         let associated = associated_data(Kind::Opening, allocation, position, version);
         let value = self.synthetic_value(&associated, payload);
@@ -42,7 +41,7 @@ impl Vault {
         let tag = Cipher::new(self.suite(), &key).seal(u64::from(position), &associated, payload);
         tail[..VALUE_BYTES].copy_from_slice(&value);
         tail[VALUE_BYTES..].copy_from_slice(&tag);
-        Sealed(page)
+        Sealed(page.0)
     }
 
     /// Opens a page that should be the opening root of this `version` at this place.

@@ -70,6 +70,23 @@ impl<'a> Opened<'a> {
     }
 }
 
+/// What becomes of a page that cannot be sealed as it was asked: our own promise was broken. A host stops. A part without an
+/// operating system has nobody to tell, and there a panic is a hang: the page is wiped, so that nothing goes out unsealed,
+/// and never opens.
+pub(crate) fn unsealable<'a>(page: Plain<'a>, broken: &str) -> Sealed<'a> {
+    wiped(page.0, broken);
+    Sealed(page.0)
+}
+
+/// The same, where there are only its bytes.
+pub(crate) fn wiped(bytes: &mut [u8], broken: &str) {
+    bytes.fill(0);
+    #[cfg(feature = "std")]
+    panic!("{broken}");
+    #[cfg(not(feature = "std"))]
+    let _ = broken;
+}
+
 fn tag_of(page: &[u8]) -> Tag {
     page.last_chunk::<TAG_BYTES>().copied().unwrap_or_default()
 }

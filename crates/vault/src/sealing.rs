@@ -11,7 +11,7 @@
 
 use crate::cipher::Cipher;
 use crate::keys::{Purpose, Root};
-use crate::page::{Opened, Plain, Sealed, TAG_BYTES, Tag};
+use crate::page::{Opened, Plain, Sealed, TAG_BYTES, Tag, unsealable};
 use crate::place::associated_data;
 use crate::{DatabaseId, Epoch, Kind, Place, Suite, Tampered, VolumeKey};
 
@@ -108,13 +108,12 @@ impl PageKey {
     /// Seals one page at `position`, which is also its nonce.
     ///
     /// # Panics
-    /// On a page without room for a tag, and on the kinds that have sealing of their own
+    /// With `std` (without it the page is wiped) on a page without room for a tag, and on the kinds that have sealing of their own
     /// ([`Vault::seal_opening`], [`PageKey::seal_nameless`]).
     pub fn seal<'a>(&self, position: u32, page: Plain<'a>) -> Sealed<'a> {
-        assert!(
-            !matches!(self.kind, Kind::Opening | Kind::Nameless),
-            "this kind of page is sealed by its own function"
-        );
+        if matches!(self.kind, Kind::Opening | Kind::Nameless) {
+            return unsealable(page, "this kind of page is sealed by its own function");
+        }
         self.seal_numbered(position, u64::from(position), page)
     }
 
@@ -132,9 +131,11 @@ impl PageKey {
     /// Seals a nameless page: its place is programmed again and again, so the nonce is the number of the write.
     ///
     /// # Panics
-    /// On a page without room for a tag, and on any kind but [`Kind::Nameless`].
+    /// With `std` (without it the page is wiped) on a page without room for a tag, and on any kind but [`Kind::Nameless`].
     pub fn seal_nameless<'a>(&self, position: u32, write: u64, page: Plain<'a>) -> Sealed<'a> {
-        assert!(self.kind == Kind::Nameless, "only nameless pages are sealed by write number");
+        if self.kind != Kind::Nameless {
+            return unsealable(page, "only nameless pages are sealed by write number");
+        }
         self.seal_numbered(position, write, page)
     }
 
@@ -150,15 +151,14 @@ impl PageKey {
     }
 
     fn seal_numbered<'a>(&self, position: u32, number: u64, page: Plain<'a>) -> Sealed<'a> {
-        let page = page.0;
-        let Some((payload, place_of_tag)) = page.split_last_chunk_mut::<TAG_BYTES>() else {
-            panic!("a page has room for its tag");
+        let Some((payload, place_of_tag)) = page.0.split_last_chunk_mut::<TAG_BYTES>() else {
+            return unsealable(page, "a page has room for its tag");
         };
         let associated = associated_data(self.kind, self.allocation, position, self.epoch);
         #[cfg(feature = "witness")]
         crate::witness::observe(self.witness, &number.to_le_bytes());
         *place_of_tag = self.cipher.seal(number, &associated, payload);
-        Sealed(page)
+        Sealed(page.0)
     }
 
     fn open_numbered<'a>(&self, position: u32, number: u64, page: Sealed<'a>) -> Result<Opened<'a>, Tampered> {
