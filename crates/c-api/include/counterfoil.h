@@ -42,10 +42,14 @@ enum {
     COUNTERFOIL_MISUSE = -32           /* a null pointer, or memory that is not aligned */
 };
 
-/* Ciphers. AES-256-GCM-SIV stands a broken generator and a lost counter best; Ascon is the smallest. */
+/* Ciphers; a library has those that it was built with. AES-256-GCM-SIV stands a broken generator and a lost counter best;
+ * Ascon is the smallest. */
 enum {
     COUNTERFOIL_AES_256_GCM_SIV = 1,
-    COUNTERFOIL_ASCON_AEAD128 = 4
+    COUNTERFOIL_AES_256_GCM = 2,
+    COUNTERFOIL_CHACHA20_POLY1305 = 3,
+    COUNTERFOIL_ASCON_AEAD128 = 4,
+    COUNTERFOIL_AES_128_OCB3 = 5
 };
 
 /* The medium, its counter and its generator. Callbacks return 0, or anything else if they failed. */

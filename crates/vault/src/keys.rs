@@ -107,8 +107,11 @@ pub(crate) enum Purpose {
     #[cfg(feature = "std")]
     Counter,
     /// The blocks of small cells, their tweaks, and the MAC of a page of them.
+    #[cfg(feature = "cells")]
     CellBlock,
+    #[cfg(feature = "cells")]
     CellTweak,
+    #[cfg(feature = "cells")]
     CellMac,
 }
 
@@ -121,8 +124,11 @@ impl Purpose {
             Purpose::OpeningValue => 17,
             #[cfg(feature = "std")]
             Purpose::Counter => 18,
+            #[cfg(feature = "cells")]
             Purpose::CellBlock => 19,
+            #[cfg(feature = "cells")]
             Purpose::CellTweak => 20,
+            #[cfg(feature = "cells")]
             Purpose::CellMac => 21,
         }
     }
@@ -200,8 +206,11 @@ mod tests {
             Purpose::OpeningValue,
             #[cfg(feature = "std")]
             Purpose::Counter,
+            #[cfg(feature = "cells")]
             Purpose::CellBlock,
+            #[cfg(feature = "cells")]
             Purpose::CellTweak,
+            #[cfg(feature = "cells")]
             Purpose::CellMac,
         ];
         let mut compared = 0;

@@ -46,6 +46,7 @@ extern crate alloc;
 )))]
 compile_error!("without `std`, ask for a suite: for example the feature `ascon-aead128`");
 
+#[cfg(feature = "cells")]
 mod cells;
 #[cfg(feature = "alloc")]
 mod change;
@@ -80,6 +81,7 @@ mod suite;
 #[cfg(feature = "witness")]
 pub mod witness;
 
+#[cfg(feature = "cells")]
 pub use cells::{CELL_BYTES, CELL_PAYLOAD_MAX, CELL_POINTER_MAX, CellKey, CellLatch, CellPage, OpenedCell};
 #[cfg(feature = "alloc")]
 pub use change::{ChangeStep, HeaderChange};
