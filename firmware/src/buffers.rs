@@ -7,6 +7,7 @@ use counterfoil_record::alone::{Memory, Moved, Opening};
 pub struct Buffers<const PENDING: usize, const LEAVES: usize, const LIVE: usize> {
     pending: [Moved<u16>; PENDING],
     leaves: [u16; LEAVES],
+    blocks: [u16; 16],
     live: [u8; LIVE],
     openings: [Opening; 8],
     page: [u8; 512],
@@ -19,6 +20,7 @@ impl<const PENDING: usize, const LEAVES: usize, const LIVE: usize> Buffers<PENDI
         Buffers {
             pending: [Moved::EMPTY; PENDING],
             leaves: [0; LEAVES],
+            blocks: [0; 16],
             live: [0; LIVE],
             openings: [Opening::EMPTY; 8],
             page: [0; 512],
@@ -31,6 +33,7 @@ impl<const PENDING: usize, const LEAVES: usize, const LIVE: usize> Buffers<PENDI
         Memory {
             pending: &mut self.pending,
             leaves: &mut self.leaves,
+            blocks: &mut self.blocks,
             live: &mut self.live,
             openings: &mut self.openings,
             page: &mut self.page,

@@ -39,6 +39,8 @@ enum {
     COUNTERFOIL_NO_GENERATOR = -16,    /* neither counter nor generator, and a cipher that does not stand that */
     COUNTERFOIL_LATCHED = -18,         /* an earlier write failed: open the store again */
     COUNTERFOIL_WORN_OUT = -19,        /* the numbers of laps or openings are used up: it can only be read */
+    COUNTERFOIL_NAME = -20,            /* a name has 1 to 255 bytes, in a store that was made for names */
+    COUNTERFOIL_BUG = -21,             /* a fault of this library: please report it */
     COUNTERFOIL_MISUSE = -32           /* a null pointer, or memory that is not aligned */
 };
 
@@ -71,7 +73,8 @@ typedef struct counterfoil_device {
     uint32_t block_pages;  /* 2 to 1024 */
     uint32_t first_block;  /* where the store begins, and how many blocks it has: 4 at least */
     uint32_t block_count;
-    uint32_t index_blocks; /* how many of them, the last ones, are the index ring: 2 at least, 3 of 16 */
+    uint32_t index_blocks; /* how many of them hold the index: 2 at least, 3 of 16 */
+    uint32_t names;        /* ids below this one belong to names; 0 if nothing is named */
 } counterfoil_device;
 
 /* The keys. */
@@ -99,9 +102,19 @@ size_t counterfoil_memory_bytes(const counterfoil_device *device, uint32_t recor
 int counterfoil_format(counterfoil_store **store, const counterfoil_device *device, const counterfoil_key *key,
                        void *memory, size_t memory_bytes, uint32_t records, uint32_t pending);
 
-/* Opens a store. Nothing is written before the first commit. */
+/* Opens a store. Nothing is written before the first commit. Reads the head of every page, and the pages that the newest
+ * commit needs. */
 int counterfoil_open(counterfoil_store **store, const counterfoil_device *device, const counterfoil_key *key,
                      void *memory, size_t memory_bytes, uint32_t records, uint32_t pending);
+
+/* The same, even if the counter stands above the image, unless that has happened `rollbacks_max` times since the making: for
+ * devices that nobody looks after, on media that lie about what they have written. It is written down at once. */
+int counterfoil_open_despite_rollback(counterfoil_store **store, const counterfoil_device *device,
+                                      const counterfoil_key *key, void *memory, size_t memory_bytes,
+                                      uint32_t records, uint32_t pending, uint16_t rollbacks_max);
+
+/* How often that has happened. */
+uint32_t counterfoil_rollbacks(const counterfoil_store *store);
 
 /* A number without a record, not handed out since the last commit. It stays free unless it is committed. */
 int counterfoil_allocate(counterfoil_store *store, uint32_t *id);
@@ -114,6 +127,35 @@ int counterfoil_commit(counterfoil_store *store, const counterfoil_change *chang
 
 /* A commit that deallocates one record. */
 int counterfoil_deallocate(counterfoil_store *store, uint32_t id);
+
+/* Commits that share a step of the counter: each is durable on return, but until the group is closed (by this call or by an
+ * ordinary commit), whoever has the flash can put back any commit of it, or the one before it, unnoticed. */
+int counterfoil_commit_in_group(counterfoil_store *store, const counterfoil_change *changes, uint32_t count);
+int counterfoil_close_group(counterfoil_store *store);
+
+/* Records by name. `buffer` has room for a byte, the name and the value, and for every record under a name; it does not
+ * overlap them. A value is read to the start of `buffer`. Reads two pages, and two for each other name in the way: keep a
+ * quarter of the ids of names free. */
+int counterfoil_read_named(counterfoil_store *store, const void *name, uint32_t name_bytes, void *buffer,
+                           uint32_t capacity, uint32_t *length);
+int counterfoil_put_named(counterfoil_store *store, const void *name, uint32_t name_bytes, const void *value,
+                          uint32_t value_bytes, void *buffer, uint32_t capacity);
+int counterfoil_delete_named(counterfoil_store *store, const void *name, uint32_t name_bytes, void *buffer,
+                             uint32_t capacity);
+
+/* Does one step of what later commits would have to do otherwise; 1 if there is more to do, 0 if not. A step is at most an
+ * erase and a program, or a commit of a quarter of a block and six pages, four leaves and two maps. */
+int counterfoil_prepare(counterfoil_store *store);
+
+/* Moves everything that is current, erases everything else, and reads back that it is erased; 0 if it is, 1 if the flash did
+ * not read as erased. Copies taken before are out of reach. */
+int counterfoil_purge(counterfoil_store *store);
+
+/* How many more records of so many bytes there is room for at least. Reads every page that holds something. */
+int counterfoil_space_left(counterfoil_store *store, uint32_t record_bytes, uint32_t *records);
+
+/* How many more times each block can be erased before the most used one has been erased `endurance` times. */
+uint32_t counterfoil_lifetime_left(const counterfoil_store *store, uint32_t endurance);
 
 /* The most bytes that a record may have, and what the newest commit took the counter to. */
 uint32_t counterfoil_record_bytes_max(const counterfoil_store *store);

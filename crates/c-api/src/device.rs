@@ -30,6 +30,7 @@ pub struct Device {
     pub(crate) first_block: u32,
     pub(crate) block_count: u32,
     pub(crate) index_blocks: u32,
+    pub(crate) names: u32,
 }
 
 impl Device {

@@ -11,6 +11,8 @@
 
 mod device;
 mod memory;
+mod names;
+mod upkeep;
 
 use core::ffi::c_int;
 use core::ptr::NonNull;
@@ -21,6 +23,11 @@ use counterfoil_vault::{Counter, DatabaseId, Entropy, Suite, Vault, VolumeKey};
 
 pub use device::Device;
 use device::{Medium, OneWayCounter, Random};
+pub use names::{counterfoil_delete_named, counterfoil_put_named, counterfoil_read_named};
+pub use upkeep::{
+    counterfoil_close_group, counterfoil_lifetime_left, counterfoil_prepare, counterfoil_purge, counterfoil_rollbacks,
+    counterfoil_space_left,
+};
 
 const OK: c_int = 0;
 const MISUSE: c_int = -32;
@@ -64,7 +71,8 @@ fn answer(outcome: Result<(), Error>) -> c_int {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Begin {
     Format,
-    Open,
+    /// Opened, though its counter stands above it, if that has not happened so many times before.
+    Open(u16),
 }
 
 /// What a store is made from.
@@ -112,7 +120,7 @@ unsafe fn begin(place: *mut *mut Handle, given: &Given, how: Begin) -> c_int {
     let around = Surroundings { device: medium, vault, counter, entropy };
     let begun = match how {
         Begin::Format => Standalone::format(around, plan.shape, buffers),
-        Begin::Open => Standalone::open(around, plan.shape, buffers),
+        Begin::Open(rollbacks_max) => Standalone::open_despite_rollback(around, plan.shape, buffers, rollbacks_max),
     };
     match begun {
         Ok(store) => {
@@ -188,7 +196,27 @@ pub unsafe extern "C" fn counterfoil_open(
 ) -> c_int {
     let given = Given { device, key, memory, memory_bytes, records, pending };
     // SAFETY: as the caller promised.
-    unsafe { begin(place, &given, Begin::Open) }
+    unsafe { begin(place, &given, Begin::Open(0)) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As [`counterfoil_format`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn counterfoil_open_despite_rollback(
+    place: *mut *mut Handle,
+    device: *const Device,
+    key: *const Key,
+    memory: *mut u8,
+    memory_bytes: usize,
+    records: u32,
+    pending: u32,
+    rollbacks_max: u16,
+) -> c_int {
+    let given = Given { device, key, memory, memory_bytes, records, pending };
+    // SAFETY: as the caller promised.
+    unsafe { begin(place, &given, Begin::Open(rollbacks_max)) }
 }
 
 /// See the header.
@@ -231,6 +259,28 @@ pub unsafe extern "C" fn counterfoil_read(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn counterfoil_commit(handle: *mut Handle, changes: *const Change, count: u32) -> c_int {
     // SAFETY: as the caller promised.
+    unsafe { commit(handle, changes, count, Standalone::commit) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As [`counterfoil_commit`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn counterfoil_commit_in_group(handle: *mut Handle, changes: *const Change, count: u32) -> c_int {
+    // SAFETY: as the caller promised.
+    unsafe { commit(handle, changes, count, Standalone::commit_in_group) }
+}
+
+/// What a store does with the changes of a commit.
+type Commit = fn(&mut Standalone<'static, Medium, u16>, &[counterfoil_record::Change<'_>]) -> Result<u64, Error>;
+
+/// Hands changes to a store.
+///
+/// # Safety
+/// As [`counterfoil_commit`].
+unsafe fn commit(handle: *mut Handle, changes: *const Change, count: u32, how: Commit) -> c_int {
+    // SAFETY: as the caller promised.
     let (Some(store), Some(changes)) = (unsafe { (store(handle), NonNull::new(changes.cast_mut())) }) else {
         return MISUSE;
     };
@@ -247,7 +297,7 @@ pub unsafe extern "C" fn counterfoil_commit(handle: *mut Handle, changes: *const
         *place = (RecordId(change.id), bytes);
     }
     let count = given.len().min(CHANGES_MAX);
-    answer(store.commit(taken.split_at(count).0).map(drop))
+    answer(how(store, taken.get(..count).unwrap_or_default()).map(drop))
 }
 
 /// See the header.

@@ -38,7 +38,7 @@ impl Plan {
             block_count: device.block_count,
             index_blocks: device.index_blocks,
             page_entries,
-            names: 0,
+            names: device.names,
             is_salted: device.has_random(),
         };
         let sizes = shape.sizes::<u16>(&geometry)?;

@@ -22,7 +22,7 @@ struct CDevice {
     counter_read: Option<unsafe extern "C" fn(*mut c_void, *mut u64) -> c_int>,
     counter_step: Option<unsafe extern "C" fn(*mut c_void, u64) -> c_int>,
     random: Option<unsafe extern "C" fn(*mut c_void, *mut c_void, u32) -> c_int>,
-    numbers: [u32; 5],
+    numbers: [u32; 6],
 }
 
 #[repr(C)]
@@ -97,7 +97,7 @@ fn device(part: &mut Part) -> CDevice {
         counter_read: Some(counter_read),
         counter_step: Some(counter_step),
         random: None,
-        numbers: [PAGE_BYTES as u32, 16, 0, 8, 2],
+        numbers: [PAGE_BYTES as u32, 16, 0, 8, 2, 20],
     }
 }
 
@@ -158,6 +158,68 @@ fn what_is_handed_over_wrongly_is_answered() {
     }
 }
 
+/// Names, groups, and what a device does while it has time.
+#[test]
+fn names_groups_and_upkeep_answer() {
+    let mut part = Part { bytes: vec![0xFF; PAGES * PAGE_BYTES], counter: 5 };
+    let described = device(&mut part);
+    let device: *const Device = (&raw const described).cast();
+    let key = CKey { volume_key: [1; 32], database: [2; 32], cipher: 4 };
+    let key: *const Key = (&raw const key).cast();
+    let mut memory = vec![0u64; 2000];
+    let bytes: *mut u8 = memory.as_mut_ptr().cast();
+    let (mut store, mut length, mut space) = (null_mut(), 0, 0);
+    let mut buffer = [0u8; 64];
+    let work = buffer.as_mut_ptr();
+    let older = part.bytes.clone();
+    // SAFETY: every pointer is null or what the header says.
+    unsafe {
+        assert_eq!(counterfoil_format(&mut store, device, key, bytes, 16000, 100, 64), 0);
+        assert_eq!(counterfoil_put_named(store, b"song".as_ptr(), 4, b"7 plays".as_ptr(), 7, work, 64), 0);
+        assert_eq!(counterfoil_put_named(store, null(), 4, b"7 plays".as_ptr(), 7, work, 64), MISUSE);
+        assert_eq!(counterfoil_put_named(null_mut(), b"song".as_ptr(), 4, b"7".as_ptr(), 1, work, 64), MISUSE);
+        let empty = counterfoil_put_named(store, b"song".as_ptr(), 0, b"7".as_ptr(), 1, work, 64);
+        assert_eq!(empty, -(Error::Name as c_int));
+        assert_eq!(counterfoil_read_named(store, b"song".as_ptr(), 4, work, 64, &mut length), 0);
+        assert_eq!(std::slice::from_raw_parts(work, length as usize), b"7 plays");
+        assert_eq!(counterfoil_read_named(store, b"song".as_ptr(), 4, work, 64, null_mut()), MISUSE);
+        assert_eq!(counterfoil_delete_named(store, b"song".as_ptr(), 4, work, 64), 0);
+        let gone = counterfoil_read_named(store, b"song".as_ptr(), 4, work, 64, &mut length);
+        assert_eq!(gone, -(Error::NoRecord as c_int));
+        assert_eq!(counterfoil_delete_named(store, b"song".as_ptr(), 4, null_mut(), 64), MISUSE);
+
+        let change = CChange { id: 30, bytes: b"seven".as_ptr(), length: 5 };
+        let change: *const Change = (&raw const change).cast();
+        let counted = part.counter;
+        for _ in 0..5 {
+            assert_eq!(counterfoil_commit_in_group(store, change, 1), 0);
+        }
+        assert_eq!(part.counter, counted);
+        assert_eq!((counterfoil_close_group(store), part.counter), (0, counted + 1));
+
+        while counterfoil_prepare(store) == 1 {}
+        assert_eq!(counterfoil_prepare(store), 0);
+        assert_eq!(counterfoil_purge(store), 0);
+        assert_eq!(counterfoil_space_left(store, 20, &mut space), 0);
+        assert!((500..2000).contains(&space), "{space}");
+        assert_eq!(counterfoil_space_left(store, 20, null_mut()), MISUSE);
+        assert!((990..1000).contains(&counterfoil_lifetime_left(store, 1000)));
+        assert_eq!(counterfoil_prepare(null_mut()), MISUSE);
+        assert_eq!(counterfoil_purge(null_mut()), MISUSE);
+        assert_eq!(counterfoil_close_group(null_mut()), MISUSE);
+        let newest = std::mem::replace(&mut part.bytes, older);
+        counterfoil_close(store);
+        assert_eq!(counterfoil_open(&mut store, device, key, bytes, 16000, 100, 64), -(Error::NoCommit as c_int));
+        part.bytes = newest;
+        part.counter += 1;
+        let refused = counterfoil_open(&mut store, device, key, bytes, 16000, 100, 64);
+        assert_eq!(refused, -(Error::RolledBack as c_int));
+        assert_eq!(counterfoil_open_despite_rollback(&mut store, device, key, bytes, 16000, 100, 64, 1), 0);
+        assert_eq!(counterfoil_rollbacks(store), 1);
+        counterfoil_close(store);
+    }
+}
+
 /// Every number of the header is that of the library, by its name.
 #[test]
 fn the_header_has_the_numbers_of_the_library() {
@@ -186,6 +248,8 @@ fn the_header_has_the_numbers_of_the_library() {
         ("NO_GENERATOR", Error::NoGenerator),
         ("LATCHED", Error::Latched),
         ("WORN_OUT", Error::WornOut),
+        ("NAME", Error::Name),
+        ("BUG", Error::Bug),
     ] {
         assert_eq!(named(name), -(error as c_int), "{name}");
     }

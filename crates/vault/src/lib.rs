@@ -114,6 +114,4 @@ pub use spill::{
 };
 #[cfg(feature = "alloc")]
 pub use split::{Share, SplitError, join, split};
-#[cfg(not(feature = "aes-256-gcm-siv"))]
-pub use suite::Absent;
 pub use suite::Suite;

@@ -79,25 +79,6 @@ impl Suite {
     }
 }
 
-/// A suite that this build lacks, where one is asked whether it is that one: none equals it.
-#[cfg(not(feature = "aes-256-gcm-siv"))]
-#[derive(Clone, Copy, Debug)]
-pub struct Absent;
-
-#[cfg(not(feature = "aes-256-gcm-siv"))]
-impl Suite {
-    /// Not in this build.
-    #[allow(non_upper_case_globals)]
-    pub const Aes256GcmSiv: Absent = Absent;
-}
-
-#[cfg(not(feature = "aes-256-gcm-siv"))]
-impl PartialEq<Absent> for Suite {
-    fn eq(&self, _: &Absent) -> bool {
-        false
-    }
-}
-
 impl fmt::Display for Suite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

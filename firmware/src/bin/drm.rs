@@ -18,7 +18,8 @@ use counterfoil_vault::{DatabaseId, Suite, Vault, VolumeKey};
 /// Nanoseconds of one pass of the cipher over a page (Figure 6, encryption).
 const CIPHER: u64 = 1_144_000;
 const PRICES: Prices = Prices::GNATDB_NAND;
-const SHAPE: Shape = Shape { first_block: 0, block_count: 16, index_blocks: 3, page_entries: 17, is_salted: false };
+const SHAPE: Shape =
+    Shape { first_block: 0, block_count: 16, index_blocks: 3, page_entries: 17, names: 0, is_salted: false };
 /// Transactions before the rings have come round, and after.
 const UNMEASURED: usize = 500;
 const MEASURED: usize = 1000;

@@ -17,7 +17,8 @@ const PART: Geometry =
 const PART_BYTES: usize = 5 * 8 * 512;
 
 /// Where the store stands on the part, and how it is cut up. It is the same at every opening.
-const SHAPE: Shape = Shape { first_block: 0, block_count: 5, index_blocks: 2, page_entries: 16, is_salted: false };
+const SHAPE: Shape =
+    Shape { first_block: 0, block_count: 5, index_blocks: 2, page_entries: 16, names: 0, is_salted: false };
 
 /// 40 changes of the index wait in memory; one leaf of the index is enough for 240 records; a bit for each of 24 * 16 entries.
 type Memory = Buffers<40, 1, 48>;

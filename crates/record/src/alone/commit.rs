@@ -93,7 +93,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub(crate) fn committed(&mut self, version: Sequence, tag: Tag, counted: u64) {
         (self.state.version, self.state.tag, self.state.counted) = (version, tag, counted);
         self.state.head = self.state.form.data.after(version, 1);
-        self.state.cursor = 0;
+        self.state.cursor = self.state.free_from;
         self.state.floor = Floor { tail: self.state.tail, index_tail: self.index_tail() };
     }
 
@@ -116,13 +116,16 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let entry = record.map_or(Entry::Deallocated(id), |record| Entry::Record(id, record));
         let number = self.push(assembly, entry, record.map_or(0, <[u8]>::len))?;
         let slot = if record.is_some() { self.state.slot(assembly.sequence, number) } else { NONE };
-        if let Some(before) = self.pending.note(id, slot).filter(|before| *before != NONE) {
+        if let Some(before) = self.pending.note(id, slot)?.filter(|before| *before != NONE) {
             self.live.set(before, false);
         }
         if slot != NONE {
             self.live.set(slot, true);
         }
         self.state.ids = self.state.ids.max(id + 1);
+        if record.is_none() && id >= self.state.shape.names {
+            self.state.free_from = self.state.free_from.min(id);
+        }
         Ok(())
     }
 
@@ -137,7 +140,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             self.next_page(assembly)?;
         }
         let number = assembly.draft.numbered;
-        assembly.draft.push::<W>(self.state.form.body_mut(self.page), entry);
+        assembly.draft.push::<W>(self.state.form.body_mut(self.page), entry)?;
         Ok(number)
     }
 

@@ -50,6 +50,8 @@ pub enum Error {
     WornOut,
     /// Names have 1 to 255 bytes, and the store must have been made with ids for them.
     Name,
+    /// A fault of this library: something that it promises itself did not hold. What was acknowledged is safe.
+    Bug,
 }
 
 impl fmt::Display for Error {
@@ -73,6 +75,7 @@ impl fmt::Display for Error {
             Error::NoGenerator => "this store needs a counter or a generator that it does not have",
             Error::OtherProcess => "the record store was opened by another process",
             Error::Latched => "an earlier write failed, so the record store must be opened again first",
+            Error::Bug => "a fault of the record store itself: please report it",
             Error::Name => "a name has 1 to 255 bytes, in a store that was made for names",
             Error::WornOut => "the record store has used up its numbers and can only be read",
         })

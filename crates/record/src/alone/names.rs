@@ -9,6 +9,7 @@
 
 use counterfoil_flash::Device;
 
+use crate::bytes;
 use crate::state::RecordId;
 
 use super::error::Error;
@@ -38,8 +39,12 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub fn read_named(&mut self, name: &[u8], buffer: &mut [u8]) -> Result<usize, Error> {
         match self.look_up(name, buffer)? {
             Place::Taken(_, bytes) => {
-                buffer.copy_within(1 + name.len()..bytes, 0);
-                Ok(bytes - 1 - name.len())
+                let value = 1 + name.len()..bytes;
+                for (to, from) in value.clone().enumerate() {
+                    let byte = buffer.get(from).copied().unwrap_or(0);
+                    bytes::copy(buffer.get_mut(to..).unwrap_or_default(), &[byte]);
+                }
+                Ok(value.len())
             }
             Place::Free(_) => Err(Error::NoRecord),
         }
@@ -60,8 +65,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let [length, rest @ ..] = record else { return Err(Error::BufferTooSmall) };
         let (first, last) = rest.split_at_mut_checked(name.len()).ok_or(Error::BufferTooSmall)?;
         *length = name.len() as u8;
-        first.copy_from_slice(name);
-        last.copy_from_slice(value);
+        bytes::copy(first, name);
+        bytes::copy(last, value);
         self.commit(&[(RecordId(id), Some(record))])
     }
 

@@ -7,7 +7,7 @@
 use core::num::NonZeroU32;
 
 use counterfoil_flash::{Device, Geometry};
-use counterfoil_vault::{Accepted, Counter, Entropy, Epoch, Refused, SALT_BYTES, Suite, Vault, judge};
+use counterfoil_vault::{Accepted, Counter, Entropy, Epoch, Refused, SALT_BYTES, Vault, judge};
 
 use super::commit::own_epoch;
 use super::error::Error;
@@ -362,7 +362,8 @@ impl State {
             opening_count: 0,
             ids: 0,
             rollbacks: 0,
-            cursor: 0,
+            cursor: shape.names,
+            free_from: shape.names,
             floor: Floor { tail: Sequence::ZERO, index_tail: Sequence::ZERO },
             latched: false,
         })
@@ -380,9 +381,7 @@ fn salt(
     match entropy.filter(|_| is_salted) {
         Some(entropy) => entropy.fill(&mut salt).map_err(|_| Error::NoGenerator)?,
         None if is_salted => return Err(Error::NoGenerator),
-        None if !has_counter && vault.suite() != Suite::Aes256GcmSiv => {
-            return Err(Error::NoGenerator);
-        }
+        None if !has_counter && !vault.suite().resists_misuse() => return Err(Error::NoGenerator),
         None => {}
     }
     Ok(salt)

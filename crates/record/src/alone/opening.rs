@@ -84,8 +84,15 @@ pub(crate) fn index_epoch(openings: &[Opening], sequence: Sequence) -> Option<&E
 pub(crate) fn drop_before(openings: &mut [Opening], tail: Sequence, index_tail: Sequence) -> usize {
     let needless = |pair: &&[Opening]| pair[1].data_first <= tail && pair[1].index_first <= index_tail;
     let gone = openings.windows(2).take_while(needless).count();
-    openings.copy_within(gone.., 0);
-    openings.len() - gone
+    let left = openings.len().saturating_sub(gone);
+    for place in 0..left {
+        if let (Some(opening), true) = (openings.get(place + gone).copied(), gone > 0)
+            && let Some(place) = openings.get_mut(place)
+        {
+            *place = opening;
+        }
+    }
+    left
 }
 
 #[cfg(test)]

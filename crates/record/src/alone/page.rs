@@ -66,16 +66,22 @@ impl Draft {
         self.records.saturating_sub(self.directory_end)
     }
 
-    /// Takes the room of an entry with a record of so many bytes, which must fit.
-    pub(crate) fn take<W: Word>(&mut self, record_bytes: usize) {
-        assert!(entry_bytes::<W>(record_bytes) + record_bytes <= self.room(), "the caller asked whether it fits");
+    /// Takes the room of an entry with a record of so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Bug`] if it does not fit: the caller asks before.
+    pub(crate) fn take<W: Word>(&mut self, record_bytes: usize) -> Result<(), Error> {
+        if entry_bytes::<W>(record_bytes) + record_bytes > self.room() {
+            return Err(Error::Bug);
+        }
         self.records -= record_bytes;
         self.directory_end += entry_bytes::<W>(record_bytes);
         self.entries += 1;
+        Ok(())
     }
 
     /// Adds an entry, which must fit.
-    pub(crate) fn push<W: Word>(&mut self, body: &mut [u8], entry: Entry<'_>) {
+    pub(crate) fn push<W: Word>(&mut self, body: &mut [u8], entry: Entry<'_>) -> Result<(), Error> {
         let mut slot_bytes = [0; 4];
         let (number, mark, record) = match entry {
             Entry::Record(id, record) => (id, None, record),
@@ -86,7 +92,7 @@ impl Draft {
             }
         };
         let at = self.directory_end;
-        self.take::<W>(record.len());
+        self.take::<W>(record.len())?;
         self.numbered += u32::from(matches!(entry, Entry::Record(..)));
         W::of(number).encode(body.get_mut(at..).unwrap_or_default());
         let length = (record.len() as u16).to_le_bytes();
@@ -96,6 +102,7 @@ impl Draft {
             None => put(body, at + W::BYTES, &[LONG, length[0], length[1]]),
         }
         put(body, self.records, record);
+        Ok(())
     }
 
     /// Writes the head of an inner page.
@@ -203,7 +210,7 @@ mod tests {
         let mut body = [0; 600];
         let mut draft = Draft::new(body.len());
         for entry in entries {
-            draft.push::<u16>(&mut body, entry);
+            draft.push::<u16>(&mut body, entry).expect("fits");
         }
         assert_eq!(draft.room(), 600 - 2 - 6 * 3 - 2 - 5 - 2 - 253 - 252);
         let root = draft.finish_commit(&mut body, false);

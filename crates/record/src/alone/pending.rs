@@ -12,6 +12,7 @@
 
 use core::num::NonZeroU32;
 
+use super::error::Error;
 use super::sequence::Sequence;
 use super::word::Word;
 
@@ -76,22 +77,21 @@ impl<'a, W: Word> Pending<'a, W> {
         self.all().iter().find(|moved| moved.id == id).map(|moved| moved.slot.number())
     }
 
-    /// Notes a change; the slot that it replaces, if the id was there. There must be room.
-    pub(crate) fn note(&mut self, id: u32, slot: u32) -> Option<u32> {
+    /// Notes a change; the slot that it replaces, if the id was there.
+    ///
+    /// # Errors
+    /// [`Error::Bug`] if there is no room: the caller made it before.
+    pub(crate) fn note(&mut self, id: u32, slot: u32) -> Result<Option<u32>, Error> {
         let moved = Moved { id: W::of(id), slot: W::of(slot) };
         let all = self.entries.get_mut(..self.count).unwrap_or_default();
         if let Some(known) = all.iter_mut().find(|known| known.id == moved.id) {
             let before = known.slot.number();
             *known = moved;
-            return Some(before);
+            return Ok(Some(before));
         }
-        let place = self.entries.get_mut(self.count);
-        assert!(place.is_some(), "room was made before a change is noted");
-        if let Some(place) = place {
-            *place = moved;
-            self.count += 1;
-        }
-        None
+        *self.entries.get_mut(self.count).ok_or(Error::Bug)? = moved;
+        self.count += 1;
+        Ok(None)
     }
 
     /// Takes out every change for which `take` says so, in order.
@@ -134,10 +134,11 @@ impl<'a, W: Word> Pending<'a, W> {
         self.older == 0
     }
 
-    /// Begins a new generation at the page `now`: what was younger is older now.
+    /// Begins a new generation at the page `now`, if the older one is gone: what was younger is older now.
     pub(crate) fn turn(&mut self, now: Sequence) {
-        assert!(self.may_turn(), "the older generation is gone before the next one begins");
-        (self.replay, self.middle, self.older) = (self.middle, now, self.count);
+        if self.may_turn() {
+            (self.replay, self.middle, self.older) = (self.middle, now, self.count);
+        }
     }
 
     /// Asserts the invariants of this file's head.
@@ -159,12 +160,12 @@ mod tests {
         let ids = NonZeroU32::new(100).expect("a hundred");
         let at = |slot| Sequence { lap: 1, slot };
         let mut pending = Pending::new(&mut entries, at(100));
-        assert_eq!(pending.note(7, 70), None);
-        assert_eq!(pending.note(300, 71), None);
+        assert_eq!(pending.note(7, 70), Ok(None));
+        assert_eq!(pending.note(300, 71), Ok(None));
         pending.turn(at(110));
         assert_eq!((pending.replay, pending.middle), (at(100), at(110)));
-        assert_eq!(pending.note(8, 72), None);
-        assert_eq!(pending.note(7, u32::MAX), Some(70));
+        assert_eq!(pending.note(8, 72), Ok(None));
+        assert_eq!(pending.note(7, u32::MAX), Ok(Some(70)));
         pending.check();
         assert_eq!((pending.slot(7), pending.slot(8), pending.slot(9)), (Some(u32::MAX), Some(72), None));
         assert_eq!((pending.fullest_leaf(ids, |_| true), pending.oldest_leaf(ids)), (Some((0, 2)), Some(0)));

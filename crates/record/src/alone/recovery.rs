@@ -144,7 +144,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         (self.state.tail, self.state.head) = (root.tail, self.state.form.data.after(found.head.sequence, 1));
         (self.state.index_head, self.state.map) = (root.index_head, root.map);
         self.state.map_is_due = root.opening.is_some();
-        self.state.cursor = 0;
+        (self.state.cursor, self.state.free_from) = (self.state.shape.names, self.state.shape.names);
         if self.state.ids > self.ids_max() {
             return Err(Error::BufferTooSmall);
         }
@@ -210,7 +210,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             if self.pending.slot(id).is_none() && self.pending.room() == 0 {
                 return Err(Error::BufferTooSmall);
             }
-            self.pending.note(id, slot);
+            self.pending.note(id, slot)?;
         }
         Ok(())
     }

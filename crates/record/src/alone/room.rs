@@ -1,5 +1,7 @@
 //! Whether a commit fits, and what makes room for it.
 
+use core::num::NonZeroU32;
+
 use counterfoil_flash::Device;
 
 use crate::space::Change;
@@ -22,7 +24,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// [`Error::Full`]: then nothing but leaves was moved.
     pub(crate) fn make_room(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {
         let adds = changes.iter().any(|(_, record)| record.is_some());
-        let pages = self.pages_of(changes);
+        let pages = self.pages_of(changes)?;
         // With that much the oldest block can always be cleaned after this commit.
         let wanted = |store: &Self| pages + store.state.reserve() + store.pages_to_move() + 1;
         let needed = |store: &Self| if adds { wanted(store) } else { pages + 2 };
@@ -90,7 +92,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// Pages of the data ring that changes take by themselves at most, with what tells of leaves and with the root.
-    fn pages_of(&self, changes: &[Change<'_>]) -> u32 {
+    fn pages_of(&self, changes: &[Change<'_>]) -> Result<u32, Error> {
         let body = self.state.form.body_bytes();
         let (mut pages, mut entries) = (1, 0);
         let mut draft = Draft::new(body);
@@ -110,17 +112,18 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                 pages += 1;
             }
             entries += numbered;
-            draft.take::<W>(bytes);
+            draft.take::<W>(bytes)?;
         }
-        pages
+        Ok(pages)
     }
 
     /// Leaves that so many changes, and as many more as cleaning a page makes, fill at most.
     fn leaves_of(&self, changes: usize) -> u32 {
         let changes = (changes + self.state.page_entries.get() as usize) as u32;
         // The leaf that is written has half of the changes at least that the fullest one has.
-        let each = (self.pending.capacity() / self.leaf_count().max(1) / 2).max(1) as u32;
-        changes.div_ceil(each) + 1
+        let each = self.pending.capacity() / self.leaf_count().max(1) / 2;
+        let each = NonZeroU32::new(each as u32).unwrap_or(NonZeroU32::MIN);
+        changes / each + u32::from(changes % each != 0) + 1
     }
 
     /// Pages of the index ring that a commit takes at most: leaves, for changes and for what is late, the map twice, and

@@ -55,6 +55,8 @@ pub(crate) struct State {
     pub(crate) ids: u32,
     /// Where `allocate` looks next.
     pub(crate) cursor: u32,
+    /// No id below this one is without a record.
+    pub(crate) free_from: u32,
     pub(crate) floor: Floor,
     pub(crate) latched: bool,
 }

@@ -3,6 +3,7 @@
 use counterfoil_flash::Device;
 use counterfoil_vault::{Counter, SALT_BYTES, Tag};
 
+use crate::bytes;
 use crate::space::Change;
 use crate::state::RecordId;
 
@@ -65,7 +66,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let (_, number) = self.state.place(slot);
         let record = page.records::<W>().nth(number as usize).filter(|(found, _)| *found == id.0);
         let (_, record) = record.ok_or(Error::Corrupt)?;
-        buffer.get_mut(..record.len()).ok_or(Error::BufferTooSmall)?.copy_from_slice(record);
+        bytes::copy(buffer.get_mut(..record.len()).ok_or(Error::BufferTooSmall)?, record);
         Ok(record.len())
     }
 
@@ -85,22 +86,44 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Ok(leaf.cell::<W>(&self.state, id % self.state.leaf_ids))
     }
 
-    /// An id without a record that was not handed out since the last commit. It stays free unless it is committed.
+    /// An id without a record that was not handed out since the last commit. It stays free unless it is committed. Reads each
+    /// leaf once at most, and those of which every id has a record only once.
     ///
     /// # Errors
     /// [`Error::IdsExhausted`], and those of reading leaves.
     pub fn allocate(&mut self) -> Result<RecordId, Error> {
         self.not_latched()?;
         let limit = self.ids_max();
-        self.state.cursor = self.state.cursor.max(self.state.shape.names);
         while self.state.cursor < limit {
-            let id = self.state.cursor;
-            self.state.cursor += 1;
-            if id >= self.state.ids || self.find(id)?.is_none() {
+            let (first, is_first) = (self.state.cursor, self.state.cursor == self.state.free_from);
+            let leaf = first / self.state.leaf_ids;
+            let end = (leaf + 1).saturating_mul(self.state.leaf_ids.get()).min(limit);
+            let free = self.first_free(leaf, first, end)?;
+            self.state.cursor = free.map_or(end, |id| id + 1);
+            if is_first {
+                self.state.free_from = free.unwrap_or(end);
+            }
+            if let Some(id) = free {
                 return Ok(RecordId(id));
             }
         }
         Err(Error::IdsExhausted)
+    }
+
+    /// The first id without a record of those between two ids of a leaf.
+    fn first_free(&mut self, leaf: u32, first: u32, end: u32) -> Result<Option<u32>, Error> {
+        let slot = self.leaves.get(leaf as usize).map_or(NONE, |slot| slot.number());
+        let openings = self.openings.get(..self.state.opening_count).unwrap_or_default();
+        let read = match slot {
+            NONE => Leaf::empty(self.scratch, &self.state),
+            slot => Leaf::read(&self.pages, &self.state, openings, slot, self.scratch)?,
+        };
+        let begin = leaf * self.state.leaf_ids.get();
+        let is_free = |id: &u32| match self.pending.slot(*id) {
+            Some(slot) => slot == NONE,
+            None => read.cell::<W>(&self.state, *id - begin).is_none(),
+        };
+        Ok((first..end).find(is_free))
     }
 
     /// Writes all changes or, after a cut, none of them; durable and counted on return. An id named twice keeps its last
@@ -179,7 +202,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Leaves that there may be, whether or not they were written.
     pub(crate) fn leaf_count(&self) -> usize {
-        (self.state.ids.div_ceil(self.state.leaf_ids.get()) as usize).min(self.leaves.len())
+        // Without div_ceil, which has a check for zero.
+        let (ids, each) = (self.state.ids, self.state.leaf_ids);
+        ((ids / each + u32::from(ids % each != 0)) as usize).min(self.leaves.len())
     }
 
     /// The page of the index ring that a slot stands for.

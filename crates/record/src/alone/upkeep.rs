@@ -93,7 +93,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let used =
             (held.bytes.div_ceil(filled as u64) as u32).max(held.entries.div_ceil(self.state.page_entries.get()));
         let pages = data.pages.saturating_sub(self.state.reserve() + 2 * data.block_pages.get() + used);
-        Ok(pages * entries.min((room / longest) as u32))
+        Ok(pages * entries.min(room.checked_div(longest).unwrap_or(0) as u32))
     }
 
     /// Counts the current records of a page.

@@ -94,3 +94,31 @@ fn a_full_store_is_emptied_and_filled_again() {
         emptied.expect("opens");
     }
 }
+
+/// What `allocate` hands out, against all ids that have no record; and how many pages it reads for it.
+#[test]
+fn ids_that_are_handed_out_are_free_and_the_lowest() {
+    for seed in 0..10 {
+        let (mut chip, mut dice, mut truth) = (Chip::new(Part::gnatdb_board(16), 3), Dice::new(seed), Truth::new());
+        chip.shape.names = (seed % 2) as u32 * 7;
+        let (names, device) = (chip.shape.names, chip.device.clone());
+        chip.with(true, |_| ()).expect("made");
+        for _ in 0..8 {
+            let played = chip.with(false, |store| {
+                for _ in 0..60 {
+                    let expected = (names..).filter(|id| !truth.contains_key(id));
+                    let before = device.meters();
+                    let handed: Vec<u32> = (0..5).map(|_| store.allocate().expect("there are some").0).collect();
+                    let reads = device.meters().since(&before).reads;
+                    assert!(reads <= 5 + 16, "seed {seed}: {reads} pages read");
+                    assert_eq!(handed, expected.take(5).collect::<Vec<_>>(), "seed {seed}");
+                    let mut changes: Changes = handed[..3].iter().map(|id| (*id, Some(vec![1; 20]))).collect();
+                    changes.push((names + dice.below(900) as u32, None));
+                    store.commit(&borrowed(&changes)).expect("commits");
+                    apply(&mut truth, &changes);
+                }
+            });
+            played.expect("opens");
+        }
+    }
+}
