@@ -1,7 +1,7 @@
 # Counterfoil's few commands. `make` alone lists them. Each one first asks scripts/setup whether anything lacks.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test prove bench lint install clean
+.PHONY: help demo test prove bench lint size install clean
 SHELL := /bin/bash
 
 # rustup leaves cargo in a folder that a non-interactive shell may not have on its path.
@@ -43,6 +43,9 @@ lint: ## format, clippy without a warning, rules of the house
 	cd firmware && cargo fmt --all --check && \
 		cargo clippy $(locked) --target thumbv7m-none-eabi --target-dir $(abspath $(built))/firmware -- -D warnings
 	@scripts/check-house
+
+size: ## code, stack and memory of the record store on small processors, beside its peers (docs/sizes.md)
+	@scripts/size
 
 install: ## put the program into PREFIX/bin (PREFIX: /usr/local for root, ~/.local for others)
 	@scripts/setup install
