@@ -6,7 +6,7 @@
 //! call fails until [`SimulatedDevice::power_on`].
 //!
 //! There are NAND and NOR flash, flash whose words have error correction of their own, files, and sticks with a
-//! translation layer ([`Part`]); and banks of cells for counters ([`SimulatedCells`]).
+//! translation layer ([`Part`]); and banks of cells for counters ([`SimulatedBanks`]).
 //!
 //! ```
 //! use counterfoil_flash::{Device, PageNumber, Read};
@@ -27,7 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod attacker;
-mod cells;
+mod banks;
 mod device;
 mod dice;
 mod image;
@@ -38,7 +38,7 @@ mod scenario;
 mod tear;
 
 pub use attacker::Attacker;
-pub use cells::SimulatedCells;
+pub use banks::SimulatedBanks;
 pub use device::SimulatedDevice;
 pub use dice::Dice;
 pub use image::Image;

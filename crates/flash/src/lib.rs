@@ -27,9 +27,9 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod banks;
 #[cfg(all(feature = "std", unix))]
 mod block_device;
-mod cells;
 mod error;
 #[cfg(all(feature = "std", unix))]
 mod file;
@@ -43,9 +43,9 @@ mod raw;
 #[cfg(all(feature = "std", unix))]
 mod signature;
 
+pub use banks::{BankShape, Banks, WORD_BYTES_MAX};
 #[cfg(all(feature = "std", unix))]
 pub use block_device::{BlockDevice, Occupied};
-pub use cells::{CellShape, Cells, WORD_BYTES_MAX};
 pub use error::{Error, Operation};
 #[cfg(all(feature = "std", unix))]
 pub use file::FileDevice;

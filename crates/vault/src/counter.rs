@@ -174,7 +174,8 @@ pub trait Counter: Send {
     /// What kind of counter this is.
     fn kind(&self) -> CounterKind;
 
-    /// What it holds.
+    /// What it holds. What was once answered is never taken back, not by a cut either: a counter on a chip that finds the
+    /// traces of a step that a cut ended makes them last before it answers.
     ///
     /// # Errors
     /// [`CounterError`].
@@ -194,4 +195,21 @@ pub trait Counter: Send {
     /// # Errors
     /// [`CounterError::Lower`] for a good counter that stands higher, [`CounterError::Device`].
     fn adopt(&mut self, value: u64, tag: &Tag) -> Result<(), CounterError>;
+}
+
+/// What every counter checks before it moves: `Ok(false)` when there is nothing to do.
+pub(crate) fn may_step(present: &CounterValue, to: u64, tag: &Tag) -> Result<bool, CounterError> {
+    if to < present.value {
+        return Err(CounterError::Lower { present: present.value, asked: to });
+    }
+    if to == present.value {
+        return match present.tag {
+            Some(held) if held != *tag => Err(CounterError::OtherCommit { value: to }),
+            _ => Ok(false),
+        };
+    }
+    if to - present.value > 1 {
+        return Err(CounterError::Skipped { present: present.value, asked: to });
+    }
+    Ok(true)
 }

@@ -29,9 +29,9 @@ use flash::lock::{LockError, LockFile};
 use hmac::Mac;
 use zeroize::Zeroizing;
 
+use crate::counter::may_step;
 use crate::counter::{Counter, CounterError, CounterKind, CounterValue};
 use crate::keys::{Purpose, mac_under};
-use crate::memory_counter::may_step;
 use crate::{DatabaseId, Tag, Vault};
 
 mod succession;

@@ -46,6 +46,7 @@ extern crate alloc;
 )))]
 compile_error!("without `std`, ask for a suite: for example the feature `ascon-aead128`");
 
+mod bank_io;
 #[cfg(feature = "cells")]
 mod cells;
 #[cfg(feature = "alloc")]
@@ -55,6 +56,7 @@ mod cipher;
 mod copies;
 mod counter;
 mod digests;
+mod ecc_counter;
 mod entropy;
 mod error;
 #[cfg(feature = "std")]
@@ -65,6 +67,7 @@ mod header;
 mod keys;
 #[cfg(feature = "std")]
 mod memory_counter;
+mod nor_counter;
 mod opening;
 mod page;
 mod place;
@@ -89,6 +92,7 @@ pub use change::{ChangeStep, HeaderChange};
 pub use copies::{CopyFault, HeaderCopies, HeaderCopy, Settled, Unlocked, read_headers};
 pub use counter::{Counter, CounterError, CounterKind, CounterValue};
 pub use digests::{RootDigests, SlotsDigest};
+pub use ecc_counter::EccCounter;
 #[cfg(feature = "std")]
 pub use entropy::SystemEntropy;
 pub use entropy::{DangerFixedEntropy, Entropy, NoEntropy};
@@ -101,6 +105,7 @@ pub use header::{HEADER_BYTES, Header, HeaderError, MAGIC, SLOTS, VolumeLayout};
 pub use keys::{DatabaseId, FORMAT, VolumeKey};
 #[cfg(feature = "std")]
 pub use memory_counter::MemoryCounter;
+pub use nor_counter::NorCounter;
 pub use page::{OPENING_BYTES, Opened, Plain, Sealed, TAG_BYTES, Tag};
 pub use place::{Epoch, Kind, Place, SALT_BYTES};
 pub use sealing::{PageKey, Vault};

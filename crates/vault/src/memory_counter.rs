@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::counter::may_step;
 use crate::{Counter, CounterError, CounterKind, CounterValue, Tag};
 
 /// A counter that lives as long as its last clone: clones are handles of one counter, so that it can outlive a
@@ -33,23 +34,6 @@ impl MemoryCounter {
         // Nothing in here can leave half a value behind.
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What every counter that keeps tags checks before it moves: `Ok(false)` when there is nothing to do.
-pub(crate) fn may_step(present: &CounterValue, to: u64, tag: &Tag) -> Result<bool, CounterError> {
-    if to < present.value {
-        return Err(CounterError::Lower { present: present.value, asked: to });
-    }
-    if to == present.value {
-        return match present.tag {
-            Some(held) if held != *tag => Err(CounterError::OtherCommit { value: to }),
-            _ => Ok(false),
-        };
-    }
-    if to - present.value > 1 {
-        return Err(CounterError::Skipped { present: present.value, asked: to });
-    }
-    Ok(true)
 }
 
 impl Counter for MemoryCounter {

@@ -4,7 +4,7 @@ use counterfoil_flash::{BlockNumber, Device, Error, Operation, PageNumber, Read}
 
 use crate::*;
 
-mod cells;
+mod banks;
 mod nor;
 mod stick;
 mod words;

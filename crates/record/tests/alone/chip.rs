@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_flash_sim::{Dice, Part, Scenario, SimulatedDevice};
+use counterfoil_flash_sim::{Dice, Part, Scenario, SimulatedBanks, SimulatedDevice};
 use counterfoil_record::RecordId;
 use counterfoil_record::alone::{Error, Memory, Moved, Opening, Shape, Standalone, Surroundings};
-use counterfoil_vault::{DatabaseId, Suite, Vault, VolumeKey};
+use counterfoil_vault::{Counter, CounterKind, DatabaseId, EccCounter, NorCounter, Suite, Vault, VolumeKey};
 
 use crate::counter::CutCounter;
 
@@ -23,6 +23,8 @@ pub type Changes = Vec<(u32, Option<Vec<u8>>)>;
 pub struct Chip {
     pub device: SimulatedDevice,
     pub counter: CutCounter,
+    /// Banks of cells with a counter that is used instead, and its kind.
+    pub banks: Option<(SimulatedBanks, CounterKind)>,
     pub vault: Vault,
     pub shape: Shape,
     /// How much memory the store gets.
@@ -62,6 +64,7 @@ impl Chip {
         Self {
             device,
             counter: CutCounter::at(0),
+            banks: None,
             vault,
             shape,
             pending: 120,
@@ -81,6 +84,7 @@ impl Chip {
         let mut copy = Self::new(part, self.shape.index_blocks);
         copy.device.restore(self.device.image());
         copy.counter = self.counter.copied();
+        copy.banks = self.banks.as_ref().map(|(banks, kind)| (banks.copied(), *kind));
         (copy.pending, copy.leaves, copy.has_live) = (self.pending, self.leaves, self.has_live);
         copy
     }
@@ -114,10 +118,14 @@ impl Chip {
             page: &mut buffers.page,
             scratch: &mut buffers.scratch,
         };
+        let mut on_chip = self.banks.as_ref().map(|(banks, kind)| counter_in(banks, *kind));
         let around = Surroundings {
             device: &mut self.device,
             vault: &self.vault,
-            counter: Some(&mut self.counter),
+            counter: Some(match &mut on_chip {
+                Some(counter) => &mut **counter,
+                None => &mut self.counter,
+            }),
             entropy: None,
         };
         let mut store = match (is_new, self.rollbacks_max) {
@@ -127,6 +135,14 @@ impl Chip {
         };
         store.check();
         Ok(user(&mut store))
+    }
+}
+
+/// The counter in these banks, as it is after a power-on.
+pub fn counter_in(banks: &SimulatedBanks, kind: CounterKind) -> Box<dyn Counter> {
+    match kind {
+        CounterKind::Nor => Box::new(NorCounter::new(banks.clone()).expect("a shape")),
+        _ => Box::new(EccCounter::new(banks.clone()).expect("a shape")),
     }
 }
 

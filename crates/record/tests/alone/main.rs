@@ -9,6 +9,7 @@ mod groups;
 mod histories;
 mod model;
 mod names;
+mod on_chip;
 mod power;
 mod regressions;
 mod rollback;

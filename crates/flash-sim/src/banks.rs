@@ -12,20 +12,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use counterfoil_flash::{BlockNumber, CellShape, Cells, Error, Operation, PageNumber};
+use counterfoil_flash::{BankShape, Banks, BlockNumber, Error, Operation, PageNumber};
 
 use crate::medium::{FAULT, POWER_CUT, UNCORRECTABLE};
 use crate::{Dice, Fault, Scenario, Tearing};
 
 /// Simulated cells. Clones are the same cells.
 #[derive(Clone)]
-pub struct SimulatedCells {
+pub struct SimulatedBanks {
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Clone)]
 struct State {
-    shape: CellShape,
+    shape: BankShape,
     scenario: Scenario,
     banks: [Vec<u8>; 2],
     /// Words that were programmed since their last erase, or begun to be: bank and offset.
@@ -40,9 +40,9 @@ struct State {
     is_cut: bool,
 }
 
-impl SimulatedCells {
+impl SimulatedBanks {
     /// Blank cells to which the scenario will happen.
-    pub fn new(shape: CellShape, scenario: Scenario) -> Self {
+    pub fn new(shape: BankShape, scenario: Scenario) -> Self {
         assert!(shape.bank_bytes.is_multiple_of(shape.word_bytes), "a bank holds whole words");
         let banks = [(); 2].map(|()| vec![0xFF; shape.bank_bytes as usize]);
         let state = State {
@@ -62,17 +62,18 @@ impl SimulatedCells {
 
     /// NOR flash whose bytes may be programmed again.
     pub fn nor(bank_bytes: u32, scenario: Scenario) -> Self {
-        Self::new(CellShape { bank_bytes, word_bytes: 1, clears_again: true }, scenario)
+        Self::new(BankShape { bank_bytes, word_bytes: 1, clears_again: true }, scenario)
     }
 
     /// Words with error correction, programmed once between two erases.
     pub fn ecc_words(bank_bytes: u32, word_bytes: u32, scenario: Scenario) -> Self {
-        Self::new(CellShape { bank_bytes, word_bytes, clears_again: false }, scenario)
+        Self::new(BankShape { bank_bytes, word_bytes, clears_again: false }, scenario)
     }
 
     /// Other cells in the same state, with nothing in store for them.
     pub fn copied(&self) -> Self {
-        let state = State { scenario: Scenario::calm(self.lock().scenario.seed), ..self.lock().clone() };
+        let mut state = self.lock().clone();
+        state.scenario.faults.clear();
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -277,8 +278,8 @@ fn mix(word: &mut [u8], other: &[u8], dice: &mut Dice) {
     }
 }
 
-impl Cells for SimulatedCells {
-    fn shape(&self) -> CellShape {
+impl Banks for SimulatedBanks {
+    fn shape(&self) -> BankShape {
         self.lock().shape
     }
 

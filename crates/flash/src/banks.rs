@@ -1,6 +1,6 @@
-//! Cells that are written a few bytes at a time: what is too small for a page, and trusted because it lies on the chip.
+//! Banks that are written a few bytes at a time: what is too small for a page, and trusted because it lies on the chip.
 //!
-//! A one-way counter steps by clearing a bit, or by writing a word; a [`crate::Device`] programs whole pages. Cells lie in
+//! A one-way counter steps by clearing a bit, or by writing a word; a [`crate::Device`] programs whole pages. Banks lie in
 //! *banks*, each erased as a whole, and a bank knows nothing of the other.
 
 use crate::{BlockNumber, Error};
@@ -10,7 +10,7 @@ pub const WORD_BYTES_MAX: u32 = 32;
 
 /// How cells are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellShape {
+pub struct BankShape {
     /// Bytes in each bank; a bank is what is erased at once.
     pub bank_bytes: u32,
     /// Bytes that are programmed at once, from 1 to [`WORD_BYTES_MAX`]; offsets are multiples of it.
@@ -21,9 +21,9 @@ pub struct CellShape {
 }
 
 /// Two banks of cells that read as ones once they are erased. Bank numbers are 0 and 1, and stand for the page in errors.
-pub trait Cells {
+pub trait Banks {
     /// How the cells are laid out.
-    fn shape(&self) -> CellShape;
+    fn shape(&self) -> BankShape;
 
     /// Reads `buffer.len()` bytes from `offset` on.
     ///
@@ -44,7 +44,7 @@ pub trait Cells {
     fn erase(&mut self, bank: BlockNumber) -> Result<(), Error>;
 }
 
-impl CellShape {
+impl BankShape {
     /// Where a range ends, after checking that all of it lies in a bank.
     ///
     /// # Errors
@@ -58,8 +58,8 @@ impl CellShape {
     }
 }
 
-impl<C: Cells + ?Sized> Cells for &mut C {
-    fn shape(&self) -> CellShape {
+impl<B: Banks + ?Sized> Banks for &mut B {
+    fn shape(&self) -> BankShape {
         (**self).shape()
     }
 
