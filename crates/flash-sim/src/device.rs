@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use counterfoil_flash::{BlockNumber, Device, Error, Geometry, PageNumber, Read};
+use counterfoil_flash::{BlockNumber, Device, Error, FactoryMarks, Geometry, PageNumber, Read};
 
 use crate::medium::Medium;
 use crate::{Attacker, Image, Meters, Part, Scenario, Survivors};
@@ -132,5 +132,11 @@ impl Device for SimulatedDevice {
 
     fn flush(&mut self) -> Result<(), Error> {
         self.lock().flush()
+    }
+}
+
+impl FactoryMarks for SimulatedDevice {
+    fn is_bad(&self, block: BlockNumber) -> Result<bool, Error> {
+        Ok(self.lock().part.bad_blocks.contains(&block.0))
     }
 }

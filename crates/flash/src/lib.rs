@@ -40,6 +40,7 @@ pub mod lock;
 mod memory;
 #[cfg(all(feature = "std", unix))]
 mod raw;
+mod remapped;
 #[cfg(all(feature = "std", unix))]
 mod signature;
 
@@ -54,6 +55,7 @@ pub use geometry::{BlockNumber, Geometry, MEDIUM_BYTES_MAX, PAGE_BYTES_MAX, PAGE
 pub use memory::MemoryDevice;
 #[cfg(all(feature = "std", unix))]
 pub use raw::Handle;
+pub use remapped::{FactoryMarks, NO_TABLE, RESERVE_SPENT, Remapped, TABLE_BLOCKS};
 
 /// What everyone may do with a medium.
 pub trait Read {

@@ -1,0 +1,148 @@
+//! Bad blocks under a device that hides them: from the factory, and later, with the power failing at every write.
+
+use std::collections::BTreeMap;
+
+use counterfoil_flash::{
+    BlockNumber, Device, Error, NO_TABLE, PageNumber, RESERVE_SPENT, Read, Remapped, TABLE_BLOCKS,
+};
+use counterfoil_flash_sim::{Dice, Fault, Part, Scenario, SimulatedDevice, Survivors, Tearing};
+
+const PAGE: usize = 512;
+const RESERVE: usize = 6;
+const BLOCKS: u64 = 12;
+const RAW_BLOCKS: u64 = BLOCKS + RESERVE as u64 + TABLE_BLOCKS as u64;
+
+/// Bad from the factory: two blocks that are seen, one of the reserve, one of the table.
+fn part() -> Part {
+    let bad_blocks = vec![1, 5, BLOCKS + 1, RAW_BLOCKS - TABLE_BLOCKS as u64];
+    Part { bad_blocks, ..Part::nand(PAGE as u32, 4, RAW_BLOCKS) }
+}
+
+/// What each page holds that was programmed since its block was erased.
+type Truth = BTreeMap<u64, u8>;
+
+fn format(raw: &SimulatedDevice) {
+    let (mut slots, mut page) = ([0; RESERVE], [0; PAGE]);
+    Remapped::format(raw.clone(), &mut slots, &mut page).expect("formats");
+}
+
+/// Rewrites blocks until the script or the power ends. Answers the pages of which nothing is known, because a write to them
+/// was under way.
+fn play(raw: &SimulatedDevice, truth: &mut Truth, dice: &mut Dice) -> Result<(), (Error, Vec<u64>)> {
+    let (mut slots, mut page) = ([0; RESERVE], [0; PAGE]);
+    let mut device = Remapped::open(raw.clone(), &mut slots, &mut page).map_err(|error| (error, Vec::new()))?;
+    for _ in 0..10 {
+        let block = dice.below(BLOCKS);
+        let pages = block * 4..block * 4 + 4;
+        truth.retain(|page, _| !pages.contains(page));
+        device.erase(BlockNumber(block)).map_err(|error| (error, pages.clone().collect()))?;
+        for page in pages {
+            let byte = dice.below(255) as u8;
+            device.program(PageNumber(page), &[byte; PAGE]).map_err(|error| (error, vec![page]))?;
+            truth.insert(page, byte);
+        }
+    }
+    Ok(())
+}
+
+fn compare(raw: &SimulatedDevice, truth: &Truth, unknown: &[u64], id: &str) {
+    let (mut slots, mut page) = ([0; RESERVE], [0; PAGE]);
+    let device = Remapped::open(raw.clone(), &mut slots, &mut page).unwrap_or_else(|error| panic!("{id}: {error}"));
+    for page in 0..BLOCKS * 4 {
+        let mut bytes = [0; PAGE];
+        if !unknown.contains(&page) {
+            device.read(PageNumber(page), 0, &mut bytes).unwrap_or_else(|error| panic!("{id}: {error}"));
+            assert_eq!(bytes, [truth.get(&page).copied().unwrap_or(0xFF); PAGE], "{id}: page {page}");
+        }
+    }
+}
+
+#[test]
+fn bad_blocks_are_not_seen() {
+    let raw = SimulatedDevice::new(part(), Scenario::calm(1));
+    format(&raw);
+    let (mut truth, mut dice) = (Truth::new(), Dice::new(1));
+    for _ in 0..20 {
+        assert_eq!(play(&raw, &mut truth, &mut dice), Ok(()));
+        compare(&raw, &truth, &[], "calm");
+    }
+    let (mut slots, mut page) = ([0; RESERVE], [0; PAGE]);
+    let device = Remapped::open(raw, &mut slots, &mut page).expect("opens");
+    assert_eq!((device.geometry().block_count, device.reserve_left()), (BLOCKS, RESERVE - 3));
+    let mut across = [0; 2 * PAGE];
+    device.read(PageNumber(19), 256, &mut across).expect("reads over the border of a block that was replaced");
+    assert_eq!((across[0], across[300], across[PAGE + 300]), (truth[&19], truth[&20], truth[&21]));
+}
+
+/// Blocks fail at any write, and the power at any other one.
+#[test]
+fn a_cut_at_any_write_leaves_what_was_written() {
+    let base = SimulatedDevice::new(part(), Scenario::calm(1));
+    format(&base);
+    let mut known = Truth::new();
+    play(&base, &mut known, &mut Dice::new(1)).expect("calm");
+    let image = base.image();
+    for failing in [2, 4, 9] {
+        let bad = [Fault::BadBlock { at: failing }, Fault::BadBlock { at: failing + 13 }];
+        for at in 1..56 {
+            for tearing in [
+                Tearing::Untouched,
+                Tearing::Complete,
+                Tearing::Byte(100),
+                Tearing::Bits,
+                Tearing::Fickle,
+                Tearing::Unreadable,
+            ] {
+                let cut = Fault::Cut { at, tearing, survivors: Survivors::All };
+                let faults = bad.into_iter().filter(|fault| fault.at() != at).chain([cut]).collect();
+                let scenario = Scenario { seed: at, faults };
+                let id = scenario.to_string();
+                let raw = SimulatedDevice::new(part(), scenario);
+                raw.restore(image.clone());
+                let (mut truth, mut dice) = (known.clone(), Dice::new(2));
+                let mut unknown = match play(&raw, &mut truth, &mut dice) {
+                    Ok(()) => Vec::new(),
+                    Err((_, unknown)) => unknown,
+                };
+                assert!(raw.is_cut(), "{id}: the power did not fail");
+                raw.power_on();
+                compare(&raw, &truth, &unknown, &id);
+                for turn in 0..2 {
+                    play(&raw, &mut truth, &mut Dice::new(turn)).unwrap_or_else(|(error, _)| panic!("{id}: {error}"));
+                    unknown.retain(|page| !truth.contains_key(page));
+                    compare(&raw, &truth, &unknown, &id);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reserve_comes_to_an_end_and_nothing_is_lost() {
+    let faults = (0..20).map(|index| Fault::BadBlock { at: 30 + 11 * index }).collect();
+    let raw = SimulatedDevice::new(part(), Scenario { seed: 1, faults });
+    format(&raw);
+    let (mut truth, mut dice) = (Truth::new(), Dice::new(3));
+    let (error, unknown) = loop {
+        if let Err(ended) = play(&raw, &mut truth, &mut dice) {
+            break ended;
+        }
+    };
+    assert!(matches!(error, Error::Device { code: RESERVE_SPENT | counterfoil_flash_sim::BAD_BLOCK, .. }), "{error}");
+    compare(&raw, &truth, &unknown, "spent");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let raw = SimulatedDevice::new(part(), Scenario::calm(1));
+    let open = |reserve: usize, page_bytes: usize| {
+        Remapped::open(raw.clone(), &mut vec![0; reserve], &mut vec![0; page_bytes]).map(drop)
+    };
+    assert!(matches!(open(RESERVE, PAGE), Err(Error::Device { code: NO_TABLE, .. })));
+    assert!(matches!(open(RESERVE, 9), Err(Error::Shape { .. })));
+    assert!(matches!(open(200, PAGE), Err(Error::Shape { .. })));
+    assert!(matches!(open(20, PAGE), Err(Error::Shape { .. })));
+    format(&raw);
+    assert!(matches!(open(RESERVE - 1, PAGE), Err(Error::Device { code: NO_TABLE, .. })));
+    assert_eq!(open(RESERVE, PAGE), Ok(()));
+}
