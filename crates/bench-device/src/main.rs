@@ -1,0 +1,76 @@
+//! Tables of numbers for devices: the store that stands alone beside the GnatDb paper and its design rebuilt.
+//!
+//! ```text
+//! counterfoil-bench-device                   all tables, wear over 20,000 commits
+//! counterfoil-bench-device drm               the DRM benchmark: 1,000 transactions for each fill and part
+//! counterfoil-bench-device profile           where our own costs come from
+//! counterfoil-bench-device prices            single operations, and memory
+//! counterfoil-bench-device wear [COMMITS]    how evenly blocks wear (1,000,000 commits unless told)
+//! counterfoil-bench-device plots FOLDER      the curves of the paper's Figures 5, 7 and 8, as SVG
+//! ```
+//! Every table begins with the machine, the date and the command. Times are of the counted clock: operations on a simulated
+//! part at the prices of the paper's Figure 6. They are the same on every machine, and nothing here asserts one.
+#![forbid(unsafe_code)]
+
+mod board;
+mod case;
+mod drm;
+mod drm_table;
+mod figure;
+#[path = "../../bench/src/machine.rs"]
+mod machine;
+mod observed;
+mod ours;
+mod plots;
+mod prices_table;
+mod profile;
+mod subject;
+mod wear;
+mod work;
+mod yardstick;
+
+use std::process::ExitCode;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Commits after which wear is told where nobody asks for more: one takes some 30 microseconds.
+const COMMITS: u64 = 20_000;
+const COMMITS_IN_FULL: u64 = 1_000_000;
+
+fn run(words: &[&str]) -> Result<(), Failure> {
+    if let ["plots", folder] = words {
+        return plots::draw(folder.as_ref());
+    }
+    machine::print();
+    match words {
+        [] => {
+            drm_table::print();
+            profile::print();
+            prices_table::print();
+            wear::print(COMMITS);
+        }
+        ["drm"] => drm_table::print(),
+        ["profile"] => profile::print(),
+        ["prices"] => prices_table::print(),
+        ["wear"] => wear::print(COMMITS_IN_FULL),
+        ["wear", commits] => wear::print(commits.parse()?),
+        _ => {
+            return Err(
+                "usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | plots FOLDER]".into()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
