@@ -42,7 +42,7 @@ fn measure(board: Board, design: Design) -> Curves {
 fn curve(name: &'static str, look: Look, curves: &Curves, value: impl Fn(&Measured) -> f64) -> Curve {
     let points = curves.iter().map(|(fill, found)| (*fill, value(found))).collect();
     let is_whole = curves.len() == FILLS.len();
-    Curve { name, look, points, end: (!is_whole).then_some("full") }
+    Curve { name, look, points, end: (!is_whole).then_some("full beyond") }
 }
 
 /// Figure 7.
