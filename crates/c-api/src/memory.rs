@@ -28,11 +28,10 @@ impl Plan {
     /// The plan for a store of so many records.
     pub(crate) fn new(device: &Device, records: u32, pending: u32) -> Result<Self, Error> {
         let geometry = device.geometry();
-        let data_pages =
-            u64::from(device.block_count.saturating_sub(device.index_blocks)) * u64::from(geometry.block_pages);
+        let data_pages = device.block_count.saturating_sub(device.index_blocks).saturating_mul(geometry.block_pages);
         // As many as leave the numbers of all entries in 16 bits.
-        let entries_max = u64::from(u16::MAX - 1) / data_pages.max(1);
-        let page_entries = (geometry.page_bytes / RECORD_BYTES).min(32).min(entries_max as u32);
+        let entries_max = u32::from(u16::MAX - 1) / data_pages.max(1);
+        let page_entries = (geometry.page_bytes / RECORD_BYTES).min(32).min(entries_max);
         let shape = Shape {
             first_block: u64::from(device.first_block),
             block_count: device.block_count,

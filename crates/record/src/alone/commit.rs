@@ -50,23 +50,18 @@ pub(crate) struct Assembly {
     pub(crate) kept: u32,
 }
 
+/// Puts into a commit what it is for. Behind a pointer, so that there is one piece of code that writes commits.
+type Fill<'f, S> = &'f mut dyn FnMut(&mut S, &mut Assembly) -> Result<(), Error>;
+
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Writes a commit, and counts it or leaves that to a later one; `fill` puts into it what it is for.
-    pub(crate) fn write_commit(
-        &mut self,
-        is_counted: bool,
-        fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>,
-    ) -> Result<u64, Error> {
+    pub(crate) fn write_commit(&mut self, is_counted: bool, fill: Fill<'_, Self>) -> Result<u64, Error> {
         let outcome = self.assemble(is_counted, fill);
         self.state.latched |= outcome.is_err();
         outcome
     }
 
-    fn assemble(
-        &mut self,
-        is_counted: bool,
-        fill: impl FnOnce(&mut Self, &mut Assembly) -> Result<(), Error>,
-    ) -> Result<u64, Error> {
+    fn assemble(&mut self, is_counted: bool, fill: Fill<'_, Self>) -> Result<u64, Error> {
         let first = self.state.head;
         let draft = Draft::new(self.state.form.body_bytes());
         let mut assembly = Assembly { first, sequence: first, draft, kept: PAGES_LEFT };

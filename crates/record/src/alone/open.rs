@@ -332,6 +332,10 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         root.encode::<W>(form, body, at, &head);
         let tag = form.write(&mut self.pages, &form.data, head, self.page)?;
         self.pages.flush()?;
+        // A cut in an opening before this one may have begun this page and left no trace of it: it is looked at once.
+        let epoch = own_epoch(self.openings, self.state.opening_count);
+        let head = Head { sequence: self.state.head, epoch, is_opening: true };
+        form.open(&self.pages, &form.data, head, self.scratch).map_err(|_| Error::Device)?;
         self.step(counted - 1, &tag)?;
         self.step(counted, &tag)?;
         self.committed(self.state.head, tag, counted);

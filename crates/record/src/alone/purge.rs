@@ -56,7 +56,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         if needed > self.state.free_pages() || index_needed > self.state.free_index_pages() {
             return Err(Error::Full);
         }
-        self.write_commit(true, |store, assembly| {
+        self.write_commit(true, &mut |store, assembly| {
             while store.state.index_head < index_first {
                 store.write_map()?;
             }

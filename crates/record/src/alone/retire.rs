@@ -50,7 +50,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         if self.state.free_pages() < self.pages_to_move() + 4 {
             return Err(Error::Full);
         }
-        self.write_commit(true, |store, assembly| {
+        self.write_commit(true, &mut |store, assembly| {
             store.settle(assembly, data_first)?;
             for _ in 0..LEAVES_MAX {
                 let oldest = store.oldest_leaf_page();

@@ -79,7 +79,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             if self.state.free_pages() < self.pages_to_move() + kept {
                 return Ok(false);
             }
-            self.write_commit(true, |store, assembly| {
+            self.write_commit(true, &mut |store, assembly| {
                 assembly.kept = kept;
                 store.settle(assembly, end)?;
                 store.clean_to(assembly, end)
@@ -173,7 +173,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         if needed > free || free_pages < 3 {
             return Err(Error::Full);
         }
-        self.write_commit(true, |store, assembly| {
+        self.write_commit(true, &mut |store, assembly| {
             let ring = store.state.form.index;
             let block = ring.block_start(oldest);
             while ring.block_start(store.index_tail()) == block {

@@ -163,7 +163,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.check_changes(changes)?;
         self.ready_to_write()?;
         self.make_room(changes)?;
-        self.write_commit(is_counted, |store, assembly| {
+        self.write_commit(is_counted, &mut |store, assembly| {
             store.put_changes(assembly, changes)?;
             if changes.iter().any(|(_, record)| record.is_some()) {
                 assembly.kept = store.state.reserve();

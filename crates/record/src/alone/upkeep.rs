@@ -1,5 +1,7 @@
 //! What a device does while it has time: cleaning ahead, and looking after its flash.
 
+use core::num::NonZeroUsize;
+
 use counterfoil_flash::Device;
 
 use super::error::Error;
@@ -14,8 +16,8 @@ use super::word::Word;
 
 /// What current records take.
 struct Held {
-    entries: u32,
-    bytes: u64,
+    entries: usize,
+    bytes: usize,
     longest: usize,
 }
 
@@ -49,7 +51,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         }
         let (end, before) = (data.next_block(self.state.tail), self.progress());
         self.make_index_room(0, LEAVES_MAX)?;
-        self.write_commit(true, |store, assembly| {
+        self.write_commit(true, &mut |store, assembly| {
             store.settle(assembly, end)?;
             store.clean_to(assembly, end)
         })?;
@@ -89,9 +91,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let room = self.state.form.body_bytes().saturating_sub(page::HEAD_BYTES + root_bytes::<W>(false));
         let entries = self.state.page_entries.get();
         // A page is left when the next record does not fit: so it is filled but for one byte less than that.
-        let filled = (room + 1).saturating_sub(held.longest).max(1);
-        let used =
-            (held.bytes.div_ceil(filled as u64) as u32).max(held.entries.div_ceil(self.state.page_entries.get()));
+        let filled = (room + 1).saturating_sub(held.longest);
+        // One at least, as the compiler can see: a division out of line would look once more.
+        let filled = NonZeroUsize::new(filled).unwrap_or(NonZeroUsize::MIN);
+        let used = (held.bytes / filled + 1).max(held.entries / entries.max(1) as usize + 1) as u32;
         let pages = data.pages.saturating_sub(self.state.reserve() + 2 * data.block_pages.get() + used);
         Ok(pages * entries.min(room.checked_div(longest).unwrap_or(0) as u32))
     }
@@ -114,7 +117,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         for (_, (_, record)) in (0..32u32).zip(page.records::<W>()).filter(|(number, _)| current >> number & 1 == 1) {
             let bytes = page::entry_bytes::<W>(record.len()) + record.len();
             held.entries += 1;
-            held.bytes += bytes as u64;
+            held.bytes += bytes;
             held.longest = held.longest.max(bytes);
         }
         Ok(())
