@@ -30,6 +30,8 @@ extern crate std;
 mod banks;
 #[cfg(all(feature = "std", unix))]
 mod block_device;
+#[cfg(feature = "embedded-storage")]
+mod embedded;
 mod error;
 #[cfg(all(feature = "std", unix))]
 mod file;
@@ -47,6 +49,8 @@ mod signature;
 pub use banks::{BankShape, Banks, WORD_BYTES_MAX};
 #[cfg(all(feature = "std", unix))]
 pub use block_device::{BlockDevice, Occupied};
+#[cfg(feature = "embedded-storage")]
+pub use embedded::EmbeddedFlash;
 pub use error::{Error, Operation};
 #[cfg(all(feature = "std", unix))]
 pub use file::FileDevice;
