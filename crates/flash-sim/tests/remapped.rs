@@ -146,3 +146,21 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(open(RESERVE - 1, PAGE), Err(Error::Device { code: NO_TABLE, .. })));
     assert_eq!(open(RESERVE, PAGE), Ok(()));
 }
+
+/// The table is the page that SPEC.md describes.
+#[test]
+fn the_table_is_the_one_of_the_specification() {
+    let raw = SimulatedDevice::new(part(), Scenario::calm(1));
+    format(&raw);
+    let mut page = [0; PAGE];
+    // The first block for tables is bad.
+    let first = (RAW_BLOCKS - u64::from(TABLE_BLOCKS) + 1) * 4;
+    raw.read(PageNumber(first), 0, &mut page).expect("reads");
+    let mut expected = b"CFremap1".to_vec();
+    expected.extend(1u64.to_le_bytes());
+    for number in [RESERVE as u32, 1, u32::MAX - 1, 5, u32::MAX, u32::MAX, u32::MAX] {
+        expected.extend(number.to_le_bytes());
+    }
+    assert_eq!(page[..expected.len()], expected);
+    assert!(page[expected.len() + 4..].iter().all(|byte| *byte == 0xFF));
+}

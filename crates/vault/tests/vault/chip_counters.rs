@@ -164,3 +164,22 @@ fn shapes_that_do_not_suit_are_refused() {
     assert_eq!(NorCounter::<SimulatedBanks>::steps_per_erase(&new(1, 4096, true).shape()), 32_513);
     assert_eq!(EccCounter::<SimulatedBanks>::steps_per_erase(&new(8, 2048, false).shape()), 191);
 }
+
+/// The bytes that SPEC.md gives.
+#[test]
+fn the_cells_are_those_of_the_specification() {
+    let hex = |kind: CounterKind, bytes: usize| {
+        let banks = banks(kind);
+        let mut counter = counter_in(&banks, kind);
+        counter.adopt(5, &[0; 16]).unwrap();
+        (6..8).for_each(|to| counter.step(to, &[0; 16]).unwrap());
+        let mut read = vec![0; bytes];
+        banks.read(BlockNumber(0), 0, &mut read).unwrap();
+        read.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    let specification = include_str!("../../../../SPEC.md");
+    let nor = hex(CounterKind::Nor, 33);
+    assert!(specification.contains(&format!("`{nor}`")), "{nor}");
+    let words = hex(CounterKind::Ecc, 40);
+    assert!(specification.contains(&format!("`{words}`")), "{words}");
+}

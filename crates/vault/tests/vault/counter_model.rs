@@ -275,7 +275,7 @@ fn explore(shape: BankShape, (first, calm, last): (u64, u64, u64), sessions_max:
             assert!(outcome.is_ok() || was_cut || is_spoiled, "{outcome:?} without a cut");
             assert!(asked <= answered + 1);
             played += 1;
-            let state = (banks, answered, asked, if was_cut { CUTS_STOOD.min(cuts + 1) } else { 0 });
+            let state = (banks, answered, asked, if outcome.is_ok() { 0 } else { CUTS_STOOD.min(cuts + 1) });
             if answered < last && known.insert(state.clone()) {
                 open.push_back(state);
             }
