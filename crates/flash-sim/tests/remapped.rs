@@ -164,3 +164,18 @@ fn the_table_is_the_one_of_the_specification() {
     assert_eq!(page[..expected.len()], expected);
     assert!(page[expected.len() + 4..].iter().all(|byte| *byte == 0xFF));
 }
+
+/// A cut may have left a table that is gone at a later look: what is written under it must not depend on it.
+#[test]
+fn an_opening_writes_the_table_once_more_before_anything_else() {
+    let raw = SimulatedDevice::new(part(), Scenario::calm(1));
+    format(&raw);
+    let newest = (RAW_BLOCKS - u64::from(TABLE_BLOCKS) + 1) * 4;
+    let (mut slots, mut page) = ([0; RESERVE], [0; PAGE]);
+    let mut device = Remapped::open(raw.clone(), &mut slots, &mut page).expect("opens");
+    assert!(!raw.image().holds(newest + 1), "opening alone writes nothing");
+    for _ in 0..2 {
+        device.erase(BlockNumber(0)).expect("calm");
+        assert!(raw.image().holds(newest + 1) && !raw.image().holds(newest + 2), "once");
+    }
+}
