@@ -32,7 +32,7 @@ use zeroize::Zeroizing;
 use crate::counter::may_step;
 use crate::counter::{Counter, CounterError, CounterKind, CounterValue};
 use crate::keys::{Purpose, mac_under};
-use crate::{DatabaseId, Tag, Vault};
+use crate::{DatabaseId, HostCounter, Tag, Vault};
 
 mod succession;
 
@@ -272,6 +272,32 @@ impl Counter for FileCounter {
     }
 }
 
+impl HostCounter for FileCounter {
+    fn record(&mut self) -> Result<CounterRecord, CounterError> {
+        FileCounter::record(self)
+    }
+
+    fn hold(&mut self, patience: Duration) -> Result<(), CounterError> {
+        FileCounter::hold(self, patience)
+    }
+
+    fn set_rollbacks(&mut self, rollbacks: u32) {
+        FileCounter::set_rollbacks(self, rollbacks);
+    }
+
+    fn forget(&mut self) -> Result<(), CounterError> {
+        FileCounter::forget(self)
+    }
+
+    fn place(&self) -> PathBuf {
+        self.medium.path()
+    }
+
+    fn into_file(self: Box<Self>) -> Option<FileCounter> {
+        Some(*self)
+    }
+}
+
 fn file_name(id: DatabaseId) -> String {
     format!("{id}.counter")
 }
@@ -297,6 +323,8 @@ trait Medium: Send {
     fn create(&mut self, bytes: &[u8]) -> Result<(), CounterError>;
     /// Deletes the file; whether there was one.
     fn remove(&mut self) -> Result<bool, CounterError>;
+    /// Where the file is.
+    fn path(&self) -> PathBuf;
 }
 
 struct Directory {
@@ -395,13 +423,17 @@ impl Medium for Directory {
             Err(error) => Err(failed("deleted", &error)),
         }
     }
+
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
 }
 
 fn failed(operation: &'static str, error: &io::Error) -> CounterError {
     CounterError::Device { operation, code: error.raw_os_error().unwrap_or(0) }
 }
 
-fn not_locked(error: LockError) -> CounterError {
+pub(crate) fn not_locked(error: LockError) -> CounterError {
     let code = match error {
         LockError::Held(holder) => return CounterError::Held { process: holder.process },
         LockError::Device(flash::Error::Device { code, .. }) => code,
@@ -458,6 +490,10 @@ mod tests {
 
         fn remove(&mut self) -> Result<bool, CounterError> {
             Ok(self.file.lock().unwrap().take().is_some())
+        }
+
+        fn path(&self) -> PathBuf {
+            PathBuf::new()
         }
     }
 

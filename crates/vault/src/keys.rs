@@ -113,6 +113,9 @@ pub(crate) enum Purpose {
     CellTweak,
     #[cfg(feature = "cells")]
     CellMac,
+    /// The secret of a counter in a TPM.
+    #[cfg(feature = "tpm")]
+    TpmCounter,
 }
 
 impl Purpose {
@@ -130,6 +133,8 @@ impl Purpose {
             Purpose::CellTweak => 20,
             #[cfg(feature = "cells")]
             Purpose::CellMac => 21,
+            #[cfg(feature = "tpm")]
+            Purpose::TpmCounter => 24,
         }
     }
 }
@@ -212,6 +217,8 @@ mod tests {
             Purpose::CellTweak,
             #[cfg(feature = "cells")]
             Purpose::CellMac,
+            #[cfg(feature = "tpm")]
+            Purpose::TpmCounter,
         ];
         let mut compared = 0;
         for vector in include_str!("../tests/vectors/keys.txt").split("\n\n").skip(1) {

@@ -64,6 +64,10 @@ mod file_counter;
 mod freshness;
 #[cfg(feature = "alloc")]
 mod header;
+#[cfg(feature = "std")]
+mod host_counter;
+#[cfg(feature = "alloc")]
+mod keeper;
 mod keys;
 #[cfg(feature = "std")]
 mod memory_counter;
@@ -81,6 +85,12 @@ mod spill;
 #[cfg(feature = "alloc")]
 mod split;
 mod suite;
+#[cfg(feature = "tpm")]
+mod tpm;
+#[cfg(feature = "tpm")]
+mod tpm_counter;
+#[cfg(feature = "alloc")]
+mod tpm_error;
 #[cfg(feature = "witness")]
 pub mod witness;
 
@@ -102,6 +112,10 @@ pub use file_counter::{CounterRecord, FileCounter, StateEnvironment, Succession}
 pub use freshness::{Accepted, Refused, judge};
 #[cfg(feature = "alloc")]
 pub use header::{HEADER_BYTES, Header, HeaderError, MAGIC, SLOTS, VolumeLayout};
+#[cfg(feature = "std")]
+pub use host_counter::HostCounter;
+#[cfg(feature = "alloc")]
+pub use keeper::{KeptSecret, KeyKeeper};
 pub use keys::{DatabaseId, FORMAT, VolumeKey};
 #[cfg(feature = "std")]
 pub use memory_counter::MemoryCounter;
@@ -120,3 +134,9 @@ pub use spill::{
 #[cfg(feature = "alloc")]
 pub use split::{Share, SplitError, join, split};
 pub use suite::Suite;
+#[cfg(feature = "tpm")]
+pub use tpm::Tpm;
+#[cfg(feature = "tpm")]
+pub use tpm_counter::TpmCounter;
+#[cfg(feature = "alloc")]
+pub use tpm_error::TpmError;

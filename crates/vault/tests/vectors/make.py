@@ -120,7 +120,7 @@ TEXT = bytes((i * 7) & 0xFF for i in range(100))
 
 def keys():
     for suite in SUITES:
-        for purpose in [1, 3, 16, 17, 18, 19, 20, 21]:
+        for purpose in [1, 3, 16, 17, 18, 19, 20, 21, 24]:
             yield COMMON | {"suite": suite, "purpose": purpose, "epoch": 9, "allocation": 1 << 40, "salt": SALT,
                             "key": derive(suite, purpose, 9, 1 << 40, SALT)}
 

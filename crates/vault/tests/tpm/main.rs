@@ -1,0 +1,4 @@
+//! Counters in a TPM, against an emulator.
+
+mod counter;
+mod swtpm;
