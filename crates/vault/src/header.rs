@@ -22,7 +22,9 @@ use sha2::{Digest, Sha256};
 
 use crate::keys::{Purpose, Root, mac_under};
 use crate::slot::{SLOT_BYTES, Slot};
-use crate::{ArgonCost, CounterKind, DatabaseId, Entropy, FORMAT, NoEntropy, Secret, SlotsDigest, Suite, VolumeKey};
+use crate::{
+    ArgonCost, CounterKind, DatabaseId, Entropy, FORMAT, NoEntropy, Secret, SlotsDigest, Suite, TpmError, VolumeKey,
+};
 
 /// Bytes of one copy of the header; smaller pages hold it in several.
 pub const HEADER_BYTES: usize = 2048;
@@ -88,6 +90,14 @@ pub enum HeaderError {
     NoEntropy,
     /// The medium failed.
     Device(flash::Error),
+    /// A TPM was asked, and did not do it.
+    Tpm(TpmError),
+}
+
+impl From<TpmError> for HeaderError {
+    fn from(error: TpmError) -> HeaderError {
+        HeaderError::Tpm(error)
+    }
 }
 
 impl From<NoEntropy> for HeaderError {
@@ -131,6 +141,7 @@ impl fmt::Display for HeaderError {
             HeaderError::LastSlot => f.write_str("the last key slot cannot be removed"),
             HeaderError::NoEntropy => NoEntropy.fmt(f),
             HeaderError::Device(error) => error.fmt(f),
+            HeaderError::Tpm(error) => error.fmt(f),
         }
     }
 }

@@ -12,7 +12,7 @@ use core::fmt;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::{Entropy, NoEntropy};
+use crate::{Entropy, KeyKeeper, NoEntropy};
 
 /// Something a person, a file or a machine offers to open a slot, or to make one with.
 #[derive(Clone, Copy)]
@@ -23,6 +23,8 @@ pub enum Secret<'a> {
     KeyFile(&'a KeyFile),
     /// A recovery code.
     Recovery(&'a RecoveryCode),
+    /// What gives a key out again: a TPM.
+    Tpm(&'a dyn KeyKeeper),
 }
 
 /// The contents of a key file.

@@ -3,6 +3,7 @@
 //! ```text
 //! 0 kind u8 | 1 zero [3] | 4 Argon2id memory KiB u32 | 8 passes u32 | 12 lanes u32 | 16 created u64 | 24 zero [8]
 //! 32 salt [32] | 64 wrapped volume key [32] | 96 tag [16] | 112 zero [112]                               = 224 bytes
+//! TPM: 112 point that it is shown [64] | 176 pin, which tells it from others [32] | 208 zero [16]
 //! ```
 //! 1. A slot's salt is drawn anew whenever the slot is written, so no wrapping key wraps twice.
 //! 2. Argon2id parameters are bounded before a byte is allocated for them.
@@ -15,7 +16,7 @@ use aead::{AeadInOut, KeyInit, Nonce};
 use aes_gcm_siv::Aes256GcmSiv;
 use argon2::{Algorithm, Argon2, Params, Version};
 use hkdf::Hkdf;
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::{DatabaseId, Entropy, FORMAT, HeaderError, RecoveryCode, Secret, TAG_BYTES, VolumeKey};
@@ -24,6 +25,8 @@ pub(crate) const SLOT_BYTES: usize = 224;
 const SALT: core::ops::Range<usize> = 32..64;
 const WRAPPED: core::ops::Range<usize> = 64..96;
 const TAG: core::ops::Range<usize> = 96..112;
+const POINT: core::ops::Range<usize> = 112..176;
+const PIN: core::ops::Range<usize> = 176..208;
 const LABEL: &[u8; 16] = b"counterfoil/slot";
 
 /// What opens a slot.
@@ -36,7 +39,7 @@ pub enum SlotKind {
     KeyFile = 2,
     /// A recovery code.
     Recovery = 3,
-    /// Reserved: a key that a TPM gives out.
+    /// A key that one TPM gives out.
     Tpm = 4,
 }
 
@@ -130,13 +133,12 @@ impl Slot {
         }
         let kind = SlotKind::ALL.into_iter().find(|kind| *kind as u8 == bytes[0]);
         let slot = Slot { bytes: *bytes, kind: kind.ok_or(HeaderError::Corrupt { what: "kind of a key slot" })? };
-        let zeros = [1..4, 24..32, TAG.end..SLOT_BYTES];
-        let must_be_zero = zeros.into_iter().any(|range| bytes[range].iter().any(|byte| *byte != 0));
-        // What a TPM slot holds is not decided yet; such a slot is carried along and never opened.
-        if must_be_zero && slot.kind != SlotKind::Tpm {
+        let end = if slot.kind == SlotKind::Tpm { PIN.end } else { TAG.end };
+        let zeros = [1..4, 24..32, end..SLOT_BYTES];
+        if zeros.into_iter().any(|range| bytes[range].iter().any(|byte| *byte != 0)) {
             return Err(HeaderError::Corrupt { what: "unused bytes of a key slot" });
         }
-        if slot.kind != SlotKind::Passphrase && slot.kind != SlotKind::Tpm && slot.cost() != ArgonCost::NONE {
+        if slot.kind != SlotKind::Passphrase && slot.cost() != ArgonCost::NONE {
             return Err(HeaderError::Corrupt { what: "cost of a key slot" });
         }
         Ok(Some(slot))
@@ -156,6 +158,7 @@ impl Slot {
             Secret::Passphrase(_) => SlotKind::Passphrase,
             Secret::KeyFile(_) => SlotKind::KeyFile,
             Secret::Recovery(_) => SlotKind::Recovery,
+            Secret::Tpm(_) => SlotKind::Tpm,
         };
         let cost = if kind == SlotKind::Passphrase { cost } else { &ArgonCost::NONE };
         let mut slot = Slot { bytes: [0; SLOT_BYTES], kind };
@@ -165,7 +168,15 @@ impl Slot {
         slot.bytes[12..16].copy_from_slice(&cost.lanes.to_le_bytes());
         slot.bytes[16..24].copy_from_slice(&created.to_le_bytes());
         entropy.fill(&mut slot.bytes[SALT])?;
-        let key = slot.wrapping_key(secret, id, &ArgonCost::MINIMUM)?.ok_or(HeaderError::EmptyPassphrase)?;
+        let key = match secret {
+            Secret::Tpm(keeper) => {
+                let kept = keeper.make(&keeper_purpose(id))?;
+                slot.bytes[POINT].copy_from_slice(&kept.point);
+                slot.bytes[PIN].copy_from_slice(&kept.pin);
+                slot.expand_kept(&kept.secret, id)
+            }
+            _ => slot.wrapping_key(secret, id, &ArgonCost::MINIMUM)?.ok_or(HeaderError::EmptyPassphrase)?,
+        };
         #[cfg(feature = "witness")]
         crate::witness::observe(crate::witness::key_digest(&*key), &[]);
         let mut wrapped = Zeroizing::new(*volume_key.expose());
@@ -218,6 +229,10 @@ impl Slot {
             }
             (SlotKind::KeyFile, Secret::KeyFile(key)) => Ok(Some(self.expand(key.expose(), id))),
             (SlotKind::Recovery, Secret::Recovery(code)) => Ok(Some(self.expand(code.expose(), id))),
+            (SlotKind::Tpm, Secret::Tpm(keeper)) => {
+                let found = keeper.find(&keeper_purpose(id), &self.field(POINT.start), &self.field(PIN.start))?;
+                Ok(found.map(|secret| self.expand_kept(&secret, id)))
+            }
             (SlotKind::Recovery, Secret::Passphrase(typed)) => {
                 let code = core::str::from_utf8(typed).ok().and_then(|typed| RecoveryCode::parse(typed).ok());
                 Ok(code.map(|code| self.expand(code.expose(), id)))
@@ -235,6 +250,14 @@ impl Slot {
         key
     }
 
+    /// The same of what a TPM gives out, with what it was shown for it: neither can be another one.
+    fn expand_kept(&self, secret: &[u8; 32], id: DatabaseId) -> Zeroizing<[u8; 32]> {
+        let mut all = Zeroizing::new([0; 128]);
+        all[..32].copy_from_slice(secret);
+        all[32..].copy_from_slice(&self.bytes[POINT.start..PIN.end]);
+        self.expand(&*all, id)
+    }
+
     /// All of the slot before the wrapped key, and the database: a slot carried elsewhere does not open.
     fn associated(&self, id: DatabaseId) -> [u8; 96] {
         let mut bytes = [0; 96];
@@ -248,4 +271,9 @@ impl Slot {
         field.copy_from_slice(&self.bytes[at..at + BYTES]);
         field
     }
+}
+
+/// What a TPM makes its keys from: those of two databases are two.
+fn keeper_purpose(id: DatabaseId) -> [u8; 32] {
+    Sha256::new().chain_update(b"counterfoil/tpm/slot\0").chain_update(id.0).finalize().into()
 }

@@ -1,4 +1,5 @@
-//! Counters in a TPM, against an emulator.
+//! Counters and key slots of a TPM, against an emulator.
 
 mod counter;
+mod slot;
 mod swtpm;
