@@ -85,12 +85,11 @@ impl TpmCounter {
     }
 
     /// The indices and the slot that holds.
-    fn newest(&mut self) -> Result<(Indices, Slot), CounterError> {
-        let mut talk = self.talk()?;
-        match self.find(&mut talk)? {
+    fn newest(&mut self, talk: &mut Talk) -> Result<(Indices, Slot), CounterError> {
+        match self.find(talk)? {
             None => Err(CounterError::Absent),
             Some((indices, Found::Whole { written: true })) => {
-                let slot = self.read(&mut talk, &indices)?;
+                let slot = self.read(talk, &indices)?;
                 Ok((indices, slot))
             }
             Some(_) => Err(CounterError::Damaged),
@@ -201,7 +200,7 @@ impl TpmCounter {
 
 impl HostCounter for TpmCounter {
     fn record(&mut self) -> Result<CounterRecord, CounterError> {
-        let (_, slot) = self.newest()?;
+        let (_, slot) = self.newest(&mut self.talk()?)?;
         let Slot { value, tag, time, rollbacks, .. } = slot;
         Ok(CounterRecord { value, tag, time, path: String::new(), rollbacks })
     }
@@ -248,27 +247,29 @@ impl Counter for TpmCounter {
     }
 
     fn value(&mut self) -> Result<CounterValue, CounterError> {
-        self.newest().map(|(_, slot)| CounterValue { value: slot.value, tag: Some(slot.tag) })
+        self.newest(&mut self.talk()?).map(|(_, slot)| CounterValue { value: slot.value, tag: Some(slot.tag) })
     }
 
     fn step(&mut self, to: u64, tag: &Tag) -> Result<(), CounterError> {
         self.hold(Duration::ZERO)?;
-        let (indices, held) = self.newest()?;
+        let mut talk = self.talk()?;
+        let (indices, held) = self.newest(&mut talk)?;
         if !may_step(&CounterValue { value: held.value, tag: Some(held.tag) }, to, tag)? {
             return Ok(());
         }
         let next = self.slot(held.count + 1, to, tag, Some(&held));
-        self.advance(&mut self.talk()?, &indices, held.count, next)
+        self.advance(&mut talk, &indices, held.count, next)
     }
 
     fn adopt(&mut self, value: u64, tag: &Tag) -> Result<(), CounterError> {
         self.hold(Duration::ZERO)?;
-        let before = match self.newest() {
+        let present = self.talk().and_then(|mut talk| self.newest(&mut talk));
+        let before = match present {
             Ok((_, held)) if held.value > value => {
                 return Err(CounterError::Lower { present: held.value, asked: value });
             }
             Err(error @ CounterError::Device { .. }) => return Err(error),
-            newest => newest.ok().map(|(_, held)| held),
+            present => present.ok().map(|(_, held)| held),
         };
         let (mut talk, indices, count) = self.made()?;
         self.seen = None;

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use counterfoil_vault::{
-    ArgonCost, DatabaseId, Entropy, Epoch, FileCounter, KeyFile, Kind, NoEntropy, OPENING_BYTES, Place, Plain,
-    RecoveryCode, RootDigests, Sealed, Secret, Share, SlotsDigest, Suite, TAG_BYTES, Vault, VolumeKey, join,
-    read_headers, split,
+    ArgonCost, DatabaseId, Entropy, Epoch, FileCounter, KeptSecret, KeyFile, KeyKeeper, Kind, NoEntropy, OPENING_BYTES,
+    Place, Plain, RecoveryCode, RootDigests, Sealed, Secret, Share, SlotsDigest, Suite, TAG_BYTES, TpmError, Vault,
+    VolumeKey, join, read_headers, split,
 };
+use zeroize::Zeroizing;
 
 use crate::medium::Bytes;
 
@@ -110,6 +111,26 @@ fn cells() {
     }
 }
 
+/// A TPM that knows one secret.
+struct Keeper<'a>(&'a Vector);
+
+impl KeyKeeper for Keeper<'_> {
+    fn make(&self, _: &[u8; 32]) -> Result<KeptSecret, TpmError> {
+        Err(TpmError::Absent)
+    }
+
+    fn find(
+        &self,
+        purpose: &[u8; 32],
+        point: &[u8; 64],
+        pin: &[u8; 32],
+    ) -> Result<Option<Zeroizing<[u8; 32]>>, TpmError> {
+        assert_eq!(*purpose, self.0.array("purpose"));
+        let shown = [&point[..], pin].concat() == self.0.bytes("shown");
+        Ok(shown.then(|| Zeroizing::new(self.0.array("kept"))))
+    }
+}
+
 #[test]
 fn headers() {
     for vector in Vector::all("headers.txt") {
@@ -121,7 +142,13 @@ fn headers() {
         let passphrase = vector.bytes("passphrase");
         let key_file = KeyFile::parse(&vector.bytes("key_file")).unwrap();
         let code = RecoveryCode::parse(vector.text("recovery_code")).unwrap();
-        let secrets = [Secret::Passphrase(&passphrase), Secret::KeyFile(&key_file), Secret::Recovery(&code)];
+        let keeper = Keeper(&vector);
+        let secrets = [
+            Secret::Passphrase(&passphrase),
+            Secret::KeyFile(&key_file),
+            Secret::Recovery(&code),
+            Secret::Tpm(&keeper),
+        ];
         for (slot, secret) in secrets.into_iter().enumerate() {
             let unlocked = copies.unlock(&[secret], &ArgonCost::HOST).unwrap();
             assert!(*unlocked.volume_key.expose() == vector.array("volume_key"));

@@ -185,21 +185,23 @@ def code_text(code):
     return "-".join(letters[i:i + 6] for i in range(0, 36, 6))
 
 
-def slot(kind, secret, cost, salt, created):
+def slot(kind, secret, cost, salt, created, shown=b""):
     head = struct.pack("<B3xIIIQ8x", kind, *cost, created) + salt
     if kind == 1:
         secret = Argon2id(salt=salt, length=32, memory_cost=cost[0], iterations=cost[1], lanes=cost[2]).derive(secret)
-    key = expand(mac(salt, secret), b"counterfoil/slot" + struct.pack("<BH", kind, FORMAT) + DATABASE)
+    key = expand(mac(salt, secret + shown), b"counterfoil/slot" + struct.pack("<BH", kind, FORMAT) + DATABASE)
     wrapped = AESGCMSIV(key).encrypt(bytes(12), VOLUME_KEY, head + DATABASE)
-    return (head + wrapped).ljust(224, b"\0")
+    return (head + wrapped + shown).ljust(224, b"\0")
 
 
 def headers():
     key_file, code, passphrase = bytes(range(200, 232)), bytes(range(100, 120)), b"correct horse battery staple"
+    kept, shown = bytes(range(50, 82)), bytes(range(96))
     slots = [
         slot(1, passphrase, (65536, 3, 1), bytes(range(0, 32)), 1_700_000_001),
         slot(2, key_file, (0, 0, 0), bytes(range(1, 33)), 1_700_000_002),
         slot(3, code, (0, 0, 0), bytes(range(2, 34)), 1_700_000_003),
+        slot(4, kept, (0, 0, 0), bytes(range(3, 35)), 1_700_000_004, shown),
     ]
     for suite in [1, 4]:
         head = struct.pack("<8sHHBB2x32sIIQQQQQ32x", b"\x89CFOIL\r\n", FORMAT, 2048, suite, 2, DATABASE,
@@ -207,6 +209,8 @@ def headers():
         body = head + b"".join(slots).ljust(8 * 224, b"\0")
         check = mac(derive(suite, 16), body)
         yield COMMON | {"suite": suite, "passphrase": passphrase, "key_file": key_file, "recovery_code": code_text(code),
+                        "kept": kept, "shown": shown,
+                        "purpose": hashlib.sha256(b"counterfoil/tpm/slot\0" + DATABASE).digest(),
                         "digest": hashlib.sha256(body).digest(), "header": (body + check).ljust(2048, b"\0")}
 
 
