@@ -10,6 +10,8 @@ use flash::lock::{Holder, LockError};
 use crate::error::{Error, Kind};
 
 const SAVE: &str = "restore a backup, or save what authenticates with `counterfoil salvage`";
+const TPM: &str =
+    "see that this user may use it, and that its owner has no password or COUNTERFOIL_TPM_PASSWORD_FILE names it";
 const ADOPT: &str = "put the newest image back, or accept this one with `counterfoil counter adopt`";
 
 pub(crate) fn no_entropy() -> Error {
@@ -142,6 +144,7 @@ impl From<vault::HeaderError> for Error {
             Header::NoSuchSlot { .. } => Error::new(Kind::NotFound, text).advise("see `counterfoil key list`"),
             Header::NoEntropy => no_entropy(),
             Header::Device(error) => error.into(),
+            Header::Tpm(error) => tpm_failed(error),
             _ => Error::new(Kind::Bug, text).advise("please report it"),
         }
     }
@@ -149,11 +152,25 @@ impl From<vault::HeaderError> for Error {
 
 /// The counter's folder, not the database, is in trouble: what was acknowledged before is safe.
 fn counter_failed(operation: &str, code: i32) -> Error {
+    if code < 0 {
+        // What a TPM answered.
+        let text = format!("the counter could not be {operation}: the TPM answered {:#x}", code.unsigned_abs());
+        return Error::new(Kind::Device, text).advise(TPM);
+    }
     let system = std::io::Error::from_raw_os_error(code);
     let failed = format!("the counter could not be {operation}: {}", crate::error::system(&system));
     Error::new(Kind::Device, failed).advise(
-        "check the folder that COUNTERFOIL_STATE_DIR or `counterfoil counter show` names, then open the database again",
+        "check the folder that COUNTERFOIL_STATE_DIR, or the folder or TPM that `counterfoil counter show` names, then \
+         open the database again",
     )
+}
+
+fn tpm_failed(error: vault::TpmError) -> Error {
+    match error {
+        vault::TpmError::NotAuthentic { .. } => Error::new(Kind::Tampered, error.to_string())
+            .advise("somebody is between this program and the TPM, or it was replaced"),
+        other => Error::new(Kind::Device, other.to_string()).advise(TPM),
+    }
 }
 
 /// Nobody said where the file counter is that the database is bound to.

@@ -16,7 +16,7 @@ use counterfoil_flash::lock::WriterLock;
 use counterfoil_flash::{Device, FileDevice};
 use counterfoil_log::{Captured, Recovered, Snapshot, Writer};
 use counterfoil_relation::Relations;
-use counterfoil_vault::{Counter as _, CounterError, CounterKind, FileCounter, HeaderCopy, Succession};
+use counterfoil_vault::{Counter as _, CounterError, CounterKind, FileCounter, HeaderCopy, HostCounter, Succession};
 
 use crate::convert::no_place_for_counter;
 use crate::counters::adopt_image;
@@ -166,7 +166,7 @@ fn check(volume: &Volume) -> Result<Recovered> {
 /// A backup says itself which commit is its last. Of a copy of a database file only the counter could say so, and it has
 /// seen whatever came after.
 fn note_plain_copy(source: &Volume, commit: u64, version: u64) {
-    let counter = source.file_counter().ok().flatten().and_then(|mut counter| counter.value().ok());
+    let counter = source.counter().ok().flatten().and_then(|mut counter| counter.value().ok());
     let counted = match counter.map(|counter| counter.value) {
         None => "no counter here says whether it had later ones".to_owned(),
         Some(value) if value <= version => "the counter here knows of no later one".to_owned(),
@@ -202,17 +202,17 @@ pub(crate) fn begin_epoch(volume: &Arc<Volume>, told: impl FnOnce(&mut Writer) -
     let mut writer = match volume.counter_kind() {
         CounterKind::None => adopt_image(volume, None, 0, told)?,
         _ => {
-            let mut counter = volume.file_counter()?.ok_or_else(no_place_for_counter)?;
+            let mut counter = volume.counter()?.ok_or_else(no_place_for_counter)?;
             counter.hold(volume.options.lock_timeout)?;
             counter.set_rollbacks(0);
-            let value = value_of(&mut counter, volume.options.require_counter)?;
-            adopt_image(volume, Some(Box::new(counter)), value, told)?
+            let value = value_of(&mut *counter, volume.options.require_counter)?;
+            adopt_image(volume, Some(counter), value, told)?
         }
     };
     Ok(writer.close()?)
 }
 
-fn value_of(counter: &mut FileCounter, required: bool) -> Result<u64> {
+fn value_of(counter: &mut dyn HostCounter, required: bool) -> Result<u64> {
     match counter.value() {
         Ok(value) => Ok(value.value),
         Err(error @ CounterError::Absent) if required => Err(error.into()),
@@ -307,6 +307,10 @@ fn rekey_watched(options: Options, progress: Progress<'_>, reached: &mut dyn FnM
     let volume = Volume::open(options)?;
     let handle = volume.medium.handle();
     let _lock = handle.map(|handle| WriterLock::acquire(handle, volume.options.lock_timeout)).transpose()?;
+    if volume.counter_kind() == CounterKind::Tpm {
+        let text = "not supported: a new key for the data of a database whose counter is in a TPM";
+        return Err(Error::new(Kind::NotSupported, text).advise("`backup` it, and `restore --as-new` the backup"));
+    }
     let mut counter = volume.counter_to_step()?;
     if let Some(counter) = &mut counter {
         counter.hold(volume.options.lock_timeout)?;
@@ -321,7 +325,7 @@ fn rekey_watched(options: Options, progress: Progress<'_>, reached: &mut dyn FnM
     let filled = reseal(&volume, &recovered.snapshot(), &temporary, progress)?;
     reached(Resealing::Filled);
     // Where no counter is here the new database is opened as the old one would have been: its writer adopts.
-    let counter = counter.filter(|_| freshness == Freshness::Compared);
+    let counter = counter.filter(|_| freshness == Freshness::Compared).and_then(HostCounter::into_file);
     let succession = counter.map(|counter| hand_on(&filled, counter)).transpose()?;
     reached(Resealing::Counted);
     temporary.replace(&path)?;

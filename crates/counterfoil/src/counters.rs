@@ -6,7 +6,7 @@ use std::sync::Arc;
 use counterfoil_flash as flash;
 use counterfoil_flash::lock::{LockError, Pins, WriterLock};
 use counterfoil_log::{Settings, Writer};
-use counterfoil_vault::{self as vault, CounterError, CounterKind, FileCounter, SystemEntropy};
+use counterfoil_vault::{self as vault, CounterError, CounterKind, HostCounter, SystemEntropy};
 
 use crate::convert::no_place_for_counter;
 use crate::error::{Error, Kind, Result};
@@ -20,7 +20,7 @@ use crate::volume::{Freshness, Keeper, Volume};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterInfo {
-    /// `file` or `none`.
+    /// `file`, `tpm` or `none`.
     pub kind: &'static str,
     /// Where it is kept.
     pub path: Option<PathBuf>,
@@ -81,12 +81,12 @@ fn show(volume: &Volume) -> Result<CounterInfo> {
     if volume.counter_kind() == CounterKind::None {
         return Ok(info);
     }
-    if let Some(Counter::File(directory)) = &volume.options.counter {
-        info.path = Some(FileCounter::path_in(directory, volume.vault.id()));
-    }
-    match counter_of(volume)?.record() {
+    let mut counter = counter_of(volume)?;
+    info.path = Some(counter.place());
+    match counter.record() {
         Ok(record) => {
-            (info.value, info.moved, info.seen_at) = (Some(record.value), Some(record.time), Some(record.path));
+            (info.value, info.moved) = (Some(record.value), Some(record.time));
+            info.seen_at = Some(record.path).filter(|path| !path.is_empty());
             info.verdict = match volume.recover_and_judge() {
                 Ok((_, Freshness::Behind(permitted))) => Some(permitted.refusal),
                 judged => judged.err(),
@@ -94,7 +94,10 @@ fn show(volume: &Volume) -> Result<CounterInfo> {
         }
         Err(CounterError::Absent) => {
             let absent = Error::new(Kind::CounterLost, "there is no counter for this database here");
-            info.verdict = Some(absent.advise("bring it from where the database was used: the next write adopts one"));
+            info.verdict = Some(absent.advise(match volume.counter_kind() {
+                CounterKind::Tpm => "use the machine that has it, or bind another with `counterfoil counter adopt`",
+                _ => "bring it from where the database was used: the next write adopts one",
+            }));
         }
         Err(error) => info.verdict = Some(error.into()),
     }
@@ -117,11 +120,11 @@ fn forget(options: Options) -> Result<()> {
     })
 }
 
-fn counter_of(volume: &Volume) -> Result<FileCounter> {
+fn counter_of(volume: &Volume) -> Result<Box<dyn HostCounter>> {
     if volume.counter_kind() == CounterKind::None {
         return Err(Error::new(Kind::Misuse, "this database has no counter"));
     }
-    volume.file_counter()?.ok_or_else(no_place_for_counter)
+    volume.counter()?.ok_or_else(no_place_for_counter)
 }
 
 fn adopt(options: Options) -> Result<()> {
@@ -150,7 +153,7 @@ fn adopt(options: Options) -> Result<()> {
         writer.commit()?;
         Ok(())
     };
-    Ok(adopt_image(&volume, Some(Box::new(counter)), value, accepted)?.close()?)
+    Ok(adopt_image(&volume, Some(counter), value, accepted)?.close()?)
 }
 
 /// Opens an image for writing in an epoch above `value`, and when `first` has left its incident behind, binds its counter
@@ -166,7 +169,7 @@ pub(crate) fn adopt_image(
     let pins = volume.medium.handle().map(Pins::new);
     let settings = Settings {
         counter,
-        counting: counting(),
+        counting: counting(volume.counter_kind()),
         pins: match pins {
             Some(pins) => Box::new(OtherReaders::new(pins, volume.options.snapshot_max_age)),
             None => Box::new(counterfoil_log::NoPins),

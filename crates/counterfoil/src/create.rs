@@ -14,7 +14,7 @@ use counterfoil_flash::lock::{LockError, WriterLock};
 use counterfoil_flash::{self as flash, BlockDevice, Device, FileDevice, Geometry, MemoryDevice};
 use counterfoil_log::{self as log, NoPins, Settings, Snapshot, Writer, record_space};
 use counterfoil_vault::{
-    self as vault, ArgonCost, Counter as _, CounterKind, DatabaseId, FileCounter, Header, HeaderCopy, KeyFile,
+    self as vault, ArgonCost, CounterKind, DatabaseId, FileCounter, Header, HeaderCopy, HostCounter, KeyFile,
     RecoveryCode, RootDigests, SystemEntropy, Tag, Vault, VolumeKey, VolumeLayout,
 };
 use zeroize::Zeroizing;
@@ -91,12 +91,13 @@ fn build(
     make_room(&mut header, holds)?;
     let vault = Arc::new(Vault::new(volume_key, id, header.suite));
     let mut counter = new_counter(&options, &vault)?;
+    let mut unfinished = Unfinished::of(&options, &vault)?;
     if let Some(counter) = &mut counter {
         counter.adopt(0, &Tag::default())?;
     }
     let settings = Settings {
-        counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),
-        counting: counting(),
+        counter: counter.map(|counter| counter as Box<dyn vault::Counter + Send>),
+        counting: counting(header.counter),
         pins: Box::new(NoPins),
         headers: None,
     };
@@ -116,6 +117,7 @@ fn build(
     let secrets = made.offered(&options)?;
     let unlocked = vault::read_headers(&medium)?.unlock(&secrets, &ArgonCost::HOST)?;
     let volume = Arc::new(Volume::new(medium, unlocked, options)?);
+    unfinished.counter = None;
     Ok(Created { volume, recovery_code: made.recovery.map(|code| code.text()) })
 }
 
@@ -152,7 +154,7 @@ pub(crate) fn reseal(
     header.generation += old.generation;
     make_room(&mut header, Some(holds))?;
     let vault = Arc::new(Vault::new(volume_key, old.id, header.suite));
-    let settings = Settings { counter: None, counting: counting(), pins: Box::new(NoPins), headers: None };
+    let settings = Settings { counter: None, counting: counting(old.counter), pins: Box::new(NoPins), headers: None };
     let layout = layout_of(&header.layout)?;
     let cache = options.cache_bytes;
     let mut writer = log::create(medium.media(), vault, layout, settings, &mut SystemEntropy, 0, cache)?;
@@ -220,6 +222,7 @@ fn new_header(
     };
     let counter = match options.counter {
         Some(Counter::File(_)) if options.place != Place::Memory => CounterKind::File,
+        Some(Counter::Tpm(_)) if options.place != Place::Memory => CounterKind::Tpm,
         _ => CounterKind::None,
     };
     let now = crate::time::now();
@@ -233,13 +236,36 @@ fn new_header(
     Ok(header)
 }
 
-fn new_counter(options: &Options, vault: &Vault) -> Result<Option<FileCounter>> {
+fn new_counter(options: &Options, vault: &Vault) -> Result<Option<Box<dyn HostCounter>>> {
     match (&options.counter, options.place.path()) {
         (Some(Counter::File(directory)), Some(path)) => {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            Ok(Some(FileCounter::new(directory, &path, vault)))
+            Ok(Some(Box::new(FileCounter::new(directory, &path, vault))))
         }
+        (Some(Counter::Tpm(directory)), Some(_)) => options.tpm.counter(Some(directory), vault).map(Some),
         _ => Ok(None),
+    }
+}
+
+/// The counter of a database on its way, where it takes up room that is scarce. Dropped before the database is whole, it
+/// gives that back.
+struct Unfinished {
+    counter: Option<Box<dyn HostCounter>>,
+}
+
+impl Unfinished {
+    fn of(options: &Options, vault: &Vault) -> Result<Self> {
+        let counter = new_counter(options, vault)?;
+        Ok(Self { counter: counter.filter(|counter| counter.kind() == CounterKind::Tpm) })
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(counter) = &mut self.counter {
+            // Why the database was not made is being told already.
+            let _ = counter.forget();
+        }
     }
 }
 

@@ -108,7 +108,7 @@ impl Database {
         let header = volume.opened().header.clone();
         let counter_value = match header.counter {
             CounterKind::None => None,
-            _ => volume.file_counter()?.and_then(|mut counter| counter.record().ok()).map(|record| record.value),
+            _ => volume.counter()?.and_then(|mut counter| counter.record().ok()).map(|record| record.value),
         };
         Ok(Inspection {
             id: header.id.to_string(),

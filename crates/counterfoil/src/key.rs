@@ -7,6 +7,9 @@ use vault::KeyFile;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::error::{Error, Kind, Result};
+use crate::medium::Medium;
+use crate::options::Place;
+use crate::tpm::{Keeper, Tpm};
 
 /// Bytes that nobody else may see: a passphrase, or one being typed.
 #[derive(Default)]
@@ -84,6 +87,7 @@ enum Material {
     Passphrase(Secret),
     /// Put together from shares.
     Volume(vault::VolumeKey),
+    Tpm(Keeper),
 }
 
 impl Key {
@@ -94,6 +98,30 @@ impl Key {
     pub fn generate() -> Result<Self> {
         let key = KeyFile::generate(&mut vault::SystemEntropy).map_err(|_| crate::convert::no_entropy())?;
         Ok(Self(Material::File(key)))
+    }
+
+    /// A key that a TPM gives out: to put into a slot, or to open with what was put there.
+    ///
+    /// # Errors
+    /// [`Kind::NotSupported`] where this was built without the feature `tpm`.
+    pub fn tpm(tpm: &Tpm) -> Result<Self> {
+        Ok(Self(Material::Tpm(tpm.keeper()?)))
+    }
+
+    /// The key that the TPM has for the database at this place. None if there is no database there that says of itself
+    /// that a TPM opens it.
+    ///
+    /// # Errors
+    /// What the TPM says; [`Kind::WrongKey`] if the slot is another one's.
+    pub fn tpm_for(place: &Place, tpm: &Tpm) -> Result<Option<Self>> {
+        let Ok(medium) = Medium::open(place, true) else { return Ok(None) };
+        let Ok(copies) = vault::read_headers(&medium) else { return Ok(None) };
+        if !copies.kinds_unchecked().contains(&vault::SlotKind::Tpm) {
+            return Ok(None);
+        }
+        let key = Self::tpm(tpm)?;
+        key.unlock(&copies)?;
+        Ok(Some(key))
     }
 
     /// A key of 32 bytes.
@@ -161,7 +189,7 @@ impl Key {
     pub fn to_hex(&self) -> Option<Zeroizing<String>> {
         match &self.0 {
             Material::File(key) => Some(key.hex()),
-            Material::Passphrase(_) | Material::Volume(_) => None,
+            Material::Passphrase(_) | Material::Volume(_) | Material::Tpm(_) => None,
         }
     }
 
@@ -196,6 +224,7 @@ impl Key {
         match &self.0 {
             Material::File(key) => Ok(vault::Secret::KeyFile(key)),
             Material::Passphrase(secret) => Ok(vault::Secret::Passphrase(secret.as_bytes())),
+            Material::Tpm(keeper) => Ok(vault::Secret::Tpm(&**keeper)),
             Material::Volume(_) => {
                 Err(Error::new(Kind::Misuse, "shares are no key for a slot").advise("use a key file or a passphrase"))
             }

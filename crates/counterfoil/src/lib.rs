@@ -19,7 +19,7 @@
 //! ```
 //!
 //! What it is not: a server, and a place where a key is kept. No counter is looked for or kept unless
-//! [`Options::counter`] says where.
+//! [`Options::counter`] says where, but for a database that is bound to a TPM's: that is asked ([`Options::tpm`]).
 #![forbid(unsafe_code)]
 
 mod connection;
@@ -45,6 +45,7 @@ mod schema;
 mod slots;
 mod store;
 mod time;
+mod tpm;
 mod verify;
 mod volume;
 
@@ -66,4 +67,5 @@ pub use salvage::{Missing, Salvage};
 pub use schema::{quoted, sql_type, write_cell};
 pub use slots::SlotInfo;
 pub use time::utc;
+pub use tpm::Tpm;
 pub use verify::{TableCheck, Verification};

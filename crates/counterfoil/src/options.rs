@@ -9,6 +9,7 @@ pub use counterfoil_vault::Suite as Cipher;
 
 use crate::error::{Error, Kind, Result};
 use crate::key::Key;
+use crate::tpm::Tpm;
 
 /// Where a database is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,9 @@ pub enum Counter {
     None,
     /// A file in this directory. It helps as far as whoever holds the database cannot write there.
     File(PathBuf),
+    /// Memory of the machine's TPM ([`Options::tpm`]). In this directory is the lock that keeps the writers of two
+    /// copies of the database apart.
+    Tpm(PathBuf),
 }
 
 impl Counter {
@@ -68,6 +72,26 @@ impl Counter {
     /// # Errors
     /// [`Kind::Misuse`] if none of these is set.
     pub fn user_default() -> Result<Self> {
+        Self::user_directory().map(Counter::File)
+    }
+
+    /// The counter in the machine's TPM, with its lock where the file counter would be.
+    ///
+    /// # Errors
+    /// As [`Counter::user_default`].
+    pub fn user_tpm() -> Result<Self> {
+        Self::user_directory().map(Counter::Tpm)
+    }
+
+    /// Where counters in files, and locks of others, are.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        match self {
+            Counter::None => None,
+            Counter::File(directory) | Counter::Tpm(directory) => Some(directory),
+        }
+    }
+
+    fn user_directory() -> Result<PathBuf> {
         let variable = |name: &str| std::env::var_os(name);
         let (own, state, home) = (variable("COUNTERFOIL_STATE_DIR"), variable("XDG_STATE_HOME"), variable("HOME"));
         let environment = StateEnvironment {
@@ -75,7 +99,7 @@ impl Counter {
             xdg_state_home: state.as_deref(),
             home: home.as_deref(),
         };
-        environment.directory().map(Counter::File).ok_or_else(|| {
+        environment.directory().ok_or_else(|| {
             Error::new(Kind::Misuse, "nothing says where the counter is kept").advise("set COUNTERFOIL_STATE_DIR")
         })
     }
@@ -90,6 +114,7 @@ pub struct Options {
     pub(crate) place: Place,
     pub(crate) key: Option<Arc<Key>>,
     pub(crate) counter: Option<Counter>,
+    pub(crate) tpm: Tpm,
     pub(crate) require_counter: bool,
     pub(crate) read_only: bool,
     pub(crate) as_of_opening: bool,
@@ -137,6 +162,7 @@ impl Options {
             place,
             key: None,
             counter: None,
+            tpm: Tpm::usual(),
             require_counter: false,
             read_only: false,
             as_of_opening: false,
@@ -160,11 +186,18 @@ impl Options {
         Self { key: Some(Arc::new(key)), ..self }
     }
 
-    /// Making: the counter it is bound to. Opening: where a file counter is kept. Without this no directory is
-    /// touched: a new database has no counter, and one bound to a file counter is read with a note and not written.
+    /// Making: the counter it is bound to. Opening: where a file counter, or the lock of another, is kept. Without this
+    /// no directory is touched: a new database has no counter, and one bound to a file counter is read with a note and
+    /// not written.
     #[must_use]
     pub fn counter(self, counter: Counter) -> Self {
         Self { counter: Some(counter), ..self }
+    }
+
+    /// Where the TPM is, for databases with a counter in it; else [`Tpm::usual`].
+    #[must_use]
+    pub fn tpm(self, tpm: Tpm) -> Self {
+        Self { tpm, ..self }
     }
 
     /// Refuse where the counter is absent.

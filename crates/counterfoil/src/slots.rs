@@ -13,7 +13,7 @@ use crate::key::Key;
 pub struct SlotInfo {
     /// Its number.
     pub number: usize,
-    /// What opens it: `passphrase`, `key file`, `recovery code`.
+    /// What opens it: `passphrase`, `key file`, `recovery code`, `TPM`.
     pub kind: &'static str,
     /// When it was written, in seconds since 1970.
     pub created: u64,
@@ -122,6 +122,6 @@ fn kind_name(kind: SlotKind) -> &'static str {
         SlotKind::Passphrase => "passphrase",
         SlotKind::KeyFile => "key file",
         SlotKind::Recovery => "recovery code",
-        _ => "other",
+        SlotKind::Tpm => "TPM",
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use counterfoil_flash::lock::{COMMIT_MAX, Pin, Pins, WriterLock};
 use counterfoil_log::{self as log, Counting, NoPins, Recovered, Settings, Snapshot, View, Writer};
 use counterfoil_sql as sql;
-use counterfoil_vault::{self as vault, Counter as _, CounterError, FileCounter, Settled, SystemEntropy};
+use counterfoil_vault::{self as vault, CounterError, CounterKind, HostCounter, Settled, SystemEntropy};
 use parking_lot::{Mutex, RwLock};
 use sql::{Lease, Store, WriterSlot};
 
@@ -30,6 +30,10 @@ use crate::volume::{self, Freshness, Keeper, Volume};
 
 /// Commits of so many milliseconds take one step of the counter together.
 pub(crate) const GROUP_MILLISECONDS: u64 = 1000;
+
+/// The same of a counter in a TPM, whose memory wears out: at a step a second, 100,000 writes would be gone after a day of
+/// writing.
+const TPM_GROUP_MILLISECONDS: u64 = 60_000;
 
 /// The process that a handle belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -207,7 +211,7 @@ impl FileStore {
     /// Has the commit that was just made counted in time, whether or not another one comes; without a counter it is made
     /// durable then at the latest.
     fn count_when_idle(&self) {
-        let patience = Duration::from_millis(GROUP_MILLISECONDS);
+        let patience = Duration::from_millis(group_milliseconds(self.volume.counter_kind()));
         let mut idle = self.idle.lock();
         idle.get_or_insert_with(|| IdleCounter::start(self.slot.clone(), patience)).committed();
     }
@@ -362,7 +366,7 @@ impl Opening {
         let (mut counter, absent) = self.held_counter(volume)?;
         let recovered = volume.recover()?;
         let version = recovered.version();
-        let record = counter.as_mut().filter(|_| !absent).map(FileCounter::record).transpose()?;
+        let record = counter.as_mut().filter(|_| !absent).map(|counter| counter.record()).transpose()?;
         let freshness = record.as_ref().map(|record| volume::judge(&recovered, record)).transpose()?;
         if absent || matches!(freshness, Some(Freshness::Behind(_))) {
             // Before a counter is bound to an image it must be one that opens.
@@ -372,8 +376,8 @@ impl Opening {
             counter.set_rollbacks(permitted.rollbacks.count);
         }
         let settings = Settings {
-            counter: counter.map(|counter| Box::new(counter) as Box<dyn vault::Counter + Send>),
-            counting: counting(),
+            counter: counter.map(|counter| counter as Box<dyn vault::Counter + Send>),
+            counting: counting(volume.counter_kind()),
             pins,
             headers: Some(Box::new(Keeper(self.volume.clone()))),
         };
@@ -403,22 +407,24 @@ impl Opening {
 
     /// The counter for this writer alone, and whether there is none yet. A lock upon the database keeps others from this
     /// file; a copy of it is another file, and its writer is kept out here.
-    fn held_counter(&self, volume: &Volume) -> Result<(Option<FileCounter>, bool)> {
+    fn held_counter(&self, volume: &Volume) -> Result<(Option<Box<dyn HostCounter>>, bool)> {
         let Some(mut counter) = volume.counter_to_step()? else { return Ok((None, false)) };
         // First without the lock: what is refused leaves nothing behind. Then again: it may have moved meanwhile.
-        Self::is_absent(&mut counter, volume)?;
+        Self::is_absent(&mut *counter, volume)?;
         counter.hold(*self.patience.lock())?;
-        let absent = Self::is_absent(&mut counter, volume)?;
+        let absent = Self::is_absent(&mut *counter, volume)?;
         Ok((Some(counter), absent))
     }
 
-    fn is_absent(counter: &mut FileCounter, volume: &Volume) -> Result<bool> {
+    fn is_absent(counter: &mut dyn HostCounter, volume: &Volume) -> Result<bool> {
         match counter.value() {
             Ok(_) => Ok(false),
             Err(CounterError::Absent) if volume.options.require_counter => {
                 Err(Error::new(Kind::CounterLost, "there is no counter for this database here")
                     .advise("bring it from where the database was used"))
             }
+            // A machine has one TPM: who comes with a file to another one, or deletes the counter, is not believed.
+            Err(error @ CounterError::Absent) if volume.counter_kind() == CounterKind::Tpm => Err(error.into()),
             Err(CounterError::Absent) => Ok(true),
             Err(error) => Err(error.into()),
         }
@@ -446,11 +452,16 @@ fn settle_anew(volume: &Volume, view: &dyn View) -> Result<Settled> {
     }
 }
 
-/// One step of the counter for all commits of a second.
-pub(crate) fn counting() -> Counting {
+/// How many milliseconds of commits take one step of a counter of this kind together.
+fn group_milliseconds(kind: CounterKind) -> u64 {
+    if kind == CounterKind::Tpm { TPM_GROUP_MILLISECONDS } else { GROUP_MILLISECONDS }
+}
+
+/// One step of the counter for all commits of a group.
+pub(crate) fn counting(kind: CounterKind) -> Counting {
     let begun = std::time::Instant::now();
     Counting::Every {
-        milliseconds: GROUP_MILLISECONDS,
+        milliseconds: group_milliseconds(kind),
         clock: Box::new(move || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)),
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use counterfoil_flash::Geometry;
 use counterfoil_log::{self as log, HeaderKeeper, Layout, Recovered, View, Writer, record_space};
 use counterfoil_vault::{
-    self as vault, ChangeStep, CounterError, CounterKind, Entropy, FileCounter, Header, HeaderChange, RootDigests,
-    Settled, SystemEntropy, Unlocked, Vault, VolumeLayout,
+    self as vault, ChangeStep, CounterError, CounterKind, Entropy, FileCounter, Header, HeaderChange, HostCounter,
+    RootDigests, Settled, SystemEntropy, Unlocked, Vault, VolumeLayout,
 };
 use parking_lot::RwLock;
 
@@ -204,7 +204,7 @@ impl Volume {
 
     /// What the counter holds; none where there is none, unless one is required.
     pub(crate) fn counter_record(&self) -> Result<Option<vault::CounterRecord>> {
-        let mut counter = self.file_counter()?;
+        let mut counter = self.counter()?;
         match counter.as_mut().map(|counter| counter.record()) {
             Some(Ok(record)) => Ok(Some(record)),
             Some(Err(error)) if error != CounterError::Absent => Err(error.into()),
@@ -227,13 +227,17 @@ impl Volume {
         Ok(self.opened().unlocked.settle(&RootDigests::decode(&digests))?)
     }
 
-    /// The file counter of this database, where it has one and somebody said where it is kept.
-    pub(crate) fn file_counter(&self) -> Result<Option<FileCounter>> {
+    /// The counter of this database, where it has one and somebody said where it is kept.
+    pub(crate) fn counter(&self) -> Result<Option<Box<dyn HostCounter>>> {
         match (self.counter_kind(), &self.options.counter) {
             (CounterKind::None, _) => Ok(None),
-            (CounterKind::File, Some(Counter::File(directory))) => {
+            (CounterKind::Tpm, counter) => {
+                let locks = counter.as_ref().and_then(Counter::directory);
+                self.options.tpm.counter(locks, &self.vault).map(Some)
+            }
+            (CounterKind::File, Some(Counter::File(directory) | Counter::Tpm(directory))) => {
                 let place = self.options.place.path().map(|path| std::path::absolute(path).unwrap_or(path.into()));
-                Ok(Some(FileCounter::new(directory, &place.unwrap_or_default(), &self.vault)))
+                Ok(Some(Box::new(FileCounter::new(directory, &place.unwrap_or_default(), &self.vault))))
             }
             (CounterKind::File, _) => Ok(None),
             (kind, _) => Err(Error::new(Kind::NotSupported, format!("not supported: a {kind} counter"))
@@ -242,8 +246,8 @@ impl Volume {
     }
 
     /// The counter, for whoever is going to step it; none where the database has none.
-    pub(crate) fn counter_to_step(&self) -> Result<Option<FileCounter>> {
-        match self.file_counter()? {
+    pub(crate) fn counter_to_step(&self) -> Result<Option<Box<dyn HostCounter>>> {
+        match self.counter()? {
             None if self.counter_kind() != CounterKind::None => Err(no_place_for_counter()),
             counter => Ok(counter),
         }
@@ -311,9 +315,10 @@ fn dated(error: log::Error, record: &vault::CounterRecord) -> Error {
     let text = match &error {
         log::Error::RolledBack { image, counter } => format!(
             "this is not the newest image of the database: its version is {image}, the counter stands at {counter} \
-             since {when}, when it was at {}",
-            record.path
+             since {when}{}",
+            if record.path.is_empty() { String::new() } else { format!(", when it was at {}", record.path) }
         ),
+        other if record.path.is_empty() => format!("{other}; the counter last moved {when}"),
         other => format!("{other}; the counter last moved {when}, when the database was at {}", record.path),
     };
     let full = Error::from(error);

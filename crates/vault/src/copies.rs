@@ -13,7 +13,7 @@ use counterfoil_flash as flash;
 use counterfoil_flash::PageNumber;
 
 use crate::header::{HEADER_BYTES, Header, HeaderError};
-use crate::slot::Slot;
+use crate::slot::{Slot, SlotKind};
 use crate::{ArgonCost, DatabaseId, HeaderChange, RootDigests, Secret, SlotsDigest, VolumeKey, VolumeLayout};
 
 /// One of the two copies.
@@ -161,6 +161,12 @@ impl HeaderCopies {
     /// The layout that a readable copy gives. **Not authenticated.**
     pub fn layout_unchecked(&self) -> Option<VolumeLayout> {
         self.readable().next().map(|(_, found)| found.header.layout)
+    }
+
+    /// What the slots of a readable copy are for. **Not authenticated**: good for choosing whom to ask for a key.
+    pub fn kinds_unchecked(&self) -> Vec<SlotKind> {
+        let header = self.readable().next().map(|(_, found)| &found.header);
+        header.into_iter().flat_map(|header| header.slots().map(|(_, slot)| slot.kind())).collect()
     }
 
     fn readable(&self) -> impl Iterator<Item = (usize, &Found)> {
