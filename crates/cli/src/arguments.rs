@@ -14,11 +14,12 @@ const AFTER_HELP: &str = "\
 DB is a file, :memory:, or block:/dev/X. `counterfoil DB [SQL]` is short for `counterfoil sql DB [SQL]`.
 
 Keys are looked for in this order: --key-file, --passphrase-file, COUNTERFOIL_KEY_FILE, COUNTERFOIL_PASSPHRASE_FILE, \
-$CREDENTIALS_DIRECTORY/counterfoil.key, COUNTERFOIL_KEY (64 hex digits), COUNTERFOIL_PASSPHRASE, and a prompt on a \
-terminal. A key file is 32 bytes, or 64 hex digits. A recovery code is given like a passphrase.
+$CREDENTIALS_DIRECTORY/counterfoil.key, COUNTERFOIL_KEY (64 hex digits), COUNTERFOIL_PASSPHRASE, this machine's TPM \
+(where `key add --tpm` made a slot for it), and a prompt on a terminal. A key file is 32 bytes, or 64 hex digits. A recovery code is given like a passphrase.
 
 The one-way counter of a database lies in COUNTERFOIL_STATE_DIR, else $XDG_STATE_HOME/counterfoil, else \
-~/.local/state/counterfoil.
+~/.local/state/counterfoil, or, after `init --counter tpm`, in the TPM: the one that COUNTERFOIL_TPM names, else \
+/dev/tpmrm0. If its owner has a password, COUNTERFOIL_TPM_PASSWORD_FILE names the file that holds it.
 
 Exit codes: 0 done, 1 wrong use or bad input, 2 device or permission, 3 not to be trusted, 4 locked by another writer, \
 130 interrupted.";
@@ -199,7 +200,7 @@ pub struct Init {
     /// Cipher: aes-256-gcm-siv, aes-256-gcm, chacha20-poly1305, ascon-aead128, aes-128-ocb3
     #[arg(long, value_name = "NAME", default_value = "aes-256-gcm-siv")]
     pub cipher: String,
-    /// One-way counter: file, none
+    /// One-way counter: file, tpm, none
     #[arg(long, value_name = "KIND", default_value = "file")]
     pub counter: String,
     /// Make no recovery code
@@ -360,7 +361,7 @@ pub struct NewKey {
     /// The new key file
     #[arg(long, value_name = "FILE", conflicts_with = "new_passphrase_file")]
     pub new_key_file: Option<PathBuf>,
-    /// Keep the new key in this machine's TPM (not supported yet)
+    /// Keep the new key in this machine's TPM
     #[arg(long, conflicts_with_all = ["new_passphrase_file", "new_key_file"])]
     pub tpm: bool,
 }
@@ -372,14 +373,14 @@ pub enum KeyAction {
         /// Database
         db: String,
     },
-    /// Add a slot, for a passphrase or a key file
+    /// Add a slot, for a passphrase, a key file or this machine's TPM
     Add {
         /// Database
         db: String,
         #[command(flatten)]
         new: NewKey,
     },
-    /// Put another passphrase or key file into a slot
+    /// Put another passphrase, key file or TPM into a slot
     Change {
         /// Database
         db: String,
@@ -449,7 +450,7 @@ pub enum CounterAction {
         #[arg(long)]
         yes: bool,
     },
-    /// Delete this machine's counter file
+    /// Delete this machine's counter
     Forget {
         /// Database
         db: String,

@@ -3,7 +3,7 @@
 use counterfoil::{Counter, Database, Error, Options, Place};
 
 use crate::arguments::Common;
-use crate::{keys, terminal};
+use crate::{keys, terminal, tpm};
 
 /// The options that every command takes.
 pub struct Context {
@@ -21,7 +21,7 @@ impl Context {
         if Place::parse(db) == Place::Memory {
             return Ok(options);
         }
-        Ok(options.key(keys::find(&self.common)?))
+        Ok(options.key(keys::find(&self.common, &Place::parse(db))?))
     }
 
     /// How `db` is made or opened, except for its key.
@@ -35,6 +35,7 @@ impl Context {
         if in_memory {
             return Ok(options);
         }
+        let options = options.tpm(tpm::chosen()?);
         // A machine that keeps no state can read all the same; what needs the counter says so.
         Ok(match Counter::user_default() {
             Ok(counter) => options.counter(counter),

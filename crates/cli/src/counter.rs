@@ -41,7 +41,7 @@ fn show(info: &CounterInfo) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "kind     {}", info.kind)?;
     if let Some(path) = &info.path {
-        writeln!(stdout, "file     {}", path.display())?;
+        writeln!(stdout, "{:8} {}", info.kind, path.display())?;
     }
     if let Some(value) = info.value {
         writeln!(stdout, "value    {value}")?;

@@ -57,8 +57,9 @@ fn counter(kind: &str) -> Result<Counter, Error> {
     match kind {
         "file" => Counter::user_default(),
         "none" => Ok(Counter::None),
-        "tpm" | "nor" | "ecc" => Err(Error::new(Kind::NotSupported, format!("not supported: the counter {kind} here"))
-            .advise("use file or none")),
-        _ => Err(misuse(format!("there is no counter {kind}")).advise("use file or none")),
+        "tpm" => Counter::user_tpm(),
+        "nor" | "ecc" => Err(Error::new(Kind::NotSupported, format!("not supported: the counter {kind} here"))
+            .advise("use file, tpm or none")),
+        _ => Err(misuse(format!("there is no counter {kind}")).advise("use file, tpm or none")),
     }
 }

@@ -2,16 +2,23 @@
 
 use std::path::PathBuf;
 
-use counterfoil::{Error, Key, Kind, Secret};
+use counterfoil::{Error, Key, Kind, Place, Secret};
 
 use crate::arguments::{Common, NewKey};
 use crate::failure::misuse;
-use crate::terminal;
+use crate::{terminal, tpm};
 
 /// The key that opens a database. Asks only if nothing else gives one.
-pub fn find(common: &Common) -> Result<Key, Error> {
+pub fn find(common: &Common, place: &Place) -> Result<Key, Error> {
     if let Some(key) = given(common)? {
         return Ok(key);
+    }
+    match Key::tpm_for(place, &tpm::chosen()?) {
+        Ok(Some(key)) => return Ok(key),
+        // Another TPM, or none here: that is what the other slots are for.
+        Err(error) if terminal::can_ask() => terminal::note(error),
+        Err(error) => return Err(error),
+        Ok(None) => {}
     }
     if !terminal::can_ask() {
         return Err(no_key());
@@ -31,8 +38,7 @@ pub fn find_for_new(common: &Common) -> Result<Key, Error> {
 /// A key for another slot: from its own options, or asked for twice. The environment names the key that opens.
 pub fn find_new(new: &NewKey) -> Result<Key, Error> {
     if new.tpm {
-        return Err(Error::new(Kind::NotSupported, "not supported: a key in a TPM")
-            .advise("use --new-key-file or --new-passphrase-file"));
+        return Key::tpm(&tpm::chosen()?);
     }
     if let Some(path) = &new.new_key_file {
         return Key::from_file(path);

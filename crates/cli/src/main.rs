@@ -26,6 +26,7 @@ mod slots;
 mod sql;
 mod statements;
 mod terminal;
+mod tpm;
 mod verify;
 
 use std::process::ExitCode;

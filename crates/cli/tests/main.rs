@@ -14,6 +14,7 @@ mod main {
     mod processes;
     mod shell;
     mod sql;
+    mod tpm;
     mod trust;
     mod usage;
 }
