@@ -27,9 +27,11 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// What docs/devices.md advises: a fifth of the blocks, two at least.
+    /// What docs/devices.md advises: a fifth of the blocks, two at least; 160 waiting changes, and one for each 2 KB of a larger
+    /// part.
     pub fn advised(board: &Board) -> Self {
-        Self { index_blocks: (board.blocks() / 5).max(2), pending: 120 }
+        let bytes = (board.blocks() * board.block_pages()) as usize * board.page_bytes();
+        Self { index_blocks: (board.blocks() / 5).max(2), pending: (bytes / 2048).max(160) }
     }
 
     fn shape(&self, board: &Board) -> Shape {
