@@ -219,6 +219,16 @@ impl Key {
         })
     }
 
+    /// The key that seals the data itself: devices have no slots in which it could be wrapped.
+    pub(crate) fn volume_key(&self) -> Result<vault::VolumeKey> {
+        match &self.0 {
+            Material::File(key) => Ok(vault::VolumeKey::from_bytes(key.expose())),
+            Material::Volume(key) => Ok(key.duplicate()),
+            Material::Passphrase(_) => Err(Error::new(Kind::Misuse, "the image of a device has no passphrase")
+                .advise("give the device's own key, with --key-file, COUNTERFOIL_KEY_FILE or COUNTERFOIL_KEY")),
+        }
+    }
+
     /// What is offered to a slot, or put into one.
     pub(crate) fn offered(&self) -> Result<vault::Secret<'_>> {
         match &self.0 {
