@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use counterfoil::DeviceShape;
 
 // One line a paragraph: the terminal's width decides where they break.
 const AFTER_HELP: &str = "\
@@ -209,6 +210,18 @@ pub struct Init {
     /// Take a block device even if something is on it
     #[arg(long)]
     pub erase: bool,
+    /// Make the image of a device's flash instead: bytes of a page, pages of a block, blocks, and if need be how many of
+    /// them are for the index, and how many ids for names
+    #[arg(
+        long,
+        value_name = "PAGE,BLOCK,BLOCKS[,INDEX[,NAMES]]",
+        value_parser = device,
+        conflicts_with_all = ["page_size", "size", "no_recovery", "erase"]
+    )]
+    pub device: Option<DeviceShape>,
+    /// The device has a generator: every opening draws keys of its own
+    #[arg(long, requires = "device")]
+    pub salted: bool,
 }
 
 #[derive(Args, Debug)]
@@ -257,6 +270,10 @@ pub struct Export {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "The image of a device's flash is opened like a database, with the device's key. Records without a name \
+are called by their numbers, such as #12. Without its counter here (`counterfoil counter adopt`) it is only read."
+)]
 pub struct Kv {
     /// Database
     pub db: String,
@@ -578,6 +595,20 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(wrong)
 }
 
+/// How a device's flash is cut up.
+fn device(text: &str) -> Result<DeviceShape, String> {
+    let numbers: Result<Vec<u32>, _> = text.split(',').map(str::parse).collect();
+    let shape = |page_bytes, block_pages, block_count, index_blocks, names| {
+        Ok(DeviceShape { page_bytes, block_pages, block_count, index_blocks, names, is_salted: false })
+    };
+    match numbers.as_deref() {
+        Ok([page, block, blocks]) => shape(*page, *block, *blocks, None, 0),
+        Ok([page, block, blocks, index]) => shape(*page, *block, *blocks, Some(*index), 0),
+        Ok([page, block, blocks, index, names]) => shape(*page, *block, *blocks, Some(*index), *names),
+        _ => Err("three to five numbers are wanted, such as 512,16,16,3,100".into()),
+    }
+}
+
 /// One byte between fields; `\t` and `tab` are a tab.
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
@@ -613,6 +644,18 @@ mod tests {
         assert_eq!(expanded("counterfoil help"), "counterfoil --help");
         assert_eq!(expanded("counterfoil help key add"), "counterfoil key add --help");
         assert_eq!(expanded("counterfoil ./help 1"), "counterfoil sql ./help 1");
+    }
+
+    #[test]
+    fn a_device_has_three_to_five_numbers() {
+        let shape = device("512,16,16").expect("a shape");
+        assert_eq!((shape.page_bytes, shape.block_pages, shape.block_count), (512, 16, 16));
+        assert_eq!((shape.index_blocks, shape.names), (None, 0));
+        let shape = device("512,16,16,3,100").expect("a shape");
+        assert_eq!((shape.index_blocks, shape.names), (Some(3), 100));
+        for wrong in ["", "512,16", "512,16,16,3,100,7", "512,16,x", "-1,2,3"] {
+            assert!(device(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use counterfoil::{Counter, Database, Error, Options, Place};
 
 use crate::arguments::Common;
-use crate::{keys, terminal, tpm};
+use crate::{image, keys, terminal, tpm};
 
 /// The options that every command takes.
 pub struct Context {
@@ -20,6 +20,10 @@ impl Context {
         let options = self.options_without_key(db)?;
         if Place::parse(db) == Place::Memory {
             return Ok(options);
+        }
+        // Nobody should be asked for the passphrase of a device.
+        if image::is_one(db)? {
+            return Err(image::refusal(db));
         }
         Ok(options.key(keys::find(&self.common, &Place::parse(db))?))
     }

@@ -5,7 +5,7 @@ use counterfoil::{Cipher, Counter, Database, Error, Kind, Place};
 use crate::arguments::Init;
 use crate::context::Context;
 use crate::failure::{Result, misuse};
-use crate::{keys, terminal};
+use crate::{image, keys, terminal};
 
 pub fn run(context: &Context, arguments: &Init) -> Result<()> {
     let cipher = cipher(&arguments.cipher)?;
@@ -19,6 +19,9 @@ pub fn run(context: &Context, arguments: &Init) -> Result<()> {
             .at(path.display())
             .advise("choose another name, or move it away")
             .into());
+    }
+    if arguments.device.is_some() {
+        return image::init(context, arguments, cipher, counter);
     }
     let mut options = context
         .options_without_key(&arguments.db)?

@@ -7,10 +7,16 @@ use counterfoil::{Error, Inspection, Region, utc};
 
 use crate::arguments::Inspect;
 use crate::context::Context;
-use crate::failure::{Failure, Result};
-use crate::{picture, terminal};
+use crate::failure::{Failure, Result, misuse};
+use crate::{image, picture, terminal};
 
 pub fn run(context: &Context, arguments: &Inspect) -> Result<()> {
+    if image::is_one(&arguments.db)? {
+        return match arguments.svg {
+            Some(_) => Err(misuse("there is no picture of a device's image").advise("leave --svg out").into()),
+            None => image::run_inspect(context, &arguments.db),
+        };
+    }
     let database = context.open_to_read(&arguments.db)?;
     let inspection = database.inspect()?;
     show(&inspection, &arguments.db).map_err(Failure::output)?;
@@ -84,7 +90,8 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
     out.flush()
 }
 
-fn line(out: &mut impl Write, name: &str, value: impl std::fmt::Display) -> io::Result<()> {
+/// A line of what there is to tell.
+pub fn line(out: &mut impl Write, name: &str, value: impl std::fmt::Display) -> io::Result<()> {
     writeln!(out, "{name:14} {value}")
 }
 

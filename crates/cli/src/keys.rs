@@ -26,6 +26,11 @@ pub fn find(common: &Common, place: &Place) -> Result<Key, Error> {
     Key::passphrase(terminal::ask_secret("Passphrase")?)
 }
 
+/// The key of a device. It has no passphrase, so nobody is asked for one.
+pub fn find_of_device(common: &Common) -> Result<Key, Error> {
+    given(common)?.ok_or_else(|| misuse("no key was given").advise("use --key-file or COUNTERFOIL_KEY_FILE"))
+}
+
 /// The key for a new database: asks twice.
 pub fn find_for_new(common: &Common) -> Result<Key, Error> {
     match given(common)? {

@@ -8,14 +8,17 @@ use counterfoil::{Error, Kind, Records};
 use crate::arguments::{Kv, KvAction};
 use crate::context::Context;
 use crate::failure::{Failure, Result, input};
+use crate::image;
 
 pub fn run(context: &Context, arguments: &Kv) -> Result<()> {
+    if image::is_one(&arguments.db)? {
+        return image::run_kv(context, &arguments.db, &arguments.action);
+    }
     match &arguments.action {
         KvAction::Get { name } => {
             let database = context.open_to_read(&arguments.db)?;
             let value = database.records().get(name)?.ok_or_else(|| absent(name))?;
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(&value).and_then(|()| stdout.flush()).map_err(Failure::output)
+            write(&value)
         }
         KvAction::Put { name, file } => {
             let value = read(file.as_deref())?;
@@ -39,21 +42,33 @@ pub fn run(context: &Context, arguments: &Kv) -> Result<()> {
         KvAction::List { prefix } => {
             let database = context.open_to_read(&arguments.db)?;
             let names = database.records().list(prefix.as_deref().unwrap_or_default())?;
-            let mut stdout = io::stdout().lock();
-            let mut put = || -> io::Result<()> {
-                names.iter().try_for_each(|(name, _)| writeln!(stdout, "{name}"))?;
-                stdout.flush()
-            };
-            put().map_err(Failure::output)
+            list(&names)
         }
     }
 }
 
-fn absent(name: &str) -> Error {
+/// The bytes of a record, as they are.
+pub fn write(value: &[u8]) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(value).and_then(|()| stdout.flush()).map_err(Failure::output)
+}
+
+/// The names of records, a line each.
+pub fn list(names: &[(String, usize)]) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    let mut put = || -> io::Result<()> {
+        names.iter().try_for_each(|(name, _)| writeln!(stdout, "{name}"))?;
+        stdout.flush()
+    };
+    put().map_err(Failure::output)
+}
+
+pub fn absent(name: &str) -> Error {
     Error::new(Kind::NotFound, format!("no record {name}")).advise("see `counterfoil kv DB list`")
 }
 
-fn read(file: Option<&Path>) -> Result<Vec<u8>, Error> {
+/// The value that is to be kept.
+pub fn read(file: Option<&Path>) -> Result<Vec<u8>, Error> {
     let path = file.unwrap_or(Path::new("-"));
     let mut bytes = Vec::new();
     let limit = Records::VALUE_BYTES_MAX as u64 + 1;

@@ -11,6 +11,7 @@ mod demo;
 mod export;
 mod failure;
 mod house;
+mod image;
 mod import;
 mod init;
 mod inspect;

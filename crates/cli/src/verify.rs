@@ -8,9 +8,12 @@ use crate::arguments::Verify;
 use crate::context::Context;
 use crate::copies::Bar;
 use crate::failure::{Failure, Result};
-use crate::terminal;
+use crate::{image, terminal};
 
 pub fn run(context: &Context, arguments: &Verify) -> Result<()> {
+    if image::is_one(&arguments.db)? {
+        return image::run_verify(context, &arguments.db);
+    }
     let database = context.open_to_read(&arguments.db)?;
     let bar = Bar::begin("checking");
     let verification = database.verify(&mut |what, done, total| {
@@ -34,11 +37,7 @@ fn show(verification: &Verification) -> io::Result<()> {
         rows += table.rows;
         entries += table.entries;
     }
-    let verdict = match verification.problems.len() {
-        0 => "all good".to_owned(),
-        1 => "1 problem".to_owned(),
-        count => format!("{count} problems"),
-    };
+    let verdict = verdict(verification.problems.len());
     writeln!(
         stdout,
         "{} pages, {} tables, {rows} rows, {entries} index entries, {} records; freshness: {}; {verdict}",
@@ -50,8 +49,17 @@ fn show(verification: &Verification) -> io::Result<()> {
     stdout.flush()
 }
 
+/// So many problems, in words.
+pub fn verdict(problems: usize) -> String {
+    match problems {
+        0 => "all good".to_owned(),
+        1 => "1 problem".to_owned(),
+        count => format!("{count} problems"),
+    }
+}
+
 /// All problems but the last as lines of their own; the last one ends the program.
-fn tell(mut problems: Vec<Error>) -> Result<()> {
+pub fn tell(mut problems: Vec<Error>) -> Result<()> {
     let Some(last) = problems.pop() else { return Ok(()) };
     problems.iter().for_each(terminal::error);
     Err(last.into())

@@ -5,6 +5,7 @@ mod main {
 
     mod bad_files;
     mod copies;
+    mod device;
     mod export;
     mod import;
     mod keys;
