@@ -105,7 +105,9 @@ impl DeviceImage {
             let superblocks = (found.good, found.bad);
             let image = DeviceImage { options: options.clone(), vault, site: *site, superblocks };
             // Of several stores, and of what is left of an older one, the first that can be read.
-            match site.require_whole(file.length()?).and_then(|()| image.probe(&file)) {
+            let is_only = found.sites.len() == 1;
+            let whole = site.require_whole(file.length()?);
+            match whole.and_then(|()| if is_only { Ok(()) } else { image.probe(&file) }) {
                 Ok(()) => return Ok(image.noted(&found)),
                 Err(error) => failure = failure.or(Some(error)),
             }

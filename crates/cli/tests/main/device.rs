@@ -251,22 +251,45 @@ fn commands_that_want_tables_say_what_works() {
     assert!(chip.dump() == stage.read("img"));
 }
 
-/// A device lets 110 changes wait, in a list of 120, and goes on with that list after a host has written.
+/// A device lets 118 changes wait, in a list of 120, and goes on with that list after a host has written.
 #[test]
 fn a_host_lets_no_more_changes_wait_than_the_device_has_room_for() {
     let mut chip = Chip::new(NAND, SHAPE, Suite::AsconAead128);
     let filled = chip.make::<u16, _>(|store| {
-        (100..210).try_for_each(|id| store.commit(&[(RecordId(id * 7), Some(b"twenty-four bytes, as is"))]).map(drop))
+        [200, 300].into_iter().try_for_each(|first| {
+            let changes: Vec<_> = (first..first + 59).map(|id| (RecordId(id), Some(&b"x"[..]))).collect();
+            store.commit(&changes).map(drop)
+        })
     });
     filled.expect("filled");
     let stage = Stage::new();
     stage.write("img", chip.dump());
+    stage.write("value", "y");
+    stage.good(&["counter", "adopt", "img", "--yes"]);
+    for id in 1000..1005 {
+        let counted = needed(&stage.run(&["kv", "img", "put", &format!("#{id}"), "value"]));
+        chip.load(&stage.read("img"), counted);
+        assert_eq!(chip.open::<u16, _>(|store| store.read(RecordId(id), &mut [0; 512])), Ok(1), "{id}");
+    }
+    assert_eq!(stage.good(&["kv", "img", "list"]).lines().count(), 2 * 59 + 5);
+}
+
+/// A reader sees what is there before or after, and takes no writer for a thief.
+#[test]
+fn an_image_is_read_beside_its_writer() {
+    let (stage, _) = with_image();
     stage.write("value", "x");
     stage.good(&["counter", "adopt", "img", "--yes"]);
-    let mut counted = 0;
-    for id in [1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1010, 1011, 1012, 1013] {
-        counted = needed(&stage.run(&["kv", "img", "put", &format!("#{id}"), "value"]));
-    }
-    chip.load(&stage.read("img"), counted);
-    assert_eq!(chip.open::<u16, _>(|store| store.read(RecordId(1013), &mut [0; 512])), Ok(1));
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    assert_eq!(stage.good(&["kv", "img", "list", "song", "--require-counter"]), "song/a\nsong/b\n");
+                }
+            });
+        }
+        (0..40).for_each(|_| drop(stage.good(&["kv", "img", "put", "song/a", "value"])));
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }

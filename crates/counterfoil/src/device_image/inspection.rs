@@ -130,6 +130,7 @@ impl DeviceImage {
         };
         let problems = self.read(&mut |chip| {
             let mut problems = Vec::new();
+            verification.records = 0;
             let mut page = vec![0; chip.record_bytes_max()];
             for id in 0..chip.ids_max() {
                 match chip.read(RecordId(id), &mut page) {

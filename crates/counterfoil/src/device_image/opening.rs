@@ -1,5 +1,7 @@
 //! Opening the store of an image: beside its counter, or where there is none, to read.
 
+use std::time::Duration;
+
 use counterfoil_flash::FileDevice;
 use counterfoil_flash::lock::WriterLock;
 use counterfoil_record::alone::{self, Standalone, Surroundings, Word};
@@ -12,7 +14,7 @@ use super::memory::{Buffers, PENDING_MAX, PENDING_MIN};
 use super::{DeviceImage, path_of};
 use crate::error::{Error, Kind, Result};
 
-/// What is done with an open store.
+/// What is done with an open store, from the beginning each time.
 pub(super) type User<'u, T> = &'u mut dyn FnMut(&mut dyn Chip) -> Result<T, alone::Error>;
 
 /// How a store is opened.
@@ -23,6 +25,9 @@ struct How<'c> {
     /// Images behind their counter that are gone on from.
     rollbacks_max: u16,
 }
+
+/// How often an image is read before what speaks against it is believed.
+const TRIES_MAX: u64 = 4;
 
 /// More than any commit is counted.
 const COUNTED_MAX: u64 = 1 << 40;
@@ -35,8 +40,10 @@ impl DeviceImage {
             return self.run_without_counter(&file, user).map_err(|error| self.explain(error, None));
         };
         let mut counter = Remembering::new(counter);
-        let how = How { counter: Some(&mut counter), pending: PENDING_MAX, rollbacks_max: 0 };
-        let outcome = self.run(&file, how, user);
+        let outcome = settled(|| {
+            let how = How { counter: Some(&mut counter), pending: PENDING_MAX, rollbacks_max: 0 };
+            self.run(&file, how, user)
+        });
         outcome.map_err(|error| self.refusal(&file, error, &mut counter))
     }
 
@@ -105,6 +112,10 @@ impl DeviceImage {
 
     /// The same for reading an image whose counter is somewhere else.
     pub(super) fn run_without_counter<T>(&self, file: &FileDevice, user: User<'_, T>) -> Result<T, alone::Error> {
+        settled(|| self.try_without_counter(file, user))
+    }
+
+    fn try_without_counter<T>(&self, file: &FileDevice, user: User<'_, T>) -> Result<T, alone::Error> {
         let how = How { counter: None, pending: PENDING_MAX, rollbacks_max: 0 };
         match self.run(file, how, user) {
             Err(alone::Error::NoGenerator) => {}
@@ -185,4 +196,19 @@ impl DeviceImage {
         };
         sizes.map_or(0, |sizes| sizes.record_bytes_max)
     }
+}
+
+/// Reads until nothing speaks against the image, or what does stays: another process may write meanwhile, and move the image
+/// and its counter.
+fn settled<T>(mut read: impl FnMut() -> Result<T, alone::Error>) -> Result<T, alone::Error> {
+    use alone::Error::{Corrupt, CounterLost, NoCommit, RolledBack, Tampered};
+    for tries in 1..TRIES_MAX {
+        match read() {
+            Err(Corrupt | CounterLost | NoCommit | RolledBack | Tampered) => {
+                std::thread::sleep(Duration::from_millis(5 * tries));
+            }
+            outcome => return outcome,
+        }
+    }
+    read()
 }
