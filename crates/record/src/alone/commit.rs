@@ -25,9 +25,15 @@ use super::state::Floor;
 use super::store::Standalone;
 use super::word::{NONE, Word};
 
-/// The most a record may have: beside a root it must fit into a page that nothing else is in.
+/// What every page leaves to the root, a deallocation, and what tells of a leaf, be it a commit page or not: so what is current
+/// in any page fits into a commit page, and a full store gets no fuller by being cleaned.
+pub(crate) fn bytes_left<W: Word>() -> usize {
+    root_bytes::<W>(false) + page::entry_bytes::<W>(0) + page::entry_bytes::<W>(W::BYTES) + W::BYTES
+}
+
+/// The most a record may have: it must fit into a page that nothing else is in.
 pub(crate) fn record_bytes_max<W: Word>(form: &Form) -> usize {
-    let others = page::HEAD_BYTES + page::entry_bytes::<W>(usize::MAX) + root_bytes::<W>(false);
+    let others = page::HEAD_BYTES + page::entry_bytes::<W>(usize::MAX) + bytes_left::<W>();
     form.body_bytes().saturating_sub(others).min(page::RECORD_BYTES_MAX)
 }
 
@@ -124,14 +130,16 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Ok(())
     }
 
-    /// Whether an entry with a record of so many bytes fits into the page being filled.
-    pub(crate) fn fits(&self, assembly: &Assembly, bytes: usize) -> bool {
-        page::entry_bytes::<W>(bytes) + bytes <= assembly.draft.room()
+    /// Whether an entry with a record of so many bytes fits into the page being filled, with room left.
+    pub(crate) fn fits(&self, assembly: &Assembly, bytes: usize, left: usize) -> bool {
+        page::entry_bytes::<W>(bytes) + bytes + left <= assembly.draft.room()
     }
 
     fn push(&mut self, assembly: &mut Assembly, entry: Entry<'_>, bytes: usize) -> Result<u32, Error> {
         let is_record = matches!(entry, Entry::Record(..));
-        if !self.fits(assembly, bytes) || (is_record && assembly.draft.numbered >= self.state.page_entries.get()) {
+        let left = if is_record { bytes_left::<W>() } else { 0 };
+        if !self.fits(assembly, bytes, left) || (is_record && assembly.draft.numbered >= self.state.page_entries.get())
+        {
             self.next_page(assembly)?;
         }
         let number = assembly.draft.numbered;
@@ -413,7 +421,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             }
             let is_full = assembly.draft.numbered >= self.state.page_entries.get();
             if self.pending.room() == 0
-                || !may_go_on && (is_full || !self.fits(assembly, record.len() + root_bytes::<W>(false)))
+                || !may_go_on && (is_full || !self.fits(assembly, record.len(), bytes_left::<W>()))
             {
                 return Ok(false);
             }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! page:   head (form.rs) | pieces ... | zeros | tag [16]
-//! pieces: openings u16, rollbacks u16, leaves u32, ids u32: ids below may have records | openings x 48 bytes (opening.rs) | leaves x slot word
+//! pieces: openings u16, rollbacks u16, purges u32, leaves u32, ids u32: ids below may have records | openings x 48 bytes (opening.rs) | leaves x slot word
 //! ```
 //! 1. No piece stands on two pages: what does not fit begins the next one.
 
@@ -20,7 +20,7 @@ use super::sequence::Sequence;
 use super::store::Standalone;
 use super::word::{NONE, Word};
 
-const COUNTS_BYTES: usize = 12;
+const COUNTS_BYTES: usize = 16;
 
 /// Pages of a map.
 pub(crate) fn pages<W: Word>(form: &Form, openings: usize, leaves: usize) -> u32 {
@@ -56,8 +56,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let mut counts = [0; COUNTS_BYTES];
         put(&mut counts, 0, &(openings as u16).to_le_bytes());
         put(&mut counts, 2, &self.state.rollbacks.to_le_bytes());
-        put(&mut counts, 4, &(leaves as u32).to_le_bytes());
-        put(&mut counts, 8, &self.state.ids.to_le_bytes());
+        put(&mut counts, 4, &self.state.purges.to_le_bytes());
+        put(&mut counts, 8, &(leaves as u32).to_le_bytes());
+        put(&mut counts, 12, &self.state.ids.to_le_bytes());
         self.put_piece(&mut draft, &counts)?;
         for number in 0..openings {
             let opening = self.openings.get(number).unwrap_or(&Opening::EMPTY).encode();
@@ -100,8 +101,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.leaves.fill(W::NONE);
         self.open_map_page(first, epoch)?;
         let counts = self.state.form.body(self.scratch);
-        let (openings, leaves) = (usize::from(u16_at(counts, 0)), u32_at(counts, 4) as usize);
-        (self.state.rollbacks, self.state.ids) = (u16_at(counts, 2), u32_at(counts, 8));
+        let (openings, leaves) = (usize::from(u16_at(counts, 0)), u32_at(counts, 8) as usize);
+        (self.state.rollbacks, self.state.purges, self.state.ids) =
+            (u16_at(counts, 2), u32_at(counts, 4), u32_at(counts, 12));
         if openings > self.openings.len() || leaves > self.leaves.len() {
             return Err(Error::BufferTooSmall);
         }

@@ -31,8 +31,8 @@ enum Place {
 }
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
-    /// Copies the value under a name to the start of `buffer`, which has room for name, value and a byte; how long the
-    /// value is. Reads two pages, and two for each other name that stands in the way.
+    /// Copies the value under a name to the start of `buffer`, which has room for a byte and the longest name with its value that
+    /// the store holds, whichever stands in the way; how long the value is. Reads two pages, and two for each other name that stands in the way.
     ///
     /// # Errors
     /// [`Error::NoRecord`], [`Error::Name`] and those of [`Standalone::read`].
@@ -114,7 +114,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// How many ids belong to names.
     pub fn names(&self) -> u32 {
-        self.state.shape.names.min(self.ids_max())
+        self.state.shape.names
     }
 
     fn look_up(&mut self, name: &[u8], buffer: &mut [u8]) -> Result<Place, Error> {

@@ -108,7 +108,11 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         rollbacks_max: u16,
     ) -> Result<Self, Error> {
         let Surroundings { device, vault, counter, entropy } = around;
-        let salt = salt(shape.is_salted, counter.is_some(), vault, entropy)?;
+        let salt = match salt(shape.is_salted, counter.is_some(), vault, entropy) {
+            // Who only reads needs none.
+            Err(Error::NoGenerator) => None,
+            salt => Some(salt?),
+        };
         let mut store = Self::new(&device.geometry(), device, vault, shape, memory)?;
         (store.counter, store.salt) = (counter, salt);
         store.locate_blocks()?;
@@ -166,6 +170,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         if self.state.form.data.free(self.state.floor.tail, head) < 1 {
             return Err(Error::Full);
         }
+        let salt = self.salt.ok_or(Error::NoGenerator)?;
         self.pages.flush()?;
         self.complete(found)?;
         (self.state.head, self.state.index_head, self.state.map_is_due) = (head, index_head, true);
@@ -176,7 +181,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
             self.state.opening_count -= 1;
             before = unused.data_before;
         }
-        let epoch = Epoch { number: found.root.counted + 2, salt: self.salt };
+        let epoch = Epoch { number: found.root.counted + 2, salt };
         let outcome = self.begin_opening(epoch, before).and_then(|opening| {
             let told = Some((opening, *found.map_epoch()));
             self.write_opening_root(told)
@@ -195,10 +200,14 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         let (form, sizes) = (shape.form::<W>(geometry)?, shape.sizes::<W>(geometry)?);
         let memory = memory.trimmed(&form, &shape, &sizes)?;
         memory.leaves.fill(W::NONE);
+        // A name's place depends on how many ids there are for names.
+        if u64::from(shape.names) > memory.leaves.len() as u64 * u64::from(sizes.leaf_ids) {
+            return Err(Error::BufferTooSmall);
+        }
         Ok(Standalone {
             pages: Pages::new(device, vault, memory.blocks, shape.first_block),
             counter: None,
-            salt: [0; SALT_BYTES],
+            salt: None,
             opened: None,
             pending: Pending::new(memory.pending, Sequence::ZERO),
             leaves: memory.leaves,
@@ -366,6 +375,8 @@ impl State {
             opening_count: 0,
             ids: 0,
             rollbacks: 0,
+            purges: 0,
+            ahead_end: None,
             cursor: shape.names,
             free_from: shape.names,
             floor: Floor { tail: Sequence::ZERO, index_tail: Sequence::ZERO },

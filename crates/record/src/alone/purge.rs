@@ -34,6 +34,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// [`Error::Full`] if there is no room to move things in: nothing is lost then. Those of writing.
     pub fn purge(&mut self) -> Result<Purged, Error> {
         self.ready_to_write()?;
+        self.state.purges = self.state.purges.saturating_add(1);
         let data_first = self.state.form.data.block_from(self.state.head);
         let index_first = self.state.form.index.block_from(self.state.index_head);
         self.fill_blocks(data_first, index_first)?;

@@ -6,7 +6,7 @@ use counterfoil_flash::Device;
 
 use crate::space::Change;
 
-use super::commit::PAGES_LEFT;
+use super::commit::{PAGES_LEFT, bytes_left};
 use super::error::Error;
 use super::map;
 use super::page::{self, Draft};
@@ -99,6 +99,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let leaf_count = self.leaves_of(changes.len());
         let leaves = core::iter::repeat_n((W::BYTES, 0), leaf_count as usize);
         let records = changes.iter().map(|(_, record)| record.map_or((0, 0), |record| (record.len(), 1)));
+        let left = |numbered| if numbered == 0 { 0 } else { bytes_left::<W>() };
         let longest = records.clone().map(|(bytes, _)| bytes).max().unwrap_or(0);
         if longest + leaf_count as usize * (2 * W::BYTES + 1) > self.record_bytes_max() {
             // What tells of a leaf may take a page of its own between two records as long as these.
@@ -106,7 +107,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         }
         for (bytes, numbered) in records.chain(leaves).chain([(root_bytes::<W>(false), 0)]) {
             if entries + numbered > self.state.page_entries.get()
-                || draft.room() < page::entry_bytes::<W>(bytes) + bytes
+                || draft.room() < page::entry_bytes::<W>(bytes) + bytes + left(numbered)
             {
                 (draft, entries) = (Draft::new(body), 0);
                 pages += 1;

@@ -51,6 +51,9 @@ pub(crate) struct State {
     pub(crate) opening_count: usize,
     /// Images behind their counter that were opened all the same.
     pub(crate) rollbacks: u16,
+    pub(crate) purges: u32,
+    /// Where cleaning ahead ends: the head when it began. Behind it everything was moved once.
+    pub(crate) ahead_end: Option<Sequence>,
     /// Ids below this one may have records.
     pub(crate) ids: u32,
     /// Where `allocate` looks next.

@@ -24,8 +24,8 @@ use super::word::{NONE, Word};
 pub struct Standalone<'a, D: Device + ?Sized, W: Word> {
     pub(crate) pages: Pages<'a, D, W>,
     pub(crate) counter: Option<&'a mut dyn Counter>,
-    /// The random bytes of this opening.
-    pub(crate) salt: [u8; SALT_BYTES],
+    /// The random bytes of this opening; without them, where they are needed, it can only read.
+    pub(crate) salt: Option<[u8; SALT_BYTES]>,
     /// The commit that was opened, until this opening writes.
     pub(crate) opened: Option<Found>,
     pub(crate) pending: Pending<'a, W>,
@@ -162,6 +162,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     fn commit_and(&mut self, is_counted: bool, changes: &[Change<'_>]) -> Result<u64, Error> {
         self.check_changes(changes)?;
         self.ready_to_write()?;
+        self.state.ahead_end = None;
         self.make_room(changes)?;
         self.write_commit(is_counted, &mut |store, assembly| {
             store.put_changes(assembly, changes)?;

@@ -39,7 +39,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Ok(self.clean_ahead()? || self.erase_ahead()?)
     }
 
-    /// Cleans until two blocks are free beside the reserve, as long as pages are gained by it.
+    /// Cleans until two blocks are free beside the reserve, as long as pages are gained by it, and once round at most until
+    /// something else is committed.
     fn clean_ahead(&mut self) -> Result<bool, Error> {
         let data = &self.state.form.data;
         let wanted = self.state.reserve() + 2 * data.block_pages.get();
@@ -47,6 +48,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let moved = self.pages_to_move();
         if self.state.free_pages() >= wanted || moved >= rest || self.state.free_pages() < moved + self.state.reserve()
         {
+            return Ok(false);
+        }
+        let last = *self.state.ahead_end.get_or_insert(self.state.head);
+        if self.state.tail >= last {
             return Ok(false);
         }
         let (end, before) = (data.next_block(self.state.tail), self.progress());
@@ -124,8 +129,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// How many more times each block can be erased before the most used one has been erased `endurance` times since the
-    /// making of the store.
+    /// making of the store, at least. What was erased ahead, and again after a cut, is not counted.
     pub fn lifetime_left(&self, endurance: u32) -> u32 {
-        endurance.saturating_sub(self.state.head.lap.max(self.state.index_head.lap))
+        let laps = self.state.head.lap.max(self.state.index_head.lap);
+        endurance.saturating_sub(laps.saturating_add(self.state.purges))
     }
 }
