@@ -12,6 +12,7 @@ mod names;
 mod on_chip;
 mod power;
 mod regressions;
+mod review;
 mod rollback;
 mod script;
 mod superblock;
