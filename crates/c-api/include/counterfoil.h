@@ -107,13 +107,14 @@ int counterfoil_format(counterfoil_store **store, const counterfoil_device *devi
 int counterfoil_open(counterfoil_store **store, const counterfoil_device *device, const counterfoil_key *key,
                      void *memory, size_t memory_bytes, uint32_t records, uint32_t pending);
 
-/* The same, even if the counter stands above the image, unless that has happened `rollbacks_max` times since the making: for
- * devices that nobody looks after, on media that lie about what they have written. It is written down at once. */
+/* The same, even if the counter stands above the image, unless the image says that this has happened `rollbacks_max` times
+ * before: for devices that nobody looks after, on media that lie about what they have written. It is written down in the image
+ * at once. It bounds nothing for one who has the flash and puts the same older image back again. */
 int counterfoil_open_despite_rollback(counterfoil_store **store, const counterfoil_device *device,
                                       const counterfoil_key *key, void *memory, size_t memory_bytes,
                                       uint32_t records, uint32_t pending, uint16_t rollbacks_max);
 
-/* How often that has happened. */
+/* How often that has happened, as far as the image knows. */
 uint32_t counterfoil_rollbacks(const counterfoil_store *store);
 
 /* A number without a record, not handed out since the last commit. It stays free unless it is committed. */
@@ -128,13 +129,14 @@ int counterfoil_commit(counterfoil_store *store, const counterfoil_change *chang
 /* A commit that deallocates one record. */
 int counterfoil_deallocate(counterfoil_store *store, uint32_t id);
 
-/* Commits that share a step of the counter: each is durable on return, but until the group is closed (by this call or by an
- * ordinary commit), whoever has the flash can put back any commit of it, or the one before it, unnoticed. */
+/* Commits that share a step of the counter: each is durable on return, but until the group is closed (by counterfoil_close_group
+ * or by an ordinary commit, which is then the last of it), whoever has the flash can put back any commit of it, or the one before
+ * it, unnoticed; after that any commit of this last group, until the next commit or group. */
 int counterfoil_commit_in_group(counterfoil_store *store, const counterfoil_change *changes, uint32_t count);
 int counterfoil_close_group(counterfoil_store *store);
 
-/* Records by name. `buffer` has room for a byte, the name and the value, and for every record under a name; it does not
- * overlap them. A value is read to the start of `buffer`. Reads two pages, and two for each other name in the way: keep a
+/* Records by name. `buffer` has room for a byte and the longest name with its value that the store holds; it does not overlap
+ * name and value. A value is read to the start of `buffer`. Reads two pages, and two for each other name in the way: keep a
  * quarter of the ids of names free. */
 int counterfoil_read_named(counterfoil_store *store, const void *name, uint32_t name_bytes, void *buffer,
                            uint32_t capacity, uint32_t *length);

@@ -69,7 +69,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     fn assemble(&mut self, is_counted: bool, fill: Fill<'_, Self>) -> Result<u64, Error> {
         let first = self.state.head;
-        let draft = Draft::new(self.state.form.body_bytes());
+        let draft = Draft::new(self.state.form.body_bytes(), bytes_left::<W>());
         let mut assembly = Assembly { first, sequence: first, draft, kept: PAGES_LEFT };
         self.begin_page(&assembly);
         fill(self, &mut assembly)?;
@@ -130,16 +130,13 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Ok(())
     }
 
-    /// Whether an entry with a record of so many bytes fits into the page being filled, with room left.
-    pub(crate) fn fits(&self, assembly: &Assembly, bytes: usize, left: usize) -> bool {
-        page::entry_bytes::<W>(bytes) + bytes + left <= assembly.draft.room()
-    }
-
     fn push(&mut self, assembly: &mut Assembly, entry: Entry<'_>, bytes: usize) -> Result<u32, Error> {
-        let is_record = matches!(entry, Entry::Record(..));
-        let left = if is_record { bytes_left::<W>() } else { 0 };
-        if !self.fits(assembly, bytes, left) || (is_record && assembly.draft.numbered >= self.state.page_entries.get())
-        {
+        let draft = &assembly.draft;
+        let fits = match entry {
+            Entry::Record(..) => draft.fits::<W>(bytes, 0) && draft.numbered < self.state.page_entries.get(),
+            _ => page::entry_bytes::<W>(bytes) + bytes <= draft.room(),
+        };
+        if !fits {
             self.next_page(assembly)?;
         }
         let number = assembly.draft.numbered;
@@ -156,7 +153,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let head = Head::new(assembly.sequence, own_epoch(self.openings, self.state.opening_count));
         form.write(&mut self.pages, &form.data, head, self.page)?;
         assembly.sequence = form.data.after(assembly.sequence, 1);
-        assembly.draft = Draft::new(self.state.form.body_bytes());
+        assembly.draft = Draft::new(self.state.form.body_bytes(), bytes_left::<W>());
         self.begin_page(assembly);
         Ok(())
     }
@@ -421,7 +418,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             }
             let is_full = assembly.draft.numbered >= self.state.page_entries.get();
             if self.pending.room() == 0
-                || !may_go_on && (is_full || !self.fits(assembly, record.len(), bytes_left::<W>()))
+                || !may_go_on && (is_full || !assembly.draft.fits::<W>(record.len(), root_bytes::<W>(false)))
             {
                 return Ok(false);
             }

@@ -204,20 +204,24 @@ impl Form {
         place: u32,
         buffer: &mut [u8],
     ) -> Result<Option<(u32, Age)>, Error> {
-        let mut misses = 0;
+        let (mut misses, mut blanks) = (0, 0);
         for page in 0..pages.geometry().block_pages {
             match pages.read_at(place, page, buffer) {
-                Ok(()) => {}
+                Ok(()) if page == 0 && superblock::begins(buffer) => continue,
+                // Pages are written in order, but an opening passes over one.
+                Ok(()) if buffer.iter().all(|byte| *byte == 0xFF) && blanks > 0 => break,
+                Ok(()) if buffer.iter().all(|byte| *byte == 0xFF) => {
+                    blanks += 1;
+                    continue;
+                }
+                Ok(()) => {
+                    blanks = 0;
+                    if let Some(found) = self.identify_page::<W>(pages.vault, page, buffer) {
+                        return Ok(Some(found));
+                    }
+                }
                 Err(FlashError::Latched) => return Err(Error::Latched),
-                Err(_) => misses += 1,
-            }
-            if page == 0 && superblock::begins(buffer) {
-                continue;
-            }
-            let Some((block, claim)) = self.decode::<W>(buffer, page) else { break };
-            let ring = if block < self.index.first_block { &self.data } else { &self.index };
-            if self.unseal(pages.vault, ring, claim.head(), buffer).is_ok() {
-                return Ok(Some((block, claim.age())));
+                Err(_) => {}
             }
             misses += 1;
             if misses > MISSES_MAX {
@@ -225,6 +229,14 @@ impl Form {
             }
         }
         Ok(None)
+    }
+
+    /// Which block of the rings the page of this number in its block is of, and how old it is, if it authenticates.
+    fn identify_page<W: Word>(&self, vault: &Vault, page: u32, buffer: &mut [u8]) -> Option<(u32, Age)> {
+        let (block, claim) = self.decode::<W>(buffer, page)?;
+        let ring = if block < self.index.first_block { &self.data } else { &self.index };
+        self.unseal(vault, ring, claim.head(), buffer).ok()?;
+        Some((block, claim.age()))
     }
 
     /// Reads the page of this ring that must have this head; its tag. Its body then stands in `buffer`.

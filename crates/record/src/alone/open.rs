@@ -86,9 +86,10 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         Self::open_with(around, shape, memory, 0)
     }
 
-    /// Opens a store even if its counter stands above it, unless that has happened `rollbacks_max` times before: for devices
-    /// that nobody looks after, on media that lie about what they have written. It is written down at once, and
-    /// [`Standalone::rollbacks`] tells of it ever after.
+    /// Opens a store even if its counter stands above it, unless the image says that this has happened `rollbacks_max` times
+    /// before: for devices that nobody looks after, on media that lie about what they have written. It is written down in the
+    /// image at once, and [`Standalone::rollbacks`] tells of it from then on. That bounds what a medium forgets, and nothing for
+    /// one who has the flash: who puts the same older image back again puts back what it says of this, too.
     ///
     /// # Errors
     /// As [`Standalone::open`], and those of writing.
@@ -278,7 +279,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         self.ready_to_write()
     }
 
-    /// Images behind their counter that were opened all the same, since the store was made.
+    /// Images behind their counter that were opened all the same, as far as this image knows.
     pub fn rollbacks(&self) -> u16 {
         self.state.rollbacks
     }
@@ -337,7 +338,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         let (form, epoch) = (&self.state.form, own_epoch(self.openings, self.state.opening_count));
         let head = Head { sequence: self.state.head, epoch, is_opening: true };
         let body = form.opening_body_mut(self.page);
-        let at = Draft::new(body.len()).finish_commit(body, told.is_some());
+        let at = Draft::new(body.len(), 0).finish_commit(body, told.is_some());
         root.encode::<W>(form, body, at, &head);
         let tag = form.write(&mut self.pages, &form.data, head, self.page)?;
         self.pages.flush()?;

@@ -51,11 +51,32 @@ pub(crate) struct Draft {
     directory_end: usize,
     /// Where the lowest record begins.
     records: usize,
+    /// Bytes that records of ids may still take, with their entries.
+    pub(crate) records_left: usize,
 }
 
 impl Draft {
-    pub(crate) fn new(body_bytes: usize) -> Draft {
-        Draft { entries: 0, numbered: 0, directory_end: HEAD_BYTES, records: body_bytes }
+    /// An empty page; so many bytes of it are not for records of ids.
+    pub(crate) fn new(body_bytes: usize, bytes_left: usize) -> Draft {
+        let records_left = body_bytes.saturating_sub(HEAD_BYTES + bytes_left);
+        Draft { entries: 0, numbered: 0, directory_end: HEAD_BYTES, records: body_bytes, records_left }
+    }
+
+    /// Whether the record of an id fits, with so many bytes left besides.
+    pub(crate) fn fits<W: Word>(&self, record_bytes: usize, besides: usize) -> bool {
+        let bytes = entry_bytes::<W>(record_bytes) + record_bytes;
+        bytes <= self.records_left && bytes + besides <= self.room()
+    }
+
+    /// Takes the room of the record of an id.
+    ///
+    /// # Errors
+    /// [`Error::Bug`] if it does not fit: the caller asks before.
+    pub(crate) fn take_record<W: Word>(&mut self, record_bytes: usize) -> Result<(), Error> {
+        let bytes = entry_bytes::<W>(record_bytes) + record_bytes;
+        self.records_left = self.records_left.checked_sub(bytes).ok_or(Error::Bug)?;
+        self.numbered += 1;
+        self.take::<W>(record_bytes)
     }
 
     /// Bytes between directory and records.
@@ -92,8 +113,10 @@ impl Draft {
             }
         };
         let at = self.directory_end;
-        self.take::<W>(record.len())?;
-        self.numbered += u32::from(matches!(entry, Entry::Record(..)));
+        match entry {
+            Entry::Record(..) => self.take_record::<W>(record.len())?,
+            _ => self.take::<W>(record.len())?,
+        }
         W::of(number).encode(body.get_mut(at..).unwrap_or_default());
         let length = (record.len() as u16).to_le_bytes();
         match mark {
@@ -208,7 +231,7 @@ mod tests {
             Entry::Record(7, b""),
         ];
         let mut body = [0; 600];
-        let mut draft = Draft::new(body.len());
+        let mut draft = Draft::new(body.len(), 0);
         for entry in entries {
             draft.push::<u16>(&mut body, entry).expect("fits");
         }

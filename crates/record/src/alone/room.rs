@@ -94,26 +94,26 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Pages of the data ring that changes take by themselves at most, with what tells of leaves and with the root.
     fn pages_of(&self, changes: &[Change<'_>]) -> Result<u32, Error> {
         let body = self.state.form.body_bytes();
-        let (mut pages, mut entries) = (1, 0);
-        let mut draft = Draft::new(body);
+        let mut pages = 1;
+        let mut draft = Draft::new(body, bytes_left::<W>());
         let leaf_count = self.leaves_of(changes.len());
-        let leaves = core::iter::repeat_n((W::BYTES, 0), leaf_count as usize);
-        let records = changes.iter().map(|(_, record)| record.map_or((0, 0), |record| (record.len(), 1)));
-        let left = |numbered| if numbered == 0 { 0 } else { bytes_left::<W>() };
+        let leaves = core::iter::repeat_n((W::BYTES, false), leaf_count as usize);
+        let records = changes.iter().map(|(_, record)| record.map_or((0, false), |record| (record.len(), true)));
         let longest = records.clone().map(|(bytes, _)| bytes).max().unwrap_or(0);
         if longest + leaf_count as usize * (2 * W::BYTES + 1) > self.record_bytes_max() {
             // What tells of a leaf may take a page of its own between two records as long as these.
             pages += leaf_count;
         }
-        for (bytes, numbered) in records.chain(leaves).chain([(root_bytes::<W>(false), 0)]) {
-            if entries + numbered > self.state.page_entries.get()
-                || draft.room() < page::entry_bytes::<W>(bytes) + bytes + left(numbered)
-            {
-                (draft, entries) = (Draft::new(body), 0);
+        for (bytes, is_record) in records.chain(leaves).chain([(root_bytes::<W>(false), false)]) {
+            let fits = match is_record {
+                true => draft.fits::<W>(bytes, 0) && draft.numbered < self.state.page_entries.get(),
+                false => page::entry_bytes::<W>(bytes) + bytes <= draft.room(),
+            };
+            if !fits {
+                draft = Draft::new(body, bytes_left::<W>());
                 pages += 1;
             }
-            entries += numbered;
-            draft.take::<W>(bytes)?;
+            if is_record { draft.take_record::<W>(bytes)? } else { draft.take::<W>(bytes)? }
         }
         Ok(pages)
     }

@@ -4,12 +4,12 @@ use core::num::NonZeroUsize;
 
 use counterfoil_flash::Device;
 
+use super::commit::bytes_left;
 use super::error::Error;
 use super::form::Head;
 use super::opening;
 use super::page::{self, DataPage};
 use super::retire::LEAVES_MAX;
-use super::root::root_bytes;
 use super::sequence::Sequence;
 use super::store::Standalone;
 use super::word::Word;
@@ -80,7 +80,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Ok(false)
     }
 
-    /// How many more records of so many bytes there is room for at least, committed singly or together. Reads each page of the
+    /// How many more records of so many bytes there is room for at least, committed singly or together; with an index ring of two
+    /// blocks it can be fewer, because that one may be full before. Reads each page of the
     /// data ring that holds something, twice where the caller keeps no bits.
     ///
     /// # Errors
@@ -93,14 +94,15 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         for back in 0..=data.distance(self.state.tail, self.state.version) {
             self.count_current(data.before(self.state.version, back), &mut held)?;
         }
-        let room = self.state.form.body_bytes().saturating_sub(page::HEAD_BYTES + root_bytes::<W>(false));
+        let room = self.state.form.body_bytes().saturating_sub(page::HEAD_BYTES + bytes_left::<W>());
         let entries = self.state.page_entries.get();
         // A page is left when the next record does not fit: so it is filled but for one byte less than that.
         let filled = (room + 1).saturating_sub(held.longest);
         // One at least, as the compiler can see: a division out of line would look once more.
         let filled = NonZeroUsize::new(filled).unwrap_or(NonZeroUsize::MIN);
         let used = (held.bytes / filled + 1).max(held.entries / entries.max(1) as usize + 1) as u32;
-        let pages = data.pages.saturating_sub(self.state.reserve() + 2 * data.block_pages.get() + used);
+        let kept = self.state.reserve() + 2 * data.block_pages.get() + data.pages / 32;
+        let pages = data.pages.saturating_sub(kept + used);
         Ok(pages * entries.min(room.checked_div(longest).unwrap_or(0) as u32))
     }
 

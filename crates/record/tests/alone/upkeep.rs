@@ -192,7 +192,7 @@ fn the_space_that_is_said_to_be_left_is_there() {
         });
         let (said, more) = measured.expect("made");
         println!("records of {bytes} bytes: {said} were said to fit, {more} more did");
-        assert!(said > 4 * more, "seed {seed}: {said} were said to fit, {more} more did");
+        assert!(said > 3 * more, "seed {seed}: {said} were said to fit, {more} more did");
     }
 }
 
