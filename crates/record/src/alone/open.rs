@@ -63,6 +63,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         let epoch = Epoch { number: value + 2, salt };
         for block in 0..store.pages.blocks() {
             store.pages.erase(block)?;
+            store.write_zeros(block)?;
         }
         store.state.version = form.data.before(head, 1);
         (store.state.head, store.state.index_head, store.state.counted) = (head, index_head, value);
@@ -73,6 +74,13 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         store.write_map()?;
         store.write_opening_root(None)?;
         Ok(store)
+    }
+
+    /// Where nothing is erased, an older store's pages would be left: without a counter its newest one could be taken for ours.
+    fn write_zeros(&mut self, block: u32) -> Result<(), Error> {
+        self.scratch.fill(0);
+        let pages = if self.pages.needs_erase() { 0 } else { self.pages.geometry().block_pages };
+        (0..pages).try_for_each(|page| self.pages.program(Spot { block, page }, self.scratch))
     }
 
     /// Opens a store. Nothing is written and the counter is not stepped before the first commit: until then what is shown

@@ -13,6 +13,7 @@ use counterfoil_flash::Device;
 use super::error::Error;
 use super::pages::Spot;
 use super::sequence::{Ring, Sequence};
+use super::state::OPENING_PAGES;
 use super::store::Standalone;
 use super::word::Word;
 
@@ -28,13 +29,15 @@ pub enum Purged {
 
 impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Moves everything that is current, erases everything else, and reads back that it is erased. Programs as many pages as
-    /// hold something current and less than two blocks more, reads every page twice at most, and erases every block once.
+    /// hold something current and less than two blocks more, and what cleaning takes where room is short; reads every page
+    /// twice at most, and erases every block once.
     ///
     /// # Errors
     /// [`Error::Full`] if there is no room to move things in: nothing is lost then. Those of writing.
     pub fn purge(&mut self) -> Result<Purged, Error> {
         self.ready_to_write()?;
         self.state.purges = self.state.purges.saturating_add(1);
+        self.make_room_to_fill()?;
         let data_first = self.state.form.data.block_from(self.state.head);
         let index_first = self.state.form.index.block_from(self.state.index_head);
         self.fill_blocks(data_first, index_first)?;
@@ -44,17 +47,33 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         is_blank &= self.erase_free(&data, self.state.head, self.state.floor.tail)?;
         is_blank &= self.erase_free(&index, self.state.index_head, self.state.floor.index_tail)?;
         // The superblock of the next block of the index ring, if it was there already, is erased with it.
-        (self.state.data_is_erased, self.state.index_is_erased) = (true, false);
+        let next = data.block_from(self.state.head);
+        self.state.data_is_erased = data.free(self.state.floor.tail, next) >= data.block_pages.get();
+        self.state.index_is_erased = false;
         Ok(if is_blank { Purged::Done } else { Purged::NotGuaranteed })
+    }
+
+    /// Cleans until the block being written can be filled, a lap at most.
+    fn make_room_to_fill(&mut self) -> Result<(), Error> {
+        for _ in 0..self.state.form.data.blocks() {
+            if self.pages_to_fill() <= self.state.free_pages() || !self.clean_block(OPENING_PAGES)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages of the data ring that a purge needs: the rest of the block being written, and those to move things in.
+    fn pages_to_fill(&self) -> u32 {
+        let (data, head) = (&self.state.form.data, self.state.head);
+        data.distance(head, data.block_from(head)) + self.pages_to_move() + self.state.reserve()
     }
 
     /// A commit that fills the blocks being written with empty pages and maps.
     fn fill_blocks(&mut self, data_first: Sequence, index_first: Sequence) -> Result<(), Error> {
-        let data = &self.state.form.data;
-        let needed = data.distance(self.state.head, data_first) + self.pages_to_move() + self.state.reserve();
         let index = &self.state.form.index;
         let index_needed = index.distance(self.state.index_head, index_first) + self.index_pages_of(0);
-        if needed > self.state.free_pages() || index_needed > self.state.free_index_pages() {
+        if self.pages_to_fill() > self.state.free_pages() || index_needed > self.state.free_index_pages() {
             return Err(Error::Full);
         }
         self.write_commit(true, &mut |store, assembly| {

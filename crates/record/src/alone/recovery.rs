@@ -58,6 +58,7 @@ pub(crate) fn newest<D: Device + ?Sized, W: Word>(
                 let before = form.data.before(claim.sequence, 1);
                 let follows = |before_it: &Claim| before_it.age() == (claim.epoch.number, before);
                 next = form.claim(pages, before.slot)?.filter(follows);
+                misses += u32::from(next.is_none());
             }
             Err(error) => misses += passed_over(error)?,
         }

@@ -70,7 +70,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Commits that move what is current in the oldest block, if there is room to do so beside the pages to be kept; false
     /// if there is not.
-    fn clean_block(&mut self, kept: u32) -> Result<bool, Error> {
+    pub(crate) fn clean_block(&mut self, kept: u32) -> Result<bool, Error> {
         self.ready_to_write()?;
         let end = self.state.form.data.next_block(self.state.tail);
         while self.state.tail < end {
