@@ -13,24 +13,20 @@ fn commit(chip: &mut Chip, id: u32) -> Result<(), Error> {
     chip.with(false, |store| store.commit(&[(RecordId(id), Some(b"record"))]).map(drop))?
 }
 
-/// What bounds a medium that forgets does not bound one who puts the same image back: the count goes back with it.
+/// The number is the image's, as the documents say: no bound for whoever puts back the same one again and again.
 #[test]
-fn one_image_put_back_again_and_again_is_opened_each_time_and_knows_of_one() {
+fn one_image_put_back_again_and_again_brings_its_number_with_it() {
     let mut chip = small(0);
     chip.with(true, |_| ()).expect("made");
     commit(&mut chip, 0).expect("commits");
     let older = chip.device.image();
     commit(&mut chip, 10).expect("commits");
     chip.rollbacks_max = 1;
-    for time in 0..5 {
+    let opened = (0..5).filter(|_| {
         chip.device.restore(older.clone());
-        assert_eq!(chip.with(false, |store| store.rollbacks()), Ok(1), "time {time}");
-    }
-    // An image of its own history is bounded.
-    let older = chip.device.image();
-    commit(&mut chip, 10).expect("commits");
-    chip.device.restore(older);
-    assert_eq!(chip.with(false, |_| ()), Err(Error::RolledBack));
+        chip.with(false, |_| ()).is_ok()
+    });
+    assert_eq!(opened.count(), 5);
 }
 
 /// Names are found with more memory for leaves than they were made with, too.
@@ -42,38 +38,6 @@ fn names_do_not_depend_on_the_memory_that_a_store_is_opened_with() {
     chip.leaves = 12;
     let found = chip.with(false, |store| store.read_named(b"a name", &mut [0; 64]));
     assert!(put.is_err() || found == Ok(Ok(5)), "put {put:?}, found {found:?}");
-}
-
-/// "`buffer`, which has room for name, value and a byte".
-#[test]
-fn a_short_name_is_read_into_a_short_buffer_behind_a_long_one() {
-    let mut chip = Chip::new(Part::gnatdb_board(16), 3);
-    chip.shape.names = 2;
-    let read = chip.with(true, |store| {
-        store.put_named(b"a", &[1; 100], &mut [0; 128]).expect("commits");
-        store.put_named(b"b", &[2; 4], &mut [0; 128]).expect("commits");
-        store.put_named(b"c", &[2; 4], &mut [0; 128]).expect_err("full");
-        [store.read_named(b"b", &mut [0; 6]), store.read_named(b"a", &mut [0; 102])]
-    });
-    assert_eq!(read, Ok([Ok(4), Ok(100)]));
-}
-
-/// "How many more times each block can be erased before the most used one has been erased `endurance` times".
-#[test]
-fn the_life_that_is_left_knows_of_purges() {
-    let mut chip = small(0);
-    let device = chip.device.clone();
-    let left = chip.with(true, |store| {
-        for turn in 0..200u32 {
-            store.commit(&[(RecordId(turn % 9), Some(&[1; 30]))]).expect("commits");
-            store.purge().expect("purges");
-        }
-        store.lifetime_left(1000)
-    });
-    let each = device.meters().erases / 9;
-    let left = left.expect("made");
-    println!("each block was erased {each} times, said to be left: {left} of 1000");
-    assert!(u64::from(1000 - left) >= each, "each block was erased {each} times, said to be left: {left} of 1000");
 }
 
 /// "whoever calls it until there is not, has the next block of pages".
@@ -179,7 +143,7 @@ fn every(
 fn upkeep_in_all_shapes() {
     let (mut endless, mut counts, mut purges) = (0, BTreeMap::<String, u32>::new(), [0; 2]);
     let first = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
-    let seeds = first.map_or(0..150u64, |seed| seed..seed + 1);
+    let seeds = first.map_or(0..600u64, |seed| seed..seed + 1);
     for seed in seeds {
         let mut dice = Dice::new(seed);
         let pages = [4, 8, 16, 32][dice.below(4) as usize];
@@ -289,135 +253,6 @@ fn upkeep_in_all_shapes() {
     assert!(endless == 0 && !counts.keys().any(|error| !error.starts_with("make")), "{endless} {counts:?}");
 }
 
-/// Pages and whole blocks copied, moved, forged, torn and filled with noise.
-#[test]
-fn what_was_tampered_with_is_refused_or_holds_what_was_acknowledged() {
-    let (mut outcomes, mut slowest) = (BTreeMap::<String, u32>::new(), 0);
-    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60u64);
-    for seed in 0..seeds {
-        let mut dice = Dice::new(seed);
-        let mut chip = small(seed);
-        chip.shape.names = 7;
-        chip.with(true, |_| ()).expect("made");
-        let (mut truth, mut truths, mut images) = (Truth::new(), vec![Truth::new()], Vec::new());
-        for _ in 0..8 {
-            let device = chip.device.clone();
-            let played = chip.with(false, |store| {
-                for _ in 0..12 {
-                    let changes = random_changes(&mut dice, 40, 30, 3);
-                    match dice.below(12) {
-                        0 => assert_eq!(store.purge(), Ok(Purged::Done)),
-                        1 => drop(store.prepare().expect("prepares")),
-                        _ => {}
-                    }
-                    store.commit(&borrowed(&changes)).expect("commits");
-                    apply(&mut truth, &changes);
-                    truths.push(truth.clone());
-                    images.push(device.image());
-                }
-            });
-            played.expect("opens");
-        }
-        for turn in 0..60 {
-            let mut other = chip.copied();
-            other.shape = chip.shape;
-            other.vault = counterfoil_vault::Vault::new(
-                &counterfoil_vault::VolumeKey::from_bytes(&{
-                    let mut bytes = [3; 32];
-                    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-                    bytes
-                }),
-                counterfoil_vault::DatabaseId([4; 32]),
-                counterfoil_vault::Suite::AsconAead128,
-            );
-            let mut image = chip.device.image();
-            for _ in 0..1 + dice.below(4) {
-                let back = if dice.once_in(2) { 10 } else { images.len() as u64 };
-                let old = &images[images.len() - 1 - dice.below(back) as usize];
-                let (from, to) = (dice.below(9), dice.below(9));
-                match dice.below(8) {
-                    // An older block over another one.
-                    0 | 1 => (0..8).for_each(|page| {
-                        let bytes = old.page(from * 8 + page).to_vec();
-                        if old.holds(from * 8 + page) {
-                            image.set(to * 8 + page, &bytes)
-                        } else {
-                            image.clear(to * 8 + page)
-                        }
-                    }),
-                    // The blocks of an older image in another order.
-                    2 => {
-                        for page in 0..8 {
-                            let (a, b) = (image.page(from * 8 + page).to_vec(), image.page(to * 8 + page).to_vec());
-                            image.set(from * 8 + page, &b);
-                            image.set(to * 8 + page, &a);
-                        }
-                    }
-                    3 => image.take(dice.below(72), old),
-                    4 => {
-                        let bytes = old.page(dice.below(72)).to_vec();
-                        image.set(dice.below(72), &bytes);
-                    }
-                    5 => {
-                        // A forged head.
-                        let page = dice.below(72);
-                        let mut bytes = image.page(page).to_vec();
-                        let at = dice.below(10) as usize;
-                        bytes[at] = if dice.once_in(2) { 0xFF } else { dice.below(256) as u8 };
-                        image.set(page, &bytes);
-                    }
-                    6 => image.flip(dice.below(72), dice.below(512 * 8)),
-                    _ => {
-                        let page = dice.below(72);
-                        let bytes: Vec<u8> = (0..512).map(|_| dice.below(256) as u8).collect();
-                        image.set(page, &bytes);
-                    }
-                }
-            }
-            other.device.restore(image);
-            other.rollbacks_max = if dice.once_in(3) { 3 } else { 0 };
-            let id = format!("seed {seed}, turn {turn}, rollbacks {}", other.rollbacks_max);
-            let before = other.device.meters().reads;
-            let (may_be_older, device) = (other.rollbacks_max > 0, other.device.clone());
-            let outcome = other.with(false, |store| {
-                slowest = slowest.max(device.meters().reads - before);
-                let older = store.rollbacks() > 0;
-                let (mut found, mut whole, mut buffer) = (Truth::new(), true, [0; 512]);
-                for number in 0..40 {
-                    match store.read(RecordId(number), &mut buffer) {
-                        Ok(bytes) => drop(found.insert(number, buffer[..bytes].to_vec())),
-                        Err(Error::NoRecord) => {}
-                        Err(_) => whole = false,
-                    }
-                }
-                let of = |truth: &Truth| {
-                    if whole { *truth == found } else { found.iter().all(|(id, record)| truth.get(id) == Some(record)) }
-                };
-                let is_fine = if older && may_be_older { truths.iter().any(of) } else { of(&truth) };
-                assert!(is_fine, "{id}: wrong content");
-                for number in 0..7 {
-                    let _ = store.named_at(number, &mut buffer);
-                }
-                let _ = store.read_named(b"name", &mut buffer);
-                let _ = store.space_left(20);
-                let mut done = Vec::new();
-                for number in 0..6u32 {
-                    done.push(store.commit(&[(RecordId(20 + number), Some(b"after"))]).err());
-                }
-                done.push(store.prepare().err());
-                done.push(store.purge().err());
-                format!("whole {whole}, then {:?}", done.into_iter().flatten().next())
-            });
-            let line = match outcome {
-                Ok(line) => line,
-                Err(error) => format!("not opened: {error}"),
-            };
-            *outcomes.entry(format!("rollbacks {may_be_older}: {line}")).or_default() += 1;
-        }
-    }
-    println!("{outcomes:#?}, at most {slowest} reads to open");
-}
-
 /// "How many more records of so many bytes there is room for at least, committed singly or together."
 #[test]
 fn the_space_that_is_said_to_be_left_is_there_in_all_shapes() {
@@ -476,41 +311,32 @@ fn the_space_that_is_said_to_be_left_is_there_in_all_shapes() {
     assert!(wrong.is_empty(), "{}", wrong.len());
 }
 
-/// A head that rots in a page that nobody needs any more.
+/// "`Error::Full` if there is no room to move things in": forty short records on 48 pages leave room.
 #[test]
-fn a_rotten_head_of_a_page_that_is_not_needed_does_no_harm() {
-    let mut chip = small(3);
-    let mut truth = Truth::new();
-    chip.with(true, |_| ()).expect("made");
-    let mut dice = Dice::new(5);
-    for turn in 0..60 {
-        let played = chip.with(false, |store| {
-            for _ in 0..dice.below(9) {
-                let changes = random_changes(&mut dice, 40, 30, 3);
-                store.commit(&borrowed(&changes)).expect("commits");
-                apply(&mut truth, &changes);
-            }
-        });
-        played.expect("opens");
-        for page in 0..72 {
-            if !chip.device.image().holds(page) {
-                continue;
-            }
-            // What a rotten body does, a rotten head does as well.
-            let seen = [500, 9].map(|at| {
-                let mut other = chip.copied();
-                let mut image = chip.device.image();
-                let mut bytes = image.page(page).to_vec();
-                bytes[at] ^= 0xF0;
-                image.set(page, &bytes);
-                other.device.restore(image);
-                (other.vault, other.shape) = (small(3).vault, small(3).shape);
-                other
-                    .with(false, |store| try_contents(store, 40))
-                    .and_then(|found| found)
-                    .is_ok_and(|found| found == truth)
+fn a_store_that_is_nearly_empty_is_purged() {
+    let (mut full, mut again) = (0, 0);
+    for seed in 0..1500 {
+        let (mut chip, mut dice) = (small(seed), Dice::new(seed));
+        chip.with(true, |_| ()).expect("made");
+        for _ in 0..8 {
+            let played = chip.with(false, |store| {
+                for _ in 0..12 {
+                    let turn = dice.below(12);
+                    if turn == 1 {
+                        store.prepare().expect("prepares");
+                    }
+                    let changes = random_changes(&mut dice, 40, 30, 3);
+                    store.commit(&borrowed(&changes)).expect("commits");
+                    if turn == 0 && store.purge() == Err(Error::Full) {
+                        full += 1;
+                        println!("seed {seed}: {} left by its own count", store.space_left(30).expect("reads"));
+                        again += u32::from(store.purge() == Err(Error::Full));
+                    }
+                }
             });
-            assert!(!seen[0] || seen[1], "turn {turn}, page {page}: a body that rots does no harm, a head does");
+            played.expect("opens");
         }
     }
+    println!("{full} times full, {again} times at once again");
+    assert_eq!(full, 0);
 }
