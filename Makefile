@@ -1,7 +1,7 @@
 # Counterfoil's few commands. `make` alone lists them. Each one first asks scripts/setup whether anything lacks.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test prove bench lint size install clean
+.PHONY: help demo test prove mutants bench lint size install clean
 SHELL := /bin/bash
 
 # rustup leaves cargo in a folder that a non-interactive shell may not have on its path.
@@ -30,6 +30,10 @@ test: ## everything that decides whether a change may stay: rules of the house, 
 prove: ## the proofs at full size: every cut point, every kept image, the whole year of flights (takes long)
 	@scripts/setup prove
 	@COUNTERFOIL_PROOF=full scripts/run-tests
+
+mutants: ## every fault of planted/, one at a time: each must be noticed by a test (takes long)
+	@scripts/setup prove
+	@COUNTERFOIL_PROOF=full scripts/plant-faults
 
 bench: ## our numbers beside SQLite's and beside the papers', in one run
 	@scripts/setup bench

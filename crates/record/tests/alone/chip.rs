@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use counterfoil_flash_sim::{Dice, Part, Scenario, SimulatedBanks, SimulatedDevice};
 use counterfoil_record::RecordId;
 use counterfoil_record::alone::{Error, Memory, Moved, Opening, Shape, Standalone, Surroundings};
-use counterfoil_vault::{Counter, CounterKind, DatabaseId, EccCounter, NorCounter, Suite, Vault, VolumeKey};
+use counterfoil_vault::{
+    Counter, CounterKind, DangerFixedEntropy, DatabaseId, EccCounter, Entropy, NorCounter, Suite, Vault, VolumeKey,
+};
 
 use crate::counter::CutCounter;
 
@@ -25,6 +27,10 @@ pub struct Chip {
     pub counter: CutCounter,
     /// Banks of cells with a counter that is used instead, and its kind.
     pub banks: Option<(SimulatedBanks, CounterKind)>,
+    /// Whether the store is told of a counter at all.
+    pub has_counter: bool,
+    /// The generator of salted stores.
+    pub entropy: DangerFixedEntropy,
     pub vault: Vault,
     pub shape: Shape,
     /// How much memory the store gets.
@@ -65,6 +71,8 @@ impl Chip {
             device,
             counter: CutCounter::at(0),
             banks: None,
+            has_counter: true,
+            entropy: DangerFixedEntropy::seeded(key),
             vault,
             shape,
             pending: 120,
@@ -122,11 +130,11 @@ impl Chip {
         let around = Surroundings {
             device: &mut self.device,
             vault: &self.vault,
-            counter: Some(match &mut on_chip {
+            counter: self.has_counter.then_some(match &mut on_chip {
                 Some(counter) => &mut **counter,
-                None => &mut self.counter,
+                None => &mut self.counter as &mut dyn Counter,
             }),
-            entropy: None,
+            entropy: self.shape.is_salted.then_some(&mut self.entropy as &mut dyn Entropy),
         };
         let mut store = match (is_new, self.rollbacks_max) {
             (true, _) => Standalone::format(around, self.shape, memory)?,

@@ -51,6 +51,34 @@ fn a_cut_behind_a_cache_leaves_a_whole_commit() {
     assert!(cuts > 200, "{cuts} cuts");
 }
 
+/// A process that died before its flush leaves a commit in the cache: the next one counts it when it is on the medium.
+#[test]
+fn a_commit_that_waits_in_a_cache_is_durable_before_it_is_counted() {
+    let mut start = Chip::new(Part::file(512, 8, 14), 3);
+    start.with(true, |store| store.commit(&[(RecordId(0), Some(b"one"))])).expect("made").expect("commits");
+    for (lost, after) in (1..8).flat_map(|lost| (1..8).map(move |after| (lost, after))) {
+        let (mut chip, id) = (start.copied(), format!("flush {lost}, cut {after}"));
+        // An opening takes two steps, its first commit one.
+        chip.counter.cut = Some((3, false));
+        let device = chip.device.clone();
+        let played = chip.with(false, |store| {
+            store.commit(&[(RecordId(1), Some(b"two"))]).expect("commits");
+            device.set_scenario(Scenario::one(1, Fault::LostFlush { at: device.writes() + lost }));
+            store.commit(&[(RecordId(2), Some(b"three"))])
+        });
+        assert_eq!(played, Ok(Err(Error::Counter)), "{id}");
+        device.reopen();
+        chip.counter.cut = None;
+        let at = device.writes() + after;
+        let cut = Fault::Cut { at, tearing: Tearing::Untouched, survivors: Survivors::None };
+        device.set_scenario(Scenario::one(1, cut));
+        let _ = chip.with(false, |store| store.commit(&[(RecordId(3), Some(b"four"))]));
+        device.power_on();
+        let found = chip.with(false, |store| contents(store, 4)).unwrap_or_else(|error| panic!("{id}: {error}"));
+        assert!(found.contains_key(&1), "{id}: {found:?}");
+    }
+}
+
 /// A cut may have begun a page and left no trace of it.
 #[test]
 fn an_opening_leaves_the_page_behind_the_newest_commit_alone() {
