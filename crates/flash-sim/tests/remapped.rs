@@ -179,3 +179,63 @@ fn an_opening_writes_the_table_once_more_before_anything_else() {
         assert!(raw.image().holds(newest + 1) && !raw.image().holds(newest + 2), "once");
     }
 }
+
+/// Bits of a table that turned over must not put a block where it is not.
+#[test]
+fn a_table_with_a_bit_turned_over_is_none() {
+    let raw = SimulatedDevice::new(part(), Scenario::calm(1));
+    format(&raw);
+    let (image, table) = (raw.image(), (RAW_BLOCKS - u64::from(TABLE_BLOCKS) + 1) * 4);
+    let bytes = 8 + 8 + 4 + 4 * RESERVE as u64 + 4;
+    for bit in 0..bytes * 8 {
+        let mut image = image.clone();
+        image.flip(table, bit);
+        raw.restore(image);
+        let opened = Remapped::open(raw.clone(), &mut [0; RESERVE], &mut [0; PAGE]).map(drop);
+        assert!(matches!(opened, Err(Error::Device { code: NO_TABLE, .. })), "bit {bit}: {opened:?}");
+    }
+}
+
+#[test]
+fn a_table_that_does_not_read_back_is_written_again() {
+    let raw = SimulatedDevice::new(part(), Scenario::calm(1));
+    format(&raw);
+    let newest = (RAW_BLOCKS - u64::from(TABLE_BLOCKS) + 1) * 4;
+    let (mut slots, mut page) = ([0; RESERVE], [0; PAGE]);
+    let mut device = Remapped::open(raw.clone(), &mut slots, &mut page).expect("opens");
+    device.erase(BlockNumber(0)).expect("calm");
+    device.program(PageNumber(0), &[1; PAGE]).expect("calm");
+    // The second page fails; a block is erased, two pages are programmed there, and then the table.
+    let at = raw.writes() + 1;
+    let faults = vec![Fault::BadBlock { at }, Fault::Rot { at: at + 4, page: newest + 2, bits: 3 }];
+    raw.set_scenario(Scenario { seed: 1, faults });
+    device.program(PageNumber(1), &[2; PAGE]).expect("another block takes it");
+    assert!(raw.image().holds(newest + 2) && raw.image().holds(newest + 3), "twice");
+    let truth = Truth::from([(0, 1), (1, 2)]);
+    compare(&raw, &truth, &[], "opened again");
+}
+
+/// A page to which a write was tried is not blank, wherever its block lies now: it could be programmed again.
+#[test]
+fn a_page_that_does_not_read_is_not_blank_in_another_block() {
+    let raw = SimulatedDevice::new(part(), Scenario::calm(1));
+    format(&raw);
+    let (mut slots, mut page) = ([0; RESERVE], [0; PAGE]);
+    let mut device = Remapped::open(raw.clone(), &mut slots, &mut page).expect("opens");
+    device.erase(BlockNumber(0)).expect("calm");
+    device.program(PageNumber(0), &[1; PAGE]).expect("calm");
+    let cut = Fault::Cut { at: raw.writes() + 1, tearing: Tearing::Unreadable, survivors: Survivors::All };
+    raw.set_scenario(Scenario::one(1, cut));
+    device.program(PageNumber(1), &[2; PAGE]).expect_err("the power failed");
+    raw.power_on();
+    let mut device = Remapped::open(raw.clone(), &mut slots, &mut page).expect("opens");
+    let mut bytes = [0; PAGE];
+    device.read(PageNumber(1), 0, &mut bytes).expect_err("error correction gave up");
+    // The table and its flush come first.
+    raw.set_scenario(Scenario::one(1, Fault::BadBlock { at: raw.writes() + 3 }));
+    device.program(PageNumber(2), &[3; PAGE]).expect("another block takes it");
+    device.read(PageNumber(1), 0, &mut bytes).expect("reads now");
+    assert!(bytes.iter().any(|byte| *byte != 0xFF), "it looks blank");
+    device.read(PageNumber(2), 0, &mut bytes).expect("reads");
+    assert_eq!(bytes, [3; PAGE]);
+}

@@ -12,8 +12,8 @@ use crate::chip::*;
 use crate::images::{IDS, NAMES, Source};
 
 /// Page operations of a call at most, for each page of the part; and those of a look at one record.
-const OPENING_MOST: u64 = 60;
-const WRITING_MOST: u64 = 30;
+const OPENING_MOST: u64 = 30;
+const WRITING_MOST: u64 = 6;
 const READING_MOST: u64 = 3;
 const RECORD_MOST: u64 = 2;
 
@@ -100,7 +100,7 @@ fn play(source: &Source, seed: u64, worst: &mut Worst) {
     let device = chip.device.clone();
     for _ in 0..2 {
         // A call that would write for ever loses the power instead.
-        let at = device.writes() + 20 * WRITING_MOST * pages;
+        let at = device.writes() + 100 * WRITING_MOST * pages;
         let cut = Fault::Cut { at, tearing: Tearing::Complete, survivors: Survivors::All };
         device.set_scenario(Scenario::one(seed, cut));
         // Who goes on from older images tries every commit that there is, not eight of them.

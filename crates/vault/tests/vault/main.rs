@@ -5,6 +5,7 @@ mod counter_model;
 mod counters;
 mod headers;
 mod key_changes;
+mod lying_banks;
 mod medium;
 mod pages;
 mod vectors;
