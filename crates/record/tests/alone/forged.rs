@@ -178,3 +178,30 @@ fn a_purge_that_left_something_does_not_say_that_it_is_done() {
     }
     assert_eq!(noticed, BLOCK_PAGES);
 }
+
+/// The page of an opening root may have been begun by an opening that was cut, and hold nothing now.
+#[test]
+fn an_opening_root_that_does_not_read_back_is_not_counted() {
+    let (chip, truth, _) = written(false);
+    let mut calm = chip.copied();
+    calm.with(false, |store| store.prepare()).expect("opens").expect("prepares");
+    let (before, after) = (chip.device.image(), calm.device.image());
+    let mut noticed = 0;
+    for page in after.differing(&before) {
+        // A flush, the root, and perhaps an erase before it, or a flush behind it.
+        for at in 1..=3 {
+            let (mut other, id) = (chip.copied(), format!("write {at}, page {page}"));
+            other.device.set_scenario(Scenario::one(page, Fault::Rot { at, page, bits: 3 }));
+            match other.with(false, |store| store.prepare()).expect("opens") {
+                Ok(_) => {}
+                Err(error) => {
+                    assert_eq!(error, Error::Device, "{id}");
+                    noticed += 1;
+                }
+            }
+            let found = other.with(false, |store| contents(store, RECORDS));
+            compare(&found.unwrap_or_else(|error| panic!("{id}: {error}")), &truth, &id);
+        }
+    }
+    assert!(noticed > 0, "the page of the root was not among them");
+}

@@ -94,3 +94,31 @@ fn a_store_opens_in_its_own_shape_alone() {
     chip.shape = good;
     assert_eq!(chip.with(false, |store| contents(store, 1).len()), Ok(1));
 }
+
+/// Those too that were erased by a purge, or ahead.
+#[test]
+fn every_block_of_the_index_ring_that_holds_something_begins_with_a_superblock() {
+    let (mut chip, mut dice) = (small(0), Dice::new(2));
+    chip.with(true, |_| ()).expect("made");
+    let data_blocks = chip.shape.block_count - chip.shape.index_blocks;
+    for turn in 0..120 {
+        let played = chip.with(false, |store| {
+            match dice.below(8) {
+                0 => drop(store.purge()?),
+                1 => while store.prepare()? {},
+                _ => {}
+            }
+            (0..8).try_for_each(|_| store.commit(&borrowed(&random_changes(&mut dice, 60, 30, 3))).map(drop))
+        });
+        assert_eq!(played, Ok(Ok::<_, Error>(())), "turn {turn}");
+        let image = chip.device.image();
+        let is_index = |first: &u64| {
+            let page = image.page(first + 1);
+            let block = u32::from(u16::from_le_bytes([page[8], page[9]]));
+            image.holds(first + 1) && (data_blocks..chip.shape.block_count).contains(&block)
+        };
+        for first in (0..72).step_by(8).filter(is_index) {
+            assert!(image.page(first).starts_with(b"foilchip"), "turn {turn}: block {}", first / 8);
+        }
+    }
+}
