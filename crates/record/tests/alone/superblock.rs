@@ -101,14 +101,14 @@ fn every_block_of_the_index_ring_that_holds_something_begins_with_a_superblock()
     let (mut chip, mut dice) = (small(0), Dice::new(2));
     chip.with(true, |_| ()).expect("made");
     let data_blocks = chip.shape.block_count - chip.shape.index_blocks;
-    for turn in 0..120 {
+    for turn in 0..40 {
         let played = chip.with(false, |store| {
             match dice.below(8) {
                 0 => drop(store.purge()?),
                 1 => while store.prepare()? {},
                 _ => {}
             }
-            (0..8).try_for_each(|_| store.commit(&borrowed(&random_changes(&mut dice, 60, 30, 3))).map(drop))
+            (0..120).try_for_each(|_| store.commit(&borrowed(&random_changes(&mut dice, 60, 30, 3))).map(drop))
         });
         assert_eq!(played, Ok(Ok::<_, Error>(())), "turn {turn}");
         let image = chip.device.image();
