@@ -3,7 +3,7 @@
 use counterfoil_flash::{Device, MemoryDevice, PageNumber, Read};
 use counterfoil_flash_sim::{Dice, Part};
 use counterfoil_record::RecordId;
-use counterfoil_record::alone::{Error, Superblock};
+use counterfoil_record::alone::{Error, Purged, Superblock};
 use counterfoil_vault::{DatabaseId, Suite, Vault, VolumeKey};
 
 use crate::chip::*;
@@ -100,25 +100,30 @@ fn a_store_opens_in_its_own_shape_alone() {
 fn every_block_of_the_index_ring_that_holds_something_begins_with_a_superblock() {
     let (mut chip, mut dice) = (small(0), Dice::new(2));
     chip.with(true, |_| ()).expect("made");
-    let data_blocks = chip.shape.block_count - chip.shape.index_blocks;
-    for turn in 0..40 {
-        let played = chip.with(false, |store| {
-            match dice.below(8) {
-                0 => drop(store.purge()?),
-                1 => while store.prepare()? {},
-                _ => {}
-            }
-            (0..120).try_for_each(|_| store.commit(&borrowed(&random_changes(&mut dice, 60, 30, 3))).map(drop))
-        });
-        assert_eq!(played, Ok(Ok::<_, Error>(())), "turn {turn}");
-        let image = chip.device.image();
+    let (device, shape) = (chip.device.clone(), chip.shape);
+    let look = |when: &str| {
+        let image = device.image();
         let is_index = |first: &u64| {
             let page = image.page(first + 1);
             let block = u32::from(u16::from_le_bytes([page[8], page[9]]));
-            image.holds(first + 1) && (data_blocks..chip.shape.block_count).contains(&block)
+            image.holds(first + 1) && (shape.block_count - shape.index_blocks..shape.block_count).contains(&block)
         };
         for first in (0..72).step_by(8).filter(is_index) {
-            assert!(image.page(first).starts_with(b"foilchip"), "turn {turn}: block {}", first / 8);
+            assert!(image.page(first).starts_with(b"foilchip"), "{when}: block {}", first / 8);
         }
+    };
+    for turn in 0..20 {
+        let played = chip.with(false, |store| {
+            match turn % 3 {
+                0 => assert_eq!(store.purge()?, Purged::Done),
+                1 => while store.prepare()? {},
+                _ => {}
+            }
+            (0..200).try_for_each(|commit| {
+                look(&format!("turn {turn}, commit {commit}"));
+                store.commit(&borrowed(&random_changes(&mut dice, 60, 30, 3))).map(drop)
+            })
+        });
+        assert_eq!(played, Ok(Ok::<_, Error>(())), "turn {turn}");
     }
 }
