@@ -224,8 +224,10 @@ impl Key {
         match &self.0 {
             Material::File(key) => Ok(vault::VolumeKey::from_bytes(key.expose())),
             Material::Volume(key) => Ok(key.duplicate()),
-            Material::Passphrase(_) => Err(Error::new(Kind::Misuse, "the image of a device has no passphrase")
-                .advise("give the device's own key, with --key-file, COUNTERFOIL_KEY_FILE or COUNTERFOIL_KEY")),
+            Material::Passphrase(_) | Material::Tpm(_) => {
+                Err(Error::new(Kind::Misuse, "the image of a device has no slots")
+                    .advise("give the device's own key, with --key-file, COUNTERFOIL_KEY_FILE or COUNTERFOIL_KEY"))
+            }
         }
     }
 

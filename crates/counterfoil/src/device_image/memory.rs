@@ -10,13 +10,14 @@ pub(super) const PENDING_MAX: usize = u16::MAX as usize;
 /// Openings that devices have room for.
 const OPENINGS: usize = 8;
 /// Bytes in a map: what it begins with, and an opening.
-const MAP_HEAD_BYTES: usize = 12;
+const MAP_HEAD_BYTES: usize = 16;
 const OPENING_BYTES: usize = 48;
 
 /// The buffers of a store. The file's length bounds all of them.
 pub(super) struct Buffers<W: Word> {
     pending: Vec<Moved<W>>,
     leaves: Vec<W>,
+    blocks: Vec<W>,
     live: Vec<u8>,
     openings: Vec<Opening>,
     page: Vec<u8>,
@@ -30,6 +31,7 @@ impl<W: Word> Buffers<W> {
         Ok(Self {
             pending: vec![Moved::EMPTY; pending],
             leaves: vec![W::NONE; leaves::<W>(&sizes, geometry)],
+            blocks: vec![W::NONE; shape.block_count as usize],
             live: vec![0; sizes.live_bytes],
             openings: vec![Opening::EMPTY; OPENINGS],
             page: vec![0; sizes.page_bytes],
@@ -41,6 +43,7 @@ impl<W: Word> Buffers<W> {
         Memory {
             pending: &mut self.pending,
             leaves: &mut self.leaves,
+            blocks: &mut self.blocks,
             live: &mut self.live,
             openings: &mut self.openings,
             page: &mut self.page,

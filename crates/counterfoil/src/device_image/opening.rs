@@ -29,9 +29,6 @@ struct How<'c> {
 /// How often an image is read before what speaks against it is believed.
 const TRIES_MAX: u64 = 4;
 
-/// More than any commit is counted.
-const COUNTED_MAX: u64 = 1 << 40;
-
 impl DeviceImage {
     /// Opens the store to read. It is held against its counter, if that is here.
     pub(super) fn read<T>(&self, user: User<'_, T>) -> Result<T> {
@@ -112,29 +109,7 @@ impl DeviceImage {
 
     /// The same for reading an image whose counter is somewhere else.
     pub(super) fn run_without_counter<T>(&self, file: &FileDevice, user: User<'_, T>) -> Result<T, alone::Error> {
-        settled(|| self.try_without_counter(file, user))
-    }
-
-    fn try_without_counter<T>(&self, file: &FileDevice, user: User<'_, T>) -> Result<T, alone::Error> {
-        let how = How { counter: None, pending: PENDING_MAX, rollbacks_max: 0 };
-        match self.run(file, how, user) {
-            Err(alone::Error::NoGenerator) => {}
-            outcome => return outcome,
-        }
-        // A store that only a counter makes safe to write to opens beside a counter alone. Nothing is going to be written,
-        // so one is stood in that fits: the image says itself whether a number is too low or too high for it.
-        let (mut low, mut high, mut number) = (0, COUNTED_MAX, 2);
-        while low <= high {
-            let mut stand_in = StandIn(number);
-            let how = How { counter: Some(&mut stand_in), pending: PENDING_MAX, rollbacks_max: 0 };
-            match self.run(file, how, user) {
-                Err(alone::Error::CounterLost) => low = number + 1,
-                Err(alone::Error::RolledBack) => high = number - 1,
-                outcome => return outcome,
-            }
-            number = if high == COUNTED_MAX { (2 * number).min(high) } else { low.midpoint(high) };
-        }
-        Err(alone::Error::Corrupt)
+        settled(|| self.run(file, How { counter: None, pending: PENDING_MAX, rollbacks_max: 0 }, user))
     }
 
     /// The smallest list of waiting changes that the store opens with. Whoever writes with a longer one may leave more of them

@@ -113,11 +113,13 @@ impl Chip {
     ) -> Result<T, Error> {
         let sizes = self.shape.sizes::<W>(&self.device.geometry())?;
         let (mut pending, mut leaves) = (vec![Moved::EMPTY; PENDING], vec![W::NONE; 16]);
+        let mut blocks = vec![W::NONE; self.shape.block_count as usize];
         let (mut live, mut openings) = (vec![0; sizes.live_bytes], vec![Opening::EMPTY; 8]);
         let (mut page, mut scratch) = (vec![0; sizes.page_bytes], vec![0; sizes.page_bytes]);
         let memory = Memory {
             pending: &mut pending,
             leaves: &mut leaves,
+            blocks: &mut blocks,
             live: &mut live,
             openings: &mut openings,
             page: &mut page,
