@@ -225,7 +225,7 @@ impl Key {
             Material::File(key) => Ok(vault::VolumeKey::from_bytes(key.expose())),
             Material::Volume(key) => Ok(key.duplicate()),
             Material::Passphrase(_) | Material::Tpm(_) => {
-                Err(Error::new(Kind::Misuse, "the image of a device has no slots")
+                Err(Error::new(Kind::Misuse, "the image of a device has no slots: no passphrase and no TPM opens it")
                     .advise("give the device's own key, with --key-file, COUNTERFOIL_KEY_FILE or COUNTERFOIL_KEY"))
             }
         }
