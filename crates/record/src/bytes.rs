@@ -32,6 +32,11 @@ pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }
 
+/// FNV-1a of 32 bits: no secret and no seal, only different for different bytes.
+pub(crate) fn fnv(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
 /// The first elements of a slice; all where there are fewer, which no caller lets happen.
 pub(crate) fn first_mut<T>(slice: &mut [T], count: usize) -> &mut [T] {
     let count = count.min(slice.len());

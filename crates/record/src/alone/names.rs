@@ -122,7 +122,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         if name.is_empty() || name.len() > usize::from(u8::MAX) || count == 0 {
             return Err(Error::Name);
         }
-        let (mut id, mut free) = (hash(name).checked_rem(count).unwrap_or(0), None);
+        let (mut id, mut free) = (bytes::fnv(name).checked_rem(count).unwrap_or(0), None);
         for _ in 0..count {
             match self.read(RecordId(id), buffer) {
                 Err(Error::NoRecord) => return Ok(Place::Free(free.or(Some(id)))),
@@ -141,9 +141,4 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 fn is_named(record: &[u8], name: &[u8]) -> bool {
     let Some((length, rest)) = record.split_first() else { return false };
     usize::from(*length) == name.len() && rest.starts_with(name)
-}
-
-/// FNV-1a.
-fn hash(name: &[u8]) -> u32 {
-    name.iter().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }

@@ -16,7 +16,7 @@
 use counterfoil_flash::{Device, Geometry, PageNumber, Read};
 use counterfoil_vault::{DatabaseId, Plain, Sealed, Suite, Vault};
 
-use crate::bytes::{array_at, put, u16_at, u32_at};
+use crate::bytes::{array_at, fnv, put, u16_at, u32_at};
 
 use super::error::Error;
 use super::memory::Shape;
@@ -123,10 +123,9 @@ fn described<W: Word>(geometry: &Geometry, shape: &Shape) -> [u8; CLEAR_BYTES] {
     bytes
 }
 
-/// FNV-1a over the description: no secret and no seal, only different for different shapes.
+/// Different for different shapes.
 pub(crate) fn mark<W: Word>(geometry: &Geometry, shape: &Shape) -> u32 {
-    let bytes = described::<W>(geometry, shape);
-    bytes.iter().fold(0x811C_9DC5, |mark, byte| (mark ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+    fnv(&described::<W>(geometry, shape))
 }
 
 /// Whether a page begins as a superblock does.
