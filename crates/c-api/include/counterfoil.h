@@ -145,8 +145,9 @@ int counterfoil_put_named(counterfoil_store *store, const void *name, uint32_t n
 int counterfoil_delete_named(counterfoil_store *store, const void *name, uint32_t name_bytes, void *buffer,
                              uint32_t capacity);
 
-/* Does one step of what later commits would have to do otherwise; 1 if there is more to do, 0 if not. A step is at most an
- * erase and a program, or a commit of a quarter of a block and six pages, four leaves and two maps. */
+/* Does one step of what later commits would have to do otherwise; 1 if there is more to do, 0 if not. A step is an erase, or a
+ * commit of a quarter of a block and two pages, with the leaves that fill up by it; where the index is short of room, a commit
+ * that clears a block of it besides. The first one after an opening takes up writing. */
 int counterfoil_prepare(counterfoil_store *store);
 
 /* Moves everything that is current, erases everything else, and reads back that it is erased; 0 if it is, 1 if the flash did

@@ -26,8 +26,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// next, or cleans some of the oldest pages. Whether there is more to do; whoever calls it until there is not, has the
     /// next block of pages at the price of programming them.
     ///
-    /// One step is at most an erase and a program; or a commit of a quarter of a block and six pages more, with up to four
-    /// leaves and two maps.
+    /// One step is an erase, with a program in the index ring; or a commit of a quarter of a block and two pages more at most,
+    /// with the leaves that fill up by it, and a commit that clears a block of the index ring, if that is short of room. The
+    /// first one after an opening takes up writing, as a commit would.
     ///
     /// # Errors
     /// Those of writing; [`Error::Full`] if there is nothing that could be done about room.
@@ -81,8 +82,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// How many more records of so many bytes there is room for at least, committed singly or together; with an index ring of two
-    /// blocks it can be fewer, because that one may be full before. Reads each page of the
-    /// data ring that holds something, twice where the caller keeps no bits.
+    /// blocks it can be fewer, because that one may be full before. Reads each page of the data ring that holds something, twice
+    /// where the caller keeps no bits.
     ///
     /// # Errors
     /// Those of reading.

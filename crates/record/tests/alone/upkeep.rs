@@ -160,6 +160,43 @@ fn a_prepared_store_commits_without_erasing() {
     assert!(played.expect("opens") > 1500 / 16, "there was something to prepare");
 }
 
+/// What a step of preparing programs and erases at most, in a store that is full and in one that is not; the table of
+/// docs/devices.md. `cargo test -p counterfoil-record --test alone a_step_of -- --nocapture` prints it.
+#[test]
+fn a_step_of_preparing_is_bounded() {
+    for counters in [300, 1500, 2700] {
+        let mut chip = Chip::new(Part::gnatdb_board(16), 3);
+        let device = chip.device.clone();
+        let measured = chip.with(true, |store| {
+            let (mut dice, mut most) = (Dice::new(3), (0, 0));
+            for first in (0..counters).step_by(10) {
+                let changes: Vec<_> = (first..first + 10).map(|id| (RecordId(id), Some(&[7; 24][..]))).collect();
+                store.commit(&changes).expect("loads");
+            }
+            for turn in 0..1500 {
+                let record = [turn as u8; 24];
+                let id = RecordId(dice.below(u64::from(counters)) as u32);
+                store.commit(&[(id, Some(&record[..]))]).expect("commits");
+                loop {
+                    let before = device.meters();
+                    let is_more = store.prepare().expect("prepares");
+                    let done = device.meters().since(&before);
+                    most = (most.0.max(done.programs), most.1.max(done.erases));
+                    if !is_more {
+                        break;
+                    }
+                }
+            }
+            most
+        });
+        let (programs, erases) = measured.expect("made");
+        println!(
+            "{counters} counters: a step of preparing programs {programs} pages and erases {erases} blocks at most"
+        );
+        assert!(programs <= 3 * 16 && erases <= 3, "{counters} counters: {programs} programs, {erases} erases");
+    }
+}
+
 /// What is said to be left can be committed, whatever the records are like, and not much more.
 #[test]
 fn the_space_that_is_said_to_be_left_is_there() {
