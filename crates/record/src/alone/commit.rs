@@ -16,9 +16,8 @@ use crate::space::Change;
 use super::error::Error;
 use super::form::{Form, Head};
 use super::leaf::Leaf;
-use super::memory::PAGE_ENTRIES_MAX;
-use super::opening::{self, Opening};
-use super::page::{self, DataPage, Draft, Entry};
+use super::opening::Opening;
+use super::page::{self, Draft, Entry};
 use super::root::{Root, root_bytes};
 use super::sequence::Sequence;
 use super::state::Floor;
@@ -37,14 +36,8 @@ pub(crate) fn record_bytes_max<W: Word>(form: &Form) -> usize {
     form.body_bytes().saturating_sub(others).min(page::RECORD_BYTES_MAX)
 }
 
-/// Pages that cleaning may lag behind the ring before it takes pages of its own.
-const LAG_MAX: u32 = 2;
-
 /// Pages that cleaning leaves for what a commit still has to say: where leaves stand, and the root.
-pub(crate) const PAGES_LEFT: u32 = 3;
-
-/// Records that a commit moves although it need not yet.
-const CHEAP_ENTRIES: u32 = 2;
+pub(crate) const PAGES_LEFT: u32 = 2;
 
 /// A commit in the making.
 pub(crate) struct Assembly {
@@ -72,8 +65,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let draft = Draft::new(self.state.form.body_bytes(), bytes_left::<W>());
         let mut assembly = Assembly { first, sequence: first, draft, kept: PAGES_LEFT };
         self.begin_page(&assembly);
-        fill(self, &mut assembly)?;
+        // Before anything else: what tells of a leaf would begin a page behind a full one.
         self.fold_if_due(&mut assembly)?;
+        fill(self, &mut assembly)?;
+        self.turn_if_due(&assembly)?;
         let counted = self.state.counted + u64::from(!self.state.group_is_open);
         let tag = self.finish(&mut assembly, counted)?;
         self.pages.flush()?;
@@ -267,19 +262,21 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         if free == 0 { Err(Error::Full) } else { Ok(()) }
     }
 
-    /// Writes the map where this opening has not yet, and where recovery would have too much to replay, or cleaning has come
-    /// near the pages that it would replay.
+    /// Writes the leaf of the oldest change that waits, where recovery would have too much to replay, or cleaning has come near
+    /// the pages that it would replay.
     fn fold_if_due(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
-        let data = &self.state.form.data;
-        let window = (data.pages / 4).max(8);
-        let is_near = self.state.free_pages() < data.pages / 2
-            && data.distance(self.state.tail, self.pending.replay) < data.block_pages.get();
-        let is_late = |since, window| is_near || data.distance(since, assembly.sequence) > window;
-        let (writes_leaf, may_turn) = (is_late(self.pending.middle, window / 2), is_late(self.pending.replay, window));
-        if writes_leaf && let Some(leaf) = self.pending.oldest_leaf(self.state.leaf_ids) {
-            self.write_leaf(assembly, leaf)?;
+        let is_due = self.is_late(self.pending.middle, assembly.sequence, 2);
+        match self.pending.oldest_leaf(self.state.leaf_ids).filter(|_| is_due) {
+            Some(leaf) => self.write_leaf(assembly, leaf),
+            None => Ok(()),
         }
-        let turns = may_turn && self.pending.may_turn();
+    }
+
+    /// Writes the map where this opening has not yet, and where it lets recovery begin later, if the index ring is not short of
+    /// room: a commit that makes room there writes one map at most.
+    fn turn_if_due(&mut self, assembly: &Assembly) -> Result<(), Error> {
+        let has_room = self.state.free_index_pages() >= self.map_pages() + self.index_kept();
+        let turns = has_room && self.pending.may_turn() && self.is_late(self.pending.replay, assembly.sequence, 1);
         if turns || self.state.map_is_due {
             self.write_map()?;
         }
@@ -289,143 +286,13 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Ok(())
     }
 
-    /// Moves current records of the oldest pages to the end of this commit: at the pace at which the ring fills, and
-    /// before that where it costs next to nothing, so that a store that is not full has many free pages.
-    pub(crate) fn clean(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
-        let margin = self.state.reserve() + LAG_MAX + 2;
-        let (mut cheap, mut is_pressed) = (CHEAP_ENTRIES, false);
-        for _ in 0..self.state.form.data.block_pages.get() {
-            let data = &self.state.form.data;
-            let free = data.free(self.state.tail, data.after(assembly.sequence, 1));
-            let lag = (data.block_rest(self.state.tail) + margin).saturating_sub(free);
-            // What was begun under pressure goes on until its last page is full: half empty pages are what presses.
-            is_pressed |= lag > 0;
-            if !is_pressed {
-                let current = self.live.of_page(self.state.tail.slot).count_ones();
-                let Some(left) = cheap.checked_sub(current) else { break };
-                cheap = left;
-            }
-            if !self.clean_oldest(assembly, lag > LAG_MAX)? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves what is current in the pages before this one, as far as one commit goes.
-    pub(crate) fn clean_to(&mut self, assembly: &mut Assembly, end: Sequence) -> Result<(), Error> {
+    /// Whether from this page on there is more than this part of what recovery is to replay at most.
+    fn is_late(&self, since: Sequence, now: Sequence, part: u32) -> bool {
         let data = &self.state.form.data;
-        let last = data.after(assembly.sequence, data.block_pages.get() / 4);
-        // The last page is filled like the others: half empty ones would give back less than they took.
-        while self.state.tail < end && self.clean_oldest(assembly, assembly.sequence < last)? {}
-        self.fill_page(assembly)
-    }
-
-    /// Moves what is current in the oldest pages as far as the page being filled has room for it.
-    pub(crate) fn fill_page(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
-        for _ in 0..self.state.form.data.block_pages.get() {
-            if !self.clean_oldest(assembly, false)? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves the current records of the oldest page; false if they are not all moved. Pages of its own it takes only if
-    /// the whole block can be cleaned with what is left: else nothing would be gained.
-    fn clean_oldest(&mut self, assembly: &mut Assembly, may_go_on: bool) -> Result<bool, Error> {
-        let data = &self.state.form.data;
-        let left = data.free(self.state.floor.tail, assembly.sequence).saturating_sub(1);
-        let is_needed = self.state.tail >= self.pending.replay.min(assembly.first);
-        if is_needed || left < PAGES_LEFT {
-            return Ok(false);
-        }
-        let may_go_on = may_go_on && left > self.pages_to_move() + assembly.kept;
-        let moved = self.clean_page(assembly, self.state.tail, may_go_on)?;
-        if moved {
-            self.state.tail = self.state.form.data.after(self.state.tail, 1);
-        }
-        Ok(moved)
-    }
-
-    /// Pages of the oldest block that hold current records: they fill no more pages than these, when they are moved.
-    pub(crate) fn pages_to_move(&self) -> u32 {
-        let (tail, rest) = (self.state.tail.slot, self.state.form.data.block_rest(self.state.tail));
-        (tail..tail + rest).filter(|page| self.live.of_page(*page) != 0).count() as u32
-    }
-
-    /// Moves the current records of a page; false if they are not all moved, because the page being filled is full and
-    /// may not be followed by another one.
-    fn clean_page(&mut self, assembly: &mut Assembly, sequence: Sequence, may_go_on: bool) -> Result<bool, Error> {
-        let Some(epoch) = opening::data_epoch(self.openings(), sequence).copied() else { return Ok(true) };
-        if self.openings().iter().any(|opening| opening.data_first == sequence) {
-            // An opening root holds no records.
-            return Ok(true);
-        }
-        let page = sequence.slot;
-        if self.index_pages_of(0) + self.index_kept() <= self.state.free_index_pages() {
-            self.make_pending_room(assembly, self.live.of_page(page).count_ones() as usize)?;
-        }
-        // Only now: a leaf that was written for the room no longer tells by the pending changes what it replaced.
-        let head = Head::new(sequence, &epoch);
-        let candidates = if self.live.is_kept() { self.live.of_page(page) } else { self.current_entries(head)? };
-        if candidates == 0 {
-            return Ok(true);
-        }
-        // The page is read into a buffer of its own, lent out while `put` works on the other.
-        let scratch = core::mem::take(&mut self.scratch);
-        let moved = self.move_records(assembly, head, (candidates, may_go_on), scratch);
-        self.scratch = scratch;
-        moved
-    }
-
-    /// The entries of a page that are current, one bit each, by asking the leaves.
-    pub(crate) fn current_entries(&mut self, head: Head<'_>) -> Result<u32, Error> {
-        let form = &self.state.form;
-        form.open(&self.pages, &form.data, head, self.scratch)?;
-        let page = DataPage::parse::<W>(form.body(self.scratch))?;
-        let mut ids = [NONE; PAGE_ENTRIES_MAX as usize];
-        for (place, (id, _)) in ids.iter_mut().zip(page.records::<W>()) {
-            *place = id;
-        }
-        let mut current = 0;
-        for (number, id) in (0..self.state.page_entries.get()).zip(ids) {
-            let slot = self.state.slot(head.sequence, number);
-            let is_current = id != NONE && self.find(id)?.is_some_and(|(found, _)| found == slot);
-            current |= u32::from(is_current) << number;
-        }
-        Ok(current)
-    }
-
-    fn move_records(
-        &mut self,
-        assembly: &mut Assembly,
-        head: Head<'_>,
-        (candidates, may_go_on): (u32, bool),
-        buffer: &mut [u8],
-    ) -> Result<bool, Error> {
-        let form = self.state.form;
-        form.open(&self.pages, &form.data, head, buffer)?;
-        let page = DataPage::parse::<W>(form.body(buffer))?;
-        for (number, (id, record)) in (0..self.state.page_entries.get()).zip(page.records::<W>()) {
-            if id >= self.ids_max() {
-                return Err(Error::Corrupt);
-            }
-            let slot = self.state.slot(head.sequence, number);
-            let is_current = self.pending.slot(id).is_none_or(|newest| newest == slot);
-            if candidates >> number & 1 == 0 || !is_current {
-                continue;
-            }
-            let is_full = assembly.draft.numbered >= self.state.page_entries.get();
-            if self.pending.room() == 0
-                || !may_go_on && (is_full || !assembly.draft.fits::<W>(record.len(), root_bytes::<W>(false)))
-            {
-                return Ok(false);
-            }
-            self.put(assembly, id, Some(record))?;
-            self.live.set(slot, false);
-        }
-        Ok(true)
+        let window = (data.pages / 4).max(8) / part;
+        let is_near = self.state.free_pages() < data.pages / 2
+            && data.distance(self.state.tail, self.pending.replay) < data.block_pages.get();
+        is_near || data.distance(since, now) > window
     }
 }
 

@@ -24,7 +24,8 @@ use super::sequence::{Ring, Sequence};
 use super::superblock;
 use super::word::Word;
 
-const LAP_BYTES: usize = 3;
+/// Bytes of a lap.
+pub(crate) const LAP_BYTES: usize = 3;
 const NUMBER_BYTES: usize = 5;
 const BLOCK_AT: usize = LAP_BYTES + NUMBER_BYTES;
 /// Bytes before the body at most.
@@ -180,9 +181,8 @@ impl Form {
 
     /// What these bytes, at the beginning of the page of this number in its block, claim to be, and in which block.
     fn decode<W: Word>(&self, bytes: &[u8], page: u32) -> Option<(u32, Claim)> {
-        let [a, b, c] = array_at::<LAP_BYTES>(bytes, 0);
         let [d, e, f, g, h] = array_at::<NUMBER_BYTES>(bytes, LAP_BYTES);
-        let lap = u32::from_le_bytes([a, b, c, 0]);
+        let lap = lap_at(bytes, 0);
         let number = u64::from_le_bytes([d, e, f, g, h, 0, 0, 0]);
         let block = W::decode(bytes.get(BLOCK_AT..).unwrap_or_default()).number();
         let salt = if self.is_salted { array_at(bytes, BLOCK_AT + W::BYTES) } else { [0; SALT_BYTES] };
@@ -286,6 +286,12 @@ impl Form {
         pages.program(ring.spot(head.sequence), buffer)?;
         Ok(tag)
     }
+}
+
+/// The lap that stands there.
+pub(crate) fn lap_at(bytes: &[u8], at: usize) -> u32 {
+    let [a, b, c] = array_at::<LAP_BYTES>(bytes, at);
+    u32::from_le_bytes([a, b, c, 0])
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@
 //! # }
 //! ```
 
+mod cleaning;
 mod commit;
 mod entering;
 mod error;
@@ -69,6 +70,7 @@ mod store;
 mod superblock;
 mod upkeep;
 mod word;
+mod writing;
 
 pub use error::Error;
 pub use memory::{Memory, Shape, Sizes};

@@ -25,14 +25,14 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     pub(crate) fn make_room(&mut self, changes: &[Change<'_>]) -> Result<(), Error> {
         let adds = changes.iter().any(|(_, record)| record.is_some());
         let pages = self.pages_of(changes)?;
-        // With that much the oldest block can always be cleaned after this commit.
-        let wanted = |store: &Self| pages + store.state.reserve() + store.pages_to_move() + 1;
-        let needed = |store: &Self| if adds { wanted(store) } else { pages + 2 };
-        let (blocks, kept) = if adds { (self.state.form.data.blocks(), OPENING_PAGES + 2) } else { (1, PAGES_LEFT) };
+        // With that much the oldest block can always be cleaned after this commit. One that only deallocates takes from it.
+        let beside = |store: &Self| if adds { store.state.reserve() + store.pages_to_move() + 1 } else { 2 };
+        let needed = |store: &Self| pages + beside(store);
+        let (blocks, kept) = if adds { (self.state.form.data.blocks(), OPENING_PAGES) } else { (1, PAGES_LEFT) };
         let was_tried = self.full_at == Some(self.state.version);
         self.make_index_room(changes.len(), 0)?;
         for _ in 0..if was_tried { 0 } else { blocks } {
-            if wanted(self) <= self.state.free_pages() || !self.clean_block(kept)? {
+            if needed(self) <= self.state.free_pages() || !self.clean_block(kept)? {
                 break;
             }
             self.make_index_room(changes.len(), 0)?;
@@ -134,8 +134,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.leaves_of(changes) + 2 * self.map_pages() + in_the_way
     }
 
-    /// Pages of the index ring that a commit leaves beside what stands in the way: clearing the next block writes two maps
-    /// and a leaf, and openings pass pages over.
+    /// Pages of the index ring that a commit leaves beside what stands in the way: clearing the next block writes a map and a
+    /// leaf, and openings that are cut short write maps and pass pages over.
     pub(crate) fn index_kept(&self) -> u32 {
         2 * self.map_pages() + 1
     }
@@ -149,7 +149,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         free <= rest && free <= self.in_block_of(oldest) + self.map_pages() + 1
     }
 
-    fn map_pages(&self) -> u32 {
+    pub(crate) fn map_pages(&self) -> u32 {
         map::pages::<W>(&self.state.form, self.state.opening_count + 1, self.leaf_count())
     }
 
@@ -169,7 +169,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     fn clear_next_index_block(&mut self) -> Result<(), Error> {
         self.ready_to_write()?;
         let oldest = self.index_tail();
-        let needed = self.in_block_of(oldest) + 2 * self.map_pages() + 1;
+        let needed = self.in_block_of(oldest) + self.map_pages() + 1;
         let (free, free_pages) = (self.state.free_index_pages(), self.state.free_pages());
         if needed > free || free_pages < 3 {
             return Err(Error::Full);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! counted u32: steps of the counter since the opening, whose epoch has the number that it took the counter to
-//! index head lap u32, slot word: the next page of the index ring
+//! index head lap u24, slot word: the next page of the index ring
 //! tail word: pages from the oldest page that is needed to this one
 //! replay word: pages from the first one whose directory is not in the leaves yet to this one
 //! map word: pages from the first page of the newest map to the index head
@@ -19,11 +19,12 @@ use counterfoil_vault::Epoch;
 
 use crate::bytes::{array_at, put, u16_at, u32_at, u64_at};
 
-use super::form::{Form, Head, LAPS_MAX};
+use super::form::{Form, Head, LAP_BYTES, LAPS_MAX, lap_at};
 use super::opening::Opening;
 use super::sequence::Sequence;
 use super::word::Word;
 
+const WORDS_AT: usize = 4 + LAP_BYTES;
 const EPOCH_BYTES: usize = 24;
 const ROLLBACKS_BYTES: usize = 2;
 
@@ -43,7 +44,7 @@ pub(crate) struct Root {
 
 /// Bytes of a root; `is_opening`: of one that tells of its opening.
 pub(crate) fn root_bytes<W: Word>(is_opening: bool) -> usize {
-    let fixed = 8 + 4 * W::BYTES;
+    let fixed = WORDS_AT + 4 * W::BYTES;
     if is_opening { fixed + W::BYTES + EPOCH_BYTES + ROLLBACKS_BYTES } else { fixed }
 }
 
@@ -52,7 +53,7 @@ impl Root {
         let (data, version) = (&form.data, commit.sequence);
         let before = self.opening.map_or(version, |(opening, _)| opening.data_before);
         put(body, at, &((self.counted - commit.epoch.number) as u32).to_le_bytes());
-        put(body, at + 4, &self.index_head.lap.to_le_bytes());
+        put(body, at + 4, &self.index_head.lap.to_le_bytes()[..LAP_BYTES]);
         let words = [
             self.index_head.slot,
             data.distance(self.tail, version),
@@ -60,7 +61,7 @@ impl Root {
             form.index.distance(self.map, self.index_head),
             data.distance(before, version),
         ];
-        let mut at = at + 8;
+        let mut at = at + WORDS_AT;
         for word in words.iter().take(if self.opening.is_some() { 5 } else { 4 }) {
             W::of(*word).encode(body.get_mut(at..).unwrap_or_default());
             at += W::BYTES;
@@ -75,10 +76,10 @@ impl Root {
     /// Takes apart the root that stands in the page of this head; none if it makes no sense.
     pub(crate) fn decode<W: Word>(bytes: &[u8], form: &Form, commit: &Head<'_>, is_opening: bool) -> Option<Root> {
         let bytes = bytes.get(..root_bytes::<W>(is_opening))?;
-        let words = bytes.get(8..)?;
+        let words = bytes.get(WORDS_AT..)?;
         let word = |index: usize| W::decode(words.get(index * W::BYTES..).unwrap_or_default()).number();
         let (data, version) = (&form.data, commit.sequence);
-        let index_head = Sequence { lap: u32_at(bytes, 4), slot: word(0) };
+        let index_head = Sequence { lap: lap_at(bytes, 4), slot: word(0) };
         let is_placed = index_head.slot < form.index.pages && (1..LAPS_MAX).contains(&index_head.lap);
         let in_lap = word(2) <= word(1) && word(1) < data.pages && (1..form.index.pages).contains(&word(3));
         if !is_placed || !in_lap || (is_opening && word(4) >= data.pages) {

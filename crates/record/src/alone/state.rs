@@ -9,14 +9,18 @@ use core::num::NonZeroU32;
 
 use counterfoil_vault::Tag;
 
+use super::error::Error;
 use super::form::Form;
 use super::memory::Shape;
 use super::sequence::Sequence;
 
 /// An opening that is cut short takes two pages and gives none back: three of them can follow each other.
 pub(crate) const OPENING_PAGES: u32 = 2 * 3;
-/// What a deallocation and the cleaning of a block take at a time.
-const FREEING_PAGES: u32 = 4;
+/// What a deallocation and the cleaning of a block take at a time; in rings of few pages more of them are half empty.
+const FREEING_PAGES: u32 = 1;
+const FREEING_PAGES_IF_SMALL: u32 = 4;
+/// Pages of a small data ring at most.
+const SMALL_PAGES: u32 = 128;
 
 /// The oldest pages that the last durable commit needs: what a cut falls back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +69,37 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Of a store of which nothing is known yet.
+    pub(crate) fn empty(form: Form, shape: Shape, leaf_ids: u32) -> Result<State, Error> {
+        Ok(State {
+            form,
+            shape,
+            page_entries: NonZeroU32::new(shape.page_entries).ok_or(Error::Geometry)?,
+            leaf_ids: NonZeroU32::new(leaf_ids).ok_or(Error::Geometry)?,
+            version: Sequence::ZERO,
+            tag: [0; 16],
+            counted: 0,
+            group_is_open: false,
+            tail: Sequence::ZERO,
+            head: Sequence::ZERO,
+            index_head: Sequence::ZERO,
+            data_next: Sequence::ZERO,
+            map: Sequence::ZERO,
+            map_is_due: false,
+            data_is_erased: false,
+            index_is_erased: false,
+            opening_count: 0,
+            ids: 0,
+            rollbacks: 0,
+            purges: 0,
+            ahead_end: None,
+            cursor: shape.names,
+            free_from: shape.names,
+            floor: Floor { tail: Sequence::ZERO, index_tail: Sequence::ZERO },
+            latched: false,
+        })
+    }
+
     /// The page, counted in the data ring, and the entry that a slot stands for.
     pub(crate) fn place(&self, slot: u32) -> (u32, u32) {
         (slot / self.page_entries, slot % self.page_entries)
@@ -87,6 +122,7 @@ impl State {
 
     /// Pages that only deallocations, cleaning and openings use.
     pub(crate) fn reserve(&self) -> u32 {
-        OPENING_PAGES + FREEING_PAGES
+        let is_small = self.form.data.pages <= SMALL_PAGES;
+        OPENING_PAGES + if is_small { FREEING_PAGES_IF_SMALL } else { FREEING_PAGES }
     }
 }

@@ -1,6 +1,6 @@
 //! Random histories in random shapes, with and without cuts: words of both widths, salted or not, with a counter or none,
-//! with bits or without, on every sort of flash and on files. Content is never wrong. A store that is in the end stuck, so that nothing
-//! can be deallocated any more, is counted: some shapes are too tight for what they promise (DESIGN, "What is known to fail").
+//! with bits or without, on every sort of flash and on files. Content is never wrong, and no store is in the end stuck, so that
+//! nothing can be deallocated any more.
 
 use std::collections::BTreeSet;
 
@@ -205,6 +205,6 @@ fn random_histories_in_random_shapes_hold_what_they_should() {
         };
         println!("{name}: {played} histories, cuts {cuts}: {count} ended in a store that takes no deletion");
         assert!(played as u64 > seeds, "{played} histories");
-        assert!(count * 100 <= played, "{count} of {played} got stuck");
+        assert_eq!(count, 0, "{count} of {played} got stuck");
     }
 }
