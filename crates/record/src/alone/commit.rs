@@ -265,7 +265,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Writes the leaf of the oldest change that waits, where recovery would have too much to replay, or cleaning has come near
     /// the pages that it would replay.
     fn fold_if_due(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
-        let is_due = self.is_late(self.pending.middle, assembly.sequence, 2);
+        let is_due = self.is_late(self.pending.middle, assembly.sequence, true);
         match self.pending.oldest_leaf(self.state.leaf_ids).filter(|_| is_due) {
             Some(leaf) => self.write_leaf(assembly, leaf),
             None => Ok(()),
@@ -276,7 +276,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// room: a commit that makes room there writes one map at most.
     fn turn_if_due(&mut self, assembly: &Assembly) -> Result<(), Error> {
         let has_room = self.state.free_index_pages() >= self.map_pages() + self.index_kept();
-        let turns = has_room && self.pending.may_turn() && self.is_late(self.pending.replay, assembly.sequence, 1);
+        let turns = has_room && self.pending.may_turn() && self.is_late(self.pending.replay, assembly.sequence, false);
         if turns || self.state.map_is_due {
             self.write_map()?;
         }
@@ -286,10 +286,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Ok(())
     }
 
-    /// Whether from this page on there is more than this part of what recovery is to replay at most.
-    fn is_late(&self, since: Sequence, now: Sequence, part: u32) -> bool {
+    /// Whether from this page on there is more than recovery is to replay at most, or than half of that.
+    fn is_late(&self, since: Sequence, now: Sequence, is_half: bool) -> bool {
         let data = &self.state.form.data;
-        let window = (data.pages / 4).max(8) / part;
+        let window = (data.pages / 4).max(8) >> u32::from(is_half);
         let is_near = self.state.free_pages() < data.pages / 2
             && data.distance(self.state.tail, self.pending.replay) < data.block_pages.get();
         is_near || data.distance(since, now) > window
