@@ -12,14 +12,16 @@ use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use counterfoil_firmware::{Account, Buffers, Dice, HostedNand, Meters, Prices, RamCounter, stack};
 use counterfoil_record::RecordId;
-use counterfoil_record::alone::{Error, Shape, Standalone, Surroundings};
+use counterfoil_record::alone::{Error, Purged, Shape, Standalone, Surroundings};
 use counterfoil_vault::{DatabaseId, Suite, Vault, VolumeKey};
 
 /// Nanoseconds of one pass of the cipher over a page (Figure 6, encryption).
 const CIPHER: u64 = 1_144_000;
 const PRICES: Prices = Prices::GNATDB_NAND;
+/// Ids of names, before those of the counters.
+const NAMES: u32 = 20;
 const SHAPE: Shape =
-    Shape { first_block: 0, block_count: 16, index_blocks: 3, page_entries: 17, names: 0, is_salted: false };
+    Shape { first_block: 0, block_count: 16, index_blocks: 3, page_entries: 17, names: NAMES, is_salted: false };
 /// Transactions before the rings have come round, and after.
 const UNMEASURED: usize = 500;
 const MEASURED: usize = 1000;
@@ -55,19 +57,47 @@ impl Transaction {
     }
 
     fn changes(&self) -> [(RecordId, Option<&[u8]>); CHANGES_MAX] {
-        core::array::from_fn(|index| (RecordId(self.ids[index]), Some(&self.records[index][..])))
+        core::array::from_fn(|index| (RecordId(NAMES.wrapping_add(self.ids[index])), Some(&self.records[index][..])))
     }
 }
+
+/// What accounts are kept of.
+#[derive(Clone, Copy)]
+enum Call {
+    Format,
+    Open,
+    Allocate,
+    Read,
+    Commit,
+    Deallocate,
+    PutNamed,
+    ReadNamed,
+    DeleteNamed,
+    Prepare,
+    SpaceLeft,
+    Purge,
+}
+
+/// Their names, in that order.
+const CALLS: [&str; 12] = [
+    "format",
+    "open",
+    "allocate",
+    "read",
+    "commit",
+    "deallocate",
+    "put_named",
+    "read_named",
+    "delete_named",
+    "prepare",
+    "space_left",
+    "purge",
+];
 
 /// The accounts of a run, and the meters that they are kept by.
 struct Run<'a> {
     meters: &'a Cell<Meters>,
-    format: Account,
-    open: Account,
-    allocate: Account,
-    read: Account,
-    commit: Account,
-    deallocate: Account,
+    calls: [Account; CALLS.len()],
     transaction: Account,
 }
 
@@ -78,21 +108,20 @@ fn price(done: &Meters, steps: u64) -> u64 {
 
 impl<'a> Run<'a> {
     fn new(meters: &'a Cell<Meters>) -> Self {
-        let [format, open, allocate, read, commit, deallocate, transaction] =
-            ["format", "open", "allocate", "read", "commit", "deallocate", "transaction"].map(Account::new);
-        Run { meters, format, open, allocate, read, commit, deallocate, transaction }
+        Run { meters, calls: CALLS.map(Account::new), transaction: Account::new("transaction") }
     }
 
-    /// One call on an account; `steps` is how often it steps the counter.
+    /// One call on its account; `steps` tells from what it gave how often it stepped the counter.
     fn call<T>(
-        meters: &Cell<Meters>,
-        account: &mut Account,
-        steps: u64,
+        &mut self,
+        call: Call,
+        steps: impl FnOnce(&T) -> u64,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let before = meters.get();
+        let before = self.meters.get();
         let (result, stack) = stack::measured(work);
-        account.add(price(&meters.get().since(&before), steps), stack);
+        let steps = result.as_ref().map_or(0, steps);
+        self.calls[call as usize].add(price(&self.meters.get().since(&before), steps), stack);
         result
     }
 
@@ -100,55 +129,83 @@ impl<'a> Run<'a> {
         let before = self.meters.get();
         let mut transaction = Transaction::drawn(dice, counters);
         for (id, record) in transaction.ids.iter().zip(&mut transaction.records).take(transaction.count) {
-            Self::call(self.meters, &mut self.read, 0, || store.read(RecordId(*id), record))?;
+            self.call(Call::Read, |_| 0, || store.read(RecordId(NAMES + *id), record))?;
             record[20] = record[20].wrapping_add(1);
         }
         let changes = transaction.changes();
-        Self::call(self.meters, &mut self.commit, 1, || store.commit(&changes[..transaction.count]))?;
+        self.call(Call::Commit, |_| 1, || store.commit(&changes[..transaction.count]))?;
         // Its stack is that of its calls.
         self.transaction.add(price(&self.meters.get().since(&before), 1), 0);
         Ok(())
     }
 
-    /// Fills a new store with counters, and uses it; opens it again, and allocates and deallocates in it.
+    /// Fills a new store with counters, and uses it; opens it again, and makes all other calls.
     fn run(&mut self, counters: u32) -> Result<(), Error> {
         let vault = Vault::new(&VolumeKey::from_bytes(&[3; 32]), DatabaseId([4; 32]), Suite::AsconAead128);
         let mut nand = HostedNand::new(self.meters).ok_or(Error::Device)?;
         let (mut counter, mut memory, mut dice) = (RamCounter::default(), Memory::new(), Dice::new(5));
 
         let around = Surroundings { device: &mut nand, vault: &vault, counter: Some(&mut counter), entropy: None };
-        let mut store = Self::call(self.meters, &mut self.format, 2, || Store::format(around, SHAPE, memory.memory()))?;
+        let mut store = self.call(Call::Format, |_| 3, || Store::format(around, SHAPE, memory.memory()))?;
         let record = [7; RECORD_BYTES];
-        for first in (0..counters).step_by(10) {
+        for first in (NAMES..NAMES + counters).step_by(10) {
             let changes: [_; 10] = core::array::from_fn(|index| (RecordId(first + index as u32), Some(&record[..])));
-            store.commit(&changes[..(counters - first).min(10) as usize])?;
+            store.commit(&changes[..(NAMES + counters - first).min(10) as usize])?;
         }
         for _ in 0..UNMEASURED {
             self.transact(&mut store, &mut dice, counters)?;
         }
-        [self.read, self.commit, self.transaction] = ["read", "commit", "transaction"].map(Account::new);
+        for call in [Call::Read, Call::Commit] {
+            self.calls[call as usize] = Account::new(CALLS[call as usize]);
+        }
+        self.transaction = Account::new("transaction");
         for _ in 0..MEASURED {
             self.transact(&mut store, &mut dice, counters)?;
         }
 
         let around = Surroundings { device: &mut nand, vault: &vault, counter: Some(&mut counter), entropy: None };
-        let mut store = Self::call(self.meters, &mut self.open, 0, || Store::open(around, SHAPE, memory.memory()))?;
+        let mut store = self.call(Call::Open, |_| 0, || Store::open(around, SHAPE, memory.memory()))?;
         for _ in 0..20 {
-            let id = Self::call(self.meters, &mut self.allocate, 0, || store.allocate())?;
+            let id = self.call(Call::Allocate, |_| 0, || store.allocate())?;
             store.commit(&[(id, Some(&record))])?;
-            Self::call(self.meters, &mut self.deallocate, 1, || store.commit(&[(id, None)]))?;
+            self.call(Call::Deallocate, |_| 1, || store.commit(&[(id, None)]))?;
+        }
+        self.use_names(&mut store)?;
+        self.look_after(&mut store)
+    }
+
+    /// Records by name.
+    fn use_names(&mut self, store: &mut Store<'_, '_>) -> Result<(), Error> {
+        // A record with its name before it.
+        let mut buffer = [0; 2 * RECORD_BYTES];
+        for number in 0..10 {
+            let name = [b's', b'o', b'n', b'g', b'0' + number];
+            self.call(Call::PutNamed, |_| 1, || store.put_named(&name, &[number; RECORD_BYTES], &mut buffer))?;
+            self.call(Call::ReadNamed, |_| 0, || store.read_named(&name, &mut buffer))?;
+            self.call(Call::DeleteNamed, |_| 1, || store.delete_named(&name, &mut buffer))?;
         }
         Ok(())
     }
 
-    fn calls(&self) -> [&Account; 6] {
-        [&self.format, &self.open, &self.allocate, &self.read, &self.commit, &self.deallocate]
+    /// What a device does while it has time.
+    fn look_after(&mut self, store: &mut Store<'_, '_>) -> Result<(), Error> {
+        let mut is_more = true;
+        while is_more {
+            is_more = self.call(Call::Prepare, |_| 1, || store.prepare())?;
+        }
+        self.call(Call::SpaceLeft, |_| 0, || store.space_left(RECORD_BYTES))?;
+        let purge = || {
+            let before = store.counted();
+            store.purge().map(|purged| (purged, store.counted() - before))
+        };
+        let (purged, _) = self.call(Call::Purge, |(_, steps)| *steps, purge)?;
+        if purged == Purged::Done { Ok(()) } else { Err(Error::Device) }
     }
 
     /// Prints the accounts; whether a transaction costs what it should.
     fn report(&self, counters: u32, goal: u64) -> bool {
         hprintln!("{} counters of 24 bytes, NAND of 128 KB, {} transactions:", counters, MEASURED);
-        for account in self.calls() {
+        for account in &self.calls {
             hprintln!("  {}", account);
         }
         hprintln!("  {}", self.transaction);
@@ -174,7 +231,7 @@ fn main() -> ! {
                 is_good = false;
             }
         }
-        stack_max = run.calls().into_iter().map(Account::stack_max).fold(stack_max, usize::max);
+        stack_max = run.calls.iter().map(Account::stack_max).fold(stack_max, usize::max);
     }
     // What the caller keeps for a store while it is open: its buffers, the store itself, its keys.
     let (buffers, store, keys) = (size_of::<Memory>(), size_of::<Store<'_, '_>>(), size_of::<Vault>());

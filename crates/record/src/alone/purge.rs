@@ -53,14 +53,23 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Ok(if is_blank { Purged::Done } else { Purged::NotGuaranteed })
     }
 
-    /// Cleans until the block being written can be filled, a lap at most.
+    /// Makes room in both rings until the blocks being written can be filled, a lap at most. Cleaning one takes room in the
+    /// other.
     fn make_room_to_fill(&mut self) -> Result<(), Error> {
-        for _ in 0..self.state.form.data.blocks() {
-            if self.pages_to_fill() <= self.state.free_pages() || !self.clean_block(OPENING_PAGES)? {
+        for _ in 0..self.pages.blocks() {
+            if self.index_pages_to_fill() > self.state.free_index_pages() {
+                self.clear_next_index_block()?;
+            } else if self.pages_to_fill() <= self.state.free_pages() || !self.clean_block(OPENING_PAGES)? {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// The same of the index ring: the rest of the block being written, and what moving things writes there.
+    fn index_pages_to_fill(&self) -> u32 {
+        let (index, head) = (&self.state.form.index, self.state.index_head);
+        index.distance(head, index.block_from(head)) + self.index_pages_of(0)
     }
 
     /// Pages of the data ring that a purge needs: the rest of the block being written, and those to move things in.
@@ -71,9 +80,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// A commit that fills the blocks being written with empty pages and maps.
     fn fill_blocks(&mut self, data_first: Sequence, index_first: Sequence) -> Result<(), Error> {
-        let index = &self.state.form.index;
-        let index_needed = index.distance(self.state.index_head, index_first) + self.index_pages_of(0);
-        if self.pages_to_fill() > self.state.free_pages() || index_needed > self.state.free_index_pages() {
+        let fits = self.pages_to_fill() <= self.state.free_pages();
+        if !fits || self.index_pages_to_fill() > self.state.free_index_pages() {
             return Err(Error::Full);
         }
         self.write_commit(true, &mut |store, assembly| {

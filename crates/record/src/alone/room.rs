@@ -166,7 +166,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     }
 
     /// A commit that writes anew whatever stands in the oldest block of the index ring that anything stands in.
-    fn clear_next_index_block(&mut self) -> Result<(), Error> {
+    pub(crate) fn clear_next_index_block(&mut self) -> Result<(), Error> {
         self.ready_to_write()?;
         let oldest = self.index_tail();
         let needed = self.in_block_of(oldest) + self.map_pages() + 1;

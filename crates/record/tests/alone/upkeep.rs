@@ -253,3 +253,30 @@ fn the_life_that_is_left_goes_down_with_each_lap() {
         "{last}, {most} erases a block"
     );
 }
+
+/// Filling the blocks being written takes room in both rings, and making room in one takes some of the other.
+#[test]
+fn a_store_that_is_four_fifths_full_can_be_purged() {
+    for counters in [100, 1500, 2600, 2700, 2750, 2800] {
+        let mut chip = Chip::new(Part::gnatdb_board(16), 3);
+        chip.pending = 160;
+        let purged = chip.with(true, |store| {
+            let (mut dice, record) = (Dice::new(5), [7; 24]);
+            for first in (0..counters).step_by(10) {
+                let changes: Vec<_> = (first..first + 10).map(|id| (RecordId(id), Some(&record[..]))).collect();
+                store.commit(&changes).expect("loads");
+            }
+            for _ in 0..1500 {
+                let ids = (0..3).map(|_| RecordId(dice.below(u64::from(counters)) as u32));
+                store.commit(&ids.map(|id| (id, Some(&record[..]))).collect::<Vec<_>>()).expect("commits");
+            }
+            while store.prepare().expect("prepares") {}
+            let purged = store.purge();
+            store.check();
+            let there = (0..counters).filter(|id| store.read(RecordId(*id), &mut [0; 24]) == Ok(24)).count();
+            assert_eq!(there as u32, counters);
+            purged
+        });
+        assert_eq!(purged, Ok(Ok(Purged::Done)), "{counters} counters");
+    }
+}
