@@ -190,7 +190,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// How many record ids there can be.
     pub fn ids_max(&self) -> u32 {
-        (self.leaves.len() as u32).saturating_mul(self.state.leaf_ids.get()).min(W::NONE.number().min(1 << 31) - 1)
+        // The last number of a word stands for nothing.
+        let most = if W::BYTES < 4 { (1 << (8 * W::BYTES)) - 1 } else { (1 << 31) - 1 };
+        (self.leaves.len() as u32).saturating_mul(self.state.leaf_ids.get()).min(most)
     }
 
     pub(crate) fn not_latched(&self) -> Result<(), Error> {
