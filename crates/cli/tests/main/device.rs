@@ -208,6 +208,20 @@ fn a_host_makes_an_image_that_a_device_opens() {
     assert!(chip.open::<u16, _>(|_| Ok(())).is_err());
 }
 
+/// The more leaves, the more changes of the index must be able to wait where a store is made.
+#[test]
+fn a_host_makes_images_of_every_size() {
+    for (shape, bytes) in [("512,16,128", 1 << 20), ("2048,64,64", 8 << 20), ("256,8,16", 32 << 10)] {
+        let stage = Stage::new();
+        let made = stage.run(&["init", "img", "--device", shape, "--cipher", "ascon-aead128"]);
+        assert!(made.err.contains("identity"), "{shape}: {}", made.err);
+        stage.write("value", "of a name");
+        stage.run(&["kv", "img", "put", "name", "value"]);
+        assert!(stage.good(&["kv", "img", "list"]).contains("name"), "{shape}");
+        assert_eq!(stage.read("img").len(), bytes, "{shape}");
+    }
+}
+
 #[test]
 fn what_no_device_is_or_holds_is_refused() {
     let stage = Stage::new();

@@ -6,7 +6,7 @@ use counterfoil_vault::{Counter as _, DatabaseId, SystemEntropy, Tag, Vault};
 
 use super::counting::{Remembering, file_counter};
 use super::medium::GRAIN;
-use super::memory::{Buffers, PENDING_MIN};
+use super::memory::Buffers;
 use super::search::Site;
 use super::{DeviceImage, path_of};
 use crate::convert::no_entropy;
@@ -115,7 +115,7 @@ impl DeviceImage {
 
     fn format_with<W: Word>(&self, temporary: &Temporary, mut counter: Option<Remembering>) -> Result<u64> {
         let (mut part, shape) = (self.site.part(temporary.device()), self.site.superblock.shape);
-        let made = Buffers::<W>::new(&part.geometry, &shape, PENDING_MIN).and_then(|mut buffers| {
+        let made = Buffers::<W>::to_make(&part.geometry, &shape).and_then(|mut buffers| {
             let around = Surroundings {
                 device: &mut part,
                 vault: &self.vault,

@@ -9,7 +9,7 @@
 
 use counterfoil_flash::Device;
 
-use super::commit::{Assembly, PAGES_LEFT};
+use super::commit::Assembly;
 use super::error::Error;
 use super::form::Head;
 use super::memory::PAGE_ENTRIES_MAX;
@@ -80,7 +80,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let data = &self.state.form.data;
         let left = data.free(self.state.floor.tail, assembly.sequence).saturating_sub(1);
         let is_needed = self.state.tail >= self.pending.replay.min(assembly.first);
-        if is_needed || left < PAGES_LEFT {
+        if is_needed || left < self.pages_left() {
             return Ok(false);
         }
         let may_go_on = may_go_on && left > self.pages_to_move() + assembly.kept;
@@ -89,6 +89,14 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             self.state.tail = self.state.form.data.after(self.state.tail, 1);
         }
         Ok(moved)
+    }
+
+    /// Pages that cleaning leaves for what a commit still has to say: where leaves stand, at most one for each record of a page
+    /// that is moved, and the root.
+    pub(crate) fn pages_left(&self) -> u32 {
+        let tells = self.state.page_entries.get() as usize * (page::entry_bytes::<W>(W::BYTES) + W::BYTES);
+        let room = self.state.form.body_bytes().saturating_sub(page::HEAD_BYTES + root_bytes::<W>(false));
+        1 + u32::from(tells > room)
     }
 
     /// Pages of the oldest block that hold current records: they fill no more pages than these, when they are moved.

@@ -36,9 +36,6 @@ pub(crate) fn record_bytes_max<W: Word>(form: &Form) -> usize {
     form.body_bytes().saturating_sub(others).min(page::RECORD_BYTES_MAX)
 }
 
-/// Pages that cleaning leaves for what a commit still has to say: where leaves stand, and the root.
-pub(crate) const PAGES_LEFT: u32 = 2;
-
 /// A commit in the making.
 pub(crate) struct Assembly {
     /// The first page of the commit, and the page being filled.
@@ -63,7 +60,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     fn assemble(&mut self, is_counted: bool, fill: Fill<'_, Self>) -> Result<u64, Error> {
         let first = self.state.head;
         let draft = Draft::new(self.state.form.body_bytes(), bytes_left::<W>());
-        let mut assembly = Assembly { first, sequence: first, draft, kept: PAGES_LEFT };
+        let mut assembly = Assembly { first, sequence: first, draft, kept: self.pages_left() };
         self.begin_page(&assembly);
         // Before anything else: what tells of a leaf would begin a page behind a full one.
         self.fold_if_due(&mut assembly)?;

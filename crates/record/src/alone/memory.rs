@@ -15,6 +15,9 @@ use super::word::{NONE, Word};
 pub(crate) const PAGE_ENTRIES_MAX: u32 = 32;
 /// Openings at least that the memory must have room for.
 const OPENINGS_MIN: usize = 4;
+/// Changes that may wait for each leaf of a new store at least. With fewer, a commit may have to write more leaves than the
+/// index ring ever has room for.
+pub(crate) const LEAF_PENDING_MIN: usize = 4;
 /// Bytes of a leaf before its cells: the version that it is of.
 pub(crate) const LEAF_HEAD_BYTES: usize = 8;
 
@@ -38,7 +41,8 @@ pub struct Shape {
 
 /// Working memory. Contents need not be cleared.
 pub struct Memory<'a, W: Word> {
-    /// Changes that wait for their leaves: at least as many as a page has entries; the more, the fewer leaves are written.
+    /// Changes that wait for their leaves: twice as many as a page has entries at least, and to make a store four times as many
+    /// as there are leaves; the more, the fewer leaves are written.
     pub pending: &'a mut [Moved<W>],
     /// One for every leaf of the index: as many ids fit as there are leaves times [`Sizes::leaf_ids`].
     pub leaves: &'a mut [W],

@@ -6,7 +6,7 @@ use counterfoil_flash::Device;
 
 use crate::space::Change;
 
-use super::commit::{PAGES_LEFT, bytes_left};
+use super::commit::bytes_left;
 use super::error::Error;
 use super::map;
 use super::page::{self, Draft};
@@ -26,9 +26,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let adds = changes.iter().any(|(_, record)| record.is_some());
         let pages = self.pages_of(changes)?;
         // With that much the oldest block can always be cleaned after this commit. One that only deallocates takes from it.
-        let beside = |store: &Self| if adds { store.state.reserve() + store.pages_to_move() + 1 } else { 2 };
+        let beside =
+            |store: &Self| if adds { store.state.reserve() + store.pages_to_move() + 1 } else { store.pages_left() };
         let needed = |store: &Self| pages + beside(store);
-        let (blocks, kept) = if adds { (self.state.form.data.blocks(), OPENING_PAGES) } else { (1, PAGES_LEFT) };
+        let (blocks, kept) = if adds { (self.state.form.data.blocks(), OPENING_PAGES) } else { (1, self.pages_left()) };
         let was_tried = self.full_at == Some(self.state.version);
         self.make_index_room(changes.len(), 0)?;
         for _ in 0..if was_tried { 0 } else { blocks } {
@@ -102,7 +103,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let longest = records.clone().map(|(bytes, _)| bytes).max().unwrap_or(0);
         if longest + leaf_count as usize * (2 * W::BYTES + 1) > self.record_bytes_max() {
             // What tells of a leaf may take a page of its own between two records as long as these.
-            pages += leaf_count;
+            pages += leaf_count.min(changes.len() as u32);
         }
         for (bytes, is_record) in records.chain(leaves).chain([(root_bytes::<W>(false), false)]) {
             let fits = match is_record {
@@ -122,7 +123,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     fn leaves_of(&self, changes: usize) -> u32 {
         let changes = (changes + self.state.page_entries.get() as usize) as u32;
         // The leaf that is written has half of the changes at least that the fullest one has.
-        let each = self.pending.capacity() / self.leaf_count().max(1) / 2;
+        let each = self.pending.capacity().div_ceil(self.leaf_count().max(1)).div_ceil(2);
         let each = NonZeroU32::new(each as u32).unwrap_or(NonZeroU32::MIN);
         changes / each + u32::from(changes % each != 0) + 1
     }

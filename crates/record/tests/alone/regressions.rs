@@ -90,7 +90,7 @@ fn the_index_ring_does_not_get_stuck() {
     for seed in 0..20 {
         let mut chip = Chip::new(Part::nand(512, 32, 8), 3);
         chip.shape.page_entries = 1;
-        (chip.pending, chip.leaves) = (2, 28);
+        (chip.pending, chip.leaves) = (112, 28);
         chip.with(true, |_| ()).expect("made");
         let mut dice = Dice::new(seed);
         let ids: Vec<u32> = (0..80).map(|_| dice.below(6600) as u32).collect();
@@ -127,7 +127,7 @@ fn a_counter_that_stands_too_high_is_refused() {
 #[test]
 fn ids_that_a_word_has_no_room_for_are_refused() {
     let mut chip = Chip::new(Part::nand(1024, 64, 12), 6);
-    chip.leaves = 160;
+    (chip.pending, chip.leaves) = (640, 160);
     chip.with(true, |_| ()).expect("made");
     for id in [65_534, 65_535, 65_536, 70_000] {
         match commit(&mut chip, id, Some(&[7; 20])) {
@@ -169,18 +169,19 @@ fn fill_and_empty(blocks: u64, index: u32, pending: usize, seed: u64) {
     played.expect("opens");
 }
 
-/// Fails (seed 6): the data ring is down to two free pages after some deallocations; then the one page that is left of the oldest block is never
-/// moved, because a deallocation and its cleaning ask for three.
+/// A deallocation and its cleaning asked for three pages where two do: the data ring was down to two, and the last page of the
+/// oldest block was never moved.
 #[test]
 fn a_full_store_that_is_asked_for_changes_can_be_emptied() {
-    (0..20).for_each(|seed| fill_and_empty(16, 4, 60, seed));
+    (0..20).for_each(|seed| fill_and_empty(16, 4, 64, seed));
 }
 
-/// Fails: with fifteen leaves, three index blocks and few waiting changes a commit asks for more of the index ring than it can
-/// ever have, so the store is full with three quarters of its data ring free, and takes no deallocation for good.
+/// With few waiting changes for each leaf a commit may write so many leaves that the index ring never has room for them: then the
+/// store was full with three quarters of its data ring free. So few are refused.
 #[test]
 fn few_waiting_changes_do_not_make_a_store_full() {
-    for pending in [34, 60] {
-        (0..2).for_each(|seed| fill_and_empty(16, 3, pending, seed));
-    }
+    let mut chip = Chip::new(Part::nand(512, 16, 16), 3);
+    (chip.pending, chip.leaves) = (34, 16);
+    assert_eq!(chip.with(true, |_| ()), Err(Error::BufferTooSmall));
+    (0..6).for_each(|seed| fill_and_empty(16, 3, 64, seed));
 }
