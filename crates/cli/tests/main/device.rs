@@ -211,7 +211,7 @@ fn a_host_makes_an_image_that_a_device_opens() {
 /// The more leaves, the more changes of the index must be able to wait where a store is made.
 #[test]
 fn a_host_makes_images_of_every_size() {
-    for (shape, bytes) in [("512,16,128", 1 << 20), ("2048,64,64", 8 << 20), ("256,8,16", 32 << 10)] {
+    for (shape, bytes) in [("512,16,128,25,99", 1 << 20), ("2048,64,64,12,99", 8 << 20), ("256,8,16,3,20", 32 << 10)] {
         let stage = Stage::new();
         let made = stage.run(&["init", "img", "--device", shape, "--cipher", "ascon-aead128"]);
         assert!(made.err.contains("identity"), "{shape}: {}", made.err);
