@@ -122,9 +122,11 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// Leaves that so many changes, and as many more as cleaning a page makes, fill at most.
     fn leaves_of(&self, changes: usize) -> u32 {
         let changes = (changes + self.state.page_entries.get() as usize) as u32;
-        // The leaf that is written has half of the changes at least that the fullest one has.
-        let each = self.pending.capacity().div_ceil(self.leaf_count().max(1)).div_ceil(2);
-        let each = NonZeroU32::new(each as u32).unwrap_or(NonZeroU32::MIN);
+        // The leaf that is written has half of the changes at least that the fullest one has, both rounded up: so, because
+        // dividing with rounding looks for zero.
+        let leaves = NonZeroU32::new(self.leaf_count() as u32).unwrap_or(NonZeroU32::MIN);
+        let each = (self.pending.capacity() as u32).saturating_sub(1) / leaves / 2 + 1;
+        let each = NonZeroU32::new(each).unwrap_or(NonZeroU32::MIN);
         changes / each + u32::from(changes % each != 0) + 1
     }
 
