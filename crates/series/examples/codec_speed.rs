@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use counterfoil_series::codec::{doubles, integers, runs};
+use counterfoil_series::codec::{doubles, integers};
 
 /// Points of a leaf, and how often each is done.
 const POINTS: usize = 2000;
@@ -21,7 +21,7 @@ fn print(name: &str, times: &[i64], values: &[f64], quality: &[i64]) {
         leaf.clear();
         integers::encode(black_box(times), &mut leaf);
         doubles::encode(black_box(values), &mut leaf);
-        runs::encode(black_box(quality), &mut leaf);
+        integers::encode(black_box(quality), &mut leaf);
     }
     let written = begun.elapsed();
     let (mut times_found, mut values_found, mut quality_found) = (Vec::new(), Vec::new(), Vec::new());
@@ -31,7 +31,7 @@ fn print(name: &str, times: &[i64], values: &[f64], quality: &[i64]) {
         (times_found.clear(), values_found.clear(), quality_found.clear());
         integers::decode(&mut bytes, POINTS, &mut times_found).expect("times");
         doubles::decode(&mut bytes, POINTS, &mut values_found).expect("values");
-        runs::decode(&mut bytes, POINTS, &mut quality_found).expect("quality");
+        integers::decode(&mut bytes, POINTS, &mut quality_found).expect("quality");
     }
     let read = begun.elapsed();
     assert_eq!((&times_found[..], &quality_found[..]), (times, quality));

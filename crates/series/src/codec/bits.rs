@@ -15,20 +15,32 @@ fn mask(width: u32) -> u64 {
 
 /// Appends the lowest `width` bits of each number.
 pub(crate) fn pack(numbers: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
-    let (mut held, mut bits, mask) = (0_u128, 0, mask(width));
+    if width == 0 {
+        return;
+    }
+    let (mut held, mut bits, mask) = (0_u64, 0, mask(width));
     for number in numbers {
-        held |= u128::from(number & mask) << bits;
+        let number = number & mask;
+        held |= number << bits;
         bits += width;
         if bits >= 64 {
-            out.extend_from_slice(&(held as u64).to_le_bytes());
-            (held, bits) = (held >> 64, bits - 64);
+            out.extend_from_slice(&held.to_le_bytes());
+            bits -= 64;
+            // What of the number did not fit: nothing, if it ended there.
+            held = number.checked_shr(width - bits).unwrap_or(0);
         }
     }
-    out.extend_from_slice(&(held as u64).to_le_bytes()[..(bits as usize).div_ceil(8)]);
+    out.extend_from_slice(&held.to_le_bytes()[..(bits as usize).div_ceil(8)]);
 }
 
-/// Appends so many numbers, and takes their bytes off the front.
-pub(crate) fn unpack(bytes: &mut &[u8], count: usize, width: u32, out: &mut Vec<u64>) -> Result<(), Nonsense> {
+/// Appends so many numbers, each made what `of` makes of it, and takes their bytes off the front.
+pub(crate) fn unpack(
+    bytes: &mut &[u8],
+    count: usize,
+    width: u32,
+    of: impl Fn(u64) -> i64,
+    out: &mut Vec<i64>,
+) -> Result<(), Nonsense> {
     if width > 64 {
         return Err(Nonsense);
     }
@@ -36,7 +48,7 @@ pub(crate) fn unpack(bytes: &mut &[u8], count: usize, width: u32, out: &mut Vec<
     *bytes = rest;
     out.reserve(count);
     if width > 57 {
-        unpack_wide(packed, count, width, out);
+        unpack_wide(packed, count, width, of, out);
         return Ok(());
     }
     // Numbers of up to 57 bits lie in the eight bytes from the one in which they begin.
@@ -45,9 +57,9 @@ pub(crate) fn unpack(bytes: &mut &[u8], count: usize, width: u32, out: &mut Vec<
     out.extend((0..inner).map(|at| {
         let bit = at * width as usize;
         let word = packed[bit / 8..].first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
-        word >> (bit % 8) & mask
+        of(word >> (bit % 8) & mask)
     }));
-    out.extend((inner..count).map(|at| last(packed, at * width as usize) & mask));
+    out.extend((inner..count).map(|at| of(last(packed, at * width as usize) & mask)));
     Ok(())
 }
 
@@ -60,14 +72,14 @@ fn last(packed: &[u8], bit: usize) -> u64 {
     u64::from_le_bytes(word) >> (bit % 8)
 }
 
-fn unpack_wide(packed: &[u8], count: usize, width: u32, out: &mut Vec<u64>) {
+fn unpack_wide(packed: &[u8], count: usize, width: u32, of: impl Fn(u64) -> i64, out: &mut Vec<i64>) {
     let (mut held, mut bits, mut next) = (0_u128, 0, packed.iter());
     for _ in 0..count {
         while bits < width {
             held |= u128::from(*next.next().unwrap_or(&0)) << bits;
             bits += 8;
         }
-        out.push(held as u64 & mask(width));
+        out.push(of(held as u64 & mask(width)));
         (held, bits) = (held >> width, bits - width);
     }
 }
@@ -87,11 +99,12 @@ mod tests {
                 assert_eq!(packed.len(), bytes(count, width), "{count} of {width} bits");
                 packed.push(0xAB);
                 let (mut rest, mut found) = (&packed[..], Vec::new());
-                unpack(&mut rest, count, width, &mut found).expect("there");
+                unpack(&mut rest, count, width, |number| number as i64, &mut found).expect("there");
+                let found: Vec<u64> = found.into_iter().map(|number| number as u64).collect();
                 assert_eq!((found, rest), (numbers, &[0xAB][..]), "{count} of {width} bits");
             }
         }
-        assert_eq!(unpack(&mut &[0; 3][..], 4, 7, &mut Vec::new()), Err(Nonsense));
-        assert_eq!(unpack(&mut &[0; 100][..], 1, 65, &mut Vec::new()), Err(Nonsense));
+        assert_eq!(unpack(&mut &[0; 3][..], 4, 7, |_| 0, &mut Vec::new()), Err(Nonsense));
+        assert_eq!(unpack(&mut &[0; 100][..], 1, 65, |_| 0, &mut Vec::new()), Err(Nonsense));
     }
 }

@@ -12,7 +12,6 @@
 //! 2. Both ways are exact; which one is taken is a matter of length.
 
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use super::integers::COUNT_MAX;
 use super::{Nonsense, integers, numbers};
@@ -25,7 +24,7 @@ const TENS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10,
 const TWOS: usize = 40;
 /// Added to a double of less than 2^51 it leaves the nearest integer in the low bits.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
-const INTEGER_MAX: f64 = 2_251_799_813_685_248.0;
+const INTEGER_MAX: u64 = 1 << 51;
 /// Values that are looked at to guess the power.
 const SAMPLES: usize = 32;
 const SIGN: u64 = 1 << 63;
@@ -36,7 +35,7 @@ const SIGN: u64 = 1 << 63;
 /// If there are more than [`COUNT_MAX`].
 pub fn encode(values: &[f64], out: &mut Vec<u8>) {
     assert!(values.len() <= COUNT_MAX, "a leaf has so many values at most");
-    let (tens, twos) = (guess(values, 0..TENS.len()), guess(values, TENS.len()..TENS.len() + TWOS));
+    let (tens, twos) = (guess(values, ten), guess(values, two));
     let least = tens.into_iter().chain(twos).min_by(|one, other| divisor(*one).total_cmp(&divisor(*other)));
     if least.is_none_or(|divisor| !encode_fractions(values, divisor, out)) {
         encode_bits(values, out);
@@ -51,24 +50,42 @@ fn divisor(number: usize) -> f64 {
     }
 }
 
-/// The integer that this divisor makes of a value, if that gives the value back.
-fn integer(value: f64, divisor: f64) -> Option<i64> {
-    let scaled = value * divisor;
-    // Written so that NaN fails, too.
-    if !(scaled > -INTEGER_MAX && scaled < INTEGER_MAX) {
-        return None;
-    }
-    let integer = (scaled + ROUNDER).to_bits() as i64 - ROUNDER.to_bits() as i64;
-    (integer as f64 / divisor).to_bits().eq(&value.to_bits()).then_some(integer)
+/// The integer nearest to a double, if that is not far from zero.
+fn rounded(scaled: f64) -> i64 {
+    (scaled + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits()) as i64
 }
 
-/// The first of these divisors that makes integers of some values, spread over the column; none if of too many none does.
-fn guess(values: &[f64], divisors: Range<usize>) -> Option<usize> {
+/// Whether a division gives the value back.
+fn is_fraction(value: f64, integer: i64, divisor: f64) -> bool {
+    let is_near = integer.unsigned_abs() < INTEGER_MAX;
+    is_near & ((integer as f64 / divisor).to_bits() == value.to_bits())
+}
+
+/// The integer that this divisor makes of a value, if that gives the value back.
+fn integer(value: f64, divisor: f64) -> Option<i64> {
+    Some(rounded(value * divisor)).filter(|integer| is_fraction(value, *integer, divisor))
+}
+
+/// The least power of ten from this one on that makes an integer of a value.
+fn ten(value: f64, least: usize) -> Option<usize> {
+    (least..TENS.len()).find(|number| integer(value, TENS[*number]).is_some())
+}
+
+/// The least power of two from this one on that makes an integer of a value: what is left of its bits behind the point.
+fn two(value: f64, least: usize) -> Option<usize> {
+    let bits = value.to_bits() & !SIGN;
+    let behind = 1075 - (bits >> 52) as i64 - i64::from((bits | 1 << 52).trailing_zeros());
+    let power = usize::try_from(behind.max(0)).ok().filter(|power| *power <= TWOS && (bits == 0 || bits >> 52 != 0))?;
+    Some(if power == 0 || bits == 0 { least } else { least.max(TENS.len() - 1 + power) })
+}
+
+/// The least divisor that makes integers of some values, spread over the column; none if of too many none does.
+fn guess(values: &[f64], divisor: impl Fn(f64, usize) -> Option<usize>) -> Option<usize> {
     let step = (values.len() / SAMPLES).max(1);
-    let (mut least, mut misses, mut seen) = (divisors.start, 0, 0);
+    let (mut least, mut misses, mut seen) = (0, 0, 0);
     for value in values.iter().step_by(step) {
         seen += 1;
-        match (least..divisors.end).find(|number| integer(*value, divisor(*number)).is_some()) {
+        match divisor(*value, least) {
             Some(needed) => least = needed,
             None => misses += 1,
         }
@@ -79,20 +96,23 @@ fn guess(values: &[f64], divisors: Range<usize>) -> Option<usize> {
 /// Writes the values as fractions; false, and nothing is written, if too many are none.
 fn encode_fractions(values: &[f64], number: usize, out: &mut Vec<u8>) -> bool {
     let divisor = divisor(number);
-    let (mut all, mut exceptions) = (Vec::with_capacity(values.len()), Vec::new());
-    let (mut last, mut before) = (0, 0);
-    for (at, value) in values.iter().enumerate() {
-        match integer(*value, divisor) {
-            Some(integer) => last = integer,
-            None => {
-                numbers::put((at - before) as u64, &mut exceptions);
-                exceptions.extend_from_slice(&value.to_bits().to_le_bytes());
-                before = at;
+    let mut all: Vec<i64> = values.iter().map(|value| rounded(value * divisor)).collect();
+    let is_exact = |(integer, value): (&i64, &f64)| is_fraction(*value, *integer, divisor);
+    let misses = all.iter().zip(values).filter(|pair| !is_exact(*pair)).count();
+    if misses * 9 > values.len() {
+        return false;
+    }
+    let mut exceptions = Vec::new();
+    if misses > 0 {
+        let (mut last, mut before) = (0, 0);
+        for (at, (integer, value)) in all.iter_mut().zip(values).enumerate() {
+            if is_exact((integer, value)) {
+                last = *integer;
+                continue;
             }
-        }
-        all.push(last);
-        if exceptions.len() > values.len() {
-            return false;
+            numbers::put((at - before) as u64, &mut exceptions);
+            exceptions.extend_from_slice(&value.to_bits().to_le_bytes());
+            (*integer, before) = (last, at);
         }
     }
     out.extend_from_slice(&[FRACTIONS, number as u8]);

@@ -1,8 +1,9 @@
 //! Integers: times, counts, and whatever became integers in [`super::doubles`].
 //!
 //! ```text
-//! 0 differences taken u8: 0 none, 1 between neighbours, 2 between those | 1 width u8
-//! first values, as many as differences were taken | reference: the least of what is left
+//! 0 differences taken u8: 0 none, 1 between neighbours, 2 between those; 3 = runs | 1 width u8
+//! runs: how many less one (the width is 0), then their values and their lengths less one, each as a column without runs
+//! otherwise: first values, as many as differences were taken | reference: the least of what is left
 //! exceptions: how many, then for each the distance from the one before and the bits that do not fit
 //! numbers: what is left less the reference, its lowest `width` bits each
 //! (numbers without a width are as in numbers.rs, integers folded)
@@ -16,8 +17,15 @@ use super::{Nonsense, bits, numbers};
 
 /// Differences that may be taken.
 const ORDERS: usize = 3;
+/// Written instead of how many differences were taken.
+const RUNS: u8 = 3;
+/// Values that a run has on average at least where runs are written.
+const RUN_VALUES: usize = 4;
 /// Values at most: no leaf has more.
 pub const COUNT_MAX: usize = 1 << 16;
+
+/// Values whose spread is looked at together: a single one that is far away spoils no more than these.
+const CHUNK: usize = 64;
 
 /// How a column is written.
 #[derive(Clone, Copy)]
@@ -26,7 +34,6 @@ struct Plan {
     reference: i64,
     width: u32,
     exceptions: usize,
-    bytes: usize,
 }
 
 /// Appends the values of a column.
@@ -35,48 +42,106 @@ struct Plan {
 /// If there are more than [`COUNT_MAX`].
 pub fn encode(values: &[i64], out: &mut Vec<u8>) {
     assert!(values.len() <= COUNT_MAX, "a leaf has so many values at most");
-    let mut left: Vec<i64> = values.to_vec();
-    let mut best = Plan::of(0, &left);
-    for order in 1..ORDERS.min(values.len()) {
-        differ(&mut left, order);
-        let plan = Plan::of(order, &left[order..]);
-        // Worth a pass of its own only if it pays.
-        if plan.bytes >= best.bytes {
+    let runs = 1 + values.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    if runs * RUN_VALUES <= values.len() { encode_runs(values, runs, out) } else { encode_each(values, out) }
+}
+
+fn encode_runs(values: &[i64], runs: usize, out: &mut Vec<u8>) {
+    let (mut of, mut lengths) = (Vec::with_capacity(runs), Vec::with_capacity(runs));
+    for run in values.chunk_by(|one, next| one == next) {
+        of.push(run[0]);
+        lengths.push(run.len() as i64 - 1);
+    }
+    out.extend_from_slice(&[RUNS, 0]);
+    numbers::put(runs as u64 - 1, out);
+    encode_each(&of, out);
+    encode_each(&lengths, out);
+}
+
+fn encode_each(values: &[i64], out: &mut Vec<u8>) {
+    let mut left = values.to_vec();
+    let mut best = Spread::of(&left);
+    let mut order = 0;
+    for next in 1..ORDERS.min(values.len()) {
+        differ(&mut left, next);
+        let spread = Spread::of(&left[next..]);
+        // One more difference only if it pays.
+        if spread.bits >= best.bits {
             break;
         }
-        best = plan;
+        (best, order) = (spread, next);
     }
-    left.clear();
-    left.extend_from_slice(values);
-    for order in 1..=best.order {
-        differ(&mut left, order);
+    if order + 1 < ORDERS.min(values.len()) {
+        left.clear();
+        left.extend_from_slice(values);
+        (1..=order).for_each(|order| differ(&mut left, order));
     }
-    best.write(&left, out);
+    Plan::of(order, &left[order..], &best).write(&left, out);
 }
 
 /// Replaces each value from `from` on by its difference to the one before it.
 fn differ(values: &mut [i64], from: usize) {
-    for at in (from..values.len()).rev() {
-        values[at] = values[at].wrapping_sub(values[at - 1]);
+    let mut before = values[from - 1];
+    for value in &mut values[from..] {
+        (before, *value) = (*value, value.wrapping_sub(before));
     }
+}
+
+/// How far apart values are.
+struct Spread {
+    least: i64,
+    most: i64,
+    /// Bits that they take, if each chunk has a width of its own.
+    bits: usize,
+}
+
+impl Spread {
+    fn of(values: &[i64]) -> Spread {
+        let mut all = Spread { least: i64::MAX, most: i64::MIN, bits: 0 };
+        for chunk in values.chunks(CHUNK) {
+            let (least, most) =
+                chunk.iter().fold((i64::MAX, i64::MIN), |(least, most), value| (least.min(*value), most.max(*value)));
+            all.bits += chunk.len() * width(least, most) as usize;
+            (all.least, all.most) = (all.least.min(least), all.most.max(most));
+        }
+        if values.is_empty() { Spread { least: 0, most: 0, bits: 0 } } else { all }
+    }
+}
+
+/// Bits of the difference between two values.
+fn width(least: i64, most: i64) -> u32 {
+    64 - (most.wrapping_sub(least) as u64).leading_zeros()
 }
 
 impl Plan {
     /// The shortest way to write what is left after so many differences.
-    fn of(order: usize, left: &[i64]) -> Plan {
-        let reference = left.iter().copied().min().unwrap_or(0);
+    fn of(order: usize, left: &[i64], spread: &Spread) -> Plan {
+        let plain = Plan { order, reference: spread.least, width: width(spread.least, spread.most), exceptions: 0 };
+        // Where all chunks are as wide as the column, nothing stands out.
+        if left.len() * plain.width as usize <= spread.bits + left.len() {
+            return plain;
+        }
+        [Some(spread.least), nearest(left, spread)]
+            .into_iter()
+            .flatten()
+            .map(|reference| plain.with_exceptions(reference, left))
+            .min_by_key(|(_, bytes)| *bytes)
+            .map_or(plain, |(plan, _)| plan)
+    }
+
+    /// The same with numbers counted from this value, and the best width for that; and the bytes of it.
+    fn with_exceptions(self, reference: i64, left: &[i64]) -> (Plan, usize) {
         // How many numbers need each width.
         let mut needing = [0_usize; 65];
         for value in left {
-            let number = value.wrapping_sub(reference) as u64;
-            needing[64 - number.leading_zeros() as usize] += 1;
+            needing[width(reference, *value) as usize] += 1;
         }
         let (mut exceptions, mut extra) = (0, 0);
-        let mut best = Plan { order, reference, width: 64, exceptions: 0, bytes: bits::bytes(left.len(), 64) };
+        let mut best = (Plan { reference, width: 64, ..self }, bits::bytes(left.len(), 64));
         for width in (0..=64_u32).rev() {
             let bytes = bits::bytes(left.len(), width) + extra;
-            if bytes < best.bytes {
-                best = Plan { order, reference, width, exceptions, bytes };
+            if bytes < best.1 {
+                best = (Plan { reference, width, exceptions, ..self }, bytes);
             }
             // With one bit less, those that need this width are exceptions: a distance and the bits above.
             let more = needing[width as usize];
@@ -107,14 +172,44 @@ impl Plan {
     }
 }
 
+/// The least value of the chunk that is spread least: one that is far below the others is no reference.
+fn nearest(left: &[i64], spread: &Spread) -> Option<i64> {
+    let chunks = left.chunks(CHUNK).map(Spread::of);
+    let narrow = chunks.min_by_key(|chunk| width(chunk.least, chunk.most))?;
+    let margin = narrow.most.wrapping_sub(narrow.least);
+    Some(narrow.least.wrapping_sub(margin)).filter(|reference| *reference > spread.least)
+}
+
 /// Appends so many values, and takes their bytes off the front.
 ///
 /// # Errors
 /// [`Nonsense`] if there are not so many, or more than [`COUNT_MAX`] are asked for.
 pub fn decode(bytes: &mut &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), Nonsense> {
+    if count > COUNT_MAX {
+        return Err(Nonsense);
+    }
+    if bytes.first() == Some(&RUNS) { decode_runs(bytes, count, out) } else { decode_each(bytes, count, out) }
+}
+
+fn decode_runs(bytes: &mut &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), Nonsense> {
+    *bytes = bytes.strip_prefix(&[RUNS, 0]).ok_or(Nonsense)?;
+    let runs = usize::try_from(numbers::take(bytes)?).ok().filter(|less_one| *less_one < count).ok_or(Nonsense)? + 1;
+    let (mut of, mut lengths) = (Vec::new(), Vec::new());
+    decode_each(bytes, runs, &mut of)?;
+    decode_each(bytes, runs, &mut lengths)?;
+    let mut left = count;
+    for (value, length) in of.into_iter().zip(lengths) {
+        let length = usize::try_from(length).ok().filter(|length| *length < left).ok_or(Nonsense)? + 1;
+        out.resize(out.len() + length, value);
+        left -= length;
+    }
+    if left == 0 { Ok(()) } else { Err(Nonsense) }
+}
+
+fn decode_each(bytes: &mut &[u8], count: usize, out: &mut Vec<i64>) -> Result<(), Nonsense> {
     let ([order, width], rest) = bytes.split_first_chunk::<2>().ok_or(Nonsense)?;
     let (order, width) = (usize::from(*order), u32::from(*width));
-    if order >= ORDERS || order > count || count > COUNT_MAX {
+    if order >= ORDERS || order > count {
         return Err(Nonsense);
     }
     *bytes = rest;
@@ -124,17 +219,15 @@ pub fn decode(bytes: &mut &[u8], count: usize, out: &mut Vec<i64>) -> Result<(),
     }
     let reference = numbers::unfolded(numbers::take(bytes)?);
     let exceptions = take_exceptions(bytes, count - order)?;
-    let mut packed = Vec::new();
-    bits::unpack(bytes, count - order, width, &mut packed)?;
-    let mut at = 0;
-    for (distance, above) in exceptions {
-        at += distance;
-        let place = packed.get_mut(at).ok_or(Nonsense)?;
-        *place |= above.checked_shl(width).ok_or(Nonsense)?;
-    }
     let begun = out.len();
     out.extend_from_slice(&first[..order]);
-    out.extend(packed.iter().map(|number| reference.wrapping_add(*number as i64)));
+    bits::unpack(bytes, count - order, width, |number| reference.wrapping_add(number as i64), out)?;
+    let mut at = begun + order;
+    for (distance, above) in exceptions {
+        at += distance;
+        let value = out.get_mut(at).ok_or(Nonsense)?;
+        *value = value.wrapping_add(above.checked_shl(width).ok_or(Nonsense)? as i64);
+    }
     for order in (1..=order).rev() {
         sum(&mut out[begun..], order);
     }
@@ -191,8 +284,18 @@ mod tests {
         assert!(bytes(&jump) < 40, "a clock that jumps: {}", bytes(&jump));
         let jitter: Vec<i64> = regular.iter().zip(0..).map(|(time, at)| time + (at * 7919) % 1000).collect();
         assert!(bytes(&jitter) < 1500, "11 bits of jitter: {}", bytes(&jitter));
-        assert!(bytes(&[5; 1000]) < 8);
+        assert!(bytes(&[5; 1000]) < 16);
         assert!(bytes(&vec![i64::MIN, i64::MAX].repeat(500)) < 9000);
+    }
+
+    #[test]
+    fn what_does_not_change_costs_nothing() {
+        let mut quality = [192; 4000];
+        assert!(bytes(&quality) < 16, "{}", bytes(&quality));
+        quality[1000..1010].fill(0);
+        assert!(bytes(&quality) < 24, "{}", bytes(&quality));
+        let steps: Vec<i64> = (0..4000).map(|at| at / 100).collect();
+        assert!(bytes(&steps) < 100, "{}", bytes(&steps));
     }
 
     #[test]
@@ -214,6 +317,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn columns_of_few_values_come_back(values in prop::collection::vec(0_i64..2, 0..300)) {
+            bytes(&values);
+        }
+
         #[test]
         fn every_column_comes_back(values in prop::collection::vec(prop_oneof![any::<i64>(), -5_i64..5, Just(i64::MAX)], 0..200)) {
             bytes(&values);
