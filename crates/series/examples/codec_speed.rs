@@ -28,7 +28,9 @@ fn print(name: &str, times: &[i64], values: &[f64], quality: &[i64]) {
     let begun = Instant::now();
     for _ in 0..ROUNDS {
         let mut bytes = black_box(&leaf[..]);
-        (times_found.clear(), values_found.clear(), quality_found.clear());
+        times_found.clear();
+        values_found.clear();
+        quality_found.clear();
         integers::decode(&mut bytes, POINTS, &mut times_found).expect("times");
         doubles::decode(&mut bytes, POINTS, &mut values_found).expect("values");
         integers::decode(&mut bytes, POINTS, &mut quality_found).expect("quality");

@@ -285,7 +285,7 @@ mod tests {
         let jitter: Vec<i64> = regular.iter().zip(0..).map(|(time, at)| time + (at * 7919) % 1000).collect();
         assert!(bytes(&jitter) < 1500, "11 bits of jitter: {}", bytes(&jitter));
         assert!(bytes(&[5; 1000]) < 16);
-        assert!(bytes(&vec![i64::MIN, i64::MAX].repeat(500)) < 9000);
+        assert!(bytes(&[i64::MIN, i64::MAX].repeat(500)) < 9000);
     }
 
     #[test]
