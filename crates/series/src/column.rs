@@ -1,25 +1,66 @@
 //! Columns of points in memory: values of one type, some of which may be NULL.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use crate::codec::{Nonsense, doubles, integers};
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{Nonsense, doubles, integers, texts};
 
 /// What a column can hold. Types of SQL are the caller's: whatever is an integer there is one here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// Integers of up to 64 bits, times, states.
+    /// Integers of up to 64 bits, times, states, truths.
     Integer,
     /// Doubles, NaN and infinities among them.
     Double,
+    /// Texts and bytes.
+    Text,
 }
 
+/// Bytes of a text, shared by whoever has the same.
+pub type Text = Arc<[u8]>;
+
 /// The values of a column; what stands where a value is NULL means nothing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Values {
     /// Of [`Kind::Integer`].
     Integers(Vec<i64>),
     /// Of [`Kind::Double`].
     Doubles(Vec<f64>),
+    /// Of [`Kind::Text`].
+    Texts(Vec<Text>),
+}
+
+/// Does the same to the vector of whichever kind.
+macro_rules! each {
+    ($values:expr, $vector:ident => $do:expr) => {
+        match $values {
+            Values::Integers($vector) => $do,
+            Values::Doubles($vector) => $do,
+            Values::Texts($vector) => $do,
+        }
+    };
+}
+
+/// Does the same to the vectors of two columns of one kind.
+macro_rules! both {
+    ($values:expr, $others:expr, $vector:ident, $other:ident => $do:expr) => {
+        match ($values, $others) {
+            (Values::Integers($vector), Values::Integers($other)) => $do,
+            (Values::Doubles($vector), Values::Doubles($other)) => $do,
+            (Values::Texts($vector), Values::Texts($other)) => $do,
+            _ => unreachable!("columns of one table are of one kind"),
+        }
+    };
+}
+
+impl core::fmt::Debug for Values {
+    /// What the values are stays where it is.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} values", self.len())
+    }
 }
 
 impl Values {
@@ -28,15 +69,22 @@ impl Values {
         match kind {
             Kind::Integer => Values::Integers(Vec::new()),
             Kind::Double => Values::Doubles(Vec::new()),
+            Kind::Text => Values::Texts(Vec::new()),
+        }
+    }
+
+    /// What they are.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Values::Integers(_) => Kind::Integer,
+            Values::Doubles(_) => Kind::Double,
+            Values::Texts(_) => Kind::Text,
         }
     }
 
     /// How many, NULLs included.
     pub fn len(&self) -> usize {
-        match self {
-            Values::Integers(values) => values.len(),
-            Values::Doubles(values) => values.len(),
-        }
+        each!(self, values => values.len())
     }
 
     /// Whether there is none.
@@ -45,13 +93,51 @@ impl Values {
     }
 
     /// Those of these values for which `is_kept` says so.
-    fn kept(&self, range: core::ops::Range<usize>, is_kept: &[bool]) -> Values {
-        fn of<T: Copy>(values: &[T], is_kept: &[bool]) -> Vec<T> {
-            values.iter().zip(is_kept).filter(|(_, is_kept)| **is_kept).map(|(value, _)| *value).collect()
+    fn kept(&self, range: Range<usize>, is_kept: &[bool]) -> Values {
+        fn of<T: Clone>(values: &[T], is_kept: &[bool]) -> Vec<T> {
+            values.iter().zip(is_kept).filter(|(_, is_kept)| **is_kept).map(|(value, _)| value.clone()).collect()
         }
         match self {
             Values::Integers(values) => Values::Integers(of(&values[range], is_kept)),
             Values::Doubles(values) => Values::Doubles(of(&values[range], is_kept)),
+            Values::Texts(values) => Values::Texts(of(&values[range], is_kept)),
+        }
+    }
+
+    fn encode(&self, range: Range<usize>, out: &mut Vec<u8>) {
+        match self {
+            Values::Integers(values) => integers::encode(&values[range], out),
+            Values::Doubles(values) => doubles::encode(&values[range], out),
+            Values::Texts(values) => texts::encode(&values[range], out),
+        }
+    }
+
+    /// Appends so many values from the front of some bytes, in the places that are there.
+    fn decode(&mut self, bytes: &mut &[u8], there: usize, present: Option<&[bool]>) -> Result<(), Nonsense> {
+        let begun = self.len();
+        match self {
+            Values::Integers(values) => {
+                integers::decode(bytes, there, values)?;
+                spread(values, begun, present, 0);
+            }
+            Values::Doubles(values) => {
+                doubles::decode(bytes, there, values)?;
+                spread(values, begun, present, 0.0);
+            }
+            Values::Texts(values) => {
+                texts::decode(bytes, there, values)?;
+                spread(values, begun, present, Arc::default());
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what stands for NULL.
+    fn extend_with_nothing(&mut self, count: usize) {
+        match self {
+            Values::Integers(values) => values.resize(values.len() + count, 0),
+            Values::Doubles(values) => values.resize(values.len() + count, 0.0),
+            Values::Texts(values) => values.resize(values.len() + count, Arc::default()),
         }
     }
 }
@@ -75,24 +161,107 @@ impl Column {
         Column { values: Values::new(kind), present: None }
     }
 
+    /// Whether a value is there.
+    pub fn is_present(&self, at: usize) -> bool {
+        self.present.as_ref().is_none_or(|present| present[at])
+    }
+
+    /// Appends one value, or NULL if it is of another kind or none.
+    ///
+    /// # Panics
+    /// If the value is of another kind than the column.
+    pub fn push(&mut self, value: Option<Value>) {
+        let begun = self.values.len();
+        match (&mut self.values, value) {
+            (Values::Integers(values), Some(Value::Integer(value))) => values.push(value),
+            (Values::Doubles(values), Some(Value::Double(value))) => values.push(value),
+            (Values::Texts(values), Some(Value::Text(value))) => values.push(value),
+            (_, None) => return self.append_nothing(1),
+            _ => panic!("a value of another kind than its column"),
+        }
+        if let Some(present) = &mut self.present {
+            debug_assert_eq!(present.len(), begun);
+            present.push(true);
+        }
+    }
+
+    /// The value at a place.
+    pub fn value(&self, at: usize) -> Option<Value> {
+        self.is_present(at).then(|| match &self.values {
+            Values::Integers(values) => Value::Integer(values[at]),
+            Values::Doubles(values) => Value::Double(values[at]),
+            Values::Texts(values) => Value::Text(values[at].clone()),
+        })
+    }
+
+    /// Appends values of another column.
+    pub(crate) fn append(&mut self, other: &Column, range: Range<usize>) {
+        self.note_present(other.present.as_ref().map(|present| &present[range.clone()]), range.len());
+        both!(&mut self.values, &other.values, values, others => values.extend_from_slice(&others[range]));
+    }
+
+    /// Appends one value of another column.
+    pub(crate) fn append_one(&mut self, other: &Column, at: usize) {
+        if self.present.is_some() || !other.is_present(at) {
+            self.note_present(other.present.as_ref().map(|present| &present[at..=at]), 1);
+        }
+        both!(&mut self.values, &other.values, values, others => values.push(others[at].clone()));
+    }
+
+    /// Notes which of the values that come next are there.
+    fn note_present(&mut self, present: Option<&[bool]>, count: usize) {
+        if self.present.is_none() && present.is_none_or(|present| !present.contains(&false)) {
+            return;
+        }
+        let begun = self.values.len();
+        let all = self.present.get_or_insert_with(|| alloc::vec![true; begun]);
+        match present {
+            Some(present) => all.extend_from_slice(present),
+            None => all.resize(begun + count, true),
+        }
+    }
+
+    /// Puts a value of another column before the value at a place.
+    pub(crate) fn insert(&mut self, place: usize, other: &Column, at: usize) {
+        if self.present.is_some() || !other.is_present(at) {
+            let count = self.values.len();
+            let present = self.present.get_or_insert_with(|| alloc::vec![true; count]);
+            present.insert(place, other.is_present(at));
+        }
+        both!(&mut self.values, &other.values, values, others => values.insert(place, others[at].clone()));
+    }
+
+    /// Replaces the value at a place by one of another column.
+    pub(crate) fn set(&mut self, place: usize, other: &Column, at: usize) {
+        if self.present.is_some() || !other.is_present(at) {
+            let count = self.values.len();
+            let present = self.present.get_or_insert_with(|| alloc::vec![true; count]);
+            present[place] = other.is_present(at);
+        }
+        both!(&mut self.values, &other.values, values, others => values[place] = others[at].clone());
+    }
+
+    /// Takes values away.
+    pub(crate) fn remove(&mut self, range: Range<usize>) {
+        if let Some(present) = &mut self.present {
+            present.drain(range.clone());
+        }
+        each!(&mut self.values, values => drop(values.drain(range)));
+    }
+
     /// Appends the bytes of these values: a byte, 0 if all are there, else 1 and which are, as integers; then those.
-    pub(crate) fn encode(&self, range: core::ops::Range<usize>, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, range: Range<usize>, out: &mut Vec<u8>) {
         let present = self.present.as_ref().map(|present| &present[range.clone()]);
         match present.filter(|present| present.contains(&false)) {
             None => {
                 out.push(ALL);
-                match &self.values {
-                    Values::Integers(values) => integers::encode(&values[range], out),
-                    Values::Doubles(values) => doubles::encode(&values[range], out),
-                }
+                self.values.encode(range, out);
             }
             Some(present) => {
                 out.push(SOME);
                 integers::encode(&present.iter().map(|is_there| i64::from(*is_there)).collect::<Vec<_>>(), out);
-                match self.values.kept(range, present) {
-                    Values::Integers(values) => integers::encode(&values, out),
-                    Values::Doubles(values) => doubles::encode(&values, out),
-                }
+                let kept = self.values.kept(range, present);
+                kept.encode(0..kept.len(), out);
             }
         }
     }
@@ -108,16 +277,7 @@ impl Column {
             _ => return Err(Nonsense),
         };
         let there = present.as_ref().map_or(count, |present| present.iter().filter(|is_there| **is_there).count());
-        match &mut self.values {
-            Values::Integers(values) => {
-                integers::decode(bytes, there, values)?;
-                spread(values, begun, present.as_deref(), 0);
-            }
-            Values::Doubles(values) => {
-                doubles::decode(bytes, there, values)?;
-                spread(values, begun, present.as_deref(), 0.0);
-            }
-        }
+        self.values.decode(bytes, there, present.as_deref())?;
         if let Some(all) = &mut self.present {
             all.extend(present.unwrap_or_else(|| alloc::vec![true; count]));
         } else if let Some(present) = present {
@@ -131,12 +291,26 @@ impl Column {
     /// Appends so many NULLs.
     pub(crate) fn append_nothing(&mut self, count: usize) {
         let begun = self.values.len();
-        match &mut self.values {
-            Values::Integers(values) => values.resize(begun + count, 0),
-            Values::Doubles(values) => values.resize(begun + count, 0.0),
-        }
+        self.values.extend_with_nothing(count);
         let present = self.present.get_or_insert_with(|| alloc::vec![true; begun]);
         present.resize(begun + count, false);
+    }
+}
+
+/// One value.
+#[derive(Clone, PartialEq)]
+pub enum Value {
+    /// Of [`Kind::Integer`].
+    Integer(i64),
+    /// Of [`Kind::Double`].
+    Double(f64),
+    /// Of [`Kind::Text`].
+    Text(Text),
+}
+
+impl core::fmt::Debug for Value {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("a value")
     }
 }
 
@@ -148,16 +322,16 @@ fn decode_present(bytes: &mut &[u8], count: usize) -> Result<Vec<bool>, Nonsense
 }
 
 /// Moves the values from `begun` on to the places of those that are there.
-fn spread<T: Copy>(values: &mut Vec<T>, begun: usize, present: Option<&[bool]>, nothing: T) {
+fn spread<T: Clone>(values: &mut Vec<T>, begun: usize, present: Option<&[bool]>, nothing: T) {
     let Some(present) = present else { return };
     let mut next = values.len();
-    values.resize(begun + present.len(), nothing);
+    values.resize(begun + present.len(), nothing.clone());
     for (at, is_there) in present.iter().enumerate().rev() {
         values[begun + at] = if *is_there {
             next -= 1;
-            values[next]
+            values[next].clone()
         } else {
-            nothing
+            nothing.clone()
         };
     }
 }

@@ -1,14 +1,49 @@
 //! Series: points ordered by series and time (Chronos), compressed column by column in leaves that are written once.
 //!
-//! - [`codec`] turns the values of a column into bytes and back.
-//! - [`Points`] are points of one series in memory, [`LeafWriter`] and [`Leaf`] what becomes of them in a page.
+//! - [`SeriesTables`] is the face: one per open database, shared by readers and the one writer.
+//! - [`Batch`] carries points in, a [`Scan`] gives them out, block by block.
+//! - [`codec`] turns the values of a column into bytes and back; [`Leaf`] is what becomes of points in a page.
+//!
+//! ```text
+//!   batch -> open points of each series -> leaves (full, written once) -> nodes -> edge of the series
+//!            '------- journal: whatever is in no leaf, and how the edges changed -------'
+//! ```
+//! What is known of a table is what its journal says from its beginning on: reading it again gives the same state.
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
 
+mod batch;
 pub mod codec;
 mod column;
+mod edge;
+mod error;
+mod files;
+mod journal;
 mod leaf;
+mod merge;
+mod names;
+mod node;
+mod open;
+mod pages;
+mod points;
+mod scan;
+mod series;
+mod state;
+mod storage;
+mod sync;
+mod tables;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod write;
 
-pub use column::{Column, Kind, Values};
-pub use leaf::{Leaf, LeafWriter, Points, Segment};
+pub use batch::Batch;
+pub use column::{Column, Kind, Text, Value, Values};
+pub use error::Error;
+pub use leaf::{Leaf, Packed, pack};
+pub use points::{Points, Span};
+pub use scan::{Block, Scan};
+pub use storage::Storage;
+pub use tables::{Limits, SeriesTables, TableNumber};

@@ -6,6 +6,7 @@
 //! | times, integers | [`integers`] | reference, then differences in as few bits as most of them need |
 //! | qualities, flags, whatever changes rarely | [`integers`] | each value and how often it follows itself |
 //! | doubles that are decimals, or counts of a converter | [`doubles`] | a power of ten or two, then integers |
+//! | texts | [`texts`] | each that differs, once, and their numbers as integers |
 //! | other doubles | [`doubles`] | their bits without those that all of them have as zero |
 //!
 //! What is read was sealed by us, but a codec does not know that: bytes that make no sense end in [`Nonsense`], and no more
@@ -15,6 +16,7 @@ mod bits;
 pub mod doubles;
 pub mod integers;
 mod numbers;
+pub mod texts;
 
 /// Bytes that no column has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

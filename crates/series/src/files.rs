@@ -1,0 +1,83 @@
+//! Where a table's bytes lie, and what its columns hold: one record of the catalog.
+
+use alloc::vec::Vec;
+
+use counterfoil_log::{ContainerId, GroupId, View, record_space};
+use serde::{Deserialize, Serialize};
+
+use crate::column::Kind;
+use crate::pages::Pages;
+use crate::tables::TableNumber;
+use crate::{Error, Storage};
+
+const FORMAT: u8 = 1;
+const PREFIX: u8 = b's';
+
+/// Where the bytes of a table lie.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Files {
+    /// What the columns hold, in the order in which they were added.
+    pub(crate) kinds: Vec<Kind>,
+    names: (u64, u64),
+    journal: (u64, u64),
+    pub(crate) pages: Pages,
+}
+
+fn name(table: TableNumber) -> [u8; 9] {
+    let mut name = [PREFIX; 9];
+    name[1..].copy_from_slice(&table.0.to_be_bytes());
+    name
+}
+
+/// A group with one container.
+fn container(storage: &mut dyn Storage) -> Result<(u64, u64), Error> {
+    let group = storage.create_group()?;
+    Ok((group.0, storage.create_container(group)?.0))
+}
+
+impl Files {
+    /// Makes room for a table.
+    pub(crate) fn create(storage: &mut dyn Storage, kinds: &[Kind]) -> Result<Files, Error> {
+        let (names, journal) = (container(storage)?, container(storage)?);
+        Ok(Files { kinds: kinds.to_vec(), names, journal, pages: Pages::create(storage)? })
+    }
+
+    /// Those of a table; none if it is not there.
+    pub(crate) fn of(view: &dyn View, table: TableNumber) -> Result<Option<Files>, Error> {
+        let Some(bytes) = view.record(record_space::CATALOG, &name(table)) else { return Ok(None) };
+        let wrong = Error::Corrupt { what: "catalog entry" };
+        let Some((&FORMAT, body)) = bytes.split_first() else { return Err(wrong) };
+        match postcard::take_from_bytes(body) {
+            Ok((files, [])) => Ok(Some(files)),
+            _ => Err(wrong),
+        }
+    }
+
+    /// Notes them.
+    pub(crate) fn put(&self, storage: &mut dyn Storage, table: TableNumber) -> Result<(), Error> {
+        let bytes = postcard::to_extend(self, Vec::from([FORMAT])).map_err(|_| Error::Misuse("a catalog entry"))?;
+        Ok(storage.put_record(record_space::CATALOG, &name(table), &bytes)?)
+    }
+
+    /// Gives everything back.
+    pub(crate) fn drop(self, storage: &mut dyn Storage, table: TableNumber) -> Result<(), Error> {
+        storage.delete_record(record_space::CATALOG, &name(table))?;
+        storage.drop_group(GroupId(self.names.0))?;
+        storage.drop_group(GroupId(self.journal.0))?;
+        self.pages.drop(storage)
+    }
+
+    pub(crate) fn names(&self) -> ContainerId {
+        ContainerId(self.names.1)
+    }
+
+    pub(crate) fn journal(&self) -> ContainerId {
+        ContainerId(self.journal.1)
+    }
+
+    /// Begins a new journal; the group of the one before, to be dropped.
+    pub(crate) fn turn_journal(&mut self, storage: &mut dyn Storage) -> Result<GroupId, Error> {
+        let before = core::mem::replace(&mut self.journal, container(storage)?);
+        Ok(GroupId(before.0))
+    }
+}

@@ -1,0 +1,85 @@
+//! The open points of a series: those that are in no leaf.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::column::{Column, Kind};
+use crate::points::{Points, Span};
+
+/// Changes to times that leaves cover: points that came late, new values, and points that are no more.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Late {
+    /// What stands at these times, whatever a leaf says; where a point is gone, its values mean nothing.
+    pub(crate) points: Points,
+    /// Whether the point is gone, one each.
+    pub(crate) gone: Vec<bool>,
+}
+
+impl Late {
+    pub(crate) fn new(kinds: &[Kind]) -> Late {
+        Late { points: Points::new(kinds), gone: Vec::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.gone.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.gone.is_empty()
+    }
+
+    /// A point is there now.
+    pub(crate) fn put(&mut self, other: &Points, at: usize) {
+        self.note(other, at, false);
+    }
+
+    /// Whatever stood at this time is gone.
+    pub(crate) fn delete(&mut self, time: i64) {
+        let mut nothing = Points { times: Vec::from([time]), columns: self.points.columns.clone() };
+        for column in &mut nothing.columns {
+            column.remove(0..column.values.len());
+            column.append_nothing(1);
+        }
+        self.note(&nothing, 0, true);
+    }
+
+    fn note(&mut self, other: &Points, at: usize, gone: bool) {
+        match self.points.upsert(other, at) {
+            (place, true) => self.gone.insert(place, gone),
+            (place, false) => self.gone[place] = gone,
+        }
+    }
+
+    /// What is known of a time: none if nothing, else whether a point is there.
+    pub(crate) fn knows(&self, time: i64) -> Option<bool> {
+        self.points.times.binary_search(&time).ok().map(|place| !self.gone[place])
+    }
+
+    /// Where those of a range end that are before a time; all of them where there is none.
+    pub(crate) fn before(&self, range: Range<usize>, time: Option<i64>) -> usize {
+        let Some(time) = time else { return range.end };
+        range.start + self.points.times[range].partition_point(|late| *late < time)
+    }
+
+    /// Points with these changes made, those of a span.
+    pub(crate) fn merged(&self, under: &Points, span: &Span) -> Points {
+        let range = self.points.within(span);
+        if range.is_empty() {
+            return under.clone();
+        }
+        let mut merged =
+            Points { times: Vec::new(), columns: under.columns.iter().map(|c| Column::new(c.values.kind())).collect() };
+        let mut from = 0;
+        for place in range {
+            let time = self.points.times[place];
+            let until = from + under.times[from..].partition_point(|below| *below < time);
+            merged.append(under, from..until);
+            from = until + usize::from(under.times.get(until) == Some(&time));
+            if !self.gone[place] {
+                merged.append_one(&self.points, place);
+            }
+        }
+        merged.append(under, from..under.len());
+        merged
+    }
+}

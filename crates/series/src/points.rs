@@ -1,0 +1,127 @@
+//! Points of one series in memory, by ascending time.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::codec::{Nonsense, integers};
+use crate::column::{Column, Kind, Value};
+
+/// Points of one series, by ascending time; of a batch on its way in, rows in any order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Points {
+    /// In the unit of the table's time column.
+    pub times: Vec<i64>,
+    /// As long as `times`, each.
+    pub columns: Vec<Column>,
+}
+
+impl Points {
+    /// None yet.
+    pub fn new(kinds: &[Kind]) -> Self {
+        Points { times: Vec::new(), columns: kinds.iter().map(|kind| Column::new(*kind)).collect() }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// Appends a point.
+    ///
+    /// # Panics
+    /// If a value is of another kind than its column.
+    pub fn push(&mut self, time: i64, values: impl IntoIterator<Item = Option<Value>>) {
+        self.times.push(time);
+        let mut values = values.into_iter();
+        self.columns.iter_mut().for_each(|column| column.push(values.next().flatten()));
+    }
+
+    /// Appends points of others with the same columns.
+    pub fn append(&mut self, other: &Points, range: Range<usize>) {
+        self.times.extend_from_slice(&other.times[range.clone()]);
+        self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.append(other, range.clone()));
+    }
+
+    /// Appends one point of others with the same columns.
+    pub(crate) fn append_one(&mut self, other: &Points, at: usize) {
+        self.times.push(other.times[at]);
+        self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.append_one(other, at));
+    }
+
+    /// Puts a point of others where it belongs, in the place of one of the same time; where it is, and whether it is new.
+    pub(crate) fn upsert(&mut self, other: &Points, at: usize) -> (usize, bool) {
+        let time = other.times[at];
+        let columns = self.columns.iter_mut().zip(&other.columns);
+        match self.times.binary_search(&time) {
+            Ok(place) => {
+                columns.for_each(|(column, other)| column.set(place, other, at));
+                (place, false)
+            }
+            Err(place) => {
+                columns.for_each(|(column, other)| column.insert(place, other, at));
+                self.times.insert(place, time);
+                (place, true)
+            }
+        }
+    }
+
+    /// Takes points away.
+    pub(crate) fn remove(&mut self, range: Range<usize>) {
+        self.times.drain(range.clone());
+        self.columns.iter_mut().for_each(|column| column.remove(range.clone()));
+    }
+
+    /// The bytes of some of them, without a head.
+    pub(crate) fn encode(&self, range: Range<usize>, out: &mut Vec<u8>) {
+        integers::encode(&self.times[range.clone()], out);
+        self.columns.iter().for_each(|column| column.encode(range.clone(), out));
+    }
+
+    /// Appends so many points, and takes their bytes off the front; columns for which nothing is left are NULL.
+    pub(crate) fn decode(&mut self, bytes: &mut &[u8], count: usize) -> Result<(), Nonsense> {
+        integers::decode(bytes, count, &mut self.times)?;
+        for column in &mut self.columns {
+            if bytes.is_empty() {
+                column.append_nothing(count);
+            } else {
+                column.decode(bytes, count)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of points of a span of time.
+    pub(crate) fn within(&self, span: &Span) -> Range<usize> {
+        let from = self.times.partition_point(|time| *time < span.first);
+        from..self.times.partition_point(|time| *time <= span.last).max(from)
+    }
+}
+
+/// A span of time, both ends within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The earliest time in it.
+    pub first: i64,
+    /// The latest time in it: before `first` if nothing is.
+    pub last: i64,
+}
+
+impl Span {
+    /// All of time.
+    pub const ALL: Span = Span { first: i64::MIN, last: i64::MAX };
+
+    /// Whether a time lies in it.
+    pub fn contains(&self, time: i64) -> bool {
+        self.first <= time && time <= self.last
+    }
+
+    /// Whether there is a time that lies in both.
+    pub fn meets(&self, other: &Span) -> bool {
+        self.first.max(other.first) <= self.last.min(other.last)
+    }
+}

@@ -1,0 +1,144 @@
+//! Reading a table: block by block, the points of each series by ascending time.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use counterfoil_log::View;
+
+use crate::Error;
+use crate::files::Files;
+use crate::merge::read_leaf;
+use crate::node::Walk;
+use crate::points::{Points, Span};
+use crate::state::State;
+
+/// Points of one series.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// The series.
+    pub series: u32,
+    /// Its points, by ascending time, later than those of the blocks before it.
+    pub points: Points,
+}
+
+/// A scan under way.
+pub struct Scan<V> {
+    view: V,
+    files: Arc<Files>,
+    state: Arc<State>,
+    span: Span,
+    /// Series still to be read, the next one last.
+    ahead: Vec<u32>,
+    current: Option<Current>,
+}
+
+/// The series being read.
+struct Current {
+    series: u32,
+    walk: Walk,
+    /// Everything before this time was given.
+    from: i64,
+    done: bool,
+}
+
+impl<V: View> Scan<V> {
+    pub(crate) fn new(view: V, files: Arc<Files>, state: Arc<State>, series: Option<Vec<u32>>, span: Span) -> Self {
+        let mut ahead = series.unwrap_or_else(|| (0..state.series.len() as u32).collect());
+        ahead.reverse();
+        Scan { view, files, state, span, ahead, current: None }
+    }
+
+    /// The key of a series.
+    pub fn key(&self, series: u32) -> Option<&Arc<[u8]>> {
+        self.state.names.key(series)
+    }
+
+    /// About how many series are still to be read.
+    pub fn series_left(&self) -> usize {
+        self.ahead.len() + usize::from(self.current.is_some())
+    }
+
+    /// Cuts the scan into parts that can be read at the same time.
+    #[must_use]
+    pub fn split(self, parts: usize) -> Vec<Self>
+    where
+        V: Clone,
+    {
+        let per_part = self.ahead.len().div_ceil(parts.max(1)).max(1);
+        let part = |ahead: &[u32]| Scan {
+            view: self.view.clone(),
+            files: self.files.clone(),
+            state: self.state.clone(),
+            span: self.span,
+            ahead: ahead.to_vec(),
+            current: None,
+        };
+        let mut parts: Vec<_> = self.ahead.rchunks(per_part).map(part).collect();
+        if parts.is_empty() {
+            parts.push(part(&[]));
+        }
+        parts
+    }
+
+    /// The next points; none when all were given.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn next(&mut self) -> Result<Option<Block>, Error> {
+        if self.span.first > self.span.last {
+            return Ok(None);
+        }
+        loop {
+            if self.current.is_none() {
+                let Some(number) = self.ahead.pop() else { return Ok(None) };
+                let Some(series) = self.state.series.get(number as usize) else { continue };
+                let walk = Walk::new(number, &series.edge, self.span);
+                self.current = Some(Current { series: number, walk, from: self.span.first, done: false });
+            }
+            let Some(current) = &mut self.current else { continue };
+            let points = current.next(&self.view, &self.files, &self.state, self.span)?;
+            let series = current.series;
+            if current.done {
+                self.current = None;
+            }
+            if !points.is_empty() {
+                return Ok(Some(Block { series, points }));
+            }
+        }
+    }
+}
+
+impl Current {
+    /// What comes next: a leaf with what is late under it, and after the last one the tail.
+    fn next(&mut self, view: &dyn View, files: &Files, state: &State, span: Span) -> Result<Points, Error> {
+        let series = &state.series[self.series as usize];
+        let none = || Points::new(&state.kinds);
+        let (leaf, until) = match self.walk.next(view, &files.pages)? {
+            Some(entry) => {
+                let until = match self.walk.goes_on_at() {
+                    // What is between two leaves is given with the older one.
+                    Some(next) => (next - 1).min(span.last),
+                    None => span.last,
+                };
+                self.done = until == span.last && self.walk.goes_on_at().is_none();
+                (read_leaf(view, files, &state.kinds, self.series, &entry)?, until)
+            }
+            None => {
+                self.done = true;
+                (none(), span.last)
+            }
+        };
+        let part = Span { first: self.from, last: until };
+        let mut points = none();
+        points.append(&leaf, leaf.within(&part));
+        if !series.late.is_empty() {
+            points = series.late.merged(&points, &part);
+        }
+        if self.done {
+            points.append(&series.tail, series.tail.within(&part));
+        } else {
+            self.from = until + 1;
+        }
+        Ok(points)
+    }
+}

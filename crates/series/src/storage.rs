@@ -1,0 +1,76 @@
+//! What the crate needs of the log's writer.
+
+use counterfoil_log::{ContainerId, Error, GroupId, View, Writer};
+
+/// A transaction in the making: everything written through it is seen through it at once, and by nobody else until it
+/// is committed. [`counterfoil_log::Writer`] is the one that matters; tests bring a small one of their own.
+pub trait Storage: View {
+    /// Bytes of payload of a page.
+    fn page_bytes(&self) -> usize;
+
+    /// Adds bytes to a container; returns where they begin.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error>;
+
+    /// Makes a reclaim group.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn create_group(&mut self) -> Result<GroupId, Error>;
+
+    /// Makes a container in a group.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error>;
+
+    /// Drops a group with its containers.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn drop_group(&mut self, group: GroupId) -> Result<(), Error>;
+
+    /// Writes a record.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error>;
+
+    /// Deletes a record, if it is there.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn delete_record(&mut self, space: u8, name: &[u8]) -> Result<(), Error>;
+}
+
+impl Storage for Writer {
+    fn page_bytes(&self) -> usize {
+        self.payload_bytes()
+    }
+
+    fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error> {
+        Writer::append(self, container, bytes)
+    }
+
+    fn create_group(&mut self) -> Result<GroupId, Error> {
+        Writer::create_group(self)
+    }
+
+    fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error> {
+        Writer::create_container(self, group)
+    }
+
+    fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {
+        Writer::drop_group(self, group)
+    }
+
+    fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error> {
+        Writer::put_record(self, space, name, value)
+    }
+
+    fn delete_record(&mut self, space: u8, name: &[u8]) -> Result<(), Error> {
+        Writer::delete_record(self, space, name)
+    }
+}

@@ -1,0 +1,322 @@
+//! The face of the crate: every series table of one database.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use counterfoil_log::View;
+
+use crate::batch::Batch;
+use crate::column::Kind;
+use crate::files::Files;
+use crate::points::Span;
+use crate::scan::Scan;
+use crate::series::Series;
+use crate::state::State;
+use crate::sync::Lock;
+use crate::write::Change;
+use crate::{Error, Storage};
+
+/// When work is done that could be done later. It may differ from open to open.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Points late in one series from which on they are merged into its leaves.
+    pub late_points: usize,
+    /// Bytes from which on a journal is begun anew, beside twice those of what is open.
+    pub journal_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { late_points: 4096, journal_bytes: 1 << 20 }
+    }
+}
+
+/// The number of a table: the caller's, never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableNumber(pub u64);
+
+/// What is known of a table.
+#[derive(Clone, Default)]
+struct Known {
+    /// As of a commit.
+    settled: Option<Arc<State>>,
+    /// As of the commit in the making.
+    pending: Option<Arc<State>>,
+    /// Bytes that the journal had when it was begun.
+    open_bytes: u64,
+}
+
+/// The series tables of one open database: shared by all readers and the writer.
+///
+/// It holds no truth, only what it has read: dropping it and making a new one loses nothing. Methods that change something take
+/// the writer with a transaction begun; after an error, and after a rollback, [`SeriesTables::rolled_back`] is called.
+#[derive(Default)]
+pub struct SeriesTables {
+    limits: Limits,
+    known: Lock<BTreeMap<TableNumber, Known>>,
+}
+
+impl SeriesTables {
+    /// For a database just opened.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same, with other limits.
+    #[must_use]
+    pub fn with_limits(limits: Limits) -> Self {
+        SeriesTables { limits, ..Self::default() }
+    }
+
+    /// Makes a table with columns of these kinds.
+    ///
+    /// # Errors
+    /// [`Error::Log`]; [`Error::Misuse`] if it is there already.
+    pub fn create(&self, writer: &mut dyn Storage, table: TableNumber, kinds: &[Kind]) -> Result<(), Error> {
+        if Files::of(writer, table)?.is_some() {
+            return Err(Error::Misuse("a series table of this number is there already"));
+        }
+        Files::create(writer, kinds)?.put(writer, table)
+    }
+
+    /// Adds a column: NULL wherever a point is there already.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Misuse`] for a table that is not there.
+    pub fn add_column(&self, writer: &mut dyn Storage, table: TableNumber, kind: Kind) -> Result<(), Error> {
+        let (mut files, _) = self.open(writer, table)?;
+        files.kinds.push(kind);
+        files.put(writer, table)
+    }
+
+    /// Drops a table.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::add_column`].
+    pub fn drop(&self, writer: &mut dyn Storage, table: TableNumber) -> Result<(), Error> {
+        let (files, _) = self.open(writer, table)?;
+        files.drop(writer, table)
+    }
+
+    /// Takes all points out of a table.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::add_column`].
+    pub fn truncate(&self, writer: &mut dyn Storage, table: TableNumber) -> Result<(), Error> {
+        let (files, _) = self.open(writer, table)?;
+        let kinds = files.kinds.clone();
+        files.drop(writer, table)?;
+        Files::create(writer, &kinds)?.put(writer, table)
+    }
+
+    /// The numbers of series by their keys; those that are new get one.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::add_column`]; [`Error::TooLong`].
+    pub fn number<'k>(
+        &self,
+        writer: &mut dyn Storage,
+        table: TableNumber,
+        keys: impl IntoIterator<Item = &'k [u8]>,
+    ) -> Result<Vec<u32>, Error> {
+        let (files, state) = self.open(writer, table)?;
+        let mut names = state.names.clone();
+        let mut numbers = Vec::new();
+        for key in keys {
+            numbers.push(match names.number(key) {
+                Some(number) => number,
+                None => Arc::make_mut(&mut names).add(writer, files.names(), key)?,
+            });
+        }
+        if names.len() > state.names.len() {
+            self.keep_pending(table, Arc::new(State { names, ..State::clone(&state) }));
+        }
+        Ok(numbers)
+    }
+
+    /// The series there are whose keys a test accepts.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`], [`Error::Misuse`] for a table that is not there.
+    pub fn series(
+        &self,
+        view: &dyn View,
+        table: TableNumber,
+        accepts: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Vec<u32>, Error> {
+        let (_, state) = self.open(view, table)?;
+        let numbers = 0..state.names.len() as u32;
+        Ok(numbers.filter(|number| state.names.key(*number).is_some_and(|key| accepts(key))).collect())
+    }
+
+    /// Stores points; those with the series and time of one that is there take its place.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::add_column`]; [`Error::TooLong`].
+    pub fn insert(&self, writer: &mut dyn Storage, table: TableNumber, batch: &Batch) -> Result<(), Error> {
+        self.change(writer, table, |change| change.insert(batch))
+    }
+
+    /// Deletes the points with these series and times.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::add_column`].
+    pub fn delete(&self, writer: &mut dyn Storage, table: TableNumber, batch: &Batch) -> Result<(), Error> {
+        self.change(writer, table, |change| change.delete(batch))
+    }
+
+    fn change(
+        &self,
+        writer: &mut dyn Storage,
+        table: TableNumber,
+        work: impl FnOnce(&mut Change<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (files, state) = self.open(writer, table)?;
+        self.known.write(|known| drop(known.get_mut(&table).and_then(|known| known.pending.take())));
+        let mut state = Arc::unwrap_or_clone(state);
+        let mut change = Change {
+            storage: writer,
+            files: &files,
+            state: &mut state,
+            reorder: 0,
+            late_points: self.limits.late_points,
+            splices: Vec::new(),
+            settled: Vec::new(),
+        };
+        work(&mut change)?;
+        self.keep_pending(table, Arc::new(state));
+        Ok(())
+    }
+
+    fn keep_pending(&self, table: TableNumber, state: Arc<State>) {
+        self.known.write(|known| known.entry(table).or_default().pending = Some(state));
+    }
+
+    /// Points there are, and whether that is exact: changes to what leaves cover are not looked up.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::series`].
+    pub fn count(&self, view: &dyn View, table: TableNumber) -> Result<(u64, bool), Error> {
+        Ok(self.open(view, table)?.1.points())
+    }
+
+    /// Reads the points of some series, or of all, that lie within a span.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::series`].
+    pub fn scan<V: View>(
+        &self,
+        view: V,
+        table: TableNumber,
+        series: Option<Vec<u32>>,
+        span: Span,
+    ) -> Result<Scan<V>, Error> {
+        let (files, state) = self.open(&view, table)?;
+        Ok(Scan::new(view, Arc::new(files), state, series, span))
+    }
+
+    /// Entries of each level of the edge of a series, leaves first: how tall its tree is.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::series`].
+    pub fn levels(&self, view: &dyn View, table: TableNumber, series: u32) -> Result<Vec<usize>, Error> {
+        let (_, state) = self.open(view, table)?;
+        let levels = |series: &Arc<Series>| series.edge.levels.iter().map(|level| level.len()).collect();
+        Ok(state.series.get(series as usize).map(levels).unwrap_or_default())
+    }
+
+    /// To be called after every commit, with the writer.
+    pub fn committed(&self, view: &dyn View) {
+        self.known.write(|known| {
+            for known in known.values_mut() {
+                known.settled = known.pending.take().or(known.settled.take());
+            }
+            known.retain(|table, _| Files::of(view, *table).is_ok_and(|files| files.is_some()));
+        });
+    }
+
+    /// To be called after a rollback, whole or to a savepoint, with the writer as it now is.
+    pub fn rolled_back(&self, view: &dyn View) {
+        let stands = |state: &Arc<State>, files: &Files| {
+            let within = |container, bytes| view.length(container).is_ok_and(|length| bytes <= length);
+            within(state.journal, state.bytes) && within(files.names(), state.names.bytes())
+        };
+        self.known.write(|known| {
+            for (table, known) in known.iter_mut() {
+                let files = Files::of(view, *table).ok().flatten();
+                known.pending = None;
+                known.settled =
+                    known.settled.take().filter(|state| files.as_ref().is_some_and(|files| stands(state, files)));
+            }
+        });
+    }
+
+    /// Work that is due, inside a transaction of its own after a commit: begins journals anew that have grown long. Whether there
+    /// is anything to commit.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn maintain(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
+        let due = self.known.read(|known| {
+            let is_due = |known: &Known| {
+                known
+                    .settled
+                    .as_ref()
+                    .is_some_and(|state| state.bytes > self.limits.journal_bytes + 2 * known.open_bytes)
+            };
+            known.iter().find(|(_, known)| is_due(known)).map(|(table, _)| *table)
+        });
+        let Some(table) = due else { return Ok(false) };
+        let (mut files, state) = self.open(writer, table)?;
+        let mut state = Arc::unwrap_or_clone(state);
+        Change::turn_journal(writer, &mut files, &mut state)?;
+        files.put(writer, table)?;
+        let open_bytes = state.bytes;
+        self.known.write(|known| {
+            let known = known.entry(table).or_default();
+            (known.pending, known.open_bytes) = (Some(Arc::new(state)), open_bytes);
+        });
+        Ok(true)
+    }
+
+    /// A table as a view sees it.
+    fn open(&self, view: &dyn View, table: TableNumber) -> Result<(Files, Arc<State>), Error> {
+        let files = Files::of(view, table)?.ok_or(Error::Misuse("this series table is not there"))?;
+        let (names, bytes) = (view.length(files.names())?, view.length(files.journal())?);
+        let fits = |state: &Arc<State>| {
+            state.journal == files.journal()
+                && (state.bytes, state.names.bytes(), state.kinds.len()) == (bytes, names, files.kinds.len())
+        };
+        let known = self.known.read(|known| known.get(&table).cloned()).unwrap_or_default();
+        if let Some(state) = [&known.pending, &known.settled].into_iter().flatten().find(|state| fits(state)) {
+            return Ok((files, state.clone()));
+        }
+        // What is known already is read on from there.
+        let begun = known.settled.filter(|state| {
+            state.journal == files.journal()
+                && state.bytes <= bytes
+                && state.names.bytes() <= names
+                && state.kinds.len() == files.kinds.len()
+        });
+        let mut state = begun.map_or_else(|| State::new(&files), Arc::unwrap_or_clone);
+        state.read_on(view, &files)?;
+        let state = Arc::new(state);
+        self.keep_settled(table, &state);
+        Ok((files, state))
+    }
+
+    /// Keeps what was read, if it is newer than what is known. It may be of a commit in the making: a rollback sorts that out.
+    fn keep_settled(&self, table: TableNumber, state: &Arc<State>) {
+        self.known.write(|known| {
+            let known = known.entry(table).or_default();
+            let is_newer = |before: &Arc<State>| {
+                (state.journal, state.bytes, state.names.bytes()) > (before.journal, before.bytes, before.names.bytes())
+            };
+            if known.settled.as_ref().is_none_or(is_newer) {
+                known.settled = Some(state.clone());
+            }
+        });
+    }
+}

@@ -1,0 +1,86 @@
+//! A log in memory for unit tests: containers are byte vectors.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use counterfoil_log::{CommitNumber, ContainerId, Error, GroupId, View};
+
+use crate::Storage;
+
+/// Name of a record within its space, and its value.
+type Records = BTreeMap<(u8, Vec<u8>), Arc<[u8]>>;
+
+#[derive(Clone, Default)]
+pub(crate) struct Memory {
+    pub(crate) containers: BTreeMap<ContainerId, (GroupId, Vec<u8>)>,
+    records: Records,
+    next: u64,
+    /// Bytes of a page, if not 512.
+    pub(crate) page_bytes: Option<usize>,
+}
+
+impl View for Memory {
+    fn length(&self, container: ContainerId) -> Result<u64, Error> {
+        let bytes = self.containers.get(&container).map(|(_, bytes)| bytes.len() as u64);
+        bytes.ok_or(Error::Corrupt { what: "container" })
+    }
+
+    fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let bytes = self.containers.get(&container).map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
+        let piece = bytes.get(offset as usize..offset as usize + buffer.len());
+        buffer.copy_from_slice(piece.ok_or(Error::Corrupt { what: "container" })?);
+        Ok(())
+    }
+
+    fn record(&self, space: u8, name: &[u8]) -> Option<Arc<[u8]>> {
+        self.records.get(&(space, name.to_vec())).cloned()
+    }
+
+    fn records(&self, space: u8, prefix: &[u8]) -> Vec<(Vec<u8>, Arc<[u8]>)> {
+        let own = self.records.iter().filter(|((of, name), _)| *of == space && name.starts_with(prefix));
+        own.map(|((_, name), value)| (name.clone(), value.clone())).collect()
+    }
+
+    fn commit_number(&self) -> CommitNumber {
+        CommitNumber(0)
+    }
+}
+
+impl Storage for Memory {
+    fn page_bytes(&self) -> usize {
+        self.page_bytes.unwrap_or(512)
+    }
+
+    fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error> {
+        let (_, there) = self.containers.get_mut(&container).ok_or(Error::Corrupt { what: "container" })?;
+        there.extend_from_slice(bytes);
+        Ok((there.len() - bytes.len()) as u64)
+    }
+
+    fn create_group(&mut self) -> Result<GroupId, Error> {
+        self.next += 1;
+        Ok(GroupId(self.next))
+    }
+
+    fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error> {
+        self.next += 1;
+        self.containers.insert(ContainerId(self.next), (group, Vec::new()));
+        Ok(ContainerId(self.next))
+    }
+
+    fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {
+        self.containers.retain(|_, (of, _)| *of != group);
+        Ok(())
+    }
+
+    fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.records.insert((space, name.to_vec()), value.into());
+        Ok(())
+    }
+
+    fn delete_record(&mut self, space: u8, name: &[u8]) -> Result<(), Error> {
+        self.records.remove(&(space, name.to_vec()));
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! A table against a map, through everything that can happen to it.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+
+use crate::testing::Memory;
+use crate::{Batch, Kind, Limits, SeriesTables, Span, TableNumber, Value};
+
+const KINDS: [Kind; 2] = [Kind::Double, Kind::Integer];
+const TABLE: TableNumber = TableNumber(7);
+const LIMITS: Limits = Limits { late_points: 20, journal_bytes: 3000 };
+
+type Model = BTreeMap<(u32, i64), (Option<f64>, Option<i64>)>;
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Points of a series, from a time on, so far apart.
+    Insert {
+        series: u32,
+        from: i64,
+        step: i64,
+        count: usize,
+        seed: u32,
+    },
+    /// Points of several series at once, in no order.
+    Scatter {
+        count: usize,
+        seed: u32,
+    },
+    Delete {
+        series: u32,
+        from: i64,
+        step: i64,
+        count: usize,
+    },
+    Commit,
+    RollBack,
+    /// The process ends, and another one opens the database.
+    Restart,
+    Maintain,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0_u32..4, -500_i64..9000, 1_i64..9, 1_usize..400, any::<u32>())
+            .prop_map(|(series, from, step, count, seed)| Step::Insert { series, from, step, count, seed }),
+        3 => (1_usize..60, any::<u32>()).prop_map(|(count, seed)| Step::Scatter { count, seed }),
+        2 => (0_u32..4, -500_i64..9000, 1_i64..4, 1_usize..300)
+            .prop_map(|(series, from, step, count)| Step::Delete { series, from, step, count }),
+        4 => Just(Step::Commit),
+        1 => Just(Step::RollBack),
+        1 => Just(Step::Restart),
+        2 => Just(Step::Maintain),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+fn values(time: i64, seed: u32) -> (Option<f64>, Option<i64>) {
+    let noise = (time as u64 ^ u64::from(seed)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    let value = (noise % 11 != 0).then_some((noise % 1000) as f64 / 8.0);
+    (value, (noise % 13 != 1).then_some(192 * i64::from(noise % 5 != 0)))
+}
+
+struct House {
+    tables: SeriesTables,
+    disk: Memory,
+    /// As of the last commit.
+    committed: (Memory, Model),
+    model: Model,
+}
+
+impl House {
+    fn new() -> House {
+        Self::with_pages(512)
+    }
+
+    fn with_pages(bytes: usize) -> House {
+        let tables = SeriesTables::with_limits(LIMITS);
+        let mut disk = Memory::default();
+        disk.page_bytes = Some(bytes);
+        tables.create(&mut disk, TABLE, &KINDS).expect("made");
+        let keys = [b"a", b"b", b"c", b"d"].map(|key| key.as_slice());
+        assert_eq!(tables.number(&mut disk, TABLE, keys), Ok([0, 1, 2, 3].to_vec()));
+        tables.committed(&disk);
+        House { tables, committed: (disk.clone(), Model::new()), disk, model: Model::new() }
+    }
+
+    fn insert(&mut self, rows: impl Iterator<Item = (u32, i64, u32)>) {
+        let mut batch = Batch::new(&KINDS);
+        for (series, time, seed) in rows {
+            let (value, quality) = values(time, seed);
+            batch.push(series, time, [value.map(Value::Double), quality.map(Value::Integer)]);
+            self.model.insert((series, time), (value, quality));
+        }
+        self.tables.insert(&mut self.disk, TABLE, &batch).expect("stored");
+    }
+
+    fn run(&mut self, step: &Step) {
+        match *step {
+            Step::Insert { series, from, step, count, seed } => {
+                self.insert((0..count as i64).map(|at| (series, from + at * step, seed)));
+            }
+            Step::Scatter { count, seed } => {
+                let noise = |at: usize| (at as u64 + 1).wrapping_mul(u64::from(seed) | 1) >> 3;
+                self.insert((0..count).map(|at| (noise(at) as u32 % 4, (noise(at) >> 2) as i64 % 12_000, seed)));
+            }
+            Step::Delete { series, from, step, count } => {
+                let mut batch = Batch::new(&[]);
+                for at in 0..count as i64 {
+                    batch.push(series, from + at * step, []);
+                    self.model.remove(&(series, from + at * step));
+                }
+                self.tables.delete(&mut self.disk, TABLE, &batch).expect("deleted");
+            }
+            Step::Commit => {
+                self.committed = (self.disk.clone(), self.model.clone());
+                self.tables.committed(&self.disk);
+            }
+            Step::RollBack => {
+                (self.disk, self.model) = self.committed.clone();
+                self.tables.rolled_back(&self.disk);
+            }
+            Step::Restart => {
+                (self.disk, self.model) = self.committed.clone();
+                self.tables = SeriesTables::with_limits(LIMITS);
+            }
+            Step::Maintain => {
+                self.run(&Step::Commit);
+                if self.tables.maintain(&mut self.disk).expect("done") {
+                    self.run(&Step::Commit);
+                }
+            }
+        }
+    }
+
+    fn check(&self, view: &Memory, model: &Model, span: Span) {
+        let mut scan = self.tables.scan(view.clone(), TABLE, None, span).expect("a scan");
+        let mut found = Vec::new();
+        while let Some(block) = scan.next().expect("a block") {
+            for (at, time) in block.points.times.iter().enumerate() {
+                let value = match block.points.columns[0].value(at) {
+                    Some(Value::Double(value)) => Some(value),
+                    _ => None,
+                };
+                let quality = match block.points.columns[1].value(at) {
+                    Some(Value::Integer(quality)) => Some(quality),
+                    _ => None,
+                };
+                found.push(((block.series, *time), (value, quality)));
+            }
+        }
+        let wanted: Vec<_> =
+            model.iter().filter(|((_, time), _)| span.contains(*time)).map(|(key, values)| (*key, *values)).collect();
+        assert_eq!(found.len(), wanted.len());
+        assert!(found == wanted, "points differ");
+        let (count, is_exact) = self.tables.count(view, TABLE).expect("counted");
+        assert!(!is_exact || count == model.len() as u64, "{count} counted, {} there", model.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn a_table_is_a_map(steps in steps(), page_bytes in 256_usize..700, first in -600_i64..9000, long in 0_i64..9000) {
+        let mut house = House::with_pages(page_bytes);
+        for step in &steps {
+            house.run(step);
+            house.check(&house.disk, &house.model, Span::ALL);
+            house.check(&house.disk, &house.model, Span { first, last: first + long });
+            // Whoever reads an older commit meanwhile sees that.
+            house.check(&house.committed.0, &house.committed.1, Span::ALL);
+        }
+    }
+}
+
+/// Levels of the tree of a series, with how many entries each has.
+fn levels(house: &House) -> Vec<usize> {
+    house.tables.levels(&house.disk, TABLE, 0).expect("there")
+}
+
+#[test]
+fn a_tall_tree_takes_late_points_and_deletions() {
+    let mut house = House::with_pages(256);
+    for part in 0..60 {
+        house.insert((0..5000).map(|at| (0, (part * 5000 + at) * 10, 1)));
+        house.run(&Step::Maintain);
+    }
+    assert!(levels(&house).len() >= 2, "{:?}", levels(&house));
+    // Ahead of everything, behind everything, everywhere between, and on top of what is there.
+    house.insert((-50..0).map(|at| (0, at, 2)));
+    house.insert((0..3000).map(|at| (0, at * 997 + 1, 3)));
+    house.insert((0..3000).map(|at| (0, at * 990, 4)));
+    house.run(&Step::Maintain);
+    house.check(&house.disk, &house.model, Span::ALL);
+    house.run(&Step::Delete { series: 0, from: 500_000, step: 1, count: 900_000 });
+    house.run(&Step::Restart);
+    house.run(&Step::Delete { series: 0, from: 600_000, step: 1, count: 900_000 });
+    house.run(&Step::Commit);
+    house.run(&Step::Restart);
+    for span in [Span::ALL, Span { first: 599_999, last: 1_600_001 }, Span { first: 2_999_990, last: 5_000_000 }] {
+        house.check(&house.disk, &house.model, span);
+    }
+}
+
+#[test]
+fn a_tree_of_three_levels_takes_late_points() {
+    let (tables, mut disk) = (SeriesTables::with_limits(LIMITS), Memory::default());
+    disk.page_bytes = Some(256);
+    tables.create(&mut disk, TABLE, &[Kind::Text]).expect("made");
+    tables.number(&mut disk, TABLE, [&b"a"[..]]).expect("named");
+    // Long texts: two points fill a leaf.
+    let text = |time: i64, seed: i64| {
+        let noise = (0..100_i64).map(|at| (time * 31 + at * 7919 + seed) as u8).collect::<Vec<_>>();
+        crate::Text::from(noise)
+    };
+    let mut model = BTreeMap::new();
+    let store = |disk: &mut Memory, model: &mut BTreeMap<i64, crate::Text>, times: &[i64], seed: i64| {
+        for times in times.chunks(5000) {
+            let mut batch = Batch::new(&[Kind::Text]);
+            for time in times {
+                batch.push(0, *time, [Some(Value::Text(text(*time, seed)))]);
+                model.insert(*time, text(*time, seed));
+            }
+            tables.insert(disk, TABLE, &batch).expect("stored");
+            tables.committed(disk);
+            tables.maintain(disk).expect("kept");
+            tables.committed(disk);
+        }
+    };
+    store(&mut disk, &mut model, &(0..60_000).map(|at| at * 10).collect::<Vec<_>>(), 1);
+    assert!(tables.levels(&disk, TABLE, 0).expect("there").len() >= 3);
+    store(&mut disk, &mut model, &(0..500).map(|at| at * 1193 - 40).collect::<Vec<_>>(), 2);
+    let again = SeriesTables::with_limits(LIMITS);
+    let mut scan = again.scan(disk.clone(), TABLE, None, Span::ALL).expect("a scan");
+    let mut wanted = model.iter();
+    while let Some(block) = scan.next().expect("a block") {
+        for (at, time) in block.points.times.iter().enumerate() {
+            let value = block.points.columns[0].value(at);
+            assert!(wanted.next().is_some_and(|(key, text)| key == time && value == Some(Value::Text(text.clone()))));
+        }
+    }
+    assert_eq!(wanted.next(), None);
+}
