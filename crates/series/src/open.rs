@@ -35,11 +35,12 @@ impl Late {
 
     /// Whatever stood at this time is gone.
     pub(crate) fn delete(&mut self, time: i64) {
-        let mut nothing = Points { times: Vec::from([time]), columns: self.points.columns.clone() };
-        for column in &mut nothing.columns {
-            column.remove(0..column.values.len());
-            column.append_nothing(1);
-        }
+        let nothing = self.points.columns.iter().map(|column| {
+            let mut nothing = Column::new(column.values.kind());
+            nothing.append_nothing(1);
+            nothing
+        });
+        let nothing = Points { times: Vec::from([time]), columns: nothing.collect() };
         self.note(&nothing, 0, true);
     }
 

@@ -73,10 +73,6 @@ struct House {
 }
 
 impl House {
-    fn new() -> House {
-        Self::with_pages(512)
-    }
-
     fn with_pages(bytes: usize) -> House {
         let tables = SeriesTables::with_limits(LIMITS);
         let mut disk = Memory::default();
@@ -230,9 +226,11 @@ fn a_tree_of_three_levels_takes_late_points() {
             tables.committed(disk);
         }
     };
-    store(&mut disk, &mut model, &(0..60_000).map(|at| at * 10).collect::<Vec<_>>(), 1);
+    // Times in which no rule is, so that few entries fill a node.
+    let odd = |at: i64| at * 1_000_003 + (at.wrapping_mul(0x5851_F42D_4C95_7F2D) >> 44 & 0x7_FFFF);
+    store(&mut disk, &mut model, &(0..60_000).map(odd).collect::<Vec<_>>(), 1);
     assert!(tables.levels(&disk, TABLE, 0).expect("there").len() >= 3);
-    store(&mut disk, &mut model, &(0..500).map(|at| at * 1193 - 40).collect::<Vec<_>>(), 2);
+    store(&mut disk, &mut model, &(0..500).map(|at| at * 119_300_007 - 40).collect::<Vec<_>>(), 2);
     let again = SeriesTables::with_limits(LIMITS);
     let mut scan = again.scan(disk.clone(), TABLE, None, Span::ALL).expect("a scan");
     let mut wanted = model.iter();

@@ -15,6 +15,7 @@ use crate::journal::{self, Entry as Journaled};
 use crate::leaf;
 use crate::node;
 use crate::points::Points;
+use crate::series::Series;
 use crate::state::{Gathered, State};
 use crate::storage::Storage;
 
@@ -32,15 +33,14 @@ pub(crate) struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Stores points; how many were not there before, as far as that is known without reading leaves.
+    /// Stores points.
     pub(crate) fn insert(&mut self, batch: &Batch) -> Result<(), Error> {
         let runs = batch.by_series();
         for run in &runs {
-            self.put(run, &batch.rows)?;
-            self.settle_tail(run.series)?;
-            if self.state.series_mut(run.series)?.late.len() >= self.late_points {
-                self.merge_late(run.series)?;
+            if !self.append_run(run, &batch.rows)? {
+                self.each_row(run, |series, row| series.put(&batch.rows, row))?;
             }
+            self.settle_tail(run.series)?;
         }
         self.tell_edges()?;
         self.tell_points(&runs, &batch.rows)
@@ -49,39 +49,36 @@ impl Change<'_> {
     /// Deletes points: those that are not there are no error.
     pub(crate) fn delete(&mut self, batch: &Batch) -> Result<(), Error> {
         let runs = batch.by_series();
-        let mut gone = Gathered::new(&[], Journaled::Gone);
-        let mut bytes = Vec::new();
-        let mut give = |entry: &Journaled| journal::put(entry, &mut bytes);
+        let times = &batch.rows.times;
         for run in &runs {
-            let series = self.state.series_mut(run.series)?;
-            for row in run.rows.iter() {
-                series.delete(batch.rows.times[row]);
-                gone.push_time(run.series, batch.rows.times[row], &mut give)?;
-            }
+            self.each_row(run, |series, row| series.delete(times[row]))?;
         }
-        gone.give(&mut give)?;
-        self.append(&bytes)?;
-        for run in &runs {
-            if self.state.series_mut(run.series)?.late.len() >= self.late_points {
+        self.tell_edges()?;
+        self.tell_gone(&runs, times)
+    }
+
+    /// Appends rows that go on where the series ends, all at once; whether they do.
+    fn append_run(&mut self, run: &Run, rows: &Points) -> Result<bool, Error> {
+        let series = self.state.series_mut(run.series)?;
+        let newest = series.tail.times.last().copied().or(series.edge.end());
+        let Rows::Range(from, until) = run.rows else { return Ok(false) };
+        let goes_on = newest.is_none_or(|newest| newest < rows.times[from])
+            && rows.times[from..until].is_sorted_by(|one, next| one < next);
+        if goes_on {
+            series.tail.append(rows, from..until);
+        }
+        Ok(goes_on)
+    }
+
+    /// Changes a series row by row; what is late is merged whenever it has become much.
+    fn each_row(&mut self, run: &Run, change: impl Fn(&mut Series, usize)) -> Result<(), Error> {
+        for row in run.rows.iter() {
+            let series = self.state.series_mut(run.series)?;
+            change(series, row);
+            if series.late.len() >= self.late_points {
                 self.merge_late(run.series)?;
             }
         }
-        self.tell_edges()
-    }
-
-    fn put(&mut self, run: &Run, rows: &Points) -> Result<(), Error> {
-        let series = self.state.series_mut(run.series)?;
-        let newest = series.tail.times.last().copied().or(series.edge.end());
-        if let Rows::Range(from, until) = run.rows
-            && newest.is_none_or(|newest| newest < rows.times[from])
-            && rows.times[from..until].is_sorted_by(|one, next| one < next)
-        {
-            series.tail.append(rows, from..until);
-            return Ok(());
-        }
-        run.rows.iter().for_each(|row| {
-            series.put(rows, row);
-        });
         Ok(())
     }
 
@@ -200,6 +197,24 @@ impl Change<'_> {
             }
         }
         open.give(&mut give)?;
+        self.append(&bytes)
+    }
+
+    /// Tells the journal of the points that were deleted, unless leaves were written without them.
+    fn tell_gone(&mut self, runs: &[Run], times: &[i64]) -> Result<(), Error> {
+        let mut gone = Gathered::new(&[], Journaled::Gone);
+        let mut bytes = Vec::new();
+        let mut give = |entry: &Journaled| journal::put(entry, &mut bytes);
+        for run in runs {
+            let series = self.state.series_mut(run.series)?;
+            let end = series.edge.end();
+            for time in run.rows.iter().map(|row| times[row]) {
+                if end.is_none_or(|end| end < time) || series.late.knows(time).is_some() {
+                    gone.push_time(run.series, time, &mut give)?;
+                }
+            }
+        }
+        gone.give(&mut give)?;
         self.append(&bytes)
     }
 
