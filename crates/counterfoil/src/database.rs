@@ -169,21 +169,21 @@ impl Database {
         use counterfoil_sql::Store;
         let store = &self.inner.store;
         let mut lease = store.lease(store.volume().options.lock_timeout)?;
-        let relations = self.inner.engine.relations();
+        let engine = &self.inner.engine;
         if lease.is_active() {
             lease.rollback();
-            relations.rolled_back(&*lease);
+            engine.rolled_back(&*lease);
         }
         lease.begin()?;
         match body(&mut lease).and_then(|value| lease.commit().map(|_| value).map_err(Error::from)) {
             Ok(value) => {
-                relations.committed(&*lease);
+                engine.committed(&*lease);
                 store.committed(lease.snapshot());
                 Ok(value)
             }
             Err(error) => {
                 lease.rollback();
-                relations.rolled_back(&*lease);
+                engine.rolled_back(&*lease);
                 Err(error)
             }
         }

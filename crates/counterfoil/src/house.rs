@@ -21,7 +21,9 @@ impl Database {
     /// Those of writing.
     pub fn reorganize(&self) -> Result<()> {
         let relations = self.inner.engine.relations().clone();
+        let series = self.inner.engine.series().clone();
         while self.change(|writer| Ok(relations.maintain(writer)?))? {}
+        while self.change(|writer| Ok(series.maintain(writer).map_err(counterfoil_sql::series_error)?))? {}
         Ok(())
     }
 

@@ -26,7 +26,8 @@ pub(crate) fn create_table(shared: &Shared, writer: &mut dyn Storage, new: &NewT
     }
     let id = catalog::next_table(writer)?;
     catalog::take_name(writer, &new.name, NameEntry::Table(id))?;
-    let mut making = Making { shared, writer, table: empty_table(id, &new.name) };
+    let table = Table { engine: new.engine.clone(), ..empty_table(id, &new.name) };
+    let mut making = Making { shared, writer, table };
     for column in &new.columns {
         making.add_column(column)?;
     }
@@ -61,6 +62,7 @@ fn empty_table(id: TableId, name: &str) -> Table {
         layouts: Vec::new(),
         next_column: 1,
         next_index: 1,
+        engine: None,
         shape: None,
     }
 }

@@ -86,8 +86,8 @@ pub use scan::Scan;
 pub use statement::{Observer, Statement};
 pub use storage::Storage;
 pub use table::{
-    Action, Check, Column, ColumnId, ForeignKey, Identity, IndexDef, IndexId, IndexOrigin, KeyDef, RowId, StoredView,
-    Table, TableId,
+    Action, Check, Column, ColumnId, Engine, ForeignKey, Identity, IndexDef, IndexId, IndexOrigin, KeyDef, RowId,
+    StoredView, Table, TableId,
 };
 pub use value::{Type, Value, ValueRef};
 pub use verify::{LostRows, Problem, TableReport, VerifyProgress, VerifyReport};

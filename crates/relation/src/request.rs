@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Action, Identity, Type, Value};
+use crate::{Action, Engine, Identity, Type, Value};
 
 /// CREATE TABLE.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +20,8 @@ pub struct NewTable {
     pub checks: Vec<NewCheck>,
     /// REFERENCES.
     pub foreign_keys: Vec<NewForeignKey>,
+    /// Who keeps the rows, where it is not this crate.
+    pub engine: Option<Engine>,
 }
 
 /// A column of CREATE TABLE or ADD COLUMN.

@@ -52,9 +52,20 @@ pub struct Table {
     pub(crate) layouts: Vec<Vec<ColumnId>>,
     pub(crate) next_column: u32,
     pub(crate) next_index: u32,
+    /// Who keeps the rows, where it is not this crate: then there are none here.
+    pub engine: Option<Engine>,
     /// What follows from all that, worked out when the table is read.
     #[serde(skip)]
     pub(crate) shape: Option<Arc<Shape>>,
+}
+
+/// An engine that keeps the rows of a table elsewhere: this crate keeps the table's definition for it, and what it was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Engine {
+    /// What the caller calls it.
+    pub name: String,
+    /// What the caller was told beside: names and values.
+    pub options: Vec<(String, String)>,
 }
 
 /// A column.

@@ -289,7 +289,7 @@ impl Column {
     }
 
     /// Appends so many NULLs.
-    pub(crate) fn append_nothing(&mut self, count: usize) {
+    pub fn append_nothing(&mut self, count: usize) {
         let begun = self.values.len();
         self.values.extend_with_nothing(count);
         let present = self.present.get_or_insert_with(|| alloc::vec![true; begun]);

@@ -13,11 +13,20 @@ use crate::{Error, Storage};
 const FORMAT: u8 = 1;
 const PREFIX: u8 = b's';
 
+/// How a table is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// Points newer than the newest of their series less this, in the unit of time, wait for others that come between them before
+    /// they are packed into a leaf. They are durable all the same.
+    pub reorder: i64,
+}
+
 /// Where the bytes of a table lie.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Files {
     /// What the columns hold, in the order in which they were added.
     pub(crate) kinds: Vec<Kind>,
+    pub(crate) options: Options,
     names: (u64, u64),
     journal: (u64, u64),
     pub(crate) pages: Pages,
@@ -37,9 +46,9 @@ fn container(storage: &mut dyn Storage) -> Result<(u64, u64), Error> {
 
 impl Files {
     /// Makes room for a table.
-    pub(crate) fn create(storage: &mut dyn Storage, kinds: &[Kind]) -> Result<Files, Error> {
+    pub(crate) fn create(storage: &mut dyn Storage, kinds: &[Kind], options: Options) -> Result<Files, Error> {
         let (names, journal) = (container(storage)?, container(storage)?);
-        Ok(Files { kinds: kinds.to_vec(), names, journal, pages: Pages::create(storage)? })
+        Ok(Files { kinds: kinds.to_vec(), options, names, journal, pages: Pages::create(storage)? })
     }
 
     /// Those of a table; none if it is not there.

@@ -120,6 +120,12 @@ impl Span {
         self.first <= time && time <= self.last
     }
 
+    /// What lies in both.
+    #[must_use]
+    pub fn within(&self, other: &Span) -> Span {
+        Span { first: self.first.max(other.first), last: self.last.min(other.last) }
+    }
+
     /// Whether there is a time that lies in both.
     pub fn meets(&self, other: &Span) -> bool {
         self.first.max(other.first) <= self.last.min(other.last)

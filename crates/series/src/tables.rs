@@ -8,7 +8,8 @@ use counterfoil_log::View;
 
 use crate::batch::Batch;
 use crate::column::Kind;
-use crate::files::Files;
+use crate::files::{Files, Options};
+use crate::find::{Finder, Found};
 use crate::points::Span;
 use crate::scan::Scan;
 use crate::series::Series;
@@ -74,11 +75,17 @@ impl SeriesTables {
     ///
     /// # Errors
     /// [`Error::Log`]; [`Error::Misuse`] if it is there already.
-    pub fn create(&self, writer: &mut dyn Storage, table: TableNumber, kinds: &[Kind]) -> Result<(), Error> {
+    pub fn create(
+        &self,
+        writer: &mut dyn Storage,
+        table: TableNumber,
+        kinds: &[Kind],
+        options: Options,
+    ) -> Result<(), Error> {
         if Files::of(writer, table)?.is_some() {
             return Err(Error::Misuse("a series table of this number is there already"));
         }
-        Files::create(writer, kinds)?.put(writer, table)
+        Files::create(writer, kinds, options)?.put(writer, table)
     }
 
     /// Adds a column: NULL wherever a point is there already.
@@ -106,9 +113,9 @@ impl SeriesTables {
     /// As [`SeriesTables::add_column`].
     pub fn truncate(&self, writer: &mut dyn Storage, table: TableNumber) -> Result<(), Error> {
         let (files, _) = self.open(writer, table)?;
-        let kinds = files.kinds.clone();
+        let (kinds, options) = (files.kinds.clone(), files.options);
         files.drop(writer, table)?;
-        Files::create(writer, &kinds)?.put(writer, table)
+        Files::create(writer, &kinds, options)?.put(writer, table)
     }
 
     /// The numbers of series by their keys; those that are new get one.
@@ -136,19 +143,18 @@ impl SeriesTables {
         Ok(numbers)
     }
 
-    /// The series there are whose keys a test accepts.
+    /// The numbers of series by their keys, those that are there.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`], [`Error::Misuse`] for a table that is not there.
-    pub fn series(
+    /// As [`SeriesTables::find`].
+    pub fn numbers<'k>(
         &self,
         view: &dyn View,
         table: TableNumber,
-        accepts: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Vec<u32>, Error> {
+        keys: impl IntoIterator<Item = &'k [u8]>,
+    ) -> Result<Vec<Option<u32>>, Error> {
         let (_, state) = self.open(view, table)?;
-        let numbers = 0..state.names.len() as u32;
-        Ok(numbers.filter(|number| state.names.key(*number).is_some_and(|key| accepts(key))).collect())
+        Ok(keys.into_iter().map(|key| state.names.number(key)).collect())
     }
 
     /// Stores points; those with the series and time of one that is there take its place.
@@ -180,7 +186,7 @@ impl SeriesTables {
             storage: writer,
             files: &files,
             state: &mut state,
-            reorder: 0,
+            reorder: files.options.reorder,
             late_points: self.limits.late_points,
             splices: Vec::new(),
             settled: Vec::new(),
@@ -194,10 +200,36 @@ impl SeriesTables {
         self.known.write(|known| known.entry(table).or_default().pending = Some(state));
     }
 
+    /// Looks points up by series and time.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`], [`Error::Misuse`] for a table that is not there.
+    pub fn find(&self, view: &dyn View, table: TableNumber, keys: &[(u32, i64)]) -> Result<Found, Error> {
+        let (files, state) = self.open(view, table)?;
+        Finder::new(view, &files, &state).find(keys)
+    }
+
+    /// What the columns of a table hold.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn kinds(&self, view: &dyn View, table: TableNumber) -> Result<Arc<[Kind]>, Error> {
+        Ok(self.open(view, table)?.1.kinds.clone())
+    }
+
+    /// The keys of all series, by number.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn keys(&self, view: &dyn View, table: TableNumber) -> Result<Vec<Arc<[u8]>>, Error> {
+        let (_, state) = self.open(view, table)?;
+        Ok((0..state.names.len() as u32).filter_map(|number| state.names.key(number).cloned()).collect())
+    }
+
     /// Points there are, and whether that is exact: changes to what leaves cover are not looked up.
     ///
     /// # Errors
-    /// As [`SeriesTables::series`].
+    /// As [`SeriesTables::find`].
     pub fn count(&self, view: &dyn View, table: TableNumber) -> Result<(u64, bool), Error> {
         Ok(self.open(view, table)?.1.points())
     }
@@ -205,7 +237,7 @@ impl SeriesTables {
     /// Reads the points of some series, or of all, that lie within a span.
     ///
     /// # Errors
-    /// As [`SeriesTables::series`].
+    /// As [`SeriesTables::find`].
     pub fn scan<V: View>(
         &self,
         view: V,
@@ -220,7 +252,7 @@ impl SeriesTables {
     /// Entries of each level of the edge of a series, leaves first: how tall its tree is.
     ///
     /// # Errors
-    /// As [`SeriesTables::series`].
+    /// As [`SeriesTables::find`].
     pub fn levels(&self, view: &dyn View, table: TableNumber, series: u32) -> Result<Vec<usize>, Error> {
         let (_, state) = self.open(view, table)?;
         let levels = |series: &Arc<Series>| series.edge.levels.iter().map(|level| level.len()).collect();

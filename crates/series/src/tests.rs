@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use crate::testing::Memory;
-use crate::{Batch, Kind, Limits, SeriesTables, Span, TableNumber, Value};
+use crate::{Batch, Kind, Limits, Options, SeriesTables, Span, TableNumber, Value};
 
 const KINDS: [Kind; 2] = [Kind::Double, Kind::Integer];
 const TABLE: TableNumber = TableNumber(7);
@@ -77,7 +77,7 @@ impl House {
         let tables = SeriesTables::with_limits(LIMITS);
         let mut disk = Memory::default();
         disk.page_bytes = Some(bytes);
-        tables.create(&mut disk, TABLE, &KINDS).expect("made");
+        tables.create(&mut disk, TABLE, &KINDS, Options::default()).expect("made");
         let keys = [b"a", b"b", b"c", b"d"].map(|key| key.as_slice());
         assert_eq!(tables.number(&mut disk, TABLE, keys), Ok([0, 1, 2, 3].to_vec()));
         tables.committed(&disk);
@@ -205,7 +205,7 @@ fn a_tall_tree_takes_late_points_and_deletions() {
 fn a_tree_of_three_levels_takes_late_points() {
     let (tables, mut disk) = (SeriesTables::with_limits(LIMITS), Memory::default());
     disk.page_bytes = Some(256);
-    tables.create(&mut disk, TABLE, &[Kind::Text]).expect("made");
+    tables.create(&mut disk, TABLE, &[Kind::Text], Options::default()).expect("made");
     tables.number(&mut disk, TABLE, [&b"a"[..]]).expect("named");
     // Long texts: two points fill a leaf.
     let text = |time: i64, seed: i64| {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use counterfoil_relation::{self as relation, RowBatch, RowId, Table};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{Int64Type, Schema};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Int64Type, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -27,6 +27,7 @@ use crate::naming;
 use crate::planner;
 use crate::provider::ROW_ID;
 use crate::rows;
+use crate::series;
 use crate::session::{Outcome, Session};
 use crate::statement::{self, fold, ident};
 use crate::transaction::Change;
@@ -247,8 +248,7 @@ impl Session {
             let mut seen = HashSet::new();
             let mut rows = Vec::new();
             for batch in &batches {
-                let numbers = batch.column(0).as_primitive::<Int64Type>().values();
-                rows.extend(numbers.iter().filter(|number| seen.insert(**number)).map(|number| RowId(*number as u64)));
+                rows.extend(numbers(batch).into_iter().filter(|number| seen.insert(*number)));
             }
             let mut changed = Changed::new(table.clone(), delete.returning.is_some(), parameters);
             changed.alias = Some(alias);
@@ -297,12 +297,11 @@ impl Session {
 fn apply_numbered(
     session: &mut Session,
     change: &mut Change,
-    (numbers, images): (Vec<i64>, RowBatch),
+    (numbers, images): (Vec<i128>, RowBatch),
     changed: &mut Changed,
 ) -> Result<()> {
-    let rows: Vec<RowId> = numbers.into_iter().map(|number| RowId(number as u64)).collect();
     let table = changed.table.clone();
-    apply_update(session, change, &table, &rows, images, changed)
+    apply_update(session, change, &table, &numbers, images, changed)
 }
 
 /// Gives rows new images, after their checks.
@@ -310,7 +309,7 @@ pub(crate) fn apply_update(
     session: &mut Session,
     change: &mut Change,
     table: &Arc<Table>,
-    rows: &[RowId],
+    rows: &[i128],
     images: RowBatch,
     changed: &mut Changed,
 ) -> Result<()> {
@@ -318,7 +317,11 @@ pub(crate) fn apply_update(
         return Ok(());
     }
     session.planner.check(table, &images)?;
-    let relations = session.engine().relations.clone();
+    if series::is_series(table) {
+        series::update(&session.engine().series, &mut change.lease, table, rows, &images)?;
+        return changed.add(images);
+    }
+    let (relations, rows) = (session.engine().relations.clone(), &row_ids(rows));
     let planner = &session.planner;
     let mut observer = |table: &Table, batch: &RowBatch| observed(planner.check(table, batch));
     let mut statement = relation::Statement::observed(&mut observer);
@@ -327,21 +330,47 @@ pub(crate) fn apply_update(
     changed.add(images)
 }
 
+fn row_ids(numbers: &[i128]) -> Vec<RowId> {
+    numbers.iter().map(|number| RowId(*number as u64)).collect()
+}
+
+/// The numbers of rows that a query answered: its first column.
+fn numbers(batch: &RecordBatch) -> Vec<i128> {
+    let column = batch.column(0);
+    match column.data_type() {
+        DataType::Decimal128(..) => column.as_primitive::<Decimal128Type>().values().to_vec(),
+        _ => column.as_primitive::<Int64Type>().values().iter().map(|number| i128::from(*number)).collect(),
+    }
+}
+
+/// The rows with these numbers as they are, in this order.
+pub(crate) fn fetch(session: &Session, change: &Change, table: &Arc<Table>, rows: &[i128]) -> Result<RecordBatch> {
+    let engine = session.engine();
+    if series::is_series(table) {
+        return series::fetch(&engine.series, &*change.lease, table, rows);
+    }
+    let block = engine.relations.fetch(&*change.lease, table, &row_ids(rows), None).map_err(Error::Relation)?;
+    evaluate::record_batch(table, &block.rows)
+}
+
 fn apply_delete(
     session: &mut Session,
     change: &mut Change,
     table: &Arc<Table>,
-    rows: &[RowId],
+    rows: &[i128],
     changed: &mut Changed,
 ) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    let relations = session.engine().relations.clone();
     if changed.gathers {
-        let block = relations.fetch(&*change.lease, table, rows, None).map_err(Error::Relation)?;
-        changed.gathered.push(evaluate::record_batch(table, &block.rows)?);
+        changed.gathered.push(fetch(session, change, table, rows)?);
     }
+    if series::is_series(table) {
+        changed.rows += series::delete(&session.engine().series, &mut change.lease, table, rows)?;
+        return Ok(());
+    }
+    let (relations, rows) = (session.engine().relations.clone(), &row_ids(rows));
     let planner = &session.planner;
     let mut observer = |table: &Table, batch: &RowBatch| observed(planner.check(table, batch));
     let mut statement = relation::Statement::observed(&mut observer);
@@ -360,10 +389,10 @@ fn observed(checked: Result<()>) -> Result<(), relation::Error> {
 /// Rows to be changed, and their new images.
 pub(crate) struct Images<'t> {
     table: &'t Table,
-    numbers: Vec<i64>,
+    numbers: Vec<i128>,
     images: RowBatch,
     /// The rows met so far, where a query may answer a row more than once: the first time counts.
-    seen: Option<HashSet<i64>>,
+    seen: Option<HashSet<i128>>,
 }
 
 impl<'t> Images<'t> {
@@ -379,9 +408,9 @@ impl<'t> Images<'t> {
             .map(|(array, column)| cast::to_column(array, &column.kind, &column.name).map(Some))
             .collect::<Result<_>>()?;
         let images = rows::encode(&self.table.layout(), &columns, batch.num_rows())?;
-        for (row, number) in batch.column(0).as_primitive::<Int64Type>().values().iter().enumerate() {
-            if self.seen.as_mut().is_none_or(|seen| seen.insert(*number)) {
-                self.numbers.push(*number);
+        for (row, number) in numbers(batch).into_iter().enumerate() {
+            if self.seen.as_mut().is_none_or(|seen| seen.insert(number)) {
+                self.numbers.push(number);
                 self.images.push_from(&images, row).map_err(Error::Relation)?;
             }
         }
@@ -389,13 +418,13 @@ impl<'t> Images<'t> {
     }
 
     /// Hands over what was gathered.
-    fn take(&mut self) -> (Vec<i64>, RowBatch) {
+    fn take(&mut self) -> (Vec<i128>, RowBatch) {
         let images = std::mem::replace(&mut self.images, RowBatch::new(self.table.layout(), 0));
         (std::mem::take(&mut self.numbers), images)
     }
 
     /// All of the rows of some batches at once.
-    pub(crate) fn of(table: &'t Table, batches: &[RecordBatch]) -> Result<(Vec<i64>, RowBatch)> {
+    pub(crate) fn of(table: &'t Table, batches: &[RecordBatch]) -> Result<(Vec<i128>, RowBatch)> {
         let mut images = Self::new(table, true);
         batches.iter().try_for_each(|batch| images.add(batch))?;
         Ok(images.take())

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::naming;
 use crate::planner;
+use crate::series;
 use crate::session::{Outcome, Session};
 use crate::statement::{self, fold, ident, table_name};
 use crate::transaction::Change;
@@ -48,7 +49,7 @@ impl Session {
 
     fn create_table(&mut self, create: &CreateTable, parameters: &[Value]) -> Result<Outcome> {
         refuse_table(create)?;
-        engine_of(&create.table_options)?;
+        let engine = engine_of(&create.table_options)?;
         let name = table_name(&create.name)?;
         reserved(&name)?;
         self.change(|session, change| {
@@ -56,11 +57,23 @@ impl Session {
                 return Ok(Outcome::Done("CREATE TABLE"));
             }
             if let Some(query) = &create.query {
+                if engine.is_some() {
+                    return Err(Error::NotSupported(
+                        "CREATE TABLE ... AS for a series: CREATE it, then INSERT ... SELECT".into(),
+                    ));
+                }
                 return session.create_table_as(change, &name, &create.columns, query, parameters);
             }
             let table = session.new_table(name, &create.columns, &create.constraints)?;
+            let table = NewTable { engine, ..table };
             let relations = session.engine().relations.clone();
-            relations.create_table(&mut *change.lease, &table).map_err(Error::Relation)?;
+            if table.engine.is_some() {
+                series::check(&table)?;
+            }
+            let made = relations.create_table(&mut *change.lease, &table).map_err(Error::Relation)?;
+            if series::is_series(&made) {
+                series::create(&session.engine().series, &mut change.lease, &made)?;
+            }
             Ok(Outcome::Done("CREATE TABLE"))
         })
     }
@@ -130,6 +143,11 @@ impl Session {
                 return Ok(Outcome::Done("CREATE INDEX"));
             }
             let table = planner::table(session.engine(), &*change.lease, &table)?;
+            if series::is_series(&table) {
+                return Err(Error::NotSupported(
+                    "CREATE INDEX on a series table: it is ordered by series and time".into(),
+                ));
+            }
             let relations = session.engine().relations.clone();
             relations.create_index(&mut *change.lease, &table, &index).map_err(Error::Relation)?;
             Ok(Outcome::Done("CREATE INDEX"))
@@ -166,6 +184,9 @@ impl Session {
             None => return Err(Error::NotFound(format!("no {what} {name}"))),
             Some(relation::Named::Table(table)) if what == "table" => {
                 self.drop_dependents(change, name, cascade)?;
+                if series::is_series(&table) {
+                    series::drop(&self.engine().series, &mut change.lease, &table)?;
+                }
                 ("table", relations.drop_table(&mut *change.lease, &table, cascade))
             }
             Some(relation::Named::View(_)) if what == "view" => {
@@ -195,6 +216,9 @@ impl Session {
             for name in &names {
                 let table = planner::table(session.engine(), &*change.lease, name)?;
                 let relations = session.engine().relations.clone();
+                if series::is_series(&table) {
+                    series::truncate(&session.engine().series, &mut change.lease, &table)?;
+                }
                 relations.truncate(&mut *change.lease, &table, restart).map_err(Error::Relation)?;
             }
             Ok(Outcome::Done("TRUNCATE TABLE"))
@@ -257,7 +281,16 @@ impl Session {
                         column.name
                     )));
                 }
-                relations.add_column(lease, table, &column, &value)
+                if series::is_series(table) {
+                    series::check_added(table, &column)?;
+                }
+                let made = relations.add_column(lease, table, &column, &value);
+                if let Ok(made) = &made
+                    && series::is_series(made)
+                {
+                    series::add_column(&self.engine().series, &mut change.lease, made)?;
+                }
+                made
             }
             AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
@@ -341,24 +374,34 @@ fn refuse_table(create: &CreateTable) -> Result<()> {
     }
 }
 
-/// The kind of table that WITH (engine = ...) asks for.
-fn engine_of(options: &CreateTableOptions) -> Result<()> {
+/// The kind of table that WITH (engine = ...) asks for, with its options; none for a relation.
+fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
     let options = match options {
-        CreateTableOptions::None => return Ok(()),
+        CreateTableOptions::None => return Ok(None),
         CreateTableOptions::With(options) => options,
         _ => return Err(Error::NotSupported("table options other than WITH (engine = ...)".into())),
     };
+    let mut engine = relation::Engine { name: "relation".into(), options: Vec::new() };
     for option in options {
-        match option {
-            SqlOption::KeyValue { key, value } if fold(key) == "engine" => match text(value).as_deref() {
-                Some("relation") => {}
-                Some(other) => return Err(Error::NotSupported(format!("engine = '{other}'"))),
-                None => return Err(Error::Sql("engine wants a quoted name".into())),
-            },
-            other => return Err(Error::NotSupported(format!("the table option {other}"))),
+        let SqlOption::KeyValue { key, value } = option else {
+            return Err(Error::NotSupported(format!("the table option {option}")));
+        };
+        let (name, value) = (fold(key), text(value));
+        let value = value.ok_or_else(|| Error::Sql(format!("{name} wants a quoted text")))?;
+        match name.as_str() {
+            "engine" => engine.name = value,
+            _ => engine.options.push((name, value)),
         }
     }
-    Ok(())
+    let known = match engine.name.as_str() {
+        "relation" => |_: &str| false,
+        series::ENGINE => series::option_is_known,
+        other => return Err(Error::NotSupported(format!("engine = '{other}': 'relation' or 'series'"))),
+    };
+    match engine.options.iter().find(|(name, _)| !known(name)) {
+        Some((name, _)) => Err(Error::NotSupported(format!("the table option {name} (engine {})", engine.name))),
+        None => Ok(Some(engine).filter(|engine| engine.name != "relation")),
+    }
 }
 
 fn text(value: &Expr) -> Option<String> {

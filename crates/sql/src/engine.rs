@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use counterfoil_log::View;
 use counterfoil_relation::Relations;
+use counterfoil_series::SeriesTables;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
@@ -48,6 +50,7 @@ impl Default for EngineOptions {
 pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) relations: Arc<Relations>,
+    pub(crate) series: Arc<SeriesTables>,
     pub(crate) options: EngineOptions,
     pub(crate) environment: Arc<RuntimeEnv>,
     pub(crate) executor: Arc<Executor>,
@@ -71,12 +74,30 @@ impl Engine {
             .with_disk_manager_builder(disk)
             .build_arc()?;
         let executor = Arc::new(Executor::new(options.parallelism)?);
-        Ok(Arc::new(Engine { store, relations, options, environment, executor }))
+        let series = Arc::new(SeriesTables::new());
+        Ok(Arc::new(Engine { store, relations, series, options, environment, executor }))
     }
 
     /// The store this engine stands on.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// The series tables of this database.
+    pub fn series(&self) -> &Arc<SeriesTables> {
+        &self.series
+    }
+
+    /// Tells everybody who keeps tables that something was committed, with the writer as it is.
+    pub fn committed(&self, view: &dyn View) {
+        self.relations.committed(view);
+        self.series.committed(view);
+    }
+
+    /// Tells everybody who keeps tables that something was rolled back, with the writer as it is.
+    pub fn rolled_back(&self, view: &dyn View) {
+        self.relations.rolled_back(view);
+        self.series.rolled_back(view);
     }
 
     /// The tables of this database.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use counterfoil_relation::{self as relation, Column, IndexId, RowBatch, RowId, Table, Value as Stored, ValueRef};
+use counterfoil_relation::{self as relation, Column, IndexId, RowBatch, Table, Value as Stored, ValueRef};
 use datafusion::arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::sql::sqlparser::ast::{
@@ -20,6 +20,7 @@ use crate::evaluate;
 use crate::naming;
 use crate::planner;
 use crate::rows;
+use crate::series;
 use crate::session::{Outcome, Session};
 use crate::statement::{self, fold};
 use crate::transaction::Change;
@@ -297,15 +298,36 @@ impl Session {
         self.planner.check(&table, &batch)?;
         let engine = self.engine().clone();
         let statement = &mut changed.statement;
-        engine.relations.insert_in(statement, &mut *change.lease, &table, &batch).map_err(Error::Relation)?;
+        match series::is_series(&table) {
+            true => series::insert(&engine.series, &mut change.lease, &table, &batch)?,
+            false => {
+                engine.relations.insert_in(statement, &mut *change.lease, &table, &batch).map_err(Error::Relation)?;
+            }
+        }
         changed.add(batch)
+    }
+
+    /// For each row of a batch the number of the row that is there with the same key.
+    fn conflicts(
+        &self,
+        change: &Change,
+        table: &Arc<Table>,
+        index: IndexId,
+        batch: &RowBatch,
+    ) -> Result<Vec<Option<i128>>> {
+        let engine = self.engine();
+        if series::is_series(table) {
+            return series::conflicts(&engine.series, &*change.lease, table, batch);
+        }
+        let met = engine.relations.conflicts(&*change.lease, table, index, batch).map_err(Error::Relation)?;
+        Ok(met.into_iter().map(|row| row.map(|row| i128::from(row.0))).collect())
     }
 
     /// ON CONFLICT DO NOTHING: the rows that meet no other row with their key, in the table or before them.
     fn without_conflicts(
         &mut self,
         change: &mut Change,
-        table: &Table,
+        table: &Arc<Table>,
         indexes: &[IndexId],
         batch: RowBatch,
     ) -> Result<RowBatch> {
@@ -313,7 +335,7 @@ impl Session {
         let mut met = Vec::new();
         let mut repeated = Vec::new();
         for index in indexes {
-            met.push(relations.conflicts(&*change.lease, table, *index, &batch).map_err(Error::Relation)?);
+            met.push(self.conflicts(change, table, *index, &batch)?);
             repeated.push(relations.repeats(table, *index, &batch).map_err(Error::Relation)?);
         }
         let mut taken: Vec<HashSet<usize>> = vec![HashSet::new(); indexes.len()];
@@ -348,10 +370,10 @@ impl Session {
                 "two of the new rows have the same key: ON CONFLICT DO UPDATE would update one row twice".into(),
             ));
         }
-        let met = relations.conflicts(&*change.lease, table, *index, &batch).map_err(Error::Relation)?;
+        let met = self.conflicts(change, table, *index, &batch)?;
         let mut new = RowBatch::new(batch.layout().clone(), 0);
         let mut proposed = RowBatch::new(batch.layout().clone(), 0);
-        let mut ids: Vec<RowId> = Vec::new();
+        let mut ids: Vec<i128> = Vec::new();
         for (row, met) in met.iter().enumerate() {
             let into = match met {
                 Some(id) => {
@@ -374,16 +396,16 @@ impl Session {
         change: &mut Change,
         table: &Arc<Table>,
         conflict: &Conflict<'_>,
-        ids: &[RowId],
+        ids: &[i128],
         proposed: &RowBatch,
         parameters: &[Value],
         changed: &mut Changed,
     ) -> Result<()> {
         let Some((assignments, selection)) = conflict.update else { return Ok(()) };
-        let present = self.engine().relations.fetch(&*change.lease, table, ids, None).map_err(Error::Relation)?;
+        let present = change::fetch(self, change, table, ids)?;
         let extra = vec![
-            (change::TARGET.to_owned(), planner::batch_table(ordered(table, &present.rows)?)?),
-            (EXCLUDED.to_owned(), planner::batch_table(ordered(table, proposed)?)?),
+            (change::TARGET.to_owned(), planner::batch_table(ordered(present)?)?),
+            (EXCLUDED.to_owned(), planner::batch_table(ordered(evaluate::record_batch(table, proposed)?)?)?),
         ];
         let mut items = vec![change::column_item(&conflict.alias, ORDER, ORDER)];
         items.extend(self.assigned_items(table, &conflict.alias, assignments)?);
@@ -395,8 +417,7 @@ impl Session {
         let batches = self.collect_query(change, query, extra, parameters)?;
         let (orders, images) = change::Images::of(table, &batches)?;
         let rows = orders.iter().map(|order| usize::try_from(*order).ok().and_then(|order| ids.get(order).copied()));
-        let rows: Vec<RowId> =
-            rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
+        let rows: Vec<i128> = rows.collect::<Option<_>>().ok_or_else(|| Error::Bug("an order out of bounds".into()))?;
         change::apply_update(self, change, table, &rows, images, changed)
     }
 }
@@ -405,8 +426,7 @@ const EXCLUDED: &str = "__counterfoil_excluded";
 const ORDER: &str = "__counterfoil_order";
 
 /// A batch with a column that numbers its rows.
-fn ordered(table: &Table, batch: &RowBatch) -> Result<RecordBatch> {
-    let rows = evaluate::record_batch(table, batch)?;
+fn ordered(rows: RecordBatch) -> Result<RecordBatch> {
     let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
     fields.push(Arc::new(Field::new(ORDER, DataType::Int64, false)));
     let mut columns = rows.columns().to_vec();

@@ -32,6 +32,7 @@ mod planner;
 mod provider;
 mod rows;
 mod scan;
+mod series;
 mod session;
 mod settings;
 mod show;
@@ -65,6 +66,7 @@ pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incid
 pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;
 pub use on_rollback::OnRollback;
+pub use series::error as series_error;
 pub use session::{Outcome, Session, TransactionState};
 pub use settings::LOCK_TIMEOUT;
 pub use spill::Spill;
@@ -75,4 +77,5 @@ pub use value::Value;
 
 pub use counterfoil_log as log;
 pub use counterfoil_relation as relation;
+pub use counterfoil_series as series_engine;
 pub use datafusion::arrow;

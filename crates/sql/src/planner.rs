@@ -129,7 +129,8 @@ impl Planner {
 
     fn provider(&self, table: Arc<Table>, snapshot: &Snapshot, numbered: bool) -> Arc<dyn TableProvider> {
         let target = Target { relations: self.engine.relations.clone(), snapshot: snapshot.clone(), table };
-        Arc::new(Provider::new(target, numbered, self.engine.options.parallelism))
+        let series = self.engine.series.clone();
+        Arc::new(Provider::new(target, series, numbered, self.engine.options.parallelism))
     }
 
     fn view(&mut self, view: &StoredView, snapshot: &Snapshot, depth: usize) -> Result<Arc<dyn TableProvider>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use counterfoil_relation::Table;
+use counterfoil_series::SeriesTables;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{CatalogProvider, SchemaProvider, Session, TableProvider};
 use datafusion::common::{Constraint, Constraints, DataFusionError};
@@ -14,6 +15,7 @@ use parking_lot::RwLock;
 
 use crate::filter;
 use crate::scan::{Output, TableScan, Target};
+use crate::series::{self, SeriesScan, SeriesTarget};
 use crate::types;
 
 /// The column that numbers rows, for planning UPDATE and DELETE only.
@@ -30,6 +32,7 @@ pub fn schema(table: &Table) -> Schema {
 #[derive(Clone)]
 pub struct Provider {
     target: Target,
+    series: Arc<SeriesTables>,
     schema: SchemaRef,
     constraints: Constraints,
     parallelism: usize,
@@ -37,10 +40,14 @@ pub struct Provider {
 
 impl Provider {
     /// The table with its visible columns; `numbered`: and the numbers of its rows.
-    pub fn new(target: Target, numbered: bool, parallelism: usize) -> Self {
+    pub fn new(target: Target, series: Arc<SeriesTables>, numbered: bool, parallelism: usize) -> Self {
         let mut fields: Vec<_> = schema(&target.table).fields().iter().cloned().collect();
         if numbered {
-            fields.push(Arc::new(Field::new(ROW_ID, DataType::Int64, false)));
+            let numbers = match series::is_series(&target.table) {
+                true => DataType::Decimal128(38, 0),
+                false => DataType::Int64,
+            };
+            fields.push(Arc::new(Field::new(ROW_ID, numbers, false)));
         }
         let table = &target.table;
         let places = |columns: &[counterfoil_relation::ColumnId]| {
@@ -48,12 +55,28 @@ impl Provider {
         };
         let primary = table.primary_key.iter().filter_map(|key| places(&key.columns)).map(Constraint::PrimaryKey);
         let constraints = Constraints::new_unverified(primary.collect());
-        Provider { schema: Arc::new(Schema::new(fields)), constraints, target, parallelism }
+        Provider { schema: Arc::new(Schema::new(fields)), constraints, target, series, parallelism }
     }
 
     /// The same table without a word about its keys.
     pub fn keyless(&self) -> Self {
         Provider { constraints: Constraints::default(), ..self.clone() }
+    }
+}
+
+impl Provider {
+    fn scan_series(
+        &self,
+        output: Vec<Output>,
+        schema: SchemaRef,
+        filters: &[Expr],
+        (session, limit): (&dyn Session, Option<usize>),
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let Target { snapshot, table, .. } = &self.target;
+        let (snapshot, table) = (snapshot.clone(), table.clone());
+        let limit = limit.filter(|_| filters.iter().all(|expr| series::decides(expr, &table)));
+        let target = SeriesTarget { tables: self.series.clone(), snapshot, table };
+        Ok(Arc::new(SeriesScan::plan(target, output, schema, filters, limit, (session, self.parallelism))?))
     }
 }
 
@@ -79,7 +102,7 @@ impl TableProvider for Provider {
 
     async fn scan(
         &self,
-        _state: &dyn Session,
+        state: &dyn Session,
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
         limit: Option<usize>,
@@ -92,6 +115,9 @@ impl TableProvider for Provider {
             .map(|place| if *place < table.columns.len() { Output::Column(*place) } else { Output::RowId })
             .collect();
         let schema = Arc::new(self.schema.project(projection)?);
+        if series::is_series(table) {
+            return self.scan_series(output, schema, filters, (state, limit));
+        }
         let tests: Vec<_> = filters.iter().filter_map(|expr| filter::compile(expr, table)).collect();
         // A limit may only be taken over if nothing is filtered out above this scan.
         let limit = limit.filter(|_| tests.len() == filters.len());
@@ -102,9 +128,14 @@ impl TableProvider for Provider {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>, DataFusionError> {
-        let answer = |expr: &&Expr| match filter::compile(expr, &self.target.table) {
-            Some(_) => TableProviderFilterPushDown::Exact,
-            None => TableProviderFilterPushDown::Unsupported,
+        let table = &self.target.table;
+        let decides = |expr: &Expr| match series::is_series(table) {
+            true => series::decides(expr, table),
+            false => filter::compile(expr, table).is_some(),
+        };
+        let answer = |expr: &&Expr| match decides(expr) {
+            true => TableProviderFilterPushDown::Exact,
+            false => TableProviderFilterPushDown::Unsupported,
         };
         Ok(filters.iter().map(answer).collect())
     }

@@ -276,6 +276,28 @@ fn encode_column(batch: &mut RowBatch, column: usize, array: &dyn Array) -> Resu
     Ok(())
 }
 
+/// Puts a value into a row whose bytes are those of its type in an image, or of its text.
+///
+/// # Errors
+/// [`Error::Relation`] for a text that is too long, or bytes of another number than the type has.
+pub fn set_bytes(batch: &mut RowBatch, row: usize, column: usize, value: &[u8]) -> Result<()> {
+    let kind = batch.layout().columns()[column].kind;
+    if kind.is_variable() {
+        return batch.set_variable(row, column, value).map_err(Error::Relation);
+    }
+    match *value {
+        [a] => batch.set_fixed(row, column, [a]),
+        [a, b] => batch.set_fixed(row, column, [a, b]),
+        [a, b, c, d] => batch.set_fixed(row, column, [a, b, c, d]),
+        _ => match (<[u8; 8]>::try_from(value), <[u8; 16]>::try_from(value)) {
+            (Ok(eight), _) => batch.set_fixed(row, column, eight),
+            (_, Ok(sixteen)) => batch.set_fixed(row, column, sixteen),
+            _ => return Err(corrupt("a value")),
+        },
+    }
+    Ok(())
+}
+
 fn each_valid(array: &dyn Array, visit: impl FnMut(usize)) {
     match array.nulls() {
         None => (0..array.len()).for_each(visit),

@@ -252,18 +252,8 @@ impl ExecutionPlan for TableScan {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let stream = Steps {
-            inline: self.rows <= INLINE_ROWS_MAX,
-            ..Steps::new(self.work(partition, context.session_config().batch_size())?)
-        };
-        let stream = futures::stream::unfold((stream, metrics), |(mut steps, metrics)| async move {
-            let batch = steps.next().await.transpose()?;
-            if let Ok(batch) = &batch {
-                metrics.record_output(batch.num_rows());
-            }
-            Some((batch.map_err(DataFusionError::from), (steps, metrics)))
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream)))
+        let work = self.work(partition, context.session_config().batch_size())?;
+        Ok(Steps::stream(work, self.rows <= INLINE_ROWS_MAX, metrics, self.schema.clone()))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -338,7 +328,13 @@ impl Reader {
     }
 }
 
-impl Work {
+/// What gives batches one by one, each of them work for a thread of its own.
+pub(crate) trait Step: Send + 'static {
+    /// The next batch; none when all were given.
+    fn step(&mut self) -> Result<Option<RecordBatch>>;
+}
+
+impl Step for Work {
     /// The next batch that has a row.
     fn step(&mut self) -> Result<Option<RecordBatch>> {
         while self.rows_left > 0 {
@@ -350,7 +346,9 @@ impl Work {
         }
         Ok(None)
     }
+}
 
+impl Work {
     fn batch(&mut self, block: &RowBlock, selected: &Rows) -> Result<RecordBatch> {
         let columns = self.output.iter().map(|output| match output {
             Output::Column(column) => rows::decode(&block.rows, *column, selected),
@@ -377,18 +375,32 @@ fn row_ids(block: &RowBlock, selected: &Rows) -> ArrayRef {
 }
 
 /// A part after a step, and what the step gave.
-type Stepped = (Box<Work>, Result<Option<RecordBatch>>);
+type Stepped<W> = (Box<W>, Result<Option<RecordBatch>>);
 
 /// Steps of a part: each on the blocking pool, started one ahead of the consumer; or in place for small parts.
-struct Steps {
-    work: Option<Box<Work>>,
-    ahead: Option<JoinHandle<Stepped>>,
+pub(crate) struct Steps<W> {
+    work: Option<Box<W>>,
+    ahead: Option<JoinHandle<Stepped<W>>>,
     inline: bool,
 }
 
-impl Steps {
-    fn new(work: Work) -> Self {
-        Steps { work: Some(Box::new(work)), ahead: None, inline: false }
+impl<W: Step> Steps<W> {
+    /// The batches of a part as the query library takes them.
+    pub(crate) fn stream(
+        work: W,
+        inline: bool,
+        metrics: BaselineMetrics,
+        schema: SchemaRef,
+    ) -> SendableRecordBatchStream {
+        let steps = Steps { work: Some(Box::new(work)), ahead: None, inline };
+        let stream = futures::stream::unfold((steps, metrics), |(mut steps, metrics)| async move {
+            let batch = steps.next().await.transpose()?;
+            if let Ok(batch) = &batch {
+                metrics.record_output(batch.num_rows());
+            }
+            Some((batch.map_err(DataFusionError::from), (steps, metrics)))
+        });
+        Box::pin(RecordBatchStreamAdapter::new(schema, stream))
     }
 
     fn start(&mut self) {

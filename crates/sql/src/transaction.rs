@@ -15,6 +15,7 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::series;
 use crate::store::Lease;
 
 /// What a session is in the middle of.
@@ -148,12 +149,12 @@ impl Transaction {
         match point {
             Some(point) => {
                 lease.rollback_to(&point)?;
-                engine.relations.rolled_back(&*lease);
+                engine.rolled_back(&*lease);
                 self.lease = Some(lease);
             }
             None => {
                 lease.rollback();
-                engine.relations.rolled_back(&*lease);
+                engine.rolled_back(&*lease);
             }
         }
         Ok(())
@@ -176,7 +177,7 @@ impl Transaction {
         self.block = None;
         if let Some(mut lease) = self.lease.take() {
             lease.rollback();
-            engine.relations.rolled_back(&*lease);
+            engine.rolled_back(&*lease);
         }
     }
 
@@ -195,13 +196,13 @@ impl Transaction {
         match (&block.marks[place].point, &mut self.lease) {
             (Some(point), Some(lease)) => {
                 lease.rollback_to(point)?;
-                engine.relations.rolled_back(&**lease);
+                engine.rolled_back(&**lease);
             }
             // Nothing had been written at the savepoint: all that was since is undone, and the writer is free.
             (None, Some(_)) => {
                 if let Some(mut lease) = self.lease.take() {
                     lease.rollback();
-                    engine.relations.rolled_back(&*lease);
+                    engine.rolled_back(&*lease);
                 }
             }
             (_, None) => {}
@@ -231,7 +232,7 @@ fn fresh(engine: &Engine, patience: Duration) -> Result<Lease> {
     let mut lease = engine.store.writer(patience)?;
     if lease.is_active() {
         lease.rollback();
-        engine.relations.rolled_back(&*lease);
+        engine.rolled_back(&*lease);
     }
     Ok(lease)
 }
@@ -253,10 +254,10 @@ fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
     let committed = if synchronous { lease.commit() } else { lease.commit_soon() };
     if let Err(error) = committed {
         lease.rollback();
-        engine.relations.rolled_back(&*lease);
+        engine.rolled_back(&*lease);
         return Err(error.into());
     }
-    engine.relations.committed(&*lease);
+    engine.committed(&*lease);
     engine.store.committed(lease.snapshot());
     keep_house(engine, &mut lease);
     Ok(())
@@ -270,15 +271,17 @@ fn keep_house(engine: &Engine, lease: &mut Lease) {
     if begun.is_err() {
         return;
     }
-    match engine.relations.maintain(&mut **lease) {
+    let kept = engine.relations.maintain(&mut **lease).map_err(Error::Relation);
+    let kept = kept.and_then(|done| Ok(engine.series.maintain(&mut **lease).map_err(series::error)? || done));
+    match kept {
         Ok(true) if lease.commit().is_ok() => {
-            engine.relations.committed(&**lease);
+            engine.committed(&**lease);
             engine.store.committed(lease.snapshot());
         }
         Ok(false) => lease.rollback(),
         _ => {
             lease.rollback();
-            engine.relations.rolled_back(&**lease);
+            engine.rolled_back(&**lease);
         }
     }
 }

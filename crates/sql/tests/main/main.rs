@@ -10,4 +10,5 @@ mod dialect;
 mod memory;
 mod noise;
 mod postgresql;
+mod series;
 mod transactions;

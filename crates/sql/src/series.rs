@@ -1,0 +1,96 @@
+//! Series tables: how columns, keys and rows of SQL become series, times and values, and back.
+//!
+//! A series table is defined like every other; its primary key is the columns that name a series and, last, the time. The definition
+//! lies with the others' (`relation` keeps it and holds no row), the points with the series engine.
+
+mod change;
+mod define;
+mod keys;
+mod rows;
+mod scan;
+
+use std::sync::Arc;
+
+use counterfoil_relation::{Table, Type};
+use counterfoil_series::{Kind, TableNumber};
+
+pub(crate) use change::{conflicts, delete, fetch, insert, update};
+pub(crate) use define::{add_column, check, check_added, create, drop, option_is_known, truncate};
+pub(crate) use scan::{SeriesScan, SeriesTarget, decides};
+
+use crate::error::{Error, Result};
+
+/// What WITH (engine = ...) says for a series table.
+pub(crate) const ENGINE: &str = "series";
+
+/// Whether a table is a series table.
+pub(crate) fn is_series(table: &Table) -> bool {
+    table.engine.as_ref().is_some_and(|engine| engine.name == ENGINE)
+}
+
+/// The columns of a series table by what they are for.
+#[derive(Clone, Debug)]
+pub(crate) struct Form {
+    pub(crate) number: TableNumber,
+    /// Places of the columns that name a series.
+    pub(crate) keys: Vec<usize>,
+    /// The place of the time.
+    pub(crate) time: usize,
+    /// Places of the other columns, and which column of the engine each is.
+    pub(crate) values: Vec<(usize, usize)>,
+}
+
+impl Form {
+    /// That of a table that was checked when it was made.
+    pub(crate) fn of(table: &Table) -> Result<Form> {
+        let broken = || Error::Bug(format!("series table {} has no key", table.name));
+        let key = table.primary_key.as_ref().ok_or_else(broken)?;
+        let places: Option<Vec<usize>> = key.columns.iter().map(|column| table.position(*column)).collect();
+        let mut keys = places.ok_or_else(broken)?;
+        let time = keys.pop().ok_or_else(broken)?;
+        let mut values = Vec::new();
+        for (place, column) in
+            table.columns.iter().enumerate().filter(|(place, _)| !keys.contains(place) && *place != time)
+        {
+            // Columns are numbered from 1 as they are added, and those of the key are there from the beginning.
+            let before = key.columns.iter().filter(|other| other.0 < column.id.0).count();
+            values.push((place, column.id.0 as usize - 1 - before));
+        }
+        Ok(Form { number: TableNumber(table.id.0), keys, time, values })
+    }
+}
+
+/// How the engine holds values of a type; none if it cannot.
+pub(crate) fn kind(of: &Type) -> Option<Kind> {
+    Some(match of {
+        Type::Boolean | Type::SmallInt | Type::Integer | Type::BigInt | Type::Date | Type::Time => Kind::Integer,
+        Type::Timestamp { .. } | Type::TimestampTz => Kind::Integer,
+        Type::Numeric { precision, .. } if *precision <= 18 => Kind::Integer,
+        Type::Real | Type::Double => Kind::Double,
+        Type::Text | Type::VarChar(_) | Type::Char(_) | Type::Bytea => Kind::Text,
+        _ => return None,
+    })
+}
+
+/// An error of the engine where no table is at hand.
+pub fn error(error: counterfoil_series::Error) -> Error {
+    match error {
+        counterfoil_series::Error::Log(error) => Error::Log(error),
+        counterfoil_series::Error::Corrupt { what } => {
+            Error::Relation(counterfoil_relation::Error::Corrupt { table: String::new(), what })
+        }
+        other => Error::Constraint(other.to_string()),
+    }
+}
+
+/// An error of the engine, with the table's name.
+pub(crate) fn told(table: &Arc<Table>) -> impl Fn(counterfoil_series::Error) -> Error + '_ {
+    use counterfoil_series::Error as Series;
+    move |error| match error {
+        Series::Log(error) => Error::Log(error),
+        Series::Corrupt { what } => {
+            Error::Relation(counterfoil_relation::Error::Corrupt { table: table.name.clone(), what })
+        }
+        other => Error::Constraint(format!("{other} (table {})", table.name)),
+    }
+}

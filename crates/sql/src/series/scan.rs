@@ -1,0 +1,351 @@
+//! Reading a series table for the query library: only the series and the span of time that a query asks for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use counterfoil_log::Snapshot;
+use counterfoil_relation::Table;
+use counterfoil_series::{Scan, SeriesTables, Span};
+use datafusion::arrow::array::{ArrayRef, Decimal128Array, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::Session;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DFSchema, DataFusionError, Statistics};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, utils};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+
+use super::{Form, change, keys, rows, told};
+use crate::error::{Error, Result};
+use crate::filter::{self, Comparison, Constant, Test};
+use crate::scan::{Output, Step, Steps};
+
+/// Fewer points than this are not worth a part of their own.
+const PART_POINTS_MIN: u64 = 100_000;
+/// A part with fewer points is read where it is asked for.
+const INLINE_POINTS_MAX: u64 = 10_000;
+
+/// What a scan looks at, shared by its parts.
+#[derive(Clone)]
+pub(crate) struct SeriesTarget {
+    pub(crate) tables: Arc<SeriesTables>,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) table: Arc<Table>,
+}
+
+/// Whether the scan decides a condition by itself: one about the time, or about nothing but what names a series.
+pub(crate) fn decides(expr: &Expr, table: &Table) -> bool {
+    Form::of(table).is_ok_and(|form| span_of(expr, table, &form).is_some() || is_about_keys(expr, table, &form))
+}
+
+/// The span of time that a condition means exactly.
+fn span_of(expr: &Expr, table: &Table, form: &Form) -> Option<Span> {
+    span(&filter::compile(expr, table)?, form.time)
+}
+
+fn span(test: &Test, time: usize) -> Option<Span> {
+    let none = Span { first: 0, last: -1 };
+    match test {
+        Test::Never => Some(none),
+        Test::All(tests) => {
+            let spans = tests.iter().map(|test| span(test, time)).collect::<Option<Vec<_>>>()?;
+            Some(spans.into_iter().fold(Span::ALL, |all, one| all.within(&one)))
+        }
+        Test::Compare { column, comparison, constant: Constant::Whole(at) } if *column == time => {
+            let (before, after) = (at.checked_sub(1), at.checked_add(1));
+            Some(match comparison {
+                Comparison::Equal => Span { first: *at, last: *at },
+                Comparison::Less => before.map_or(none, |last| Span { last, ..Span::ALL }),
+                Comparison::AtMost => Span { last: *at, ..Span::ALL },
+                Comparison::Greater => after.map_or(none, |first| Span { first, ..Span::ALL }),
+                Comparison::AtLeast => Span { first: *at, ..Span::ALL },
+                Comparison::Unequal => return None,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a condition looks at columns that name series, at no others, and answers the same whenever it is asked.
+fn is_about_keys(expr: &Expr, table: &Table, form: &Form) -> bool {
+    let mut columns = std::collections::HashSet::new();
+    let is_key = |name: &str| table.column(name).is_some_and(|(place, _)| form.keys.contains(&place));
+    utils::expr_to_columns(expr, &mut columns).is_ok()
+        && !columns.is_empty()
+        && columns.iter().all(|column| is_key(&column.name))
+        && !expr.is_volatile()
+        && !expr.contains_outer()
+}
+
+/// The plan node.
+#[derive(Clone)]
+pub(crate) struct SeriesScan {
+    target: SeriesTarget,
+    form: Arc<Form>,
+    output: Arc<Vec<Output>>,
+    schema: SchemaRef,
+    span: Span,
+    /// The series wanted, by number; none is all.
+    series: Option<Arc<Vec<u32>>>,
+    series_count: usize,
+    points: Precision<usize>,
+    parts: usize,
+    limit: Option<usize>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl SeriesScan {
+    /// Plans a scan of what conditions leave.
+    ///
+    /// # Errors
+    /// What reading the table answers.
+    pub(crate) fn plan(
+        target: SeriesTarget,
+        output: Vec<Output>,
+        schema: SchemaRef,
+        filters: &[Expr],
+        limit: Option<usize>,
+        (session, parallelism): (&dyn Session, usize),
+    ) -> Result<Self> {
+        let form = Form::of(&target.table)?;
+        let (count, is_exact) = target.tables.count(&target.snapshot, form.number).map_err(told(&target.table))?;
+        let keys = target.tables.keys(&target.snapshot, form.number).map_err(told(&target.table))?;
+        let spans = filters.iter().filter_map(|expr| span_of(expr, &target.table, &form));
+        let span = spans.fold(Span::ALL, |all, one| all.within(&one));
+        let about_keys: Vec<&Expr> =
+            filters.iter().filter(|expr| span_of(expr, &target.table, &form).is_none()).collect();
+        let series = match about_keys.is_empty() {
+            true => None,
+            false => Some(Arc::new(chosen(&target, &form, &keys, &about_keys, session)?)),
+        };
+        let series_count = series.as_ref().map_or(keys.len(), |series| series.len());
+        let share = count as usize / keys.len().max(1) * series_count;
+        let points = match (&series, span == Span::ALL, is_exact) {
+            (None, true, true) => Precision::Exact(count as usize),
+            (_, true, _) => Precision::Inexact(share),
+            _ => Precision::Inexact(share / 3),
+        };
+        let parts = (share as u64 / PART_POINTS_MIN).clamp(1, parallelism.max(1) as u64) as usize;
+        let parts = parts.min(series_count.max(1));
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(parts),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        )
+        .with_scheduling_type(SchedulingType::Cooperative);
+        Ok(SeriesScan {
+            target,
+            form: Arc::new(form),
+            output: Arc::new(output),
+            schema,
+            span,
+            series,
+            series_count,
+            points,
+            parts,
+            limit,
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+
+    fn work(&self, part: usize) -> Result<Work> {
+        let SeriesTarget { tables, snapshot, table } = &self.target;
+        let series = self.series.as_ref().map(|series| series.to_vec());
+        let scan = tables.scan(snapshot.clone(), self.form.number, series, self.span).map_err(told(table))?;
+        let mut scans = scan.split(self.parts);
+        let scan = (part < scans.len()).then(|| scans.swap_remove(part));
+        let keys = tables.keys(snapshot, self.form.number).map_err(told(table))?;
+        Ok(Work {
+            scan,
+            table: table.clone(),
+            form: self.form.clone(),
+            keys: change::key_columns(table, &self.form, &keys)?,
+            output: self.output.clone(),
+            schema: self.schema.clone(),
+            rows_left: self.limit.unwrap_or(usize::MAX),
+        })
+    }
+}
+
+/// The series whose names fulfil all conditions.
+fn chosen(
+    target: &SeriesTarget,
+    form: &Form,
+    names: &[Arc<[u8]>],
+    filters: &[&Expr],
+    session: &dyn Session,
+) -> Result<Vec<u32>> {
+    let batch = keys::record_batch(&target.table, form, names)?;
+    let schema = DFSchema::try_from(batch.schema().as_ref().clone())?;
+    let mut wanted: Vec<u32> = (0..names.len() as u32).collect();
+    for filter in filters {
+        let filter = unqualified((*filter).clone())?;
+        let expr = session.create_physical_expr(filter, &schema)?;
+        let answer = expr.evaluate(&batch)?.into_array(batch.num_rows())?;
+        let answer = datafusion::arrow::array::AsArray::as_boolean(&answer).clone();
+        let holds = |at: usize| datafusion::arrow::array::Array::is_valid(&answer, at) && answer.value(at);
+        wanted.retain(|series| holds(*series as usize));
+    }
+    Ok(wanted)
+}
+
+/// The condition with its columns named without their table.
+fn unqualified(expr: Expr) -> Result<Expr> {
+    use datafusion::common::tree_node::{Transformed, TreeNode};
+    let plain = expr.transform(|expr| {
+        Ok(match expr {
+            Expr::Column(mut column) => {
+                column.relation = None;
+                Transformed::yes(Expr::Column(column))
+            }
+            other => Transformed::no(other),
+        })
+    })?;
+    Ok(plain.data)
+}
+
+impl fmt::Debug for SeriesScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeriesScan").field("table", &self.target.table.name).finish()
+    }
+}
+
+impl DisplayAs for SeriesScan {
+    fn fmt_as(&self, _kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = &self.target.table;
+        write!(f, "Series: {}", table.name)?;
+        if self.parts > 1 {
+            write!(f, " in {} parts", self.parts)?;
+        }
+        let shown = self.output.iter().map(|output| match output {
+            Output::Column(column) => table.columns[*column].name.as_str(),
+            Output::RowId => "row number",
+        });
+        write!(f, ", columns: [{}]", shown.collect::<Vec<_>>().join(", "))?;
+        if self.series.is_some() {
+            write!(f, ", {} series", self.series_count)?;
+        }
+        if self.span != Span::ALL {
+            write!(f, ", {} within a span", table.columns[self.form.time].name)?;
+        }
+        self.limit.map_or(Ok(()), |limit| write!(f, ", limit: {limit}"))
+    }
+}
+
+impl ExecutionPlan for SeriesScan {
+    fn name(&self) -> &'static str {
+        "SeriesScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion, DataFusionError>,
+    ) -> Result<TreeNodeRecursion, DataFusionError> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        _context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream, DataFusionError> {
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let inline = self.points.get_value().is_some_and(|points| *points as u64 <= INLINE_POINTS_MAX);
+        Ok(Steps::stream(self.work(partition)?, inline, metrics, self.schema.clone()))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _inputs: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>, DataFusionError> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        if args.partition().is_none() {
+            statistics.num_rows = match self.limit {
+                None => self.points,
+                Some(limit) => self.points.map(|points| points.min(limit)).to_inexact(),
+            };
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(SeriesScan { limit, ..self.clone() }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit
+    }
+}
+
+/// One part of a scan, step by step.
+struct Work {
+    scan: Option<Scan<Snapshot>>,
+    table: Arc<Table>,
+    form: Arc<Form>,
+    /// The columns that name series.
+    keys: Vec<Option<ArrayRef>>,
+    output: Arc<Vec<Output>>,
+    schema: SchemaRef,
+    rows_left: usize,
+}
+
+impl Step for Work {
+    fn step(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(scan) = self.scan.as_mut().filter(|_| self.rows_left > 0) else { return Ok(None) };
+        let Some(block) = scan.next().map_err(told(&self.table))? else { return Ok(None) };
+        let column = |output: &Output| match output {
+            Output::Column(place) => {
+                let array = rows::arrays(&self.table, &self.form, &block, &[*place], &self.keys)?.pop();
+                array.ok_or_else(|| Error::Bug("a column that is not there".into()))
+            }
+            Output::RowId => {
+                let numbers = block.points.times.iter().map(|time| change::number(block.series, *time));
+                Ok(Arc::new(Decimal128Array::from_iter_values(numbers).with_precision_and_scale(38, 0)?) as ArrayRef)
+            }
+        };
+        let columns = self.output.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(block.points.len()));
+        let mut batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
+        if batch.num_rows() > self.rows_left {
+            batch = batch.slice(0, self.rows_left);
+        }
+        self.rows_left -= batch.num_rows();
+        Ok(Some(batch))
+    }
+}
