@@ -87,9 +87,11 @@ fn push(
             return Err(Reject { line: number, column: 0, problem });
         }
     };
-    let line = parser
-        .parse(text)
-        .map_err(|fault| Reject { line: number, column: fault.offset as u64 + 1, problem: fault.problem })?;
+    let line = parser.parse(text).map_err(|fault| Reject {
+        line: number,
+        column: fault.offset as u64 + 1,
+        problem: fault.problem,
+    })?;
     batch.push(&line, number, reading, schema).map_err(|problem| Reject { line: number, column: 0, problem })
 }
 

@@ -35,6 +35,8 @@ mod gather;
 pub mod limits;
 mod line;
 mod lines;
+#[cfg(feature = "listener")]
+pub mod listener;
 mod precision;
 mod problem;
 pub mod quality;

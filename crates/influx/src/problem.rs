@@ -78,11 +78,15 @@ impl fmt::Display for Problem {
             Problem::FieldTwice(name) => write!(f, "field {name:?} stands twice: leave one out"),
             Problem::NotAValue => f.write_str("not a value: write 1.5, 1i, 1u, true, or a string in double quotes"),
             Problem::OutOfRange => f.write_str("a number out of the range of its type: leave the field out"),
-            Problem::UnclosedString => f.write_str("a string without its closing quote: close it, and write \\\" inside"),
+            Problem::UnclosedString => {
+                f.write_str("a string without its closing quote: close it, and write \\\" inside")
+            }
             Problem::AfterString => f.write_str("text behind a string: write \\\" for a quote inside it"),
             Problem::NotATime => f.write_str("not a time: write a whole number, in the request's precision"),
             Problem::TimeOutOfRange => f.write_str("a time outside 1677 to 2262: check the request's precision"),
-            Problem::AfterTime => f.write_str("text behind the time: begin another line, and write \"\\ \" for a space"),
+            Problem::AfterTime => {
+                f.write_str("text behind the time: begin another line, and write \"\\ \" for a space")
+            }
             Problem::Limit(what, max) => write!(f, "{what}: at most {max}"),
             Problem::ReservedName => f.write_str("the name \"time\" is that of the time: rename the tag or field"),
             Problem::TagAndField(name) => write!(f, "{name:?} is a tag and a field: rename one of them"),
@@ -154,6 +158,7 @@ impl Rejects {
         self.count += other.count;
         let room = REJECTS_SHOWN_MAX.saturating_sub(self.shown.len());
         self.shown.extend(other.shown.into_iter().take(room));
+        self.shown.sort_by_key(|reject| reject.line);
     }
 
     /// Rejected lines.

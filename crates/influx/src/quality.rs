@@ -71,7 +71,8 @@ fn word(text: &str) -> Option<i16> {
     };
     [("good", GOOD), ("uncertain", UNCERTAIN), ("bad", BAD)].into_iter().find_map(|(severity, quality)| {
         let (first, rest) = (name.get(..severity.len())?, name.get(severity.len()..)?);
-        let ends = rest.is_empty() || rest.starts_with(|next: char| next.is_ascii_uppercase() || "_-. :,".contains(next));
+        let ends =
+            rest.is_empty() || rest.starts_with(|next: char| next.is_ascii_uppercase() || "_-. :,".contains(next));
         (first.eq_ignore_ascii_case(severity) && ends).then_some(quality)
     })
 }
@@ -80,9 +81,13 @@ fn word(text: &str) -> Option<i16> {
 pub fn of_value(value: &Value<'_>) -> Option<i16> {
     match *value {
         // A status code that went through 32 bits with a sign.
-        Value::Integer(code) => i32::try_from(code).map(|code| code as u32).or_else(|_| u32::try_from(code)).ok().map(of_code),
+        Value::Integer(code) => {
+            i32::try_from(code).map(|code| code as u32).or_else(|_| u32::try_from(code)).ok().map(of_code)
+        }
         Value::Unsigned(code) => u32::try_from(code).ok().map(of_code),
-        Value::Float(code) if code.fract() == 0.0 && (0.0..4_294_967_296.0).contains(&code) => Some(of_code(code as u32)),
+        Value::Float(code) if code.fract() == 0.0 && (0.0..4_294_967_296.0).contains(&code) => {
+            Some(of_code(code as u32))
+        }
         Value::Text(text) => of_text(&text.unescaped()),
         Value::Float(_) | Value::Boolean(_) => None,
     }
@@ -121,7 +126,9 @@ mod tests {
         ] {
             assert_eq!(of_text(text), Some(quality), "{text}");
         }
-        for text in ["", "Goods", "badge", "unknown", "0xZZ", "0x", "(0x123456789)", "OK ()", "-1", "4294967296", "é", "statué"] {
+        for text in
+            ["", "Goods", "badge", "unknown", "0xZZ", "0x", "(0x123456789)", "OK ()", "-1", "4294967296", "é", "statué"]
+        {
             assert_eq!(of_text(text), None, "{text}");
         }
     }
@@ -132,7 +139,13 @@ mod tests {
         assert_eq!(of_value(&Value::Integer(i64::from(i32::MIN))), Some(BAD));
         assert_eq!(of_value(&Value::Integer(0x8000_0000)), Some(BAD));
         assert_eq!(of_value(&Value::Float(0.0)), Some(GOOD));
-        for value in [Value::Integer(i64::MIN), Value::Unsigned(u64::MAX), Value::Float(0.5), Value::Float(-1.0), Value::Boolean(true)] {
+        for value in [
+            Value::Integer(i64::MIN),
+            Value::Unsigned(u64::MAX),
+            Value::Float(0.5),
+            Value::Float(-1.0),
+            Value::Boolean(true),
+        ] {
             assert_eq!(of_value(&value), None);
         }
     }

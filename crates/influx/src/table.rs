@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use crate::column::{Column, Values};
-use crate::line::Line;
 use crate::limits::{COLUMNS_MAX, TIME_COLUMN};
+use crate::line::Line;
 use crate::problem::{Problem, Reject};
 use crate::quality;
 use crate::schema::{Kind, Schema};
@@ -104,7 +104,13 @@ impl Table {
         Ok(())
     }
 
-    fn column(&mut self, index: usize, name: Text<'_>, line: &Line<'_>, context: &Context<'_>) -> Result<usize, Problem> {
+    fn column(
+        &mut self,
+        index: usize,
+        name: Text<'_>,
+        line: &Line<'_>,
+        context: &Context<'_>,
+    ) -> Result<usize, Problem> {
         let name = name.unescaped();
         let routed = self.route.get(index).copied().filter(|&column| self.fields[column].name == *name);
         let known = routed.or_else(|| self.by_name.get(&*name).copied());

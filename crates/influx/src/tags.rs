@@ -46,7 +46,9 @@ impl TagSets {
         let index = set as usize;
         let end = self.ends[index] as usize;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        self.pairs[start..end].iter().map(|pair| (pair.name as usize, &self.text[pair.start as usize..pair.end as usize]))
+        self.pairs[start..end]
+            .iter()
+            .map(|pair| (pair.name as usize, &self.text[pair.start as usize..pair.end as usize]))
     }
 
     pub(crate) fn knows(&self, name: &str) -> bool {

@@ -112,13 +112,17 @@ mod tests {
 
     #[test]
     fn numbers_are_spelled_as_influxdb_spells_them() {
-        for (token, value) in [("1", 1.0), ("-1.5", -1.5), (".5", 0.5), ("1.", 1.0), ("6.02e+23", 6.02e23), ("1E-3", 1e-3)] {
+        for (token, value) in
+            [("1", 1.0), ("-1.5", -1.5), (".5", 0.5), ("1.", 1.0), ("6.02e+23", 6.02e23), ("1E-3", 1e-3)]
+        {
             assert!(matches!(parse(token), Ok(Value::Float(float)) if float == value), "{token}");
         }
         assert!(matches!(parse("-9223372036854775808i"), Ok(Value::Integer(i64::MIN))));
         assert!(matches!(parse("18446744073709551615u"), Ok(Value::Unsigned(u64::MAX))));
         assert!(matches!(parse("-0i"), Ok(Value::Integer(0))));
-        for token in ["", "+1", "NaN", "nan", "Inf", "-inf", "-", ".", "1e", "1.5i", "-1u", "1ii", "0x1", "1 ", "truE", "i", "-i"] {
+        for token in [
+            "", "+1", "NaN", "nan", "Inf", "-inf", "-", ".", "1e", "1.5i", "-1u", "1ii", "0x1", "1 ", "truE", "i", "-i",
+        ] {
             assert!(matches!(parse(token), Err(Problem::NotAValue)), "{token}");
         }
         for token in ["1e999", "9223372036854775808i", "18446744073709551616u"] {

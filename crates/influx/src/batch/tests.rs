@@ -55,8 +55,7 @@ fn lines_come_together_by_measurement() {
 #[test]
 fn a_conflict_rejects_its_line_alone_and_whole() {
     let (tables, rejected) = plain(&["m a=1,b=1i", "m a=2,b=2.5", "m a=3,b=3i"]);
-    let conflict =
-        Problem::TypeConflict { field: "b".to_owned(), line: FieldType::Float, column: FieldType::Integer };
+    let conflict = Problem::TypeConflict { field: "b".to_owned(), line: FieldType::Float, column: FieldType::Integer };
     assert_eq!(rejected, [conflict]);
     assert_eq!(tables[0].fields[0].values, Values::Float(vec![1.0, 3.0]));
     assert_eq!(tables[0].lines, [1, 3]);
