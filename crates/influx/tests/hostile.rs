@@ -165,12 +165,12 @@ fn back_pressure_is_told_and_nothing_is_written_behind_its_back() {
     let address = listener.address();
     let writer = |number: usize| {
         thread::spawn(move || {
-            let line = if number % 2 == 0 { WRITE } else { "POST /api/v2/write?bucket=db" };
+            let line = if number.is_multiple_of(2) { WRITE } else { "POST /api/v2/write?bucket=db" };
             let answer = once(address, line, &[], b"m a=1");
             match answer.status {
                 204 => 1,
-                500 if number % 2 == 0 && answer.body.contains("timeout") => 0,
-                503 if number % 2 == 1 => 0,
+                500 if number.is_multiple_of(2) && answer.body.contains("timeout") => 0,
+                503 if !number.is_multiple_of(2) => 0,
                 _ => panic!("{answer:?}"),
             }
         })
