@@ -158,3 +158,24 @@ pub(crate) fn text(pieces: mpsc::Receiver<Piece>, gzip: bool, bytes_max: usize) 
 pub(crate) fn fault_of(error: &io::Error) -> Option<BodyFault> {
     error.get_ref()?.downcast_ref().copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_ended_when_its_last_piece_says_so() {
+        let read = |ends: bool| {
+            let (sender, pieces) = mpsc::channel(2);
+            sender.try_send(Piece::Bytes(Bytes::from_static(b"m a=12"))).ok().unwrap();
+            if ends {
+                sender.try_send(Piece::End).ok().unwrap();
+            }
+            drop(sender);
+            let mut read = Vec::new();
+            text(pieces, false, 100).read_to_end(&mut read).map(|_| read)
+        };
+        assert_eq!(read(true).unwrap(), b"m a=12");
+        assert_eq!(fault_of(&read(false).unwrap_err()), Some(BodyFault::Aborted));
+    }
+}
