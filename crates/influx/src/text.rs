@@ -29,12 +29,14 @@ impl Escapes {
 pub struct Text<'a> {
     pub(crate) raw: &'a str,
     pub(crate) escapes: Escapes,
+    /// Whether there is a backslash in it.
+    pub(crate) escaped: bool,
 }
 
 impl<'a> Text<'a> {
     /// The text without its escapes; borrowed where it has none.
     pub fn unescaped(self) -> Cow<'a, str> {
-        if memchr::memchr(b'\\', self.raw.as_bytes()).is_none() {
+        if !self.escaped {
             return Cow::Borrowed(self.raw);
         }
         let mut text = String::with_capacity(self.raw.len());
@@ -44,6 +46,9 @@ impl<'a> Text<'a> {
 
     /// Writes the text without its escapes behind `target`.
     pub fn push_to(self, target: &mut String) {
+        if !self.escaped {
+            return target.push_str(self.raw);
+        }
         let bytes = self.raw.as_bytes();
         let mut copied = 0;
         let mut at = 0;
@@ -65,11 +70,16 @@ impl<'a> Text<'a> {
 pub(crate) struct Span {
     start: u32,
     end: u32,
+    escaped: bool,
 }
 
 impl Span {
-    pub(crate) fn new(range: Range<usize>) -> Span {
-        Span { start: range.start as u32, end: range.end as u32 }
+    pub(crate) fn new(range: Range<usize>, escaped: bool) -> Span {
+        Span { start: range.start as u32, end: range.end as u32, escaped }
+    }
+
+    pub(crate) fn of(self, line: &str, escapes: Escapes) -> Text<'_> {
+        Text { raw: &line[self.range()], escapes, escaped: self.escaped }
     }
 
     pub(crate) fn range(self) -> Range<usize> {
@@ -81,8 +91,12 @@ impl Span {
 mod tests {
     use super::*;
 
+    fn text(raw: &str, escapes: Escapes) -> Cow<'_, str> {
+        Text { raw, escapes, escaped: raw.contains('\\') }.unescaped()
+    }
+
     fn name(raw: &str) -> Cow<'_, str> {
-        Text { raw, escapes: Escapes::Name }.unescaped()
+        text(raw, Escapes::Name)
     }
 
     #[test]
@@ -91,7 +105,7 @@ mod tests {
         assert_eq!(name(r"a\ b\,c\=d"), "a b,c=d");
         assert_eq!(name(r"C:\dir\"), r"C:\dir\");
         assert_eq!(name(r"\\ é\ü"), r"\ é\ü");
-        assert_eq!(Text { raw: r"a\=b", escapes: Escapes::Measurement }.unescaped(), r"a\=b");
-        assert_eq!(Text { raw: r#"\"a\\\n"#, escapes: Escapes::String }.unescaped(), r#""a\\n"#);
+        assert_eq!(text(r"a\=b", Escapes::Measurement), r"a\=b");
+        assert_eq!(text(r#"\"a\\\n"#, Escapes::String), r#""a\\n"#);
     }
 }
