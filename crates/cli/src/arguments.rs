@@ -238,7 +238,7 @@ pub struct Import {
     /// Columns of the primary key of the table created, separated by commas
     #[arg(long, value_name = "COLS", requires = "create")]
     pub key: Option<String>,
-    /// Engine of the table created: relation
+    /// Engine of the table created: relation (the default) or series
     #[arg(long, value_name = "ENGINE", requires = "create")]
     pub engine: Option<String>,
     /// Commit every N rows instead of once for each file

@@ -39,11 +39,6 @@ pub fn run(context: &Context, arguments: &Import) -> Result<()> {
     if arguments.shape.format == Some(Format::Influx) {
         return Err(Error::new(Kind::NotSupported, "not supported: line protocol").advise("use csv or jsonl").into());
     }
-    if let Some(engine) = arguments.engine.as_deref().filter(|engine| *engine != "relation") {
-        return Err(Error::new(Kind::NotSupported, format!("not supported: engine {engine}"))
-            .advise("leave --engine out")
-            .into());
-    }
     if let Some(folder) = &arguments.all {
         if !arguments.what.is_empty() {
             return Err(misuse("--all takes no table and no file").into());
@@ -168,7 +163,8 @@ impl Importing<'_> {
         let key = self.key(&columns)?;
         let parts = columns.iter().map(|(name, kind)| format!("{} {kind}", quoted(name)));
         let parts: Vec<String> = parts.chain(key).collect();
-        Ok(format!("CREATE TABLE {} ({})", quoted(self.name), parts.join(", ")))
+        let with = self.arguments.engine.as_ref().map(|engine| format!(" WITH (engine = '{}')", engine.replace('\'', "''")));
+        Ok(format!("CREATE TABLE {} ({}){}", quoted(self.name), parts.join(", "), with.unwrap_or_default()))
     }
 
     /// The PRIMARY KEY asked for.

@@ -104,7 +104,12 @@ impl Database {
         let setting = counterfoil_sql::OnRollback::of(&snapshot)?;
         let relations = self.inner.engine.relations();
         let tables = self.tables(&snapshot)?;
-        let counted = tables.iter().map(|table| Ok((table.name.clone(), relations.count(&snapshot, table)?)));
+        let series = self.inner.engine.series();
+        let rows = |table| match counterfoil_sql::series_count(series, &snapshot, table)? {
+            Some((points, _)) => Ok(points),
+            None => Ok::<_, crate::Error>(relations.count(&snapshot, table)?),
+        };
+        let counted = tables.iter().map(|table| Ok((table.name.clone(), rows(table)?)));
         let header = volume.opened().header.clone();
         let counter_value = match header.counter {
             CounterKind::None => None,

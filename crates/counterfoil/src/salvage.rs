@@ -2,6 +2,8 @@
 
 use counterfoil_log::{Recovered, Snapshot, View, record_space};
 use counterfoil_relation::{Relations, Table};
+use counterfoil_sql::SeriesReader;
+use counterfoil_sql::series_engine::SeriesTables;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use std::sync::Arc;
@@ -87,6 +89,9 @@ impl Salvage {
         take: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
     ) -> Result<Missing, E> {
         let table = &self.tables[index];
+        if let Some(reader) = self.series_reader(table)? {
+            return read_series(reader, take);
+        }
         let mut salvage = self.relations.salvage(self.snapshot.clone(), table).map_err(crate::Error::from)?;
         while let Some(block) = salvage.next(BATCH_ROWS).map_err(crate::Error::from)? {
             take(counterfoil_sql::table_batch(table, &block).map_err(crate::Error::from)?)?;
@@ -97,9 +102,28 @@ impl Salvage {
         })
     }
 
+    fn series_reader(&self, table: &Arc<Table>) -> Result<Option<SeriesReader>, crate::Error> {
+        Ok(SeriesReader::open(&SeriesTables::new(), self.snapshot.clone(), table)?)
+    }
+
     /// Names and values of the records that were kept by name.
     #[must_use]
     pub fn records(&self) -> Vec<(Vec<u8>, Arc<[u8]>)> {
         self.snapshot.records(record_space::USER, b"")
+    }
+}
+
+/// Reads what can be read of a series table.
+fn read_series<E: From<crate::Error>>(
+    mut reader: SeriesReader,
+    take: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
+) -> Result<Missing, E> {
+    let mut notes = Vec::new();
+    loop {
+        match reader.next() {
+            Ok(None) => return Ok(Missing { rows: Vec::new(), notes }),
+            Ok(Some(batch)) => take(batch)?,
+            Err(error) => notes.push(format!("a page of points cannot be read: {error}")),
+        }
     }
 }

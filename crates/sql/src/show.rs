@@ -260,6 +260,12 @@ fn create_table(table: &Table, parent: impl Fn(relation::TableId) -> Result<Opti
         ));
     }
     let mut sql = format!("CREATE TABLE {} (\n  {}\n)", quoted(&table.name), lines.join(",\n  "));
+    if let Some(engine) = &table.engine {
+        let option = |(name, value): (&str, &str)| format!("{name} = '{}'", value.replace('\'', "''"));
+        let options = engine.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let options = std::iter::once(("engine", engine.name.as_str())).chain(options).map(option);
+        sql.push_str(&format!(" WITH ({})", options.collect::<Vec<_>>().join(", ")));
+    }
     for index in table.indexes.iter().filter(|index| index.origin == relation::IndexOrigin::Created) {
         sql.push_str(&format!(
             ";\nCREATE {}INDEX {} ON {} ({})",

@@ -1,0 +1,66 @@
+//! All rows of a series table, one batch after another, also past what is damaged: for checking and saving.
+
+use std::sync::Arc;
+
+use counterfoil_log::{Snapshot, View};
+use counterfoil_relation::Table;
+use counterfoil_series::{Scan, SeriesTables, Span};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+
+use super::{Form, change, is_series, rows, told};
+use crate::error::Result;
+use crate::load;
+
+/// Rows of a series table that there are, and whether that is exact; none for a table of another kind.
+///
+/// # Errors
+/// Those of reading.
+pub fn count(tables: &SeriesTables, view: &dyn View, table: &Arc<Table>) -> Result<Option<(u64, bool)>> {
+    if !is_series(table) {
+        return Ok(None);
+    }
+    tables.count(view, Form::of(table)?.number).map(Some).map_err(told(table))
+}
+
+/// Reads a series table from its beginning to its end.
+pub struct SeriesReader {
+    scan: Scan<Snapshot>,
+    table: Arc<Table>,
+    form: Form,
+    keys: Vec<Option<ArrayRef>>,
+}
+
+impl SeriesReader {
+    /// Begins; none for a table of another kind.
+    ///
+    /// # Errors
+    /// Those of reading what the table has in memory: then nothing of it can be read.
+    pub fn open(tables: &SeriesTables, snapshot: Snapshot, table: &Arc<Table>) -> Result<Option<Self>> {
+        if !is_series(table) {
+            return Ok(None);
+        }
+        let form = Form::of(table)?;
+        let names = tables.keys(&snapshot, form.number).map_err(told(table))?;
+        let keys = change::key_columns(table, &form, &names)?;
+        let scan = tables.scan(snapshot, form.number, None, Span::ALL).map_err(told(table))?;
+        Ok(Some(SeriesReader { scan, table: table.clone(), form, keys }))
+    }
+
+    /// Series that are still to be read.
+    pub fn series_left(&self) -> usize {
+        self.scan.series_left()
+    }
+
+    /// The next rows.
+    ///
+    /// # Errors
+    /// What a page that cannot be read answers: its rows are skipped, and the next call goes on behind it.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(block) = self.scan.next().map_err(told(&self.table))? else { return Ok(None) };
+        let all: Vec<usize> = (0..self.table.columns.len()).collect();
+        let columns = rows::arrays(&self.table, &self.form, &block, &all, &self.keys)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(block.points.len()));
+        Ok(Some(RecordBatch::try_new_with_options(load::table_schema(&self.table), columns, &options)?))
+    }
+}
