@@ -40,6 +40,7 @@ use crate::coerce;
 use crate::error::Error;
 use crate::evaluate;
 use crate::functions::{self, Checked};
+use crate::historian;
 use crate::idioms;
 use crate::naming;
 use crate::planner;
@@ -48,8 +49,12 @@ use crate::value::parse;
 
 /// Adds our functions and rules to a session of the query library.
 pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
-    state.scalar_functions().get_or_insert_with(Vec::new).extend(functions::all());
-    state.aggregate_functions().get_or_insert_with(Vec::new).push(aggregates::sum());
+    let scalars = state.scalar_functions().get_or_insert_with(Vec::new);
+    scalars.extend(functions::all());
+    scalars.extend(historian::scalars());
+    let aggregating = state.aggregate_functions().get_or_insert_with(Vec::new);
+    aggregating.push(aggregates::sum());
+    aggregating.extend(historian::aggregates());
     state.expr_planners().get_or_insert_with(Vec::new).insert(0, Arc::new(Operators));
     state.with_analyzer_rule(Arc::new(Arithmetic))
 }

@@ -19,6 +19,7 @@ mod explain;
 mod filter;
 mod frugal;
 mod functions;
+mod historian;
 mod idioms;
 mod incidents;
 mod information;

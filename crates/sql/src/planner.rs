@@ -8,8 +8,8 @@ use counterfoil_relation::{self as relation, StoredView, Table};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
-use datafusion::common::TableReference;
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Constraint, TableReference};
 use datafusion::config::Dialect;
 use datafusion::datasource::{MemTable, ViewTable, provider_as_source, source_as_provider};
 use datafusion::execution::SendableRecordBatchStream;
@@ -27,6 +27,7 @@ use crate::engine::{Engine, EngineOptions, Interrupt};
 use crate::error::{Error, Result};
 use crate::evaluate::Checks;
 use crate::frugal;
+use crate::historian;
 use crate::incidents;
 use crate::information;
 use crate::memory;
@@ -49,6 +50,8 @@ pub(crate) struct Planner {
     own: Arc<Named>,
     pub(crate) interrupt: Interrupt,
     pub(crate) checks: Checks,
+    /// Calls in FROM that were planned so far, by which their hidden names differ.
+    calls: u64,
 }
 
 impl Planner {
@@ -63,15 +66,16 @@ impl Planner {
             .with_config(config(&engine.options)?)
             .with_runtime_env(engine.environment.clone())
             .with_catalog_list(Arc::new(catalogs))
+            .with_query_planner(Arc::new(historian::QueryPlanner))
             .with_type_planner(Arc::new(crate::types::Planner));
         let state = dialect::register(state).build();
         let frugal = frugal::state(&state, engine.options.memory_bytes)?;
         let (interrupt, checks) = (Interrupt::new(), Checks::default());
-        Ok(Planner { engine, state, frugal, public, information, own, interrupt, checks })
+        Ok(Planner { engine, state, frugal, public, information, own, interrupt, checks, calls: 0 })
     }
 
     /// Makes the tables of a statement known, as of a snapshot.
-    fn resolve(&mut self, statement: &LibraryStatement, snapshot: &Snapshot, depth: usize) -> Result<()> {
+    pub(crate) fn resolve(&mut self, statement: &LibraryStatement, snapshot: &Snapshot, depth: usize) -> Result<()> {
         if depth > VIEW_DEPTH_MAX {
             return Err(Error::Sql(format!("views are nested more than {VIEW_DEPTH_MAX} deep, or name themselves")));
         }
@@ -146,6 +150,7 @@ impl Planner {
             .ok_or_else(|| Error::Bug(format!("view {} has no query", view.name)))?;
         naming::name_columns(&mut statement);
         dialect::rewrite(&mut statement);
+        self.expand(&mut statement, snapshot, depth + 1)?;
         let statement = LibraryStatement::Statement(Box::new(statement));
         self.resolve(&statement, snapshot, depth + 1)?;
         let plan = self.plan_resolved(statement)?;
@@ -169,7 +174,7 @@ impl Planner {
         Ok(plan?.schema().as_arrow().clone())
     }
 
-    fn plan_resolved(&self, statement: LibraryStatement) -> Result<LogicalPlan> {
+    pub(crate) fn plan_resolved(&self, statement: LibraryStatement) -> Result<LogicalPlan> {
         let plan = self.state.statement_to_plan(statement);
         let plan = self.engine.executor.run(&self.interrupt, async { Ok(plan.await?) });
         plan.and_then(|plan| {
@@ -187,18 +192,40 @@ impl Planner {
     ) -> Result<LogicalPlan> {
         dialect::refuse(&statement)?;
         dialect::rewrite(&mut statement);
-        let statement = LibraryStatement::Statement(Box::new(statement));
         for (name, table) in extra {
             self.public.insert(name, table);
         }
-        let plan = match self.resolve(&statement, snapshot, 0) {
-            Ok(()) => self.plan_resolved(statement),
-            Err(error) => Err(error),
-        };
+        let plan = self.plan_rewritten(statement, snapshot);
         // The plan has what it needs; nothing else may hold on to the snapshot.
         self.public.clear();
         self.information.clear();
         plan
+    }
+
+    fn plan_rewritten(&mut self, mut statement: Statement, snapshot: &Snapshot) -> Result<LogicalPlan> {
+        self.expand(&mut statement, snapshot, 0)?;
+        let statement = LibraryStatement::Statement(Box::new(statement));
+        self.resolve(&statement, snapshot, 0)?;
+        self.plan_resolved(statement)
+    }
+
+    /// Makes the answer of a call in FROM known, and says under which name.
+    pub(crate) fn name_call(&mut self, table: Arc<dyn TableProvider>) -> String {
+        self.calls += 1;
+        let name = format!("{}_call_{}", crate::HIDDEN, self.calls);
+        self.public.insert(name.as_str(), table);
+        name
+    }
+
+    /// The columns of the primary key of a table that is known.
+    pub(crate) fn primary_key(&self, name: &str) -> Option<Vec<String>> {
+        let table = self.public.named(name)?;
+        let schema = table.schema();
+        let key = table.constraints()?.iter().find_map(|constraint| match constraint {
+            Constraint::PrimaryKey(columns) => Some(columns.clone()),
+            Constraint::Unique(_) => None,
+        })?;
+        Some(key.into_iter().map(|column| schema.field(column).name().clone()).collect())
     }
 
     /// Plans a query.
@@ -296,9 +323,10 @@ fn config(engine: &EngineOptions) -> Result<SessionConfig> {
 
 /// The names of the tables and views a query names, whether they exist or not.
 pub(crate) fn names(planner: &Planner, statement: &Statement) -> Result<HashSet<String>> {
+    let inputs = historian::inputs(statement);
     let statement = LibraryStatement::Statement(Box::new(statement.clone()));
     let references = planner.state.resolve_table_references(&statement)?;
-    Ok(references.into_iter().map(|reference| reference.table().to_owned()).collect())
+    Ok(references.into_iter().map(|reference| reference.table().to_owned()).chain(inputs).collect())
 }
 
 /// A table by name.

@@ -168,6 +168,11 @@ impl Named {
         self.tables.write().insert(name.into(), table);
     }
 
+    /// What a name stands for.
+    pub fn named(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        self.tables.read().get(name).cloned()
+    }
+
     /// Whether a name is known already.
     pub fn contains(&self, name: &str) -> bool {
         self.tables.read().contains_key(name)
@@ -187,7 +192,7 @@ impl SchemaProvider for Named {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
-        Ok(self.tables.read().get(name).cloned())
+        Ok(self.named(name))
     }
 
     fn table_exist(&self, name: &str) -> bool {
