@@ -234,6 +234,11 @@ impl ExecutionPlan for Operator {
         }])
     }
 
+    /// Rows dealt out in turns would lose the order that they have; they go to their parts by key.
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
         let order = order(&self.input.schema(), self.work.ordered);
         vec![datafusion::physical_expr::LexOrdering::new(order).map(OrderingRequirements::from)]

@@ -255,6 +255,12 @@ fn explain_shows_what_is_done_and_nothing_is_sorted_twice() {
     ));
     assert_eq!(plan.matches("SortExec").count(), 1, "{plan}");
     assert!(plan.contains("LTTB: 9 points, by: [sensor]"), "{plan}");
+    // One series in order stays so when it becomes one of many.
+    database.ask("CREATE TABLE one (ts TIMESTAMP PRIMARY KEY, value INTEGER)");
+    let plan = database.ask(
+        "EXPLAIN SELECT * FROM lttb((SELECT 'x' AS key, ts, value FROM lttb(one, 9)), 5, by => key) ORDER BY key, ts",
+    );
+    assert_eq!(plan.matches("SortExec").count(), 1, "{plan}");
 }
 
 fn bounded() -> Database {

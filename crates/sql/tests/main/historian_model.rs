@@ -19,6 +19,9 @@ impl Random {
     }
 }
 
+/// A value, if it is good, and its quality.
+type Measured = (Option<f64>, Option<i64>);
+
 /// A row as it is stored: microsecond, value, quality.
 type Row = (i64, Option<f64>, Option<i64>);
 
@@ -62,8 +65,8 @@ fn rank(quality: i64) -> (i64, i64, i64) {
 }
 
 /// What counts of a series, by time.
-fn samples(rows: &[Row]) -> BTreeMap<i64, (Option<f64>, Option<i64>)> {
-    let mut times: BTreeMap<i64, Vec<(Option<f64>, Option<i64>)>> = BTreeMap::new();
+fn samples(rows: &[Row]) -> BTreeMap<i64, Measured> {
+    let mut times: BTreeMap<i64, Vec<Measured>> = BTreeMap::new();
     for (time, value, quality) in rows {
         match (is_good(*quality), value) {
             (true, None) => {}
@@ -71,13 +74,12 @@ fn samples(rows: &[Row]) -> BTreeMap<i64, (Option<f64>, Option<i64>)> {
             (false, _) => times.entry(*time).or_default().push((None, *quality)),
         }
     }
-    let best = |mut all: Vec<(Option<f64>, Option<i64>)>| {
+    let best = |mut all: Vec<Measured>| {
         all.sort_by(|left, right| {
-            let key = |one: &(Option<f64>, Option<i64>)| (one.0.is_some(), one.1.map(rank));
-            let number = |one: &(Option<f64>, Option<i64>)| {
-                one.0.map_or(0.0, |value| if value.is_nan() { f64::MAX * 2.0 } else { value })
-            };
-            let nan = |one: &(Option<f64>, Option<i64>)| one.0.is_some_and(f64::is_nan);
+            let key = |one: &Measured| (one.0.is_some(), one.1.map(rank));
+            let number =
+                |one: &Measured| one.0.map_or(0.0, |value| if value.is_nan() { f64::MAX * 2.0 } else { value });
+            let nan = |one: &Measured| one.0.is_some_and(f64::is_nan);
             key(left).cmp(&key(right)).then(number(left).total_cmp(&number(right))).then(nan(left).cmp(&nan(right)))
         });
         all.pop().unwrap()
@@ -86,7 +88,7 @@ fn samples(rows: &[Row]) -> BTreeMap<i64, (Option<f64>, Option<i64>)> {
 }
 
 struct Model {
-    samples: BTreeMap<i64, (Option<f64>, Option<i64>)>,
+    samples: BTreeMap<i64, Measured>,
     linear: bool,
     max_age: Option<i64>,
 }
