@@ -140,7 +140,7 @@ fn regions(inspection: &Inspection) -> Vec<(&'static str, Counts)> {
     counts.into_iter().map(|(order, counts)| (NAMES[order], counts)).collect()
 }
 
-const NAMES: [&str; 4] = ["headers and record store", "spine of commits", "tables and indexes", "free"];
+const NAMES: [&str; 5] = ["headers and record store", "spine of commits", "tables and indexes", "series", "free"];
 
 /// Where a region stands among the others, and what it is called.
 pub fn region(region: Region) -> (usize, &'static str) {
@@ -148,7 +148,8 @@ pub fn region(region: Region) -> (usize, &'static str) {
         Region::Fixed => 0,
         Region::Spine => 1,
         Region::Group(_) => 2,
-        _ => 3,
+        Region::Pool(_) => 3,
+        _ => 4,
     };
     (order, NAMES[order])
 }

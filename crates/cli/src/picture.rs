@@ -13,7 +13,7 @@ const HEAD: usize = 92;
 /// More squares than this would be no picture any more: then a square stands for several extents.
 const SQUARES_MAX: usize = 64 * 64;
 /// Colours that differ in lightness too, for eyes that tell few hues apart.
-const COLORS: [&str; 4] = ["#4a5568", "#dd8a1d", "#2b6cb0", "#e2e8f0"];
+const COLORS: [&str; 5] = ["#4a5568", "#dd8a1d", "#2b6cb0", "#6b8e23", "#e2e8f0"];
 
 /// Draws it as SVG.
 pub fn draw(inspection: &Inspection, name: &str) -> String {
@@ -41,7 +41,7 @@ fn head(svg: &mut String, inspection: &Inspection, name: &str, together: usize) 
     add(svg, format_args!("<text x=\"{MARGIN}\" y=\"30\" font-size=\"16\" font-weight=\"bold\">{title}</text>\n"));
     let each = bytes(extent_bytes(inspection) * together as u64);
     add(svg, format_args!("<text x=\"{MARGIN}\" y=\"50\">a square is {each}, dark as far as it is filled</text>\n"));
-    let shown = [Region::Fixed, Region::Spine, Region::Group(0), Region::Free];
+    let shown = [Region::Fixed, Region::Spine, Region::Group(0), Region::Pool(0), Region::Free];
     let mut x = MARGIN;
     for one in shown {
         let (order, name) = region(one);
@@ -75,7 +75,7 @@ fn square(svg: &mut String, extents: &[Extent], extent_pages: u32, x: usize, y: 
              <rect x=\"{x}\" y=\"{y}\" width=\"{side}\" height=\"{side}\" fill=\"{color}\" fill-opacity=\"0.25\"/>"
         ),
     );
-    if filled > 0 && order != 3 {
+    if filled > 0 && order != 4 {
         let top = y + side - filled;
         add(svg, format_args!("<rect x=\"{x}\" y=\"{top}\" width=\"{side}\" height=\"{filled}\" fill=\"{color}\"/>"));
     }

@@ -17,6 +17,8 @@ pub enum Region {
     Spine,
     /// Containers that die together, by their group's number.
     Group(u64),
+    /// Pages of a nameless pool, by its number.
+    Pool(u64),
     /// Nobody.
     Free,
 }
@@ -146,6 +148,7 @@ fn extents(report: &Report) -> Vec<Extent> {
         Owner::Fixed => Region::Fixed,
         Owner::Spine => Region::Spine,
         Owner::Group(group) => Region::Group(group.0),
+        Owner::Pool(pool) => Region::Pool(pool.0),
         Owner::Free => Region::Free,
     };
     report.extents.iter().map(|extent| Extent { region: region(extent.owner), live_pages: extent.live_pages }).collect()

@@ -1,12 +1,12 @@
 //! Opened pages kept in memory, so that a page read twice is deciphered once.
 //!
-//! A page is known by where it lies and under which allocation and epoch it was sealed, so nothing ever has to be
-//! thrown out for being old: what is sealed there later has another name.
+//! A page is known by where it lies and under which allocation, epoch and number of its write it was sealed, so nothing
+//! ever has to be thrown out for being old: what is sealed there later has another name.
 
 use alloc::vec::Vec;
 
-/// Page address, allocation, epoch.
-pub(crate) type PageName = (u64, u64, u64);
+/// Page address, allocation, epoch, and for nameless pages the number of the write, which is never 0.
+pub(crate) type PageName = (u64, u64, u64, u64);
 
 #[cfg(feature = "std")]
 mod shared {

@@ -8,6 +8,7 @@
 //! "space" u32 BE      128 slots of the map of extents: owner u64, allocation u64
 //! "group" u64 BE      empty; the extents of a group stand in the map
 //! "container" u64 BE  group, runs, tail
+//! "pool", "slots"     see `pool_checkpoint`
 //! ```
 //!
 //! All other records are folded in under their own names.
@@ -20,6 +21,8 @@ use counterfoil_vault::Epoch;
 
 use crate::bytes::{Cursor, Put};
 use crate::layout::Layout;
+use crate::pool_checkpoint;
+use crate::pool_state::ChangedPools;
 use crate::root::{Container, RecordKey, Root, Run, record_key};
 use crate::space::{Extent, Space};
 use crate::spine::SpineEnd;
@@ -39,19 +42,20 @@ pub(crate) struct Changed {
     pub(crate) records: BTreeSet<RecordKey>,
     pub(crate) containers: BTreeSet<ContainerId>,
     pub(crate) groups: BTreeSet<GroupId>,
+    pub(crate) pools: ChangedPools,
 }
 
 impl Changed {
     /// Whether the last checkpoint tells all there is.
     pub(crate) fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.containers.is_empty() && self.groups.is_empty()
+        self.records.is_empty() && self.containers.is_empty() && self.groups.is_empty() && self.pools.is_empty()
     }
 }
 
 /// A record's new value, or none where it is gone.
 pub(crate) type Change = (RecordKey, Option<Vec<u8>>);
 
-fn numbered(kind: &[u8], number: &[u8]) -> RecordKey {
+pub(crate) fn numbered(kind: &[u8], number: &[u8]) -> RecordKey {
     let mut key = record_key(LOG, kind);
     key.extend_from_slice(number);
     key
@@ -73,6 +77,7 @@ pub(crate) fn encode(state: &mut State, end: &SpineEnd) -> Vec<Change> {
         let value = state.root.containers.get(&id).map(|container| encode_container(container));
         changes.push((numbered(CONTAINER, &id.0.to_be_bytes()), value));
     }
+    changes.extend(pool_checkpoint::encode(&changed.pools, &state.root));
     for (chunk, bytes) in state.space.take_changed() {
         changes.push((numbered(SPACE, &chunk.to_be_bytes()), Some(bytes)));
     }
@@ -165,6 +170,7 @@ pub(crate) fn decode(records: &BTreeMap<RecordKey, Arc<[u8]>>, layout: &Layout) 
     for (number, bytes) in of_kind(records, CONTAINER) {
         root.add_container(ContainerId(number_of(number)?), decode_container(bytes, layout.payload())?)?;
     }
+    pool_checkpoint::decode(records, layout, &mut root)?;
     let foreign = records.iter().filter(|(key, _)| key.first() != Some(&LOG));
     root.records = Arc::new(foreign.map(|(key, value)| (key.clone(), value.clone())).collect());
     let state = State { root, space, changed: Changed::default() };
@@ -172,7 +178,7 @@ pub(crate) fn decode(records: &BTreeMap<RecordKey, Arc<[u8]>>, layout: &Layout) 
     Ok((state, end))
 }
 
-fn of_kind<'a>(
+pub(crate) fn of_kind<'a>(
     records: &'a BTreeMap<RecordKey, Arc<[u8]>>,
     kind: &[u8],
 ) -> impl Iterator<Item = (&'a [u8], &'a Arc<[u8]>)> {
@@ -182,7 +188,7 @@ fn of_kind<'a>(
         .map_while(move |(key, value)| key.strip_prefix(prefix.as_slice()).map(|number| (number, value)))
 }
 
-fn number_of(bytes: &[u8]) -> Result<u64, Error> {
+pub(crate) fn number_of(bytes: &[u8]) -> Result<u64, Error> {
     bytes.try_into().map(u64::from_be_bytes).map_err(|_| Error::Corrupt { what: "name in a checkpoint" })
 }
 

@@ -106,11 +106,14 @@ impl Recovered {
                 Owner::Spine if is(Some(self.end.next)) => {}
                 Owner::Spine if is(self.end.extent) => stretches.push((whole.0, self.end.position.min(whole.1))),
                 Owner::Spine => stretches.push(whole),
-                Owner::Free | Owner::Group(_) => {}
+                Owner::Free | Owner::Group(_) | Owner::Pool(_) => {}
             }
         }
         for container in self.state.root.containers.values() {
             stretches.extend(container.runs.iter().map(|run| (layout.page(run.extent, run.position), run.pages)));
+        }
+        for (_, slot) in self.state.root.pools.values().flat_map(|pool| pool.slots()) {
+            stretches.extend(slot.live.iter().map(|position| (layout.page(slot.extent.number, position), 1)));
         }
         stretches
     }

@@ -16,13 +16,14 @@ use counterfoil_vault::Epoch;
 
 use crate::bytes::{Cursor, Put};
 use crate::frame::{Element, next_element};
+use crate::pool_element::PoolElement;
 use crate::root::{Root, record_key};
 use crate::space::{Extent, Owner, Space};
 use crate::spine::{SpineEnd, Walker};
 use crate::view::space::{LOG, SETTING};
 use crate::volume::Recovered;
 use crate::writer::Writer;
-use crate::{CommitNumber, ContainerId, Error, GroupId, Snapshot};
+use crate::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, Snapshot};
 
 /// The most extents of the spine that a checkpoint keeps for followers; on a small volume a sixteenth of it, and none
 /// when its last extents are being granted.
@@ -122,6 +123,26 @@ pub enum Change {
         /// Its bytes after the commit.
         length: u64,
     },
+    /// An empty nameless pool was made.
+    PoolCreated(PoolId),
+    /// A pool is gone with all its pages.
+    PoolDropped(PoolId),
+    /// Pages of a pool were written one after the other: this one and those behind it, under the numbers behind its own.
+    PagesWritten {
+        /// Which pool.
+        pool: PoolId,
+        /// The first one.
+        first: NamelessPage,
+        /// How many.
+        pages: u32,
+    },
+    /// Nobody points to a page of a pool any more; the snapshot may not have it.
+    PageFreed {
+        /// Which pool.
+        pool: PoolId,
+        /// Which page.
+        page: NamelessPage,
+    },
 }
 
 /// What one commit changed.
@@ -203,10 +224,21 @@ fn change_of(element: &Element<'_>) -> Option<Change> {
         Element::TailAppended { id, offset, bytes } | Element::TailReplaced { id, offset, bytes } => {
             Some(Change::Grown { id: *id, length: offset.saturating_add(bytes.len() as u64) })
         }
+        Element::Pool(element) => change_of_pool(element),
         Element::Pages { .. } | Element::ExtentGranted { .. } | Element::ExtentFreed(_) | Element::Unflushed { .. } => {
             None
         }
     }
+}
+
+fn change_of_pool(element: &PoolElement) -> Option<Change> {
+    Some(match element {
+        PoolElement::Created { id, .. } => Change::PoolCreated(*id),
+        PoolElement::Dropped(id) => Change::PoolDropped(*id),
+        PoolElement::Written { id, page, pages } => Change::PagesWritten { pool: *id, first: *page, pages: *pages },
+        PoolElement::Freed { id, page } => Change::PageFreed { pool: *id, page: *page },
+        PoolElement::Grown { .. } | PoolElement::Shrunk { .. } | PoolElement::Unflushed { .. } => return None,
+    })
 }
 
 fn follower_name(name: &[u8]) -> Result<Vec<u8>, Error> {

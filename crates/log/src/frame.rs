@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 use counterfoil_vault::Tag;
 
 use crate::bytes::{Cursor, Put};
+use crate::pool_element::{PoolElement, TYPES as POOL_TYPES};
 use crate::space::{Extent, Owner};
 use crate::{ContainerId, Error, GroupId};
 
@@ -135,6 +136,8 @@ pub(crate) enum Element<'a> {
         page: u64,
         tag: Tag,
     },
+    /// A change of a nameless pool.
+    Pool(PoolElement),
 }
 
 impl Element<'_> {
@@ -197,6 +200,7 @@ impl Element<'_> {
                 out.put_u64(*page);
                 out.extend_from_slice(tag);
             }
+            Element::Pool(element) => element.encode(out),
         }
     }
 }
@@ -226,6 +230,7 @@ pub(crate) fn next_element<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Element
         },
         10 => Element::ExtentFreed(cursor.u32()?),
         11 => Element::Unflushed { id: ContainerId(cursor.u64()?), page: cursor.u64()?, tag: cursor.array()? },
+        kind if POOL_TYPES.contains(&kind) => Element::Pool(PoolElement::decode(kind, cursor)?),
         _ => return Err(cursor.corrupt()),
     }))
 }

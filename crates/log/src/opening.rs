@@ -40,15 +40,16 @@ pub(crate) fn open_root<'a>(vault: &Vault, allocation: u64, page: Sealed<'a>) ->
     vault.open_opening(allocation, 0, OPENING_VERSION, page).ok()
 }
 
-/// Grants an extent and makes it writable; the volume's room is what it was if that cannot be.
+/// Grants an extent, the next one behind `behind` if that can be, and makes it writable; the volume's room is what it was
+/// if that cannot be.
 pub(crate) fn grant(
     device: &mut dyn Device,
     layout: &Layout,
     space: &mut Space,
-    owner: Owner,
+    (owner, behind): (Owner, Option<u32>),
     (needs, keep): (Needs, u32),
 ) -> Result<Extent, Error> {
-    let extent = space.grant(owner, needs, keep)?;
+    let extent = space.grant_behind(behind, owner, needs, keep)?;
     match prepare(device, layout, extent.number) {
         Err(counterfoil_flash::Error::Full { .. }) => {
             space.cancel(extent.number, 0);

@@ -78,7 +78,7 @@ impl Pages {
             }
             let (run, within) = self.locate(container, page)?;
             let address = self.layout.page(run.extent, run.position + within);
-            let key = (address.0, run.allocation, run.epoch);
+            let key = (address.0, run.allocation, run.epoch, 0);
             let take = buffer.len().min(self.layout.payload() - skip);
             let (part, rest) = buffer.split_at_mut(take);
             buffer = rest;

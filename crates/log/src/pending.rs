@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use counterfoil_vault::Tag;
 
 use crate::frame::Element;
+use crate::pending_pools::PendingPools;
+use crate::pool::{NamelessPage, Pool, PoolId, PoolOptions};
 use crate::root::{Container, RecordKey, Root};
 use crate::space::Extent;
 use crate::space::Owner;
@@ -19,6 +21,16 @@ struct Before {
     created: bool,
 }
 
+/// An extent that a commit was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Granted {
+    pub(crate) extent: Extent,
+    pub(crate) owner: Owner,
+    /// The slot that it has in its pool, and the write from which on it is used; zeros for what is a group's.
+    pub(crate) slot: u32,
+    pub(crate) first_write: u64,
+}
+
 /// The changes of a commit that was begun.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
@@ -27,6 +39,7 @@ pub(crate) struct Pending {
     groups_created: BTreeSet<GroupId>,
     groups_dropped: BTreeSet<GroupId>,
     records: BTreeSet<RecordKey>,
+    pub(crate) pools: PendingPools,
     /// Pages programmed for this commit and not flushed since.
     unflushed: BTreeMap<(ContainerId, u64), Tag>,
 }
@@ -39,6 +52,7 @@ impl Pending {
             groups_created: BTreeSet::new(),
             groups_dropped: BTreeSet::new(),
             records: BTreeSet::new(),
+            pools: PendingPools::default(),
             unflushed: BTreeMap::new(),
         }
     }
@@ -48,6 +62,7 @@ impl Pending {
             && self.groups_created.is_empty()
             && self.groups_dropped.is_empty()
             && self.records.is_empty()
+            && self.pools.is_empty()
     }
 
     /// The container, to be appended to.
@@ -96,6 +111,39 @@ impl Pending {
         Ok(())
     }
 
+    pub(crate) fn create_pool(&mut self, options: PoolOptions, extent_pages: u32) -> Result<PoolId, Error> {
+        let id = PoolId(self.root.next_group);
+        self.adopt_pool(id, options, extent_pages)?;
+        Ok(id)
+    }
+
+    /// Makes an empty pool of this very number.
+    pub(crate) fn adopt_pool(&mut self, id: PoolId, options: PoolOptions, extent_pages: u32) -> Result<(), Error> {
+        self.root.add_pool(id, Pool::new(options, extent_pages))?;
+        self.pools.created(id, options.free_percent);
+        Ok(())
+    }
+
+    pub(crate) fn drop_pool(&mut self, id: PoolId) -> Result<(), Error> {
+        self.root.drop_pool(id)?;
+        self.pools.dropped(id);
+        Ok(())
+    }
+
+    /// Takes note of a nameless page that was programmed.
+    pub(crate) fn wrote(&mut self, id: PoolId, page: NamelessPage, epoch: u64, tag: Tag) -> Result<(), Error> {
+        self.root.pool_mut(id)?.write(page, epoch)?;
+        self.pools.wrote(id, page, tag);
+        Ok(())
+    }
+
+    /// Takes note that nobody points to a nameless page any more.
+    pub(crate) fn freed(&mut self, id: PoolId, page: NamelessPage) -> Result<(), Error> {
+        self.root.pool_mut(id)?.free(page)?;
+        self.pools.freed(id, page);
+        Ok(())
+    }
+
     pub(crate) fn change_record(&mut self, key: RecordKey, value: Option<&[u8]>) {
         let records = alloc::sync::Arc::make_mut(&mut self.root.records);
         let changed = match value {
@@ -113,11 +161,12 @@ impl Pending {
 
     /// Pages that the frame would have to list.
     pub(crate) fn unflushed_count(&self) -> usize {
-        self.unflushed.len()
+        self.unflushed.len() + self.pools.unflushed_count()
     }
 
     pub(crate) fn flushed(&mut self) {
         self.unflushed.clear();
+        self.pools.flushed();
     }
 
     pub(crate) fn groups_created(&self) -> &BTreeSet<GroupId> {
@@ -136,18 +185,29 @@ impl Pending {
         self.touched.keys().copied()
     }
 
-    /// Whether the frame tells of a group's extents: not of those of a group that this commit made and dropped.
-    pub(crate) fn tells_of(&self, group: GroupId) -> bool {
-        self.root.groups.contains(&group) || self.groups_dropped.contains(&group)
+    /// Whether the frame tells of an owner's extents: not of those of a group or pool that this commit made and dropped.
+    pub(crate) fn tells_of(&self, owner: Owner) -> bool {
+        match owner {
+            Owner::Group(group) => self.root.groups.contains(&group) || self.groups_dropped.contains(&group),
+            Owner::Pool(pool) => self.root.pools.contains_key(&pool) || self.pools.is_dropped(pool),
+            Owner::Free | Owner::Fixed | Owner::Spine => false,
+        }
     }
 
-    /// The commit as the elements of a frame. `granted` are the extents it grants.
-    pub(crate) fn encode(&self, granted: &[(Extent, GroupId)], payload: usize) -> Result<Vec<u8>, Error> {
+    /// The commit as the elements of a frame. `granted` are the extents it grants, `shrunk` the slots of pools whose
+    /// extents it gives back.
+    pub(crate) fn encode(
+        &self,
+        granted: &[Granted],
+        shrunk: &[(PoolId, u32)],
+        payload: usize,
+    ) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         // Groups that this commit drops may have been granted extents by it: they are granted first, then dropped.
         self.groups_created.iter().for_each(|id| Element::GroupCreated(*id).encode(&mut out));
-        for (extent, group) in granted.iter().filter(|(_, group)| self.tells_of(*group)) {
-            Element::ExtentGranted { extent: *extent, owner: Owner::Group(*group) }.encode(&mut out);
+        let told = || granted.iter().filter(|granted| self.tells_of(granted.owner));
+        for granted in told().filter(|granted| matches!(granted.owner, Owner::Group(_))) {
+            Element::ExtentGranted { extent: granted.extent, owner: granted.owner }.encode(&mut out);
         }
         for (id, before) in &self.touched {
             self.encode_container(*id, before, payload as u64, &mut out)?;
@@ -159,6 +219,7 @@ impl Pending {
                 None => Element::RecordDeleted { key }.encode(&mut out),
             }
         }
+        self.pools.encode(told(), shrunk, &mut out);
         for ((id, page), tag) in &self.unflushed {
             if self.root.container(*id).is_ok_and(|container| *page < container.pages) {
                 Element::Unflushed { id: *id, page: *page, tag: *tag }.encode(&mut out);

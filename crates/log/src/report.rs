@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::layout::Layout;
+use crate::pool_use::PoolUse;
 use crate::space::Owner;
 use crate::spine::SpineEnd;
 use crate::state::State;
@@ -52,6 +53,9 @@ pub struct Report {
     pub extents: Vec<ExtentUse>,
     /// Every container.
     pub containers: Vec<ContainerUse>,
+    /// Every nameless pool. What can be written in it now, only its writer knows ([`Writer::pool_use`]): here all that
+    /// is not live waits.
+    pub pools: Vec<PoolUse>,
     /// Records and the bytes of their names and values.
     pub records: usize,
     /// See `records`.
@@ -64,6 +68,9 @@ fn report(state: &State, end: &SpineEnd, layout: &Layout) -> Report {
         for run in container.runs.iter() {
             *live.entry(run.extent).or_default() += run.pages;
         }
+    }
+    for (_, slot) in state.root.pools.values().flat_map(|pool| pool.slots()) {
+        live.insert(slot.extent.number, slot.live.count());
     }
     if let Some(extent) = end.extent {
         live.insert(extent.number, end.position.min(layout.extent_pages));
@@ -87,6 +94,7 @@ fn report(state: &State, end: &SpineEnd, layout: &Layout) -> Report {
         epochs: state.root.epochs.len(),
         extents: (0..state.space.len()).map(use_of).collect(),
         containers: containers.collect(),
+        pools: state.root.pools.iter().map(|(id, pool)| PoolUse::of(*id, pool, None)).collect(),
         records: state.root.records.len(),
         record_bytes: state.root.records.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum(),
     }

@@ -6,7 +6,7 @@
 //! Invariants (`Root::check`):
 //! 1. the runs of a container follow one another without a gap, and their pages add up to `pages`;
 //! 2. a container's tail is shorter than the payload of a page;
-//! 3. every container belongs to a group that is there, every run to an epoch that is there.
+//! 3. every container belongs to a group that is there, every run and every opening of a pool to an epoch that is there.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -14,7 +14,9 @@ use alloc::vec::Vec;
 
 use counterfoil_vault::Epoch;
 
-use crate::{ContainerId, Error, GroupId};
+use crate::pool::Pool;
+use crate::space::FIRST_POOL_CODE;
+use crate::{ContainerId, Error, GroupId, PoolId};
 
 /// Pages of a container that lie side by side in one extent and were sealed in one epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +93,11 @@ pub(crate) struct Root {
     pub(crate) version: u64,
     pub(crate) containers: Arc<BTreeMap<ContainerId, Arc<Container>>>,
     pub(crate) groups: Arc<BTreeSet<GroupId>>,
+    pub(crate) pools: Arc<BTreeMap<PoolId, Arc<Pool>>>,
     pub(crate) records: Arc<BTreeMap<RecordKey, Arc<[u8]>>>,
     pub(crate) epochs: Arc<BTreeMap<u64, [u8; 16]>>,
     pub(crate) next_container: u64,
+    /// The number of the next group or pool.
     pub(crate) next_group: u64,
 }
 
@@ -104,6 +108,7 @@ impl Root {
             version,
             containers: Arc::default(),
             groups: Arc::default(),
+            pools: Arc::default(),
             records: Arc::default(),
             epochs: Arc::default(),
             next_container: 1,
@@ -127,11 +132,34 @@ impl Root {
     }
 
     pub(crate) fn add_group(&mut self, id: GroupId) -> Result<(), Error> {
-        if id.0 < FIRST_GROUP || !Arc::make_mut(&mut self.groups).insert(id) {
+        if !NUMBERS.contains(&id.0) || !Arc::make_mut(&mut self.groups).insert(id) {
             return Err(Error::Corrupt { what: "group number" });
         }
         self.next_group = self.next_group.max(id.0.saturating_add(1));
         Ok(())
+    }
+
+    pub(crate) fn pool(&self, id: PoolId) -> Result<&Arc<Pool>, Error> {
+        self.pools.get(&id).ok_or(Error::Corrupt { what: "pool number" })
+    }
+
+    pub(crate) fn pool_mut(&mut self, id: PoolId) -> Result<&mut Pool, Error> {
+        let pools = Arc::make_mut(&mut self.pools);
+        pools.get_mut(&id).map(Arc::make_mut).ok_or(Error::Corrupt { what: "pool number" })
+    }
+
+    pub(crate) fn add_pool(&mut self, id: PoolId, pool: Pool) -> Result<(), Error> {
+        if !NUMBERS.contains(&id.0) || !pool.options.are_sound() || self.pools.contains_key(&id) {
+            return Err(Error::Corrupt { what: "pool number" });
+        }
+        Arc::make_mut(&mut self.pools).insert(id, Arc::new(pool));
+        self.next_group = self.next_group.max(id.0.saturating_add(1));
+        Ok(())
+    }
+
+    pub(crate) fn drop_pool(&mut self, id: PoolId) -> Result<(), Error> {
+        let gone = Arc::make_mut(&mut self.pools).remove(&id);
+        gone.map(drop).ok_or(Error::Corrupt { what: "pool number" })
     }
 
     /// Removes a group with all its containers.
@@ -158,6 +186,9 @@ impl Root {
         for container in self.containers.values() {
             live.extend(container.runs.iter().map(|run| run.epoch));
         }
+        for pool in self.pools.values() {
+            live.extend(pool.openings.iter().map(|opening| opening.epoch));
+        }
         if self.epochs.keys().any(|epoch| !live.contains(epoch)) {
             Arc::make_mut(&mut self.epochs).retain(|epoch, _| live.contains(epoch));
         }
@@ -176,8 +207,15 @@ impl Root {
             assert!(container.tail.len() < payload, "a tail is shorter than a page");
             assert!(self.groups.contains(&container.group), "a container's group is there");
         }
+        for pool in self.pools.values() {
+            pool.check();
+            let known = pool.openings.iter().all(|opening| self.epochs.contains_key(&opening.epoch));
+            assert!(known, "an opening's epoch is known");
+        }
     }
 }
 
 /// Group numbers below this one name the owners of space that are no groups (see `space`).
 pub(crate) const FIRST_GROUP: u64 = 16;
+/// The numbers of groups and pools.
+const NUMBERS: core::ops::Range<u64> = FIRST_GROUP..FIRST_POOL_CODE - 1;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::pages::Pages;
 use crate::root::{Root, record_key};
-use crate::{CommitNumber, ContainerId, Error, View};
+use crate::{CommitNumber, ContainerId, Error, NamelessPage, PoolId, View};
 
 /// An immutable view of one commit. Cloning it is cheap; while a clone is alive, the writer that handed it out
 /// reclaims nothing that it can see.
@@ -43,6 +43,11 @@ impl Snapshot {
         self.pages.layout.payload()
     }
 
+    /// Nameless pools there are, and the live pages of each: what a walk from the roots of its owner must come to.
+    pub fn pools(&self) -> Vec<(PoolId, u64)> {
+        self.root.pools.iter().map(|(id, pool)| (*id, pool.live())).collect()
+    }
+
     /// Containers there are.
     pub fn containers(&self) -> Vec<ContainerId> {
         self.root.containers.keys().copied().collect()
@@ -56,6 +61,10 @@ impl View for Snapshot {
 
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.pages.read(&self.root, container, offset, buffer)
+    }
+
+    fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {
+        self.pages.read_nameless(&self.root, pool, page, buffer)
     }
 
     fn record(&self, space: u8, name: &[u8]) -> Option<Arc<[u8]>> {

@@ -10,7 +10,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use crate::{Error, GroupId};
+use crate::{Error, GroupId, PoolId};
 
 /// Who an extent belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,12 @@ pub enum Owner {
     Spine,
     /// The containers of a reclaim group.
     Group(GroupId),
+    /// The pages of a nameless pool.
+    Pool(PoolId),
 }
+
+/// Codes from here on are those of pools.
+pub(crate) const FIRST_POOL_CODE: u64 = 1 << 63;
 
 impl Owner {
     pub(crate) fn code(self) -> u64 {
@@ -32,6 +37,7 @@ impl Owner {
             Owner::Fixed => 1,
             Owner::Spine => 2,
             Owner::Group(id) => id.0,
+            Owner::Pool(id) => id.0 | FIRST_POOL_CODE,
         }
     }
 
@@ -40,6 +46,7 @@ impl Owner {
             0 => Ok(Owner::Free),
             1 => Ok(Owner::Fixed),
             2 => Ok(Owner::Spine),
+            code if code >= FIRST_POOL_CODE => Ok(Owner::Pool(PoolId(code - FIRST_POOL_CODE))),
             code if code >= crate::root::FIRST_GROUP => Ok(Owner::Group(GroupId(code))),
             _ => Err(Error::Corrupt { what: "owner of an extent" }),
         }
@@ -170,11 +177,23 @@ impl Space {
 
     /// Grants the lowest extent that nobody needs any more, unless that leaves fewer than `keep` of them.
     pub(crate) fn grant(&mut self, owner: Owner, needs: Needs, keep: u32) -> Result<Extent, Error> {
+        self.grant_behind(None, owner, needs, keep)
+    }
+
+    /// As [`Space::grant`], but the next one behind another extent, if there is one.
+    pub(crate) fn grant_behind(
+        &mut self,
+        other: Option<u32>,
+        owner: Owner,
+        needs: Needs,
+        keep: u32,
+    ) -> Result<Extent, Error> {
         if !self.has_left(needs, keep.saturating_add(1)) {
             let pinned = needs.oldest_pin.filter(|pin| self.free.values().any(|freed| freed.commit > *pin));
             return Err(Error::Full { extents: u64::from(self.extents_max), pinned });
         }
-        let number = self.usable(needs).next().unwrap_or(self.len());
+        let behind = other.and_then(|other| self.usable(needs).find(|number| *number > other));
+        let number = behind.or_else(|| self.usable(needs).next()).unwrap_or(self.len());
         let extent = Extent { number, allocation: self.next_allocation };
         self.take(extent, owner).map_err(|_| Error::Misuse("an extent was granted twice"))?;
         Ok(extent)
@@ -254,9 +273,9 @@ impl Space {
         self.release(number, commit, 0).unwrap_or_default();
     }
 
-    /// Frees all extents of a group as of `commit`.
-    pub(crate) fn release_group(&mut self, group: GroupId, commit: u64, version: u64) -> Result<(), Error> {
-        let numbers: Vec<u32> = self.owned_by(Owner::Group(group)).collect();
+    /// Frees all extents of an owner as of `commit`.
+    pub(crate) fn release_all(&mut self, owner: Owner, commit: u64, version: u64) -> Result<(), Error> {
+        let numbers: Vec<u32> = self.owned_by(owner).collect();
         numbers.into_iter().try_for_each(|number| self.release(number, commit, version))
     }
 

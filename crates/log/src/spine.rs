@@ -27,6 +27,7 @@ use crate::bytes::Cursor;
 use crate::frame::{Element, Head, next_element};
 use crate::opening;
 use crate::pages::Pages;
+use crate::pool_element::PoolElement;
 use crate::space::Extent;
 use crate::state::{Context, NUMBER_MAX, State};
 
@@ -229,18 +230,22 @@ impl Follower {
     fn unflushed_pages_open(&self, frame: &Frame) -> Result<bool, Error> {
         let mut cursor = Cursor::new(&frame.elements, "commit frame");
         while let Some(element) = next_element(&mut cursor)? {
-            if let Element::Unflushed { id, page, tag } = element {
-                match self.walker.pages.tag_of(&self.state.root, id, page) {
-                    Ok(found) if found == tag => {}
-                    Ok(_) | Err(Error::Tampered { .. } | Error::Device(flash::Error::OutOfRange { .. })) => {
-                        return Ok(false);
-                    }
-                    Err(Error::Device(error)) if error != flash::Error::Latched => {
-                        self.walker.unreadable.set(Some(error));
-                        return Ok(false);
-                    }
-                    Err(error) => return Err(error),
+            let (pages, root) = (&self.walker.pages, &self.state.root);
+            let (found, tag) = match element {
+                Element::Unflushed { id, page, tag } => (pages.tag_of(root, id, page), tag),
+                Element::Pool(PoolElement::Unflushed { id, page, tag }) => (pages.nameless_tag(root, id, page), tag),
+                _ => continue,
+            };
+            match found {
+                Ok(found) if found == tag => {}
+                Ok(_) | Err(Error::Tampered { .. } | Error::Device(flash::Error::OutOfRange { .. })) => {
+                    return Ok(false);
                 }
+                Err(Error::Device(error)) if error != flash::Error::Latched => {
+                    self.walker.unreadable.set(Some(error));
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(true)

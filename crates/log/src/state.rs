@@ -38,6 +38,9 @@ impl State {
         self.changed.records = self.root.records.keys().cloned().collect();
         self.changed.containers = self.root.containers.keys().copied().collect();
         self.changed.groups = (*self.root.groups).clone();
+        for (id, pool) in self.root.pools.iter() {
+            self.changed.pools.note_all(*id, pool);
+        }
         self.space.mark_all_changed();
     }
 
@@ -61,7 +64,8 @@ impl State {
             | Element::TailReplaced { id, .. } => {
                 self.changed.containers.insert(*id);
             }
-            Element::ExtentGranted { .. } | Element::ExtentFreed(_) | Element::Unflushed { .. } => {}
+            Element::ExtentGranted { .. } | Element::ExtentFreed(_) => {}
+            Element::Unflushed { .. } | Element::Pool(_) => {}
         }
     }
 
@@ -81,7 +85,7 @@ impl State {
             Element::GroupCreated(id) => self.root.add_group(*id)?,
             Element::GroupDropped(id) => {
                 self.root.drop_group(*id)?;
-                self.space.release_group(*id, context.commit, context.version)?;
+                self.space.release_all(Owner::Group(*id), context.commit, context.version)?;
             }
             Element::ContainerCreated { id, group } => self.root.add_container(*id, Container::new(*group))?,
             Element::Pages { id, extent, position, pages } => {
@@ -119,6 +123,7 @@ impl State {
                 self.space.release(*number, context.commit, context.version)?;
             }
             Element::Unflushed { .. } => {}
+            Element::Pool(element) => self.apply_to_pool(element, context)?,
         }
         Ok(())
     }
@@ -160,7 +165,8 @@ impl State {
         if !(0..self.space.len()).all(|extent| !layout.is_fixed(extent) || self.space.owner(extent) == Owner::Fixed) {
             return Err(Error::Corrupt { what: "map of extents" });
         }
-        self.validate_runs(layout)
+        self.validate_runs(layout)?;
+        self.validate_pools(layout)
     }
 
     /// Every run lies in an extent of its group, and no two share a page.

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::Error;
+use crate::{Error, NamelessPage, PoolId};
 
 /// The number of a container: an append-only stream of bytes. Never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,6 +45,13 @@ pub trait View {
     /// [`Error::Corrupt`] past the container's end, [`Error::Tampered`] for a page that is not what it must be,
     /// [`Error::Device`].
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
+
+    /// Reads a nameless page, or its first `buffer.len()` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Tampered`] for a page that is not the one written under this number, or that is not the pool's or was
+    /// freed; [`Error::Corrupt`] if there is no such pool, [`Error::Misuse`] if a page has fewer bytes, [`Error::Device`].
+    fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error>;
 
     /// The value of a record.
     fn record(&self, space: u8, name: &[u8]) -> Option<Arc<[u8]>>;

@@ -7,7 +7,8 @@
 //!
 //! Invariants:
 //! 1. nothing is shown or acknowledged before the opening root is counted, no commit before its frame is durable;
-//! 2. a page position to which a write was ever tried in this opening is never written again, rolled back or not;
+//! 2. a page position of spine or container to which a write was ever tried in this opening is never written again,
+//!    rolled back or not; a nameless page is, but never under a write number that was tried in this opening;
 //! 3. after a failed write or flush every call answers [`Error::Latched`], after a step that the counter did not take
 //!    what that answered.
 //!
@@ -17,6 +18,7 @@
 mod counting;
 mod folding;
 mod framing;
+mod nameless;
 mod placing;
 
 use alloc::boxed::Box;
@@ -28,10 +30,12 @@ use counterfoil_flash::Device;
 use counterfoil_vault::{Counter, Kind, PageKey};
 
 use crate::pages::Pages;
-use crate::pending::Pending;
+use crate::pending::{Granted, Pending};
+use crate::pool::{NamelessPage, PoolId};
 use crate::root::{RecordKey, Root, record_key};
 use crate::snapshot::{self, Snapshot};
-use crate::space::Extent;
+use crate::space::{Extent, Owner};
+use crate::spare::Spare;
 use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::store::CheckpointStore;
@@ -109,8 +113,9 @@ pub struct Savepoint {
     pending: Pending,
     /// Never used again: a savepoint of another transaction, or one that was gone back behind, is none of ours.
     number: u64,
-    /// Extents that the transaction had been granted.
+    /// Extents that the transaction had been granted, and nameless pages that it had tried.
     granted: usize,
+    tried: usize,
 }
 
 /// The one writer of a volume.
@@ -131,7 +136,13 @@ pub struct Writer {
     savepoints: Vec<u64>,
     next_savepoint: u64,
     /// Extents that the commit under way was granted, in order.
-    granted: Vec<(Extent, GroupId)>,
+    granted: Vec<Granted>,
+    /// Nameless pages to which the commit under way tried a write, in order.
+    tried: Vec<(PoolId, u64)>,
+    /// What is known of the pools that this opening has written to.
+    spares: BTreeMap<PoolId, Spare>,
+    /// Readers of commits before this one hold all that is free in pools.
+    held_since: u64,
     tips: BTreeMap<GroupId, Tip>,
     pub(crate) grants: BTreeMap<ContainerId, Grant>,
     readers: Vec<(u64, Weak<Root>)>,
@@ -177,13 +188,16 @@ impl Writer {
             settings,
             state,
             frames_since_checkpoint: end.commit.saturating_sub(base.commit),
-            end,
             base,
             spine_key,
             pending: None,
             savepoints: Vec::new(),
             next_savepoint: 0,
             granted: Vec::new(),
+            tried: Vec::new(),
+            spares: BTreeMap::new(),
+            held_since: end.commit.saturating_sub(1),
+            end,
             tips: BTreeMap::new(),
             grants: BTreeMap::new(),
             readers: Vec::new(),
@@ -328,7 +342,7 @@ impl Writer {
         let number = self.next_savepoint;
         self.next_savepoint += 1;
         self.savepoints.push(number);
-        Ok(Savepoint { pending, number, granted: self.granted.len() })
+        Ok(Savepoint { pending, number, granted: self.granted.len(), tried: self.tried.len() })
     }
 
     /// Undoes everything since `savepoint`.
@@ -343,7 +357,7 @@ impl Writer {
         };
         self.savepoints.truncate(place + 1);
         self.pending = Some(savepoint.pending.clone());
-        self.give_back(savepoint.granted);
+        self.give_back(savepoint.granted, savepoint.tried);
         Ok(())
     }
 
@@ -351,24 +365,37 @@ impl Writer {
     pub fn rollback(&mut self) {
         if self.pending.take().is_some() {
             self.savepoints.clear();
-            self.give_back(0);
+            self.give_back(0, 0);
         }
     }
 
-    /// Takes back all extents but the first `keep` that the commit under way was granted, and what was to be written
-    /// to them. The positions tried in older extents stay tried.
-    fn give_back(&mut self, keep: usize) {
+    /// Takes back all extents but the first `granted` that the commit under way was granted, and what was to be written
+    /// to them. The positions tried in older extents stay tried, but those of nameless pages: beyond the first `tried` of
+    /// them they are free again.
+    fn give_back(&mut self, granted: usize, tried: usize) {
         let commit = self.needed_before();
-        for (extent, group) in self.granted.split_off(keep) {
+        self.give_pages_back(tried, commit);
+        for Granted { extent, owner, slot, .. } in self.granted.split_off(granted) {
             self.state.space.cancel(extent.number, commit);
-            if let Some(tip) = self.tips.get_mut(&group)
-                && tip.extent == extent
-            {
-                tip.next = self.pages.layout.extent_pages;
+            match owner {
+                Owner::Group(group) => self.leave_extent(group, extent),
+                Owner::Pool(pool) => {
+                    self.spares.entry(pool).and_modify(|spare| spare.forget_extent(slot, extent.number));
+                }
+                Owner::Free | Owner::Fixed | Owner::Spine => {}
             }
-            self.grants.retain(|_, grant| grant.extent != extent);
         }
         self.forget_the_gone();
+    }
+
+    /// A group's extent was taken back.
+    fn leave_extent(&mut self, group: GroupId, extent: Extent) {
+        if let Some(tip) = self.tips.get_mut(&group)
+            && tip.extent == extent
+        {
+            tip.next = self.pages.layout.extent_pages;
+        }
+        self.grants.retain(|_, grant| grant.extent != extent);
     }
 
     /// Drops what was noted for groups and containers that are no more. A group that the commit under way drops may
@@ -377,6 +404,8 @@ impl Writer {
         let (groups, containers) = (self.current().groups.clone(), self.current().containers.clone());
         self.tips.retain(|group, _| groups.contains(group) || self.state.root.groups.contains(group));
         self.grants.retain(|id, _| containers.contains_key(id));
+        let (now, before) = (self.current().pools.clone(), self.state.root.pools.clone());
+        self.spares.retain(|id, _| now.contains_key(id) || before.contains_key(id));
     }
 
     /// Readers pinned before this commit may see what the commit under way wrote.
@@ -418,9 +447,10 @@ impl Writer {
         }
         let Some(pending) = self.pending.take() else { return Err(Error::Misuse("no commit was begun")) };
         let record_bytes = self.record_bytes_after(&pending);
+        let shrunk = self.extents_to_give_back(&pending);
         let written = self
             .require_room_for_records(record_bytes)
-            .and_then(|()| pending.encode(&self.granted, self.pages.layout.payload()))
+            .and_then(|()| pending.encode(&self.granted, &shrunk, self.pages.layout.payload()))
             .and_then(|elements| {
                 // A frame that lists pages is flushed in any case: recovery looks for such pages of the last frame only.
                 let durable = durable || pending.unflushed_count() > 0;
@@ -430,7 +460,7 @@ impl Writer {
             self.pending = Some(pending);
             return Err(error);
         }
-        self.adopt(pending)?;
+        self.adopt(pending, &shrunk)?;
         let changed = self.record_bytes != record_bytes;
         self.record_bytes = record_bytes;
         self.count_if_due()?;
@@ -448,8 +478,9 @@ impl Writer {
     }
 
     /// The frame is durable: what was pending is what the volume is.
-    fn adopt(&mut self, pending: Pending) -> Result<(), Error> {
+    fn adopt(&mut self, mut pending: Pending, shrunk: &[(PoolId, u32)]) -> Result<(), Error> {
         let (commit, version) = (self.end.commit, self.end.version);
+        self.adopt_pools(&mut pending, shrunk)?;
         let changed = &mut self.state.changed;
         changed.records.extend(pending.records_changed().iter().cloned());
         changed.containers.extend(pending.containers_touched());
@@ -458,12 +489,13 @@ impl Writer {
             let dying = self.state.root.containers.iter().filter(|(_, container)| container.group == *group);
             changed.containers.extend(dying.map(|(id, _)| *id));
             changed.groups.insert(*group);
-            self.state.space.release_group(*group, commit, version)?;
+            self.state.space.release_all(Owner::Group(*group), commit, version)?;
         }
-        let untold = core::mem::take(&mut self.granted).into_iter().filter(|(_, group)| !pending.tells_of(*group));
-        for (extent, _) in untold {
-            self.state.space.cancel(extent.number, commit);
+        let granted = core::mem::take(&mut self.granted).into_iter();
+        for untold in granted.filter(|granted| !pending.tells_of(granted.owner)) {
+            self.state.space.cancel(untold.extent.number, commit);
         }
+        self.tried.clear();
         self.savepoints.clear();
         let shrank = pending.root.groups.len() < self.tips.len() || !pending.groups_dropped().is_empty();
         self.state.root = Root { commit, version, ..pending.root };
@@ -542,6 +574,10 @@ impl View for Writer {
 
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.pages.read(self.current(), container, offset, buffer)
+    }
+
+    fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {
+        self.pages.read_nameless(self.current(), pool, page, buffer)
     }
 
     fn record(&self, space: u8, name: &[u8]) -> Option<Arc<[u8]>> {

@@ -2,11 +2,13 @@
 
 mod bench;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bench::{Bench, grow, put};
 use counterfoil_flash_sim::{Dice, Fault, Part, Scenario, Survivors, Tearing};
-use counterfoil_log::{Change, Changes, ContainerId, Error, GroupId, Snapshot, View, Writer, record_space};
+use counterfoil_log::{
+    Change, Changes, ContainerId, Error, GroupId, NamelessPage, PoolId, Snapshot, View, Writer, record_space,
+};
 
 /// What a follower made of the changes.
 #[derive(Clone, Default, PartialEq, Debug)]
@@ -14,6 +16,7 @@ struct Replica {
     records: BTreeMap<Vec<u8>, Vec<u8>>,
     containers: BTreeMap<ContainerId, (GroupId, u64)>,
     groups: Vec<GroupId>,
+    pools: BTreeMap<PoolId, BTreeSet<NamelessPage>>,
     commit: u64,
 }
 
@@ -36,6 +39,14 @@ impl Replica {
                 assert!(length > *known, "containers only grow");
                 *known = length;
             }
+            Change::PoolCreated(id) => drop(self.pools.insert(id, BTreeSet::new())),
+            Change::PoolDropped(id) => drop(self.pools.remove(&id).unwrap()),
+            Change::PagesWritten { pool, first, pages } => {
+                let writes = (0..u64::from(pages))
+                    .map(|index| NamelessPage { page: first.page + index, write: first.write + index });
+                self.pools.get_mut(&pool).unwrap().extend(writes);
+            }
+            Change::PageFreed { pool, page } => assert!(self.pools.get_mut(&pool).unwrap().remove(&page)),
         }
     }
 
@@ -54,6 +65,11 @@ impl Replica {
         assert_eq!(view.containers(), self.containers.keys().copied().collect::<Vec<_>>());
         for (id, (_, length)) in &self.containers {
             assert_eq!(view.length(*id).unwrap(), *length, "{id:?}");
+        }
+        let live = self.pools.iter().map(|(id, pages)| (*id, pages.len() as u64));
+        assert_eq!(view.pools(), live.collect::<Vec<_>>());
+        for (id, page) in self.pools.iter().flat_map(|(id, pages)| pages.iter().map(move |page| (id, page))) {
+            view.read_nameless(*id, *page, &mut [0; 8]).unwrap();
         }
     }
 }

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use counterfoil_log::{CommitNumber, ContainerId, Error, GroupId, View};
+use counterfoil_log::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, View};
 
 use crate::Storage;
 
@@ -29,6 +29,10 @@ impl View for Memory {
         let piece = bytes.get(offset as usize..offset as usize + buffer.len());
         buffer.copy_from_slice(piece.ok_or(Error::Corrupt { what: "container" })?);
         Ok(())
+    }
+
+    fn read_nameless(&self, _: PoolId, _: NamelessPage, _: &mut [u8]) -> Result<(), Error> {
+        Err(Error::Misuse("relations have no nameless pages"))
     }
 
     fn record(&self, space: u8, name: &[u8]) -> Option<Arc<[u8]>> {

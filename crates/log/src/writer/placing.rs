@@ -9,6 +9,7 @@ use counterfoil_vault::{Kind, Plain, Tag};
 
 use super::{Grant, Tip, Writer};
 use crate::opening;
+use crate::pending::Granted;
 use crate::root::Run;
 use crate::space::{Extent, Needs, Owner};
 use crate::{ContainerId, Error, GroupId};
@@ -92,7 +93,8 @@ impl Writer {
         }
         if self.tips.get(&group).is_none_or(|tip| tip.next >= extent_pages) {
             let extent = self.grant_extent(Owner::Group(group))?;
-            self.granted.push((extent, group));
+            let owner = Owner::Group(group);
+            self.granted.push(Granted { extent, owner, slot: 0, first_write: 0 });
             self.tips.insert(group, Tip { extent, next: 0 });
         }
         let in_order = self.device.geometry().erase_before_program;
@@ -131,21 +133,22 @@ impl Writer {
         }
     }
 
-    fn try_grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
+    pub(super) fn try_grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
         let reserve = self.pages.layout.reserve_extents();
         let keep = match owner {
-            Owner::Group(_) if self.frees => reserve,
-            Owner::Group(_) => 2 * reserve,
+            Owner::Group(_) | Owner::Pool(_) if self.frees => reserve,
+            Owner::Group(_) | Owner::Pool(_) => 2 * reserve,
             _ => 0,
         };
         let needs = self.needs();
-        let granted =
-            opening::grant(&mut *self.device, &self.pages.layout, &mut self.state.space, owner, (needs, keep));
+        let behind = self.last_extent_of(owner);
+        let space = &mut self.state.space;
+        let granted = opening::grant(&mut *self.device, &self.pages.layout, space, (owner, behind), (needs, keep));
         self.failed |= matches!(granted, Err(Error::Device(_)));
         granted
     }
 
-    fn needs(&mut self) -> Needs {
+    pub(super) fn needs(&mut self) -> Needs {
         Needs { counted: self.counted, oldest_pin: self.oldest_pin() }
     }
 
