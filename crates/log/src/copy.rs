@@ -10,12 +10,10 @@ use alloc::vec::Vec;
 
 use counterfoil_flash::{self as flash, Device, Geometry, PageNumber, Read};
 
+use crate::Error;
 use crate::layout::Layout;
-use crate::root::Container;
 use crate::space::Owner;
 use crate::volume::Recovered;
-use crate::writer::Writer;
-use crate::{Error, Snapshot, View};
 
 /// A medium whose record store is a copy in memory.
 pub struct Captured {
@@ -131,66 +129,4 @@ fn program_unless_zero(
         }
     }
     Ok(())
-}
-
-impl Writer {
-    /// Fills a new, empty volume with everything that a snapshot of another one holds, sealed under this volume's
-    /// key. Containers, groups and records keep their names. One commit.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] if the volume is not empty, and whatever reading there and writing here can answer.
-    /// `None` if `progress` stopped it.
-    pub fn fill_from(&mut self, source: &Snapshot, progress: Progress<'_>) -> Result<bool, Error> {
-        self.begin()?;
-        let filled = self.copy_contents(source, progress);
-        if !matches!(filled, Ok(true)) {
-            self.rollback();
-            return filled;
-        }
-        self.commit()?;
-        Ok(true)
-    }
-
-    fn copy_contents(&mut self, source: &Snapshot, progress: Progress<'_>) -> Result<bool, Error> {
-        let total = source.root.containers.values().map(|container| container.pages + 1).sum();
-        self.adopt_names(source)?;
-        let mut done = 0;
-        let mut bytes = vec![0; source.payload_bytes() * 64];
-        for id in source.containers() {
-            let length = source.length(id)?;
-            let mut offset = 0;
-            while offset < length {
-                let count = (length - offset).min(bytes.len() as u64) as usize;
-                source.read(id, offset, &mut bytes[..count])?;
-                self.append(id, &bytes[..count])?;
-                offset += count as u64;
-                done += (count / source.payload_bytes()) as u64;
-                if !progress(done.min(total), total) {
-                    return Ok(false);
-                }
-            }
-        }
-        for (key, value) in source.root.records.iter() {
-            let (space, name) = key.split_first().ok_or(Error::Corrupt { what: "name of a record" })?;
-            if !crate::feed::is_follower(*space, name) {
-                self.put_record(*space, name, value)?;
-            }
-        }
-        Ok(progress(total, total))
-    }
-
-    /// Makes the groups and containers of another volume, empty.
-    fn adopt_names(&mut self, source: &Snapshot) -> Result<(), Error> {
-        let pending = self.pending_mut()?;
-        if !pending.root.groups.is_empty() || !pending.root.records.is_empty() {
-            return Err(Error::Misuse("only an empty volume can be filled from another one"));
-        }
-        for group in source.root.groups.iter() {
-            pending.adopt_group(*group)?;
-        }
-        for (id, container) in source.root.containers.iter() {
-            pending.adopt_container(*id, Container::new(container.group))?;
-        }
-        Ok(())
-    }
 }

@@ -98,6 +98,10 @@ impl FreePages {
             None => self.others.remove(&extent),
         };
         self.count -= gone.map_or(0, |free| u64::from(free.pages.count()));
+        // Should it come back, it is another one, and is written from its beginning.
+        if self.after.0 == extent {
+            self.after.1 = 0;
+        }
     }
 
     /// Whether an extent has one.
@@ -141,6 +145,7 @@ mod tests {
                     let extent = roll(12);
                     free.forget(extent as u32);
                     model.retain(|page| page / 10 != extent);
+                    last = if free.after.0 == extent as u32 { extent * 10 } else { last };
                 }
                 _ => {}
             }

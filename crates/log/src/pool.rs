@@ -67,6 +67,9 @@ impl Default for PoolOptions {
 /// Slots that are copied together when one of them changes.
 pub(crate) const CHUNK_SLOTS: usize = 64;
 
+/// Chunks without an extent that a slot may lie behind those there are.
+const GAP_CHUNKS_MAX: usize = 1 << 12;
+
 /// An extent of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
@@ -212,7 +215,11 @@ impl Pool {
     /// Gives a slot an extent.
     pub(crate) fn add_slot(&mut self, number: u32, extent: Extent, first_write: u64) -> Result<(), Error> {
         let live = Bits::none(self.extent_pages);
-        if number == self.slots_max() {
+        let wanted = number as usize / CHUNK_SLOTS + 1;
+        if wanted > self.chunks.len() + GAP_CHUNKS_MAX {
+            return Err(CORRUPT);
+        }
+        while self.chunks.len() < wanted {
             Arc::make_mut(&mut self.chunks).push(Arc::new(vec![None; CHUNK_SLOTS]));
         }
         let slot = self.slot_mut(number).filter(|slot| slot.is_none()).ok_or(CORRUPT)?;

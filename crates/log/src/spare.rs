@@ -80,6 +80,11 @@ impl Spare {
         spare
     }
 
+    /// Whether a page is programmed once only until its extent is erased.
+    pub(crate) fn writes_once(&self) -> bool {
+        self.writes_once
+    }
+
     /// Pages that can be written now.
     pub(crate) fn free_count(&self) -> u64 {
         self.free.count()

@@ -204,7 +204,8 @@ mod tests {
     use crate::bytes::Cursor;
     use crate::checkpoint;
     use crate::frame::next_element;
-    use crate::{ContainerId, GroupId};
+    use crate::pool_element::PoolElement;
+    use crate::{ContainerId, GroupId, NamelessPage, PoolId};
     use alloc::collections::BTreeMap;
     use alloc::sync::Arc;
     use counterfoil_vault::Epoch;
@@ -213,7 +214,20 @@ mod tests {
         Layout { page_bytes: 512, extent_pages: 8, window_first: 2, window_extents: 4, extents_max: 1000 };
     const CONTEXT: Context = Context { commit: 2, version: 2, epoch: 1, layout: LAYOUT };
 
-    /// A group with a container of three pages, and a spine of two extents.
+    fn written(page: u64, write: u64, pages: u32) -> Element<'static> {
+        Element::Pool(PoolElement::Written { id: PoolId(20), page: NamelessPage { page, write }, pages })
+    }
+
+    fn freed(page: u64, write: u64) -> Element<'static> {
+        Element::Pool(PoolElement::Freed { id: PoolId(20), page: NamelessPage { page, write } })
+    }
+
+    fn grown(slot: u32, number: u32, allocation: u64) -> Element<'static> {
+        let extent = Extent { number, allocation };
+        Element::Pool(PoolElement::Grown { id: PoolId(20), slot, extent, first_write: 1 })
+    }
+
+    /// A group with a container of three pages, a pool with five pages of which one is freed, and a spine of two extents.
     fn state() -> (State, SpineEnd) {
         let mut space = Space::new(10, LAYOUT.extents_max);
         let spine = [0, 1].map(|_| space.grant(Owner::Spine, crate::space::Needs::NONE, 0).unwrap());
@@ -228,6 +242,10 @@ mod tests {
             Element::Pages { id: ContainerId(1), extent: 12, position: 0, pages: 3 },
             Element::TailReplaced { id: ContainerId(1), offset: 3 * 496, bytes: b"tail" },
             Element::RecordPut { key: b"\x02name", value: b"value" },
+            Element::Pool(PoolElement::Created { id: PoolId(20), free_percent: 10 }),
+            grown(0, 14, 5),
+            written(0, 1, 5),
+            freed(3, 4),
         ] {
             state.apply(&element, &CONTEXT).unwrap();
         }
@@ -271,6 +289,28 @@ mod tests {
             Element::ExtentFreed(5),
             Element::ExtentFreed(12),
             Element::ExtentFreed(500),
+            Element::ExtentFreed(14),
+            Element::ExtentGranted { extent: Extent { number: 20, allocation: 9 }, owner: Owner::Pool(PoolId(20)) },
+            Element::Pool(PoolElement::Created { id: PoolId(20), free_percent: 10 }),
+            Element::Pool(PoolElement::Created { id: PoolId(21), free_percent: 91 }),
+            Element::Pool(PoolElement::Created { id: PoolId(2), free_percent: 10 }),
+            Element::Pool(PoolElement::Created { id: PoolId(u64::MAX), free_percent: 10 }),
+            Element::Pool(PoolElement::Dropped(PoolId(21))),
+            Element::Pool(PoolElement::Shrunk { id: PoolId(20), slot: 0 }),
+            Element::Pool(PoolElement::Shrunk { id: PoolId(20), slot: 1 }),
+            grown(0, 20, 9),
+            grown(1, 14, 9),
+            grown(u32::MAX, 20, 9),
+            written(0, 9, 1),
+            written(3, 4, 1),
+            written(3, u64::MAX, 1),
+            written(6, 9, 3),
+            written(6, 9, u32::MAX),
+            written(u64::MAX, 9, 1),
+            freed(3, 4),
+            freed(6, 5),
+            freed(0, 9),
+            freed(u64::MAX, 1),
         ] {
             let (mut state, _) = state();
             assert!(matches!(state.apply(&element, &CONTEXT), Err(Error::Corrupt { .. })), "{element:?}");
@@ -290,6 +330,14 @@ mod tests {
             Element::ExtentGranted { extent: Extent { number: 13, allocation: 4 }, owner: Owner::Group(GroupId(16)) },
             Element::ExtentFreed(10),
             Element::RecordPut { key: b"\x02name", value: b"value" },
+            grown(1, 15, 6),
+            written(5, 6, 5),
+            freed(0, 1),
+            Element::Pool(PoolElement::Unflushed {
+                id: PoolId(20),
+                page: NamelessPage { page: 5, write: 6 },
+                tag: [1; 16],
+            }),
         ] {
             element.encode(&mut elements);
         }
@@ -299,6 +347,7 @@ mod tests {
             changes.into_iter().filter_map(|(key, value)| Some((key, value?.into()))).collect();
         let (decoded, decoded_end) = checkpoint::decode(&records, &LAYOUT).unwrap();
         assert_eq!((&decoded.root.containers, &decoded_end), (&state.root.containers, &end));
+        assert_eq!(decoded.root.pools, state.root.pools);
         let mut dice = 1u64;
         let mut roll = |sides: usize| {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

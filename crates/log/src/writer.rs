@@ -131,16 +131,16 @@ pub struct Writer {
     /// The value of the counter.
     pub(crate) counted: u64,
     pub(crate) spine_key: PageKey,
-    pending: Option<Pending>,
+    pub(crate) pending: Option<Pending>,
     /// The savepoints of the commit under way, and the number of the next one.
     savepoints: Vec<u64>,
     next_savepoint: u64,
     /// Extents that the commit under way was granted, in order.
-    granted: Vec<Granted>,
+    pub(crate) granted: Vec<Granted>,
     /// Nameless pages to which the commit under way tried a write, in order.
     tried: Vec<(PoolId, u64)>,
     /// What is known of the pools that this opening has written to.
-    spares: BTreeMap<PoolId, Spare>,
+    pub(crate) spares: BTreeMap<PoolId, Spare>,
     /// Readers of commits before this one hold all that is free in pools.
     held_since: u64,
     tips: BTreeMap<GroupId, Tip>,
@@ -271,7 +271,7 @@ impl Writer {
         self.pending.as_mut().ok_or(Error::Misuse("no commit was begun"))
     }
 
-    fn current(&self) -> &Root {
+    pub(crate) fn current(&self) -> &Root {
         self.pending.as_ref().map_or(&self.state.root, |pending| &pending.root)
     }
 

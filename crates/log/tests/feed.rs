@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bench::{Bench, grow, put};
 use counterfoil_flash_sim::{Dice, Fault, Part, Scenario, Survivors, Tearing};
 use counterfoil_log::{
-    Change, Changes, ContainerId, Error, GroupId, NamelessPage, PoolId, Snapshot, View, Writer, record_space,
+    Change, Changes, ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Snapshot, View, Writer,
+    record_space,
 };
 
 /// What a follower made of the changes.
@@ -81,7 +82,7 @@ fn change(writer: &mut Writer, dice: &mut Dice) -> Result<(), Error> {
     let containers = view.containers();
     for _ in 0..1 + dice.below(3) {
         let name = format!("record {}", dice.below(9)).into_bytes();
-        match dice.below(6) {
+        match dice.below(7) {
             0 => {
                 let group = writer.create_group()?;
                 writer.create_container(group)?;
@@ -89,6 +90,7 @@ fn change(writer: &mut Writer, dice: &mut Dice) -> Result<(), Error> {
             }
             1 => writer.put_record(record_space::USER, &name, &vec![7; dice.below(300) as usize])?,
             2 => writer.delete_record(record_space::USER, &name)?,
+            3 => change_pages(writer, dice)?,
             _ => {
                 if let Some(id) = containers.get(dice.below(containers.len().max(1) as u64) as usize) {
                     writer.append(*id, &vec![1; [3, 40, 700, 9000][dice.below(4) as usize]])?;
@@ -101,6 +103,33 @@ fn change(writer: &mut Writer, dice: &mut Dice) -> Result<(), Error> {
         return Ok(());
     }
     writer.commit().map(drop)
+}
+
+/// Pages of a pool come and go; the addresses of the live ones are a record.
+fn change_pages(writer: &mut Writer, dice: &mut Dice) -> Result<(), Error> {
+    let known = View::record(writer, record_space::USER, b"pages").unwrap_or_default();
+    let mut numbers: Vec<u64> = known.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
+    if numbers.is_empty() || dice.below(15) == 0 {
+        if let Some(pool) = numbers.first() {
+            writer.drop_pool(PoolId(*pool))?;
+        }
+        numbers = vec![writer.create_pool(PoolOptions::default())?.0];
+    }
+    let pool = PoolId(numbers[0]);
+    for _ in 0..dice.below(6) {
+        let page = writer.write_nameless(pool, &[7; 496])?;
+        if dice.below(6) == 0 {
+            writer.free_nameless(pool, page)?;
+        } else {
+            numbers.extend([page.page, page.write]);
+        }
+    }
+    while numbers.len() > 21 {
+        let gone: Vec<u64> = numbers.drain(1..3).collect();
+        writer.free_nameless(pool, NamelessPage { page: gone[0], write: gone[1] })?;
+    }
+    let addresses: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+    writer.put_record(record_space::USER, b"pages", &addresses)
 }
 
 fn follow(writer: &mut Writer) -> Result<(), Error> {

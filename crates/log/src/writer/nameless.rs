@@ -74,7 +74,12 @@ impl Writer {
         let (taken, write) = spare.take().ok_or(none.clone())?;
         let known = pending.root.pool(pool)?;
         let page = NamelessPage { page: known.page(taken.slot, taken.position), write };
-        let extent = known.slot(taken.slot).ok_or(none)?.extent;
+        let slot = known.slot(taken.slot).ok_or(none)?;
+        debug_assert!(
+            spare.is_in_order(slot, taken.position, write),
+            "writes follow positions where pages are written once"
+        );
+        let extent = slot.extent;
         let address = layout.page(extent.number, taken.position);
         self.tried.push((pool, page.page));
         let mut bytes = vec![0; layout.page_bytes as usize];
@@ -112,7 +117,7 @@ impl Writer {
     }
 
     /// Whether a page is programmed once only until its extent is erased.
-    fn writes_once(&self) -> bool {
+    pub(crate) fn writes_once(&self) -> bool {
         self.device.geometry().erase_before_program
     }
 
@@ -132,8 +137,8 @@ impl Writer {
         if free == 0 {
             return self.grow(pool, &known);
         }
-        if free + waiting < wanted && !writes_once {
-            // What cannot be had is done without, as long as there is a page.
+        if free + waiting < wanted && !writes_once && !self.only_frees() {
+            // What cannot be had is done without, as long as there is a page. What is kept for deletions is not for this.
             match self.grow_by_some(pool, &known) {
                 Err(Error::Full { .. }) => {}
                 other => return other,
@@ -182,7 +187,8 @@ impl Writer {
 
     fn grow_by_some(&mut self, pool: PoolId, known: &Pool) -> Result<(), Error> {
         // Where pages are written once and in order, so are extents: each begins with the write that comes next.
-        let extents = if self.writes_once() { 0 } else { known.extents().div_ceil(GROWS_BY) };
+        let one_by_one = self.writes_once() || self.only_frees();
+        let extents = if one_by_one { 0 } else { known.extents().div_ceil(GROWS_BY) };
         for _ in 0..extents.min(GROWS_BY_EXTENTS_MAX) {
             let extent = self.try_grant_extent(Owner::Pool(pool))?;
             self.add_extent(pool, extent)?;
@@ -263,6 +269,10 @@ impl Writer {
         for granted in &self.granted {
             if let Owner::Pool(id) = granted.owner {
                 changed.note(id, granted.slot / CHUNK_SLOTS as u32);
+                // Those that the commit did not come to write are given back like others, should it come to that.
+                if let Some(spare) = self.spares.get_mut(&id) {
+                    spare.empty.insert(granted.slot);
+                }
             }
         }
         for (id, pages) in pending.pools.changed() {

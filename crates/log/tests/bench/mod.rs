@@ -175,9 +175,13 @@ impl Bench {
     }
 
     pub fn create(&mut self) -> Writer {
+        self.try_create().unwrap()
+    }
+
+    pub fn try_create(&mut self) -> Result<Writer, Error> {
         let media = Media { reader: Arc::new(self.device.clone()), writer: Box::new(self.device.clone()) };
         let settings = self.settings();
-        create(media, self.vault.clone(), self.layout, settings, &mut self.entropy, 0, CACHE).unwrap()
+        create(media, self.vault.clone(), self.layout, settings, &mut self.entropy, 0, CACHE)
     }
 
     pub fn layout(&self) -> Layout {
