@@ -2,9 +2,13 @@
 
 mod bench;
 
+use std::sync::Arc;
+
 use bench::Bench;
 use counterfoil_flash_sim::Part;
-use counterfoil_log::{Error, NamelessPage, Owner, PoolId, PoolOptions, PoolOwner, Snapshot, View, Visit, Writer};
+use counterfoil_log::{
+    Error, NamelessPage, Owner, PoolId, PoolOptions, PoolOwner, Recovered, Snapshot, View, Visit, Writer,
+};
 use counterfoil_vault::witness;
 
 fn payload(number: u64) -> Vec<u8> {
@@ -182,7 +186,9 @@ fn readers_keep_the_pages_that_they_see() {
         let (mut here, mut beside) = (None, None);
         if elsewhere {
             *bench.pins.0.lock().unwrap() = Some(pin);
-            beside = Some(bench.recover().unwrap());
+            // Without a cache, which would hide what is on the medium.
+            let media = Arc::new(bench.device.clone());
+            beside = Some(Recovered::recover(media, bench.vault.clone(), bench.layout(), 0).unwrap());
         } else {
             here = Some(writer.snapshot());
         }
@@ -193,6 +199,9 @@ fn readers_keep_the_pages_that_they_see() {
                 let new = write(&mut writer, pool, std::iter::once(round * 100 + index))[0];
                 free(&mut writer, pool, &[pages[index as usize]]);
                 pages[index as usize] = new;
+            }
+            if !elsewhere && round < 7 {
+                continue;
             }
             let snapshot = here.clone().unwrap_or_else(|| beside.as_ref().unwrap().snapshot());
             let read_again: Vec<_> = seen.iter().map(|page| read(&snapshot, pool, *page)).collect();

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use counterfoil_flash::{Geometry, MemoryDevice, PageNumber, Read};
-use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, View, create, record_space};
+use counterfoil_log::{
+    Counting, Layout, Media, NamelessPage, NoPins, PoolOptions, Recovered, Settings, View, create, record_space,
+};
 use counterfoil_vault::{
     Counter, DatabaseId, Entropy, Epoch, Kind, MemoryCounter, NoEntropy, Place, Sealed, Suite, Vault, VolumeKey,
 };
@@ -14,6 +16,7 @@ const SHAPE: Geometry =
     Geometry { page_bytes: 256, block_pages: 8, block_count: 64, erase_before_program: false, grows: true };
 const ALLOCATION_OF_SPINE: u64 = 1;
 const ALLOCATION_OF_GROUP: u64 = 3;
+const ALLOCATION_OF_POOL: u64 = 4;
 const EPOCH: Epoch = Epoch { number: 2, salt: [0x22; 16] };
 
 /// A generator that gives the same byte for ever.
@@ -44,6 +47,11 @@ fn plain(device: &MemoryDevice, number: u64, kind: Kind, allocation: u64, positi
     let sealed = Sealed::from_medium(&mut page);
     let payload = match kind {
         Kind::Opening => vault().open_opening(allocation, position, 0, sealed).expect("opens").payload().to_vec(),
+        Kind::Nameless => {
+            let key = vault().page_key(kind, allocation, &EPOCH);
+            // The first write is number 1, at position 0.
+            key.open_nameless(position, u64::from(position) + 1, sealed).expect("opens").payload().to_vec()
+        }
         _ => {
             vault().open(&Place { kind, allocation, position, epoch: EPOCH }, sealed).expect("opens").payload().to_vec()
         }
@@ -81,6 +89,15 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     let bytes: Vec<u8> = (0..=255).collect();
     assert_eq!(writer.append(container, &bytes).expect("appends"), 5);
     writer.commit().expect("commits");
+    writer.begin().expect("begins");
+    let pool = writer.create_pool(PoolOptions { free_percent: 10 }).expect("a pool");
+    let pages = [0, 1, 2].map(|page| writer.write_nameless(pool, &[page; 240]).expect("writes"));
+    assert_eq!(pages[2], NamelessPage { page: 2, write: 3 });
+    writer.free_nameless(pool, pages[1]).expect("frees");
+    writer.commit().expect("commits");
+    writer.begin().expect("begins");
+    writer.free_nameless(pool, pages[0]).expect("frees");
+    writer.commit().expect("commits");
 
     let text = [
         shown("page 144, opening root", &page(&device, 144)),
@@ -91,13 +108,20 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
         shown("page 160, opened", &plain(&device, 160, Kind::Container, ALLOCATION_OF_GROUP, 0)),
         shown("page 146, frame", &page(&device, 146)),
         shown("page 146, opened", &plain(&device, 146, Kind::Frame, ALLOCATION_OF_SPINE, 2)),
+        shown("page 170, nameless", &page(&device, 170)),
+        shown("page 170, opened", &plain(&device, 170, Kind::Nameless, ALLOCATION_OF_POOL, 2)),
+        shown("page 147, opened", &plain(&device, 147, Kind::Frame, ALLOCATION_OF_SPINE, 3)),
+        shown("page 148, opened", &plain(&device, 148, Kind::Frame, ALLOCATION_OF_SPINE, 4)),
     ];
     let text = text.concat();
     assert!(SPEC.contains(&format!("```\n{text}```\n")), "the vector is\n{text}");
 
     let recovered = Recovered::recover(Arc::new(device), vault(), layout, 1 << 16).expect("recovers");
-    assert_eq!((recovered.version(), recovered.commit().0), (4, 3));
+    assert_eq!((recovered.version(), recovered.commit().0), (6, 5));
     let snapshot = recovered.snapshot();
     assert_eq!(snapshot.length(container).expect("is there"), 261);
+    let mut read = [0; 240];
+    snapshot.read_nameless(pool, pages[2], &mut read).expect("reads");
+    assert_eq!((read, snapshot.pools()), ([2; 240], vec![(pool, 1)]));
     assert_eq!(snapshot.record(record_space::USER, b"name").as_deref(), Some(&b"counterfoil"[..]));
 }
