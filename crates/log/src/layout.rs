@@ -41,6 +41,9 @@ pub(crate) const CHUNK_HEAD_BYTES: u64 = 10;
 /// What the record store spends on a chunk beside its bytes.
 const DIRECTORY_BYTES: u64 = 6;
 
+/// Bytes of an extent of a pool in a checkpoint, beside a bit for each page.
+const SLOT_BYTES: u64 = 20;
+
 /// Of the window's bytes, what records may fill: the rest is index, page heads and room to move survivors in.
 const USABLE_PERCENT: u64 = 35;
 
@@ -117,8 +120,10 @@ impl Layout {
 
     /// Extents of a window that has room for everything a snapshot holds, this one's at least.
     pub fn window_extents_to_hold(&self, snapshot: &Snapshot) -> u32 {
-        let records = snapshot.root.records.iter().map(|(key, value)| self.record_bytes(key.len(), value.len())).sum();
-        self.window_extents_for(records).max(self.window_extents)
+        let root = &snapshot.root;
+        let records = root.records.iter().map(|(key, value)| self.record_bytes(key.len(), value.len())).sum::<u64>();
+        let pools = root.pools.values().map(|pool| pool.pages() / 8 + u64::from(pool.extents()) * SLOT_BYTES);
+        self.window_extents_for(records + 2 * pools.sum::<u64>()).max(self.window_extents)
     }
 
     /// Bytes that a record of this size takes in the window.

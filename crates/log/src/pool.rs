@@ -43,8 +43,8 @@ pub struct NamelessPage {
 /// How a pool is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
-    /// Of a hundred pages of the pool, how many are kept free: the more, the shorter the way from write to write
-    /// (Chronos 2.3: on average a hundred divided by this), and the more room it takes. At most 90.
+    /// Of a hundred pages of the pool, how many are kept free: the more, the shorter the way from write to write (fifty
+    /// divided by this in pages, where pages are written anew at random), and the more room it takes. At most 90.
     pub free_percent: u8,
 }
 
@@ -58,7 +58,7 @@ impl PoolOptions {
 }
 
 impl Default for PoolOptions {
-    /// Ten in a hundred: DESIGN, "nameless pools", has what was measured.
+    /// Ten in a hundred, some five pages from write to write: DESIGN, "log", has what was measured.
     fn default() -> Self {
         PoolOptions { free_percent: 10 }
     }

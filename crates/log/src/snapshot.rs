@@ -17,7 +17,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Reads and authenticates every page of every container, and tells after each container how many pages were
-    /// good. Damaged pages do not stop it.
+    /// good. Damaged pages do not stop it. Nameless pages are read by who knows their addresses; [`Snapshot::pools`]
+    /// tells how many there must be.
     pub fn verify_pages(&self, progress: &mut dyn FnMut(ContainerId, u64)) -> Vec<(ContainerId, Error)> {
         let mut damaged = Vec::new();
         for (id, container) in self.root.containers.iter() {

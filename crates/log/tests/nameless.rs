@@ -193,9 +193,9 @@ fn readers_keep_the_pages_that_they_see() {
             here = Some(writer.snapshot());
         }
         let seen = pages.clone();
-        // Everything is written anew, several times over, by this opening and by the next one.
+        // Every other page is written anew, several times over, by this opening and by the next one: no extent is given back.
         for round in 1..8u64 {
-            for index in 0..20 {
+            for index in (1..20).step_by(2) {
                 let new = write(&mut writer, pool, std::iter::once(round * 100 + index))[0];
                 free(&mut writer, pool, &[pages[index as usize]]);
                 pages[index as usize] = new;
@@ -215,7 +215,7 @@ fn readers_keep_the_pages_that_they_see() {
         (here, beside) = (None, None);
         assert!(here.is_none() && beside.is_none());
         *bench.pins.0.lock().unwrap() = None;
-        for index in 0..20 {
+        for index in (1..20).step_by(2) {
             let new = write(&mut writer, pool, std::iter::once(index))[0];
             free(&mut writer, pool, &[pages[index as usize]]);
             pages[index as usize] = new;

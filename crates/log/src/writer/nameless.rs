@@ -257,7 +257,7 @@ impl Writer {
         let is_ours = |granted: &&Granted| granted.owner == Owner::Pool(id);
         let fresh: BTreeSet<u32> = self.granted.iter().filter(is_ours).map(|granted| granted.slot).collect();
         let is_open = |slot: &u32| pool.slot(*slot).is_some_and(|slot| spare.has_free(slot.extent.number));
-        let old = spare.empty.iter().filter(|slot| !fresh.contains(slot) && !(writes_once && is_open(slot)));
+        let old = spare.empty.iter().filter(|slot| !(fresh.contains(slot) || writes_once && is_open(slot)));
         old.copied().collect()
     }
 
