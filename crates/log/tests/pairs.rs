@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use counterfoil_flash::{Device, Geometry, MemoryDevice, PageNumber, Read};
 use counterfoil_log::{
-    ContainerId, Counting, Error, GroupId, Layout, Media, NoPins, Recovered, Settings, View, Writer, create,
-    record_space,
+    ContainerId, Counting, Error, GroupId, Layout, Media, NamelessPage, NoPins, PoolId, PoolOptions, PoolOwner,
+    Recovered, Settings, Snapshot, View, Visit, Writer, create, record_space,
 };
 use counterfoil_vault::{
     Counter, DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, SystemEntropy, Vault, VolumeKey, witness,
@@ -101,6 +101,38 @@ fn copy(from: &MemoryDevice, to: &MemoryDevice) {
     }
 }
 
+/// The pool, and the addresses of its pages.
+fn addresses(view: &dyn View) -> Option<(PoolId, Vec<NamelessPage>)> {
+    let known = view.record(record_space::USER, b"pages")?;
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let page = |bytes: &[u8]| NamelessPage { page: number(&bytes[..8]), write: number(&bytes[8..]) };
+    Some((PoolId(number(&known[..8])), known[8..].chunks(16).map(page).collect()))
+}
+
+/// Writes nameless pages anew, those of an earlier history too.
+fn write_pages(writer: &mut Writer, byte: u8) {
+    let make = |writer: &mut Writer| writer.create_pool(PoolOptions::default()).expect("a pool");
+    let (pool, mut pages) = addresses(writer).unwrap_or_else(|| (make(writer), Vec::new()));
+    for page in pages.drain(..pages.len().min(5)) {
+        writer.free_nameless(pool, page).expect("frees");
+    }
+    while pages.len() < 9 {
+        pages.push(writer.write_nameless(pool, &[byte; 496]).expect("writes"));
+    }
+    let numbers = pages.iter().flat_map(|page| [page.page, page.write]);
+    let value: Vec<u8> = std::iter::once(pool.0).chain(numbers).flat_map(u64::to_le_bytes).collect();
+    writer.put_record(record_space::USER, b"pages", &value).expect("put");
+}
+
+/// Whoever reads the record of the addresses knows all pages.
+struct Addresses;
+
+impl PoolOwner for Addresses {
+    fn visit_pages(&self, source: &Snapshot, _: PoolId, visit: Visit<'_>) -> Result<(), Error> {
+        addresses(source).into_iter().flat_map(|(_, pages)| pages).try_for_each(visit)
+    }
+}
+
 /// The same for every history, but for one byte: pages filled, tails, records, a rollback, a checkpoint, a close.
 fn go_on(mut writer: Writer, byte: u8) {
     writer.begin().expect("begins");
@@ -117,7 +149,11 @@ fn go_on(mut writer: Writer, byte: u8) {
         let first = writer.length(ContainerId(1)).is_ok();
         writer.append(if first { ContainerId(1) } else { fresh }, &[byte ^ round; 600]).expect("appends");
         writer.put_record(record_space::USER, b"name", &[byte; 40]).expect("put");
+        write_pages(&mut writer, byte ^ round);
         writer.commit().expect("commits");
+        writer.begin().expect("begins");
+        write_pages(&mut writer, byte ^ round ^ 0x80);
+        writer.rollback();
     }
     assert!(group >= GroupId(16));
     writer.checkpoint().expect("a checkpoint");
@@ -155,7 +191,7 @@ fn histories(key: u8, suite: Suite, counter: Option<MemoryCounter>) {
         let counter = counter.as_ref().map(|_| MemoryCounter::at(0, None));
         let anew = Place::new(key, id, suite, counter);
         let mut writer = anew.created();
-        assert!(writer.fill_from(&first.recovered().snapshot(), &mut |_, _| true).expect("fills"));
+        assert!(writer.fill_from_with(&first.recovered().snapshot(), &Addresses, &mut |_, _| true).expect("fills"));
         go_on(writer, 7);
         go_on(anew.opened(), 8);
     }

@@ -95,7 +95,7 @@ impl Writer {
     }
 
     /// Says that nobody points to a page any more. It is written again when the commit is counted and no reader of an
-    /// older one is left.
+    /// older one is left. The caller gives the address that writing gave: the page is not read.
     ///
     /// # Errors
     /// [`Error::Tampered`] if there is no such page, or it was freed; [`Error::Corrupt`] if there is no such pool;
