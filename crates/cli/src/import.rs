@@ -163,7 +163,8 @@ impl Importing<'_> {
         let key = self.key(&columns)?;
         let parts = columns.iter().map(|(name, kind)| format!("{} {kind}", quoted(name)));
         let parts: Vec<String> = parts.chain(key).collect();
-        let with = self.arguments.engine.as_ref().map(|engine| format!(" WITH (engine = '{}')", engine.replace('\'', "''")));
+        let with =
+            self.arguments.engine.as_ref().map(|engine| format!(" WITH (engine = '{}')", engine.replace('\'', "''")));
         Ok(format!("CREATE TABLE {} ({}){}", quoted(self.name), parts.join(", "), with.unwrap_or_default()))
     }
 

@@ -149,7 +149,8 @@ impl Database {
         verification.problems.retain(|page| !report.problems.iter().any(|problem| problem.what.contains(page.what())));
         verification.problems.extend(report.problems.iter().map(problem));
         self.verify_series(snapshot, verification, progress);
-        let of_relation = report.tables.into_iter().filter(|table| !verification.tables.iter().any(|done| done.table == table.table));
+        let of_relation =
+            report.tables.into_iter().filter(|table| !verification.tables.iter().any(|done| done.table == table.table));
         let of_relation: Vec<_> = of_relation.collect();
         verification.tables.extend(of_relation.into_iter().map(|table| TableCheck {
             table: table.table,
@@ -171,7 +172,9 @@ impl Database {
         for table in self.tables(snapshot).unwrap_or_default() {
             let mut damaged = |error: counterfoil_sql::Error| {
                 let error = Error::from(error).at(format!("table {}", table.name));
-                verification.problems.push(error.advise("restore a backup, or save what is good with `counterfoil salvage`"));
+                verification
+                    .problems
+                    .push(error.advise("restore a backup, or save what is good with `counterfoil salvage`"));
             };
             let mut reader = match SeriesReader::open(self.inner.engine.series(), snapshot.clone(), &table) {
                 Ok(None) => continue,

@@ -547,11 +547,6 @@ impl Writer {
         self.mended
     }
 
-    /// Bytes of page payload: what is appended in multiples of it to a container of such lengths fills whole pages.
-    pub fn payload_bytes(&self) -> usize {
-        self.pages.layout.payload()
-    }
-
     /// Extents that the volume reaches up to.
     pub fn extents(&self) -> u32 {
         self.state.space.len()

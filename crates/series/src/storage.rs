@@ -1,6 +1,6 @@
 //! What the crate needs of the log's writer.
 
-use counterfoil_log::{ContainerId, Error, GroupId, View, Writer};
+use counterfoil_log::{ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, View, Writer};
 
 /// A transaction in the making: everything written through it is seen through it at once, and by nobody else until it
 /// is committed. [`counterfoil_log::Writer`] is the one that matters; tests bring a small one of their own.
@@ -31,6 +31,30 @@ pub trait Storage: View {
     /// # Errors
     /// As the log says.
     fn drop_group(&mut self, group: GroupId) -> Result<(), Error>;
+
+    /// Makes a pool of nameless pages.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn create_pool(&mut self) -> Result<PoolId, Error>;
+
+    /// Drops a pool with its pages.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn drop_pool(&mut self, pool: PoolId) -> Result<(), Error>;
+
+    /// Writes a page of [`Storage::page_bytes`] where it is best written, and tells where that was.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn write_nameless(&mut self, pool: PoolId, payload: &[u8]) -> Result<NamelessPage, Error>;
+
+    /// Gives a page back.
+    ///
+    /// # Errors
+    /// As the log says.
+    fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error>;
 
     /// Writes a record.
     ///
@@ -64,6 +88,22 @@ impl Storage for Writer {
 
     fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {
         Writer::drop_group(self, group)
+    }
+
+    fn create_pool(&mut self) -> Result<PoolId, Error> {
+        Writer::create_pool(self, PoolOptions::default())
+    }
+
+    fn drop_pool(&mut self, pool: PoolId) -> Result<(), Error> {
+        Writer::drop_pool(self, pool)
+    }
+
+    fn write_nameless(&mut self, pool: PoolId, payload: &[u8]) -> Result<NamelessPage, Error> {
+        Writer::write_nameless(self, pool, payload)
+    }
+
+    fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error> {
+        Writer::free_nameless(self, pool, page)
     }
 
     fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error> {

@@ -10,6 +10,7 @@ use crate::batch::Batch;
 use crate::column::Kind;
 use crate::files::{Files, Options};
 use crate::find::{Finder, Found};
+use crate::node;
 use crate::points::Span;
 use crate::scan::Scan;
 use crate::series::Series;
@@ -247,6 +248,27 @@ impl SeriesTables {
     ) -> Result<Scan<V>, Error> {
         let (files, state) = self.open(&view, table)?;
         Ok(Scan::new(view, Arc::new(files), state, series, span))
+    }
+
+    /// Pages of each level of the trees of all series, leaves first. Reads all nodes.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn pages(&self, view: &dyn View, table: TableNumber) -> Result<Vec<u64>, Error> {
+        let (files, state) = self.open(view, table)?;
+        let mut pages = alloc::vec![0; 1];
+        for (number, series) in (0..).zip(&state.series) {
+            let mut ahead: Vec<_> = series.edge.entries().map(|(level, _, entry)| (level, entry)).collect();
+            while let Some((level, entry)) = ahead.pop() {
+                pages.resize(pages.len().max(level + 1), 0);
+                pages[level] += 1;
+                if level > 0 {
+                    let under = node::read(view, &files.pages, (number, level), &entry)?;
+                    ahead.extend(under.into_iter().map(|entry| (level - 1, entry)));
+                }
+            }
+        }
+        Ok(pages)
     }
 
     /// Entries of each level of the edge of a series, leaves first: how tall its tree is.

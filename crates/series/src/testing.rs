@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use counterfoil_log::{CommitNumber, ContainerId, Error, GroupId, View};
+use counterfoil_log::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, View};
 
 use crate::Storage;
 
@@ -15,9 +15,18 @@ type Records = BTreeMap<(u8, Vec<u8>), Arc<[u8]>>;
 pub(crate) struct Memory {
     pub(crate) containers: BTreeMap<ContainerId, (GroupId, Vec<u8>)>,
     records: Records,
+    /// Pages by the number of their write.
+    pages: BTreeMap<(PoolId, u64), Vec<u8>>,
     next: u64,
     /// Bytes of a page, if not 512.
     pub(crate) page_bytes: Option<usize>,
+}
+
+impl Memory {
+    /// Nameless pages there are.
+    pub(crate) fn page_count(&self) -> usize {
+        self.pages.len()
+    }
 }
 
 impl View for Memory {
@@ -40,6 +49,12 @@ impl View for Memory {
     fn records(&self, space: u8, prefix: &[u8]) -> Vec<(Vec<u8>, Arc<[u8]>)> {
         let own = self.records.iter().filter(|((of, name), _)| *of == space && name.starts_with(prefix));
         own.map(|((_, name), value)| (name.clone(), value.clone())).collect()
+    }
+
+    fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {
+        let payload = self.pages.get(&(pool, page.write)).filter(|_| page.page == page.write % 97);
+        buffer.copy_from_slice(payload.ok_or(Error::Tampered { what: "nameless page", page: page.page })?);
+        Ok(())
     }
 
     fn commit_number(&self) -> CommitNumber {
@@ -72,6 +87,27 @@ impl Storage for Memory {
     fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {
         self.containers.retain(|_, (of, _)| *of != group);
         Ok(())
+    }
+
+    fn create_pool(&mut self) -> Result<PoolId, Error> {
+        self.next += 1;
+        Ok(PoolId(self.next))
+    }
+
+    fn drop_pool(&mut self, pool: PoolId) -> Result<(), Error> {
+        self.pages.retain(|(of, _), _| *of != pool);
+        Ok(())
+    }
+
+    fn write_nameless(&mut self, pool: PoolId, payload: &[u8]) -> Result<NamelessPage, Error> {
+        self.next += 1;
+        self.pages.insert((pool, self.next), payload.to_vec());
+        Ok(NamelessPage { page: self.next % 97, write: self.next })
+    }
+
+    fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error> {
+        let freed = self.pages.remove(&(pool, page.write));
+        freed.map(drop).ok_or(Error::Tampered { what: "nameless page", page: page.page })
     }
 
     fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error> {

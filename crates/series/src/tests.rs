@@ -152,6 +152,8 @@ impl House {
             model.iter().filter(|((_, time), _)| span.contains(*time)).map(|(key, values)| (*key, *values)).collect();
         assert_eq!(found.len(), wanted.len());
         assert!(found == wanted, "points differ");
+        let pages = self.tables.pages(view, TABLE).expect("counted");
+        assert_eq!(pages.iter().sum::<u64>(), view.page_count() as u64, "a page is nobody's");
         let (count, is_exact) = self.tables.count(view, TABLE).expect("counted");
         assert!(!is_exact || count == model.len() as u64, "{count} counted, {} there", model.len());
     }

@@ -72,7 +72,12 @@ impl Rig {
 }
 
 /// Points of one commit: two of each series, some late by a little, a few by much; now and then some are deleted.
-fn change(tables: &SeriesTables, writer: &mut Writer, model: &mut Model, step: i64) -> Result<(), counterfoil_series::Error> {
+fn change(
+    tables: &SeriesTables,
+    writer: &mut Writer,
+    model: &mut Model,
+    step: i64,
+) -> Result<(), counterfoil_series::Error> {
     let mut dice = Dice::new(step as u64);
     let mut batch = Batch::new(&KINDS);
     for series in 0..SERIES {
@@ -138,7 +143,8 @@ fn play(rig: &mut Rig, commits: i64) -> History {
             return history;
         }
         history.acknowledged = history.interrupted.clone();
-        let kept = writer.begin().is_ok() && tables.maintain(&mut writer).is_ok() && commit(&tables, &mut writer).is_ok();
+        let kept =
+            writer.begin().is_ok() && tables.maintain(&mut writer).is_ok() && commit(&tables, &mut writer).is_ok();
         if !kept {
             return history;
         }
@@ -179,7 +185,10 @@ fn survives(rig: &mut Rig, history: &History, id: &str) {
     let mut writer = rig.open().unwrap_or_else(|error| panic!("{id}: opening answers {error}"));
     let tables = SeriesTables::with_limits(LIMITS);
     let mut model = stored(&tables, writer.snapshot()).unwrap_or_else(|error| panic!("{id}: {error}"));
-    assert!(model == history.acknowledged || model == history.interrupted, "{id}: neither the state before nor the one after");
+    assert!(
+        model == history.acknowledged || model == history.interrupted,
+        "{id}: neither the state before nor the one after"
+    );
     for step in 5000..5003 {
         writer.begin().unwrap();
         change(&tables, &mut writer, &mut model, step).unwrap_or_else(|error| panic!("{id}: {error}"));
@@ -187,7 +196,8 @@ fn survives(rig: &mut Rig, history: &History, id: &str) {
     }
     drop(writer);
     let mut writer = rig.open().unwrap_or_else(|error| panic!("{id}: opening again answers {error}"));
-    let found = stored(&SeriesTables::with_limits(LIMITS), writer.snapshot()).unwrap_or_else(|error| panic!("{id}: {error}"));
+    let found =
+        stored(&SeriesTables::with_limits(LIMITS), writer.snapshot()).unwrap_or_else(|error| panic!("{id}: {error}"));
     assert!(found == model, "{id}: lost after the second opening");
     assert_eq!(witness::duplicates(), [], "{id}: a (key, nonce) pair was used twice");
 }
