@@ -16,6 +16,7 @@ use counterfoil_flash::lock::WriterLock;
 use counterfoil_flash::{Device, FileDevice};
 use counterfoil_log::{Captured, Recovered, Snapshot, Writer};
 use counterfoil_relation::Relations;
+use counterfoil_sql::series_engine::SeriesTables;
 use counterfoil_vault::{Counter as _, CounterError, CounterKind, FileCounter, HeaderCopy, HostCounter, Succession};
 
 use crate::convert::no_place_for_counter;
@@ -226,7 +227,7 @@ fn restore_as_new(source: &Snapshot, options: Options, progress: Progress<'_>) -
     let (id, volume_key) = create::fresh_names()?;
     let text = format!("made as a new database of a backup whose commit was {}", commit_of(source));
     create::create_as(options, id, &volume_key, Some(source), |writer| {
-        if !writer.fill_from(source, progress)? {
+        if !writer.fill_from_with(source, &SeriesTables::new(), progress)? {
             return Err(stopped());
         }
         incidents::record(writer, incidents::IncidentKind::Restored, &text)
@@ -351,7 +352,7 @@ fn reseal(volume: &Volume, snapshot: &Snapshot, temporary: &Temporary, progress:
         ..volume.options.clone()
     };
     create::reseal(temporary, options, &header, &volume_key, snapshot, |writer| {
-        if writer.fill_from(snapshot, progress)? { Ok(()) } else { Err(stopped()) }
+        if writer.fill_from_with(snapshot, &SeriesTables::new(), progress)? { Ok(()) } else { Err(stopped()) }
     })
 }
 

@@ -27,7 +27,7 @@ use crate::files::Files;
 use crate::relations::Named;
 use crate::shape::Shape;
 use crate::sync::Lock;
-use crate::{ColumnId, Error, IndexId, Storage, StoredView, Table, TableId};
+use crate::{ColumnId, Engine, Error, IndexId, Storage, StoredView, Table, TableId};
 
 /// Longest name of a table, view, index, column or constraint, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
@@ -167,7 +167,14 @@ pub(crate) fn table_ids(view: &dyn View) -> Result<Vec<TableId>, Error> {
 }
 
 fn decode_table(bytes: &[u8], id: TableId) -> Result<Table, Error> {
-    let mut table: Table = decode(bytes, "description of a table")?;
+    let wrong = || Error::corrupt("", "description of a table");
+    let Some((&FORMAT, body)) = bytes.split_first() else { return Err(wrong()) };
+    let (mut table, rest) = postcard::take_from_bytes::<Table>(body).map_err(|_| wrong())?;
+    if !rest.is_empty() {
+        let (engine, rest) = postcard::take_from_bytes::<Engine>(rest).map_err(|_| wrong())?;
+        table.engine = rest.is_empty().then_some(engine);
+        table.engine.as_ref().ok_or_else(wrong)?;
+    }
     check_table(&table, id)?;
     table.shape = Some(Arc::new(Shape::of(&table)?));
     Ok(table)
@@ -257,7 +264,12 @@ pub(crate) fn next_table(writer: &mut dyn Storage) -> Result<TableId, Error> {
 }
 
 pub(crate) fn put_table(writer: &mut dyn Storage, table: &Table) -> Result<(), Error> {
-    put(writer, &numbered(TABLE, table.id), table)
+    let mut bytes = encode(table)?;
+    if let Some(engine) = &table.engine {
+        bytes =
+            postcard::to_extend(engine, bytes).map_err(|_| Error::Misuse("a catalog entry that cannot be written"))?;
+    }
+    writer.put_record(record_space::CATALOG, &numbered(TABLE, table.id), &bytes).map_err(Error::log(""))
 }
 
 pub(crate) fn put_files(writer: &mut dyn Storage, id: TableId, files: &Files) -> Result<(), Error> {

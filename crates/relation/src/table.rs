@@ -52,7 +52,8 @@ pub struct Table {
     pub(crate) layouts: Vec<Vec<ColumnId>>,
     pub(crate) next_column: u32,
     pub(crate) next_index: u32,
-    /// Who keeps the rows, where it is not this crate: then there are none here.
+    /// Who keeps the rows, where it is not this crate: then there are none here. Stored behind the rest, if it is there.
+    #[serde(skip)]
     pub engine: Option<Engine>,
     /// What follows from all that, worked out when the table is read.
     #[serde(skip)]

@@ -62,6 +62,13 @@ impl Files {
         }
     }
 
+    /// The tables there are.
+    pub(crate) fn tables(view: &dyn View) -> Vec<TableNumber> {
+        let records = view.records(record_space::CATALOG, &[PREFIX]);
+        let number = |name: &[u8]| name.get(1..)?.try_into().ok().map(|bytes| TableNumber(u64::from_be_bytes(bytes)));
+        records.iter().filter_map(|(name, _)| number(name)).collect()
+    }
+
     /// Notes them.
     pub(crate) fn put(&self, storage: &mut dyn Storage, table: TableNumber) -> Result<(), Error> {
         let bytes = postcard::to_extend(self, Vec::from([FORMAT])).map_err(|_| Error::Misuse("a catalog entry"))?;

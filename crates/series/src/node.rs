@@ -15,6 +15,7 @@ use crate::codec::{Nonsense, integers};
 use crate::edge::{Entry, LEVELS_MAX};
 use crate::pages::{PageAt, Pages};
 use crate::points::Span;
+use crate::state::State;
 
 const FORMAT: u8 = 2;
 const HEAD_BYTES: usize = 10;
@@ -99,6 +100,26 @@ fn decode(payload: &[u8], series: u32, level: usize) -> Result<Vec<Entry>, Nonse
     let in_order = entries.iter().all(|entry| entry.first <= entry.last && entry.points < 1 << 48)
         && entries.windows(2).all(|pair| pair[0].last < pair[1].first);
     if in_order && bytes.is_empty() { Ok(entries) } else { Err(Nonsense) }
+}
+
+/// Visits every page of a table, with its level: leaves are of level 0.
+pub(crate) fn visit(
+    view: &dyn View,
+    pages: &Pages,
+    state: &State,
+    visit: &mut dyn FnMut(usize, &Entry) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for (number, series) in (0..).zip(&state.series) {
+        let mut ahead: Vec<_> = series.edge.entries().map(|(level, _, entry)| (level, entry)).collect();
+        while let Some((level, entry)) = ahead.pop() {
+            visit(level, &entry)?;
+            if level > 0 {
+                let under = read(view, pages, (number, level), &entry)?;
+                ahead.extend(under.into_iter().map(|entry| (level - 1, entry)));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The leaves under an edge that have points of a span of time, the oldest first.

@@ -4,10 +4,11 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use counterfoil_log::View;
+use counterfoil_log::{self as log, PoolId, PoolOwner, Snapshot, View, Visit};
 
 use crate::batch::Batch;
 use crate::column::Kind;
+use crate::edge::Entry;
 use crate::files::{Files, Options};
 use crate::find::{Finder, Found};
 use crate::node;
@@ -257,17 +258,11 @@ impl SeriesTables {
     pub fn pages(&self, view: &dyn View, table: TableNumber) -> Result<Vec<u64>, Error> {
         let (files, state) = self.open(view, table)?;
         let mut pages = alloc::vec![0; 1];
-        for (number, series) in (0..).zip(&state.series) {
-            let mut ahead: Vec<_> = series.edge.entries().map(|(level, _, entry)| (level, entry)).collect();
-            while let Some((level, entry)) = ahead.pop() {
-                pages.resize(pages.len().max(level + 1), 0);
-                pages[level] += 1;
-                if level > 0 {
-                    let under = node::read(view, &files.pages, (number, level), &entry)?;
-                    ahead.extend(under.into_iter().map(|entry| (level - 1, entry)));
-                }
-            }
-        }
+        node::visit(view, &files.pages, &state, &mut |level, _| {
+            pages.resize(pages.len().max(level + 1), 0);
+            pages[level] += 1;
+            Ok(())
+        })?;
         Ok(pages)
     }
 
@@ -372,5 +367,23 @@ impl SeriesTables {
                 known.settled = Some(state.clone());
             }
         });
+    }
+}
+
+/// Whoever copies a volume asks who the pages of its pools belong to.
+impl PoolOwner for SeriesTables {
+    fn visit_pages(&self, source: &Snapshot, pool: PoolId, visit: Visit<'_>) -> Result<(), log::Error> {
+        let plain = |error| match error {
+            Error::Log(error) => error,
+            _ => log::Error::Corrupt { what: "series table" },
+        };
+        for table in Files::tables(source) {
+            let (files, state) = self.open(source, table).map_err(plain)?;
+            if files.pages.pool() == pool {
+                let mut visit = |_, entry: &Entry| Ok(visit(entry.at.into())?);
+                return node::visit(source, &files.pages, &state, &mut visit).map_err(plain);
+            }
+        }
+        Ok(())
     }
 }
