@@ -92,6 +92,13 @@ impl Values {
         self.len() == 0
     }
 
+    pub(crate) fn texts(&self) -> Option<&[Text]> {
+        match self {
+            Values::Texts(values) => Some(values),
+            _ => None,
+        }
+    }
+
     /// Those of these values for which `is_kept` says so.
     fn kept(&self, range: Range<usize>, is_kept: &[bool]) -> Values {
         fn of<T: Clone>(values: &[T], is_kept: &[bool]) -> Vec<T> {

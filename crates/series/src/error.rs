@@ -20,6 +20,11 @@ pub enum Error {
         /// Bytes that a point may have at most.
         bytes_max: usize,
     },
+    /// More columns than a point in a page can have.
+    TooMany {
+        /// Columns beside the key that a table may have.
+        columns_max: usize,
+    },
     /// The caller broke the rules of this interface.
     Misuse(&'static str),
     /// Bytes that authenticate make no sense.
@@ -35,7 +40,12 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Duplicate { .. } => f.write_str("a point of this series and time is there already"),
-            Error::TooLong { bytes_max } => write!(f, "the values of a point may have {bytes_max} bytes together"),
+            Error::TooLong { bytes_max } => {
+                write!(f, "the texts of a point may have {bytes_max} bytes together, and a key 4,096")
+            }
+            Error::TooMany { columns_max } => {
+                write!(f, "a series table has at most {columns_max} columns beside its key")
+            }
             Error::Misuse(what) => f.write_str(what),
             Error::Corrupt { what } => write!(f, "the {what} of a series table makes no sense"),
             Error::Log(error) => error.fmt(f),

@@ -19,6 +19,20 @@ pub(crate) const HEAD_BYTES: usize = 9;
 /// Points that a leaf has at most: where they take next to nothing, they wait in memory for a leaf to be full.
 pub(crate) const POINTS_MAX: usize = 1 << 15;
 
+/// Bytes at most of one value beside those of a text, and of what stands before all of them with the time.
+const VALUE_BYTES: usize = 16;
+const POINT_BYTES: usize = 32;
+
+/// Columns that a table may have, so that a point fits into half a page beside its texts.
+pub(crate) fn columns_max(page_bytes: usize) -> usize {
+    (page_bytes / 2).saturating_sub(POINT_BYTES) / VALUE_BYTES
+}
+
+/// Bytes that the texts of a point may have together: the other half.
+pub(crate) fn text_bytes_max(page_bytes: usize) -> usize {
+    page_bytes / 2
+}
+
 /// Points as a leaf.
 pub struct Packed {
     /// How many points it took.
@@ -114,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::column::{Column, Kind, Values};
+    use crate::column::{Column, Kind, Value, Values};
 
     const KINDS: [Kind; 2] = [Kind::Double, Kind::Integer];
 
@@ -149,6 +163,27 @@ mod tests {
         let mean = full.iter().sum::<usize>() / full.len();
         assert!(full.iter().all(|count| *count * 50 > mean * 48), "{counts:?}");
         assert!(mean > 1400 && *last <= mean + mean / 20, "{counts:?}");
+    }
+
+    #[test]
+    fn the_largest_point_fits() {
+        for page_bytes in [300, 512, 4072, 16_000] {
+            let columns = columns_max(page_bytes);
+            for kind in [Kind::Integer, Kind::Double, Kind::Text] {
+                let mut points = Points::new(&vec![kind; columns]);
+                let value = |at: usize| match kind {
+                    Kind::Integer => Value::Integer(i64::MIN),
+                    Kind::Double => Value::Double(f64::from_bits(0xFFF1_2345_6789_ABCD)),
+                    Kind::Text if at == 0 => Value::Text(vec![7; text_bytes_max(page_bytes)].into()),
+                    Kind::Text => Value::Text(vec![].into()),
+                };
+                points.push(i64::MIN, (0..columns).map(|at| Some(value(at))));
+                assert!(
+                    pack(u32::MAX, &points, 0..1, 1, page_bytes).is_some(),
+                    "{columns} of {kind:?} in {page_bytes}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl Change<'_> {
         let (mut from, mut written, mut guess) = (0, Vec::new(), guess);
         while from < points.len() {
             let packed = leaf::pack(number, points, from..points.len(), guess, page_bytes);
-            let packed = packed.ok_or(Error::TooLong { bytes_max: page_bytes / 2 })?;
+            let packed = packed.ok_or(Error::Misuse("a point that does not fit a page"))?;
             let times = &points.times[from..from + packed.count];
             let at = self.files.pages.write(self.storage, &packed.payload)?;
             written.push(Entry { first: times[0], last: times[packed.count - 1], points: packed.count as u64, at });

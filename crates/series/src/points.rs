@@ -70,6 +70,13 @@ impl Points {
         }
     }
 
+    /// Whether the texts of each point have so many bytes together at most.
+    pub(crate) fn texts_fit(&self, bytes_max: usize) -> bool {
+        let texts: Vec<_> = self.columns.iter().filter_map(|column| column.values.texts()).collect();
+        texts.is_empty()
+            || (0..self.len()).all(|at| texts.iter().map(|texts| texts[at].len()).sum::<usize>() <= bytes_max)
+    }
+
     /// Takes points away.
     pub(crate) fn remove(&mut self, range: Range<usize>) {
         self.times.drain(range.clone());

@@ -11,6 +11,7 @@ use crate::column::Kind;
 use crate::edge::Entry;
 use crate::files::{Files, Options};
 use crate::find::{Finder, Found};
+use crate::leaf;
 use crate::node;
 use crate::points::Span;
 use crate::scan::Scan;
@@ -84,6 +85,7 @@ impl SeriesTables {
         kinds: &[Kind],
         options: Options,
     ) -> Result<(), Error> {
+        fits(writer, kinds.len())?;
         if Files::of(writer, table)?.is_some() {
             return Err(Error::Misuse("a series table of this number is there already"));
         }
@@ -97,6 +99,7 @@ impl SeriesTables {
     pub fn add_column(&self, writer: &mut dyn Storage, table: TableNumber, kind: Kind) -> Result<(), Error> {
         let (mut files, _) = self.open(writer, table)?;
         files.kinds.push(kind);
+        fits(writer, files.kinds.len())?;
         files.put(writer, table)
     }
 
@@ -368,6 +371,12 @@ impl SeriesTables {
             }
         });
     }
+}
+
+/// Refuses more columns than a point in a page can have.
+fn fits(writer: &dyn Storage, columns: usize) -> Result<(), Error> {
+    let columns_max = leaf::columns_max(writer.page_bytes());
+    if columns <= columns_max { Ok(()) } else { Err(Error::TooMany { columns_max }) }
 }
 
 /// Whoever copies a volume asks who the pages of its pools belong to.

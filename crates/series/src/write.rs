@@ -35,6 +35,10 @@ pub(crate) struct Change<'a> {
 impl Change<'_> {
     /// Stores points.
     pub(crate) fn insert(&mut self, batch: &Batch) -> Result<(), Error> {
+        let bytes_max = leaf::text_bytes_max(self.files.pages.bytes as usize);
+        if !batch.rows.texts_fit(bytes_max) {
+            return Err(Error::TooLong { bytes_max });
+        }
         let runs = batch.by_series();
         for run in &runs {
             if !self.append_run(run, &batch.rows)? {
@@ -96,7 +100,7 @@ impl Change<'_> {
                 break;
             }
             let Some(packed) = leaf::pack(number, &series.tail, from..settles, series.leaf_guess, page_bytes) else {
-                return Err(Error::TooLong { bytes_max: page_bytes / 2 });
+                return Err(Error::Misuse("a point that does not fit a page"));
             };
             if packed.count == settles - from && packed.count < leaf::POINTS_MAX {
                 // There is room left: so many would have filled it.
