@@ -13,6 +13,7 @@ mod main {
     mod marker;
     mod output;
     mod processes;
+    mod series;
     mod shell;
     mod sql;
     mod tpm;

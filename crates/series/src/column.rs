@@ -212,7 +212,7 @@ impl Column {
         if self.present.is_some() || !other.is_present(at) {
             self.note_present(other.present.as_ref().map(|present| &present[at..=at]), 1);
         }
-        both!(&mut self.values, &other.values, values, others => values.push(others[at].clone()));
+        both!(&mut self.values, &other.values, values, others => values.push(copy(others, at)));
     }
 
     /// Notes which of the values that come next are there.
@@ -235,7 +235,7 @@ impl Column {
             let present = self.present.get_or_insert_with(|| alloc::vec![true; count]);
             present.insert(place, other.is_present(at));
         }
-        both!(&mut self.values, &other.values, values, others => values.insert(place, others[at].clone()));
+        both!(&mut self.values, &other.values, values, others => values.insert(place, copy(others, at)));
     }
 
     /// Replaces the value at a place by one of another column.
@@ -245,7 +245,7 @@ impl Column {
             let present = self.present.get_or_insert_with(|| alloc::vec![true; count]);
             present[place] = other.is_present(at);
         }
-        both!(&mut self.values, &other.values, values, others => values[place] = others[at].clone());
+        both!(&mut self.values, &other.values, values, others => values[place] = copy(others, at));
     }
 
     /// Takes values away.
@@ -326,6 +326,10 @@ fn decode_present(bytes: &mut &[u8], count: usize) -> Result<Vec<bool>, Nonsense
     integers::decode(bytes, count, &mut present)?;
     let is_there = |value: i64| if (0..=1).contains(&value) { Ok(value == 1) } else { Err(Nonsense) };
     present.into_iter().map(is_there).collect()
+}
+
+fn copy<T: Clone>(values: &[T], at: usize) -> T {
+    values[at].clone()
 }
 
 /// Moves the values from `begun` on to the places of those that are there.

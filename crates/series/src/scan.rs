@@ -84,6 +84,7 @@ impl<V: View> Scan<V> {
     ///
     /// # Errors
     /// [`Error::Log`], [`Error::Corrupt`].
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Block>, Error> {
         if self.span.first > self.span.last {
             return Ok(None);

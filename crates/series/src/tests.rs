@@ -60,8 +60,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn values(time: i64, seed: u32) -> (Option<f64>, Option<i64>) {
     let noise = (time as u64 ^ u64::from(seed)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-    let value = (noise % 11 != 0).then_some((noise % 1000) as f64 / 8.0);
-    (value, (noise % 13 != 1).then_some(192 * i64::from(noise % 5 != 0)))
+    let value = (!noise.is_multiple_of(11)).then_some((noise % 1000) as f64 / 8.0);
+    (value, (noise % 13 != 1).then_some(192 * i64::from(!noise.is_multiple_of(5))))
 }
 
 struct House {

@@ -1,0 +1,131 @@
+//! Series tables in a file: across processes, copies and new keys, beside relations, and on real data.
+
+use super::stage::Stage;
+
+/// Three sensors, a point a second for hours, some of them late, changed and deleted, over several commits.
+fn filled() -> Stage {
+    let stage = Stage::with_database();
+    stage.good(&[
+        "db",
+        "CREATE TABLE r (sensor TEXT, ts TIMESTAMP, value DOUBLE PRECISION, quality SMALLINT,
+         PRIMARY KEY (sensor, ts)) WITH (engine = 'series', reorder = '2 s')",
+    ]);
+    for part in 0..3 {
+        stage.good(&[
+            "db",
+            &format!(
+            "INSERT INTO r SELECT 's' || i % 3, TIMESTAMP '2026-01-01' + i * INTERVAL '1 second', i % 700 / 10.0, 192
+             FROM generate_series({}, {}) g(i)", part * 20_000, part * 20_000 + 19_999),
+        ]);
+    }
+    stage.good(&[
+        "db",
+        "INSERT INTO r SELECT 's1', TIMESTAMP '2026-01-01' + i * INTERVAL '7 seconds' + INTERVAL '1 ms', -1, 0
+                        FROM generate_series(1, 8000) g(i)",
+    ]);
+    stage.good(&["db", "UPDATE r SET value = value + 1000 WHERE sensor = 's2' AND ts < '2026-01-01 01:00:00'"]);
+    stage.good(&["db", "DELETE FROM r WHERE sensor = 's0' AND ts >= '2026-01-01 10:00:00'"]);
+    stage
+}
+
+const QUESTIONS: [&str; 3] = [
+    "SELECT sensor, count(*), sum(value), min(ts), max(ts) FROM r GROUP BY sensor ORDER BY sensor",
+    "SELECT count(*), count(DISTINCT ts), sum(quality) FROM r WHERE ts BETWEEN '2026-01-01 00:30:00' AND '2026-01-01 01:30:00'",
+    "SELECT ts, value FROM r WHERE sensor = 's1' AND quality = 0 ORDER BY ts DESC LIMIT 2",
+];
+
+fn answers(stage: &Stage, database: &str) -> Vec<String> {
+    QUESTIONS.iter().map(|question| stage.good(&[database, question, "--no-header"])).collect()
+}
+
+#[test]
+fn points_stay_through_processes_copies_and_new_keys() {
+    let stage = filled();
+    let wanted = answers(&stage, "db");
+    assert_eq!(
+        wanted[0].lines().map(|line| line.split(',').nth(1).unwrap_or("")).collect::<Vec<_>>(),
+        ["12000", "28000", "20000"]
+    );
+    assert!(stage.good(&["verify", "db"]).contains("r"));
+    stage.good(&["inspect", "db"]);
+    stage.good(&["reorganize", "db"]);
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["restore", "copy", "new", "--as-new"]);
+    assert_eq!(answers(&stage, "new"), wanted, "restored as a new database");
+    stage.good(&["rekey", "db", "--data"]);
+    assert_eq!(answers(&stage, "db"), wanted, "under a new key");
+    stage.good(&["export", "db", "--all", "out"]);
+    assert!(stage.text("out/schema.sql").contains("WITH (engine = 'series', reorder = '2 s')"));
+    stage.good(&["init", "again"]);
+    stage.good(&["import", "again", "--all", "out"]);
+    assert_eq!(answers(&stage, "again"), wanted, "exported and imported");
+    stage.good(&["salvage", "db", "saved"]);
+    stage.good(&["init", "rescued"]);
+    stage.good(&["rescued", "CREATE TABLE r (sensor TEXT, ts TIMESTAMP, value DOUBLE PRECISION, quality SMALLINT)"]);
+    let saved = std::fs::read_dir(stage.path("saved")).expect("a folder").map(|entry| entry.expect("one").path());
+    let saved = saved.into_iter().find(|path| path.to_string_lossy().contains("r.")).expect("a file of the table");
+    stage.good(&["import", "rescued", "r", &saved.to_string_lossy()]);
+    assert_eq!(answers(&stage, "rescued"), wanted, "salvaged");
+    for database in ["db", "new", "again"] {
+        stage.good(&["verify", database]);
+    }
+}
+
+#[test]
+fn the_weather_is_a_series_that_joins_the_flights() {
+    let stage = Stage::with_database();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/nycflights13/");
+    let file = |name: &str| format!("{data}{name}");
+    stage.good(&[
+        "import",
+        "db",
+        "weather",
+        &file("weather.csv.gz"),
+        "--create",
+        "--null",
+        "NA",
+        "--key",
+        "origin,time_hour",
+        "--engine",
+        "series",
+    ]);
+    stage.good(&["import", "db", "plain", &file("weather.csv.gz"), "--create", "--null", "NA"]);
+    stage.good(&["import", "db", "flights", &file("flights-2013-01.csv.gz"), "--create", "--null", "NA"]);
+    let asked = |table: &str| {
+        stage.ask(&format!(
+            "SELECT f.origin, count(*), round(avg(f.dep_delay), 3), round(avg(w.temp), 3) FROM flights f
+         JOIN {table} w ON f.origin = w.origin AND f.time_hour = w.time_hour
+         WHERE w.time_hour < '2013-01-15 00:00:00Z' GROUP BY f.origin ORDER BY f.origin"
+        ))
+    };
+    assert_eq!(asked("weather"), asked("plain"));
+    assert!(asked("weather").starts_with("EWR,"));
+    assert_eq!(
+        stage.ask("SELECT count(*) FROM weather"),
+        stage.ask("SELECT count(DISTINCT (origin, time_hour)) FROM plain")
+    );
+}
+
+/// Whoever holds the file changes a page of points: the answer is an error, never another value.
+#[test]
+fn a_changed_page_of_points_is_noticed() {
+    let stage = filled();
+    let good = answers(&stage, "db");
+    let image = stage.read("db");
+    let (mut noticed, pages) = (0, image.len() / 4096);
+    for page in (0..pages).rev().step_by(7) {
+        let mut changed = image.clone();
+        changed[page * 4096 + 2000] ^= 1;
+        stage.write("db", changed);
+        for (question, wanted) in QUESTIONS.iter().zip(&good) {
+            let ended = stage.run(&["db", question, "--no-header"]);
+            match ended.code {
+                0 => assert_eq!(&ended.out, wanted, "page {page}"),
+                _ => noticed += 1,
+            }
+        }
+    }
+    stage.write("db", image);
+    assert!(noticed > 3, "{noticed} of {pages} pages");
+    assert_eq!(answers(&stage, "db"), good);
+}
