@@ -130,7 +130,8 @@ fn table_sql(sql: &mut String, table: &Table, tables: &[Arc<Table>], place: usiz
             )),
         }
     }
-    sql.push_str(&format!("CREATE TABLE {} (\n    {}\n);\n", quoted(&table.name), parts.join(",\n    ")));
+    let with = table.engine.as_ref().map(counterfoil_sql::with_clause).unwrap_or_default();
+    sql.push_str(&format!("CREATE TABLE {} (\n    {}\n){with};\n", quoted(&table.name), parts.join(",\n    ")));
 }
 
 fn column_sql(column: &Column) -> String {

@@ -70,6 +70,7 @@ pub use on_rollback::OnRollback;
 pub use series::{SeriesReader, count as series_count, error as series_error};
 pub use session::{Outcome, Session, TransactionState};
 pub use settings::LOCK_TIMEOUT;
+pub use show::with_clause;
 pub use spill::Spill;
 pub use statement::{Piece, split};
 pub use store::{Chore, Lease, LocalStore, OpenWriter, Store, WriterSlot};

@@ -218,6 +218,14 @@ pub(crate) fn quoted(name: &str) -> String {
     if plain { name.to_owned() } else { ident(name).to_string() }
 }
 
+/// ` WITH (engine = ..., ...)`, as CREATE TABLE says it.
+pub fn with_clause(engine: &relation::Engine) -> String {
+    let option = |(name, value): (&str, &str)| format!("{name} = '{}'", value.replace('\'', "''"));
+    let options = engine.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let options = std::iter::once(("engine", engine.name.as_str())).chain(options).map(option);
+    format!(" WITH ({})", options.collect::<Vec<_>>().join(", "))
+}
+
 fn create_table(table: &Table, parent: impl Fn(relation::TableId) -> Result<Option<Table>>) -> Result<String> {
     let names = |table: &Table, columns: &[relation::ColumnId]| {
         let names = columns.iter().filter_map(|id| table.columns.iter().find(|column| column.id == *id));
@@ -260,12 +268,7 @@ fn create_table(table: &Table, parent: impl Fn(relation::TableId) -> Result<Opti
         ));
     }
     let mut sql = format!("CREATE TABLE {} (\n  {}\n)", quoted(&table.name), lines.join(",\n  "));
-    if let Some(engine) = &table.engine {
-        let option = |(name, value): (&str, &str)| format!("{name} = '{}'", value.replace('\'', "''"));
-        let options = engine.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let options = std::iter::once(("engine", engine.name.as_str())).chain(options).map(option);
-        sql.push_str(&format!(" WITH ({})", options.collect::<Vec<_>>().join(", ")));
-    }
+    sql.push_str(&table.engine.as_ref().map(with_clause).unwrap_or_default());
     for index in table.indexes.iter().filter(|index| index.origin == relation::IndexOrigin::Created) {
         sql.push_str(&format!(
             ";\nCREATE {}INDEX {} ON {} ({})",
