@@ -76,7 +76,6 @@ fn wrong_use_is_exit_1_and_one_line() {
 fn what_is_not_there_yet_says_so() {
     let stage = Stage::with_database();
     stage.refused(&["import", "db", "-", "--format", "influx"], 1, &["not supported"]);
-    stage.refused(&["import", "db", "t", "x.csv", "--create", "--engine", "series"], 1, &["not supported"]);
     stage.refused(&["init", "other", "--counter", "nor"], 1, &["not supported"]);
     stage.refused(&["restore", "--from", "https://example.org/", "other"], 1, &["not supported", "--from"]);
     for word in ["serve", "user", "publish", "mirror", "ask", "provider"] {
