@@ -94,7 +94,8 @@ typedef struct counterfoil_change {
 typedef struct counterfoil_store counterfoil_store;
 
 /* How much memory a store takes that shall hold up to `records` records, with `pending` index changes kept in it (64 to
- * 200 do; more of them save writes); 0 if the device does not suit a store of so many. */
+ * 200 do; more of them save writes; never fewer than a store is made with, which is twice the entries of a page and four for each
+ * leaf of the index, whatever is asked for); 0 if the device does not suit a store of so many. */
 size_t counterfoil_memory_bytes(const counterfoil_device *device, uint32_t records, uint32_t pending);
 
 /* Makes an empty store; whatever the blocks held is gone. `memory` is aligned to 8 bytes. On success `*store` is the

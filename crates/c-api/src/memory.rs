@@ -12,9 +12,6 @@ const OPENINGS: usize = 8;
 /// Bytes of a record with its entry, for which a page has room for as many entries as it has for these.
 const RECORD_BYTES: u32 = 30;
 
-/// Index changes that there is room for at least, for each leaf: a store is made with no fewer.
-const LEAF_PENDING: usize = 4;
-
 /// The sizes of all parts.
 pub(crate) struct Plan {
     pub(crate) shape: Shape,
@@ -46,7 +43,7 @@ impl Plan {
         let sizes = shape.sizes::<u16>(&geometry)?;
         // One at least; div_ceil would divide out of line, and not know that it is by one at least.
         let leaves = 1 + records.saturating_sub(1) / sizes.leaf_ids.max(1);
-        let pending = (pending as usize).max(2 * page_entries as usize).max(LEAF_PENDING * leaves as usize);
+        let pending = (pending as usize).max(shape.pending_to_make(leaves as usize));
         if leaves > sizes.leaves_max || pending > usize::from(u16::MAX) {
             return Err(Error::Geometry);
         }

@@ -5,8 +5,6 @@ use counterfoil_record::alone::{Error, Memory, Moved, Opening, Shape, Sizes, Wor
 
 /// Changes that wait for their leaves in the smallest memory that the documents allow a device (docs/devices.md).
 pub(super) const PENDING_MIN: usize = 64;
-/// Of them, for each leaf of a new store at least.
-const LEAF_PENDING: usize = 4;
 /// More than any device has room for.
 pub(super) const PENDING_MAX: usize = u16::MAX as usize;
 /// Openings that devices have room for.
@@ -44,7 +42,7 @@ impl<W: Word> Buffers<W> {
     /// With room for the changes that the making of a store asks for, so many for each leaf: none of them waits when it is made.
     pub(super) fn to_make(geometry: &Geometry, shape: &Shape) -> Result<Self, Error> {
         let leaves = leaves::<W>(&shape.sizes::<W>(geometry)?, geometry);
-        Self::new(geometry, shape, PENDING_MIN.max(LEAF_PENDING * leaves))
+        Self::new(geometry, shape, PENDING_MIN.max(shape.pending_to_make(leaves)))
     }
 
     pub(super) fn memory(&mut self) -> Memory<'_, W> {

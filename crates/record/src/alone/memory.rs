@@ -17,7 +17,7 @@ pub(crate) const PAGE_ENTRIES_MAX: u32 = 32;
 const OPENINGS_MIN: usize = 4;
 /// Changes that may wait for each leaf of a new store at least. With fewer, a commit may have to write more leaves than the
 /// index ring ever has room for.
-pub(crate) const LEAF_PENDING_MIN: usize = 4;
+const LEAF_PENDING_MIN: usize = 4;
 /// Bytes of a leaf before its cells: the version that it is of.
 pub(crate) const LEAF_HEAD_BYTES: usize = 8;
 
@@ -74,6 +74,12 @@ pub struct Sizes {
 }
 
 impl Shape {
+    /// How many changes there must be room for at least ([`Memory::pending`]) to make a store with room for so many leaves. Fewer
+    /// do to open one.
+    pub fn pending_to_make(&self, leaves: usize) -> usize {
+        (self.page_entries as usize * 2).max(leaves.saturating_mul(LEAF_PENDING_MIN))
+    }
+
     pub(crate) fn form<W: Word>(&self, geometry: &Geometry) -> Result<Form, Error> {
         if !(1..=PAGE_ENTRIES_MAX).contains(&self.page_entries) {
             return Err(Error::Geometry);

@@ -5,7 +5,7 @@ use counterfoil_vault::{Accepted, Counter, Entropy, Epoch, Refused, SALT_BYTES, 
 
 use super::error::Error;
 use super::live::LiveEntries;
-use super::memory::{LEAF_PENDING_MIN, Memory, Shape};
+use super::memory::{Memory, Shape};
 use super::pages::{Pages, Spot};
 use super::pending::Pending;
 use super::recovery::{self, Found};
@@ -38,7 +38,7 @@ impl<'a, D: Device + ?Sized, W: Word> Standalone<'a, D, W> {
         let form = shape.form::<W>(&around.device.geometry())?;
         let (head, index_head) = (form.data.start(), form.index.start());
         let mut store = Self::new(&around.device.geometry(), around.device, around.vault, shape, memory)?;
-        if store.pending.capacity() < store.leaves.len() * LEAF_PENDING_MIN {
+        if store.pending.capacity() < shape.pending_to_make(store.leaves.len()) {
             return Err(Error::BufferTooSmall);
         }
         store.counter = around.counter;
