@@ -80,15 +80,26 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         let data = &self.state.form.data;
         let left = data.free(self.state.floor.tail, assembly.sequence).saturating_sub(1);
         let is_needed = self.state.tail >= self.pending.replay.min(assembly.first);
-        if is_needed || left < self.pages_left() {
+        if is_needed || left < self.pages_left() && !self.fits_last_page(assembly)? {
             return Ok(false);
         }
-        let may_go_on = may_go_on && left > self.pages_to_move() + assembly.kept;
+        // Where room is short every commit is one page: a cut takes no more than that.
+        let may_go_on = may_go_on && left > self.pages_to_move() + self.state.reserve();
         let moved = self.clean_page(assembly, self.state.tail, may_go_on)?;
         if moved {
             self.state.tail = self.state.form.data.after(self.state.tail, 1);
         }
         Ok(moved)
+    }
+
+    /// Whether the oldest page can be moved into the one being filled although no other one may follow it: if it needs one leaf at
+    /// most, which is written then.
+    fn fits_last_page(&mut self, assembly: &mut Assembly) -> Result<bool, Error> {
+        let current = self.live.of_page(self.state.tail.slot).count_ones() as usize;
+        if self.pending.room() < current && self.has_index_room() && !self.is_full(&assembly.draft) {
+            self.write_due_leaf(assembly)?;
+        }
+        Ok(self.pending.room() >= current)
     }
 
     /// Pages that cleaning leaves for what a commit still has to say: where leaves stand, at most one for each record of a page
@@ -117,7 +128,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             return Ok(false);
         }
         let page = sequence.slot;
-        if self.index_pages_of(0) + self.index_kept() <= self.state.free_index_pages() {
+        if self.has_index_room() {
             self.make_pending_room(assembly, self.live.of_page(page).count_ones() as usize)?;
         }
         // Only now: a leaf that was written for the room no longer tells by the pending changes what it replaced.
@@ -177,8 +188,10 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                 continue;
             }
             let is_full = assembly.draft.numbered >= self.state.page_entries.get();
+            // A page is begun only if it can be filled: it would give back less than it takes.
+            let begins = may_go_on && self.pending.room() >= self.state.page_entries.get() as usize;
             if self.pending.room() == 0
-                || !may_go_on && (is_full || !assembly.draft.fits::<W>(record.len(), root_bytes::<W>(false)))
+                || !begins && (is_full || !assembly.draft.fits::<W>(record.len(), root_bytes::<W>(false)))
             {
                 return Ok(false);
             }

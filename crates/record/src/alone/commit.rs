@@ -42,8 +42,6 @@ pub(crate) struct Assembly {
     pub(crate) first: Sequence,
     pub(crate) sequence: Sequence,
     pub(crate) draft: Draft,
-    /// Pages that cleaning leaves beside what is still to be moved in the oldest block, when it takes pages of its own.
-    pub(crate) kept: u32,
 }
 
 /// Puts into a commit what it is for. Behind a pointer, so that there is one piece of code that writes commits.
@@ -60,7 +58,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     fn assemble(&mut self, is_counted: bool, fill: Fill<'_, Self>) -> Result<u64, Error> {
         let first = self.state.head;
         let draft = Draft::new(self.state.form.body_bytes(), bytes_left::<W>());
-        let mut assembly = Assembly { first, sequence: first, draft, kept: self.pages_left() };
+        let mut assembly = Assembly { first, sequence: first, draft };
         self.begin_page(&assembly);
         // Before anything else: what tells of a leaf would begin a page behind a full one.
         self.fold_if_due(&mut assembly)?;
@@ -189,7 +187,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
 
     /// Writes the leaf for which it is time: the oldest one if the index ring is about to come round to it, else the one
     /// with the most changes.
-    fn write_due_leaf(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
+    pub(crate) fn write_due_leaf(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
         if self.next_index_block_is_due() {
             return self.relocate(assembly, self.index_tail());
         }
@@ -263,7 +261,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// the pages that it would replay.
     fn fold_if_due(&mut self, assembly: &mut Assembly) -> Result<(), Error> {
         let is_due = self.is_late(self.pending.middle, assembly.sequence, true);
-        match self.pending.oldest_leaf(self.state.leaf_ids).filter(|_| is_due) {
+        match self.pending.oldest_leaf(self.state.leaf_ids).filter(|_| is_due && self.has_index_room()) {
             Some(leaf) => self.write_leaf(assembly, leaf),
             None => Ok(()),
         }

@@ -62,7 +62,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         // One lap at most: blocks in which everything is current give nothing, however often they are moved.
         for _ in 0..self.state.form.data.blocks() {
             let enough = 2 * self.state.reserve() + self.pages_to_move();
-            if self.state.free_pages() >= enough || !self.clean_block(3)? {
+            if self.state.free_pages() >= enough || !self.clean_block(0)? {
                 break;
             }
         }
@@ -75,13 +75,14 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.ready_to_write()?;
         let end = self.state.form.data.next_block(self.state.tail);
         while self.state.tail < end {
-            self.make_index_room(0, LEAVES_MAX)?;
+            if self.needs_index_room(end) {
+                self.make_index_room(0, LEAVES_MAX)?;
+            }
             let before = self.progress();
-            if self.state.free_pages() < self.pages_to_move() + kept {
+            if self.state.free_pages() < (self.pages_to_move() + kept).max(1) {
                 return Ok(false);
             }
             self.write_commit(true, &mut |store, assembly| {
-                assembly.kept = kept;
                 store.settle(assembly, end)?;
                 store.clean_to(assembly, end)
             })?;
@@ -90,6 +91,13 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether cleaning the next page before `end` writes leaves or a map. If not, it needs no room for them: making that takes
+    /// pages of the data ring, too.
+    fn needs_index_room(&self, end: Sequence) -> bool {
+        let has_pending_room = self.pending.room() >= self.state.page_entries.get() as usize;
+        self.state.map_is_due || self.pending.replay < end || !has_pending_room
     }
 
     /// Pages of the data ring that changes take by themselves at most, with what tells of leaves and with the root.
@@ -143,6 +151,11 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         2 * self.map_pages() + 1
     }
 
+    /// Whether the index ring has room for the leaves of a commit that only cleans.
+    pub(crate) fn has_index_room(&self) -> bool {
+        self.index_pages_of(0) + self.index_kept() <= self.state.free_index_pages()
+    }
+
     /// Whether what stands in the next block of the index ring has to be written anew now: with every leaf that is written
     /// before it, there is less room left for it.
     pub(crate) fn next_index_block_is_due(&self) -> bool {
@@ -168,24 +181,45 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         Some(self.state.form.index.block_start(self.index_sequence(*slot)))
     }
 
-    /// A commit that writes anew whatever stands in the oldest block of the index ring that anything stands in.
+    /// Commits that write anew whatever stands in the oldest block of the index ring that anything stands in: in each of them no
+    /// more leaves than leave enough for openings that are cut short, should it be cut itself.
     pub(crate) fn clear_next_index_block(&mut self) -> Result<(), Error> {
         self.ready_to_write()?;
-        let oldest = self.index_tail();
-        let needed = self.in_block_of(oldest) + self.map_pages() + 1;
-        let (free, free_pages) = (self.state.free_index_pages(), self.state.free_pages());
-        if needed > free || free_pages < 3 {
+        let (ring, oldest) = (self.state.form.index, self.index_tail());
+        let block = ring.block_start(oldest);
+        // Each of them writes a leaf at least, or the map.
+        for _ in 0..=self.leaf_count() + 1 {
+            if ring.block_start(self.index_tail()) != block {
+                return Ok(());
+            }
+            let leaves = self.leaves_to_clear(block)?;
+            self.write_commit(true, &mut |store, assembly| {
+                for _ in 0..leaves {
+                    if ring.block_start(store.index_tail()) == block {
+                        store.relocate(assembly, store.index_tail())?;
+                    } else if store.pending.room() < store.state.page_entries.get() as usize {
+                        // Else the page would stay half empty.
+                        store.write_due_leaf(assembly)?;
+                    }
+                }
+                store.fill_page(assembly)
+            })?;
+        }
+        Err(Error::Full)
+    }
+
+    /// How many leaves of this block, the oldest of the index ring, the next commit writes anew.
+    fn leaves_to_clear(&self, block: Sequence) -> Result<u32, Error> {
+        let (state, in_block) = (&self.state, self.in_block_of(block));
+        let writes_map = state.map_is_due || state.form.index.block_start(state.map) == block;
+        let map_pages = if writes_map { self.map_pages() } else { 0 };
+        let rest = state.free_index_pages().checked_sub(in_block + map_pages).ok_or(Error::Full)?;
+        if state.free_pages() < self.pages_left() {
             return Err(Error::Full);
         }
-        self.write_commit(true, &mut |store, assembly| {
-            let ring = store.state.form.index;
-            let block = ring.block_start(oldest);
-            while ring.block_start(store.index_tail()) == block {
-                store.relocate(assembly, store.index_tail())?;
-            }
-            store.fill_page(assembly)
-        })?;
-        Ok(())
+        // What the next opening takes before it gets on, should this commit be cut.
+        let kept = self.map_pages() + 1;
+        Ok(rest.saturating_sub(kept).min(state.page_entries.get() - 1).max(1))
     }
 
     /// The most changes that one commit takes.

@@ -166,9 +166,6 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.make_room(changes)?;
         self.write_commit(is_counted, &mut |store, assembly| {
             store.put_changes(assembly, changes)?;
-            if changes.iter().any(|(_, record)| record.is_some()) {
-                assembly.kept = store.state.reserve();
-            }
             store.clean(assembly)
         })
     }

@@ -27,7 +27,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     /// next block of pages at the price of programming them.
     ///
     /// One step is an erase, with a program in the index ring; or a commit of a quarter of a block and two pages more at most,
-    /// with the leaves that fill up by it, and a commit that clears a block of the index ring, if that is short of room. The
+    /// with the leaves that fill up by it, and those that clear a block of the index ring, if that is short of room. The
     /// first one after an opening takes up writing, as a commit would.
     ///
     /// # Errors

@@ -185,3 +185,54 @@ fn few_waiting_changes_do_not_make_a_store_full() {
     assert_eq!(chip.with(true, |_| ()), Err(Error::BufferTooSmall));
     (0..6).for_each(|seed| fill_and_empty(16, 3, 64, seed));
 }
+
+/// A store of records of 24 bytes that takes no more of them: how many there are.
+fn fill_short(chip: &mut Chip) -> u32 {
+    chip.pending = 160;
+    chip.with(true, |_| ()).expect("made");
+    let filled = chip.with(false, |store| {
+        (0..).take_while(|id| store.commit(&[(RecordId(*id), Some(&[1; 24]))]).is_ok()).count() as u32
+    });
+    filled.expect("opens")
+}
+
+/// Cuts so many openings in a row short, within so many writes, and then deallocates a record; again and again.
+fn stands(chip: &mut Chip, filled: u32, seed: u64, (in_a_row, writes): (u32, u64)) {
+    let mut dice = Dice::new(seed);
+    for round in 0..12 {
+        for _ in 0..in_a_row {
+            let at = chip.device.writes() + 1 + dice.below(writes);
+            let cut = Fault::Cut { at, tearing: Tearing::Byte(100), survivors: Survivors::All };
+            chip.device.set_scenario(Scenario::one(seed, cut));
+            let _ = commit(chip, round, None);
+            chip.device.power_on();
+        }
+        chip.device.set_scenario(Scenario::calm(seed));
+        let outcome = commit(chip, round, None);
+        assert_eq!(outcome, Ok(()), "{in_a_row} cut within {writes}, seed {seed}, round {round}, {filled} records");
+    }
+}
+
+/// In a store that is as full as it gets: three in a row before their roots are whole, one at any of its first writes. Pages were
+/// left half empty when no more changes could wait, blocks with less than three pages to spare were not cleaned at all, and a cut
+/// took as many pages as the commit had.
+#[test]
+fn a_full_store_stands_openings_that_are_cut_short() {
+    let parts = [
+        (Part::nand(512, 16, 16), 3),
+        (Part::nand(512, 16, 16), 4),
+        (Part::nand(512, 16, 12), 3),
+        (Part::nand(512, 32, 9), 3),
+        (Part::ecc_words(512, 16, 16, 8), 3),
+    ];
+    for (seed, (part, index)) in parts.into_iter().enumerate() {
+        let mut chip = Chip::new(part.clone(), index);
+        let filled = fill_short(&mut chip);
+        for cuts in [(0, 1), (3, 2), (1, 8)] {
+            let mut full = Chip::new(part.clone(), index);
+            full.device.restore(chip.device.image());
+            (full.counter, full.pending) = (chip.counter.copied(), chip.pending);
+            stands(&mut full, filled, seed as u64, cuts);
+        }
+    }
+}
