@@ -188,8 +188,9 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
                 continue;
             }
             let is_full = assembly.draft.numbered >= self.state.page_entries.get();
-            // A page is begun only if it can be filled: it would give back less than it takes.
-            let begins = may_go_on && self.pending.room() >= self.state.page_entries.get() as usize;
+            // One that cannot be filled would give back less than it takes.
+            let fills = !assembly.fills_pages || self.pending.room() >= self.state.page_entries.get() as usize;
+            let begins = may_go_on && fills;
             if self.pending.room() == 0
                 || !begins && (is_full || !assembly.draft.fits::<W>(record.len(), root_bytes::<W>(false)))
             {

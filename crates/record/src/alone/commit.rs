@@ -42,6 +42,8 @@ pub(crate) struct Assembly {
     pub(crate) first: Sequence,
     pub(crate) sequence: Sequence,
     pub(crate) draft: Draft,
+    /// Whether cleaning begins a page only if the waiting changes have room for all of it.
+    pub(crate) fills_pages: bool,
 }
 
 /// Puts into a commit what it is for. Behind a pointer, so that there is one piece of code that writes commits.
@@ -58,7 +60,7 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
     fn assemble(&mut self, is_counted: bool, fill: Fill<'_, Self>) -> Result<u64, Error> {
         let first = self.state.head;
         let draft = Draft::new(self.state.form.body_bytes(), bytes_left::<W>());
-        let mut assembly = Assembly { first, sequence: first, draft };
+        let mut assembly = Assembly { first, sequence: first, draft, fills_pages: true };
         self.begin_page(&assembly);
         // Before anything else: what tells of a leaf would begin a page behind a full one.
         self.fold_if_due(&mut assembly)?;

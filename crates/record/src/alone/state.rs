@@ -15,7 +15,7 @@ use super::memory::Shape;
 use super::sequence::Sequence;
 
 /// An opening that is cut short before its root is whole takes two pages and gives none back: three of them can follow each other.
-/// One that is cut in its first commit takes three.
+/// One that is cut in its first commit takes three, if that commit is one page, as it is where room is short.
 pub(crate) const OPENING_PAGES: u32 = 2 * 3;
 /// What a deallocation and the cleaning of a block take at a time; in rings of few pages more of them are half empty.
 const FREEING_PAGES: u32 = 1;

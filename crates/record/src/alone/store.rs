@@ -166,6 +166,8 @@ impl<D: Device + ?Sized, W: Word> Standalone<'_, D, W> {
         self.make_room(changes)?;
         self.write_commit(is_counted, &mut |store, assembly| {
             store.put_changes(assembly, changes)?;
+            // With a record there is room beside the reserve: keeping the pace of cleaning is worth more there than a full page.
+            assembly.fills_pages = changes.iter().all(|(_, record)| record.is_none());
             store.clean(assembly)
         })
     }
