@@ -109,8 +109,9 @@ impl Edge {
         let until = from.checked_add(splice.removed as usize).filter(|until| *until <= entries.len());
         entries.splice(from..until.ok_or(wrong.clone())?, splice.entries.iter().copied());
         let near = entries[from.saturating_sub(1)..].iter().take(splice.entries.len() + 2);
-        let in_order = near.clone().all(|entry| entry.first <= entry.last)
-            && near.clone().zip(near.skip(1)).all(|(one, next)| one.last < next.first);
+        let sound = |entry: &Entry| entry.first <= entry.last && entry.points < 1 << 48;
+        let in_order =
+            near.clone().all(sound) && near.clone().zip(near.skip(1)).all(|(one, next)| one.last < next.first);
         if in_order { Ok(()) } else { Err(wrong) }
     }
 }

@@ -23,6 +23,10 @@ use crate::points::Points;
 
 /// Bytes of an entry's head.
 pub(crate) const HEAD_BYTES: usize = 5;
+/// Bytes of an entry at most: what is read back is held in memory as a whole.
+pub(crate) const BYTES_MAX: usize = 1 << 26;
+/// Bytes of texts from which on points go into an entry of their own: with those of one more point far below the bound.
+pub(crate) const TEXT_BYTES: usize = 1 << 22;
 /// Points that one entry has at most.
 pub(crate) const POINTS_MAX: usize = 1 << 15;
 
@@ -130,7 +134,12 @@ pub(crate) fn put(entry: &Entry, out: &mut Vec<u8>) -> Result<(), Error> {
         Entry::Settled(series) => put_plain(series, out)?,
         Entry::Points(runs) | Entry::Gone(runs) => runs.encode(out),
     }
-    let body = u32::try_from(out.len() - begun - HEAD_BYTES).map_err(|_| Error::Misuse("a journal entry too long"))?;
+    let body = out.len() - begun - HEAD_BYTES;
+    if body > BYTES_MAX - HEAD_BYTES {
+        // Better nothing than what nobody reads.
+        return Err(Error::Misuse("a change too large for the journal of a series table: make it in parts"));
+    }
+    let body = body as u32;
     out[begun + 1..begun + HEAD_BYTES].copy_from_slice(&body.to_le_bytes());
     Ok(())
 }

@@ -70,11 +70,15 @@ impl Points {
         }
     }
 
+    /// Bytes of the texts of a point; none where there is no column of them.
+    pub(crate) fn text_bytes(&self, at: usize) -> Option<usize> {
+        let texts = self.columns.iter().filter_map(|column| column.values.texts());
+        texts.map(|texts| texts[at].len()).reduce(|sum, bytes| sum + bytes)
+    }
+
     /// Whether the texts of each point have so many bytes together at most.
     pub(crate) fn texts_fit(&self, bytes_max: usize) -> bool {
-        let texts: Vec<_> = self.columns.iter().filter_map(|column| column.values.texts()).collect();
-        texts.is_empty()
-            || (0..self.len()).all(|at| texts.iter().map(|texts| texts[at].len()).sum::<usize>() <= bytes_max)
+        (0..self.len()).all(|at| self.text_bytes(at).is_none_or(|bytes| bytes <= bytes_max))
     }
 
     /// Takes points away.

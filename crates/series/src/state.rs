@@ -16,9 +16,6 @@ use crate::series::Series;
 
 /// Bytes of a journal that are read at a time.
 const PIECE_BYTES: usize = 1 << 20;
-/// Bytes of a journal entry: more is never written.
-const ENTRY_BYTES_MAX: usize = 1 << 26;
-
 /// A table as of one view. Cheap to clone: series are shared until they change.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
@@ -53,7 +50,7 @@ impl State {
         while self.bytes < length {
             let there = bytes.len() as u64;
             let more = (length - self.bytes - there).min(PIECE_BYTES as u64) as usize;
-            if more == 0 || bytes.len() > ENTRY_BYTES_MAX {
+            if more == 0 || bytes.len() > journal::BYTES_MAX {
                 return Err(wrong);
             }
             let begun = bytes.len();
@@ -162,13 +159,14 @@ pub(crate) type Give<'a> = &'a mut dyn FnMut(&Entry) -> Result<(), Error>;
 /// Points on their way into the journal, entry by entry.
 pub(crate) struct Gathered {
     runs: Runs,
+    text_bytes: usize,
     kinds: Arc<[Kind]>,
     entry: fn(Runs) -> Entry,
 }
 
 impl Gathered {
     pub(crate) fn new(kinds: &[Kind], entry: fn(Runs) -> Entry) -> Gathered {
-        Gathered { runs: Runs::new(kinds), kinds: kinds.into(), entry }
+        Gathered { runs: Runs::new(kinds), text_bytes: 0, kinds: kinds.into(), entry }
     }
 
     pub(crate) fn append(
@@ -181,9 +179,15 @@ impl Gathered {
         let mut from = range.start;
         while from < range.end {
             let until = range.end.min(from + (journal::POINTS_MAX - self.runs.points.len()));
+            // Points with texts are looked at one by one: so many of the longest would fill memory.
+            let (until, text_bytes) = match points.text_bytes(from) {
+                None => (until, 0),
+                Some(bytes) => (from + 1, bytes),
+            };
             self.runs.append(series, points, from..until);
+            self.text_bytes += text_bytes;
             from = until;
-            if self.runs.points.len() == journal::POINTS_MAX {
+            if self.runs.points.len() == journal::POINTS_MAX || self.text_bytes >= journal::TEXT_BYTES {
                 self.give(give)?;
             }
         }
@@ -200,6 +204,7 @@ impl Gathered {
         if self.runs.runs.is_empty() {
             return Ok(());
         }
+        self.text_bytes = 0;
         let runs = core::mem::replace(&mut self.runs, Runs::new(&self.kinds));
         give(&(self.entry)(runs))
     }

@@ -21,6 +21,9 @@ use crate::sync::Lock;
 use crate::write::Change;
 use crate::{Error, Storage};
 
+/// Bytes of payload below which a node would hold too few entries for a tree.
+const PAGE_BYTES_MIN: usize = 256;
+
 /// When work is done that could be done later. It may differ from open to open.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -375,6 +378,9 @@ impl SeriesTables {
 
 /// Refuses more columns than a point in a page can have.
 fn fits(writer: &dyn Storage, columns: usize) -> Result<(), Error> {
+    if writer.page_bytes() < PAGE_BYTES_MIN {
+        return Err(Error::Misuse("a series table needs pages of 512 bytes at least"));
+    }
     let columns_max = leaf::columns_max(writer.page_bytes());
     if columns <= columns_max { Ok(()) } else { Err(Error::TooMany { columns_max }) }
 }

@@ -17,6 +17,7 @@ pub(crate) struct Memory {
     records: Records,
     /// Pages by the number of their write.
     pages: BTreeMap<(PoolId, u64), Vec<u8>>,
+    pub(crate) pages_written: u64,
     next: u64,
     /// Bytes of a page, if not 512.
     pub(crate) page_bytes: Option<usize>,
@@ -101,6 +102,7 @@ impl Storage for Memory {
 
     fn write_nameless(&mut self, pool: PoolId, payload: &[u8]) -> Result<NamelessPage, Error> {
         self.next += 1;
+        self.pages_written += 1;
         self.pages.insert((pool, self.next), payload.to_vec());
         Ok(NamelessPage { page: self.next % 97, write: self.next })
     }

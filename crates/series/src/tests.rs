@@ -94,6 +94,13 @@ impl House {
         self.tables.insert(&mut self.disk, TABLE, &batch).expect("stored");
     }
 
+    /// Points of series 0 that the model does not know.
+    fn insert_plain(&mut self, points: impl Iterator<Item = (i64, f64)>) {
+        let mut batch = Batch::new(&KINDS);
+        points.for_each(|(time, value)| batch.push(0, time, [Some(Value::Double(value)), Some(Value::Integer(192))]));
+        self.tables.insert(&mut self.disk, TABLE, &batch).expect("stored");
+    }
+
     fn run(&mut self, step: &Step) {
         match *step {
             Step::Insert { series, from, step, count, seed } => {
@@ -243,4 +250,60 @@ fn a_tree_of_three_levels_takes_late_points() {
         }
     }
     assert_eq!(wanted.next(), None);
+}
+
+#[test]
+fn points_that_take_next_to_nothing_come_in_any_number_at_once() {
+    // Just below what a leaf takes at most, at it and above.
+    for count in [32_255, 32_500, 32_767, 32_768, 32_769, 40_000] {
+        let mut house = House::with_pages(4072);
+        house.insert_plain((0..count).map(|at| (at * 1000, 1.0)));
+        house.insert_plain((count..count + 10).map(|at| (at * 1000, 1.0)));
+        house.run(&Step::Commit);
+        house.run(&Step::Restart);
+        assert_eq!(house.tables.count(&house.disk, TABLE), Ok((count as u64 + 10, true)));
+    }
+}
+
+#[test]
+fn long_texts_of_many_series_fill_no_entry() {
+    let (tables, mut disk) = (SeriesTables::with_limits(LIMITS), Memory::default());
+    disk.page_bytes = Some(16_000);
+    tables.create(&mut disk, TABLE, &[Kind::Text], Options::default()).expect("made");
+    let keys: Vec<[u8; 4]> = (0..3000_u32).map(u32::to_le_bytes).collect();
+    tables.number(&mut disk, TABLE, keys.iter().map(|key| key.as_slice())).expect("named");
+    let mut batch = Batch::new(&[Kind::Text]);
+    for series in 0..9000_u32 {
+        let mut text = alloc::vec![0; 7900];
+        text[..4].copy_from_slice(&series.to_le_bytes());
+        batch.push(series % 3000, i64::from(series), [Some(Value::Text(text.into()))]);
+    }
+    tables.insert(&mut disk, TABLE, &batch).expect("stored");
+    tables.committed(&disk);
+    assert!(tables.maintain(&mut disk).expect("kept"));
+    tables.committed(&disk);
+    let again = SeriesTables::with_limits(LIMITS);
+    assert_eq!(again.count(&disk, TABLE), Ok((9000, true)));
+}
+
+#[test]
+fn pages_that_are_too_small_are_refused() {
+    let (tables, mut disk) = (SeriesTables::new(), Memory::default());
+    disk.page_bytes = Some(104);
+    let made = tables.create(&mut disk, TABLE, &[Kind::Integer], Options::default());
+    assert!(matches!(made, Err(crate::Error::Misuse(_))));
+}
+
+#[test]
+fn ordered_points_write_each_page_once() {
+    let mut house = House::with_pages(512);
+    for part in 0..200 {
+        house.insert((0..2000).map(|at| (0, (part * 2000 + at) * 10, 1)));
+    }
+    let pages = house.tables.pages(&house.disk, TABLE).expect("counted");
+    assert_eq!(house.disk.page_count() as u64, house.disk.pages_written, "none was written anew: {pages:?}");
+    // Nodes are full: k/L leaves, k/(L(F-1)) nodes less what stands in the edge (Chronos, property 1).
+    let (leaves, nodes) = (pages[0], pages[1..].iter().sum::<u64>());
+    let under = leaves - levels(&house)[0] as u64;
+    assert!(nodes > 10 && under / nodes > 20, "{pages:?}");
 }

@@ -105,7 +105,7 @@ impl Change<'_> {
             if packed.count == settles - from && packed.count < leaf::POINTS_MAX {
                 // There is room left: so many would have filled it.
                 let by_bytes = packed.count * page_bytes / packed.bytes.max(1);
-                series.leaf_guess = by_bytes.clamp(packed.count + 1 + packed.count / 64, leaf::POINTS_MAX);
+                series.leaf_guess = by_bytes.max(packed.count + 1 + packed.count / 64).min(leaf::POINTS_MAX);
                 break;
             }
             series.leaf_guess = packed.count;
