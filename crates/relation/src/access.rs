@@ -12,8 +12,8 @@ use crate::layout::Layout;
 use crate::presence::Presence;
 use crate::shape::Shape;
 use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
-use crate::sync::Lock;
 use crate::{Error, RowId, Storage, Table, TableId};
+use counterfoil_log::Lock;
 
 /// Everything the crate keeps in memory about one database.
 pub(crate) struct Shared {

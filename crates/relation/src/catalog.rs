@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use crate::files::Files;
 use crate::relations::Named;
 use crate::shape::Shape;
-use crate::sync::Lock;
 use crate::{ColumnId, Engine, Error, IndexId, Storage, StoredView, Table, TableId};
+use counterfoil_log::Lock;
 
 /// Longest name of a table, view, index, column or constraint, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
@@ -310,8 +310,8 @@ pub(crate) fn delete_view(writer: &mut dyn Storage, name: &str) -> Result<(), Er
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Memory;
     use crate::{NewColumn, NewTable, Relations, Type};
+    use counterfoil_log::Memory;
 
     #[test]
     fn the_table_of_the_specification() {

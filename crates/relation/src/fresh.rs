@@ -20,8 +20,8 @@ use crate::files::Coverage;
 use crate::key::{ByteRange, Keys, entry, split_entry, stored};
 use crate::read::Wanted;
 use crate::state::SharedFresh;
-use crate::sync::Lock;
 use crate::{Error, IndexDef, IndexId, RowId};
+use counterfoil_log::Lock;
 
 /// Rows after which the fresh part becomes a run, unless [`crate::Relations::with_fresh_rows`] says otherwise.
 pub const FRESH_ROWS: usize = 16384;

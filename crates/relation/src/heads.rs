@@ -6,7 +6,7 @@ use counterfoil_log::{ContainerId, View};
 
 use crate::Error;
 use crate::run::{Head, Run};
-use crate::sync::Lock;
+use counterfoil_log::Lock;
 
 /// Bytes of heads kept for one database.
 const KEPT_BYTES_MAX: usize = 64 << 20;

@@ -63,11 +63,7 @@ mod settle;
 mod shape;
 mod state;
 mod statement;
-mod storage;
-mod sync;
 mod table;
-#[cfg(test)]
-mod testing;
 mod vacuum;
 mod value;
 mod verify;
@@ -75,6 +71,7 @@ mod verify;
 pub use batch::{RowBatch, RowBuilder, VALUE_BYTES_MAX};
 pub use block::{RowBlock, RowIds};
 pub use catalog::{COLUMNS_MAX, NAME_BYTES_MAX};
+pub use counterfoil_log::Storage;
 pub use error::{Error, Rule, Violation};
 pub use fresh::FRESH_ROWS;
 pub use key::{KeyBound, KeyRange};
@@ -84,7 +81,6 @@ pub use request::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable
 pub use salvage::Salvage;
 pub use scan::Scan;
 pub use statement::{Observer, Statement};
-pub use storage::Storage;
 pub use table::{
     Action, Check, Column, ColumnId, Engine, ForeignKey, Identity, IndexDef, IndexId, IndexOrigin, KeyDef, RowId,
     StoredView, Table, TableId,

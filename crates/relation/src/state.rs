@@ -20,8 +20,8 @@ use crate::files::Segment;
 use crate::fresh::Fresh;
 use crate::presence::Presence;
 use crate::shape::Shape;
-use crate::sync::Lock;
 use crate::{Error, IndexId, TableId};
+use counterfoil_log::Lock;
 
 /// Bytes of the head of an update: row u64, layout u32.
 pub(crate) const UPDATE_HEAD_BYTES: usize = 12;

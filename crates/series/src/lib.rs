@@ -31,22 +31,18 @@ mod points;
 mod scan;
 mod series;
 mod state;
-mod storage;
-mod sync;
 mod tables;
-#[cfg(test)]
-mod testing;
 #[cfg(test)]
 mod tests;
 mod write;
 
 pub use batch::Batch;
 pub use column::{Column, Kind, Text, Value, Values};
+pub use counterfoil_log::Storage;
 pub use error::Error;
 pub use files::Options;
 pub use find::Found;
 pub use leaf::{Leaf, Packed, pack};
 pub use points::{Points, Span};
 pub use scan::{Block, Scan};
-pub use storage::Storage;
 pub use tables::{Limits, SeriesTables, TableNumber};

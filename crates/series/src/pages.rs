@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use counterfoil_log::{NamelessPage, PoolId, View};
+use counterfoil_log::{NamelessPage, PoolId, PoolOptions, View};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Storage};
@@ -32,7 +32,7 @@ pub(crate) struct Pages {
 impl Pages {
     /// A place for pages.
     pub(crate) fn create(storage: &mut dyn Storage) -> Result<Pages, Error> {
-        Ok(Pages { pool: storage.create_pool()?.0, bytes: storage.page_bytes() as u32 })
+        Ok(Pages { pool: storage.create_pool(PoolOptions::default())?.0, bytes: storage.page_bytes() as u32 })
     }
 
     /// The pool.

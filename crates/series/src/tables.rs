@@ -17,9 +17,9 @@ use crate::points::Span;
 use crate::scan::Scan;
 use crate::series::Series;
 use crate::state::State;
-use crate::sync::Lock;
 use crate::write::Change;
 use crate::{Error, Storage};
+use counterfoil_log::Lock;
 
 /// Bytes of payload below which a node would hold too few entries for a tree.
 const PAGE_BYTES_MIN: usize = 256;

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use crate::testing::Memory;
 use crate::{Batch, Kind, Limits, Options, SeriesTables, Span, TableNumber, Value};
+use counterfoil_log::Memory;
 
 const KINDS: [Kind; 2] = [Kind::Double, Kind::Integer];
 const TABLE: TableNumber = TableNumber(7);

@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 
 use crate::Error;
+use crate::Storage;
 use crate::batch::{Batch, Rows, Run};
 use crate::edge::{Entry, LEVELS_MAX, Splice};
 use crate::files::Files;
@@ -17,7 +18,6 @@ use crate::node;
 use crate::points::Points;
 use crate::series::Series;
 use crate::state::{Gathered, State};
-use crate::storage::Storage;
 
 /// A change in the making.
 pub(crate) struct Change<'a> {

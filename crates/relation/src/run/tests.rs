@@ -8,7 +8,7 @@ use counterfoil_log::View;
 use super::*;
 use crate::RowId;
 use crate::key::{entry, split_entry};
-use crate::testing::Memory;
+use counterfoil_log::Memory;
 
 /// Numbers without a pattern.
 struct Dice(u64);

@@ -6,7 +6,7 @@ extern crate std;
 
 /// Many readers or one writer.
 #[derive(Debug, Default)]
-pub(crate) struct Lock<T> {
+pub struct Lock<T> {
     #[cfg(feature = "std")]
     inner: std::sync::RwLock<T>,
     #[cfg(not(feature = "std"))]
@@ -14,26 +14,31 @@ pub(crate) struct Lock<T> {
 }
 
 impl<T> Lock<T> {
+    /// A lock before a value.
+    pub fn new(value: T) -> Self {
+        Lock { inner: value.into() }
+    }
+
     /// Reads. A panic elsewhere while the lock was held is no reason to stop: what is behind it is rebuilt from the
     /// containers whenever it does not fit them.
     #[cfg(feature = "std")]
-    pub(crate) fn read<R>(&self, use_it: impl FnOnce(&T) -> R) -> R {
+    pub fn read<R>(&self, use_it: impl FnOnce(&T) -> R) -> R {
         use_it(&self.inner.read().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Changes.
     #[cfg(feature = "std")]
-    pub(crate) fn write<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
+    pub fn write<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
         use_it(&mut self.inner.write().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     #[cfg(not(feature = "std"))]
-    pub(crate) fn read<R>(&self, use_it: impl FnOnce(&T) -> R) -> R {
+    pub fn read<R>(&self, use_it: impl FnOnce(&T) -> R) -> R {
         use_it(&self.inner.borrow())
     }
 
     #[cfg(not(feature = "std"))]
-    pub(crate) fn write<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
+    pub fn write<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
         use_it(&mut self.inner.borrow_mut())
     }
 }

@@ -1,21 +1,34 @@
-//! A log in memory for unit tests: containers are byte vectors.
+//! A log in memory for unit tests of those above: containers are byte vectors, and nothing is ever committed.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use counterfoil_log::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, View};
-
-use crate::Storage;
+use crate::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Storage, View};
 
 /// Name of a record within its space, and its value.
 type Records = BTreeMap<(u8, Vec<u8>), Arc<[u8]>>;
 
+/// A transaction in the making that never ends.
 #[derive(Clone, Default)]
-pub(crate) struct Memory {
-    pub(crate) containers: BTreeMap<ContainerId, (GroupId, Vec<u8>)>,
+pub struct Memory {
+    /// Containers with their groups.
+    pub containers: BTreeMap<ContainerId, (GroupId, Vec<u8>)>,
     records: Records,
+    /// Pages by the number of their write.
+    pages: BTreeMap<(PoolId, u64), Vec<u8>>,
+    /// Nameless pages written so far.
+    pub pages_written: u64,
     next: u64,
+    /// Bytes of a page, if not 512.
+    pub page_bytes: Option<usize>,
+}
+
+impl Memory {
+    /// Nameless pages there are.
+    pub fn page_count(&self) -> usize {
+        self.pages.len()
+    }
 }
 
 impl View for Memory {
@@ -31,10 +44,6 @@ impl View for Memory {
         Ok(())
     }
 
-    fn read_nameless(&self, _: PoolId, _: NamelessPage, _: &mut [u8]) -> Result<(), Error> {
-        Err(Error::Misuse("relations have no nameless pages"))
-    }
-
     fn record(&self, space: u8, name: &[u8]) -> Option<Arc<[u8]>> {
         self.records.get(&(space, name.to_vec())).cloned()
     }
@@ -44,12 +53,22 @@ impl View for Memory {
         own.map(|((_, name), value)| (name.clone(), value.clone())).collect()
     }
 
+    fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {
+        let payload = self.pages.get(&(pool, page.write)).filter(|_| page.page == page.write % 97);
+        buffer.copy_from_slice(payload.ok_or(Error::Tampered { what: "nameless page", page: page.page })?);
+        Ok(())
+    }
+
     fn commit_number(&self) -> CommitNumber {
         CommitNumber(0)
     }
 }
 
 impl Storage for Memory {
+    fn page_bytes(&self) -> usize {
+        self.page_bytes.unwrap_or(512)
+    }
+
     fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error> {
         let (_, there) = self.containers.get_mut(&container).ok_or(Error::Corrupt { what: "container" })?;
         there.extend_from_slice(bytes);
@@ -70,6 +89,28 @@ impl Storage for Memory {
     fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {
         self.containers.retain(|_, (of, _)| *of != group);
         Ok(())
+    }
+
+    fn create_pool(&mut self, _: PoolOptions) -> Result<PoolId, Error> {
+        self.next += 1;
+        Ok(PoolId(self.next))
+    }
+
+    fn drop_pool(&mut self, pool: PoolId) -> Result<(), Error> {
+        self.pages.retain(|(of, _), _| *of != pool);
+        Ok(())
+    }
+
+    fn write_nameless(&mut self, pool: PoolId, payload: &[u8]) -> Result<NamelessPage, Error> {
+        self.next += 1;
+        self.pages_written += 1;
+        self.pages.insert((pool, self.next), payload.to_vec());
+        Ok(NamelessPage { page: self.next % 97, write: self.next })
+    }
+
+    fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error> {
+        let freed = self.pages.remove(&(pool, page.write));
+        freed.map(drop).ok_or(Error::Tampered { what: "nameless page", page: page.page })
     }
 
     fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error> {

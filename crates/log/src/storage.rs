@@ -1,9 +1,9 @@
-//! What the crate needs of the log's writer.
+//! What those above need of the writer.
 
-use counterfoil_log::{ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, View, Writer};
+use crate::{ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, View, Writer};
 
 /// A transaction in the making: everything written through it is seen through it at once, and by nobody else until it
-/// is committed. [`counterfoil_log::Writer`] is the one that matters; tests bring a small one of their own.
+/// is committed. [`Writer`] is the one that matters; tests use one of containers that are byte vectors.
 pub trait Storage: View {
     /// Bytes of payload of a page.
     fn page_bytes(&self) -> usize;
@@ -11,61 +11,61 @@ pub trait Storage: View {
     /// Adds bytes to a container; returns where they begin.
     ///
     /// # Errors
-    /// As the log says.
+    /// As [`Writer`]'s.
     fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error>;
 
     /// Makes a reclaim group.
     ///
     /// # Errors
-    /// As the log says.
+    /// As [`Writer`]'s.
     fn create_group(&mut self) -> Result<GroupId, Error>;
 
     /// Makes a container in a group.
     ///
     /// # Errors
-    /// As the log says.
+    /// As [`Writer`]'s.
     fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error>;
 
     /// Drops a group with its containers.
     ///
     /// # Errors
-    /// As the log says.
+    /// As [`Writer`]'s.
     fn drop_group(&mut self, group: GroupId) -> Result<(), Error>;
 
     /// Makes a pool of nameless pages.
     ///
     /// # Errors
-    /// As the log says.
-    fn create_pool(&mut self) -> Result<PoolId, Error>;
+    /// As [`Writer`]'s.
+    fn create_pool(&mut self, options: PoolOptions) -> Result<PoolId, Error>;
 
     /// Drops a pool with its pages.
     ///
     /// # Errors
-    /// As the log says.
+    /// As [`Writer`]'s.
     fn drop_pool(&mut self, pool: PoolId) -> Result<(), Error>;
 
     /// Writes a page of [`Storage::page_bytes`] where it is best written, and tells where that was.
     ///
     /// # Errors
-    /// As the log says.
+    /// As [`Writer`]'s.
     fn write_nameless(&mut self, pool: PoolId, payload: &[u8]) -> Result<NamelessPage, Error>;
 
     /// Gives a page back.
     ///
     /// # Errors
-    /// As the log says.
+    /// As [`Writer`]'s.
     fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error>;
 
     /// Writes a record.
     ///
     /// # Errors
-    /// As the log says.
+    /// As [`Writer`]'s.
     fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error>;
 
     /// Deletes a record, if it is there.
     ///
     /// # Errors
-    /// As the log says.
+    /// As [`Writer`]'s.
     fn delete_record(&mut self, space: u8, name: &[u8]) -> Result<(), Error>;
 }
 
@@ -90,8 +90,8 @@ impl Storage for Writer {
         Writer::drop_group(self, group)
     }
 
-    fn create_pool(&mut self) -> Result<PoolId, Error> {
-        Writer::create_pool(self, PoolOptions::default())
+    fn create_pool(&mut self, options: PoolOptions) -> Result<PoolId, Error> {
+        Writer::create_pool(self, options)
     }
 
     fn drop_pool(&mut self, pool: PoolId) -> Result<(), Error> {
