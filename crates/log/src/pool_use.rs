@@ -1,6 +1,6 @@
 //! A nameless pool in numbers.
 
-use crate::pool::{Pool, PoolId};
+use crate::pool::{NamelessPage, Pool, PoolId};
 use crate::spare::Spare;
 
 /// How far it was from each write to the next one (Chronos 2.2: the distance d, 1 for neighbours; going on from the
@@ -27,6 +27,21 @@ impl WriteDistances {
         self.histogram[bucket.min(Self::BUCKETS - 1)] += 1;
     }
 
+    /// Those of writes that follow each other in a pool of so many pages: their numbers and pages, the oldest first. Where
+    /// a write between two others is not known, neither is how far it was.
+    pub fn of_writes(writes: impl IntoIterator<Item = NamelessPage>, pool_pages: u64) -> Self {
+        let mut distances = WriteDistances::default();
+        let mut before: Option<NamelessPage> = None;
+        for one in writes {
+            if let Some(before) = before.filter(|before| before.write + 1 == one.write) {
+                let onward = one.page.checked_sub(before.page);
+                distances.add(onward.unwrap_or_else(|| (pool_pages + one.page).saturating_sub(before.page)));
+            }
+            before = Some(one);
+        }
+        distances
+    }
+
     /// Pages from a write to the next one, on average; 0 where there were none.
     pub fn average(&self) -> f64 {
         if self.writes == 0 { 0.0 } else { self.pages as f64 / self.writes as f64 }
@@ -49,6 +64,10 @@ pub struct PoolUse {
     /// All other pages: freed, but a commit that may come back or a reader still needs them, or they were tried and
     /// their medium wants an erase first. Nobody knows which of them are free before the pool is first written to.
     pub waiting_pages: u64,
+    /// Pages in them, written or not.
+    pub pages: u64,
+    /// Numbers of writes that were given out since it was made: a cut may have left some without a page.
+    pub writes: u64,
     /// Pages written since this opening.
     pub pages_written: u64,
     /// How far apart they were.
@@ -64,6 +83,8 @@ impl PoolUse {
             extents: pool.extents(),
             live_pages: pool.live(),
             free_pages,
+            pages: pool.pages(),
+            writes: pool.next_write - 1,
             waiting_pages: pool.pages().saturating_sub(pool.live() + free_pages),
             pages_written: spare.map_or(0, |spare| spare.pages_written),
             distances: spare.map(|spare| spare.distances).unwrap_or_default(),
@@ -74,6 +95,18 @@ impl PoolUse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn distances_are_between_writes_that_follow_each_other() {
+        let writes = [(7, 4), (8, 5), (10, 9), (11, 1), (12, 3)];
+        let distances =
+            WriteDistances::of_writes(writes.into_iter().map(|(write, page)| NamelessPage { page, write }), 10);
+        assert_eq!(
+            (distances.writes, distances.pages),
+            (3, 1 + 2 + 2),
+            "5 after 4, 1 after 9 around the end, 3 after 1"
+        );
+    }
 
     #[test]
     fn distances_fall_into_buckets_by_powers_of_two() {

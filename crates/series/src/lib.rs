@@ -31,6 +31,7 @@ mod points;
 mod scan;
 mod series;
 mod state;
+mod survey;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -45,4 +46,5 @@ pub use find::Found;
 pub use leaf::{Leaf, Packed, pack};
 pub use points::{Points, Span};
 pub use scan::{Block, Scan};
+pub use survey::{Page, Survey};
 pub use tables::{Limits, SeriesTables, TableNumber};

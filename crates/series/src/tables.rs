@@ -262,14 +262,7 @@ impl SeriesTables {
     /// # Errors
     /// As [`SeriesTables::find`].
     pub fn pages(&self, view: &dyn View, table: TableNumber) -> Result<Vec<u64>, Error> {
-        let (files, state) = self.open(view, table)?;
-        let mut pages = alloc::vec![0; 1];
-        node::visit(view, &files.pages, &state, &mut |level, _| {
-            pages.resize(pages.len().max(level + 1), 0);
-            pages[level] += 1;
-            Ok(())
-        })?;
-        Ok(pages)
+        Ok(self.survey(view, table)?.pages)
     }
 
     /// Entries of each level of the edge of a series, leaves first: how tall its tree is.
@@ -337,7 +330,7 @@ impl SeriesTables {
     }
 
     /// A table as a view sees it.
-    fn open(&self, view: &dyn View, table: TableNumber) -> Result<(Files, Arc<State>), Error> {
+    pub(crate) fn open(&self, view: &dyn View, table: TableNumber) -> Result<(Files, Arc<State>), Error> {
         let files = Files::of(view, table)?.ok_or(Error::Misuse("this series table is not there"))?;
         let (names, bytes) = (view.length(files.names())?, view.length(files.journal())?);
         let fits = |state: &Arc<State>| {

@@ -17,7 +17,7 @@ use counterfoil_series::{Kind, TableNumber};
 
 pub(crate) use change::{conflicts, delete, fetch, insert, update};
 pub(crate) use define::{add_column, check, check_added, create, drop, option_is_known, truncate};
-pub use reader::{SeriesReader, count};
+pub use reader::{SeriesReader, count, survey};
 pub(crate) use scan::{SeriesScan, SeriesTarget, decides};
 
 use crate::error::{Error, Result};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use counterfoil_log::{Snapshot, View};
 use counterfoil_relation::Table;
-use counterfoil_series::{Scan, SeriesTables, Span};
+use counterfoil_series::{Scan, SeriesTables, Span, Survey};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 
 use super::{Form, change, is_series, rows, told};
@@ -20,6 +20,17 @@ pub fn count(tables: &SeriesTables, view: &dyn View, table: &Arc<Table>) -> Resu
         return Ok(None);
     }
     tables.count(view, Form::of(table)?.number).map(Some).map_err(told(table))
+}
+
+/// A series table in numbers; none for a table of another kind.
+///
+/// # Errors
+/// Those of reading.
+pub fn survey(tables: &SeriesTables, view: &dyn View, table: &Arc<Table>) -> Result<Option<Survey>> {
+    if !is_series(table) {
+        return Ok(None);
+    }
+    tables.survey(view, Form::of(table)?.number).map(Some).map_err(told(table))
 }
 
 /// Reads a series table from its beginning to its end.
