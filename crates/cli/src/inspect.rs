@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use counterfoil::{Error, Inspection, Region, utc};
+use counterfoil::{Error, Inspection, Region, SeriesUse, utc};
 
 use crate::arguments::Inspect;
 use crate::context::Context;
@@ -75,6 +75,9 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
     for (table, rows) in &inspection.tables {
         line(out, "table", format_args!("{table}: {rows} rows"))?;
     }
+    for series in &inspection.series {
+        show_series(out, series)?;
+    }
     line(out, "incidents", format_args!("{}", inspection.incidents))?;
     line(out, "on rollback", on_rollback(inspection))?;
     line(out, "wear", "not known: a file does not tell how often its flash was erased")?;
@@ -88,6 +91,48 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
         ),
     )?;
     out.flush()
+}
+
+/// How a series table is kept.
+fn show_series(out: &mut impl Write, of: &SeriesUse) -> io::Result<()> {
+    let SeriesUse { table, series, points, open_points, late_points, .. } = of;
+    let compressed = format!("{} on the medium, {:.2} bytes a point", bytes(of.bytes), of.bytes_per_point());
+    line(
+        out,
+        "series",
+        format_args!(
+            "{table}: {series} series, {points} points ({open_points} in no page yet) and {late_points} late, {compressed}"
+        ),
+    )?;
+    let inner = 100.0 * of.nodes as f64 / of.leaves.max(1) as f64;
+    line(
+        out,
+        "pages",
+        format_args!(
+            "{table}: {} with points, {} above them ({inner:.1} %); {} written, {:.2} for each that stands",
+            of.leaves,
+            of.nodes,
+            of.pages_written,
+            of.write_amplification()
+        ),
+    )?;
+    let writes: u64 = of.write_distances.iter().sum();
+    match writes {
+        0 => line(
+            out,
+            "write distance",
+            format_args!("{table}: not known: no two pages written one after the other stand"),
+        ),
+        _ => line(
+            out,
+            "write distance",
+            format_args!(
+                "{table}: {:.1} pages from write to write, {} to the neighbour",
+                of.write_distance,
+                percent(of.write_distances[0], writes)
+            ),
+        ),
+    }
 }
 
 /// A line of what there is to tell.

@@ -1,4 +1,7 @@
-//! The map of the file as one picture: a square for each extent, coloured by whose it is, filled as far as it is full.
+//! The map of the file as one picture: a square for each extent, coloured by whose it is, filled as far as it is full; below it
+//! how each series table was written.
+
+mod writes;
 
 use std::fmt::Write;
 
@@ -21,7 +24,9 @@ pub fn draw(inspection: &Inspection, name: &str) -> String {
     let squares: Vec<&[Extent]> = inspection.extents.chunks(together).collect();
     let rows = squares.len().div_ceil(COLUMNS).max(1);
     let width = 2 * MARGIN + COLUMNS * SQUARE;
-    let height = HEAD + rows * SQUARE + MARGIN;
+    let map_height = HEAD + rows * SQUARE + MARGIN;
+    let shown = &inspection.series[..inspection.series.len().min(writes::TABLES_MAX)];
+    let height = map_height + shown.len() * writes::HEIGHT;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
@@ -30,6 +35,9 @@ pub fn draw(inspection: &Inspection, name: &str) -> String {
     for (index, extents) in squares.iter().enumerate() {
         let (x, y) = (MARGIN + index % COLUMNS * SQUARE, HEAD + index / COLUMNS * SQUARE);
         square(&mut svg, extents, inspection.extent_pages, x, y, index * together);
+    }
+    for (index, series) in shown.iter().enumerate() {
+        writes::draw(&mut svg, series, map_height + index * writes::HEIGHT);
     }
     svg.push_str("</svg>\n");
     svg

@@ -1,11 +1,15 @@
 //! What a database looks like from inside.
 
+mod series;
+
 use counterfoil_log::{Owner, Report};
 use counterfoil_vault::CounterKind;
 
 use crate::database::Database;
 use crate::error::Result;
 use crate::rollback::Rollbacks;
+
+pub use series::{SeriesPage, SeriesUse};
 
 /// Who has an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,6 +89,8 @@ pub struct Inspection {
     pub record_bytes: u64,
     /// Tables with their rows.
     pub tables: Vec<(String, u64)>,
+    /// How series tables are kept.
+    pub series: Vec<SeriesUse>,
     /// What the owner must be told of.
     pub incidents: usize,
     /// What becomes of an image that the counter has left behind: `refuse` or `record`, and how often at most.
@@ -106,12 +112,13 @@ impl Database {
         let setting = counterfoil_sql::OnRollback::of(&snapshot)?;
         let relations = self.inner.engine.relations();
         let tables = self.tables(&snapshot)?;
-        let series = self.inner.engine.series();
-        let rows = |table| match counterfoil_sql::series_count(series, &snapshot, table)? {
+        let rows = |table| match counterfoil_sql::series_count(self.inner.engine.series(), &snapshot, table)? {
             Some((points, _)) => Ok(points),
             None => Ok::<_, crate::Error>(relations.count(&snapshot, table)?),
         };
         let counted = tables.iter().map(|table| Ok((table.name.clone(), rows(table)?)));
+        let kept = tables.iter().map(|table| series::of(table, self.inner.engine.series(), &snapshot, &report));
+        let series = kept.filter_map(Result::transpose).collect::<Result<_>>()?;
         let header = volume.opened().header.clone();
         let counter_value = match header.counter {
             CounterKind::None => None,
@@ -136,6 +143,7 @@ impl Database {
             records: report.records,
             record_bytes: report.record_bytes,
             tables: counted.collect::<Result<_>>()?,
+            series,
             incidents: self.incidents()?.len(),
             on_rollback: (if setting.records { "record" } else { "refuse" }, setting.limit),
             rollbacks: Rollbacks::of(&snapshot)?.count,

@@ -60,7 +60,7 @@ pub use device_image::{DeviceImage, DeviceShape, ImageInspection, ImageVerificat
 pub use error::{Error, Kind, Result};
 pub use house::Purged;
 pub use incidents::Incident;
-pub use inspect::{Container, Extent, Inspection, Region};
+pub use inspect::{Container, Extent, Inspection, Region, SeriesPage, SeriesUse};
 pub use key::{Key, Secret};
 pub use options::{Cipher, Counter, Options, Place};
 pub use records::Records;

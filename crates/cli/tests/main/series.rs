@@ -38,6 +38,36 @@ fn answers(stage: &Stage, database: &str) -> Vec<String> {
     QUESTIONS.iter().map(|question| stage.good(&[database, question, "--no-header"])).collect()
 }
 
+/// What follows `name` on the line that begins with it.
+fn told<'a>(text: &'a str, name: &str) -> &'a str {
+    let line = text.lines().find(|line| line.starts_with(name));
+    line.unwrap_or_else(|| panic!("no line {name} in {text}")).trim_start_matches(name).trim_start()
+}
+
+#[test]
+fn inspect_tells_how_series_were_written() {
+    let stage = filled();
+    stage.good(&["db", "UPDATE r SET value = value + 1 WHERE sensor = 's1'"]);
+    let text = stage.good(&["inspect", "db", "--svg", "map.svg"]);
+    let number = |text: &str, after: &str| -> f64 {
+        let from = text.find(after).unwrap_or_else(|| panic!("no {after} in {text}")) + after.len();
+        let digits: String =
+            text[from..].trim_start().chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        digits.parse().unwrap_or_else(|_| panic!("no number after {after} in {text}"))
+    };
+    let series = told(&text, "series");
+    assert!(series.starts_with("r: 3 series, "), "{series}");
+    let bytes = number(series, "on the medium, ");
+    assert!((0.5..20.0).contains(&bytes), "{bytes} bytes a point: {series}");
+    let pages = told(&text, "pages");
+    let (leaves, written) = (number(pages, "r:"), number(pages, "%);"));
+    assert!(leaves > 10.0 && written > leaves, "new values had leaves written anew: {pages}");
+    let distance = number(told(&text, "write distance"), "r:");
+    assert!((1.0..50.0).contains(&distance), "{distance} pages from write to write");
+    let picture = stage.text("map.svg");
+    assert!(picture.contains("bytes a point") && picture.matches("<rect").count() > leaves as usize);
+}
+
 #[test]
 fn points_stay_through_processes_copies_and_new_keys() {
     let stage = filled();
