@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem::size_of;
 use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ pub enum Kind {
 
 /// Bytes of a text, shared by whoever has the same.
 pub type Text = Arc<[u8]>;
+
+/// Bytes that the counts of a shared text take.
+const SHARED_BYTES: usize = 16;
 
 /// The values of a column; what stands where a value is NULL means nothing.
 #[derive(Clone, PartialEq)]
@@ -99,6 +103,18 @@ impl Values {
         }
     }
 
+    /// Bytes of memory that they take. A text that several share counts for each of them.
+    fn bytes(&self) -> usize {
+        match self {
+            Values::Integers(values) => values.capacity() * size_of::<i64>(),
+            Values::Doubles(values) => values.capacity() * size_of::<f64>(),
+            Values::Texts(values) => {
+                let texts = values.iter().map(|text| text.len() + SHARED_BYTES).sum::<usize>();
+                values.capacity() * size_of::<Text>() + texts
+            }
+        }
+    }
+
     /// Those of these values for which `is_kept` says so.
     fn kept(&self, range: Range<usize>, is_kept: &[bool]) -> Values {
         fn of<T: Clone>(values: &[T], is_kept: &[bool]) -> Vec<T> {
@@ -168,6 +184,16 @@ impl Column {
         Column { values: Values::new(kind), present: None }
     }
 
+    /// Another one of the same kind, without values.
+    pub(crate) fn none(&self) -> Column {
+        Column::new(self.values.kind())
+    }
+
+    /// Bytes of memory that the values take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.values.bytes() + self.present.as_ref().map_or(0, Vec::capacity)
+    }
+
     /// Whether a value is there.
     pub fn is_present(&self, at: usize) -> bool {
         self.present.as_ref().is_none_or(|present| present[at])
@@ -177,8 +203,8 @@ impl Column {
     ///
     /// # Panics
     /// If the value is of another kind than the column.
+    #[inline]
     pub fn push(&mut self, value: Option<Value>) {
-        let begun = self.values.len();
         match (&mut self.values, value) {
             (Values::Integers(values), Some(Value::Integer(value))) => values.push(value),
             (Values::Doubles(values), Some(Value::Double(value))) => values.push(value),
@@ -187,7 +213,6 @@ impl Column {
             _ => panic!("a value of another kind than its column"),
         }
         if let Some(present) = &mut self.present {
-            debug_assert_eq!(present.len(), begun);
             present.push(true);
         }
     }
@@ -205,6 +230,17 @@ impl Column {
     pub(crate) fn append(&mut self, other: &Column, range: Range<usize>) {
         self.note_present(other.present.as_ref().map(|present| &present[range.clone()]), range.len());
         both!(&mut self.values, &other.values, values, others => values.extend_from_slice(&others[range]));
+    }
+
+    /// Appends the values of another column at these places.
+    pub(crate) fn append_at(&mut self, other: &Column, rows: &[u32]) {
+        if self.present.is_some() || other.present.is_some() {
+            let present: Vec<bool> = rows.iter().map(|row| other.is_present(*row as usize)).collect();
+            self.note_present(Some(&present), present.len());
+        }
+        both!(&mut self.values, &other.values, values, others => {
+            values.extend(rows.iter().map(|row| copy(others, *row as usize)));
+        });
     }
 
     /// Appends one value of another column.

@@ -10,7 +10,9 @@ use crate::pages::Pages;
 use crate::tables::TableNumber;
 use crate::{Error, Storage};
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// Without the bytes of the journal when it was begun.
+const FORMAT_BEFORE: u8 = 1;
 const PREFIX: u8 = b's';
 
 /// How a table is kept.
@@ -30,12 +32,38 @@ pub(crate) struct Files {
     names: (u64, u64),
     journal: (u64, u64),
     pub(crate) pages: Pages,
+    /// Bytes that the journal had when it was begun: it is begun anew when it has grown far beyond.
+    pub(crate) journal_begun: u64,
+}
+
+/// The same as it was kept before.
+#[derive(Deserialize)]
+struct FilesBefore {
+    kinds: Vec<Kind>,
+    options: Options,
+    names: (u64, u64),
+    journal: (u64, u64),
+    pages: Pages,
+}
+
+impl From<FilesBefore> for Files {
+    fn from(before: FilesBefore) -> Files {
+        let FilesBefore { kinds, options, names, journal, pages } = before;
+        Files { kinds, options, names, journal, pages, journal_begun: 0 }
+    }
 }
 
 fn name(table: TableNumber) -> [u8; 9] {
     let mut name = [PREFIX; 9];
     name[1..].copy_from_slice(&table.0.to_be_bytes());
     name
+}
+
+fn plain<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Error> {
+    match postcard::take_from_bytes(body) {
+        Ok((value, [])) => Ok(value),
+        _ => Err(Error::Corrupt { what: "catalog entry" }),
+    }
 }
 
 /// A group with one container.
@@ -48,16 +76,16 @@ impl Files {
     /// Makes room for a table.
     pub(crate) fn create(storage: &mut dyn Storage, kinds: &[Kind], options: Options) -> Result<Files, Error> {
         let (names, journal) = (container(storage)?, container(storage)?);
-        Ok(Files { kinds: kinds.to_vec(), options, names, journal, pages: Pages::create(storage)? })
+        Ok(Files { kinds: kinds.to_vec(), options, names, journal, pages: Pages::create(storage)?, journal_begun: 0 })
     }
 
     /// Those of a table; none if it is not there.
     pub(crate) fn of(view: &dyn View, table: TableNumber) -> Result<Option<Files>, Error> {
         let Some(bytes) = view.record(record_space::CATALOG, &name(table)) else { return Ok(None) };
         let wrong = Error::Corrupt { what: "catalog entry" };
-        let Some((&FORMAT, body)) = bytes.split_first() else { return Err(wrong) };
-        match postcard::take_from_bytes(body) {
-            Ok((files, [])) => Ok(Some(files)),
+        match bytes.split_first() {
+            Some((&FORMAT, body)) => plain(body).map(Some),
+            Some((&FORMAT_BEFORE, body)) => Ok(Some(plain::<FilesBefore>(body)?.into())),
             _ => Err(wrong),
         }
     }
@@ -95,5 +123,27 @@ impl Files {
     pub(crate) fn turn_journal(&mut self, storage: &mut dyn Storage) -> Result<GroupId, Error> {
         let before = core::mem::replace(&mut self.journal, container(storage)?);
         Ok(GroupId(before.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use counterfoil_log::Memory;
+
+    #[test]
+    fn a_table_of_the_format_before_is_there() {
+        let mut disk = Memory::default();
+        let files = Files::create(&mut disk, &[Kind::Double, Kind::Text], Options { reorder: 7 }).expect("made");
+        let Files { kinds, options, names, journal, pages, .. } = &files;
+        let before = postcard::to_extend(&(kinds, options, names, journal, pages), Vec::from([FORMAT_BEFORE]));
+        let table = TableNumber(3);
+        disk.put_record(record_space::CATALOG, &name(table), &before.expect("bytes")).expect("kept");
+        assert_eq!(Files::of(&disk, table), Ok(Some(files.clone())));
+        let files = Files { journal_begun: 900, ..files };
+        files.put(&mut disk, table).expect("kept");
+        assert_eq!(Files::of(&disk, table), Ok(Some(files)));
+        disk.put_record(record_space::CATALOG, &name(table), &[FORMAT + 1, 0]).expect("kept");
+        assert!(matches!(Files::of(&disk, table), Err(Error::Corrupt { .. })));
     }
 }

@@ -48,11 +48,16 @@ impl<'a> Finder<'a> {
 
     fn find_one(&mut self, number: u32, time: i64, found: &mut Points) -> Result<bool, Error> {
         let Some(series) = self.state.series.get(number as usize) else { return Ok(false) };
+        if time < self.state.oldest {
+            return Ok(false);
+        }
         if let Some(is_there) = series.late.knows(time) {
             return Ok(is_there && append(found, &series.late.points, time));
         }
         if series.edge.end().is_none_or(|end| end < time) {
-            return Ok(append(found, &series.tail, time));
+            let before = found.len();
+            series.tail.read(&Span { first: time, last: time }, found);
+            return Ok(found.len() > before);
         }
         let is_kept = self.leaf.as_ref().is_some_and(|(of, entry, _)| *of == number && entry.span().contains(time));
         if !is_kept {

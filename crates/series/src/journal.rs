@@ -6,6 +6,8 @@
 //! 2 points    series, one run each | points of each run, less 1 | points (times, columns)
 //! 3 gone      the same without columns: whatever stands at these times is deleted
 //! 4 settled   postcard: series of which nothing is late any more
+//! 5 oldest    postcard: i64, what is before this time is gone, in all series
+//! 6 begins    postcard: series with times before which nothing of them is late any more
 //! ```
 //! Runs and counts are integers columns (`codec`), preceded by how many runs there are as u32.
 //! Power cuts: an entry is part of one commit, so it is there as a whole or not at all.
@@ -16,6 +18,7 @@ use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::batch::Picked;
 use crate::codec::{Nonsense, integers};
 use crate::column::Kind;
 use crate::edge::Splice;
@@ -34,6 +37,8 @@ const SPLICES: u8 = 1;
 const POINTS: u8 = 2;
 const GONE: u8 = 3;
 const SETTLED: u8 = 4;
+const OLDEST: u8 = 5;
+const BEGINS: u8 = 6;
 
 /// Something that happened to a table.
 #[derive(Debug, PartialEq)]
@@ -42,6 +47,8 @@ pub(crate) enum Entry {
     Points(Runs),
     Gone(Runs),
     Settled(Vec<u32>),
+    Oldest(i64),
+    Begins(Vec<(u32, i64)>),
 }
 
 /// Points of several series.
@@ -65,10 +72,10 @@ impl Runs {
         }
     }
 
-    pub(crate) fn append(&mut self, series: u32, points: &Points, range: Range<usize>) {
-        if !range.is_empty() {
-            self.go_on(series, range.len());
-            self.points.append(points, range);
+    pub(crate) fn append(&mut self, series: u32, points: &Points, picked: Picked<'_>) {
+        if picked.len() > 0 {
+            self.go_on(series, picked.len());
+            self.points.append_picked(points, picked);
         }
     }
 
@@ -126,12 +133,16 @@ pub(crate) fn put(entry: &Entry, out: &mut Vec<u8>) -> Result<(), Error> {
         Entry::Points(_) => POINTS,
         Entry::Gone(_) => GONE,
         Entry::Settled(_) => SETTLED,
+        Entry::Oldest(_) => OLDEST,
+        Entry::Begins(_) => BEGINS,
     };
     out.push(kind);
     out.extend_from_slice(&[0; 4]);
     match entry {
         Entry::Splices(splices) => put_plain(splices, out)?,
         Entry::Settled(series) => put_plain(series, out)?,
+        Entry::Oldest(time) => put_plain(time, out)?,
+        Entry::Begins(series) => put_plain(series, out)?,
         Entry::Points(runs) | Entry::Gone(runs) => runs.encode(out),
     }
     let body = out.len() - begun - HEAD_BYTES;
@@ -165,6 +176,8 @@ pub(crate) fn take(bytes: &mut &[u8], kinds: &[Kind]) -> Result<Entry, Error> {
         POINTS => Runs::decode(body, kinds).map(Entry::Points).map_err(Error::nonsense("journal")),
         GONE => Runs::decode(body, &[]).map(Entry::Gone).map_err(Error::nonsense("journal")),
         SETTLED => plain(body).map(Entry::Settled),
+        OLDEST => plain(body).map(Entry::Oldest),
+        BEGINS => plain(body).map(Entry::Begins),
         _ => Err(wrong),
     }
 }

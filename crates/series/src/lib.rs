@@ -14,6 +14,7 @@
 extern crate alloc;
 
 mod batch;
+mod budget;
 pub mod codec;
 mod column;
 mod edge;
@@ -28,11 +29,14 @@ mod node;
 mod open;
 mod pages;
 mod points;
+mod retain;
 mod scan;
 mod series;
+mod shelf;
 mod state;
 mod survey;
 mod tables;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -45,6 +49,7 @@ pub use files::Options;
 pub use find::Found;
 pub use leaf::{Leaf, Packed, pack};
 pub use points::{Points, Span};
+pub use retain::Dropped;
 pub use scan::{Block, Scan};
 pub use survey::{Page, Survey};
 pub use tables::{Limits, SeriesTables, TableNumber};

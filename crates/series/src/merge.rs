@@ -100,7 +100,7 @@ impl Change<'_> {
     }
 
     /// Writes points as leaves, all but the last of them full.
-    fn write_leaves(&mut self, number: u32, points: &Points, guess: usize) -> Result<Vec<Entry>, Error> {
+    pub(crate) fn write_leaves(&mut self, number: u32, points: &Points, guess: usize) -> Result<Vec<Entry>, Error> {
         let page_bytes = self.files.pages.bytes as usize;
         let (mut from, mut written, mut guess) = (0, Vec::new(), guess);
         while from < points.len() {
@@ -138,7 +138,7 @@ impl Change<'_> {
     }
 
     /// Writes entries as one node, or as several that are about equally full.
-    fn write_nodes(&mut self, number: u32, level: usize, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
+    pub(crate) fn write_nodes(&mut self, number: u32, level: usize, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::column::{Column, Kind};
+use crate::column::Kind;
 use crate::points::{Points, Span};
 
 /// Changes to times that leaves cover: points that came late, new values, and points that are no more.
@@ -28,6 +28,18 @@ impl Late {
         self.gone.is_empty()
     }
 
+    /// Drops what is known of the times before this one.
+    pub(crate) fn forget_before(&mut self, time: i64) {
+        let gone = self.points.times.partition_point(|late| *late < time);
+        self.points.remove(0..gone);
+        self.gone.drain(0..gone);
+    }
+
+    /// Bytes of memory that the points take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.points.bytes() + self.gone.capacity()
+    }
+
     /// A point is there now.
     pub(crate) fn put(&mut self, other: &Points, at: usize) {
         self.note(other, at, false);
@@ -35,12 +47,8 @@ impl Late {
 
     /// Whatever stood at this time is gone.
     pub(crate) fn delete(&mut self, time: i64) {
-        let nothing = self.points.columns.iter().map(|column| {
-            let mut nothing = Column::new(column.values.kind());
-            nothing.append_nothing(1);
-            nothing
-        });
-        let nothing = Points { times: Vec::from([time]), columns: nothing.collect() };
+        let mut nothing = self.points.none();
+        nothing.push(time, []);
         self.note(&nothing, 0, true);
     }
 
@@ -68,8 +76,7 @@ impl Late {
         if range.is_empty() {
             return under.clone();
         }
-        let mut merged =
-            Points { times: Vec::new(), columns: under.columns.iter().map(|c| Column::new(c.values.kind())).collect() };
+        let mut merged = under.none();
         let mut from = 0;
         for place in range {
             let time = self.points.times[place];

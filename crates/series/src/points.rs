@@ -1,8 +1,10 @@
 //! Points of one series in memory, by ascending time.
 
 use alloc::vec::Vec;
+use core::mem::size_of;
 use core::ops::Range;
 
+use crate::batch::Picked;
 use crate::codec::{Nonsense, integers};
 use crate::column::{Column, Kind, Value};
 
@@ -21,6 +23,17 @@ impl Points {
         Points { times: Vec::new(), columns: kinds.iter().map(|kind| Column::new(*kind)).collect() }
     }
 
+    /// Others of the same columns, none yet.
+    pub(crate) fn none(&self) -> Points {
+        Points { times: Vec::new(), columns: self.columns.iter().map(Column::none).collect() }
+    }
+
+    /// Bytes of memory that the points take, beside what no points take.
+    pub(crate) fn bytes(&self) -> usize {
+        let columns = self.columns.iter().map(Column::bytes).sum::<usize>();
+        self.times.capacity() * size_of::<i64>() + columns
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.times.len()
@@ -35,6 +48,7 @@ impl Points {
     ///
     /// # Panics
     /// If a value is of another kind than its column.
+    #[inline]
     pub fn push(&mut self, time: i64, values: impl IntoIterator<Item = Option<Value>>) {
         self.times.push(time);
         let mut values = values.into_iter();
@@ -45,6 +59,17 @@ impl Points {
     pub fn append(&mut self, other: &Points, range: Range<usize>) {
         self.times.extend_from_slice(&other.times[range.clone()]);
         self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.append(other, range.clone()));
+    }
+
+    /// Appends points of others with the same columns.
+    pub(crate) fn append_picked(&mut self, other: &Points, picked: Picked<'_>) {
+        match picked {
+            Picked::Range(from, until) => self.append(other, from..until),
+            Picked::At(rows) => {
+                self.times.extend(rows.iter().map(|row| other.times[*row as usize]));
+                self.columns.iter_mut().zip(&other.columns).for_each(|(column, other)| column.append_at(other, rows));
+            }
+        }
     }
 
     /// Appends one point of others with the same columns.
@@ -78,7 +103,8 @@ impl Points {
 
     /// Whether the texts of each point have so many bytes together at most.
     pub(crate) fn texts_fit(&self, bytes_max: usize) -> bool {
-        (0..self.len()).all(|at| self.text_bytes(at).is_none_or(|bytes| bytes <= bytes_max))
+        let has_texts = self.columns.iter().any(|column| column.values.texts().is_some());
+        !has_texts || (0..self.len()).all(|at| self.text_bytes(at).is_none_or(|bytes| bytes <= bytes_max))
     }
 
     /// Takes points away.

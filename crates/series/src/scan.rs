@@ -45,6 +45,8 @@ impl<V: View> Scan<V> {
     pub(crate) fn new(view: V, files: Arc<Files>, state: Arc<State>, series: Option<Vec<u32>>, span: Span) -> Self {
         let mut ahead = series.unwrap_or_else(|| (0..state.series.len() as u32).collect());
         ahead.reverse();
+        // What retention took is gone, whether its pages are yet or not.
+        let span = span.within(&Span { first: state.oldest, last: i64::MAX });
         Scan { view, files, state, span, ahead, current: None }
     }
 
@@ -136,7 +138,7 @@ impl Current {
             points = series.late.merged(&points, &part);
         }
         if self.done {
-            points.append(&series.tail, series.tail.within(&part));
+            series.tail.read(&part, &mut points);
         } else {
             self.from = until + 1;
         }

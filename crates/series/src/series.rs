@@ -8,62 +8,151 @@
 //! 1. All points of the tail are newer than any in a leaf; the newest point of a series is always there (Algorithm 5 leaves it).
 //! 2. What is late stands at or before the end of the leaves, and counts before what they say.
 
+use alloc::vec::Vec;
+
+use crate::batch::Picked;
 use crate::column::Kind;
 use crate::edge::Edge;
 use crate::open::Late;
-use crate::points::Points;
+use crate::points::{Points, Span};
+use crate::tail::Tail;
 
 /// Points that a leaf is first thought to hold.
 const LEAF_GUESS: usize = 256;
 
 /// One series of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) edge: Edge,
-    pub(crate) tail: Points,
+    pub(crate) tail: Tail,
     pub(crate) late: Late,
     /// Points that fill a leaf, as far as is known.
     pub(crate) leaf_guess: usize,
     /// Entries that fill a node.
     pub(crate) node_guess: usize,
+    /// Bytes of its open points as the sum of the table has them, and whether they are others by now.
+    pub(crate) counted: usize,
+    pub(crate) is_stale: bool,
+    /// What the journal does not know yet: open points from this time on, and late ones of these times.
+    untold_from: Option<i64>,
+    untold_late: Vec<i64>,
+    /// No leaf goes for being before an earlier time than this: what retention saw when it looked last.
+    pub(crate) trims_from: i64,
 }
 
 impl Series {
     pub(crate) fn new(kinds: &[Kind]) -> Series {
         Series {
             edge: Edge::default(),
-            tail: Points::new(kinds),
+            tail: Tail::new(kinds),
             late: Late::new(kinds),
             leaf_guess: LEAF_GUESS,
             node_guess: 64,
+            counted: 0,
+            is_stale: false,
+            untold_from: None,
+            untold_late: Vec::new(),
+            trims_from: i64::MIN,
         }
     }
 
-    /// Stores a point.
-    pub(crate) fn put(&mut self, other: &Points, at: usize) {
-        let time = other.times[at];
-        if self.tail.times.last().is_some_and(|newest| *newest < time) {
-            self.tail.append_one(other, at);
-        } else if self.edge.end().is_some_and(|end| time <= end) {
-            self.late.put(other, at);
-        } else {
-            self.tail.upsert(other, at);
+    /// Stores points in the order in which they came, until so many are late; how many were stored.
+    pub(crate) fn store(&mut self, other: &Points, picked: Picked<'_>, late_max: usize) -> usize {
+        let (mut at, count) = (0, picked.len());
+        while at < count && self.late.len() < late_max {
+            let row = picked.row(at);
+            let newest = self.tail.newest().or(self.edge.end());
+            if newest.is_some_and(|newest| other.times[row] <= newest) {
+                self.put(other, row);
+                at += 1;
+                continue;
+            }
+            // Those that go on where the series ends, all at once.
+            let more = picked.ascending(&other.times, at);
+            self.note_untold(other.times[row]);
+            self.tail.append(other, picked.part(at..at + more));
+            at += more;
         }
+        at
+    }
+
+    /// Stores a point.
+    fn put(&mut self, other: &Points, at: usize) {
+        let time = other.times[at];
+        if self.tail.newest().is_none_or(|newest| time <= newest) && self.edge.end().is_some_and(|end| time <= end) {
+            self.late.put(other, at);
+            self.untold_late.push(time);
+        } else {
+            self.tail.put(other, at);
+            self.note_untold(time);
+        }
+    }
+
+    fn note_untold(&mut self, time: i64) {
+        self.untold_from = Some(self.untold_from.map_or(time, |from| from.min(time)));
+    }
+
+    /// Whether the journal knows all open points.
+    pub(crate) fn is_told(&self) -> bool {
+        self.untold_from.is_none() && self.untold_late.is_empty()
+    }
+
+    /// Gives the points that the journal does not know, and takes for granted that it will; what is in leaves by now it need not.
+    pub(crate) fn tell<E>(&mut self, mut give: impl FnMut(&Points, Picked<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut late = core::mem::take(&mut self.untold_late);
+        if let Some(first) = self.untold_from.take() {
+            let mut points = self.late.points.none();
+            self.tail.read(&Span { first, last: i64::MAX }, &mut points);
+            give(&points, Picked::Range(0, points.len()))?;
+        }
+        late.sort_unstable();
+        late.dedup();
+        let places = late.iter().filter_map(|time| self.late.points.times.binary_search(time).ok());
+        places.into_iter().try_for_each(|place| give(&self.late.points, Picked::Range(place, place + 1)))
+    }
+
+    /// The journal knows all open points: they were read from it.
+    pub(crate) fn told(&mut self) {
+        self.untold_late.clear();
+        self.untold_from = None;
     }
 
     /// Deletes a point, if it is there.
     pub(crate) fn delete(&mut self, time: i64) {
         if self.edge.end().is_some_and(|end| time <= end) {
             self.late.delete(time);
-        } else if let Ok(place) = self.tail.times.binary_search(&time) {
-            self.tail.remove(place..place + 1);
+        } else {
+            self.tail.delete(time);
         }
     }
 
     /// Drops the points of the tail that leaves hold by now.
     pub(crate) fn drop_settled(&mut self) {
-        let Some(end) = self.edge.end() else { return };
-        let settled = self.tail.times.partition_point(|time| *time <= end);
-        self.tail.remove(0..settled);
+        if let Some(end) = self.edge.end() {
+            self.tail.drop_until(end);
+        }
+    }
+
+    /// The same series with its tail kept otherwise.
+    pub(crate) fn with_tail(&self, tail: Tail) -> Series {
+        let (edge, late, untold_late) = (self.edge.clone(), self.late.clone(), self.untold_late.clone());
+        Series { edge, tail, late, untold_late, ..*self }
+    }
+
+    /// Whether an open point is before a time.
+    pub(crate) fn is_open_before(&self, time: i64) -> bool {
+        let oldest = [self.tail.oldest(), self.late.points.times.first().copied()];
+        oldest.into_iter().flatten().any(|oldest| oldest < time)
+    }
+
+    /// Drops the open points that are before a time; packed ones may stay, and nobody reads them.
+    pub(crate) fn forget_before(&mut self, time: i64) {
+        self.tail.forget_before(time);
+        self.late.forget_before(time);
+    }
+
+    /// Bytes of memory that the open points take.
+    pub(crate) fn open_bytes(&self) -> usize {
+        self.tail.bytes() + self.late.bytes()
     }
 }

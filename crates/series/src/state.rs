@@ -7,24 +7,34 @@ use core::ops::Range;
 use counterfoil_log::{ContainerId, View};
 
 use crate::Error;
+use crate::batch::Picked;
+use crate::budget::Budget;
 use crate::column::Kind;
 use crate::files::Files;
 use crate::journal::{self, Entry, Runs};
 use crate::names::Names;
 use crate::points::Points;
 use crate::series::Series;
+use crate::shelf::Shelf;
 
 /// Bytes of a journal that are read at a time.
 const PIECE_BYTES: usize = 1 << 20;
+/// Entries of edges from which on a journal entry is full.
+const EDGE_ENTRIES: usize = 1024;
+
 /// A table as of one view. Cheap to clone: series are shared until they change.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) kinds: Arc<[Kind]>,
     pub(crate) names: Arc<Names>,
-    pub(crate) series: Vec<Arc<Series>>,
-    /// The journal that was read, and how far.
+    pub(crate) series: Shelf,
+    /// What is before this time is gone.
+    pub(crate) oldest: i64,
+    /// The journal that was read, how far, and how long it was when it was begun.
     pub(crate) journal: ContainerId,
     pub(crate) bytes: u64,
+    pub(crate) begun: u64,
+    pub(crate) budget: Budget,
 }
 
 impl State {
@@ -33,14 +43,17 @@ impl State {
         State {
             kinds: files.kinds.clone().into(),
             names: Arc::default(),
-            series: Vec::new(),
+            series: Shelf::default(),
+            oldest: i64::MIN,
             journal: files.journal(),
             bytes: 0,
+            begun: files.journal_begun,
+            budget: Budget::default(),
         }
     }
 
-    /// Reads on, up to what a view sees.
-    pub(crate) fn read_on(&mut self, view: &dyn View, files: &Files) -> Result<(), Error> {
+    /// Reads on, up to what a view sees, packing what is open beyond so many bytes.
+    pub(crate) fn read_on(&mut self, view: &dyn View, files: &Files, open_bytes: usize) -> Result<(), Error> {
         let names = view.length(files.names())?;
         if names != self.names.bytes() {
             Arc::make_mut(&mut self.names).read_on(view, files.names(), names)?;
@@ -56,7 +69,7 @@ impl State {
             let begun = bytes.len();
             bytes.resize(begun + more, 0);
             view.read(self.journal, self.bytes + there, &mut bytes[begun..])?;
-            let taken = self.apply_whole(&bytes)?;
+            let taken = self.apply_whole(&bytes, open_bytes)?;
             bytes.drain(..taken);
             self.bytes += taken as u64;
         }
@@ -64,7 +77,7 @@ impl State {
     }
 
     /// Applies the entries that are whole; how many bytes they are.
-    fn apply_whole(&mut self, bytes: &[u8]) -> Result<usize, Error> {
+    fn apply_whole(&mut self, bytes: &[u8], open_bytes: usize) -> Result<usize, Error> {
         let mut rest = bytes;
         while let Some(head) = rest.first_chunk::<{ journal::HEAD_BYTES }>() {
             let body = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
@@ -74,6 +87,8 @@ impl State {
             let kinds = self.kinds.clone();
             let entry = journal::take(&mut rest, &kinds)?;
             self.apply(&entry)?;
+            self.recount();
+            self.pack_down(open_bytes, 2);
         }
         Ok(bytes.len() - rest.len())
     }
@@ -90,10 +105,13 @@ impl State {
                 }
                 Ok(())
             }
-            Entry::Points(runs) => self.each(runs, |series, runs, at| {
-                series.put(&runs.points, at);
+            Entry::Points(runs) => self.each(runs, |series, runs, range| {
+                series.store(&runs.points, Picked::Range(range.start, range.end), usize::MAX);
+                series.told();
             }),
-            Entry::Gone(runs) => self.each(runs, |series, runs, at| series.delete(runs.points.times[at])),
+            Entry::Gone(runs) => {
+                self.each(runs, |series, runs, range| range.for_each(|at| series.delete(runs.points.times[at])))
+            }
             Entry::Settled(all) => {
                 for number in all {
                     let kinds = self.kinds.clone();
@@ -101,13 +119,30 @@ impl State {
                 }
                 Ok(())
             }
+            Entry::Oldest(time) => self.forget_before(*time),
+            Entry::Begins(all) => {
+                for (number, time) in all {
+                    self.series_mut(*number)?.late.forget_before(*time);
+                }
+                Ok(())
+            }
         }
     }
 
-    fn each(&mut self, runs: &Runs, mut change: impl FnMut(&mut Series, &Runs, usize)) -> Result<(), Error> {
+    fn each(&mut self, runs: &Runs, mut change: impl FnMut(&mut Series, &Runs, Range<usize>)) -> Result<(), Error> {
         for (number, range) in runs.each() {
-            let series = self.series_mut(number)?;
-            range.for_each(|at| change(series, runs, at));
+            change(self.series_mut(number)?, runs, range);
+        }
+        Ok(())
+    }
+
+    /// Lets everything go that is before a time: what is open at once, pages as they are given back.
+    pub(crate) fn forget_before(&mut self, time: i64) -> Result<(), Error> {
+        self.oldest = self.oldest.max(time);
+        for number in 0..self.series.len() {
+            if self.series[number].is_open_before(time) {
+                self.series_mut(number as u32)?.forget_before(time);
+            }
         }
         Ok(())
     }
@@ -119,37 +154,60 @@ impl State {
             return Err(Error::Corrupt { what: "number of a series" });
         }
         if at >= self.series.len() {
-            let empty = Arc::new(Series::new(&self.kinds));
-            self.series.resize(at + 1, empty);
+            self.series.extend_to(at + 1, &Arc::new(Series::new(&self.kinds)));
         }
-        Ok(Arc::make_mut(&mut self.series[at]))
+        let series = Arc::make_mut(self.series.place(at));
+        if !series.is_stale {
+            series.is_stale = true;
+            self.budget.stale.push(number);
+        }
+        Ok(series)
     }
 
-    /// Points there are; exact unless some are late.
+    /// Points there are; exact unless some are late, or before the oldest that there may be.
     pub(crate) fn points(&self) -> (u64, bool) {
         let points = self.series.iter().map(|series| series.edge.points() + series.tail.len() as u64).sum();
-        (points, self.series.iter().all(|series| series.late.is_empty()))
+        let is_exact = |series: &Arc<Series>| {
+            let first = series.edge.entries().next().map(|(_, _, entry)| entry.first).or(series.tail.oldest());
+            series.late.is_empty() && first.is_none_or(|first| self.oldest <= first)
+        };
+        (points, self.series.iter().all(is_exact))
     }
 
     /// Everything that is open, as entries for a new journal.
-    pub(crate) fn entries(&self, give: &mut dyn FnMut(&Entry) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn entries(&self, give: Give<'_>) -> Result<(), Error> {
         let mut points = Gathered::new(&self.kinds, Entry::Points);
         let mut gone = Gathered::new(&[], Entry::Gone);
+        if self.oldest > i64::MIN {
+            give(&Entry::Oldest(self.oldest))?;
+        }
+        self.edges(give)?;
         for (number, series) in (0..).zip(&self.series) {
-            let splices = series.edge.splices(number);
-            if !splices.is_empty() {
-                give(&Entry::Splices(splices))?;
-            }
             for (place, is_gone) in series.late.gone.iter().enumerate() {
                 match is_gone {
                     true => gone.push_time(number, series.late.points.times[place], give)?,
-                    false => points.append(number, &series.late.points, place..place + 1, give)?,
+                    false => points.append(number, &series.late.points, Picked::Range(place, place + 1), give)?,
                 }
             }
-            points.append(number, &series.tail, 0..series.tail.len(), give)?;
+            series.tail.each(|open| points.append(number, open, Picked::Range(0, open.len()), give))?;
         }
         gone.give(give)?;
         points.give(give)
+    }
+
+    /// The edges of all series, so many entries of them together.
+    fn edges(&self, give: Give<'_>) -> Result<(), Error> {
+        let (mut splices, mut entries) = (Vec::new(), 0);
+        for (number, series) in (0..).zip(&self.series) {
+            let more = series.edge.splices(number);
+            entries += more.iter().map(|splice| splice.entries.len()).sum::<usize>();
+            splices.extend(more);
+            if entries >= EDGE_ENTRIES {
+                give(&Entry::Splices(core::mem::take(&mut splices)))?;
+                entries = 0;
+            }
+        }
+        if splices.is_empty() { Ok(()) } else { give(&Entry::Splices(splices)) }
     }
 }
 
@@ -173,18 +231,18 @@ impl Gathered {
         &mut self,
         series: u32,
         points: &Points,
-        range: Range<usize>,
+        picked: Picked<'_>,
         give: Give<'_>,
     ) -> Result<(), Error> {
-        let mut from = range.start;
-        while from < range.end {
-            let until = range.end.min(from + (journal::POINTS_MAX - self.runs.points.len()));
+        let mut from = 0;
+        while from < picked.len() {
+            let until = picked.len().min(from + (journal::POINTS_MAX - self.runs.points.len()));
             // Points with texts are looked at one by one: so many of the longest would fill memory.
-            let (until, text_bytes) = match points.text_bytes(from) {
+            let (until, text_bytes) = match points.text_bytes(picked.row(from)) {
                 None => (until, 0),
                 Some(bytes) => (from + 1, bytes),
             };
-            self.runs.append(series, points, from..until);
+            self.runs.append(series, points, picked.part(from..until));
             self.text_bytes += text_bytes;
             from = until;
             if self.runs.points.len() == journal::POINTS_MAX || self.text_bytes >= journal::TEXT_BYTES {

@@ -31,11 +31,14 @@ pub struct Limits {
     pub late_points: usize,
     /// Bytes from which on a journal is begun anew, beside twice those of what is open.
     pub journal_bytes: u64,
+    /// Bytes of memory that the points in no leaf may take, over all tables: beyond, they are packed, and then written as leaves
+    /// that are not full. What of a series takes less than an eighth of a page stays whatever all of it takes.
+    pub open_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { late_points: 4096, journal_bytes: 1 << 20 }
+        Limits { late_points: 4096, journal_bytes: 1 << 20, open_bytes: 64 << 20 }
     }
 }
 
@@ -45,13 +48,11 @@ pub struct TableNumber(pub u64);
 
 /// What is known of a table.
 #[derive(Clone, Default)]
-struct Known {
+pub(crate) struct Known {
     /// As of a commit.
-    settled: Option<Arc<State>>,
+    pub(crate) settled: Option<Arc<State>>,
     /// As of the commit in the making.
-    pending: Option<Arc<State>>,
-    /// Bytes that the journal had when it was begun.
-    open_bytes: u64,
+    pub(crate) pending: Option<Arc<State>>,
 }
 
 /// The series tables of one open database: shared by all readers and the writer.
@@ -60,8 +61,8 @@ struct Known {
 /// the writer with a transaction begun; after an error, and after a rollback, [`SeriesTables::rolled_back`] is called.
 #[derive(Default)]
 pub struct SeriesTables {
-    limits: Limits,
-    known: Lock<BTreeMap<TableNumber, Known>>,
+    pub(crate) limits: Limits,
+    pub(crate) known: Lock<BTreeMap<TableNumber, Known>>,
 }
 
 impl SeriesTables {
@@ -165,7 +166,8 @@ impl SeriesTables {
         Ok(keys.into_iter().map(|key| state.names.number(key)).collect())
     }
 
-    /// Stores points; those with the series and time of one that is there take its place.
+    /// Stores points; those with the series and time of one that is there take its place. Points before the time from which on
+    /// everything is kept ([`SeriesTables::retain_from`]) are not stored.
     ///
     /// # Errors
     /// As [`SeriesTables::add_column`]; [`Error::TooLong`].
@@ -181,7 +183,7 @@ impl SeriesTables {
         self.change(writer, table, |change| change.delete(batch))
     }
 
-    fn change(
+    pub(crate) fn change(
         &self,
         writer: &mut dyn Storage,
         table: TableNumber,
@@ -195,11 +197,14 @@ impl SeriesTables {
             files: &files,
             state: &mut state,
             reorder: files.options.reorder,
-            late_points: self.limits.late_points,
+            late_points: self.limits.late_points.max(1),
+            open_bytes: self.bytes_left(table),
             splices: Vec::new(),
             settled: Vec::new(),
+            untold: Vec::new(),
         };
         work(&mut change)?;
+        self.keep_within(table, &mut change)?;
         self.keep_pending(table, Arc::new(state));
         Ok(())
     }
@@ -309,10 +314,8 @@ impl SeriesTables {
     pub fn maintain(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
         let due = self.known.read(|known| {
             let is_due = |known: &Known| {
-                known
-                    .settled
-                    .as_ref()
-                    .is_some_and(|state| state.bytes > self.limits.journal_bytes + 2 * known.open_bytes)
+                let has_grown = |state: &Arc<State>| state.bytes > self.limits.journal_bytes + 2 * state.begun;
+                known.settled.as_ref().is_some_and(has_grown)
             };
             known.iter().find(|(_, known)| is_due(known)).map(|(table, _)| *table)
         });
@@ -321,11 +324,7 @@ impl SeriesTables {
         let mut state = Arc::unwrap_or_clone(state);
         Change::turn_journal(writer, &mut files, &mut state)?;
         files.put(writer, table)?;
-        let open_bytes = state.bytes;
-        self.known.write(|known| {
-            let known = known.entry(table).or_default();
-            (known.pending, known.open_bytes) = (Some(Arc::new(state)), open_bytes);
-        });
+        self.keep_pending(table, Arc::new(state));
         Ok(true)
     }
 
@@ -349,7 +348,7 @@ impl SeriesTables {
                 && state.kinds.len() == files.kinds.len()
         });
         let mut state = begun.map_or_else(|| State::new(&files), Arc::unwrap_or_clone);
-        state.read_on(view, &files)?;
+        state.read_on(view, &files, self.bytes_left(table))?;
         let state = Arc::new(state);
         self.keep_settled(table, &state);
         Ok((files, state))

@@ -1,5 +1,8 @@
 //! A table against a map, through everything that can happen to it.
 
+mod budget;
+mod retention;
+
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -10,7 +13,7 @@ use counterfoil_log::Memory;
 
 const KINDS: [Kind; 2] = [Kind::Double, Kind::Integer];
 const TABLE: TableNumber = TableNumber(7);
-const LIMITS: Limits = Limits { late_points: 20, journal_bytes: 3000 };
+const LIMITS: Limits = Limits { late_points: 20, journal_bytes: 3000, open_bytes: 64 << 20 };
 
 type Model = BTreeMap<(u32, i64), (Option<f64>, Option<i64>)>;
 
@@ -41,6 +44,15 @@ enum Step {
     /// The process ends, and another one opens the database.
     Restart,
     Maintain,
+    /// Everything before a time goes, with so many pages a call; once, or until nothing more can be given back.
+    RetainFrom {
+        time: i64,
+        pages: u64,
+        whole: bool,
+    },
+    DropOldest {
+        pages: u64,
+    },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -54,6 +66,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::RollBack),
         1 => Just(Step::Restart),
         2 => Just(Step::Maintain),
+        1 => (-600_i64..5000, 0_u64..60, any::<bool>())
+            .prop_map(|(time, pages, whole)| Step::RetainFrom { time, pages, whole }),
+        1 => (0_u64..40).prop_map(|pages| Step::DropOldest { pages }),
     ];
     prop::collection::vec(step, 1..40)
 }
@@ -65,23 +80,31 @@ fn values(time: i64, seed: u32) -> (Option<f64>, Option<i64>) {
 }
 
 struct House {
+    limits: Limits,
     tables: SeriesTables,
     disk: Memory,
     /// As of the last commit.
-    committed: (Memory, Model),
+    committed: (Memory, Model, i64),
     model: Model,
+    /// What is before this is gone.
+    oldest: i64,
 }
 
 impl House {
     fn with_pages(bytes: usize) -> House {
-        let tables = SeriesTables::with_limits(LIMITS);
+        House::with_limits(bytes, LIMITS)
+    }
+
+    fn with_limits(bytes: usize, limits: Limits) -> House {
+        let tables = SeriesTables::with_limits(limits);
         let mut disk = Memory::default();
         disk.page_bytes = Some(bytes);
         tables.create(&mut disk, TABLE, &KINDS, Options::default()).expect("made");
         let keys = [b"a", b"b", b"c", b"d"].map(|key| key.as_slice());
         assert_eq!(tables.number(&mut disk, TABLE, keys), Ok([0, 1, 2, 3].to_vec()));
         tables.committed(&disk);
-        House { tables, committed: (disk.clone(), Model::new()), disk, model: Model::new() }
+        let committed = (disk.clone(), Model::new(), i64::MIN);
+        House { limits, tables, committed, disk, model: Model::new(), oldest: i64::MIN }
     }
 
     fn insert(&mut self, rows: impl Iterator<Item = (u32, i64, u32)>) {
@@ -89,9 +112,17 @@ impl House {
         for (series, time, seed) in rows {
             let (value, quality) = values(time, seed);
             batch.push(series, time, [value.map(Value::Double), quality.map(Value::Integer)]);
-            self.model.insert((series, time), (value, quality));
+            if self.oldest <= time {
+                self.model.insert((series, time), (value, quality));
+            }
         }
         self.tables.insert(&mut self.disk, TABLE, &batch).expect("stored");
+        self.check_budget();
+    }
+
+    fn check_budget(&self) {
+        let open = self.tables.open_bytes();
+        assert!(open <= self.limits.open_bytes, "{open} bytes are open of {}", self.limits.open_bytes);
     }
 
     /// Points of series 0 that the model does not know.
@@ -117,18 +148,19 @@ impl House {
                     self.model.remove(&(series, from + at * step));
                 }
                 self.tables.delete(&mut self.disk, TABLE, &batch).expect("deleted");
+                self.check_budget();
             }
             Step::Commit => {
-                self.committed = (self.disk.clone(), self.model.clone());
+                self.committed = (self.disk.clone(), self.model.clone(), self.oldest);
                 self.tables.committed(&self.disk);
             }
             Step::RollBack => {
-                (self.disk, self.model) = self.committed.clone();
+                (self.disk, self.model, self.oldest) = self.committed.clone();
                 self.tables.rolled_back(&self.disk);
             }
             Step::Restart => {
-                (self.disk, self.model) = self.committed.clone();
-                self.tables = SeriesTables::with_limits(LIMITS);
+                (self.disk, self.model, self.oldest) = self.committed.clone();
+                self.tables = SeriesTables::with_limits(self.limits);
             }
             Step::Maintain => {
                 self.run(&Step::Commit);
@@ -136,7 +168,37 @@ impl House {
                     self.run(&Step::Commit);
                 }
             }
+            Step::RetainFrom { time, pages, whole } => self.retain_from(time, pages, whole),
+            Step::DropOldest { pages } => self.drop_oldest(pages),
         }
+    }
+
+    fn retain_from(&mut self, time: i64, pages: u64, whole: bool) {
+        self.oldest = self.oldest.max(time);
+        self.model.retain(|(_, at), _| time <= *at);
+        for round in 0.. {
+            let (before, written) = (self.disk.page_count() as u64, self.disk.pages_written);
+            let dropped = self.tables.retain_from(&mut self.disk, TABLE, time, pages).expect("gone");
+            let written = self.disk.pages_written - written;
+            assert_eq!(self.disk.page_count() as u64 + dropped.pages, before + written, "pages are counted");
+            assert_eq!(dropped.written, written);
+            assert!(dropped.pages <= pages.max(40) + 12, "{dropped:?} of {pages}");
+            assert!(round < 10_000, "each call gets on");
+            if !dropped.more || !whole {
+                break;
+            }
+        }
+        assert_eq!(self.tables.oldest(&self.disk, TABLE), Ok(self.oldest));
+    }
+
+    fn drop_oldest(&mut self, pages: u64) {
+        let before = self.disk.page_count() as u64;
+        let dropped = self.tables.drop_oldest(&mut self.disk, TABLE, pages).expect("gone");
+        let free = before.saturating_sub(self.disk.page_count() as u64);
+        assert!(free >= pages || !dropped.more, "{free} of {pages} pages: {dropped:?}");
+        assert!(free <= pages + 40, "{free} pages for {pages}");
+        let before = |series: u32| dropped.series.iter().find(|(of, _)| *of == series).map(|(_, time)| *time);
+        self.model.retain(|(series, time), _| before(*series).is_none_or(|before| before <= *time));
     }
 
     fn check(&self, view: &Memory, model: &Model, span: Span) {
@@ -169,8 +231,14 @@ impl House {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
     #[test]
-    fn a_table_is_a_map(steps in steps(), page_bytes in 256_usize..700, first in -600_i64..9000, long in 0_i64..9000) {
-        let mut house = House::with_pages(page_bytes);
+    fn a_table_is_a_map(
+        steps in steps(),
+        page_bytes in 256_usize..700,
+        first in -600_i64..9000,
+        long in 0_i64..9000,
+        open_bytes in prop_oneof![Just(1500_usize), Just(6000), Just(64 << 20)],
+    ) {
+        let mut house = House::with_limits(page_bytes, Limits { open_bytes, ..LIMITS });
         for step in &steps {
             house.run(step);
             house.check(&house.disk, &house.model, Span::ALL);

@@ -9,15 +9,17 @@ use alloc::vec::Vec;
 
 use crate::Error;
 use crate::Storage;
-use crate::batch::{Batch, Rows, Run};
+use crate::batch::{Batch, Run};
 use crate::edge::{Entry, LEVELS_MAX, Splice};
 use crate::files::Files;
 use crate::journal::{self, Entry as Journaled};
 use crate::leaf;
 use crate::node;
 use crate::points::Points;
-use crate::series::Series;
 use crate::state::{Gathered, State};
+
+/// Rows of a batch that are sorted by series and stored before the next ones: so many stay in a processor's cache.
+const ROWS_AT_ONCE: usize = 1 << 15;
 
 /// A change in the making.
 pub(crate) struct Change<'a> {
@@ -28,8 +30,18 @@ pub(crate) struct Change<'a> {
     pub(crate) reorder: i64,
     /// Points late in one series from which on they are merged into its leaves.
     pub(crate) late_points: usize,
+    /// Bytes that its open points may take.
+    pub(crate) open_bytes: usize,
     pub(crate) splices: Vec<Splice>,
     pub(crate) settled: Vec<u32>,
+    /// Series with points that the journal does not know yet.
+    pub(crate) untold: Vec<u32>,
+}
+
+/// Points from which on a leaf is tried: a few more than are thought to fill it, since one that is tried and not filled was encoded
+/// for nothing.
+fn worth_trying(guess: usize) -> usize {
+    guess + guess / 32
 }
 
 impl Change<'_> {
@@ -39,46 +51,53 @@ impl Change<'_> {
         if !batch.rows.texts_fit(bytes_max) {
             return Err(Error::TooLong { bytes_max });
         }
-        let runs = batch.by_series();
-        for run in &runs {
-            if !self.append_run(run, &batch.rows)? {
-                self.each_row(run, |series, row| series.put(&batch.rows, row))?;
+        let batch = batch.since(self.state.oldest);
+        for from in (0..batch.len()).step_by(ROWS_AT_ONCE) {
+            for run in batch.by_series(from..batch.len().min(from + ROWS_AT_ONCE)) {
+                self.store(&run, &batch.rows)?;
+                self.settle_tail(run.series)?;
             }
-            self.settle_tail(run.series)?;
+            self.state.recount();
+            self.state.pack_down(self.open_bytes, 1);
         }
         self.tell_edges()?;
-        self.tell_points(&runs, &batch.rows)
+        self.tell_points()
     }
 
     /// Deletes points: those that are not there are no error.
     pub(crate) fn delete(&mut self, batch: &Batch) -> Result<(), Error> {
-        let runs = batch.by_series();
+        let batch = batch.since(self.state.oldest);
+        let runs = batch.by_series(0..batch.len());
         let times = &batch.rows.times;
         for run in &runs {
-            self.each_row(run, |series, row| series.delete(times[row]))?;
+            self.remove(run, times)?;
         }
         self.tell_edges()?;
         self.tell_gone(&runs, times)
     }
 
-    /// Appends rows that go on where the series ends, all at once; whether they do.
-    fn append_run(&mut self, run: &Run, rows: &Points) -> Result<bool, Error> {
-        let series = self.state.series_mut(run.series)?;
-        let newest = series.tail.times.last().copied().or(series.edge.end());
-        let Rows::Range(from, until) = run.rows else { return Ok(false) };
-        let goes_on = newest.is_none_or(|newest| newest < rows.times[from])
-            && rows.times[from..until].is_sorted_by(|one, next| one < next);
-        if goes_on {
-            series.tail.append(rows, from..until);
+    /// Stores rows in a series; what is late is merged whenever it has become much.
+    fn store(&mut self, run: &Run, rows: &Points) -> Result<(), Error> {
+        let (all, mut at) = (run.rows.all(), 0);
+        if self.state.series_mut(run.series)?.is_told() {
+            self.untold.push(run.series);
         }
-        Ok(goes_on)
+        while at < all.len() {
+            let series = self.state.series_mut(run.series)?;
+            at += series.store(rows, all.part(at..all.len()), self.late_points);
+            if series.late.len() >= self.late_points {
+                self.merge_late(run.series)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Changes a series row by row; what is late is merged whenever it has become much.
-    fn each_row(&mut self, run: &Run, change: impl Fn(&mut Series, usize)) -> Result<(), Error> {
-        for row in run.rows.iter() {
+    /// Deletes rows in a series, in the same way.
+    fn remove(&mut self, run: &Run, times: &[i64]) -> Result<(), Error> {
+        let all = run.rows.all();
+        for at in 0..all.len() {
             let series = self.state.series_mut(run.series)?;
-            change(series, row);
+            series.delete(times[all.row(at)]);
             if series.late.len() >= self.late_points {
                 self.merge_late(run.series)?;
             }
@@ -89,32 +108,40 @@ impl Change<'_> {
     /// Writes the leaves that the tail of a series fills.
     fn settle_tail(&mut self, number: u32) -> Result<(), Error> {
         let page_bytes = self.files.pages.bytes as usize;
-        let mut from = 0;
-        let mut born = Vec::new();
-        loop {
-            let series = self.state.series_mut(number)?;
-            let Some(newest) = series.tail.times.last().copied() else { break };
-            // The newest point stays: whoever asks for it need not look further.
-            let settles = series.tail.times.partition_point(|time| *time < newest.saturating_sub(self.reorder));
-            if settles < from + series.leaf_guess {
-                break;
-            }
-            let Some(packed) = leaf::pack(number, &series.tail, from..settles, series.leaf_guess, page_bytes) else {
+        let series = self.state.series_mut(number)?;
+        let Some(newest) = series.tail.newest() else { return Ok(()) };
+        // The newest point stays: whoever asks for it need not look further.
+        let settled = newest.saturating_sub(self.reorder);
+        if series.tail.before(settled) < worth_trying(series.leaf_guess) {
+            return Ok(());
+        }
+        let tail = series.tail.all();
+        let settles = tail.times.partition_point(|time| *time < settled);
+        let (mut from, mut born) = (0, Vec::new());
+        while settles - from >= worth_trying(series.leaf_guess) {
+            let Some(packed) = leaf::pack(number, &tail, from..settles, series.leaf_guess, page_bytes) else {
                 return Err(Error::Misuse("a point that does not fit a page"));
             };
+            let by_bytes = packed.count * page_bytes / packed.bytes.max(1);
             if packed.count == settles - from && packed.count < leaf::POINTS_MAX {
                 // There is room left: so many would have filled it.
-                let by_bytes = packed.count * page_bytes / packed.bytes.max(1);
                 series.leaf_guess = by_bytes.max(packed.count + 1 + packed.count / 64).min(leaf::POINTS_MAX);
                 break;
             }
-            series.leaf_guess = packed.count;
-            let times = &series.tail.times[from..from + packed.count];
+            // A little less than would fill the next one, if its points take as many bytes: so the first attempt fits.
+            series.leaf_guess = (by_bytes - by_bytes / 128).clamp(1, leaf::POINTS_MAX);
+            let times = &tail.times[from..from + packed.count];
             let (first, last) = (times[0], times[packed.count - 1]);
             let at = self.files.pages.write(self.storage, &packed.payload)?;
             born.push(Entry { first, last, points: packed.count as u64, at });
             from += packed.count;
         }
+        drop(tail);
+        self.settle(number, born)
+    }
+
+    /// Leaves were written of the oldest points of a tail.
+    pub(crate) fn settle(&mut self, number: u32, born: Vec<Entry>) -> Result<(), Error> {
         if !born.is_empty() {
             self.grow(number, 0, born)?;
             self.state.series_mut(number)?.drop_settled();
@@ -177,28 +204,14 @@ impl Change<'_> {
     }
 
     /// Tells the journal of the points that went into no leaf.
-    fn tell_points(&mut self, runs: &[Run], rows: &Points) -> Result<(), Error> {
+    fn tell_points(&mut self) -> Result<(), Error> {
         let kinds = self.state.kinds.clone();
         let mut open = Gathered::new(&kinds, Journaled::Points);
         let mut bytes = Vec::new();
         let mut give = |entry: &Journaled| journal::put(entry, &mut bytes);
-        for run in runs {
-            let series = self.state.series_mut(run.series)?;
-            let end = series.edge.end();
-            if let Rows::Range(from, until) = run.rows
-                && rows.times[from..until].is_sorted()
-                && end.is_none_or(|end| end < rows.times[from])
-            {
-                open.append(run.series, rows, from..until, &mut give)?;
-                continue;
-            }
-            for row in run.rows.iter() {
-                // What leaves cover is told of if it is late; else it is in one of those just written.
-                let time = rows.times[row];
-                if end.is_none_or(|end| end < time) || series.late.knows(time).is_some() {
-                    open.append(run.series, rows, row..row + 1, &mut give)?;
-                }
-            }
+        for number in core::mem::take(&mut self.untold) {
+            let series = self.state.series_mut(number)?;
+            series.tell(|points, picked| open.append(number, points, picked, &mut give))?;
         }
         open.give(&mut give)?;
         self.append(&bytes)
@@ -212,7 +225,8 @@ impl Change<'_> {
         for run in runs {
             let series = self.state.series_mut(run.series)?;
             let end = series.edge.end();
-            for time in run.rows.iter().map(|row| times[row]) {
+            let all = run.rows.all();
+            for time in (0..all.len()).map(|at| times[all.row(at)]) {
                 if end.is_none_or(|end| end < time) || series.late.knows(time).is_some() {
                     gone.push_time(run.series, time, &mut give)?;
                 }
@@ -222,7 +236,7 @@ impl Change<'_> {
         self.append(&bytes)
     }
 
-    fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if !bytes.is_empty() {
             self.storage.append(self.files.journal(), bytes)?;
             self.state.bytes += bytes.len() as u64;
@@ -243,7 +257,7 @@ impl Change<'_> {
             Ok(())
         };
         state.entries(&mut give)?;
-        state.bytes = bytes;
+        (state.bytes, state.begun, files.journal_begun) = (bytes, bytes, bytes);
         Ok(storage.drop_group(before)?)
     }
 }

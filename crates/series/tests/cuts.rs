@@ -12,7 +12,7 @@ use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Va
 
 const KINDS: [Kind; 2] = [Kind::Double, Kind::Integer];
 const TABLE: TableNumber = TableNumber(1);
-const LIMITS: Limits = Limits { late_points: 12, journal_bytes: 6000 };
+const LIMITS: Limits = Limits { late_points: 12, journal_bytes: 6000, open_bytes: 30_000 };
 const SERIES: u32 = 50;
 const CACHE: usize = 1 << 18;
 
@@ -80,6 +80,7 @@ fn change(
 ) -> Result<(), counterfoil_series::Error> {
     let mut dice = Dice::new(step as u64);
     let mut batch = Batch::new(&KINDS);
+    let oldest = tables.oldest(writer, TABLE)?;
     for series in 0..SERIES {
         for half in 0..2 {
             let late = match dice.below(40) {
@@ -90,7 +91,9 @@ fn change(
             let time = step * 20 + half * 10 + dice.below(7) as i64 - late;
             let value = dice.below(1 << 20) as i64;
             batch.push(series, time, [Some(Value::Double(value as f64 / 16.0)), Some(Value::Integer(value % 3 * 64))]);
-            model.insert((series, time), value);
+            if oldest <= time {
+                model.insert((series, time), value);
+            }
         }
     }
     tables.insert(writer, TABLE, &batch)?;
@@ -102,6 +105,27 @@ fn change(
             model.remove(&(series, time));
         }
         tables.delete(writer, TABLE, &gone)?;
+    }
+    retain(tables, writer, model, step)
+}
+
+/// Now and then the oldest points go: by time, and by space.
+fn retain(
+    tables: &SeriesTables,
+    writer: &mut Writer,
+    model: &mut Model,
+    step: i64,
+) -> Result<(), counterfoil_series::Error> {
+    if step % 13 == 0 {
+        let oldest = (step * 20 - 700).max(tables.oldest(writer, TABLE)?);
+        tables.retain_from(writer, TABLE, oldest, 40)?;
+        model.retain(|(_, time), _| oldest <= *time);
+    }
+    if step % 17 == 0 {
+        let dropped = tables.drop_oldest(writer, TABLE, 5)?;
+        for (series, before) in dropped.series {
+            model.retain(|(of, time), _| *of != series || before <= *time);
+        }
     }
     Ok(())
 }
@@ -208,7 +232,7 @@ fn a_cut_at_any_write_loses_no_point() {
     witness::reset();
     let mut rig = Rig::new(Scenario::calm(3));
     let history = play(&mut rig, commits);
-    assert!(history.acknowledged.len() > commits as usize * 80);
+    assert!(history.acknowledged.len() > commits.min(35) as usize * 60, "{}", history.acknowledged.len());
     let writes = rig.device.writes();
     survives(&mut rig, &history, "no cut");
     let step = if full() { 1 } else { (writes as usize * 14 / 150).max(1) };
