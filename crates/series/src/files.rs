@@ -6,19 +6,25 @@ use counterfoil_log::{ContainerId, GroupId, View, record_space};
 use serde::{Deserialize, Serialize};
 
 use crate::column::Kind;
+use crate::digest::{Shape, Summarized};
 use crate::pages::Pages;
 use crate::tables::TableNumber;
 use crate::{Error, Storage};
 
 const FORMAT: u8 = 1;
+/// Added to the format of tables with summaries: which columns have them stands behind the rest.
+const SUMMARIES: u8 = 0x80;
 const PREFIX: u8 = b's';
 
 /// How a table is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Points newer than the newest of their series less this, in the unit of time, wait for others that come between them before
     /// they are packed into a leaf. They are durable all the same.
     pub reorder: i64,
+    /// Which columns have summaries: without reading their points, sums, extremes and the like are known of each leaf and node.
+    #[serde(skip)]
+    pub summarized: Summarized,
 }
 
 /// Where the bytes of a table lie.
@@ -38,6 +44,17 @@ fn name(table: TableNumber) -> [u8; 9] {
     name
 }
 
+fn decode(bytes: &[u8]) -> Option<Files> {
+    let (format, body) = bytes.split_first()?;
+    let (mut files, mut rest) = postcard::take_from_bytes::<Files>(body).ok()?;
+    let has_summaries = format & SUMMARIES != 0;
+    if has_summaries {
+        (files.options.summarized, rest) = postcard::take_from_bytes(rest).ok()?;
+    }
+    let is_it = format & !SUMMARIES == FORMAT && has_summaries != files.summarized().is_empty();
+    (is_it && files.summarized().fits(&files.kinds) && rest.is_empty()).then_some(files)
+}
+
 /// A group with one container.
 fn container(storage: &mut dyn Storage) -> Result<(u64, u64), Error> {
     let group = storage.create_group()?;
@@ -51,15 +68,28 @@ impl Files {
         Ok(Files { kinds: kinds.to_vec(), options, names, journal, pages: Pages::create(storage)? })
     }
 
+    pub(crate) fn shape(&self) -> Shape<'_> {
+        Shape { kinds: &self.kinds, summarized: self.summarized() }
+    }
+
+    /// Of a table that is nowhere.
+    #[cfg(test)]
+    pub(crate) fn for_test(page_bytes: u32, kinds: &[Kind], summarized: Summarized) -> Files {
+        let options = Options { summarized, ..Options::default() };
+        let pages = Pages { pool: 0, bytes: page_bytes };
+        Files { kinds: kinds.to_vec(), options, names: (0, 0), journal: (0, 0), pages }
+    }
+
     /// Those of a table; none if it is not there.
     pub(crate) fn of(view: &dyn View, table: TableNumber) -> Result<Option<Files>, Error> {
         let Some(bytes) = view.record(record_space::CATALOG, &name(table)) else { return Ok(None) };
         let wrong = Error::Corrupt { what: "catalog entry" };
-        let Some((&FORMAT, body)) = bytes.split_first() else { return Err(wrong) };
-        match postcard::take_from_bytes(body) {
-            Ok((files, [])) => Ok(Some(files)),
-            _ => Err(wrong),
-        }
+        decode(&bytes).map(Some).ok_or(wrong)
+    }
+
+    /// Which columns have summaries.
+    pub(crate) fn summarized(&self) -> &Summarized {
+        &self.options.summarized
     }
 
     /// The tables there are.
@@ -71,7 +101,12 @@ impl Files {
 
     /// Notes them.
     pub(crate) fn put(&self, storage: &mut dyn Storage, table: TableNumber) -> Result<(), Error> {
-        let bytes = postcard::to_extend(self, Vec::from([FORMAT])).map_err(|_| Error::Misuse("a catalog entry"))?;
+        let wrong = |_| Error::Misuse("a catalog entry");
+        let mut bytes = postcard::to_extend(self, Vec::from([FORMAT])).map_err(wrong)?;
+        if !self.summarized().is_empty() {
+            bytes[0] |= SUMMARIES;
+            bytes = postcard::to_extend(self.summarized(), bytes).map_err(wrong)?;
+        }
         Ok(storage.put_record(record_space::CATALOG, &name(table), &bytes)?)
     }
 

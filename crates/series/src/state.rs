@@ -8,6 +8,7 @@ use counterfoil_log::{ContainerId, View};
 
 use crate::Error;
 use crate::column::Kind;
+use crate::digest::{Shape, Summarized};
 use crate::files::Files;
 use crate::journal::{self, Entry, Runs};
 use crate::names::Names;
@@ -20,6 +21,7 @@ const PIECE_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) kinds: Arc<[Kind]>,
+    pub(crate) summarized: Arc<Summarized>,
     pub(crate) names: Arc<Names>,
     pub(crate) series: Vec<Arc<Series>>,
     /// The journal that was read, and how far.
@@ -32,6 +34,7 @@ impl State {
     pub(crate) fn new(files: &Files) -> State {
         State {
             kinds: files.kinds.clone().into(),
+            summarized: Arc::new(files.summarized().clone()),
             names: Arc::default(),
             series: Vec::new(),
             journal: files.journal(),
@@ -71,8 +74,8 @@ impl State {
             if rest.len() - journal::HEAD_BYTES < body {
                 break;
             }
-            let kinds = self.kinds.clone();
-            let entry = journal::take(&mut rest, &kinds)?;
+            let shape = Shape { kinds: &self.kinds, summarized: &self.summarized };
+            let entry = journal::take(&mut rest, shape)?;
             self.apply(&entry)?;
         }
         Ok(bytes.len() - rest.len())

@@ -123,6 +123,6 @@ pub(crate) fn create(tables: &SeriesTables, lease: &mut Lease, table: &Arc<Table
     }
     let nanoseconds = matches!(table.columns[form.time].kind, Type::Timestamp { nanoseconds: true });
     let given = table.engine.as_ref().map_or(&[][..], |engine| &engine.options);
-    let options = Options { reorder: reorder(given, nanoseconds)? };
+    let options = Options { reorder: reorder(given, nanoseconds)?, ..Options::default() };
     tables.create(&mut **lease, form.number, &kinds, options).map_err(told(table))
 }
