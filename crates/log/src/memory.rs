@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Storage, View};
 
@@ -19,6 +20,8 @@ pub struct Memory {
     pages: BTreeMap<(PoolId, u64), Vec<u8>>,
     /// Nameless pages written so far.
     pub pages_written: u64,
+    /// Pages read so far, of all copies together.
+    pub pages_read: Arc<AtomicUsize>,
     next: u64,
     /// Bytes of a page, if not 512.
     pub page_bytes: Option<usize>,
@@ -54,6 +57,7 @@ impl View for Memory {
     }
 
     fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {
+        self.pages_read.fetch_add(1, Ordering::Relaxed);
         let payload = self.pages.get(&(pool, page.write)).filter(|_| page.page == page.write % 97);
         buffer.copy_from_slice(payload.ok_or(Error::Tampered { what: "nameless page", page: page.page })?);
         Ok(())

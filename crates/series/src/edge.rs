@@ -14,12 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::pages::PageAt;
 use crate::points::Span;
+use crate::summary::Summary;
 
 /// Levels that a tree has at most: with the fewest entries that a node may have, more than a medium holds.
 pub(crate) const LEVELS_MAX: usize = 12;
 
 /// A page of the tree as its parent knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     /// The time of the first point under it.
     pub(crate) first: i64,
@@ -28,6 +29,10 @@ pub(crate) struct Entry {
     /// Points under it.
     pub(crate) points: u64,
     pub(crate) at: PageAt,
+    /// Of the points under it, one for each column that has summaries; none in a table without. They are written beside the
+    /// rest (`digest`).
+    #[serde(skip)]
+    pub(crate) summaries: Option<Arc<[Summary]>>,
 }
 
 impl Entry {
@@ -38,8 +43,24 @@ impl Entry {
     /// One that covers them all.
     pub(crate) fn over(entries: &[Entry], at: PageAt) -> Option<Entry> {
         let (first, last) = (entries.first()?.first, entries.last()?.last);
-        Some(Entry { first, last, points: entries.iter().map(|entry| entry.points).sum(), at })
+        let points = entries.iter().map(|entry| entry.points).fold(0, u64::wrapping_add);
+        Some(Entry { first, last, points, at, summaries: summaries_over(entries) })
     }
+}
+
+/// Summaries of all points under some entries that follow each other.
+fn summaries_over(entries: &[Entry]) -> Option<Arc<[Summary]>> {
+    let (oldest, newer) = entries.split_first()?;
+    let mut all = oldest.summaries.as_deref()?.to_vec();
+    let mut end = oldest.last;
+    for entry in newer {
+        let next = entry.summaries.as_deref()?;
+        let from_first = entry.first.wrapping_sub(oldest.first) as u64;
+        let (from_last, long) = (entry.first.wrapping_sub(end) as u64, entry.last.wrapping_sub(entry.first) as u64);
+        all.iter_mut().zip(next).for_each(|(sum, next)| sum.append(next, from_first, from_last, long));
+        end = entry.last;
+    }
+    Some(all.into())
 }
 
 /// How the edge of a series changes.
@@ -75,7 +96,8 @@ impl Edge {
     /// Its entries, the oldest first.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, usize, Entry)> + '_ {
         let levels = self.levels.iter().enumerate().rev();
-        levels.flat_map(|(level, entries)| entries.iter().enumerate().map(move |(at, entry)| (level, at, *entry)))
+        levels
+            .flat_map(|(level, entries)| entries.iter().enumerate().map(move |(at, entry)| (level, at, entry.clone())))
     }
 
     /// What makes such an edge out of nothing.
@@ -107,7 +129,7 @@ impl Edge {
         let entries = Arc::make_mut(&mut self.levels[level]);
         let from = splice.at as usize;
         let until = from.checked_add(splice.removed as usize).filter(|until| *until <= entries.len());
-        entries.splice(from..until.ok_or(wrong.clone())?, splice.entries.iter().copied());
+        entries.splice(from..until.ok_or(wrong.clone())?, splice.entries.iter().cloned());
         let near = entries[from.saturating_sub(1)..].iter().take(splice.entries.len() + 2);
         let sound = |entry: &Entry| entry.first <= entry.last && entry.points < 1 << 48;
         let in_order =

@@ -25,6 +25,11 @@ pub enum Error {
         /// Columns beside the key that a table may have.
         columns_max: usize,
     },
+    /// More columns with summaries than a node has room for.
+    TooManySummaries {
+        /// Columns of a table that may have summaries.
+        columns_max: usize,
+    },
     /// The caller broke the rules of this interface.
     Misuse(&'static str),
     /// Bytes that authenticate make no sense.
@@ -45,6 +50,9 @@ impl fmt::Display for Error {
             }
             Error::TooMany { columns_max } => {
                 write!(f, "a series table has at most {columns_max} columns beside its key")
+            }
+            Error::TooManySummaries { columns_max } => {
+                write!(f, "with pages of this size {columns_max} columns of a series table may have summaries")
             }
             Error::Misuse(what) => f.write_str(what),
             Error::Corrupt { what } => write!(f, "the {what} of a series table makes no sense"),

@@ -6,21 +6,24 @@ use counterfoil_log::{ContainerId, GroupId, View, record_space};
 use serde::{Deserialize, Serialize};
 
 use crate::column::Kind;
+use crate::digest::{Shape, Summarized};
 use crate::pages::Pages;
 use crate::tables::TableNumber;
 use crate::{Error, Storage};
 
 const FORMAT: u8 = 2;
-/// Without the bytes of the journal when it was begun.
+/// Without the bytes of the journal when it was begun, and without summaries.
 const FORMAT_BEFORE: u8 = 1;
 const PREFIX: u8 = b's';
 
 /// How a table is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Points newer than the newest of their series less this, in the unit of time, wait for others that come between them before
     /// they are packed into a leaf. They are durable all the same.
     pub reorder: i64,
+    /// Which columns have summaries: without reading their points, sums, extremes and the like are known of each leaf and node.
+    pub summarized: Summarized,
 }
 
 /// Where the bytes of a table lie.
@@ -40,7 +43,7 @@ pub(crate) struct Files {
 #[derive(Deserialize)]
 struct FilesBefore {
     kinds: Vec<Kind>,
-    options: Options,
+    reorder: i64,
     names: (u64, u64),
     journal: (u64, u64),
     pages: Pages,
@@ -48,7 +51,8 @@ struct FilesBefore {
 
 impl From<FilesBefore> for Files {
     fn from(before: FilesBefore) -> Files {
-        let FilesBefore { kinds, options, names, journal, pages } = before;
+        let FilesBefore { kinds, reorder, names, journal, pages } = before;
+        let options = Options { reorder, ..Options::default() };
         Files { kinds, options, names, journal, pages, journal_begun: 0 }
     }
 }
@@ -59,11 +63,16 @@ fn name(table: TableNumber) -> [u8; 9] {
     name
 }
 
-fn plain<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Error> {
-    match postcard::take_from_bytes(body) {
-        Ok((value, [])) => Ok(value),
-        _ => Err(Error::Corrupt { what: "catalog entry" }),
-    }
+fn decode(bytes: &[u8]) -> Option<Files> {
+    let (files, rest) = match bytes.split_first()? {
+        (&FORMAT, body) => postcard::take_from_bytes::<Files>(body).ok()?,
+        (&FORMAT_BEFORE, body) => {
+            let (before, rest) = postcard::take_from_bytes::<FilesBefore>(body).ok()?;
+            (before.into(), rest)
+        }
+        _ => return None,
+    };
+    (files.summarized().fits(&files.kinds) && rest.is_empty()).then_some(files)
 }
 
 /// A group with one container.
@@ -79,15 +88,28 @@ impl Files {
         Ok(Files { kinds: kinds.to_vec(), options, names, journal, pages: Pages::create(storage)?, journal_begun: 0 })
     }
 
+    pub(crate) fn shape(&self) -> Shape<'_> {
+        Shape { kinds: &self.kinds, summarized: self.summarized() }
+    }
+
+    /// Of a table that is nowhere.
+    #[cfg(test)]
+    pub(crate) fn for_test(page_bytes: u32, kinds: &[Kind], summarized: Summarized) -> Files {
+        let options = Options { summarized, ..Options::default() };
+        let pages = Pages { pool: 0, bytes: page_bytes };
+        Files { kinds: kinds.to_vec(), options, names: (0, 0), journal: (0, 0), pages, journal_begun: 0 }
+    }
+
     /// Those of a table; none if it is not there.
     pub(crate) fn of(view: &dyn View, table: TableNumber) -> Result<Option<Files>, Error> {
         let Some(bytes) = view.record(record_space::CATALOG, &name(table)) else { return Ok(None) };
         let wrong = Error::Corrupt { what: "catalog entry" };
-        match bytes.split_first() {
-            Some((&FORMAT, body)) => plain(body).map(Some),
-            Some((&FORMAT_BEFORE, body)) => Ok(Some(plain::<FilesBefore>(body)?.into())),
-            _ => Err(wrong),
-        }
+        decode(&bytes).map(Some).ok_or(wrong)
+    }
+
+    /// Which columns have summaries.
+    pub(crate) fn summarized(&self) -> &Summarized {
+        &self.options.summarized
     }
 
     /// The tables there are.
@@ -99,7 +121,8 @@ impl Files {
 
     /// Notes them.
     pub(crate) fn put(&self, storage: &mut dyn Storage, table: TableNumber) -> Result<(), Error> {
-        let bytes = postcard::to_extend(self, Vec::from([FORMAT])).map_err(|_| Error::Misuse("a catalog entry"))?;
+        let wrong = |_| Error::Misuse("a catalog entry");
+        let bytes = postcard::to_extend(self, Vec::from([FORMAT])).map_err(wrong)?;
         Ok(storage.put_record(record_space::CATALOG, &name(table), &bytes)?)
     }
 
@@ -134,9 +157,10 @@ mod tests {
     #[test]
     fn a_table_of_the_format_before_is_there() {
         let mut disk = Memory::default();
-        let files = Files::create(&mut disk, &[Kind::Double, Kind::Text], Options { reorder: 7 }).expect("made");
+        let files = Files::create(&mut disk, &[Kind::Double, Kind::Text], Options { reorder: 7, ..Options::default() })
+            .expect("made");
         let Files { kinds, options, names, journal, pages, .. } = &files;
-        let before = postcard::to_extend(&(kinds, options, names, journal, pages), Vec::from([FORMAT_BEFORE]));
+        let before = postcard::to_extend(&(kinds, options.reorder, names, journal, pages), Vec::from([FORMAT_BEFORE]));
         let table = TableNumber(3);
         disk.put_record(record_space::CATALOG, &name(table), &before.expect("bytes")).expect("kept");
         assert_eq!(Files::of(&disk, table), Ok(Some(files.clone())));

@@ -62,7 +62,7 @@ impl<'a> Finder<'a> {
         let is_kept = self.leaf.as_ref().is_some_and(|(of, entry, _)| *of == number && entry.span().contains(time));
         if !is_kept {
             let mut walk = Walk::new(number, &series.edge, Span { first: time, last: time });
-            let Some(entry) = walk.next(self.view, &self.files.pages)? else { return Ok(false) };
+            let Some(entry) = walk.next(self.view, self.files)? else { return Ok(false) };
             let points = read_leaf(self.view, self.files, &self.state.kinds, number, &entry)?;
             self.leaf = Some((number, entry, points));
         }

@@ -8,6 +8,7 @@
 //! 4 settled   postcard: series of which nothing is late any more
 //! 5 oldest    postcard: i64, what is before this time is gone, in all series
 //! 6 begins    postcard: series with times before which nothing of them is late any more
+//! 7 splices   of a table with summaries: as 1, then those of all entries put in (`digest`)
 //! ```
 //! Runs and counts are integers columns (`codec`), preceded by how many runs there are as u32.
 //! Power cuts: an entry is part of one commit, so it is there as a whole or not at all.
@@ -21,6 +22,7 @@ use crate::Error;
 use crate::batch::Picked;
 use crate::codec::{Nonsense, integers};
 use crate::column::Kind;
+use crate::digest::Shape;
 use crate::edge::Splice;
 use crate::points::Points;
 
@@ -39,6 +41,7 @@ const GONE: u8 = 3;
 const SETTLED: u8 = 4;
 const OLDEST: u8 = 5;
 const BEGINS: u8 = 6;
+const SUMMARIZED: u8 = 7;
 
 /// Something that happened to a table.
 #[derive(Debug, PartialEq)]
@@ -126,9 +129,10 @@ impl Runs {
 }
 
 /// Appends an entry.
-pub(crate) fn put(entry: &Entry, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(crate) fn put(entry: &Entry, shape: Shape<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
     let begun = out.len();
     let kind = match entry {
+        Entry::Splices(_) if !shape.summarized.is_empty() => SUMMARIZED,
         Entry::Splices(_) => SPLICES,
         Entry::Points(_) => POINTS,
         Entry::Gone(_) => GONE,
@@ -139,7 +143,11 @@ pub(crate) fn put(entry: &Entry, out: &mut Vec<u8>) -> Result<(), Error> {
     out.push(kind);
     out.extend_from_slice(&[0; 4]);
     match entry {
-        Entry::Splices(splices) => put_plain(splices, out)?,
+        Entry::Splices(splices) => {
+            put_plain(splices, out)?;
+            let entries: Vec<_> = splices.iter().flat_map(|splice| &splice.entries).collect();
+            shape.encode(&entries, out);
+        }
         Entry::Settled(series) => put_plain(series, out)?,
         Entry::Oldest(time) => put_plain(time, out)?,
         Entry::Begins(series) => put_plain(series, out)?,
@@ -161,7 +169,7 @@ fn put_plain<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Error> {
 }
 
 /// Takes an entry off the front.
-pub(crate) fn take(bytes: &mut &[u8], kinds: &[Kind]) -> Result<Entry, Error> {
+pub(crate) fn take(bytes: &mut &[u8], shape: Shape<'_>) -> Result<Entry, Error> {
     let mut take = || {
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
@@ -172,14 +180,24 @@ pub(crate) fn take(bytes: &mut &[u8], kinds: &[Kind]) -> Result<Entry, Error> {
     let wrong = Error::Corrupt { what: "journal" };
     let (kind, body) = take().ok_or(wrong.clone())?;
     match kind {
-        SPLICES => plain(body).map(Entry::Splices),
-        POINTS => Runs::decode(body, kinds).map(Entry::Points).map_err(Error::nonsense("journal")),
+        SPLICES if shape.summarized.is_empty() => plain(body).map(Entry::Splices),
+        SUMMARIZED if !shape.summarized.is_empty() => splices(body, shape).map(Entry::Splices),
+        POINTS => Runs::decode(body, shape.kinds).map(Entry::Points).map_err(Error::nonsense("journal")),
         GONE => Runs::decode(body, &[]).map(Entry::Gone).map_err(Error::nonsense("journal")),
         SETTLED => plain(body).map(Entry::Settled),
         OLDEST => plain(body).map(Entry::Oldest),
         BEGINS => plain(body).map(Entry::Begins),
         _ => Err(wrong),
     }
+}
+
+/// Splices with the summaries of what they put in.
+fn splices(body: &[u8], shape: Shape<'_>) -> Result<Vec<Splice>, Error> {
+    let wrong = Error::Corrupt { what: "journal" };
+    let (mut splices, mut rest) = postcard::take_from_bytes::<Vec<Splice>>(body).map_err(|_| wrong.clone())?;
+    let mut entries: Vec<_> = splices.iter_mut().flat_map(|splice| &mut splice.entries).collect();
+    shape.decode(&mut entries, &mut rest).map_err(Error::nonsense("journal"))?;
+    if rest.is_empty() { Ok(splices) } else { Err(wrong) }
 }
 
 fn plain<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Error> {

@@ -13,10 +13,12 @@
 #![forbid(unsafe_code)]
 extern crate alloc;
 
+mod aggregate;
 mod batch;
 mod budget;
 pub mod codec;
 mod column;
+mod digest;
 mod edge;
 mod error;
 mod files;
@@ -29,21 +31,27 @@ mod node;
 mod open;
 mod pages;
 mod points;
+#[cfg(test)]
+mod recompute;
 mod retain;
 mod scan;
 mod series;
 mod shelf;
 mod state;
+mod summary;
 mod survey;
 mod tables;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod wide;
 mod write;
 
+pub use aggregate::{Aggregation, Bucket, Buckets, Question};
 pub use batch::Batch;
 pub use column::{Column, Kind, Text, Value, Values};
 pub use counterfoil_log::Storage;
+pub use digest::Summarized;
 pub use error::Error;
 pub use files::Options;
 pub use find::Found;
@@ -51,5 +59,6 @@ pub use leaf::{Leaf, Packed, pack};
 pub use points::{Points, Span};
 pub use retain::Dropped;
 pub use scan::{Block, Scan};
+pub use summary::{Sum, Summary};
 pub use survey::{Page, Survey};
 pub use tables::{Limits, SeriesTables, TableNumber};

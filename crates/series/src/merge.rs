@@ -107,8 +107,10 @@ impl Change<'_> {
             let packed = leaf::pack(number, points, from..points.len(), guess, page_bytes);
             let packed = packed.ok_or(Error::Misuse("a point that does not fit a page"))?;
             let times = &points.times[from..from + packed.count];
+            let (first, last) = (times[0], times[packed.count - 1]);
+            let summaries = self.files.summarized().of(points, from..from + packed.count);
             let at = self.files.pages.write(self.storage, &packed.payload)?;
-            written.push(Entry { first: times[0], last: times[packed.count - 1], points: packed.count as u64, at });
+            written.push(Entry { first, last, points: packed.count as u64, at, summaries });
             (from, guess) = (from + packed.count, packed.count);
         }
         Ok(written)
@@ -122,14 +124,14 @@ impl Change<'_> {
         late: &Late,
         range: Range<usize>,
     ) -> Result<Vec<Entry>, Error> {
-        let under = node::read(self.storage, &self.files.pages, (number, level), entry)?;
+        let under = node::read(self.storage, self.files, (number, level), entry)?;
         let mut entries = Vec::with_capacity(under.len() + 1);
         let mut from = range.start;
         for (at, child) in under.iter().enumerate() {
             let next = under.get(at + 1).map(|next| next.first);
             let until = late.before(from..range.end, next);
             match from == until {
-                true => entries.push(*child),
+                true => entries.push(child.clone()),
                 false => entries.extend(self.rewrite(number, level - 1, child, late, from..until)?),
             }
             from = until;
@@ -142,7 +144,7 @@ impl Change<'_> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let packed = node::pack(number, level, entries, self.files.pages.bytes as usize);
+        let packed = node::pack(number, level, entries, self.files);
         if packed.count < entries.len() {
             let (older, newer) = entries.split_at(entries.len() / 2);
             let mut written = self.write_nodes(number, level, older)?;

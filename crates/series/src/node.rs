@@ -5,6 +5,7 @@
 //! | 2 u8     | level  | series u32 | entries u16   | bytes n u16  | columns (n bytes) | zeros to the end of the page
 //! columns, as integers: first times | how long each goes on | points, less 1 | pages | writes
 //! ```
+//! Of a table with summaries the first byte is 3, and they come behind the columns (`digest`).
 
 use alloc::vec::Vec;
 
@@ -13,11 +14,13 @@ use counterfoil_log::View;
 use crate::Error;
 use crate::codec::{Nonsense, integers};
 use crate::edge::{Entry, LEVELS_MAX};
-use crate::pages::{PageAt, Pages};
+use crate::files::Files;
+use crate::pages::PageAt;
 use crate::points::Span;
 use crate::state::State;
 
 const FORMAT: u8 = 2;
+const FORMAT_WITH_SUMMARIES: u8 = 3;
 const HEAD_BYTES: usize = 10;
 /// Entries that a node has at most.
 pub(crate) const ENTRIES_MAX: usize = 4096;
@@ -28,13 +31,18 @@ pub(crate) struct PackedNode {
     pub(crate) payload: Vec<u8>,
 }
 
+fn format(files: &Files) -> u8 {
+    if files.summarized().is_empty() { FORMAT } else { FORMAT_WITH_SUMMARIES }
+}
+
 /// Packs as many entries as fit into a node of a level (1 is the lowest), from the first one on.
-pub(crate) fn pack(series: u32, level: usize, entries: &[Entry], page_bytes: usize) -> PackedNode {
+pub(crate) fn pack(series: u32, level: usize, entries: &[Entry], files: &Files) -> PackedNode {
+    let page_bytes = files.pages.bytes as usize;
     let (mut most, mut too_many) = (0, entries.len().min(ENTRIES_MAX) + 1);
     let mut best = Vec::new();
     let mut next = too_many - 1;
     while most + 1 < too_many {
-        let payload = encode(series, level, &entries[..next]);
+        let payload = encode(series, level, &entries[..next], files);
         if payload.len() <= page_bytes {
             (most, best) = (next, payload);
         } else {
@@ -46,8 +54,8 @@ pub(crate) fn pack(series: u32, level: usize, entries: &[Entry], page_bytes: usi
     PackedNode { count: most, payload: best }
 }
 
-fn encode(series: u32, level: usize, entries: &[Entry]) -> Vec<u8> {
-    let mut payload = Vec::from([FORMAT, level as u8]);
+fn encode(series: u32, level: usize, entries: &[Entry], files: &Files) -> Vec<u8> {
+    let mut payload = Vec::from([format(files), level as u8]);
     payload.extend_from_slice(&series.to_le_bytes());
     payload.extend_from_slice(&(entries.len() as u16).to_le_bytes());
     payload.extend_from_slice(&[0, 0]);
@@ -59,6 +67,7 @@ fn encode(series: u32, level: usize, entries: &[Entry]) -> Vec<u8> {
     column(&|entry| entry.points as i64 - 1);
     column(&|entry| entry.at.page as i64);
     column(&|entry| entry.at.write as i64);
+    files.shape().encode(&entries.iter().collect::<Vec<_>>(), &mut payload);
     let body = payload.len() - HEAD_BYTES;
     payload[8..HEAD_BYTES].copy_from_slice(&(body.min(usize::from(u16::MAX)) as u16).to_le_bytes());
     payload
@@ -67,19 +76,19 @@ fn encode(series: u32, level: usize, entries: &[Entry]) -> Vec<u8> {
 /// Reads the entries of a node, and that it is what its parent says.
 pub(crate) fn read(
     view: &dyn View,
-    pages: &Pages,
+    files: &Files,
     (series, level): (u32, usize),
     parent: &Entry,
 ) -> Result<Vec<Entry>, Error> {
-    let payload = pages.read(view, parent.at)?;
-    let entries = decode(&payload, series, level).map_err(Error::nonsense("node"))?;
+    let payload = files.pages.read(view, parent.at)?;
+    let entries = decode(&payload, series, level, files).map_err(Error::nonsense("node"))?;
     let over = Entry::over(&entries, parent.at);
-    if over != Some(*parent) { Err(Error::Corrupt { what: "node" }) } else { Ok(entries) }
+    if over.as_ref() != Some(parent) { Err(Error::Corrupt { what: "node" }) } else { Ok(entries) }
 }
 
-fn decode(payload: &[u8], series: u32, level: usize) -> Result<Vec<Entry>, Nonsense> {
+fn decode(payload: &[u8], series: u32, level: usize, files: &Files) -> Result<Vec<Entry>, Nonsense> {
     let (head, body) = payload.split_first_chunk::<HEAD_BYTES>().ok_or(Nonsense)?;
-    let is_it = head[0] == FORMAT && usize::from(head[1]) == level && head[2..6] == series.to_le_bytes();
+    let is_it = head[0] == format(files) && usize::from(head[1]) == level && head[2..6] == series.to_le_bytes();
     let count = usize::from(u16::from_le_bytes([head[6], head[7]]));
     let mut bytes = body.get(..usize::from(u16::from_le_bytes([head[8], head[9]]))).ok_or(Nonsense)?;
     if !is_it || count > ENTRIES_MAX {
@@ -95,17 +104,22 @@ fn decode(payload: &[u8], series: u32, level: usize) -> Result<Vec<Entry>, Nonse
         last: firsts[at].wrapping_add(longs[at]),
         points: (points[at] as u64).wrapping_add(1),
         at: PageAt { page: pages[at] as u64, write: writes[at] as u64 },
+        summaries: None,
     };
-    let entries: Vec<Entry> = (0..count).map(entry).collect();
+    let mut entries: Vec<Entry> = (0..count).map(entry).collect();
     let in_order = entries.iter().all(|entry| entry.first <= entry.last && entry.points < 1 << 48)
         && entries.windows(2).all(|pair| pair[0].last < pair[1].first);
-    if in_order && bytes.is_empty() { Ok(entries) } else { Err(Nonsense) }
+    if !in_order {
+        return Err(Nonsense);
+    }
+    files.shape().decode(&mut entries.iter_mut().collect::<Vec<_>>(), &mut bytes)?;
+    if bytes.is_empty() { Ok(entries) } else { Err(Nonsense) }
 }
 
 /// Visits every page of a table, with its level: leaves are of level 0.
 pub(crate) fn visit(
     view: &dyn View,
-    pages: &Pages,
+    files: &Files,
     state: &State,
     visit: &mut dyn FnMut(usize, &Entry) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -114,7 +128,7 @@ pub(crate) fn visit(
         while let Some((level, entry)) = ahead.pop() {
             visit(level, &entry)?;
             if level > 0 {
-                let under = read(view, pages, (number, level), &entry)?;
+                let under = read(view, files, (number, level), &entry)?;
                 ahead.extend(under.into_iter().map(|entry| (level - 1, entry)));
             }
         }
@@ -139,13 +153,13 @@ impl Walk {
     }
 
     /// The next leaf.
-    pub(crate) fn next(&mut self, view: &dyn View, pages: &Pages) -> Result<Option<Entry>, Error> {
+    pub(crate) fn next(&mut self, view: &dyn View, files: &Files) -> Result<Option<Entry>, Error> {
         while let Some((level, entry)) = self.ahead.pop() {
             if level == 0 {
                 return Ok(Some(entry));
             }
             debug_assert!(level < LEVELS_MAX, "the journal was checked");
-            let entries = read(view, pages, (self.series, level), &entry)?;
+            let entries = read(view, files, (self.series, level), &entry)?;
             let within = entries.into_iter().rev().filter(|entry| entry.span().meets(&self.span));
             self.ahead.extend(within.map(|entry| (level - 1, entry)));
         }
@@ -160,9 +174,17 @@ impl Walk {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+    use alloc::string::String;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::column::{Kind, Value};
+    use crate::digest::Summarized;
+    use crate::points::Points;
+    use crate::summary::{Held, Sum, Summary};
+    use crate::wide::Wide;
 
     #[test]
     fn a_node_holds_hundreds_of_leaves() {
@@ -171,13 +193,70 @@ mod tests {
             last: at * 1_700_000_000 + 1_600_000_000 + at * 104_729 % 8192,
             points: 1500 + (at * 7919 % 61) as u64,
             at: PageAt { page: (at * 101 + at % 3) as u64, write: (at * 100 + 7) as u64 },
+            summaries: None,
         };
         let entries: Vec<_> = (0..3000).map(entry).collect();
-        let packed = pack(5, 1, &entries, 4072);
+        let files = Files::for_test(4072, &[Kind::Double], Summarized::default());
+        let packed = pack(5, 1, &entries, &files);
         assert!((300..1000).contains(&packed.count), "{}", packed.count);
-        assert_eq!(decode(&packed.payload, 5, 1), Ok(entries[..packed.count].to_vec()));
-        assert_eq!(decode(&packed.payload, 6, 1), Err(Nonsense));
-        assert_eq!(decode(&packed.payload, 5, 2), Err(Nonsense));
+        assert_eq!(decode(&packed.payload, 5, 1, &files), Ok(entries[..packed.count].to_vec()));
+        assert_eq!(decode(&packed.payload, 6, 1, &files), Err(Nonsense));
+        assert_eq!(decode(&packed.payload, 5, 2, &files), Err(Nonsense));
+    }
+
+    #[test]
+    fn a_node_with_summaries_is_what_the_specification_says() {
+        let mut points = Points::new(&[Kind::Double]);
+        for (time, value) in [(1000, Some(1.5)), (2000, Some(2.5)), (3000, None)] {
+            points.push(time, [value.map(Value::Double)]);
+        }
+        let summarized = Summarized { columns: [0].to_vec(), quality: None };
+        let summaries = summarized.of(&points, 0..3);
+        let entry = Entry { first: 1000, last: 3000, points: 3, at: PageAt { page: 5, write: 9 }, summaries };
+        let files = Files::for_test(1024, &[Kind::Double], summarized);
+        let packed = pack(7, 1, core::slice::from_ref(&entry), &files);
+        let bytes = packed.payload.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let hex: String = packed.payload[..bytes].iter().map(|byte| format!("{byte:02X}")).collect();
+        let spec = include_str!("../../../SPEC.md");
+        assert!(spec.contains(&format!("`{hex}`")), "the vector of SPEC, series, is `{hex}`");
+        assert_eq!(decode(&packed.payload, 7, 1, &files), Ok([entry].to_vec()));
+    }
+
+    /// Entries with the worst summaries, so to speak: nothing in them is like anything else.
+    #[test]
+    fn any_two_entries_fit_into_a_node() {
+        let wild = |at: i64| at.wrapping_mul(0x5851_F42D_4C95_7F2D);
+        let summary = |kind: Kind, at: i64| Summary {
+            count: 1 + (at as u64 & 1) * ((1 << 47) + 12345),
+            good: 1,
+            sum: Sum::stored(Wide::new(i128::from(wild(at)) << 62 | 1, -(at & 1) as i32 * 1000), at & 7)
+                .expect("a sum"),
+            least: wild(at) & i64::MAX,
+            greatest: i64::MAX - (at & 1) * 7,
+            first: Some(wild(at + 1)),
+            last: Some(wild(at + 2)),
+            lead: Some(wild(at) as u64 >> 1),
+            area: Sum::stored(Wide::new(!(i128::from(wild(at)) << 62), (at & 1) as i32 * 900), at & 7).expect("a sum"),
+            known: wild(at + 3) as u64 >> 1,
+            held: Held::Value(wild(at + 4)),
+            ..Summary::empty(kind)
+        };
+        for page_bytes in [256, 616, 1000, 4072, 16_000] {
+            for kind in [Kind::Double, Kind::Integer] {
+                let columns = Summarized::columns_max(page_bytes);
+                let entry = |at: i64| Entry {
+                    first: i64::MIN + at * (i64::MAX / 3 * 2),
+                    last: i64::MIN + at * (i64::MAX / 3 * 2) + i64::MAX / 3 * 2 - 7 + at,
+                    points: (1 << 48) - 1 - at as u64 * 77,
+                    at: PageAt { page: wild(at) as u64, write: wild(at + 9) as u64 },
+                    summaries: (columns > 0)
+                        .then(|| (0..columns as i64).map(|c| summary(kind, c * 100 + at)).collect()),
+                };
+                let summarized = Summarized { columns: (0..columns as u32).collect(), quality: None };
+                let files = Files::for_test(page_bytes as u32, &alloc::vec![kind; columns], summarized);
+                assert_eq!(pack(0, 1, &[entry(0), entry(1)], &files).count, 2, "{columns} columns in {page_bytes}");
+            }
+        }
     }
 
     proptest! {
@@ -185,8 +264,13 @@ mod tests {
         fn no_bytes_are_more_than_nonsense(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut payload = Vec::from([FORMAT, 1, 5, 0, 0, 0]);
             payload.extend(bytes);
-            if let Ok(entries) = decode(&payload, 5, 1) {
-                prop_assert!(entries.len() <= ENTRIES_MAX);
+            for (format, columns) in [(FORMAT, &[][..]), (FORMAT_WITH_SUMMARIES, &[0][..])] {
+                payload[0] = format;
+                let summarized = Summarized { columns: columns.to_vec(), quality: None };
+                let files = Files::for_test(4072, &[Kind::Double], summarized);
+                if let Ok(entries) = decode(&payload, 5, 1, &files) {
+                    prop_assert!(entries.len() <= ENTRIES_MAX);
+                }
             }
         }
     }

@@ -24,7 +24,7 @@ impl From<PageAt> for NamelessPage {
 /// Where a table's pages are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pages {
-    pool: u64,
+    pub(crate) pool: u64,
     /// Bytes of payload that each has.
     pub(crate) bytes: u32,
 }

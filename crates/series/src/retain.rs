@@ -116,7 +116,7 @@ impl Change<'_> {
         let mut told = Vec::new();
         if time > self.state.oldest {
             self.state.forget_before(time)?;
-            journal::put(&Journaled::Oldest(time), &mut told)?;
+            journal::put(&Journaled::Oldest(time), self.files.shape(), &mut told)?;
         }
         self.append(&told)?;
         let before = self.state.oldest;
@@ -182,17 +182,17 @@ impl Change<'_> {
     /// What stands in the place of a node when what goes is gone: nothing, itself, or one with less under it.
     fn trim(&mut self, number: u32, level: usize, entry: &Entry, work: &mut Work) -> Result<Vec<Entry>, Error> {
         if work.left == 0 || work.before <= entry.first {
-            return Ok(Vec::from([*entry]));
+            return Ok(Vec::from([entry.clone()]));
         }
         work.left -= 1;
-        let under = node::read(self.storage, &self.files.pages, (number, level), entry)?;
+        let under = node::read(self.storage, self.files, (number, level), entry)?;
         let mut rest = Vec::new();
         if level == 1 {
             let going = under.iter().take_while(|leaf| leaf.last < work.before).count();
             if going < work.leaves_min.min(under.len()) {
                 let enough = under.get(work.leaves_min - 1).or(under.last());
                 work.again_from = enough.map_or(i64::MIN, |leaf| leaf.last.saturating_add(1));
-                return Ok(Vec::from([*entry]));
+                return Ok(Vec::from([entry.clone()]));
             }
             let gone = self.trim_leaves(&under, work)?;
             rest.extend_from_slice(&under[gone..]);
@@ -202,7 +202,7 @@ impl Change<'_> {
             }
         }
         if rest == under {
-            return Ok(Vec::from([*entry]));
+            return Ok(Vec::from([entry.clone()]));
         }
         self.files.pages.free(self.storage, entry.at)?;
         work.dropped.pages += 1;
@@ -238,7 +238,7 @@ impl Change<'_> {
         dropped.more = !oldest.is_empty();
         let mut told = Vec::new();
         if !dropped.series.is_empty() {
-            journal::put(&Journaled::Begins(dropped.series.clone()), &mut told)?;
+            journal::put(&Journaled::Begins(dropped.series.clone()), self.files.shape(), &mut told)?;
         }
         self.append(&told)?;
         Ok(dropped)

@@ -116,7 +116,7 @@ impl Current {
     fn next(&mut self, view: &dyn View, files: &Files, state: &State, span: Span) -> Result<Points, Error> {
         let series = &state.series[self.series as usize];
         let none = || Points::new(&state.kinds);
-        let (leaf, until) = match self.walk.next(view, &files.pages)? {
+        let (leaf, until) = match self.walk.next(view, files)? {
             Some(entry) => {
                 let until = match self.walk.goes_on_at() {
                     // What is between two leaves is given with the older one.

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::batch::Picked;
 use crate::budget::Budget;
 use crate::column::Kind;
+use crate::digest::{Shape, Summarized};
 use crate::files::Files;
 use crate::journal::{self, Entry, Runs};
 use crate::names::Names;
@@ -26,6 +27,7 @@ const EDGE_ENTRIES: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) kinds: Arc<[Kind]>,
+    pub(crate) summarized: Arc<Summarized>,
     pub(crate) names: Arc<Names>,
     pub(crate) series: Shelf,
     /// What is before this time is gone.
@@ -42,6 +44,7 @@ impl State {
     pub(crate) fn new(files: &Files) -> State {
         State {
             kinds: files.kinds.clone().into(),
+            summarized: Arc::new(files.summarized().clone()),
             names: Arc::default(),
             series: Shelf::default(),
             oldest: i64::MIN,
@@ -84,8 +87,8 @@ impl State {
             if rest.len() - journal::HEAD_BYTES < body {
                 break;
             }
-            let kinds = self.kinds.clone();
-            let entry = journal::take(&mut rest, &kinds)?;
+            let shape = Shape { kinds: &self.kinds, summarized: &self.summarized };
+            let entry = journal::take(&mut rest, shape)?;
             self.apply(&entry)?;
             self.recount();
             self.pack_down(open_bytes, 2);

@@ -61,7 +61,7 @@ impl SeriesTables {
         let (files, state) = self.open(view, table)?;
         let mut pages = alloc::vec![0; 1];
         let mut newest = BinaryHeap::new();
-        node::visit(view, &files.pages, &state, &mut |level, entry| {
+        node::visit(view, &files, &state, &mut |level, entry| {
             pages.resize(pages.len().max(level + 1), 0);
             pages[level] += 1;
             newest.push(Reverse(Page { write: entry.at.write, page: entry.at.page, level }));

@@ -6,8 +6,10 @@ use alloc::vec::Vec;
 
 use counterfoil_log::{self as log, PoolId, PoolOwner, Snapshot, View, Visit};
 
+use crate::aggregate::{Aggregation, Question};
 use crate::batch::Batch;
 use crate::column::Kind;
+use crate::digest::Summarized;
 use crate::edge::Entry;
 use crate::files::{Files, Options};
 use crate::find::{Finder, Found};
@@ -90,6 +92,13 @@ impl SeriesTables {
         options: Options,
     ) -> Result<(), Error> {
         fits(writer, kinds.len())?;
+        if !options.summarized.fits(kinds) {
+            return Err(Error::Misuse("summaries are of columns of numbers, with one of qualities that are integers"));
+        }
+        let columns_max = Summarized::columns_max(writer.page_bytes());
+        if options.summarized.columns.len() > columns_max {
+            return Err(Error::TooManySummaries { columns_max });
+        }
         if Files::of(writer, table)?.is_some() {
             return Err(Error::Misuse("a series table of this number is there already"));
         }
@@ -122,7 +131,7 @@ impl SeriesTables {
     /// As [`SeriesTables::add_column`].
     pub fn truncate(&self, writer: &mut dyn Storage, table: TableNumber) -> Result<(), Error> {
         let (files, _) = self.open(writer, table)?;
-        let (kinds, options) = (files.kinds.clone(), files.options);
+        let (kinds, options) = (files.kinds.clone(), files.options.clone());
         files.drop(writer, table)?;
         Files::create(writer, &kinds, options)?.put(writer, table)
     }
@@ -262,6 +271,29 @@ impl SeriesTables {
         Ok(Scan::new(view, Arc::new(files), state, series, span))
     }
 
+    /// What the points of some series, or of all, are together, bucket by bucket.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`]; [`Error::Misuse`] for columns without numbers.
+    pub fn aggregate<V: View>(
+        &self,
+        view: V,
+        table: TableNumber,
+        series: Option<Vec<u32>>,
+        question: Question,
+    ) -> Result<Aggregation<V>, Error> {
+        let (files, state) = self.open(&view, table)?;
+        Aggregation::new(view, Arc::new(files), state, series, question)
+    }
+
+    /// Which columns of a table have summaries.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn summarized(&self, view: &dyn View, table: TableNumber) -> Result<Arc<Summarized>, Error> {
+        Ok(self.open(view, table)?.1.summarized.clone())
+    }
+
     /// Pages of each level of the trees of all series, leaves first. Reads all nodes.
     ///
     /// # Errors
@@ -388,7 +420,7 @@ impl PoolOwner for SeriesTables {
             let (files, state) = self.open(source, table).map_err(plain)?;
             if files.pages.pool() == pool {
                 let mut visit = |_, entry: &Entry| Ok(visit(entry.at.into())?);
-                return node::visit(source, &files.pages, &state, &mut visit).map_err(plain);
+                return node::visit(source, &files, &state, &mut visit).map_err(plain);
             }
         }
         Ok(())

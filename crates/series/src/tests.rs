@@ -8,18 +8,21 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use crate::{Batch, Kind, Limits, Options, SeriesTables, Span, TableNumber, Value};
+use crate::recompute;
+use crate::{Batch, Kind, Limits, Options, SeriesTables, Span, Summarized, TableNumber, Value};
 use counterfoil_log::Memory;
 
 const KINDS: [Kind; 2] = [Kind::Double, Kind::Integer];
-const TABLE: TableNumber = TableNumber(7);
+pub(crate) const TABLE: TableNumber = TableNumber(7);
 const LIMITS: Limits = Limits { late_points: 20, journal_bytes: 3000, open_bytes: 64 << 20 };
 
-type Model = BTreeMap<(u32, i64), (Option<f64>, Option<i64>)>;
+/// Value and quality of a point.
+pub(crate) type Row = (Option<f64>, Option<i64>);
+pub(crate) type Model = BTreeMap<(u32, i64), Row>;
 
 /// Something that happens.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     /// Points of a series, from a time on, so far apart.
     Insert {
         series: u32,
@@ -73,33 +76,47 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
-fn values(time: i64, seed: u32) -> (Option<f64>, Option<i64>) {
+fn values(time: i64, seed: u32) -> Row {
     let noise = (time as u64 ^ u64::from(seed)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-    let value = (!noise.is_multiple_of(11)).then_some((noise % 1000) as f64 / 8.0);
+    let value = match noise % 2003 {
+        0 => f64::NAN,
+        1 => f64::INFINITY,
+        2 => f64::NEG_INFINITY,
+        3 => -0.0,
+        _ => (noise % 1000) as f64 / 8.0 - 20.0,
+    };
+    let value = (!noise.is_multiple_of(11)).then_some(value);
     (value, (noise % 13 != 1).then_some(192 * i64::from(!noise.is_multiple_of(5))))
 }
 
-struct House {
+pub(crate) struct House {
     limits: Limits,
-    tables: SeriesTables,
-    disk: Memory,
+    pub(crate) tables: SeriesTables,
+    pub(crate) disk: Memory,
     /// As of the last commit.
     committed: (Memory, Model, i64),
-    model: Model,
+    pub(crate) model: Model,
     /// What is before this is gone.
     oldest: i64,
 }
 
 impl House {
     fn with_pages(bytes: usize) -> House {
-        House::with_limits(bytes, LIMITS)
+        House::with(bytes, 0)
     }
 
-    fn with_limits(bytes: usize, limits: Limits) -> House {
+    /// So many columns have summaries.
+    pub(crate) fn with(bytes: usize, summarized: u32) -> House {
+        House::with_limits(bytes, summarized, LIMITS)
+    }
+
+    fn with_limits(bytes: usize, summarized: u32, limits: Limits) -> House {
         let tables = SeriesTables::with_limits(limits);
         let mut disk = Memory::default();
         disk.page_bytes = Some(bytes);
-        tables.create(&mut disk, TABLE, &KINDS, Options::default()).expect("made");
+        let summarized = Summarized { columns: (0..summarized).collect(), quality: Some(1) };
+        let options = Options { summarized, ..Options::default() };
+        tables.create(&mut disk, TABLE, &KINDS, options).expect("made");
         let keys = [b"a", b"b", b"c", b"d"].map(|key| key.as_slice());
         assert_eq!(tables.number(&mut disk, TABLE, keys), Ok([0, 1, 2, 3].to_vec()));
         tables.committed(&disk);
@@ -107,7 +124,7 @@ impl House {
         House { limits, tables, committed, disk, model: Model::new(), oldest: i64::MIN }
     }
 
-    fn insert(&mut self, rows: impl Iterator<Item = (u32, i64, u32)>) {
+    pub(crate) fn insert(&mut self, rows: impl Iterator<Item = (u32, i64, u32)>) {
         let mut batch = Batch::new(&KINDS);
         for (series, time, seed) in rows {
             let (value, quality) = values(time, seed);
@@ -132,7 +149,7 @@ impl House {
         self.tables.insert(&mut self.disk, TABLE, &batch).expect("stored");
     }
 
-    fn run(&mut self, step: &Step) {
+    pub(crate) fn run(&mut self, step: &Step) {
         match *step {
             Step::Insert { series, from, step, count, seed } => {
                 self.insert((0..count as i64).map(|at| (series, from + at * step, seed)));
@@ -220,7 +237,10 @@ impl House {
         let wanted: Vec<_> =
             model.iter().filter(|((_, time), _)| span.contains(*time)).map(|(key, values)| (*key, *values)).collect();
         assert_eq!(found.len(), wanted.len());
-        assert!(found == wanted, "points differ");
+        let bits = |rows: &[((u32, i64), Row)]| -> Vec<_> {
+            rows.iter().map(|(key, row)| (*key, row.0.map(f64::to_bits), row.1)).collect()
+        };
+        assert!(bits(&found) == bits(&wanted), "points differ");
         let pages = self.tables.pages(view, TABLE).expect("counted");
         assert_eq!(pages.iter().sum::<u64>(), view.page_count() as u64, "a page is nobody's");
         let (count, is_exact) = self.tables.count(view, TABLE).expect("counted");
@@ -233,16 +253,21 @@ proptest! {
     #[test]
     fn a_table_is_a_map(
         steps in steps(),
-        page_bytes in 256_usize..700,
+        page_bytes in 256_usize..1400,
         first in -600_i64..9000,
         long in 0_i64..9000,
         open_bytes in prop_oneof![Just(1500_usize), Just(6000), Just(64 << 20)],
+        summarized in 0_u32..3,
+        width in prop::option::of(1_i64..3000),
     ) {
-        let mut house = House::with_limits(page_bytes, Limits { open_bytes, ..LIMITS });
+        let summarized = summarized.min(Summarized::columns_max(page_bytes) as u32);
+        let mut house = House::with_limits(page_bytes, summarized, Limits { open_bytes, ..LIMITS });
         for step in &steps {
             house.run(step);
             house.check(&house.disk, &house.model, Span::ALL);
             house.check(&house.disk, &house.model, Span { first, last: first + long });
+            recompute::check(&house.tables, &house.disk, &house.model, Span::ALL, width);
+            recompute::check(&house.tables, &house.disk, &house.model, Span { first, last: first + long }, width);
             // Whoever reads an older commit meanwhile sees that.
             house.check(&house.committed.0, &house.committed.1, Span::ALL);
         }

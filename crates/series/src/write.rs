@@ -132,8 +132,9 @@ impl Change<'_> {
             series.leaf_guess = (by_bytes - by_bytes / 128).clamp(1, leaf::POINTS_MAX);
             let times = &tail.times[from..from + packed.count];
             let (first, last) = (times[0], times[packed.count - 1]);
+            let summaries = self.files.summarized().of(&tail, from..from + packed.count);
             let at = self.files.pages.write(self.storage, &packed.payload)?;
-            born.push(Entry { first, last, points: packed.count as u64, at });
+            born.push(Entry { first, last, points: packed.count as u64, at, summaries });
             from += packed.count;
         }
         drop(tail);
@@ -158,14 +159,13 @@ impl Change<'_> {
 
     /// Writes the nodes that the entries of a level fill.
     pub(crate) fn promote(&mut self, number: u32, level: usize) -> Result<(), Error> {
-        let page_bytes = self.files.pages.bytes as usize;
         loop {
             let series = self.state.series_mut(number)?;
             let entries = series.edge.levels[level].clone();
             if entries.len() < series.node_guess || level + 1 == LEVELS_MAX {
                 return Ok(());
             }
-            let packed = node::pack(number, level + 1, &entries, page_bytes);
+            let packed = node::pack(number, level + 1, &entries, self.files);
             if packed.count == entries.len() && packed.count < node::ENTRIES_MAX {
                 series.node_guess = entries.len() + entries.len() / 32 + 1;
                 return Ok(());
@@ -195,10 +195,12 @@ impl Change<'_> {
     pub(crate) fn tell_edges(&mut self) -> Result<(), Error> {
         let mut bytes = Vec::new();
         if !self.splices.is_empty() {
-            journal::put(&Journaled::Splices(core::mem::take(&mut self.splices)), &mut bytes)?;
+            let splices = Journaled::Splices(core::mem::take(&mut self.splices));
+            journal::put(&splices, self.files.shape(), &mut bytes)?;
         }
         if !self.settled.is_empty() {
-            journal::put(&Journaled::Settled(core::mem::take(&mut self.settled)), &mut bytes)?;
+            let settled = Journaled::Settled(core::mem::take(&mut self.settled));
+            journal::put(&settled, self.files.shape(), &mut bytes)?;
         }
         self.append(&bytes)
     }
@@ -208,7 +210,8 @@ impl Change<'_> {
         let kinds = self.state.kinds.clone();
         let mut open = Gathered::new(&kinds, Journaled::Points);
         let mut bytes = Vec::new();
-        let mut give = |entry: &Journaled| journal::put(entry, &mut bytes);
+        let shape = self.files.shape();
+        let mut give = |entry: &Journaled| journal::put(entry, shape, &mut bytes);
         for number in core::mem::take(&mut self.untold) {
             let series = self.state.series_mut(number)?;
             series.tell(|points, picked| open.append(number, points, picked, &mut give))?;
@@ -221,7 +224,8 @@ impl Change<'_> {
     fn tell_gone(&mut self, runs: &[Run], times: &[i64]) -> Result<(), Error> {
         let mut gone = Gathered::new(&[], Journaled::Gone);
         let mut bytes = Vec::new();
-        let mut give = |entry: &Journaled| journal::put(entry, &mut bytes);
+        let shape = self.files.shape();
+        let mut give = |entry: &Journaled| journal::put(entry, shape, &mut bytes);
         for run in runs {
             let series = self.state.series_mut(run.series)?;
             let end = series.edge.end();
@@ -251,7 +255,7 @@ impl Change<'_> {
         let mut bytes = 0;
         let mut give = |entry: &Journaled| {
             let mut entry_bytes = Vec::new();
-            journal::put(entry, &mut entry_bytes)?;
+            journal::put(entry, files.shape(), &mut entry_bytes)?;
             bytes += entry_bytes.len() as u64;
             storage.append(files.journal(), &entry_bytes)?;
             Ok(())

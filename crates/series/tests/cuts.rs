@@ -1,20 +1,36 @@
-//! Power fails at each write while points of 50 series come in, some of them late: every point that was acknowledged is there.
+//! Power fails at each write while points of many series come in, or many of few, some of them late: every point that was
+//! acknowledged is there, and summaries equal what is computed from the points.
 //!
 //! `COUNTERFOIL_PROOF=full` cuts 20,000 points at every write in every way; otherwise a sample of 6,000.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use counterfoil_flash_sim::{Dice, Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Error, Layout, Media, NoPins, Recovered, Settings, Snapshot, Writer, create};
-use counterfoil_series::{Batch, Kind, Limits, Options, SeriesTables, Span, TableNumber, Value};
+use counterfoil_series::{Batch, Kind, Limits, Options, Question, SeriesTables, Span, Summarized, TableNumber, Value};
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey, witness};
 
 const KINDS: [Kind; 2] = [Kind::Double, Kind::Integer];
 const TABLE: TableNumber = TableNumber(1);
 const LIMITS: Limits = Limits { late_points: 12, journal_bytes: 6000, open_bytes: 30_000 };
-const SERIES: u32 = 50;
 const CACHE: usize = 1 << 18;
+
+/// What is stored, and on what.
+#[derive(Clone, Copy)]
+struct Plan {
+    page_bytes: u32,
+    series: u32,
+    /// Points that each series gets with each commit.
+    points: i64,
+    /// Columns that have summaries.
+    summarized: u32,
+}
+
+/// Many series of which few have leaves.
+const WIDE: Plan = Plan { page_bytes: 512, series: 50, points: 2, summarized: 0 };
+/// Few series whose leaves stand under nodes, with summaries.
+const TALL: Plan = Plan { page_bytes: 1024, series: 3, points: 40, summarized: 1 };
 
 type Model = BTreeMap<(u32, i64), i64>;
 
@@ -23,6 +39,7 @@ fn full() -> bool {
 }
 
 struct Rig {
+    plan: Plan,
     device: SimulatedDevice,
     vault: Arc<Vault>,
     layout: Layout,
@@ -31,13 +48,14 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(scenario: Scenario) -> Rig {
-        let part = Part::file(512, 4, 1 << 14);
+    fn new(plan: Plan, scenario: Scenario) -> Rig {
+        let part = Part::file(plan.page_bytes, 4, 1 << 14);
         let mut entropy = DangerFixedEntropy::seeded(scenario.seed);
         let key = VolumeKey::generate(&mut entropy).unwrap();
         let id = DatabaseId::generate(&mut entropy).unwrap();
         let layout = Layout::new(&part.geometry, 8, 8).unwrap();
         Rig {
+            plan,
             device: SimulatedDevice::new(part, scenario),
             vault: Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv)),
             layout,
@@ -71,8 +89,9 @@ impl Rig {
     }
 }
 
-/// Points of one commit: two of each series, some late by a little, a few by much; now and then some are deleted.
+/// Points of one commit: some of each series, some late by a little, a few by much; now and then some are deleted.
 fn change(
+    plan: Plan,
     tables: &SeriesTables,
     writer: &mut Writer,
     model: &mut Model,
@@ -81,16 +100,16 @@ fn change(
     let mut dice = Dice::new(step as u64);
     let mut batch = Batch::new(&KINDS);
     let oldest = tables.oldest(writer, TABLE)?;
-    for series in 0..SERIES {
-        for half in 0..2 {
+    for series in 0..plan.series {
+        for place in 0..plan.points {
             let late = match dice.below(40) {
-                0 => dice.below(step as u64 * 20 + 1) as i64,
+                0 => dice.below((step * plan.points) as u64 * 10 + 1) as i64,
                 1 | 2 => dice.below(40) as i64,
                 _ => 0,
             };
-            let time = step * 20 + half * 10 + dice.below(7) as i64 - late;
+            let time = step * plan.points * 10 + place * 10 + dice.below(7) as i64 - late;
             let value = dice.below(1 << 20) as i64;
-            batch.push(series, time, [Some(Value::Double(value as f64 / 16.0)), Some(Value::Integer(value % 3 * 64))]);
+            batch.push(series, time, [Some(Value::Double(value as f64 / 16.0)), Some(Value::Integer(value % 4 * 64))]);
             if oldest <= time {
                 model.insert((series, time), value);
             }
@@ -99,7 +118,8 @@ fn change(
     tables.insert(writer, TABLE, &batch)?;
     if step % 9 == 0 {
         let mut gone = Batch::new(&[]);
-        let (series, from) = (dice.below(50) as u32, dice.below(step as u64 * 20) as i64);
+        let (series, from) =
+            (dice.below(plan.series.into()) as u32, dice.below((step * plan.points) as u64 * 10) as i64);
         for time in from..from + 200 {
             gone.push(series, time, []);
             model.remove(&(series, time));
@@ -145,12 +165,15 @@ struct History {
 
 fn play(rig: &mut Rig, commits: i64) -> History {
     let mut history = History { acknowledged: Model::new(), interrupted: Model::new(), created: false };
+    let plan = rig.plan;
     let Ok(mut writer) = rig.create() else { return history };
     let mut tables = SeriesTables::with_limits(LIMITS);
     let mut made = || {
         writer.begin().ok()?;
-        tables.create(&mut writer, TABLE, &KINDS, Options { reorder: 15 }).ok()?;
-        let keys: Vec<[u8; 4]> = (0..SERIES).map(u32::to_le_bytes).collect();
+        let summarized = Summarized { columns: (0..plan.summarized).collect(), quality: Some(1) };
+        let options = Options { reorder: 15, summarized };
+        tables.create(&mut writer, TABLE, &KINDS, options).ok()?;
+        let keys: Vec<[u8; 4]> = (0..plan.series).map(u32::to_le_bytes).collect();
         tables.number(&mut writer, TABLE, keys.iter().map(|key| key.as_slice())).ok()?;
         commit(&tables, &mut writer).ok()
     };
@@ -160,7 +183,7 @@ fn play(rig: &mut Rig, commits: i64) -> History {
     history.created = true;
     for step in 1..=commits {
         history.interrupted = history.acknowledged.clone();
-        if writer.begin().is_err() || change(&tables, &mut writer, &mut history.interrupted, step).is_err() {
+        if writer.begin().is_err() || change(plan, &tables, &mut writer, &mut history.interrupted, step).is_err() {
             return history;
         }
         if commit(&tables, &mut writer).is_err() {
@@ -191,11 +214,38 @@ fn stored(tables: &SeriesTables, view: Snapshot) -> Result<Model, counterfoil_se
         for (at, time) in block.points.times.iter().enumerate() {
             let Some(Value::Double(value)) = block.points.columns[0].value(at) else { panic!("a value is missing") };
             let value = (value * 16.0) as i64;
-            assert_eq!(block.points.columns[1].value(at), Some(Value::Integer(value % 3 * 64)));
+            assert_eq!(block.points.columns[1].value(at), Some(Value::Integer(value % 4 * 64)));
             assert_eq!(stored.insert((block.series, *time), value), None, "a point is there twice");
         }
     }
     Ok(stored)
+}
+
+/// Asks for sums and extremes of hundreds of points at a time, and computes them from what should be there.
+fn check_summaries(tables: &SeriesTables, view: Snapshot, model: &Model) -> Result<(), counterfoil_series::Error> {
+    let bucket = |time: i64| time.div_euclid(3000);
+    let buckets = Arc::new(move |time| Some(bucket(time))) as counterfoil_series::Buckets;
+    let question = Question { span: Span::ALL, columns: vec![0], buckets: Some(buckets), ends: false };
+    let has_quality = tables.summarized(&view, TABLE)?.quality.is_some();
+    let mut aggregation = tables.aggregate(view, TABLE, None, question)?;
+    let mut wanted = BTreeMap::<(u32, i64), Vec<i64>>::new();
+    for ((series, time), value) in model {
+        wanted.entry((*series, bucket(*time))).or_default().push(*value);
+    }
+    for ((series, name), values) in wanted {
+        let found = aggregation.next()?.expect("a bucket is missing");
+        let column = &found.columns[0];
+        assert_eq!((found.series, found.name, found.points), (series, Some(name), values.len() as u64));
+        let scaled = |value: i64| Some(Value::Double(value as f64 / 16.0));
+        assert!(column.sum.double() * 16.0 == values.iter().sum::<i64>() as f64, "a sum");
+        assert!(column.least() == values.iter().min().and_then(|value| scaled(*value)), "a least value");
+        assert!(column.greatest() == values.iter().max().and_then(|value| scaled(*value)), "a greatest value");
+        assert!([column.first(), column.last()] == [scaled(values[0]), scaled(values[values.len() - 1])], "an end");
+        let is_good = |value: &&i64| !has_quality || **value % 4 == 3;
+        assert_eq!(column.good, values.iter().filter(is_good).count() as u64);
+    }
+    assert_eq!(aggregation.next()?, None);
+    Ok(())
 }
 
 fn survives(rig: &mut Rig, history: &History, id: &str) {
@@ -213,38 +263,52 @@ fn survives(rig: &mut Rig, history: &History, id: &str) {
         model == history.acknowledged || model == history.interrupted,
         "{id}: neither the state before nor the one after"
     );
+    check_summaries(&tables, writer.snapshot(), &model).unwrap_or_else(|error| panic!("{id}: {error}"));
     for step in 5000..5003 {
         writer.begin().unwrap();
-        change(&tables, &mut writer, &mut model, step).unwrap_or_else(|error| panic!("{id}: {error}"));
+        change(rig.plan, &tables, &mut writer, &mut model, step).unwrap_or_else(|error| panic!("{id}: {error}"));
         commit(&tables, &mut writer).unwrap_or_else(|error| panic!("{id}: {error}"));
     }
     drop(writer);
     let mut writer = rig.open().unwrap_or_else(|error| panic!("{id}: opening again answers {error}"));
-    let found =
-        stored(&SeriesTables::with_limits(LIMITS), writer.snapshot()).unwrap_or_else(|error| panic!("{id}: {error}"));
+    let tables = SeriesTables::with_limits(LIMITS);
+    let found = stored(&tables, writer.snapshot()).unwrap_or_else(|error| panic!("{id}: {error}"));
+    check_summaries(&tables, writer.snapshot(), &model).unwrap_or_else(|error| panic!("{id}: {error}"));
     assert!(found == model, "{id}: lost after the second opening");
     assert_eq!(witness::duplicates(), [], "{id}: a (key, nonce) pair was used twice");
 }
 
-#[test]
-fn a_cut_at_any_write_loses_no_point() {
-    let commits = if full() { 200 } else { 60 };
+/// Cuts the power while points come in, at so many writes at least.
+fn cut(plan: Plan, commits: i64, tries: usize) {
+    // There is one witness of all seals.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     witness::reset();
-    let mut rig = Rig::new(Scenario::calm(3));
+    let mut rig = Rig::new(plan, Scenario::calm(3));
     let history = play(&mut rig, commits);
     assert!(history.acknowledged.len() > commits.min(35) as usize * 60, "{}", history.acknowledged.len());
     let writes = rig.device.writes();
     survives(&mut rig, &history, "no cut");
-    let step = if full() { 1 } else { (writes as usize * 14 / 150).max(1) };
+    let step = if full() { 1 } else { (writes as usize * 14 / tries).max(1) };
     let mut tried = 0;
     for scenario in Scenario::every_cut(3, writes, 512).step_by(step) {
         witness::reset();
         let id = scenario.to_string();
-        let mut rig = Rig::new(scenario);
+        let mut rig = Rig::new(plan, scenario);
         let history = play(&mut rig, commits);
         survives(&mut rig, &history, &id);
         tried += 1;
     }
-    println!("{tried} cuts over {writes} writes of {} points", commits * 100);
-    assert!(tried > 50);
+    println!("{tried} cuts over {writes} writes of {} points", commits * i64::from(plan.series) * plan.points);
+    assert!(tried > tries / 3);
+}
+
+#[test]
+fn a_cut_at_any_write_loses_no_point() {
+    cut(WIDE, if full() { 200 } else { 60 }, 150);
+}
+
+#[test]
+fn summaries_survive_a_cut_at_any_write() {
+    cut(TALL, if full() { 150 } else { 60 }, 90);
 }

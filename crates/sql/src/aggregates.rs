@@ -88,7 +88,8 @@ impl AggregateUDFImpl for Sum {
     }
 }
 
-fn overflow() -> DataFusionError {
+/// A sum that BIGINT cannot hold.
+pub(crate) fn overflow() -> DataFusionError {
     Error::Sql("a sum is out of the range of BIGINT: cast to NUMERIC first".into()).into()
 }
 

@@ -299,6 +299,7 @@ impl Session {
                     let column = fold(column);
                     match present.column(&column) {
                         Some(_) => {
+                            series::check_kept(&present, &column)?;
                             present =
                                 relations.drop_column(lease, &present, &column, cascade).map_err(Error::Relation)?
                         }
@@ -311,6 +312,7 @@ impl Session {
             AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
                 let (from, to) = (fold(old_column_name), fold(new_column_name));
                 reserved(&to)?;
+                series::check_kept(table, &from)?;
                 relations.rename_column(lease, table, &from, &to, &mut |sql| renamed(sql, &from, &to))
             }
             AlterTableOperation::RenameTable {

@@ -39,6 +39,7 @@ use crate::change;
 use crate::coerce;
 use crate::error::Error;
 use crate::evaluate;
+use crate::extremes;
 use crate::functions::{self, Checked};
 use crate::historian;
 use crate::idioms;
@@ -54,6 +55,7 @@ pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
     scalars.extend(historian::scalars());
     let aggregating = state.aggregate_functions().get_or_insert_with(Vec::new);
     aggregating.push(aggregates::sum());
+    aggregating.extend(extremes::all());
     aggregating.extend(historian::aggregates());
     state.expr_planners().get_or_insert_with(Vec::new).insert(0, Arc::new(Operators));
     state.with_analyzer_rule(Arc::new(Arithmetic))

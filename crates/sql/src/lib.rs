@@ -16,6 +16,7 @@ mod engine;
 mod error;
 mod evaluate;
 mod explain;
+mod extremes;
 mod filter;
 mod frugal;
 mod functions;

@@ -16,6 +16,8 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableScanBuilder};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as LibraryStatement;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
@@ -35,6 +37,7 @@ use crate::naming;
 use crate::nulls;
 use crate::provider::{Catalog, Named, Provider};
 use crate::scan::Target;
+use crate::series;
 use crate::statement::{self, object};
 
 /// How deep views may name views.
@@ -50,6 +53,8 @@ pub(crate) struct Planner {
     own: Arc<Named>,
     pub(crate) interrupt: Interrupt,
     pub(crate) checks: Checks,
+    /// Whether aggregations may be answered from summaries.
+    pub(crate) summaries: series::Switch,
     /// Calls in FROM that were planned so far, by which their hidden names differ.
     calls: u64,
 }
@@ -60,6 +65,7 @@ impl Planner {
         let information = Arc::new(Named::default());
         let catalogs = MemoryCatalogProviderList::new();
         let own = Arc::new(Named::default());
+        let summaries = series::Switch::default();
         let catalog = Catalog { public: public.clone(), information: information.clone(), own: own.clone() };
         catalogs.register_catalog(crate::CATALOG.into(), Arc::new(catalog));
         let state = SessionStateBuilder::new_with_default_features()
@@ -67,11 +73,12 @@ impl Planner {
             .with_runtime_env(engine.environment.clone())
             .with_catalog_list(Arc::new(catalogs))
             .with_query_planner(Arc::new(historian::QueryPlanner))
-            .with_type_planner(Arc::new(crate::types::Planner));
+            .with_type_planner(Arc::new(crate::types::Planner))
+            .with_physical_optimizer_rules(rules(&summaries));
         let state = dialect::register(state).build();
         let frugal = frugal::state(&state, engine.options.memory_bytes)?;
         let (interrupt, checks) = (Interrupt::new(), Checks::default());
-        Ok(Planner { engine, state, frugal, public, information, own, interrupt, checks, calls: 0 })
+        Ok(Planner { engine, state, frugal, public, information, own, interrupt, checks, summaries, calls: 0 })
     }
 
     /// Makes the tables of a statement known, as of a snapshot.
@@ -268,6 +275,15 @@ impl Planner {
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
+}
+
+/// The rules by which the library improves physical plans, and ours. Ours comes behind the one that knows some answers from the
+/// number of rows alone, and before all that look at how much is read.
+fn rules(summaries: &series::Switch) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let behind = rules.iter().position(|rule| rule.name() == "aggregate_statistics").map_or(0, |place| place + 1);
+    rules.insert(behind, Arc::new(series::FromSummaries { switch: summaries.clone() }));
+    rules
 }
 
 /// Refuses the tables that only PostgreSQL has.

@@ -9,6 +9,7 @@ mod keys;
 mod reader;
 mod rows;
 mod scan;
+mod summaries;
 
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ pub(crate) use change::{conflicts, delete, fetch, insert, update};
 pub(crate) use define::{add_column, check, check_added, create, drop, option_is_known, truncate};
 pub use reader::{SeriesReader, count, survey};
 pub(crate) use scan::{SeriesScan, SeriesTarget, decides};
+pub(crate) use summaries::option::check_kept;
+pub(crate) use summaries::{FromSummaries, Switch};
 
 use crate::error::{Error, Result};
 

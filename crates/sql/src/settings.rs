@@ -16,18 +16,23 @@ use crate::statement::{fold, parts};
 /// How long a statement waits for the writer unless told otherwise.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Whether aggregations over series tables are answered from summaries where they can be.
+const ENABLE_SUMMARIES: &str = "enable_summaries";
+
 /// What a session has been told.
 pub(crate) struct Settings {
     pub(crate) lock_timeout: Duration,
     /// Whether a commit is durable when it is acknowledged.
     pub(crate) synchronous_commit: bool,
+    /// Whether aggregations over series may be answered from summaries.
+    pub(crate) enable_summaries: bool,
     /// Settings that clients set and that change nothing here, so that SHOW answers what SET said.
     said: BTreeMap<String, String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { lock_timeout: LOCK_TIMEOUT, synchronous_commit: true, said: BTreeMap::new() }
+        Settings { lock_timeout: LOCK_TIMEOUT, synchronous_commit: true, enable_summaries: true, said: BTreeMap::new() }
     }
 }
 
@@ -66,13 +71,17 @@ impl Settings {
         if name == "synchronous_commit" {
             return Some(if self.synchronous_commit { "on" } else { "off" }.into());
         }
+        if name == ENABLE_SUMMARIES {
+            return Some(if self.enable_summaries { "on" } else { "off" }.into());
+        }
         let known = IGNORED.iter().chain(FIXED).find(|(known, _)| *known == name);
         self.said.get(name).cloned().or_else(|| known.map(|(_, value)| (*value).to_owned()))
     }
 
     /// All settings of the session with their values.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
-        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(["lock_timeout", "synchronous_commit"]);
+        let own = ["lock_timeout", "synchronous_commit", ENABLE_SUMMARIES];
+        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(own);
         names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 
@@ -82,7 +91,11 @@ impl Settings {
             return Ok(());
         }
         if name == "synchronous_commit" {
-            self.synchronous_commit = switch(value)?;
+            self.synchronous_commit = switch(name, value)?;
+            return Ok(());
+        }
+        if name == ENABLE_SUMMARIES {
+            self.enable_summaries = switch(name, value)?;
             return Ok(());
         }
         if IGNORED.iter().any(|(known, _)| *known == name) {
@@ -101,6 +114,7 @@ impl Settings {
             None => *self = Settings::default(),
             Some("lock_timeout") => self.lock_timeout = LOCK_TIMEOUT,
             Some("synchronous_commit") => self.synchronous_commit = true,
+            Some(ENABLE_SUMMARIES) => self.enable_summaries = true,
             Some(name) => {
                 self.said.remove(name);
             }
@@ -119,12 +133,12 @@ fn same(fixed: &str, value: &str) -> bool {
     }
 }
 
-/// Whether commits wait for the medium. PostgreSQL's ways of waiting for other servers too are all `on` here.
-fn switch(value: &str) -> Result<bool> {
+/// On or off. PostgreSQL's ways of waiting for other servers too (`synchronous_commit`) are all `on` here.
+fn switch(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "on" | "true" | "1" | "yes" | "local" | "remote_write" | "remote_apply" => Ok(true),
         "off" | "false" | "0" | "no" => Ok(false),
-        _ => Err(Error::Sql(format!("synchronous_commit is on or off, not {value}"))),
+        _ => Err(Error::Sql(format!("{name} is on or off, not {value}"))),
     }
 }
 
@@ -168,6 +182,7 @@ impl Session {
             }
             other => return Err(Error::NotSupported(other.to_string())),
         }
+        self.planner.summaries.set(self.settings.enable_summaries);
         Ok(Outcome::Done("SET"))
     }
 
@@ -183,6 +198,7 @@ impl Session {
                 }
             }
         }
+        self.planner.summaries.set(self.settings.enable_summaries);
         Ok(Outcome::Done("RESET"))
     }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use counterfoil_relation::{NewColumn, NewTable, Table, Type};
-use counterfoil_series::{Kind, Options, SeriesTables};
+use counterfoil_series::{Kind, Options, SeriesTables, Storage};
 
+use super::summaries::option as summaries;
 use super::{Form, kind, told};
 use crate::error::{Error, Result};
 use crate::store::Lease;
@@ -16,7 +17,7 @@ const ON_DUPLICATE: &str = "on_duplicate";
 
 /// Whether a series table can be told this.
 pub(crate) fn option_is_known(name: &str) -> bool {
-    [REORDER, ON_DUPLICATE].contains(&name)
+    [REORDER, ON_DUPLICATE, summaries::SUMMARIES, summaries::QUALITY].contains(&name)
 }
 
 fn option<'a>(options: &'a [(String, String)], name: &str) -> Option<&'a str> {
@@ -63,6 +64,7 @@ pub(crate) fn check(new: &NewTable) -> Result<()> {
         None | Some("last" | "error") => {}
         Some(_) => return sql("on_duplicate is 'last' or 'error'"),
     }
+    summaries::check(new, options)?;
     reorder(options, false).map(|_| ())
 }
 
@@ -123,6 +125,7 @@ pub(crate) fn create(tables: &SeriesTables, lease: &mut Lease, table: &Arc<Table
     }
     let nanoseconds = matches!(table.columns[form.time].kind, Type::Timestamp { nanoseconds: true });
     let given = table.engine.as_ref().map_or(&[][..], |engine| &engine.options);
-    let options = Options { reorder: reorder(given, nanoseconds)? };
+    let summarized = summaries::of(table, &form, given, lease.page_bytes());
+    let options = Options { reorder: reorder(given, nanoseconds)?, summarized };
     tables.create(&mut **lease, form.number, &kinds, options).map_err(told(table))
 }

@@ -114,7 +114,8 @@ pub(crate) fn arrays(
     places.iter().map(array).collect()
 }
 
-fn values(kind: &Type, column: &Column) -> Result<ArrayRef> {
+/// A column of the engine as one of a type.
+pub(crate) fn values(kind: &Type, column: &Column) -> Result<ArrayRef> {
     let nulls = column.present.as_ref().map(|present| NullBuffer::from(present.clone()));
     match &column.values {
         Values::Integers(values) => integers(kind, values, nulls),
@@ -130,7 +131,8 @@ fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, nulls: Option<NullBu
     Arc::new(PrimitiveArray::<T>::new(values.into(), nulls))
 }
 
-fn integers(kind: &Type, values: &[i64], nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+/// Integers as a column of a type that the engine holds as integers.
+pub(crate) fn integers(kind: &Type, values: &[i64], nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     Ok(match kind {
         Type::Boolean => {
             let values: Vec<bool> = values.iter().map(|value| *value != 0).collect();

@@ -95,6 +95,7 @@ pub(crate) struct SeriesScan {
     series_count: usize,
     points: Precision<usize>,
     parts: usize,
+    parallelism: usize,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -150,10 +151,68 @@ impl SeriesScan {
             series_count,
             points,
             parts,
+            parallelism: parallelism.max(1),
             limit,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+
+    pub(super) fn target(&self) -> &SeriesTarget {
+        &self.target
+    }
+
+    pub(super) fn table(&self) -> &Table {
+        &self.target.table
+    }
+
+    pub(super) fn form(&self) -> &Form {
+        &self.form
+    }
+
+    pub(super) fn form_shared(&self) -> Arc<Form> {
+        self.form.clone()
+    }
+
+    pub(super) fn output(&self) -> &[Output] {
+        &self.output
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.span
+    }
+
+    pub(super) fn is_limited(&self) -> bool {
+        self.limit.is_some()
+    }
+
+    pub(super) fn series_count(&self) -> usize {
+        self.series_count
+    }
+
+    /// How many parts may run at once.
+    pub(super) fn parallelism(&self) -> usize {
+        self.parallelism
+    }
+
+    /// The series that are read.
+    ///
+    /// # Errors
+    /// What reading their names answers.
+    pub(super) fn series(&self) -> Result<Vec<u32>> {
+        Ok(match &self.series {
+            Some(series) => series.to_vec(),
+            None => (0..self.series_count as u32).collect(),
+        })
+    }
+
+    /// Which columns have summaries.
+    ///
+    /// # Errors
+    /// What reading the table answers.
+    pub(super) fn summarized(&self) -> Result<Arc<counterfoil_series::Summarized>> {
+        let SeriesTarget { tables, snapshot, table } = &self.target;
+        tables.summarized(snapshot, self.form.number).map_err(told(table))
     }
 
     fn work(&self, part: usize) -> Result<Work> {

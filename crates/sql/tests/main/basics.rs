@@ -176,3 +176,18 @@ fn sessions_can_be_used_from_other_threads() {
     let answer = std::thread::spawn(move || ask(&mut other, "INSERT INTO t VALUES (1)", &[])).join().unwrap();
     assert_eq!(answer, "INSERT 1");
 }
+
+#[test]
+fn extremes_are_those_of_the_order() {
+    let mut database = Database::after(
+        "CREATE TABLE t (g INTEGER, v DOUBLE PRECISION, w REAL);
+         INSERT INTO t VALUES (1, 'NaN', 'NaN'), (1, 5, 5), (1, -7, -7), (2, NULL, NULL), (3, 'NaN', 'NaN'), (4, 2, 2), (4, 'NaN', 'NaN')",
+    );
+    database.expect(&[
+        (
+            "SELECT g, min(v), max(v), min(w), max(w) FROM t GROUP BY g ORDER BY g",
+            "1|-7|NaN|-7|NaN\n2|NULL|NULL|NULL|NULL\n3|NaN|NaN|NaN|NaN\n4|2|NaN|2|NaN",
+        ),
+        ("SELECT min(v), max(v) FROM t", "-7|NaN"),
+    ]);
+}
