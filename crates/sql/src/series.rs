@@ -6,6 +6,7 @@
 mod change;
 mod define;
 mod keys;
+mod order;
 mod reader;
 mod rows;
 mod scan;

@@ -131,9 +131,13 @@ pub(crate) fn fetch(
 
 /// The columns that name series as arrays, by their place in the table; the others are absent.
 pub(crate) fn key_columns(table: &Table, form: &Form, keys: &[Arc<[u8]>]) -> Result<Vec<Option<ArrayRef>>> {
-    let batch = keys::record_batch(table, form, keys)?;
+    Ok(key_columns_of(table, form, &keys::record_batch(table, form, keys)?))
+}
+
+/// Of the table's columns those that name series; the others are absent.
+pub(crate) fn key_columns_of(table: &Table, form: &Form, batch: &RecordBatch) -> Vec<Option<ArrayRef>> {
     let column = |place| form.keys.contains(&place).then(|| batch.column(place).clone());
-    Ok((0..table.columns.len()).map(column).collect())
+    (0..table.columns.len()).map(column).collect()
 }
 
 /// Deletes the rows with these numbers.

@@ -14,4 +14,5 @@ mod memory;
 mod noise;
 mod postgresql;
 mod series;
+mod series_order;
 mod transactions;
