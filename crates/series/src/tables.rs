@@ -95,6 +95,14 @@ impl SeriesTables {
         Files::create(writer, kinds, options)?.put(writer, table)
     }
 
+    /// Whether there is a table of this number.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn is_there(&self, view: &dyn View, table: TableNumber) -> Result<bool, Error> {
+        Ok(Files::of(view, table)?.is_some())
+    }
+
     /// Adds a column: NULL wherever a point is there already.
     ///
     /// # Errors
@@ -215,6 +223,26 @@ impl SeriesTables {
     pub fn find(&self, view: &dyn View, table: TableNumber, keys: &[(u32, i64)]) -> Result<Found, Error> {
         let (files, state) = self.open(view, table)?;
         Finder::new(view, &files, &state).find(keys)
+    }
+
+    /// The time of the newest point of each series that was ever in it and is not known to be gone; no page is read for it.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn newest(&self, view: &dyn View, table: TableNumber, series: &[u32]) -> Result<Vec<Option<i64>>, Error> {
+        let (_, state) = self.open(view, table)?;
+        let newest = |series: &Arc<Series>| series.tail.times.last().copied().or(series.edge.end());
+        Ok(series.iter().map(|number| state.series.get(*number as usize).and_then(newest)).collect())
+    }
+
+    /// Has a table kept in another way from now on.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::add_column`].
+    pub fn set_options(&self, writer: &mut dyn Storage, table: TableNumber, options: Options) -> Result<(), Error> {
+        let (mut files, _) = self.open(writer, table)?;
+        files.options = options;
+        files.put(writer, table)
     }
 
     /// What the columns of a table hold.

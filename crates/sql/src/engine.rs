@@ -14,9 +14,11 @@ use futures::StreamExt;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
+use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::naming;
+use crate::series::Doors;
 use crate::spill::{SealedFiles, Spill};
 use crate::store::Store;
 
@@ -36,13 +38,15 @@ pub struct EngineOptions {
     pub spill: Option<Spill>,
     /// Whether COPY may read and write files of this machine.
     pub host_files: bool,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
         let parallelism = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let memory_bytes = MEMORY_BYTES_DEFAULT.max(parallelism * memory::MEMORY_BYTES_MIN);
-        EngineOptions { memory_bytes, parallelism, spill: None, host_files: true }
+        EngineOptions { memory_bytes, parallelism, spill: None, host_files: true, clock: Clock::default() }
     }
 }
 
@@ -51,6 +55,7 @@ pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) relations: Arc<Relations>,
     pub(crate) series: Arc<SeriesTables>,
+    pub(crate) doors: Doors,
     pub(crate) options: EngineOptions,
     pub(crate) environment: Arc<RuntimeEnv>,
     pub(crate) executor: Arc<Executor>,
@@ -75,7 +80,8 @@ impl Engine {
             .build_arc()?;
         let executor = Arc::new(Executor::new(options.parallelism)?);
         let series = Arc::new(SeriesTables::new());
-        Ok(Arc::new(Engine { store, relations, series, options, environment, executor }))
+        let doors = Doors::default();
+        Ok(Arc::new(Engine { store, relations, series, doors, options, environment, executor }))
     }
 
     /// The store this engine stands on.
@@ -92,12 +98,14 @@ impl Engine {
     pub fn committed(&self, view: &dyn View) {
         self.relations.committed(view);
         self.series.committed(view);
+        self.doors.committed(view);
     }
 
     /// Tells everybody who keeps tables that something was rolled back, with the writer as it is.
     pub fn rolled_back(&self, view: &dyn View) {
         self.relations.rolled_back(view);
         self.series.rolled_back(view);
+        self.doors.forget();
     }
 
     /// The tables of this database.

@@ -62,7 +62,7 @@ impl Session {
         };
         let name = statement::table_name(name)?;
         let changed = self.change(|session, change| {
-            let table = planner::table(session.engine(), &*change.lease, &name)?;
+            let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let target = target(table, insert)?;
             session.insert_into(change, &target, with, insert, parameters)
         })?;
@@ -299,7 +299,8 @@ impl Session {
         let engine = self.engine().clone();
         let statement = &mut changed.statement;
         match series::is_series(&table) {
-            true => series::insert(&engine.series, &mut change.lease, &table, &batch)?,
+            true if self.settings.as_given => series::insert_as_given(&engine, &mut change.lease, &table, &batch)?,
+            true => changed.apart += series::insert(&engine, &mut change.lease, &table, &batch)?,
             false => {
                 engine.relations.insert_in(statement, &mut *change.lease, &table, &batch).map_err(Error::Relation)?;
             }

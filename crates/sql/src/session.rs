@@ -48,6 +48,7 @@ pub struct Session {
     pub(crate) planner: Planner,
     pub(crate) settings: Settings,
     pub(crate) prepared: std::collections::HashMap<String, Statement>,
+    pub(crate) notices: Vec<String>,
     cache: Cache,
 }
 
@@ -64,6 +65,7 @@ impl Session {
             planner,
             settings: Settings::default(),
             prepared: Default::default(),
+            notices: Vec::new(),
             cache: Cache::default(),
         })
     }
@@ -87,6 +89,11 @@ impl Session {
         }
     }
 
+    /// What the statements of the last run have to say beside their answers, such as that points were kept apart.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
     /// Runs a text of statements one after another and stops at the first error.
     ///
     /// Parameters `$1`, `$2` stand for `parameters` in order.
@@ -95,6 +102,7 @@ impl Session {
     /// The first statement's that failed; what statements before it committed stays.
     pub fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Outcome>> {
         self.planner.interrupt.clear();
+        self.notices.clear();
         if sql.len() <= SHORT_BYTES {
             return self.run_text(sql, parameters);
         }
@@ -152,6 +160,7 @@ impl Session {
         let state = &mut self.planner.state;
         state.mark_start_execution();
         let clock = &mut state.execution_props_mut().query_execution_start_time;
+        *clock = Some(self.guard.engine.options.clock.now().into());
         *clock = clock.map(|time| time - Duration::from_nanos(u64::from(time.timestamp_subsec_nanos() % 1000)));
         if let Some(block) = self.guard.transaction.block() {
             match &block.clock {

@@ -21,13 +21,15 @@ pub(crate) struct Settings {
     pub(crate) lock_timeout: Duration,
     /// Whether a commit is durable when it is acknowledged.
     pub(crate) synchronous_commit: bool,
+    /// Whether series tables store every point as it is given: for what was stored in such a table before.
+    pub(crate) as_given: bool,
     /// Settings that clients set and that change nothing here, so that SHOW answers what SET said.
     said: BTreeMap<String, String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { lock_timeout: LOCK_TIMEOUT, synchronous_commit: true, said: BTreeMap::new() }
+        Settings { lock_timeout: LOCK_TIMEOUT, synchronous_commit: true, as_given: false, said: BTreeMap::new() }
     }
 }
 
@@ -66,13 +68,20 @@ impl Settings {
         if name == "synchronous_commit" {
             return Some(if self.synchronous_commit { "on" } else { "off" }.into());
         }
+        if name == "as_given" {
+            return Some(if self.as_given { "on" } else { "off" }.into());
+        }
         let known = IGNORED.iter().chain(FIXED).find(|(known, _)| *known == name);
         self.said.get(name).cloned().or_else(|| known.map(|(_, value)| (*value).to_owned()))
     }
 
     /// All settings of the session with their values.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
-        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(["lock_timeout", "synchronous_commit"]);
+        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain([
+            "as_given",
+            "lock_timeout",
+            "synchronous_commit",
+        ]);
         names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 
@@ -82,7 +91,11 @@ impl Settings {
             return Ok(());
         }
         if name == "synchronous_commit" {
-            self.synchronous_commit = switch(value)?;
+            self.synchronous_commit = switch(name, value)?;
+            return Ok(());
+        }
+        if name == "as_given" {
+            self.as_given = switch(name, value)?;
             return Ok(());
         }
         if IGNORED.iter().any(|(known, _)| *known == name) {
@@ -101,6 +114,7 @@ impl Settings {
             None => *self = Settings::default(),
             Some("lock_timeout") => self.lock_timeout = LOCK_TIMEOUT,
             Some("synchronous_commit") => self.synchronous_commit = true,
+            Some("as_given") => self.as_given = false,
             Some(name) => {
                 self.said.remove(name);
             }
@@ -119,12 +133,12 @@ fn same(fixed: &str, value: &str) -> bool {
     }
 }
 
-/// Whether commits wait for the medium. PostgreSQL's ways of waiting for other servers too are all `on` here.
-fn switch(value: &str) -> Result<bool> {
+/// On or off. PostgreSQL's ways of waiting for other servers too are all `on` here.
+fn switch(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "on" | "true" | "1" | "yes" | "local" | "remote_write" | "remote_apply" => Ok(true),
         "off" | "false" | "0" | "no" => Ok(false),
-        _ => Err(Error::Sql(format!("synchronous_commit is on or off, not {value}"))),
+        _ => Err(Error::Sql(format!("{name} is on or off, not {value}"))),
     }
 }
 

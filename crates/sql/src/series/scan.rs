@@ -21,7 +21,7 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::order::{self, Order};
-use super::{Form, change, keys, rows, told};
+use super::{Form, apart, change, keys, rows, told};
 use crate::error::{Error, Result};
 use crate::filter::{self, Comparison, Constant, Test};
 use crate::scan::{Output, Step, Steps};
@@ -224,7 +224,8 @@ impl fmt::Debug for SeriesScan {
 impl DisplayAs for SeriesScan {
     fn fmt_as(&self, _kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table = &self.target.table;
-        write!(f, "Series: {}", table.name)?;
+        let apart = if apart::is_apart(table) { "future." } else { "" };
+        write!(f, "Series: {apart}{}", table.name)?;
         if self.parts > 1 {
             write!(f, " in {} parts", self.parts)?;
         }

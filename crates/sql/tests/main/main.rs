@@ -14,5 +14,7 @@ mod memory;
 mod noise;
 mod postgresql;
 mod series;
+mod series_options;
 mod series_order;
+mod swinging_door;
 mod transactions;
