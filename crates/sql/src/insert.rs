@@ -61,7 +61,7 @@ impl Session {
             return Err(Error::NotSupported("INSERT into anything but a table".into()));
         };
         let name = statement::table_name(name)?;
-        let changed = self.change(|session, change| {
+        let changed = self.adding_change(&name, |session, change| {
             let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let target = target(table, insert)?;
             session.insert_into(change, &target, with, insert, parameters)

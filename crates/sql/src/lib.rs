@@ -20,6 +20,7 @@ mod explain;
 mod filter;
 mod frugal;
 mod functions;
+mod group;
 mod historian;
 mod idioms;
 mod incidents;

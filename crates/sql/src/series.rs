@@ -26,7 +26,7 @@ pub use apart::{count_apart, kept_apart};
 pub(crate) use catalog::table as catalog_table;
 pub(crate) use change::{conflicts, delete, fetch, insert, insert_as_given, update};
 pub(crate) use define::{add_column, check, check_added, create, drop, renamed_column, set_options, truncate};
-pub(crate) use options::is_known as option_is_known;
+pub(crate) use options::{Told, is_known as option_is_known};
 pub use reader::{SeriesReader, count, survey};
 pub(crate) use scan::{SeriesScan, SeriesTarget, decides};
 pub(crate) use thin::Doors;

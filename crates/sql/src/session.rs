@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil_log::{Snapshot, record_space};
+use counterfoil_relation::Named;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
 use crate::copy::CopyOut;
@@ -11,6 +12,7 @@ use crate::engine::{Engine, Interrupt, Rows};
 use crate::error::{Error, Result};
 use crate::naming;
 use crate::planner::Planner;
+use crate::series;
 use crate::settings::Settings;
 use crate::statement::{self, Cache};
 use crate::transaction::{Change, Guard, Purpose};
@@ -254,6 +256,40 @@ impl Session {
     /// Runs a change: as a whole, or not at all.
     pub(crate) fn change<T>(&mut self, body: impl FnOnce(&mut Self, &mut Change) -> Result<T>) -> Result<T> {
         self.change_for(Purpose::Store, body)
+    }
+
+    /// Runs a change that adds rows to a table: together with those of other sessions, where the table says so.
+    pub(crate) fn adding_change<T>(
+        &mut self,
+        table: &str,
+        body: impl FnOnce(&mut Self, &mut Change) -> Result<T>,
+    ) -> Result<T> {
+        let Some(every) = self.commit_every(table)? else { return self.change(body) };
+        let engine = self.guard.engine.clone();
+        let (lease, member) = engine.groups.join(&engine, self.settings.lock_timeout)?;
+        let mut change = Change::of_member(lease);
+        match body(self, &mut change) {
+            Ok(value) => {
+                engine.groups.wait(&engine, change.lease, every, &self.planner.interrupt)?;
+                Ok(value)
+            }
+            Err(error) => {
+                engine.groups.leave(&engine, change.lease, member)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// How long a statement that adds rows to a table waits for others.
+    fn commit_every(&mut self, table: &str) -> Result<Option<Duration>> {
+        if self.guard.transaction.in_block() || !self.settings.synchronous_commit {
+            return Ok(None);
+        }
+        let view = self.view()?;
+        match self.guard.engine.relations.named(&view, statement::plain(table)).map_err(Error::Relation)? {
+            Some(Named::Table(table)) => series::Told::table(&table).commit_every(),
+            _ => Ok(None),
+        }
     }
 
     /// Runs a change that only deletes: it goes on where the medium is full.

@@ -108,7 +108,7 @@ fn options_and_what_is_kept_apart_go_along() {
     stage.good(&[
         "db",
         "CREATE TABLE r (sensor TEXT, ts TIMESTAMP, value DOUBLE PRECISION, PRIMARY KEY (sensor, ts)) WITH (engine = 'series',
-         future_max = '2 days', swinging_door = 'value 0.5', swinging_door_gap = '1 h')",
+         future_max = '2 days', commit_every = '1 ms', swinging_door = 'value 0.5', swinging_door_gap = '1 h')",
     ]);
     stage.good(&[
         "db",

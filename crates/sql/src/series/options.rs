@@ -1,6 +1,7 @@
 //! What WITH (engine = 'series', ...) can say beside, and what it means.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use counterfoil_relation::{Engine, Table, Type};
 
@@ -10,6 +11,8 @@ use crate::error::{Error, Result};
 const REORDER: &str = "reorder";
 /// What happens to a row whose key is there already.
 const ON_DUPLICATE: &str = "on_duplicate";
+/// How long an INSERT waits for others to commit together with.
+const COMMIT_EVERY: &str = "commit_every";
 /// How far ahead of the clock a sample may be.
 const FUTURE_MAX: &str = "future_max";
 
@@ -18,7 +21,7 @@ const SWINGING_DOOR: &str = "swinging_door";
 /// The most time between two stored points of such a line.
 const SWINGING_DOOR_GAP: &str = "swinging_door_gap";
 
-const NAMES: [&str; 5] = [REORDER, ON_DUPLICATE, FUTURE_MAX, SWINGING_DOOR, SWINGING_DOOR_GAP];
+const NAMES: [&str; 6] = [COMMIT_EVERY, REORDER, ON_DUPLICATE, FUTURE_MAX, SWINGING_DOOR, SWINGING_DOOR_GAP];
 
 /// How far ahead of the clock a sample may be unless told otherwise, in microseconds.
 const FUTURE_MAX_DEFAULT: i64 = 86_400_000_000;
@@ -82,7 +85,7 @@ impl<'t> Told<'t> {
     /// All that a table does because of options, told or untold.
     pub(crate) fn all(&self) -> Vec<(&'static str, &'t str)> {
         let untold = |name: &str| match name {
-            REORDER => "0 s",
+            COMMIT_EVERY | REORDER => "0 s",
             ON_DUPLICATE => "last",
             FUTURE_MAX => FUTURE_MAX_TEXT,
             _ => "none",
@@ -103,6 +106,7 @@ impl<'t> Told<'t> {
             None | Some("last" | "error") => {}
             Some(_) => return Err(Error::Sql("on_duplicate is 'last' or 'error'".into())),
         }
+        self.commit_every()?;
         self.reorder()?;
         self.future_max()?;
         self.check_door(columns)
@@ -160,6 +164,12 @@ impl<'t> Told<'t> {
     /// Whether a row whose key is there already is refused, rather than that it takes the other's place.
     pub(crate) fn refuses_duplicates(&self) -> bool {
         self.text(ON_DUPLICATE) == Some("error")
+    }
+
+    /// How long an INSERT waits for others with which it is made durable; none: it is by itself.
+    pub(crate) fn commit_every(&self) -> Result<Option<Duration>> {
+        let span = self.text(COMMIT_EVERY).map_or(Ok(0), |text| span(COMMIT_EVERY, text))?;
+        Ok(u64::try_from(span).ok().filter(|span| *span > 0).map(Duration::from_micros))
     }
 
     /// How long points wait for others to come between, in microseconds.

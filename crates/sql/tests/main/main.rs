@@ -3,6 +3,7 @@
 mod basics;
 mod catalog;
 mod changes;
+mod commit_every;
 mod constraints;
 mod copying;
 mod database;
