@@ -218,7 +218,16 @@ impl Importing<'_> {
         }
         let (columns, mut batches, progress) = self.read(file)?;
         let mut watched = batches.by_ref().inspect(|_| progress.tick());
-        Ok(self.connection.load(self.name, &columns, &mut watched)?)
+        let rows = self.connection.load(self.name, &columns, &mut watched)?;
+        self.notices();
+        Ok(rows)
+    }
+
+    /// What the database said beside how many rows there were.
+    fn notices(&mut self) {
+        for notice in self.connection.take_notices() {
+            terminal::note(format_args!("{notice}"));
+        }
     }
 
     fn in_batches(&mut self, file: &File, create: Option<&str>, batch_rows: u64) -> Result<u64> {
@@ -232,6 +241,7 @@ impl Importing<'_> {
             let mut left = usize::try_from(batch_rows).unwrap_or(usize::MAX);
             let mut some = std::iter::from_fn(|| cut.next(&mut left)).inspect(|_| progress.tick());
             rows += self.connection.load(self.name, &columns, &mut some)?;
+            self.notices();
         }
         Ok(rows)
     }

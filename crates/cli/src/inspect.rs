@@ -78,6 +78,13 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
     for series in &inspection.series {
         show_series(out, series)?;
     }
+    for (table, points) in &inspection.kept_apart {
+        line(
+            out,
+            "kept apart",
+            format_args!("{points} points ahead of the clock, of table {table}: see future.{table}"),
+        )?;
+    }
     line(out, "incidents", format_args!("{}", inspection.incidents))?;
     line(out, "on rollback", on_rollback(inspection))?;
     line(out, "wear", "not known: a file does not tell how often its flash was erased")?;

@@ -150,12 +150,22 @@ impl Runner {
         for outcome in self.connection.run(text, &[])? {
             self.print(outcome)?;
         }
+        self.notices();
         Ok(())
     }
 
     fn copy_in(&mut self, text: &str, rows: &mut dyn BufRead) -> Result<()> {
         let rows = self.connection.copy_in(text, rows)?;
-        self.print(Outcome::Count { tag: "COPY", rows })
+        self.print(Outcome::Count { tag: "COPY", rows })?;
+        self.notices();
+        Ok(())
+    }
+
+    /// What a statement said beside its answer.
+    fn notices(&mut self) {
+        for notice in self.connection.take_notices() {
+            terminal::note(format_args!("{notice}"));
+        }
     }
 
     fn print(&mut self, outcome: Outcome) -> Result<()> {

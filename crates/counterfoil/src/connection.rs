@@ -96,6 +96,11 @@ impl Connection {
         }
     }
 
+    /// What the statements run last have to say beside their answers, such as that points were kept apart.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        self.session.take_notices()
+    }
+
     /// Runs statements and answers how many rows they changed together.
     ///
     /// # Errors

@@ -148,6 +148,7 @@ impl Database {
     /// [`crate::Kind::Misuse`] while a connection has a transaction open; [`crate::Kind::Device`],
     /// [`crate::Kind::CounterLost`].
     pub fn close(self) -> Result<()> {
+        self.inner.engine.flush(self.volume().options.lock_timeout)?;
         self.inner.store.close()
     }
 
@@ -170,10 +171,7 @@ impl Database {
         let store = &self.inner.store;
         let mut lease = store.lease(store.volume().options.lock_timeout)?;
         let engine = &self.inner.engine;
-        if lease.is_active() {
-            lease.rollback();
-            engine.rolled_back(&*lease);
-        }
+        engine.settle(&mut lease);
         lease.begin()?;
         match body(&mut lease).and_then(|value| lease.commit().map(|_| value).map_err(Error::from)) {
             Ok(value) => {

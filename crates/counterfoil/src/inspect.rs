@@ -91,6 +91,8 @@ pub struct Inspection {
     pub tables: Vec<(String, u64)>,
     /// How series tables are kept.
     pub series: Vec<SeriesUse>,
+    /// Series tables that keep points apart which were ahead of the clock, and how many.
+    pub kept_apart: Vec<(String, u64)>,
     /// What the owner must be told of.
     pub incidents: usize,
     /// What becomes of an image that the counter has left behind: `refuse` or `record`, and how often at most.
@@ -144,6 +146,7 @@ impl Database {
             record_bytes: report.record_bytes,
             tables: counted.collect::<Result<_>>()?,
             series,
+            kept_apart: self.kept_apart(&snapshot)?,
             incidents: self.incidents()?.len(),
             on_rollback: (if setting.records { "record" } else { "refuse" }, setting.limit),
             rollbacks: Rollbacks::of(&snapshot)?.count,

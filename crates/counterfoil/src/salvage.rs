@@ -34,6 +34,23 @@ fn doubt(judged: Result<(Recovered, Freshness)>) -> Option<Error> {
     }
 }
 
+/// What series tables keep apart, under the names by which it is imported.
+fn kept_apart(snapshot: &Snapshot, tables: &[Arc<Table>]) -> Result<Vec<Arc<Table>>> {
+    let series = SeriesTables::new();
+    let mut found = Vec::new();
+    for table in tables {
+        let apart = counterfoil_sql::kept_apart(table);
+        // What cannot be counted may still be read in part.
+        if let Some(apart) = apart.filter(|_| !matches!(counterfoil_sql::count_apart(&series, snapshot, table), Ok(0)))
+        {
+            let mut apart = Arc::unwrap_or_clone(apart);
+            apart.name = counterfoil_sql::kept_apart_name(&table.name);
+            found.push(Arc::new(apart));
+        }
+    }
+    Ok(found)
+}
+
 /// What could not be read of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,7 +79,8 @@ impl Salvage {
             notes.extend(volume.settle(&snapshot).err().map(|error| error.to_string()));
             notes.extend(doubt(volume.recover_and_judge()).map(|error| error.to_string()));
             let relations = Relations::new();
-            let tables = relations.tables(&snapshot)?;
+            let mut tables = relations.tables(&snapshot)?;
+            tables.extend(kept_apart(&snapshot, &tables)?);
             Ok(Self { snapshot, relations, tables, notes })
         };
         salvage().map_err(|error| error.at(&place))

@@ -90,6 +90,31 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Names under which SQL reads and fills what series tables keep apart because it was ahead of the clock; of tables that keep
+    /// something apart.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn kept_apart_names(&self) -> Result<Vec<String>> {
+        self.require_process()?;
+        let apart = self.kept_apart(&self.snapshot()?)?;
+        Ok(apart.into_iter().map(|(table, _)| sql::kept_apart_name(&table)).collect())
+    }
+
+    /// Series tables that keep points apart, and how many.
+    pub(crate) fn kept_apart(&self, snapshot: &Snapshot) -> Result<Vec<(String, u64)>> {
+        let mut apart = Vec::new();
+        for table in in_order(self.tables(snapshot)?) {
+            match sql::count_apart(self.inner.engine.series(), snapshot, &table)? {
+                0 => {}
+                count => apart.push((table.name.clone(), count)),
+            }
+        }
+        Ok(apart)
+    }
+}
+
 /// Parents before children, by name otherwise. What stands in a circle comes last.
 fn in_order(mut waiting: Vec<Arc<Table>>) -> Vec<Arc<Table>> {
     waiting.sort_by(|one, other| one.name.cmp(&other.name));

@@ -107,6 +107,7 @@ impl Database {
         let store = &self.inner.store;
         let volume = self.volume();
         let mut lease = store.lease(volume.options.lock_timeout)?;
+        self.inner.engine.settle(&mut lease);
         let opened = volume.opened();
         let mut header = opened.header.clone();
         let answer = change(&mut header, &opened.unlocked.volume_key)?;

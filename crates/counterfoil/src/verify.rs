@@ -1,10 +1,11 @@
 //! Checking everything: every live page against its seal, every table against its indexes both ways.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil_flash::PageNumber;
 use counterfoil_log::Snapshot;
-use counterfoil_relation::Problem;
+use counterfoil_relation::{Problem, Table};
 use counterfoil_sql::SeriesReader;
 use counterfoil_vault::CounterKind;
 
@@ -169,7 +170,14 @@ impl Database {
         verification: &mut Verification,
         progress: &mut dyn FnMut(&str, u64, u64),
     ) {
-        for table in self.tables(snapshot).unwrap_or_default() {
+        let tables = self.tables(snapshot).unwrap_or_default();
+        let apart = |table: &Arc<Table>| {
+            let mut apart = Arc::unwrap_or_clone(counterfoil_sql::kept_apart(table)?);
+            apart.name = format!("future.{}", table.name);
+            Some(Arc::new(apart))
+        };
+        let apart: Vec<_> = tables.iter().filter_map(apart).collect();
+        for table in tables.into_iter().chain(apart) {
             let mut damaged = |error: counterfoil_sql::Error| {
                 let error = Error::from(error).at(format!("table {}", table.name));
                 verification

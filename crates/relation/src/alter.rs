@@ -10,7 +10,7 @@ use crate::catalog::{self, NameEntry};
 use crate::define::{self, reread};
 use crate::files::{Coverage, Files, IndexFiles};
 use crate::table::RetiredColumn;
-use crate::{ColumnId, Error, IndexId, NewColumn, RowBatch, Storage, Table, TableId, Value};
+use crate::{ColumnId, Engine, Error, IndexId, NewColumn, RowBatch, Storage, Table, TableId, Value};
 
 /// RENAME TO.
 pub(crate) fn rename_table(
@@ -25,6 +25,21 @@ pub(crate) fn rename_table(
         catalog::free_name(writer, &table.name)?;
         catalog::put_table(writer, &Table { name: name.into(), ..(*table).clone() })?;
     }
+    reread(shared, writer, id)
+}
+
+/// What the engine that keeps the rows was told.
+pub(crate) fn set_engine(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    id: TableId,
+    engine: Engine,
+) -> Result<Arc<Table>, Error> {
+    let table = reread(shared, writer, id)?;
+    if table.engine.is_none() {
+        return Err(Error::Misuse("a table whose rows are kept here"));
+    }
+    catalog::put_table(writer, &Table { engine: Some(engine), ..(*table).clone() })?;
     reread(shared, writer, id)
 }
 

@@ -15,9 +15,9 @@ use crate::fresh::FRESH_ROWS;
 use crate::key::Keys;
 use crate::read::Wanted;
 use crate::{
-    ColumnId, Error, IndexDef, IndexId, KeyRange, NewColumn, NewIndex, NewTable, RowBatch, RowBlock, RowId, Salvage,
-    Scan, Statement, Storage, StoredView, Table, TableId, Type, Value, VerifyProgress, VerifyReport, alter, define,
-    identity, insert, reference, settle, vacuum, verify,
+    ColumnId, Engine, Error, IndexDef, IndexId, KeyRange, NewColumn, NewIndex, NewTable, RowBatch, RowBlock, RowId,
+    Salvage, Scan, Statement, Storage, StoredView, Table, TableId, Type, Value, VerifyProgress, VerifyReport, alter,
+    define, identity, insert, reference, settle, vacuum, verify,
 };
 
 /// What a name stands for. Tables, views and indexes share one space of names.
@@ -357,6 +357,14 @@ impl Relations {
     /// [`Error::Sql`] for a name that is taken.
     pub fn rename_table(&self, writer: &mut dyn Storage, table: &Table, name: &str) -> Result<Arc<Table>, Error> {
         alter::rename_table(&self.shared, writer, table.id, name)
+    }
+
+    /// Notes anew what the engine that keeps a table's rows was told.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a table whose rows are kept here.
+    pub fn set_engine(&self, writer: &mut dyn Storage, table: &Table, engine: Engine) -> Result<Arc<Table>, Error> {
+        alter::set_engine(&self.shared, writer, table.id, engine)
     }
 
     /// ALTER TABLE ... ADD COLUMN: rows that are there have `value` (the default, evaluated once).

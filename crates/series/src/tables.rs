@@ -105,6 +105,14 @@ impl SeriesTables {
         Files::create(writer, kinds, options)?.put(writer, table)
     }
 
+    /// Whether there is a table of this number.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn is_there(&self, view: &dyn View, table: TableNumber) -> Result<bool, Error> {
+        Ok(Files::of(view, table)?.is_some())
+    }
+
     /// Adds a column: NULL wherever a point is there already.
     ///
     /// # Errors
@@ -231,12 +239,40 @@ impl SeriesTables {
         Finder::new(view, &files, &state).find(keys)
     }
 
+    /// The time of the newest point of each series that was ever in it and is not known to be gone; no page is read for it.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn newest(&self, view: &dyn View, table: TableNumber, series: &[u32]) -> Result<Vec<Option<i64>>, Error> {
+        let (_, state) = self.open(view, table)?;
+        let newest = |series: &Arc<Series>| series.tail.newest().or(series.edge.end());
+        Ok(series.iter().map(|number| state.series.get(*number as usize).and_then(newest)).collect())
+    }
+
+    /// Has a table kept in another way from now on; which columns have summaries stays as it is.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::add_column`].
+    pub fn set_options(&self, writer: &mut dyn Storage, table: TableNumber, options: Options) -> Result<(), Error> {
+        let (mut files, _) = self.open(writer, table)?;
+        files.options = Options { summarized: files.options.summarized, ..options };
+        files.put(writer, table)
+    }
+
     /// What the columns of a table hold.
     ///
     /// # Errors
     /// As [`SeriesTables::find`].
     pub fn kinds(&self, view: &dyn View, table: TableNumber) -> Result<Arc<[Kind]>, Error> {
         Ok(self.open(view, table)?.1.kinds.clone())
+    }
+
+    /// How many series a table has.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn series(&self, view: &dyn View, table: TableNumber) -> Result<usize, Error> {
+        Ok(self.open(view, table)?.1.names.len())
     }
 
     /// The keys of all series, by number.
@@ -366,7 +402,8 @@ impl SeriesTables {
         let (names, bytes) = (view.length(files.names())?, view.length(files.journal())?);
         let fits = |state: &Arc<State>| {
             state.journal == files.journal()
-                && (state.bytes, state.names.bytes(), state.kinds.len()) == (bytes, names, files.kinds.len())
+                && (state.bytes, state.names.bytes()) == (bytes, names)
+                && *state.kinds == *files.kinds
         };
         let known = self.known.read(|known| known.get(&table).cloned()).unwrap_or_default();
         if let Some(state) = [&known.pending, &known.settled].into_iter().flatten().find(|state| fits(state)) {
@@ -377,7 +414,7 @@ impl SeriesTables {
             state.journal == files.journal()
                 && state.bytes <= bytes
                 && state.names.bytes() <= names
-                && state.kinds.len() == files.kinds.len()
+                && *state.kinds == *files.kinds
         });
         let mut state = begun.map_or_else(|| State::new(&files), Arc::unwrap_or_clone);
         state.read_on(view, &files, self.bytes_left(table))?;

@@ -47,6 +47,8 @@ pub(crate) struct Changed {
     pub(crate) alias: Option<String>,
     pub(crate) statement: relation::Statement<'static>,
     pub(crate) rows: u64,
+    /// Those of them that a series table keeps apart.
+    pub(crate) apart: u64,
     gathers: bool,
     gathered: Vec<RecordBatch>,
     items: Vec<SelectItem>,
@@ -62,6 +64,7 @@ impl Changed {
             alias: None,
             statement: relation::Statement::new(),
             rows: 0,
+            apart: 0,
             gathers,
             gathered: Vec::new(),
             items: Vec::new(),
@@ -84,6 +87,9 @@ impl Changed {
         let statement = std::mem::take(&mut self.statement);
         let relations = session.engine().relations.clone();
         relations.finish(statement, &mut *change.lease).map_err(Error::Relation)?;
+        if self.apart > 0 {
+            session.notices.push(series::notice(&self.table, self.apart));
+        }
         if self.gathers {
             self.answer = Some(self.returned(session, change)?);
         }
@@ -190,7 +196,7 @@ impl Session {
         let (name, alias) = named(&update.table.relation)?;
         check_returning(update.returning.as_deref(), &alias, update.from.is_some())?;
         let changed = self.change(|session, change| {
-            let table = planner::table(session.engine(), &*change.lease, &name)?;
+            let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let mut from = vec![planner::select_from(TARGET, &alias)];
             if let Some(UpdateTableFromKind::BeforeSet(more) | UpdateTableFromKind::AfterSet(more)) = &update.from {
                 from.extend(more.iter().cloned());
@@ -237,7 +243,7 @@ impl Session {
         let (name, alias) = named(relation)?;
         check_returning(delete.returning.as_deref(), &alias, delete.using.is_some())?;
         let changed = self.freeing_change(|session, change| {
-            let table = planner::table(session.engine(), &*change.lease, &name)?;
+            let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let mut from = vec![planner::select_from(TARGET, &alias)];
             from.extend(delete.using.iter().flatten().cloned());
             let items = vec![column_item(&alias, ROW_ID, ROW_ID)];
@@ -318,7 +324,7 @@ pub(crate) fn apply_update(
     }
     session.planner.check(table, &images)?;
     if series::is_series(table) {
-        series::update(&session.engine().series, &mut change.lease, table, rows, &images)?;
+        series::update(session.engine(), &mut change.lease, table, rows, &images)?;
         return changed.add(images);
     }
     let (relations, rows) = (session.engine().relations.clone(), &row_ids(rows));
@@ -367,7 +373,7 @@ fn apply_delete(
         changed.gathered.push(fetch(session, change, table, rows)?);
     }
     if series::is_series(table) {
-        changed.rows += series::delete(&session.engine().series, &mut change.lease, table, rows)?;
+        changed.rows += series::delete(session.engine(), &mut change.lease, table, rows)?;
         return Ok(());
     }
     let (relations, rows) = (session.engine().relations.clone(), &row_ids(rows));
@@ -450,7 +456,7 @@ fn named(relation: &TableFactor) -> Result<(String, String)> {
         return Err(Error::NotSupported("changing anything but a table".into()));
     };
     let name = statement::table_name(name)?;
-    let alias = alias.as_ref().map_or_else(|| name.clone(), |alias| fold(&alias.name));
+    let alias = alias.as_ref().map_or_else(|| statement::plain(&name).to_owned(), |alias| fold(&alias.name));
     Ok((name, alias))
 }
 

@@ -118,6 +118,7 @@ impl Session {
     /// whatever the rows break. Nothing of the rows stays then.
     pub fn copy_in(&mut self, sql: &str, input: &mut dyn BufRead) -> Result<Outcome> {
         self.planner.interrupt.clear();
+        self.notices.clear();
         let statements = statement::parse(sql)?;
         let [Statement::Copy { source, to: false, target: CopyTarget::Stdin, options, legacy_options, .. }] =
             statements.as_slice()
@@ -183,7 +184,7 @@ impl Session {
         };
         let name = table_name(name)?;
         let rows = self.change(|session, change| {
-            let table = planner::table(session.engine(), &*change.lease, &name)?;
+            let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let places = places(&table, columns)?;
             let changed = Changed::new(table.clone(), false, &[]);
             let batch = RowBatch::new(table.layout(), 0);

@@ -214,12 +214,14 @@ impl Session {
         let names = truncate.table_names.iter().map(|target| table_name(&target.name)).collect::<Result<Vec<_>>>()?;
         self.freeing_change(|session, change| {
             for name in &names {
-                let table = planner::table(session.engine(), &*change.lease, name)?;
+                let table = planner::rows_of(session.engine(), &*change.lease, name)?;
                 let relations = session.engine().relations.clone();
                 if series::is_series(&table) {
                     series::truncate(&session.engine().series, &mut change.lease, &table)?;
                 }
-                relations.truncate(&mut *change.lease, &table, restart).map_err(Error::Relation)?;
+                if !series::is_apart(&table) {
+                    relations.truncate(&mut *change.lease, &table, restart).map_err(Error::Relation)?;
+                }
             }
             Ok(Outcome::Done("TRUNCATE TABLE"))
         })
@@ -253,6 +255,7 @@ impl Session {
                 let (what, cascade) = changed(&table.name, operation);
                 session.keep_views(change, &over, &what, cascade)?;
             }
+            session.engine().doors.forget();
             Ok(Outcome::Done("ALTER TABLE"))
         })
     }
@@ -297,6 +300,7 @@ impl Session {
                 let mut present = Arc::new(table.clone());
                 for column in column_names {
                     let column = fold(column);
+                    series::renamed_column(&present, &column, None)?;
                     match present.column(&column) {
                         Some(_) => {
                             series::check_kept(&present, &column)?;
@@ -313,7 +317,12 @@ impl Session {
                 let (from, to) = (fold(old_column_name), fold(new_column_name));
                 reserved(&to)?;
                 series::check_kept(table, &from)?;
-                relations.rename_column(lease, table, &from, &to, &mut |sql| renamed(sql, &from, &to))
+                let option = series::renamed_column(table, &from, Some(&to))?;
+                let mut made = relations.rename_column(lease, table, &from, &to, &mut |sql| renamed(sql, &from, &to));
+                if let (Ok(table), Some(option)) = (&made, option) {
+                    made = Ok(series::set_options(self.engine(), &mut change.lease, table, vec![option])?);
+                }
+                made
             }
             AlterTableOperation::RenameTable {
                 table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to),
@@ -321,6 +330,10 @@ impl Session {
                 let to = table_name(to)?;
                 reserved(&to)?;
                 relations.rename_table(lease, table, &to)
+            }
+            AlterTableOperation::SetOptionsParens { options } if series::is_series(table) => {
+                let options = options.iter().map(option).collect::<Result<_>>()?;
+                Ok(series::set_options(self.engine(), &mut change.lease, table, options)?)
             }
             other => return Err(Error::NotSupported(format!("ALTER TABLE ... {}", beginning(&other.to_string())))),
         };
@@ -384,12 +397,8 @@ fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
         _ => return Err(Error::NotSupported("table options other than WITH (engine = ...)".into())),
     };
     let mut engine = relation::Engine { name: "relation".into(), options: Vec::new() };
-    for option in options {
-        let SqlOption::KeyValue { key, value } = option else {
-            return Err(Error::NotSupported(format!("the table option {option}")));
-        };
-        let (name, value) = (fold(key), text(value));
-        let value = value.ok_or_else(|| Error::Sql(format!("{name} wants a quoted text")))?;
+    for given in options {
+        let (name, value) = option(given)?;
         match name.as_str() {
             "engine" => engine.name = value,
             _ => engine.options.push((name, value)),
@@ -404,6 +413,16 @@ fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
         Some((name, _)) => Err(Error::NotSupported(format!("the table option {name} (engine {})", engine.name))),
         None => Ok(Some(engine).filter(|engine| engine.name != "relation")),
     }
+}
+
+/// The name and the text of a table option.
+fn option(given: &SqlOption) -> Result<(String, String)> {
+    let SqlOption::KeyValue { key, value } = given else {
+        return Err(Error::NotSupported(format!("the table option {given}")));
+    };
+    let name = fold(key);
+    let value = text(value).ok_or_else(|| Error::Sql(format!("{name} wants a quoted text")))?;
+    Ok((name, value))
 }
 
 fn text(value: &Expr) -> Option<String> {

@@ -1,6 +1,7 @@
 //! What all sessions of one open database share: the store, the tables, and the machinery that runs queries.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use counterfoil_log::View;
 use counterfoil_relation::Relations;
@@ -14,11 +15,14 @@ use futures::StreamExt;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
+use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::group::Groups;
 use crate::memory;
 use crate::naming;
+use crate::series::Doors;
 use crate::spill::{SealedFiles, Spill};
-use crate::store::Store;
+use crate::store::{Lease, Store};
 
 /// Bytes of working memory that the queries of one database may take together, unless told otherwise or there are more
 /// than 32 processors.
@@ -36,13 +40,15 @@ pub struct EngineOptions {
     pub spill: Option<Spill>,
     /// Whether COPY may read and write files of this machine.
     pub host_files: bool,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
         let parallelism = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let memory_bytes = MEMORY_BYTES_DEFAULT.max(parallelism * memory::MEMORY_BYTES_MIN);
-        EngineOptions { memory_bytes, parallelism, spill: None, host_files: true }
+        EngineOptions { memory_bytes, parallelism, spill: None, host_files: true, clock: Clock::default() }
     }
 }
 
@@ -51,6 +57,8 @@ pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) relations: Arc<Relations>,
     pub(crate) series: Arc<SeriesTables>,
+    pub(crate) doors: Doors,
+    pub(crate) groups: Groups,
     pub(crate) options: EngineOptions,
     pub(crate) environment: Arc<RuntimeEnv>,
     pub(crate) executor: Arc<Executor>,
@@ -75,7 +83,8 @@ impl Engine {
             .build_arc()?;
         let executor = Arc::new(Executor::new(options.parallelism)?);
         let series = Arc::new(SeriesTables::new());
-        Ok(Arc::new(Engine { store, relations, series, options, environment, executor }))
+        let (doors, groups) = (Doors::default(), Groups::default());
+        Ok(Arc::new(Engine { store, relations, series, doors, groups, options, environment, executor }))
     }
 
     /// The store this engine stands on.
@@ -92,12 +101,36 @@ impl Engine {
     pub fn committed(&self, view: &dyn View) {
         self.relations.committed(view);
         self.series.committed(view);
+        self.doors.committed(view);
     }
 
     /// Tells everybody who keeps tables that something was rolled back, with the writer as it is.
     pub fn rolled_back(&self, view: &dyn View) {
         self.relations.rolled_back(view);
         self.series.rolled_back(view);
+        self.doors.forget();
+    }
+
+    /// Leaves a writer as one takes it that begins a commit of its own: statements that wait to be committed together are, and what a
+    /// crashed user of it left behind is undone.
+    pub fn settle(&self, lease: &mut Lease) {
+        self.groups.settle(self, lease);
+    }
+
+    /// Statements that wait to be committed together.
+    pub fn waiting(&self) -> usize {
+        self.groups.waiting()
+    }
+
+    /// Commits what statements wait for, at once: before closing.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if a statement has the writer for longer than `patience`.
+    pub fn flush(&self, patience: Duration) -> Result<()> {
+        if self.waiting() > 0 {
+            self.settle(&mut self.store.writer(patience)?);
+        }
+        Ok(())
     }
 
     /// The tables of this database.
@@ -114,6 +147,7 @@ pub(crate) struct Executor {
 impl Executor {
     fn new(parallelism: usize) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_time()
             .worker_threads(parallelism.max(1))
             .max_blocking_threads(parallelism.max(1) * 4)
             .thread_stack_size(crate::session::STACK_BYTES)

@@ -61,8 +61,8 @@ impl Session {
             return Err(Error::NotSupported("INSERT into anything but a table".into()));
         };
         let name = statement::table_name(name)?;
-        let changed = self.change(|session, change| {
-            let table = planner::table(session.engine(), &*change.lease, &name)?;
+        let changed = self.adding_change(&name, |session, change| {
+            let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
             let target = target(table, insert)?;
             session.insert_into(change, &target, with, insert, parameters)
         })?;
@@ -299,7 +299,8 @@ impl Session {
         let engine = self.engine().clone();
         let statement = &mut changed.statement;
         match series::is_series(&table) {
-            true => series::insert(&engine.series, &mut change.lease, &table, &batch)?,
+            true if self.settings.as_given => series::insert_as_given(&engine, &mut change.lease, &table, &batch)?,
+            true => changed.apart += series::insert(&engine, &mut change.lease, &table, &batch)?,
             false => {
                 engine.relations.insert_in(statement, &mut *change.lease, &table, &batch).map_err(Error::Relation)?;
             }

@@ -5,6 +5,7 @@ mod aggregates;
 mod assign;
 mod cast;
 mod change;
+mod clock;
 mod coerce;
 mod columns;
 mod control;
@@ -20,6 +21,7 @@ mod extremes;
 mod filter;
 mod frugal;
 mod functions;
+mod group;
 mod historian;
 mod idioms;
 mod incidents;
@@ -61,6 +63,7 @@ pub(crate) const OWN: &str = "counterfoil";
 /// The one catalog.
 pub(crate) const CATALOG: &str = "counterfoil";
 
+pub use clock::Clock;
 pub use copy::CopyOut;
 pub use engine::{Engine, EngineOptions, Interrupt, MEMORY_BYTES_DEFAULT, Rows};
 pub use error::{Error, Result};
@@ -68,12 +71,14 @@ pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incid
 pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;
 pub use on_rollback::OnRollback;
-pub use series::{SeriesReader, count as series_count, error as series_error, survey as series_survey};
+pub use series::{
+    SeriesReader, count as series_count, count_apart, error as series_error, kept_apart, survey as series_survey,
+};
 pub use session::{Outcome, Session, TransactionState};
 pub use settings::LOCK_TIMEOUT;
 pub use show::with_clause;
 pub use spill::Spill;
-pub use statement::{Piece, split};
+pub use statement::{Piece, kept_apart_name, split};
 pub use store::{Chore, Lease, LocalStore, OpenWriter, Store, WriterSlot};
 pub use types::{UTC, arrow as arrow_type, from_arrow as column_type, name as type_name, result_name};
 pub use value::Value;

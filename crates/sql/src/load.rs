@@ -12,6 +12,7 @@ use crate::insert::Target;
 use crate::planner;
 use crate::rows::{self, Rows};
 use crate::session::Session;
+use crate::statement;
 use crate::transaction::Change;
 use crate::types;
 
@@ -35,13 +36,13 @@ pub fn table_batch(table: &Table, block: &RowBlock) -> Result<RecordBatch> {
 }
 
 impl Session {
-    /// A table by its exact name, as the next statement would see it.
+    /// A table by its exact name, as the next statement would see it; what is kept apart of a table has its columns.
     ///
     /// # Errors
     /// Those of reading.
     pub fn table(&mut self, name: &str) -> Result<Option<Arc<Table>>> {
         let view = self.view()?;
-        self.engine().relations().table(&view, name).map_err(Error::Relation)
+        self.engine().relations().table(&view, statement::plain(name)).map_err(Error::Relation)
     }
 
     /// Adds the rows of batches to a table as one statement and answers how many they were. `columns` names the
@@ -59,6 +60,7 @@ impl Session {
             return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
         }
         self.planner.interrupt.clear();
+        self.notices.clear();
         let loaded = self.change(|session, change| session.load_into(change, table, columns, batches));
         if loaded.is_err() {
             self.guard.transaction.fail();
@@ -73,7 +75,7 @@ impl Session {
         columns: &[String],
         batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
     ) -> Result<Changed> {
-        let table = planner::table(self.engine(), &*change.lease, table)?;
+        let table = planner::rows_of(self.engine(), &*change.lease, table)?;
         let places = columns.iter().map(|name| change::place(&table, name)).collect::<Result<Vec<_>>>()?;
         let target = Target::of_load(table.clone(), places)?;
         let mut changed = Changed::new(table, false, &[]);

@@ -51,6 +51,7 @@ pub(crate) struct Planner {
     public: Arc<Named>,
     information: Arc<Named>,
     own: Arc<Named>,
+    future: Arc<Named>,
     pub(crate) interrupt: Interrupt,
     pub(crate) checks: Checks,
     /// Whether aggregations may be answered from summaries.
@@ -64,9 +65,14 @@ impl Planner {
         let public = Arc::new(Named::default());
         let information = Arc::new(Named::default());
         let catalogs = MemoryCatalogProviderList::new();
-        let own = Arc::new(Named::default());
         let summaries = series::Switch::default();
-        let catalog = Catalog { public: public.clone(), information: information.clone(), own: own.clone() };
+        let (own, future) = (Arc::new(Named::default()), Arc::new(Named::default()));
+        let catalog = Catalog {
+            public: public.clone(),
+            information: information.clone(),
+            own: own.clone(),
+            future: future.clone(),
+        };
         catalogs.register_catalog(crate::CATALOG.into(), Arc::new(catalog));
         let state = SessionStateBuilder::new_with_default_features()
             .with_config(config(&engine.options)?)
@@ -78,7 +84,7 @@ impl Planner {
         let state = dialect::register(state).build();
         let frugal = frugal::state(&state, engine.options.memory_bytes)?;
         let (interrupt, checks) = (Interrupt::new(), Checks::default());
-        Ok(Planner { engine, state, frugal, public, information, own, interrupt, checks, summaries, calls: 0 })
+        Ok(Planner { engine, state, frugal, public, information, own, future, interrupt, checks, summaries, calls: 0 })
     }
 
     /// Makes the tables of a statement known, as of a snapshot.
@@ -91,6 +97,7 @@ impl Planner {
                 None | Some(crate::SCHEMA) => self.resolve_name(&reference, snapshot, depth)?,
                 Some(crate::INFORMATION) => self.resolve_information(&reference, snapshot)?,
                 Some(crate::OWN) => self.resolve_own(&reference, snapshot)?,
+                Some(crate::series::FUTURE) => self.resolve_future(&reference, snapshot)?,
                 Some(schema) => no_catalog(schema)?,
             }
         }
@@ -100,6 +107,12 @@ impl Planner {
     fn resolve_name(&mut self, reference: &TableReference, snapshot: &Snapshot, depth: usize) -> Result<()> {
         let name = reference.table();
         if self.public.contains(name) {
+            return Ok(());
+        }
+        if statement::kept_apart(name).is_some() {
+            let table = rows_of(&self.engine, snapshot, name)?;
+            let provider = self.provider(table, snapshot, false);
+            self.public.insert(name, provider);
             return Ok(());
         }
         match self.engine.relations.named(snapshot, name).map_err(Error::Relation)? {
@@ -117,6 +130,19 @@ impl Planner {
         Ok(())
     }
 
+    /// What is kept apart of a series table.
+    fn resolve_future(&mut self, reference: &TableReference, snapshot: &Snapshot) -> Result<()> {
+        let name = reference.table();
+        if let Some(relation::Named::Table(table)) =
+            self.engine.relations.named(snapshot, name).map_err(Error::Relation)?
+            && let Some(apart) = series::kept_apart(&table)
+        {
+            let provider = self.provider(apart, snapshot, false);
+            self.future.insert(name, provider);
+        }
+        Ok(())
+    }
+
     fn resolve_information(&mut self, reference: &TableReference, snapshot: &Snapshot) -> Result<()> {
         let name = reference.table();
         if self.information.contains(name) {
@@ -130,10 +156,13 @@ impl Planner {
     }
 
     fn resolve_own(&mut self, reference: &TableReference, snapshot: &Snapshot) -> Result<()> {
-        if reference.table() == "incidents" {
-            let batch = incidents::table(snapshot)?;
+        let batch = match reference.table() {
+            "incidents" => Some(incidents::table(snapshot)?),
+            other => series::catalog_table(other, &self.engine, snapshot)?,
+        };
+        if let Some(batch) = batch {
             let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
-            self.own.insert("incidents", Arc::new(table));
+            self.own.insert(reference.table(), Arc::new(table));
         }
         Ok(())
     }
@@ -206,6 +235,7 @@ impl Planner {
         // The plan has what it needs; nothing else may hold on to the snapshot.
         self.public.clear();
         self.information.clear();
+        self.future.clear();
         plan
     }
 
@@ -345,13 +375,23 @@ pub(crate) fn names(planner: &Planner, statement: &Statement) -> Result<HashSet<
     Ok(references.into_iter().map(|reference| reference.table().to_owned()).chain(inputs).collect())
 }
 
+/// A table by name, or what is kept apart of one: rows that statements change.
+pub(crate) fn rows_of(engine: &Engine, view: &dyn View, name: &str) -> Result<Arc<Table>> {
+    let Some(of) = statement::kept_apart(name) else { return table(engine, view, name) };
+    let nothing = || Error::NotSupported(format!("{}.{of}: {of} is no series table", series::FUTURE));
+    series::kept_apart(&*table(engine, view, of)?).ok_or_else(nothing)
+}
+
 /// A table by name.
 pub(crate) fn table(engine: &Engine, view: &dyn View, name: &str) -> Result<Arc<Table>> {
     match engine.relations.named(view, name).map_err(Error::Relation)? {
         Some(relation::Named::Table(table)) => Ok(table),
         Some(relation::Named::View(_)) => Err(Error::Sql(format!("{name} is a view: rows change in its tables"))),
         Some(relation::Named::Index(..)) => Err(Error::Sql(format!("{name} is an index"))),
-        None => Err(Error::NotFound(format!("no table {name}"))),
+        None => match statement::kept_apart(name) {
+            None => Err(Error::NotFound(format!("no table {name}"))),
+            Some(of) => Err(Error::NotSupported(format!("{}.{of} follows {of}: change that", series::FUTURE))),
+        },
     }
 }
 

@@ -11,6 +11,7 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, Session, TableProvide
 use datafusion::common::{Constraint, Constraints, DataFusionError};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
 use parking_lot::RwLock;
 
 use crate::filter;
@@ -74,6 +75,9 @@ impl Provider {
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let Target { snapshot, table, .. } = &self.target;
         let (snapshot, table) = (snapshot.clone(), table.clone());
+        if !series::is_there(&self.series, &snapshot, &table)? {
+            return Ok(Arc::new(EmptyExec::new(schema)));
+        }
         let limit = limit.filter(|_| filters.iter().all(|expr| series::decides(expr, &table)));
         let target = SeriesTarget { tables: self.series.clone(), snapshot, table };
         Ok(Arc::new(SeriesScan::plan(target, output, schema, filters, limit, (session, self.parallelism))?))
@@ -209,11 +213,13 @@ pub struct Catalog {
     pub information: Arc<Named>,
     /// What `counterfoil` names.
     pub own: Arc<Named>,
+    /// What `future` names.
+    pub future: Arc<Named>,
 }
 
 impl CatalogProvider for Catalog {
     fn schema_names(&self) -> Vec<String> {
-        vec![crate::SCHEMA.into(), crate::INFORMATION.into(), crate::OWN.into()]
+        [crate::SCHEMA, crate::INFORMATION, crate::OWN, series::FUTURE].map(String::from).into()
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
@@ -221,6 +227,7 @@ impl CatalogProvider for Catalog {
             crate::SCHEMA => Some(self.public.clone()),
             crate::INFORMATION => Some(self.information.clone()),
             crate::OWN => Some(self.own.clone()),
+            series::FUTURE => Some(self.future.clone()),
             _ => None,
         }
     }

@@ -3,25 +3,36 @@
 //! A series table is defined like every other; its primary key is the columns that name a series and, last, the time. The definition
 //! lies with the others' (`relation` keeps it and holds no row), the points with the series engine.
 
+mod apart;
+mod catalog;
 mod change;
 mod define;
+mod door;
 mod keys;
+mod options;
+mod order;
 mod reader;
 mod rows;
 mod scan;
 mod summaries;
+mod thin;
 
 use std::sync::Arc;
 
 use counterfoil_relation::{Table, Type};
 use counterfoil_series::{Kind, TableNumber};
 
-pub(crate) use change::{conflicts, delete, fetch, insert, update};
-pub(crate) use define::{add_column, check, check_added, create, drop, option_is_known, truncate};
+pub(crate) use apart::{FUTURE, is_apart, is_there, notice};
+pub use apart::{count_apart, kept_apart};
+pub(crate) use catalog::table as catalog_table;
+pub(crate) use change::{conflicts, delete, fetch, insert, insert_as_given, update};
+pub(crate) use define::{add_column, check, check_added, create, drop, renamed_column, set_options, truncate};
+pub(crate) use options::{Told, is_known as option_is_known};
 pub use reader::{SeriesReader, count, survey};
 pub(crate) use scan::{SeriesScan, SeriesTarget, decides};
 pub(crate) use summaries::option::check_kept;
 pub(crate) use summaries::{FromSummaries, Switch};
+pub(crate) use thin::Doors;
 
 use crate::error::{Error, Result};
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil_log::{Snapshot, record_space};
+use counterfoil_relation::Named;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
 use crate::copy::CopyOut;
@@ -11,6 +12,7 @@ use crate::engine::{Engine, Interrupt, Rows};
 use crate::error::{Error, Result};
 use crate::naming;
 use crate::planner::Planner;
+use crate::series;
 use crate::settings::Settings;
 use crate::statement::{self, Cache};
 use crate::transaction::{Change, Guard, Purpose};
@@ -48,6 +50,7 @@ pub struct Session {
     pub(crate) planner: Planner,
     pub(crate) settings: Settings,
     pub(crate) prepared: std::collections::HashMap<String, Statement>,
+    pub(crate) notices: Vec<String>,
     cache: Cache,
 }
 
@@ -64,6 +67,7 @@ impl Session {
             planner,
             settings: Settings::default(),
             prepared: Default::default(),
+            notices: Vec::new(),
             cache: Cache::default(),
         })
     }
@@ -87,6 +91,11 @@ impl Session {
         }
     }
 
+    /// What the statements of the last run have to say beside their answers, such as that points were kept apart.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
     /// Runs a text of statements one after another and stops at the first error.
     ///
     /// Parameters `$1`, `$2` stand for `parameters` in order.
@@ -95,6 +104,7 @@ impl Session {
     /// The first statement's that failed; what statements before it committed stays.
     pub fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Outcome>> {
         self.planner.interrupt.clear();
+        self.notices.clear();
         if sql.len() <= SHORT_BYTES {
             return self.run_text(sql, parameters);
         }
@@ -152,6 +162,7 @@ impl Session {
         let state = &mut self.planner.state;
         state.mark_start_execution();
         let clock = &mut state.execution_props_mut().query_execution_start_time;
+        *clock = Some(self.guard.engine.options.clock.now().into());
         *clock = clock.map(|time| time - Duration::from_nanos(u64::from(time.timestamp_subsec_nanos() % 1000)));
         if let Some(block) = self.guard.transaction.block() {
             match &block.clock {
@@ -245,6 +256,40 @@ impl Session {
     /// Runs a change: as a whole, or not at all.
     pub(crate) fn change<T>(&mut self, body: impl FnOnce(&mut Self, &mut Change) -> Result<T>) -> Result<T> {
         self.change_for(Purpose::Store, body)
+    }
+
+    /// Runs a change that adds rows to a table: together with those of other sessions, where the table says so.
+    pub(crate) fn adding_change<T>(
+        &mut self,
+        table: &str,
+        body: impl FnOnce(&mut Self, &mut Change) -> Result<T>,
+    ) -> Result<T> {
+        let Some(every) = self.commit_every(table)? else { return self.change(body) };
+        let engine = self.guard.engine.clone();
+        let (lease, member) = engine.groups.join(&engine, self.settings.lock_timeout)?;
+        let mut change = Change::of_member(lease);
+        match body(self, &mut change) {
+            Ok(value) => {
+                engine.groups.wait(&engine, change.lease, every, &self.planner.interrupt)?;
+                Ok(value)
+            }
+            Err(error) => {
+                engine.groups.leave(&engine, change.lease, member)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// How long a statement that adds rows to a table waits for others.
+    fn commit_every(&mut self, table: &str) -> Result<Option<Duration>> {
+        if self.guard.transaction.in_block() || !self.settings.synchronous_commit {
+            return Ok(None);
+        }
+        let view = self.view()?;
+        match self.guard.engine.relations.named(&view, statement::plain(table)).map_err(Error::Relation)? {
+            Some(Named::Table(table)) => series::Told::table(&table).commit_every(),
+            _ => Ok(None),
+        }
     }
 
     /// Runs a change that only deletes: it goes on where the medium is full.

@@ -26,13 +26,21 @@ pub(crate) struct Settings {
     pub(crate) synchronous_commit: bool,
     /// Whether aggregations over series may be answered from summaries.
     pub(crate) enable_summaries: bool,
+    /// Whether series tables store every point as it is given: for what was stored in such a table before.
+    pub(crate) as_given: bool,
     /// Settings that clients set and that change nothing here, so that SHOW answers what SET said.
     said: BTreeMap<String, String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { lock_timeout: LOCK_TIMEOUT, synchronous_commit: true, enable_summaries: true, said: BTreeMap::new() }
+        Settings {
+            lock_timeout: LOCK_TIMEOUT,
+            synchronous_commit: true,
+            enable_summaries: true,
+            as_given: false,
+            said: BTreeMap::new(),
+        }
     }
 }
 
@@ -74,14 +82,21 @@ impl Settings {
         if name == ENABLE_SUMMARIES {
             return Some(if self.enable_summaries { "on" } else { "off" }.into());
         }
+        if name == "as_given" {
+            return Some(if self.as_given { "on" } else { "off" }.into());
+        }
         let known = IGNORED.iter().chain(FIXED).find(|(known, _)| *known == name);
         self.said.get(name).cloned().or_else(|| known.map(|(_, value)| (*value).to_owned()))
     }
 
     /// All settings of the session with their values.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
-        let own = ["lock_timeout", "synchronous_commit", ENABLE_SUMMARIES];
-        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(own);
+        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain([
+            "as_given",
+            ENABLE_SUMMARIES,
+            "lock_timeout",
+            "synchronous_commit",
+        ]);
         names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 
@@ -96,6 +111,10 @@ impl Settings {
         }
         if name == ENABLE_SUMMARIES {
             self.enable_summaries = switch(name, value)?;
+            return Ok(());
+        }
+        if name == "as_given" {
+            self.as_given = switch(name, value)?;
             return Ok(());
         }
         if IGNORED.iter().any(|(known, _)| *known == name) {
@@ -115,6 +134,7 @@ impl Settings {
             Some("lock_timeout") => self.lock_timeout = LOCK_TIMEOUT,
             Some("synchronous_commit") => self.synchronous_commit = true,
             Some(ENABLE_SUMMARIES) => self.enable_summaries = true,
+            Some("as_given") => self.as_given = false,
             Some(name) => {
                 self.said.remove(name);
             }

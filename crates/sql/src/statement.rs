@@ -275,6 +275,24 @@ pub(crate) fn ident(name: &str) -> Ident {
     Ident::with_quote('"', name)
 }
 
+/// Before the name of a table: what is kept apart of it, in one word.
+const FUTURE_NAMES: &str = "__counterfoil_future_";
+
+/// The one word under which SQL knows what is kept apart of a table: `future.NAME`, where a schema cannot be written.
+pub fn kept_apart_name(table: &str) -> String {
+    format!("{FUTURE_NAMES}{table}")
+}
+
+/// The table of which a name means what is kept apart.
+pub(crate) fn kept_apart(name: &str) -> Option<&str> {
+    name.strip_prefix(FUTURE_NAMES)
+}
+
+/// A table's name without the word for what is kept apart of it.
+pub(crate) fn plain(name: &str) -> &str {
+    kept_apart(name).unwrap_or(name)
+}
+
 /// The last part of a name that is qualified by nothing but our one schema.
 ///
 /// # Errors
@@ -284,6 +302,7 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     match parts.as_slice() {
         [table] => Ok(table.clone()),
         [schema, table] if schema == crate::SCHEMA => Ok(table.clone()),
+        [schema, table] if schema == crate::series::FUTURE => Ok(kept_apart_name(table)),
         [catalog, schema, table] if schema == crate::SCHEMA && catalog == crate::CATALOG => Ok(table.clone()),
         _ => Err(Error::NotFound(format!("no schema in which {name} could be (the one schema is {})", crate::SCHEMA))),
     }

@@ -27,7 +27,8 @@ pub trait Store: Send + Sync {
     fn committed(&self, snapshot: Snapshot);
 }
 
-/// The writer on loan. Dropping the lease gives it back; whoever took it has committed or rolled back before.
+/// The writer on loan. Dropping the lease gives it back; whoever took it has committed or rolled back before, or is one of several
+/// statements that are committed together.
 pub struct Lease {
     writer: Option<Box<Writer>>,
     slot: Arc<WriterSlot>,
@@ -83,7 +84,7 @@ enum Loan {
 pub enum Chore {
     /// Nobody had it.
     Lease(Lease),
-    /// A transaction has it.
+    /// A transaction has it, or has left something in it that is not committed.
     Busy,
     /// There is none.
     NoWriter,
@@ -124,6 +125,11 @@ impl WriterSlot {
     pub fn lease_for_chore(self: &Arc<Self>) -> Chore {
         let mut state = self.state.lock();
         match state.writer.take() {
+            // Statements wait for a commit that they make together, which a chore has no part in.
+            Some(writer) if writer.is_active() => {
+                state.writer = Some(writer);
+                Chore::Busy
+            }
             Some(writer) => {
                 state.loan = Loan::Chore;
                 Chore::Lease(Lease { writer: Some(writer), slot: self.clone() })

@@ -59,6 +59,13 @@ pub(crate) struct Change {
     point: Option<Savepoint>,
 }
 
+impl Change {
+    /// A change by a member of a group, which is undone by the group.
+    pub(crate) fn of_member(lease: Lease) -> Change {
+        Change { lease, point: None }
+    }
+}
+
 impl Transaction {
     pub(crate) fn block(&mut self) -> Option<&mut Block> {
         self.block.as_mut()
@@ -227,13 +234,10 @@ fn place(block: &Block, name: &str) -> Result<usize> {
     place.ok_or_else(|| Error::NotFound(format!("no savepoint {name}")))
 }
 
-/// The writer, with whatever a crashed user of it left behind undone.
+/// The writer, with what others wait for committed and whatever a crashed user of it left behind undone.
 fn fresh(engine: &Engine, patience: Duration) -> Result<Lease> {
     let mut lease = engine.store.writer(patience)?;
-    if lease.is_active() {
-        lease.rollback();
-        engine.rolled_back(&*lease);
-    }
+    engine.settle(&mut lease);
     Ok(lease)
 }
 
@@ -265,7 +269,7 @@ fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
 
 /// Merges what has become many small pieces. The commit before is acknowledged whatever happens here, so a failure
 /// (a full medium, say) is undone and left to the next commit.
-fn keep_house(engine: &Engine, lease: &mut Lease) {
+pub(crate) fn keep_house(engine: &Engine, lease: &mut Lease) {
     // After deletions it gives space back: it writes tables anew without what was deleted from them.
     let begun = if lease.only_frees() { lease.begin_to_free() } else { lease.begin() };
     if begun.is_err() {

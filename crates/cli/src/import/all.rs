@@ -34,6 +34,8 @@ pub fn run(context: &Context, db: &str, folder: &Path, format: Option<Format>) -
     {
         let mut connection = database.connect()?;
         connection.execute("BEGIN", &[])?;
+        // What a series table has stored is not to be thinned a second time, nor held against another clock.
+        connection.execute("SET as_given = on", &[])?;
         for statement in statements::split(&schema) {
             let line = statement.line;
             let place = || format!("{} line {line}", folder.join("schema.sql").display());

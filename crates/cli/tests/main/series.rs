@@ -101,6 +101,47 @@ fn points_stay_through_processes_copies_and_new_keys() {
     }
 }
 
+/// What a table was told goes where the table goes, and so does what it keeps apart. What it has stored is not thinned again.
+#[test]
+fn options_and_what_is_kept_apart_go_along() {
+    let stage = Stage::with_database();
+    stage.good(&[
+        "db",
+        "CREATE TABLE r (sensor TEXT, ts TIMESTAMP, value DOUBLE PRECISION, PRIMARY KEY (sensor, ts)) WITH (engine = 'series',
+         future_max = '2 days', commit_every = '1 ms', swinging_door = 'value 0.5', swinging_door_gap = '1 h')",
+    ]);
+    stage.good(&[
+        "db",
+        "INSERT INTO r SELECT 's', CAST(to_timestamp(1767225600 + i) AS TIMESTAMP), 10 * sin(CAST(i AS DOUBLE PRECISION) / 50)
+         FROM generate_series(1, 3000) g(i) ORDER BY i",
+    ]);
+    let told = stage.run(&["db", "INSERT INTO r VALUES ('s', '2999-01-01', 1), ('t', '2999-01-02', 2)"]);
+    assert!(told.err.contains("2 points of table r are more than 2 days ahead of the clock"), "{}", told.err);
+    let questions = [
+        "SELECT count(*), sum(value), max(ts) FROM r",
+        "SELECT * FROM future.r ORDER BY sensor",
+        "SELECT * FROM counterfoil.error_bounds",
+        "SELECT * FROM counterfoil.series_options ORDER BY option_name",
+    ];
+    let answers = |database: &str| questions.map(|question| stage.good(&[database, question, "--no-header"]));
+    let wanted = answers("db");
+    let stored: u32 = wanted[0].split(',').next().and_then(|count| count.parse().ok()).expect("a count");
+    assert!((30..300).contains(&stored), "{stored} of 3000 points stored");
+    assert!(stage.good(&["verify", "db"]).contains("future.r"));
+    assert!(stage.good(&["inspect", "db"]).contains("2 points ahead of the clock, of table r"));
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["restore", "copy", "new", "--as-new"]);
+    stage.good(&["export", "db", "--all", "out"]);
+    stage.good(&["init", "again"]);
+    stage.good(&["import", "again", "--all", "out"]);
+    for database in ["new", "again"] {
+        assert_eq!(answers(database), wanted, "{database}");
+    }
+    stage.good(&["salvage", "db", "saved"]);
+    let saved = std::fs::read_dir(stage.path("saved")).expect("a folder").map(|entry| entry.expect("one").file_name());
+    assert!(saved.into_iter().any(|name| name.to_string_lossy().contains("future")));
+}
+
 #[test]
 fn the_weather_is_a_series_that_joins_the_flights() {
     let stage = Stage::with_database();

@@ -141,10 +141,10 @@ impl Call {
             let (name, kind) = (quality.field.name(), types::result_name(quality.kind()));
             return Err(self.error(format!("{name} is {kind}: a quality is a SMALLINT from 0 to 255")));
         }
-        let quality = quality.map(|quality| cast(Expr::Column(quality.column.clone()), DataType::Int64));
+        let quality = quality.map(|quality| Expr::Column(quality.column.clone()));
         Ok(Measured {
-            value: cast(Expr::Column(value.column.clone()), DataType::Float64).alias(VALUE),
-            quality: quality.unwrap_or_else(|| lit(ScalarValue::Int64(None))).alias(QUALITY),
+            value: Expr::Column(value.column.clone()),
+            quality: quality.unwrap_or_else(|| lit(ScalarValue::Int64(None))),
         })
     }
 }
@@ -192,7 +192,13 @@ impl Shape {
             columns.push(time().alias(name));
             columns.push(lit(false).alias(IS_INSTANT));
         }
-        columns.extend([measured.value, measured.quality]);
+        // The operators take numbers of every kind. Where no type is asked for, nothing is computed here: a plan that computes is
+        // dealt out to several processors, and the order in which a series table is read is lost.
+        let (value, quality) = match instants.flatten() {
+            Some(_) => (cast(measured.value, DataType::Float64), cast(measured.quality, DataType::Int64)),
+            None => (measured.value, measured.quality),
+        };
+        columns.extend([value.alias(VALUE), quality.alias(QUALITY)]);
         for extra in instants.flatten().iter().flat_map(|instants| &instants.extras) {
             columns.push(lit(ScalarValue::try_from(extra.kind())?).alias(extra.field.name()));
         }

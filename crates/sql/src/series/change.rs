@@ -9,7 +9,10 @@ use counterfoil_series::{Batch, Block, SeriesTables};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::concat_batches;
 
-use super::{Form, keys, rows, told};
+use super::options::Told;
+use super::thin::thin;
+use super::{Form, apart, define, keys, rows, told};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::load;
 use crate::store::Lease;
@@ -42,22 +45,82 @@ fn keys_of(form: &Form, batch: &RowBatch) -> Result<(Vec<usize>, Vec<Vec<u8>>)> 
     Ok((of, distinct))
 }
 
-/// Stores rows; those with the key of one that is there take its place, unless the table refuses that.
-pub(crate) fn insert(tables: &SeriesTables, lease: &mut Lease, table: &Arc<Table>, batch: &RowBatch) -> Result<()> {
+/// Stores rows; those with the key of one that is there take its place, unless the table refuses that. Answers how many of them lie
+/// too far ahead of the clock and were kept apart.
+pub(crate) fn insert(engine: &Engine, lease: &mut Lease, table: &Arc<Table>, batch: &RowBatch) -> Result<u64> {
     let form = Form::of(table)?;
     table.check(batch).map_err(Error::Relation)?;
-    if super::define::refuses_duplicates(table) {
-        refuse_duplicates(tables, &**lease, table, &form, batch)?;
-    }
-    store(tables, lease, table, &form, batch)
+    let Some((taken, ahead)) = apart::divide(table, &form, &engine.options.clock, batch)? else {
+        put(engine, lease, table, &form, batch, true)?;
+        return Ok(0);
+    };
+    put(engine, lease, table, &form, &taken, true)?;
+    let apart = apart::kept_apart(table).ok_or_else(|| Error::Bug("no series table".into()))?;
+    put(engine, lease, &apart, &Form::of(&apart)?, &ahead, false)?;
+    Ok(ahead.count() as u64)
 }
 
-/// Stores rows in the place of those with their keys.
-fn store(tables: &SeriesTables, lease: &mut Lease, table: &Arc<Table>, form: &Form, batch: &RowBatch) -> Result<()> {
+/// Stores rows of which each is to be stored: they were in such a table before.
+pub(crate) fn insert_as_given(engine: &Engine, lease: &mut Lease, table: &Arc<Table>, batch: &RowBatch) -> Result<()> {
+    let form = Form::of(table)?;
+    table.check(batch).map_err(Error::Relation)?;
+    engine.doors.forget_table(form.number);
+    put(engine, lease, table, &form, batch, false)
+}
+
+fn put(
+    engine: &Engine,
+    lease: &mut Lease,
+    table: &Arc<Table>,
+    form: &Form,
+    batch: &RowBatch,
+    thins: bool,
+) -> Result<()> {
+    if batch.count() == 0 {
+        return Ok(());
+    }
+    let tables = &engine.series;
+    if apart::is_apart(table) {
+        define::create_apart(tables, lease, table)?;
+    }
+    if Told::table(table).refuses_duplicates() {
+        refuse_duplicates(tables, &**lease, table, form, batch)?;
+    }
+    let series = series_of(tables, lease, table, form, batch)?;
+    let thinned = match thins && !apart::is_apart(table) {
+        true => thin((tables, &engine.doors), &**lease, table, form, batch, &series)?,
+        false => None,
+    };
+    let Some(thinned) = thinned else { return append(tables, lease, table, form, batch, series) };
+    if !thinned.gone.is_empty() {
+        tables.delete(&mut **lease, form.number, &thinned.gone).map_err(told(table))?;
+    }
+    append(tables, lease, table, form, &thinned.batch, thinned.series)
+}
+
+/// The series of each row; those that are new get a number.
+fn series_of(
+    tables: &SeriesTables,
+    lease: &mut Lease,
+    table: &Arc<Table>,
+    form: &Form,
+    batch: &RowBatch,
+) -> Result<Vec<u32>> {
     let (of, distinct) = keys_of(form, batch)?;
     let named = distinct.iter().map(Vec::as_slice);
     let numbers = tables.number(&mut **lease, form.number, named).map_err(told(table))?;
-    let series = of.into_iter().map(|place| numbers[place]).collect();
+    Ok(of.into_iter().map(|place| numbers[place]).collect())
+}
+
+/// Stores rows in the place of those with their keys.
+fn append(
+    tables: &SeriesTables,
+    lease: &mut Lease,
+    table: &Arc<Table>,
+    form: &Form,
+    batch: &RowBatch,
+    series: Vec<u32>,
+) -> Result<()> {
     let kinds = tables.kinds(&**lease, form.number).map_err(told(table))?;
     let points = rows::points(form, &kinds, batch, series)?;
     tables.insert(&mut **lease, form.number, &points).map_err(told(table))
@@ -90,6 +153,9 @@ pub(crate) fn conflicts(
     table: &Arc<Table>,
     batch: &RowBatch,
 ) -> Result<Vec<Option<i128>>> {
+    if !apart::is_there(tables, view, table)? {
+        return Ok(vec![None; batch.count()]);
+    }
     let form = Form::of(table)?;
     let (of, distinct) = keys_of(&form, batch)?;
     let named = distinct.iter().map(Vec::as_slice);
@@ -131,14 +197,19 @@ pub(crate) fn fetch(
 
 /// The columns that name series as arrays, by their place in the table; the others are absent.
 pub(crate) fn key_columns(table: &Table, form: &Form, keys: &[Arc<[u8]>]) -> Result<Vec<Option<ArrayRef>>> {
-    let batch = keys::record_batch(table, form, keys)?;
+    Ok(key_columns_of(table, form, &keys::record_batch(table, form, keys)?))
+}
+
+/// Of the table's columns those that name series; the others are absent.
+pub(crate) fn key_columns_of(table: &Table, form: &Form, batch: &RecordBatch) -> Vec<Option<ArrayRef>> {
     let column = |place| form.keys.contains(&place).then(|| batch.column(place).clone());
-    Ok((0..table.columns.len()).map(column).collect())
+    (0..table.columns.len()).map(column).collect()
 }
 
 /// Deletes the rows with these numbers.
-pub(crate) fn delete(tables: &SeriesTables, lease: &mut Lease, table: &Arc<Table>, numbers: &[i128]) -> Result<u64> {
-    let form = Form::of(table)?;
+pub(crate) fn delete(engine: &Engine, lease: &mut Lease, table: &Arc<Table>, numbers: &[i128]) -> Result<u64> {
+    let (form, tables) = (Form::of(table)?, &engine.series);
+    engine.doors.forget_table(form.number);
     let mut batch = Batch::new(&[]);
     for (series, time) in numbers.iter().map(|number| place(*number)) {
         batch.push(series, time, []);
@@ -149,13 +220,14 @@ pub(crate) fn delete(tables: &SeriesTables, lease: &mut Lease, table: &Arc<Table
 
 /// Gives the rows with these numbers new values, keys included.
 pub(crate) fn update(
-    tables: &SeriesTables,
+    engine: &Engine,
     lease: &mut Lease,
     table: &Arc<Table>,
     numbers: &[i128],
     images: &RowBatch,
 ) -> Result<()> {
-    let form = Form::of(table)?;
+    let (form, tables) = (Form::of(table)?, &engine.series);
+    engine.doors.forget_table(form.number);
     table.check(images).map_err(Error::Relation)?;
     let (of, distinct) = keys_of(&form, images)?;
     let known = tables.numbers(&**lease, form.number, distinct.iter().map(Vec::as_slice)).map_err(told(table))?;
@@ -163,7 +235,7 @@ pub(crate) fn update(
     let stays = |row: usize| known[of[row]].is_some_and(|series| number(series, times[row]) == numbers[row]);
     let moved: Vec<i128> = (0..numbers.len()).filter(|row| !stays(*row)).map(|row| numbers[row]).collect();
     if !moved.is_empty() {
-        delete(tables, lease, table, &moved)?;
+        delete(engine, lease, table, &moved)?;
         let mut seen = std::collections::HashSet::new();
         let repeats = of.iter().zip(&times).any(|key| !seen.insert(key));
         let met = conflicts(tables, &**lease, table, images)?;
@@ -175,5 +247,6 @@ pub(crate) fn update(
             )));
         }
     }
-    store(tables, lease, table, &form, images)
+    let series = series_of(tables, lease, table, &form, images)?;
+    append(tables, lease, table, &form, images, series)
 }

@@ -5,29 +5,11 @@ use std::sync::Arc;
 use counterfoil_relation::{NewColumn, NewTable, Table, Type};
 use counterfoil_series::{Kind, Options, SeriesTables, Storage};
 
+use super::options::{self, Named, Told};
 use super::summaries::option as summaries;
-use super::{Form, kind, told};
+use super::{Form, apart, kind, told};
 use crate::error::{Error, Result};
 use crate::store::Lease;
-
-/// How long points wait for others that came between them, before a leaf is packed.
-const REORDER: &str = "reorder";
-/// What happens to a row whose key is there already.
-const ON_DUPLICATE: &str = "on_duplicate";
-
-/// Whether a series table can be told this.
-pub(crate) fn option_is_known(name: &str) -> bool {
-    [REORDER, ON_DUPLICATE, summaries::SUMMARIES, summaries::QUALITY].contains(&name)
-}
-
-fn option<'a>(options: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    options.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
-}
-
-/// Whether a row whose key is there already is refused, rather than that it takes the other's place.
-pub(crate) fn refuses_duplicates(table: &Table) -> bool {
-    table.engine.as_ref().is_some_and(|engine| option(&engine.options, ON_DUPLICATE) == Some("error"))
-}
 
 /// Refuses definitions that a series table cannot have.
 pub(crate) fn check(new: &NewTable) -> Result<()> {
@@ -59,31 +41,14 @@ pub(crate) fn check(new: &NewTable) -> Result<()> {
     if let Some(column) = odd {
         return refuse(&format!("column {} of type {}", column.name, crate::types::name(&column.kind)));
     }
-    let options = new.engine.as_ref().map_or(&[][..], |engine| &engine.options);
-    match option(options, ON_DUPLICATE) {
-        None | Some("last" | "error") => {}
-        Some(_) => return sql("on_duplicate is 'last' or 'error'"),
-    }
-    summaries::check(new, options)?;
-    reorder(options, false).map(|_| ())
-}
-
-/// The option `reorder` in the unit of the time column.
-fn reorder(options: &[(String, String)], nanoseconds: bool) -> Result<i64> {
-    let Some(text) = option(options, REORDER) else { return Ok(0) };
-    let wrong = || Error::Sql(format!("reorder = '{text}': a span of time is due, such as '500 ms' or '2 s'"));
-    let (number, unit) = text.trim().split_once(' ').ok_or_else(wrong)?;
-    let number: i64 = number.parse().map_err(|_| wrong())?;
-    let microseconds = match unit.trim() {
-        "us" | "microsecond" | "microseconds" => 1,
-        "ms" | "millisecond" | "milliseconds" => 1_000,
-        "s" | "second" | "seconds" => 1_000_000,
-        "min" | "minute" | "minutes" => 60_000_000,
-        "h" | "hour" | "hours" => 3_600_000_000,
-        _ => return Err(wrong()),
-    };
-    let span = number.checked_mul(microseconds).and_then(|span| span.checked_mul(if nanoseconds { 1000 } else { 1 }));
-    span.filter(|span| *span >= 0).ok_or_else(wrong)
+    let named: Vec<Named<'_>> = new
+        .columns
+        .iter()
+        .map(|column| Named { name: &column.name, kind: &column.kind, is_key: key.columns.contains(&column.name) })
+        .collect();
+    let told = Told::of(new.engine.as_ref());
+    summaries::check(new, told.given())?;
+    told.check(&named)
 }
 
 /// Refuses columns that cannot be added.
@@ -101,16 +66,36 @@ pub(crate) fn add_column(tables: &SeriesTables, lease: &mut Lease, table: &Arc<T
     let column = table.columns.iter().max_by_key(|column| column.id);
     let of = column.and_then(|column| kind(&column.kind));
     let of = of.ok_or_else(|| Error::Bug("a type that series do not have".into()))?;
-    tables.add_column(&mut **lease, Form::of(table)?.number, of).map_err(told(table))
+    for table in with_apart(tables, lease, table)? {
+        tables.add_column(&mut **lease, Form::of(&table)?.number, of).map_err(told(&table))?;
+    }
+    Ok(())
+}
+
+/// A table, and what is kept apart of it if there is anything.
+fn with_apart(tables: &SeriesTables, lease: &Lease, table: &Arc<Table>) -> Result<Vec<Arc<Table>>> {
+    let mut both = vec![table.clone()];
+    if let Some(apart) = apart::kept_apart(table)
+        && apart::is_there(tables, &**lease, &apart)?
+    {
+        both.push(apart);
+    }
+    Ok(both)
 }
 
 /// Drops the points of a table that goes.
 pub(crate) fn drop(tables: &SeriesTables, lease: &mut Lease, table: &Arc<Table>) -> Result<()> {
-    tables.drop(&mut **lease, Form::of(table)?.number).map_err(told(table))
+    for table in with_apart(tables, lease, table)? {
+        tables.drop(&mut **lease, Form::of(&table)?.number).map_err(told(&table))?;
+    }
+    Ok(())
 }
 
-/// Takes all points out of a table.
+/// Takes all points out of a table, and leaves what is kept apart of it.
 pub(crate) fn truncate(tables: &SeriesTables, lease: &mut Lease, table: &Arc<Table>) -> Result<()> {
+    if !apart::is_there(tables, &**lease, table)? {
+        return Ok(());
+    }
     tables.truncate(&mut **lease, Form::of(table)?.number).map_err(told(table))
 }
 
@@ -123,9 +108,79 @@ pub(crate) fn create(tables: &SeriesTables, lease: &mut Lease, table: &Arc<Table
         let of = kind(&table.columns[*place].kind);
         kinds[*slot] = of.ok_or_else(|| Error::Bug("a type that series do not have".into()))?;
     }
-    let nanoseconds = matches!(table.columns[form.time].kind, Type::Timestamp { nanoseconds: true });
-    let given = table.engine.as_ref().map_or(&[][..], |engine| &engine.options);
-    let summarized = summaries::of(table, &form, given, lease.page_bytes());
-    let options = Options { reorder: reorder(given, nanoseconds)?, summarized };
+    let options = engine_options(table, &form, lease.page_bytes())?;
     tables.create(&mut **lease, form.number, &kinds, options).map_err(told(table))
+}
+
+fn engine_options(table: &Table, form: &Form, page_bytes: usize) -> Result<Options> {
+    let told = Told::table(table);
+    let reorder = options::ticks(&table.columns[form.time].kind, told.reorder()?);
+    Ok(Options { reorder, summarized: summaries::of(table, form, told.given(), page_bytes) })
+}
+
+/// Makes the engine's side of what is kept apart of a table, unless it is there.
+pub(super) fn create_apart(tables: &SeriesTables, lease: &mut Lease, apart: &Arc<Table>) -> Result<()> {
+    if apart::is_there(tables, &**lease, apart)? {
+        return Ok(());
+    }
+    let form = Form::of(apart)?;
+    let kinds = tables.kinds(&**lease, apart::table_of(apart)).map_err(told(apart))?;
+    let options = engine_options(apart, &form, lease.page_bytes())?;
+    tables.create(&mut **lease, form.number, &kinds, options).map_err(told(apart))
+}
+
+/// Tells a table something else than before: options that are not given stay as they are.
+pub(crate) fn set_options(
+    engine: &crate::engine::Engine,
+    lease: &mut Lease,
+    table: &Table,
+    given: Vec<(String, String)>,
+) -> Result<Arc<Table>> {
+    let mut told_before = table.engine.clone().ok_or_else(|| Error::Bug("a table without an engine".into()))?;
+    let mut seen = std::collections::HashSet::new();
+    for (name, value) in given {
+        if !options::is_known(&name) {
+            return Err(Error::NotSupported(format!("the table option {name} (engine {})", told_before.name)));
+        }
+        if [summaries::SUMMARIES, summaries::QUALITY].contains(&name.as_str()) {
+            return Err(Error::NotSupported(format!(
+                "{name} of a table that is there: it is told when a table is made"
+            )));
+        }
+        if !seen.insert(name.clone()) {
+            return Err(Error::Sql(format!("the option {name} is given twice")));
+        }
+        match told_before.options.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, before)) => *before = value,
+            None => told_before.options.push((name, value)),
+        }
+    }
+    let is_key = |column: &counterfoil_relation::Column| {
+        table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.id))
+    };
+    let named: Vec<Named<'_>> = table
+        .columns
+        .iter()
+        .map(|column| Named { name: &column.name, kind: &column.kind, is_key: is_key(column) })
+        .collect();
+    Told::of(Some(&told_before)).check(&named)?;
+    let changed = engine.relations.set_engine(&mut **lease, table, told_before).map_err(Error::Relation)?;
+    for table in with_apart(&engine.series, lease, &changed)? {
+        let form = Form::of(&table)?;
+        let options = engine_options(&table, &form, lease.page_bytes())?;
+        engine.series.set_options(&mut **lease, form.number, options).map_err(told(&table))?;
+    }
+    Ok(changed)
+}
+
+/// What options are to say once a column has another name: or that they forbid that it goes.
+pub(crate) fn renamed_column(table: &Table, from: &str, to: Option<&str>) -> Result<Option<(String, String)>> {
+    let Some(door) = Told::table(table).swinging_door()? else { return Ok(None) };
+    match (door.renamed(from, to.unwrap_or(from)), to) {
+        (Some(_), None) => Err(Error::Sql(format!(
+            "swinging_door names column {from}: ALTER TABLE {} SET (swinging_door = ...) first",
+            table.name
+        ))),
+        (renamed, _) => Ok(renamed.map(|(name, text)| (name.to_owned(), text))),
+    }
 }

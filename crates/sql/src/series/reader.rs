@@ -7,7 +7,7 @@ use counterfoil_relation::Table;
 use counterfoil_series::{Scan, SeriesTables, Span, Survey};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 
-use super::{Form, change, is_series, rows, told};
+use super::{Form, change, is_series, is_there, rows, told};
 use crate::error::Result;
 use crate::load;
 
@@ -42,12 +42,12 @@ pub struct SeriesReader {
 }
 
 impl SeriesReader {
-    /// Begins; none for a table of another kind.
+    /// Begins; none for a table of another kind, and where nothing is kept apart.
     ///
     /// # Errors
     /// Those of reading what the table has in memory: then nothing of it can be read.
     pub fn open(tables: &SeriesTables, snapshot: Snapshot, table: &Arc<Table>) -> Result<Option<Self>> {
-        if !is_series(table) {
+        if !is_series(table) || !is_there(tables, &snapshot, table)? {
             return Ok(None);
         }
         let form = Form::of(table)?;

@@ -64,7 +64,7 @@ fn column_of(batch: &RowBatch, place: usize) -> Result<Column> {
 }
 
 /// An integer of 1 to 16 bytes that is known to fit.
-fn whole(bytes: &[u8]) -> i64 {
+pub(super) fn whole(bytes: &[u8]) -> i64 {
     match *bytes {
         [one] => i64::from(one),
         [a, b] => i64::from(i16::from_le_bytes([a, b])),
@@ -77,7 +77,7 @@ fn whole(bytes: &[u8]) -> i64 {
     }
 }
 
-fn double(bytes: &[u8]) -> f64 {
+pub(super) fn double(bytes: &[u8]) -> f64 {
     match *bytes {
         [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
         _ => {

@@ -14,19 +14,20 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, DataFusionError, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, utils};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-use super::{Form, change, keys, rows, told};
+use super::order::{self, Order};
+use super::{Form, apart, change, keys, rows, told};
 use crate::error::{Error, Result};
 use crate::filter::{self, Comparison, Constant, Test};
 use crate::scan::{Output, Step, Steps};
 
-/// Fewer points than this are not worth a part of their own.
-const PART_POINTS_MIN: u64 = 100_000;
+/// Fewer points than this are read in one part.
+const PARTS_POINTS_MIN: u64 = 200_000;
 /// A part with fewer points is read where it is asked for.
 const INLINE_POINTS_MAX: u64 = 10_000;
 
@@ -90,10 +91,15 @@ pub(crate) struct SeriesScan {
     output: Arc<Vec<Output>>,
     schema: SchemaRef,
     span: Span,
-    /// The series wanted, by number; none is all.
-    series: Option<Arc<Vec<u32>>>,
-    series_count: usize,
+    /// The columns that name series, by place in the table, a row for every series of the table.
+    keys: Arc<[Option<ArrayRef>]>,
+    /// The series wanted, in the order of their keys.
+    series: Arc<Vec<u32>>,
+    /// Whether those are not all.
+    is_chosen: bool,
     points: Precision<usize>,
+    /// Series of each part, and parts.
+    per_part: usize,
     parts: usize,
     parallelism: usize,
     limit: Option<usize>,
@@ -116,40 +122,42 @@ impl SeriesScan {
     ) -> Result<Self> {
         let form = Form::of(&target.table)?;
         let (count, is_exact) = target.tables.count(&target.snapshot, form.number).map_err(told(&target.table))?;
-        let keys = target.tables.keys(&target.snapshot, form.number).map_err(told(&target.table))?;
-        let spans = filters.iter().filter_map(|expr| span_of(expr, &target.table, &form));
-        let span = spans.fold(Span::ALL, |all, one| all.within(&one));
-        let about_keys: Vec<&Expr> =
-            filters.iter().filter(|expr| span_of(expr, &target.table, &form).is_none()).collect();
-        let series = match about_keys.is_empty() {
-            true => None,
-            false => Some(Arc::new(chosen(&target, &form, &keys, &about_keys, session)?)),
-        };
-        let series_count = series.as_ref().map_or(keys.len(), |series| series.len());
-        let share = count as usize / keys.len().max(1) * series_count;
-        let points = match (&series, span == Span::ALL, is_exact) {
-            (None, true, true) => Precision::Exact(count as usize),
+        let names = target.tables.keys(&target.snapshot, form.number).map_err(told(&target.table))?;
+        let keys = keys::record_batch(&target.table, &form, &names)?;
+        let (spans, about_keys): (Vec<_>, Vec<_>) = filters
+            .iter()
+            .map(|expr| (span_of(expr, &target.table, &form), expr))
+            .partition(|(span, _)| span.is_some());
+        let span = spans.into_iter().filter_map(|(span, _)| span).fold(Span::ALL, |all, one| all.within(&one));
+        let wanted = chosen(&keys, names.len(), about_keys.iter().map(|(_, expr)| *expr), session)?;
+        let is_chosen = !about_keys.is_empty();
+        let share = count as usize / names.len().max(1) * wanted.len();
+        let points = match (is_chosen, span == Span::ALL, is_exact) {
+            (false, true, true) => Precision::Exact(count as usize),
             (_, true, _) => Precision::Inexact(share),
             _ => Precision::Inexact(share / 3),
         };
-        let parts = (share as u64 / PART_POINTS_MIN).clamp(1, parallelism.max(1) as u64) as usize;
-        let parts = parts.min(series_count.max(1));
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema.clone()),
-            Partitioning::UnknownPartitioning(parts),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        )
-        .with_scheduling_type(SchedulingType::Cooperative);
+        // All parts that may run at once, or one: a plan deals rows of a few parts out to more by hash, and their order is lost.
+        let parts_max = if share as u64 >= PARTS_POINTS_MIN { parallelism.max(1) } else { 1 };
+        let per_part = wanted.len().div_ceil(parts_max).max(1);
+        let keys: Arc<[_]> = change::key_columns_of(&target.table, &form, &keys).into();
+        let order = Order::of(wanted, &form, &keys)?;
+        let (equivalence, partitioning) = order.properties(&form, &output, &schema, per_part)?;
+        let parts = order::parts(order.series.len(), per_part);
+        let properties =
+            PlanProperties::new(equivalence, partitioning, EmissionType::Incremental, Boundedness::Bounded)
+                .with_scheduling_type(SchedulingType::Cooperative);
         Ok(SeriesScan {
             target,
             form: Arc::new(form),
             output: Arc::new(output),
             schema,
             span,
-            series,
-            series_count,
+            keys,
+            series: Arc::new(order.series),
+            is_chosen,
             points,
+            per_part,
             parts,
             parallelism: parallelism.max(1),
             limit,
@@ -187,7 +195,7 @@ impl SeriesScan {
     }
 
     pub(super) fn series_count(&self) -> usize {
-        self.series_count
+        self.series.len()
     }
 
     /// How many parts may run at once.
@@ -200,10 +208,7 @@ impl SeriesScan {
     /// # Errors
     /// What reading their names answers.
     pub(super) fn series(&self) -> Result<Vec<u32>> {
-        Ok(match &self.series {
-            Some(series) => series.to_vec(),
-            None => (0..self.series_count as u32).collect(),
-        })
+        Ok(self.series.to_vec())
     }
 
     /// Which columns have summaries.
@@ -217,16 +222,13 @@ impl SeriesScan {
 
     fn work(&self, part: usize) -> Result<Work> {
         let SeriesTarget { tables, snapshot, table } = &self.target;
-        let series = self.series.as_ref().map(|series| series.to_vec());
-        let scan = tables.scan(snapshot.clone(), self.form.number, series, self.span).map_err(told(table))?;
-        let mut scans = scan.split(self.parts);
-        let scan = (part < scans.len()).then(|| scans.swap_remove(part));
-        let keys = tables.keys(snapshot, self.form.number).map_err(told(table))?;
+        let series = self.series.chunks(self.per_part).nth(part).unwrap_or_default().to_vec();
+        let scan = tables.scan(snapshot.clone(), self.form.number, Some(series), self.span).map_err(told(table))?;
         Ok(Work {
             scan,
             table: table.clone(),
             form: self.form.clone(),
-            keys: change::key_columns(table, &self.form, &keys)?,
+            keys: self.keys.clone(),
             output: self.output.clone(),
             schema: self.schema.clone(),
             rows_left: self.limit.unwrap_or(usize::MAX),
@@ -235,20 +237,18 @@ impl SeriesScan {
 }
 
 /// The series whose names fulfil all conditions.
-fn chosen(
-    target: &SeriesTarget,
-    form: &Form,
-    names: &[Arc<[u8]>],
-    filters: &[&Expr],
+fn chosen<'e>(
+    keys: &RecordBatch,
+    count: usize,
+    filters: impl Iterator<Item = &'e Expr>,
     session: &dyn Session,
 ) -> Result<Vec<u32>> {
-    let batch = keys::record_batch(&target.table, form, names)?;
-    let schema = DFSchema::try_from(batch.schema().as_ref().clone())?;
-    let mut wanted: Vec<u32> = (0..names.len() as u32).collect();
+    let schema = DFSchema::try_from(keys.schema().as_ref().clone())?;
+    let mut wanted: Vec<u32> = (0..count as u32).collect();
     for filter in filters {
-        let filter = unqualified((*filter).clone())?;
+        let filter = unqualified(filter.clone())?;
         let expr = session.create_physical_expr(filter, &schema)?;
-        let answer = expr.evaluate(&batch)?.into_array(batch.num_rows())?;
+        let answer = expr.evaluate(keys)?.into_array(keys.num_rows())?;
         let answer = datafusion::arrow::array::AsArray::as_boolean(&answer).clone();
         let holds = |at: usize| datafusion::arrow::array::Array::is_valid(&answer, at) && answer.value(at);
         wanted.retain(|series| holds(*series as usize));
@@ -280,7 +280,8 @@ impl fmt::Debug for SeriesScan {
 impl DisplayAs for SeriesScan {
     fn fmt_as(&self, _kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table = &self.target.table;
-        write!(f, "Series: {}", table.name)?;
+        let apart = if apart::is_apart(table) { "future." } else { "" };
+        write!(f, "Series: {apart}{}", table.name)?;
         if self.parts > 1 {
             write!(f, " in {} parts", self.parts)?;
         }
@@ -289,8 +290,8 @@ impl DisplayAs for SeriesScan {
             Output::RowId => "row number",
         });
         write!(f, ", columns: [{}]", shown.collect::<Vec<_>>().join(", "))?;
-        if self.series.is_some() {
-            write!(f, ", {} series", self.series_count)?;
+        if self.is_chosen {
+            write!(f, ", {} series", self.series.len())?;
         }
         if self.span != Span::ALL {
             write!(f, ", {} within a span", table.columns[self.form.time].name)?;
@@ -374,11 +375,11 @@ impl ExecutionPlan for SeriesScan {
 
 /// One part of a scan, step by step.
 struct Work {
-    scan: Option<Scan<Snapshot>>,
+    scan: Scan<Snapshot>,
     table: Arc<Table>,
     form: Arc<Form>,
     /// The columns that name series.
-    keys: Vec<Option<ArrayRef>>,
+    keys: Arc<[Option<ArrayRef>]>,
     output: Arc<Vec<Output>>,
     schema: SchemaRef,
     rows_left: usize,
@@ -386,8 +387,10 @@ struct Work {
 
 impl Step for Work {
     fn step(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(scan) = self.scan.as_mut().filter(|_| self.rows_left > 0) else { return Ok(None) };
-        let Some(block) = scan.next().map_err(told(&self.table))? else { return Ok(None) };
+        if self.rows_left == 0 {
+            return Ok(None);
+        }
+        let Some(block) = self.scan.next().map_err(told(&self.table))? else { return Ok(None) };
         let column = |output: &Output| match output {
             Output::Column(place) => {
                 let array = rows::arrays(&self.table, &self.form, &block, &[*place], &self.keys)?.pop();

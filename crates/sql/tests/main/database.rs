@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_flash::{Geometry, MemoryDevice};
+use counterfoil_flash::{Device, Geometry, MemoryDevice};
 use counterfoil_sql::log::{Counting, Layout, Media, NoPins, Settings, Writer, create};
 use counterfoil_sql::relation::Relations;
 use counterfoil_sql::{Engine, EngineOptions, LocalStore, Outcome, Session, Value, text};
@@ -14,14 +14,14 @@ pub struct Database {
     pub session: Session,
 }
 
-fn writer() -> Writer {
+fn writer(medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Writer {
     let mut entropy = DangerFixedEntropy::seeded(1);
     let key = VolumeKey::generate(&mut entropy).unwrap();
     let id = DatabaseId::generate(&mut entropy).unwrap();
     let geometry =
         Geometry { page_bytes: 4096, block_pages: 64, block_count: 1 << 12, erase_before_program: false, grows: true };
     let device = MemoryDevice::new(geometry).unwrap();
-    let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device) };
+    let media = Media { reader: Arc::new(device.clone()), writer: medium(device) };
     let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
     let layout = Layout::new(&geometry, 64, 16).unwrap();
     let settings = Settings {
@@ -41,7 +41,16 @@ impl Database {
     }
 
     pub fn with_options(options: EngineOptions) -> Self {
-        let engine = Engine::new(LocalStore::new(writer()), Arc::new(Relations::new()), options).unwrap();
+        Self::made(options, |device| Box::new(device))
+    }
+
+    /// An empty database that writes to its medium through something else.
+    pub fn on(medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Self {
+        Self::made(EngineOptions { parallelism: 2, ..EngineOptions::default() }, medium)
+    }
+
+    fn made(options: EngineOptions, medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Self {
+        let engine = Engine::new(LocalStore::new(writer(medium)), Arc::new(Relations::new()), options).unwrap();
         let session = Session::new(engine.clone()).unwrap();
         Database { engine, session }
     }

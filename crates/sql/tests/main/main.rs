@@ -3,6 +3,7 @@
 mod basics;
 mod catalog;
 mod changes;
+mod commit_every;
 mod constraints;
 mod copying;
 mod database;
@@ -14,5 +15,8 @@ mod memory;
 mod noise;
 mod postgresql;
 mod series;
+mod series_options;
+mod series_order;
 mod summaries;
+mod swinging_door;
 mod transactions;

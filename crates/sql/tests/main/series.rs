@@ -121,7 +121,7 @@ fn what_a_series_table_cannot_be_is_said() {
             "not supported: column v of type numeric(30,2) (series table t)",
         ),
         (with(key, ", reorder = 'soon'"), "reorder = 'soon': a span of time is due, such as '500 ms' or '2 s'"),
-        (with(key, ", on_duplicate = 'x'"), "on_duplicate is 'last' or 'error' (series table t)"),
+        (with(key, ", on_duplicate = 'x'"), "on_duplicate is 'last' or 'error'"),
         (with(key, ", colour = 'x'"), "not supported: the table option colour (engine series)"),
         (
             format!("CREATE TABLE t ({key}) WITH (engine = 'heap')"),

@@ -1,0 +1,228 @@
+//! What WITH (engine = 'series', ...) can say beside, and what it means.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use counterfoil_relation::{Engine, Table, Type};
+
+use super::summaries::option::{QUALITY, SUMMARIES};
+use crate::error::{Error, Result};
+
+/// How long points wait for others that came between them, before a leaf is packed.
+const REORDER: &str = "reorder";
+/// What happens to a row whose key is there already.
+const ON_DUPLICATE: &str = "on_duplicate";
+/// How long an INSERT waits for others to commit together with.
+const COMMIT_EVERY: &str = "commit_every";
+/// How far ahead of the clock a sample may be.
+const FUTURE_MAX: &str = "future_max";
+
+/// Columns and how far a line between stored points may pass the others.
+const SWINGING_DOOR: &str = "swinging_door";
+/// The most time between two stored points of such a line.
+const SWINGING_DOOR_GAP: &str = "swinging_door_gap";
+
+const NAMES: [&str; 8] =
+    [COMMIT_EVERY, REORDER, ON_DUPLICATE, FUTURE_MAX, SWINGING_DOOR, SWINGING_DOOR_GAP, SUMMARIES, QUALITY];
+
+/// How far ahead of the clock a sample may be unless told otherwise, in microseconds.
+const FUTURE_MAX_DEFAULT: i64 = 86_400_000_000;
+/// The same, as one writes it.
+const FUTURE_MAX_TEXT: &str = "1 day";
+
+/// Whether a series table can be told this.
+pub(crate) fn is_known(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// A column that options may name.
+pub(crate) struct Named<'t> {
+    pub(crate) name: &'t str,
+    pub(crate) kind: &'t Type,
+    /// Whether it names series or is the time.
+    pub(crate) is_key: bool,
+}
+
+/// What swinging_door says.
+pub(crate) struct SwingingDoor {
+    /// Columns, and the bound of each in its unit.
+    pub(crate) bounds: Vec<(String, f64)>,
+    /// The most time between two stored points, in microseconds.
+    pub(crate) gap: Option<i64>,
+}
+
+impl SwingingDoor {
+    /// The option's text, with a column renamed; none if it does not name it.
+    pub(crate) fn renamed(mut self, from: &str, to: &str) -> Option<(&'static str, String)> {
+        let bound = self.bounds.iter_mut().find(|(name, _)| name == from)?;
+        bound.0 = to.to_owned();
+        let written = self.bounds.iter().map(|(name, bound)| format!("{} {bound}", crate::show::quoted(name)));
+        Some((SWINGING_DOOR, written.collect::<Vec<_>>().join(", ")))
+    }
+}
+
+/// Whether a line may stand for values of a type.
+fn is_measured(kind: &Type) -> bool {
+    use Type::{BigInt, Double, Integer, Numeric, Real, SmallInt};
+    matches!(kind, Real | Double | SmallInt | Integer | BigInt | Numeric { .. })
+}
+
+/// Options as they are written, of a table that was checked or is about to be.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'t>(&'t [(String, String)]);
+
+impl<'t> Told<'t> {
+    pub(crate) fn of(engine: Option<&'t Engine>) -> Self {
+        Told(engine.map_or(&[], |engine| &engine.options))
+    }
+
+    pub(crate) fn table(table: &'t Table) -> Self {
+        Self::of(table.engine.as_ref())
+    }
+
+    /// Names and values, as they were given.
+    pub(crate) fn given(&self) -> &'t [(String, String)] {
+        self.0
+    }
+
+    fn text(&self, name: &str) -> Option<&'t str> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All that a table does because of options, told or untold.
+    pub(crate) fn all(&self) -> Vec<(&'static str, &'t str)> {
+        let untold = |name: &str| match name {
+            COMMIT_EVERY | REORDER => "0 s",
+            ON_DUPLICATE => "last",
+            FUTURE_MAX => FUTURE_MAX_TEXT,
+            _ => "none",
+        };
+        NAMES.iter().map(|name| (*name, self.text(name).unwrap_or_else(|| untold(name)))).collect()
+    }
+
+    /// Refuses what means nothing.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] and [`Error::NotSupported`], with the option's name.
+    pub(crate) fn check(&self, columns: &[Named<'_>]) -> Result<()> {
+        let mut seen = HashSet::new();
+        if let Some((name, _)) = self.0.iter().find(|(name, _)| !seen.insert(name)) {
+            return Err(Error::Sql(format!("the option {name} is given twice")));
+        }
+        match self.text(ON_DUPLICATE) {
+            None | Some("last" | "error") => {}
+            Some(_) => return Err(Error::Sql("on_duplicate is 'last' or 'error'".into())),
+        }
+        self.commit_every()?;
+        self.reorder()?;
+        self.future_max()?;
+        self.check_door(columns)
+    }
+
+    fn check_door(&self, columns: &[Named<'_>]) -> Result<()> {
+        let Some(door) = self.swinging_door()? else {
+            return match self.text(SWINGING_DOOR_GAP) {
+                None | Some("none") => Ok(()),
+                Some(_) => Err(Error::Sql(format!("{SWINGING_DOOR_GAP} without {SWINGING_DOOR}"))),
+            };
+        };
+        if self.reorder()? > 0 {
+            return Err(Error::NotSupported(format!(
+                "{SWINGING_DOOR} with {REORDER}: points that come between others find the door closed"
+            )));
+        }
+        let mut seen = HashSet::new();
+        for (name, _) in &door.bounds {
+            let column = columns.iter().find(|column| column.name == name);
+            let column = column.ok_or_else(|| Error::NotFound(format!("no column {name} ({SWINGING_DOOR})")))?;
+            if column.is_key || !is_measured(column.kind) {
+                let kind = crate::types::name(column.kind);
+                return Err(Error::Sql(format!("{SWINGING_DOOR}: column {name} of type {kind} is no measured number")));
+            }
+            if !seen.insert(name) {
+                return Err(Error::Sql(format!("{SWINGING_DOOR} names column {name} twice")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The bounds within which lines between stored points pass the others; none where all points are stored.
+    pub(crate) fn swinging_door(&self) -> Result<Option<SwingingDoor>> {
+        let Some(text) = self.text(SWINGING_DOOR).filter(|text| *text != "none") else { return Ok(None) };
+        let wrong = || {
+            Error::Sql(format!(
+                "{SWINGING_DOOR} = '{text}': columns with their bounds are due, as 'value 0.5, level 2'"
+            ))
+        };
+        let bound = |part: &str| {
+            let (name, bound) = part.trim().rsplit_once(' ')?;
+            let bound = bound.parse::<f64>().ok().filter(|bound| bound.is_finite() && *bound >= 0.0)?;
+            let name = name.trim();
+            let quoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+            let name = quoted.map_or_else(|| name.to_lowercase(), |name| name.replace("\"\"", "\""));
+            Some((name, bound)).filter(|(name, _)| !name.is_empty())
+        };
+        let bounds = text.split(',').map(bound).collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
+        let gap = self.text(SWINGING_DOOR_GAP).filter(|text| *text != "none");
+        let gap = gap.map(|text| span(SWINGING_DOOR_GAP, text)).transpose()?;
+        Ok(Some(SwingingDoor { bounds, gap }))
+    }
+
+    /// Whether a row whose key is there already is refused, rather than that it takes the other's place.
+    pub(crate) fn refuses_duplicates(&self) -> bool {
+        self.text(ON_DUPLICATE) == Some("error")
+    }
+
+    /// How long an INSERT waits for others with which it is made durable; none: it is by itself.
+    pub(crate) fn commit_every(&self) -> Result<Option<Duration>> {
+        let span = self.text(COMMIT_EVERY).map_or(Ok(0), |text| span(COMMIT_EVERY, text))?;
+        Ok(u64::try_from(span).ok().filter(|span| *span > 0).map(Duration::from_micros))
+    }
+
+    /// How long points wait for others to come between, in microseconds.
+    pub(crate) fn reorder(&self) -> Result<i64> {
+        self.text(REORDER).map_or(Ok(0), |text| span(REORDER, text))
+    }
+
+    /// How far ahead of the clock a sample may be, in microseconds; none: as far as it likes.
+    pub(crate) fn future_max(&self) -> Result<Option<i64>> {
+        match self.text(FUTURE_MAX) {
+            None => Ok(Some(FUTURE_MAX_DEFAULT)),
+            Some("none") => Ok(None),
+            Some(text) => span(FUTURE_MAX, text).map(Some),
+        }
+    }
+
+    /// The same as it was written.
+    pub(crate) fn future_max_text(&self) -> &'t str {
+        self.text(FUTURE_MAX).unwrap_or(FUTURE_MAX_TEXT)
+    }
+}
+
+/// A span of time that an option gives, in microseconds.
+fn span(name: &str, text: &str) -> Result<i64> {
+    let wrong = || Error::Sql(format!("{name} = '{text}': a span of time is due, such as '500 ms' or '2 s'"));
+    let (number, unit) = text.trim().split_once(' ').ok_or_else(wrong)?;
+    let number: i64 = number.parse().map_err(|_| wrong())?;
+    let microseconds = match unit.trim() {
+        "us" | "microsecond" | "microseconds" => 1,
+        "ms" | "millisecond" | "milliseconds" => 1_000,
+        "s" | "second" | "seconds" => 1_000_000,
+        "min" | "minute" | "minutes" => 60_000_000,
+        "h" | "hour" | "hours" => 3_600_000_000,
+        "d" | "day" | "days" => 86_400_000_000,
+        "week" | "weeks" => 7 * 86_400_000_000,
+        // Of 365 days and a quarter.
+        "year" | "years" => 31_557_600_000_000,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(microseconds).filter(|span| *span >= 0).ok_or_else(wrong)
+}
+
+/// Microseconds in the unit of a time column.
+pub(crate) fn ticks(kind: &Type, microseconds: i64) -> i64 {
+    match kind {
+        Type::Timestamp { nanoseconds: true } => microseconds.saturating_mul(1000),
+        _ => microseconds,
+    }
+}

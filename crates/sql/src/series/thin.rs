@@ -1,0 +1,253 @@
+//! Compression by swinging door as points come in: what a door lets go is not stored, or goes again.
+//!
+//! ```text
+//! rows, by series -> late: stored as they are, and the door is forgotten
+//!                 -> newer than all: through the door -> stored; the point held before, if it goes: deleted in the same transaction
+//! ```
+//! An acknowledged point is durable, or a line between durable points passes it within the bound: the newest point of a series is
+//! always stored, and replaced by the next one that lies within the door in one transaction.
+//!
+//! Doors are in memory only. One begins anew at the newest point stored, which then stays, whenever what is remembered may not be what
+//! is stored: after a restart, a rollback, any change but an insertion at the end, and commits of others. So nothing that a door
+//! remembers is ever asked of a table; at most a point stays that could have gone.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use counterfoil_log::{CommitNumber, View};
+use counterfoil_relation::{RowBatch, Table, Type};
+use counterfoil_series::{Batch, SeriesTables, TableNumber};
+use parking_lot::Mutex;
+
+use super::door::{Door, Point, Rule};
+use super::options::{self, Told};
+use super::{Form, change, rows, told};
+use crate::error::{Error, Result};
+
+/// Doors that are kept in mind: beyond, all are forgotten.
+const DOORS_MAX: usize = 1 << 18;
+
+/// The doors of all series tables of an engine.
+#[derive(Default)]
+pub(crate) struct Doors(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// The commit as of which they are right, with what the writer has done since.
+    commit: Option<CommitNumber>,
+    doors: HashMap<(TableNumber, u32), Door>,
+}
+
+impl Known {
+    /// Forgets what may not be so as of this commit.
+    fn as_of(&mut self, commit: CommitNumber) {
+        if self.commit != Some(commit) || self.doors.len() > DOORS_MAX {
+            self.doors.clear();
+            self.commit = Some(commit);
+        }
+    }
+}
+
+impl Doors {
+    /// Something was committed that these doors know of.
+    pub(crate) fn committed(&self, view: &dyn View) {
+        self.0.lock().commit = Some(view.commit_number());
+    }
+
+    /// Something was changed or undone that they may not know of.
+    pub(crate) fn forget(&self) {
+        self.0.lock().doors.clear();
+    }
+
+    /// Rows of a table were changed in another way than by adding newer ones.
+    pub(crate) fn forget_table(&self, number: TableNumber) {
+        self.0.lock().doors.retain(|(table, _), _| *table != number);
+    }
+}
+
+/// What a table's definition says of its door.
+struct Thinning {
+    rule: Rule,
+    /// The places of the columns that have a bound.
+    places: Vec<usize>,
+}
+
+impl Thinning {
+    fn of(table: &Table, form: &Form) -> Result<Option<Thinning>> {
+        let Some(door) = Told::table(table).swinging_door()? else { return Ok(None) };
+        let place = |(name, _): &(String, f64)| {
+            let column = table.column(name).map(|(place, _)| place);
+            column.ok_or_else(|| Error::Bug(format!("swinging_door names column {name}, which is not there")))
+        };
+        let places = door.bounds.iter().map(place).collect::<Result<_>>()?;
+        let time = &table.columns[form.time].kind;
+        let gap = door.gap.map(|gap| options::ticks(time, gap));
+        Ok(Some(Thinning { rule: Rule { bounds: door.bounds.iter().map(|(_, bound)| *bound).collect(), gap }, places }))
+    }
+
+    /// A row as a door sees it.
+    fn point(&self, form: &Form, batch: &RowBatch, row: usize, time: i64) -> Result<Point> {
+        let mut measured = vec![f64::NAN; self.places.len()];
+        let mut rest = Vec::new();
+        for (place, _) in &form.values {
+            let kind = batch.layout().columns()[*place].kind;
+            if batch.is_null(row, *place) {
+                rest.push(0);
+                continue;
+            }
+            if let Some(at) = self.places.iter().position(|bound| bound == place)
+                && let Some(number) = number(&kind, batch.fixed(row, *place)).filter(|number| number.is_finite())
+            {
+                rest.push(1);
+                measured[at] = number;
+                continue;
+            }
+            rest.push(2);
+            match kind.is_variable() {
+                false => rest.extend_from_slice(batch.fixed(row, *place)),
+                true => {
+                    let text = batch.variable(row, *place).map_err(Error::Relation)?;
+                    rest.extend_from_slice(&text.len().to_le_bytes());
+                    rest.extend_from_slice(text);
+                }
+            }
+        }
+        Ok(Point { time, measured: measured.into(), rest: rest.into() })
+    }
+}
+
+/// A measured value as the line between two of them has it.
+fn number(kind: &Type, bytes: &[u8]) -> Option<f64> {
+    Some(match kind {
+        Type::Real | Type::Double => rows::double(bytes),
+        Type::SmallInt | Type::Integer | Type::BigInt => rows::whole(bytes) as f64,
+        Type::Numeric { scale, .. } => rows::whole(bytes) as f64 / 10_f64.powi(i32::from(*scale)),
+        _ => return None,
+    })
+}
+
+/// What is left to be done of an insertion.
+pub(super) struct Thinned {
+    /// The rows that are stored, and the series of each.
+    pub(super) batch: RowBatch,
+    pub(super) series: Vec<u32>,
+    /// Points that go.
+    pub(super) gone: Batch,
+}
+
+/// Sends rows through the doors of their series; none if the table has none.
+pub(super) fn thin(
+    (tables, doors): (&SeriesTables, &Doors),
+    view: &dyn View,
+    table: &Arc<Table>,
+    form: &Form,
+    batch: &RowBatch,
+    series: &[u32],
+) -> Result<Option<Thinned>> {
+    let Some(thinning) = Thinning::of(table, form)? else { return Ok(None) };
+    let passing = Passing { tables, view, table, form, batch, thinning, times: rows::times(form, batch) };
+    let mut by_series = BTreeMap::<u32, Vec<usize>>::new();
+    for (row, of) in series.iter().enumerate() {
+        by_series.entry(*of).or_default().push(row);
+    }
+    let numbers: Vec<u32> = by_series.keys().copied().collect();
+    let newest = tables.newest(view, form.number, &numbers).map_err(told(table))?;
+    let mut passed = Passed { stays: vec![true; batch.count()], gone: Batch::new(&[]) };
+    let mut known = doors.0.lock();
+    known.as_of(view.commit_number());
+    for ((number, rows), newest) in by_series.into_iter().zip(newest) {
+        let key = (form.number, number);
+        let door = known.doors.remove(&key);
+        if let Some(door) = passing.series(number, rows, newest, door, &mut passed)? {
+            known.doors.insert(key, door);
+        }
+    }
+    passed.of(batch, series).map(Some)
+}
+
+/// Rows on their way through doors.
+struct Passing<'a> {
+    tables: &'a SeriesTables,
+    view: &'a dyn View,
+    table: &'a Arc<Table>,
+    form: &'a Form,
+    batch: &'a RowBatch,
+    thinning: Thinning,
+    times: Vec<i64>,
+}
+
+/// What became of them.
+struct Passed {
+    /// Which rows are stored.
+    stays: Vec<bool>,
+    gone: Batch,
+}
+
+impl Passed {
+    fn of(self, batch: &RowBatch, series: &[u32]) -> Result<Thinned> {
+        let mut left = RowBatch::new(batch.layout().clone(), 0);
+        for row in (0..batch.count()).filter(|row| self.stays[*row]) {
+            left.push_from(batch, row).map_err(Error::Relation)?;
+        }
+        let series = series.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(series, _)| *series).collect();
+        Ok(Thinned { batch: left, series, gone: self.gone })
+    }
+}
+
+impl Passing<'_> {
+    /// Sends the rows of one series through its door; the door afterwards, if it is to be remembered.
+    fn series(
+        &self,
+        number: u32,
+        mut rows: Vec<usize>,
+        newest: Option<i64>,
+        door: Option<Door>,
+        passed: &mut Passed,
+    ) -> Result<Option<Door>> {
+        rows.sort_by_key(|row| self.times[*row]);
+        // Of rows with one key the last one counts: the others are not there for any door.
+        let repeats = rows.windows(2).filter(|pair| self.times[pair[0]] == self.times[pair[1]]);
+        repeats.for_each(|pair| passed.stays[pair[0]] = false);
+        rows.retain(|row| passed.stays[*row]);
+        if newest.is_some_and(|newest| rows.first().is_some_and(|row| self.times[*row] <= newest)) {
+            return Ok(None);
+        }
+        let mut ahead = rows.into_iter();
+        let door = match (door.filter(|door| Some(door.newest()) == newest), newest) {
+            (Some(door), _) => Some(door),
+            (None, Some(newest)) => self.stored(number, newest)?.map(Door::at),
+            (None, None) => ahead.next().map(|first| self.point(first)).transpose()?.map(Door::at),
+        };
+        let Some(mut door) = door else { return Ok(None) };
+        // The newest point: a row of these, or one that is stored.
+        let mut held: Option<usize> = None;
+        for row in ahead {
+            let before = door.newest();
+            if door.push(self.point(row)?, &self.thinning.rule) {
+                match held {
+                    Some(row) => passed.stays[row] = false,
+                    None => passed.gone.push(number, before, []),
+                }
+            }
+            held = Some(row);
+        }
+        Ok(Some(door))
+    }
+
+    fn point(&self, row: usize) -> Result<Point> {
+        self.thinning.point(self.form, self.batch, row, self.times[row])
+    }
+
+    /// The point of a series and a time, if it is stored.
+    fn stored(&self, series: u32, time: i64) -> Result<Option<Point>> {
+        let (tables, view, table) = (self.tables, self.view, self.table);
+        let found = tables.find(view, self.form.number, &[(series, time)]).map_err(told(table))?;
+        if !found.there.iter().all(|is_there| *is_there) {
+            return Ok(None);
+        }
+        let row = change::fetch(tables, view, table, &[change::number(series, time)])?;
+        let columns: Vec<_> = row.columns().iter().cloned().map(Some).collect();
+        let images = crate::rows::encode(&table.layout(), &columns, row.num_rows())?;
+        self.thinning.point(self.form, &images, 0, time).map(Some)
+    }
+}
