@@ -225,6 +225,14 @@ impl SeriesTables {
         Ok(self.open(view, table)?.1.kinds.clone())
     }
 
+    /// How many series a table has.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn series(&self, view: &dyn View, table: TableNumber) -> Result<usize, Error> {
+        Ok(self.open(view, table)?.1.names.len())
+    }
+
     /// The keys of all series, by number.
     ///
     /// # Errors
@@ -335,7 +343,8 @@ impl SeriesTables {
         let (names, bytes) = (view.length(files.names())?, view.length(files.journal())?);
         let fits = |state: &Arc<State>| {
             state.journal == files.journal()
-                && (state.bytes, state.names.bytes(), state.kinds.len()) == (bytes, names, files.kinds.len())
+                && (state.bytes, state.names.bytes()) == (bytes, names)
+                && *state.kinds == *files.kinds
         };
         let known = self.known.read(|known| known.get(&table).cloned()).unwrap_or_default();
         if let Some(state) = [&known.pending, &known.settled].into_iter().flatten().find(|state| fits(state)) {
@@ -346,7 +355,7 @@ impl SeriesTables {
             state.journal == files.journal()
                 && state.bytes <= bytes
                 && state.names.bytes() <= names
-                && state.kinds.len() == files.kinds.len()
+                && *state.kinds == *files.kinds
         });
         let mut state = begun.map_or_else(|| State::new(&files), Arc::unwrap_or_clone);
         state.read_on(view, &files)?;
