@@ -67,7 +67,10 @@ pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incid
 pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;
 pub use on_rollback::OnRollback;
-pub use series::{SeriesReader, count as series_count, error as series_error, survey as series_survey};
+pub use series::{
+    Appended, NewField, NewPoints, Reason, SeriesReader, TIME_COLUMN, count as series_count, error as series_error,
+    is_series, survey as series_survey,
+};
 pub use session::{Outcome, Session, TransactionState};
 pub use settings::LOCK_TIMEOUT;
 pub use show::with_clause;

@@ -3,6 +3,7 @@
 //! A series table is defined like every other; its primary key is the columns that name a series and, last, the time. The definition
 //! lies with the others' (`relation` keeps it and holds no row), the points with the series engine.
 
+mod append;
 mod change;
 mod define;
 mod keys;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use counterfoil_relation::{Table, Type};
 use counterfoil_series::{Kind, TableNumber};
 
+pub use append::{Appended, NewField, NewPoints, Reason, TIME_COLUMN};
 pub(crate) use change::{conflicts, delete, fetch, insert, update};
 pub(crate) use define::{add_column, check, check_added, create, drop, option_is_known, truncate};
 pub use reader::{SeriesReader, count, survey};
@@ -26,7 +28,7 @@ use crate::error::{Error, Result};
 pub(crate) const ENGINE: &str = "series";
 
 /// Whether a table is a series table.
-pub(crate) fn is_series(table: &Table) -> bool {
+pub fn is_series(table: &Table) -> bool {
     table.engine.as_ref().is_some_and(|engine| engine.name == ENGINE)
 }
 

@@ -13,10 +13,12 @@ use crate::store::Lease;
 const REORDER: &str = "reorder";
 /// What happens to a row whose key is there already.
 const ON_DUPLICATE: &str = "on_duplicate";
+/// The database of InfluxDB whose measurement the table is: what clients of that interface may drop.
+const INFLUX_DATABASE: &str = "influx_database";
 
 /// Whether a series table can be told this.
 pub(crate) fn option_is_known(name: &str) -> bool {
-    [REORDER, ON_DUPLICATE].contains(&name)
+    [REORDER, ON_DUPLICATE, INFLUX_DATABASE].contains(&name)
 }
 
 fn option<'a>(options: &'a [(String, String)], name: &str) -> Option<&'a str> {
