@@ -35,8 +35,18 @@ result an IPC stream.";
 
 const IMPORT_HELP: &str = "\
 Each file is one transaction, unless --batch is given. The name says the format: .csv, .jsonl, .ndjson, .json, \
-.parquet; anything else is read as CSV. What gzip or zip packed is unpacked. In CSV an empty field without quotes is \
-NULL, \"\" is an empty text. Columns are matched by name, with --no-header by place.";
+.parquet, .lp, .influx; anything else is read as CSV. What gzip or zip packed is unpacked. In CSV an empty field without quotes is \
+NULL, \"\" is an empty text. Columns are matched by name, with --no-header by place.
+
+Line protocol (.lp, .influx, or --format influx) names its tables itself: `counterfoil import DB FILE.lp`, and \
+`counterfoil import DB - --format influx` for a pipe. Each measurement is a series table, made on its first line. One wrong \
+line refuses its file; with --batch N, which commits every N rows, wrong lines are left out and told of at the end.";
+
+const SERVE_HELP: &str = "\
+Each measurement becomes a series table, made on its first line; what is answered with success is durable. Who writes shows \
+the token or the password of a user that `counterfoil user add` made; without a user nothing is served, except with \
+--no-auth to this machine. Nothing is encrypted on the way: put a proxy that does in front of an address that others can \
+reach. From its first write on, `serve` is the one process that writes; others read beside it. docs/influx.md tells the rest.";
 
 const EXPORT_HELP: &str = "\
 The name says the format, unless --format does: .csv, .jsonl, .ndjson, .json (an object a line), .parquet, .arrow; \
@@ -127,7 +137,7 @@ pub enum Command {
     Sql(Sql),
     /// Create a database
     Init(Init),
-    /// Bring CSV, JSON lines or Parquet into a table
+    /// Bring CSV, JSON lines, Parquet or line protocol into tables
     Import(Import),
     /// Write a table, a query's rows or everything to files
     Export(Export),
@@ -157,6 +167,10 @@ pub enum Command {
     Rekey(Rekey),
     /// Show the one-way counter, bind it again, or forget it
     Counter(CounterCommand),
+    /// Take rows from clients of InfluxDB, such as Telegraf, until Ctrl-C
+    Serve(Serve),
+    /// Add, remove and list the users whom `serve` lets in
+    User(UserCommand),
     /// Show the main job on real flights, with every trick on the file caught
     Demo(Demo),
 }
@@ -229,7 +243,7 @@ pub struct Init {
 pub struct Import {
     /// Database
     pub db: String,
-    /// TABLE FILE…; with --all, nothing ("-" is standard input)
+    /// TABLE FILE…; of line protocol FILE…; with --all, nothing ("-" is standard input)
     #[arg(value_name = "TABLE FILE")]
     pub what: Vec<PathBuf>,
     /// Create the table, with types that fit all lines of all files
@@ -247,6 +261,12 @@ pub struct Import {
     /// Rebuild everything that `export --all` wrote into a folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["create", "key", "engine", "batch"])]
     pub all: Option<PathBuf>,
+    /// Unit of the times of line protocol
+    #[arg(long, value_name = "UNIT", default_value = "ns")]
+    pub precision: Unit,
+    /// Field of line protocol that holds a quality of OPC UA; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub quality_field: Vec<String>,
     #[command(flatten)]
     pub shape: Shape,
 }
@@ -477,6 +497,84 @@ pub enum CounterAction {
     },
 }
 
+/// Units of the times of line protocol.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Ns,
+    Us,
+    Ms,
+    S,
+    M,
+    H,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = SERVE_HELP)]
+pub struct Serve {
+    /// Database
+    pub db: String,
+    /// Address for line protocol over HTTP, such as 127.0.0.1:8086; a port alone is one of this machine's loopback address
+    #[arg(long, value_name = "ADDRESS")]
+    pub influx: Option<String>,
+    /// Address for clients of PostgreSQL (not supported yet)
+    #[arg(long, value_name = "ADDRESS")]
+    pub postgres: Option<String>,
+    /// Refuse lines for which a table or a column would have to be made
+    #[arg(long)]
+    pub no_create: bool,
+    /// Field that holds a quality of OPC UA; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub quality_field: Vec<String>,
+    /// Ask nobody who they are: on a loopback address alone
+    #[arg(long)]
+    pub no_auth: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct UserCommand {
+    #[command(subcommand)]
+    pub action: UserAction,
+}
+
+/// What a user may do.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserRole {
+    Reader,
+    Writer,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum UserAction {
+    /// Add a user: with a password that is asked for, or with a token that is shown once
+    Add {
+        /// Database
+        db: String,
+        /// Name of the user
+        name: String,
+        /// What the user may do
+        #[arg(long, value_name = "ROLE", default_value = "writer")]
+        role: UserRole,
+        /// Make a token and print it, in the place of a password
+        #[arg(long)]
+        token: bool,
+        /// File that holds the password
+        #[arg(long, value_name = "FILE", conflicts_with = "token")]
+        password_file: Option<PathBuf>,
+    },
+    /// Remove a user
+    Remove {
+        /// Database
+        db: String,
+        /// Name of the user
+        name: String,
+    },
+    /// List the users
+    List {
+        /// Database
+        db: String,
+    },
+}
+
 #[derive(Args, Debug)]
 pub struct Demo {
     /// Keep what the demo makes in a new folder
@@ -500,6 +598,7 @@ impl Command {
             | Command::Purge(Only { db })
             | Command::Backup(Backup { db, .. })
             | Command::Salvage(Salvage { db, .. })
+            | Command::Serve(Serve { db, .. })
             | Command::Rekey(Rekey { db, .. }) => db,
             Command::Key(KeyCommand { action }) => match action {
                 KeyAction::List { db }
@@ -507,6 +606,9 @@ impl Command {
                 | KeyAction::Change { db, .. }
                 | KeyAction::Remove { db, .. }
                 | KeyAction::Split { db, .. } => db,
+            },
+            Command::User(UserCommand { action }) => match action {
+                UserAction::Add { db, .. } | UserAction::Remove { db, .. } | UserAction::List { db } => db,
             },
             Command::Counter(CounterCommand { action }) => match action {
                 CounterAction::Show { db } | CounterAction::Adopt { db, .. } | CounterAction::Forget { db, .. } => db,
@@ -525,13 +627,14 @@ impl Command {
                 | Command::Salvage(_)
                 | Command::Key(_)
                 | Command::Rekey(_)
+                | Command::User(_)
                 | Command::Counter(_)
         )
     }
 }
 
 /// Commands that are not there yet. Nobody should make a database of such a name by mistake, or be asked for its key.
-const LATER: [&str; 6] = ["serve", "user", "publish", "mirror", "ask", "provider"];
+const LATER: [&str; 4] = ["publish", "mirror", "ask", "provider"];
 
 /// The command that a line asks for and that is not there yet.
 pub fn later(words: &[OsString]) -> Option<&str> {

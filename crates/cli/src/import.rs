@@ -10,6 +10,7 @@ mod columns;
 mod csv;
 mod infer;
 mod json;
+mod lines;
 mod parquet;
 mod progress;
 mod source;
@@ -36,8 +37,8 @@ const BATCH_ROWS: usize = 16 * 1024;
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, Error>>>;
 
 pub fn run(context: &Context, arguments: &Import) -> Result<()> {
-    if arguments.shape.format == Some(Format::Influx) {
-        return Err(Error::new(Kind::NotSupported, "not supported: line protocol").advise("use csv or jsonl").into());
+    if lines::are_meant(arguments) {
+        return lines::run(context, arguments);
     }
     if let Some(folder) = &arguments.all {
         if !arguments.what.is_empty() {
@@ -99,7 +100,10 @@ impl File {
         match format {
             Format::Csv | Format::Jsonl | Format::Parquet => Ok(Self { source, format }),
             Format::Json => Ok(Self { source, format: Format::Jsonl }),
-            _ => Err(misuse("files are read as csv, jsonl or parquet").at(source.place())),
+            Format::Influx => Err(misuse("line protocol names its tables itself")
+                .at(source.place())
+                .advise("leave the table out: `counterfoil import DB FILE.lp`")),
+            _ => Err(misuse("files are read as csv, jsonl, parquet or influx").at(source.place())),
         }
     }
 
@@ -115,6 +119,7 @@ pub fn format_of(name: &str) -> Format {
         Some("parquet" | "pq") => Format::Parquet,
         Some("jsonl" | "ndjson" | "json") => Format::Jsonl,
         Some("arrow" | "arrows") => Format::Arrow,
+        Some("lp" | "influx") => Format::Influx,
         _ => Format::Csv,
     }
 }

@@ -1,6 +1,6 @@
 //! Where keys come from, in the order that `counterfoil --help` gives. Never from the command line itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use counterfoil::{Error, Key, Kind, Place, Secret};
 
@@ -59,15 +59,26 @@ pub fn find_new(new: &NewKey) -> Result<Key, Error> {
 }
 
 fn ask_twice(question: &str) -> Result<Key, Error> {
+    Key::passphrase(secret_twice(question)?)
+}
+
+/// The password of a new user.
+pub fn find_password(file: Option<&Path>) -> Result<Secret, Error> {
+    match file {
+        Some(path) => Secret::from_file(path),
+        None if terminal::can_ask() => secret_twice("Password"),
+        None => Err(misuse("no password was given, and there is no terminal to ask on")
+            .advise("use --password-file, or --token for a token in its place")),
+    }
+}
+
+/// A secret that is typed twice, unless it is empty.
+fn secret_twice(question: &str) -> Result<Secret, Error> {
     let first = terminal::ask_secret(question)?;
-    if first.is_empty() {
-        return Key::passphrase(first);
+    if !first.is_empty() && first != terminal::ask_secret("The same again")? {
+        return Err(misuse("the two differ").advise("try again"));
     }
-    let second = terminal::ask_secret("The same again")?;
-    if first != second {
-        return Err(misuse("the two passphrases differ").advise("try again"));
-    }
-    Key::passphrase(first)
+    Ok(first)
 }
 
 fn no_key() -> Error {

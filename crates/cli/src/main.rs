@@ -22,12 +22,14 @@ mod picture;
 mod private;
 mod salvage;
 mod script;
+mod serve;
 mod shell;
 mod slots;
 mod sql;
 mod statements;
 mod terminal;
 mod tpm;
+mod user;
 mod verify;
 
 use std::process::ExitCode;
@@ -86,6 +88,8 @@ fn run(context: &Context, command: Command, order: &sql::Order) -> Result<()> {
         Command::Keygen(arguments) => slots::keygen(&arguments),
         Command::Rekey(arguments) => slots::rekey(context, &arguments),
         Command::Counter(arguments) => counter::run(context, &arguments),
+        Command::Serve(arguments) => serve::run(context, &arguments),
+        Command::User(arguments) => user::run(context, &arguments),
         Command::Demo(arguments) => demo::run(&arguments),
     }
 }

@@ -10,10 +10,12 @@ mod main {
     mod import;
     mod keys;
     mod kv;
+    mod lines;
     mod marker;
     mod output;
     mod processes;
     mod series;
+    mod serve;
     mod shell;
     mod sql;
     mod tpm;

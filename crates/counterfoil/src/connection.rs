@@ -3,6 +3,7 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
+use counterfoil_log::Snapshot;
 use counterfoil_sql::{self as sql, Session};
 pub use counterfoil_sql::{Interrupt, TransactionState, Value};
 use datafusion::arrow::array::RecordBatch;
@@ -211,6 +212,18 @@ impl Connection {
             (Ok(rows), None) => Ok(rows),
             (Err(error), None) => Err(full(&self.inner, error).into()),
         }
+    }
+
+    /// Stores rows of series tables as one statement: what became of each.
+    pub(crate) fn append(&mut self, points: &[sql::NewPoints<'_>]) -> Result<Vec<sql::Appended>> {
+        self.inner.store.process().require()?;
+        self.session.append_points(points).map_err(|error| full(&self.inner, error))
+    }
+
+    /// What the next statement sees.
+    pub(crate) fn view(&mut self) -> Result<Snapshot> {
+        self.inner.store.process().require()?;
+        self.session.snapshot().map_err(|error| full(&self.inner, error))
     }
 
     /// The columns of a table, as the next statement would see it; none if there is no such table.

@@ -22,6 +22,16 @@ impl Secret {
         Self(Zeroizing::new(Vec::with_capacity(bytes)))
     }
 
+    /// A passphrase or password in a file; one line end after it does not count.
+    ///
+    /// # Errors
+    /// What the system says about the file; [`Kind::Input`] for one that is too large.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        let content = read_secret(path.as_ref(), "read the passphrase file")?;
+        let line = content.strip_suffix(b"\n").map_or(&content[..], |line| line.strip_suffix(b"\r").unwrap_or(line));
+        Ok(Self::from(line))
+    }
+
     /// The bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -168,9 +178,7 @@ impl Key {
     /// # Errors
     /// What the system says about the file; [`Kind::Misuse`] for an empty one.
     pub fn from_passphrase_file(path: impl AsRef<Path>) -> Result<Self> {
-        let content = read_secret(path.as_ref(), "read the passphrase file")?;
-        let line = content.strip_suffix(b"\n").map_or(&content[..], |line| line.strip_suffix(b"\r").unwrap_or(line));
-        Self::passphrase(line).map_err(|error| error.at(path.as_ref().display()))
+        Self::passphrase(Secret::from_file(path.as_ref())?).map_err(|error| error.at(path.as_ref().display()))
     }
 
     /// A key as 64 hex digits.

@@ -18,8 +18,9 @@
 //! # Ok::<(), counterfoil::Error>(())
 //! ```
 //!
-//! What it is not: a server, and a place where a key is kept. No counter is looked for or kept unless
-//! [`Options::counter`] says where, but for a database that is bound to a TPM's: that is asked ([`Options::tpm`]).
+//! What it is not: a place where a key is kept; and a server, but for rows that come in ([`Database::serve_influx`]). No
+//! counter is looked for or kept unless [`Options::counter`] says where, but for a database that is bound to a TPM's: that
+//! is asked ([`Options::tpm`]).
 #![forbid(unsafe_code)]
 
 mod connection;
@@ -33,6 +34,7 @@ mod error;
 mod house;
 mod idle;
 mod incidents;
+mod influx;
 mod inspect;
 mod key;
 mod medium;
@@ -47,6 +49,7 @@ mod slots;
 mod store;
 mod time;
 mod tpm;
+mod users;
 mod verify;
 mod volume;
 
@@ -60,6 +63,7 @@ pub use device_image::{DeviceImage, DeviceShape, ImageInspection, ImageVerificat
 pub use error::{Error, Kind, Result};
 pub use house::Purged;
 pub use incidents::Incident;
+pub use influx::{InfluxListener, InfluxOptions, LinePrecision, Lines, LinesImported, Stopper};
 pub use inspect::{Container, Extent, Inspection, Region, SeriesPage, SeriesUse};
 pub use key::{Key, Secret};
 pub use options::{Cipher, Counter, Options, Place};
@@ -70,4 +74,5 @@ pub use schema::{quoted, sql_type, write_cell};
 pub use slots::SlotInfo;
 pub use time::utc;
 pub use tpm::Tpm;
+pub use users::{Login, Role, UserInfo, Users};
 pub use verify::{TableCheck, Verification};

@@ -4,6 +4,7 @@ mod against_sqlite;
 mod api;
 mod forked;
 mod full;
+mod lines;
 mod lost_pages;
 mod pairs;
 mod rollback;

@@ -4,6 +4,7 @@
 //! table; the names of tags and measurements are then not looked at again.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::line::Line;
 use crate::precision::Precision;
@@ -30,8 +31,8 @@ pub struct Reading {
     pub precision: Precision,
     /// The time of lines that have none, in nanoseconds since 1970-01-01 00:00 UTC.
     pub now: i64,
-    /// The field that holds a quality of OPC UA: its column becomes a quality's.
-    pub quality_field: Option<String>,
+    /// The fields that hold qualities of OPC UA: their columns become qualities'.
+    pub quality_fields: Arc<[String]>,
 }
 
 /// Rows by table.
@@ -83,7 +84,7 @@ impl Batch {
             Some(time) => reading.precision.scale(time).ok_or(Problem::TimeOutOfRange)?,
             None => reading.precision.cut(reading.now),
         };
-        let context = Context { schema, quality_field: reading.quality_field.as_deref() };
+        let context = Context { schema, quality_fields: &reading.quality_fields };
         let (table, set) = match self.by_series.get(line.series()) {
             Some(&(table, set)) => {
                 self.check_fields(table, line, &context)?;

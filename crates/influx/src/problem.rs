@@ -147,9 +147,14 @@ pub struct Rejects {
 impl Rejects {
     /// Counts one more.
     pub fn push(&mut self, reject: Reject) {
+        self.push_with(|| reject);
+    }
+
+    /// Counts one more, which is described only where there is room for it.
+    pub fn push_with(&mut self, describe: impl FnOnce() -> Reject) {
         self.count += 1;
         if self.shown.len() < REJECTS_SHOWN_MAX {
-            self.shown.push(reject);
+            self.shown.push(describe());
         }
     }
 

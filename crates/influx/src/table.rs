@@ -43,7 +43,7 @@ pub struct Table {
 /// What a table has to know about the world to take a line.
 pub(crate) struct Context<'a> {
     pub(crate) schema: &'a dyn Schema,
-    pub(crate) quality_field: Option<&'a str>,
+    pub(crate) quality_fields: &'a [String],
 }
 
 impl Table {
@@ -147,7 +147,7 @@ impl Table {
     fn check_type(&mut self, column: usize, value: &Value<'_>, context: &Context<'_>) -> Result<(), Problem> {
         let column = &mut self.fields[column];
         let mut wanted = value.field_type();
-        if context.quality_field == Some(column.name.as_str()) {
+        if context.quality_fields.contains(&column.name) {
             if quality::of_value(value).is_none() {
                 return Err(Problem::NotAQuality(shown(value)));
             }

@@ -50,17 +50,25 @@ impl Batch {
         self.series.is_empty()
     }
 
+    /// The rows of times for which `is_first` says so, and the others.
+    #[must_use]
+    pub fn split(&self, is_first: impl Fn(i64) -> bool) -> (Batch, Batch) {
+        let none = || Batch { series: Vec::new(), rows: self.rows.none() };
+        let (mut first, mut others) = (none(), none());
+        for (at, series) in self.series.iter().enumerate() {
+            let batch = if is_first(self.rows.times[at]) { &mut first } else { &mut others };
+            batch.series.push(*series);
+            batch.rows.append_one(&self.rows, at);
+        }
+        (first, others)
+    }
+
     /// The rows that are not before a time.
     pub(crate) fn since(&self, oldest: i64) -> Cow<'_, Batch> {
         if oldest == i64::MIN || self.rows.times.iter().all(|time| oldest <= *time) {
             return Cow::Borrowed(self);
         }
-        let mut batch = Batch { series: Vec::new(), rows: self.rows.none() };
-        for at in (0..self.len()).filter(|at| oldest <= self.rows.times[*at]) {
-            batch.series.push(self.series[at]);
-            batch.rows.append_one(&self.rows, at);
-        }
-        Cow::Owned(batch)
+        Cow::Owned(self.split(|time| oldest <= time).0)
     }
 
     /// The rows of each series together, of those from one on up to and without another, in the order in which they came.

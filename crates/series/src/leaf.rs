@@ -23,13 +23,16 @@ pub(crate) const POINTS_MAX: usize = 1 << 15;
 const VALUE_BYTES: usize = 16;
 const POINT_BYTES: usize = 32;
 
-/// Columns that a table may have, so that a point fits into half a page beside its texts.
-pub(crate) fn columns_max(page_bytes: usize) -> usize {
+/// Columns beside its key that a table may have where a page has so many bytes of payload: then a point fits into half a page
+/// beside its texts.
+#[must_use]
+pub fn columns_max(page_bytes: usize) -> usize {
     (page_bytes / 2).saturating_sub(POINT_BYTES) / VALUE_BYTES
 }
 
 /// Bytes that the texts of a point may have together: the other half.
-pub(crate) fn text_bytes_max(page_bytes: usize) -> usize {
+#[must_use]
+pub fn text_bytes_max(page_bytes: usize) -> usize {
     page_bytes / 2
 }
 

@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use crate::{Error, Storage};
 
 /// Bytes that the key of a series has at most.
-pub(crate) const KEY_BYTES_MAX: usize = 4096;
+pub const KEY_BYTES_MAX: usize = 4096;
 /// Series that a table has at most.
 pub const SERIES_MAX: usize = 1 << 20;
 

@@ -4,6 +4,7 @@
 //! lies with the others' (`relation` keeps it and holds no row), the points with the series engine.
 
 mod apart;
+mod append;
 mod catalog;
 mod change;
 mod define;
@@ -24,6 +25,7 @@ use counterfoil_series::{Kind, TableNumber};
 
 pub(crate) use apart::{FUTURE, is_apart, is_there, notice};
 pub use apart::{count_apart, kept_apart};
+pub use append::{Appended, NewField, NewPoints, Reason, TIME_COLUMN};
 pub(crate) use catalog::table as catalog_table;
 pub(crate) use change::{conflicts, delete, fetch, insert, insert_as_given, update};
 pub(crate) use define::{add_column, check, check_added, create, drop, renamed_column, set_options, truncate};
@@ -40,7 +42,7 @@ use crate::error::{Error, Result};
 pub(crate) const ENGINE: &str = "series";
 
 /// Whether a table is a series table.
-pub(crate) fn is_series(table: &Table) -> bool {
+pub fn is_series(table: &Table) -> bool {
     table.engine.as_ref().is_some_and(|engine| engine.name == ENGINE)
 }
 

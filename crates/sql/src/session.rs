@@ -247,6 +247,14 @@ impl Session {
         stored
     }
 
+    /// What the next statement sees, uncommitted changes of this session among it.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn snapshot(&mut self) -> Result<Snapshot> {
+        self.view()
+    }
+
     /// What the next statement sees.
     pub(crate) fn view(&mut self) -> Result<Snapshot> {
         let Guard { transaction, engine } = &mut self.guard;

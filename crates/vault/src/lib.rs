@@ -74,6 +74,8 @@ mod memory_counter;
 mod nor_counter;
 mod opening;
 mod page;
+#[cfg(feature = "std")]
+mod password;
 mod place;
 mod sealing;
 #[cfg(feature = "alloc")]
@@ -85,6 +87,8 @@ mod spill;
 #[cfg(feature = "alloc")]
 mod split;
 mod suite;
+#[cfg(feature = "std")]
+mod token;
 #[cfg(feature = "tpm")]
 mod tpm;
 #[cfg(feature = "tpm")]
@@ -121,6 +125,8 @@ pub use keys::{DatabaseId, FORMAT, VolumeKey};
 pub use memory_counter::MemoryCounter;
 pub use nor_counter::NorCounter;
 pub use page::{OPENING_BYTES, Opened, Plain, Sealed, TAG_BYTES, Tag};
+#[cfg(feature = "std")]
+pub use password::{PASSWORD_ITERATIONS, PASSWORD_VERIFIER_BYTES, PasswordVerifier};
 pub use place::{Epoch, Kind, Place, SALT_BYTES};
 pub use sealing::{PageKey, Vault};
 #[cfg(feature = "alloc")]
@@ -134,6 +140,8 @@ pub use spill::{
 #[cfg(feature = "alloc")]
 pub use split::{Share, SplitError, join, split};
 pub use suite::Suite;
+#[cfg(feature = "std")]
+pub use token::{TOKEN_LETTERS, Token, TokenDigest};
 #[cfg(feature = "tpm")]
 pub use tpm::Tpm;
 #[cfg(feature = "tpm")]

@@ -219,7 +219,7 @@ impl Seek for Counted {
 }
 
 /// Reads on a thread of its own, so that unpacking and parsing go on side by side.
-fn ahead(reader: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+pub fn ahead(reader: impl Read + Send + 'static) -> Box<dyn Read + Send> {
     let (sender, receiver) = sync_channel(PIECES_AHEAD);
     std::thread::spawn(move || hand_over(reader, &sender));
     Box::new(Ahead { receiver, piece: Vec::new(), at: 0 })

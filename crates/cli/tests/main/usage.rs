@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 20] = [
     "sql",
     "init",
     "import",
@@ -20,6 +20,8 @@ const COMMANDS: [&str; 18] = [
     "keygen",
     "rekey",
     "counter",
+    "serve",
+    "user",
     "demo",
 ];
 
@@ -75,14 +77,13 @@ fn wrong_use_is_exit_1_and_one_line() {
 #[test]
 fn what_is_not_there_yet_says_so() {
     let stage = Stage::with_database();
-    stage.refused(&["import", "db", "-", "--format", "influx"], 1, &["not supported"]);
     stage.refused(&["init", "other", "--counter", "nor"], 1, &["not supported"]);
     stage.refused(&["restore", "--from", "https://example.org/", "other"], 1, &["not supported", "--from"]);
-    for word in ["serve", "user", "publish", "mirror", "ask", "provider"] {
+    for word in ["publish", "mirror", "ask", "provider"] {
         stage.refused(&[word, "db"], 1, &["not supported", word]);
     }
-    stage.good(&["init", "./serve"]);
-    stage.good(&["./serve", "SELECT 1"]);
+    stage.good(&["init", "./publish"]);
+    stage.good(&["./publish", "SELECT 1"]);
 }
 
 #[test]
@@ -150,6 +151,7 @@ fn a_database_in_memory_is_not_kept_and_not_kept_safe() {
         &["key", "list", ":memory:"],
         &["rekey", ":memory:", "--data"],
         &["counter", "show", ":memory:"],
+        &["user", "list", ":memory:"],
     ] {
         stage.refused(words, 1, &["memory", "name a file"]);
     }

@@ -92,7 +92,7 @@ fn a_tag_is_no_field() {
 
 #[test]
 fn times_are_nanoseconds() {
-    let reading = Reading { precision: Precision::Seconds, now: 5_999_999_999, quality_field: None };
+    let reading = Reading { precision: Precision::Seconds, now: 5_999_999_999, ..Reading::default() };
     let (tables, rejected) = gather(&["m a=1 7", "m a=1", "m a=1 9223372037"], &reading, &NoSchema);
     assert_eq!(tables[0].times, [7_000_000_000, 5_000_000_000]);
     assert_eq!(rejected, [Problem::TimeOutOfRange]);
@@ -131,7 +131,7 @@ fn the_store_is_asked_too() {
 
 #[test]
 fn a_quality_is_a_number_of_its_own() {
-    let reading = Reading { quality_field: Some("Quality".to_owned()), ..Reading::default() };
+    let reading = Reading { quality_fields: ["Quality".to_owned()].into(), ..Reading::default() };
     let lines = [r#"m v=1,Quality="OK (0x0)""#, "m v=2,Quality=2147483648u", r#"m v=3,Quality="?""#, "m v=4"];
     let (tables, rejected) = gather(&lines, &reading, &NoSchema);
     assert_eq!(rejected, [Problem::NotAQuality("?".to_owned())]);

@@ -32,8 +32,8 @@ const TOO_MANY: &[u8] =
 pub struct Settings {
     /// Its limits.
     pub limits: Limits,
-    /// The field that holds a quality of OPC UA, in every measurement that has it.
-    pub quality_field: Option<String>,
+    /// The fields that hold qualities of OPC UA, in every measurement that has them.
+    pub quality_fields: Vec<String>,
 }
 
 /// A listener that takes requests until it is shut down or dropped.
@@ -77,7 +77,7 @@ impl Listener {
             writes: Arc::new(Semaphore::new(limits.writes_in_flight_max)),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
             limits,
-            quality_field: settings.quality_field,
+            quality_fields: settings.quality_fields.into(),
             queue: queue.clone(),
         });
         let (stop, stopped) = watch::channel(false);

@@ -16,7 +16,7 @@ pub(crate) const QUESTIONS_MAX: usize = 4;
 pub(crate) struct Shared {
     pub(crate) sink: Arc<dyn Sink>,
     pub(crate) limits: Limits,
-    pub(crate) quality_field: Option<String>,
+    pub(crate) quality_fields: Arc<[String]>,
     pub(crate) queue: Queue,
     /// Places for requests whose body is read.
     pub(crate) writes: Arc<Semaphore>,

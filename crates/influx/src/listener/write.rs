@@ -76,7 +76,7 @@ fn order(shared: &Shared, headers: &HeaderMap, parameters: &Parameters, version:
     let reading = Reading {
         precision: precision(parameters, version)?,
         now: nanoseconds_now(),
-        quality_field: shared.quality_field.clone(),
+        quality_fields: shared.quality_fields.clone(),
     };
     Ok(Order { database: database(parameters, version)?, reading, gzip })
 }

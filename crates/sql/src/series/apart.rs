@@ -12,12 +12,14 @@ use std::sync::Arc;
 
 use counterfoil_log::View;
 use counterfoil_relation::{RowBatch, Table, TableId};
-use counterfoil_series::{SeriesTables, TableNumber};
+use counterfoil_series::{Batch, SeriesTables, TableNumber};
 
 use super::options::{self, Told};
 use super::{Form, is_series, rows, told};
 use crate::clock::Clock;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::store::Lease;
 
 /// The schema that names what is kept apart.
 pub(crate) const FUTURE: &str = "future";
@@ -75,8 +77,7 @@ pub(super) fn divide(
     clock: &Clock,
     batch: &RowBatch,
 ) -> Result<Option<(RowBatch, RowBatch)>> {
-    let Some(span) = Told::table(table).future_max()?.filter(|_| !is_apart(table)) else { return Ok(None) };
-    let last = options::ticks(&table.columns[form.time].kind, clock.microseconds().saturating_add(span));
+    let Some(last) = last(table, form, clock)? else { return Ok(None) };
     let times = rows::times(form, batch);
     if times.iter().all(|time| *time <= last) {
         return Ok(None);
@@ -87,6 +88,38 @@ pub(super) fn divide(
     }
     let [taken, apart] = parts;
     Ok(Some((taken, apart)))
+}
+
+/// The last time that a table takes; none where it takes all.
+fn last(table: &Table, form: &Form, clock: &Clock) -> Result<Option<i64>> {
+    let span = Told::table(table).future_max()?.filter(|_| !is_apart(table));
+    let ticks = |span| options::ticks(&table.columns[form.time].kind, clock.microseconds().saturating_add(span));
+    Ok(span.map(ticks))
+}
+
+/// Takes the points that are too far ahead out of a batch and keeps them apart.
+pub(super) fn keep_apart(
+    engine: &Engine,
+    lease: &mut Lease,
+    (table, form): (&Table, &Form),
+    batch: Batch,
+) -> Result<Batch> {
+    let Some(last) = last(table, form, &engine.options.clock)? else { return Ok(batch) };
+    if batch.rows.times.iter().all(|time| *time <= last) {
+        return Ok(batch);
+    }
+    let apart = kept_apart(table).ok_or_else(|| Error::Bug("no series table".into()))?;
+    let (tables, number) = (&engine.series, TableNumber(apart.id.0));
+    super::define::create_apart(tables, lease, &apart)?;
+    let (taken, mut ahead) = batch.split(|time| time <= last);
+    // A series has another number there.
+    let names = tables.keys(&**lease, form.number).map_err(told(&apart))?;
+    let name = |series: &u32| names.get(*series as usize).map(|name| &**name);
+    let keys = ahead.series.iter().map(name).collect::<Option<Vec<_>>>();
+    let keys = keys.ok_or_else(|| Error::Bug("a point without a series".into()))?;
+    ahead.series = tables.number(&mut **lease, number, keys).map_err(told(&apart))?;
+    tables.insert(&mut **lease, number, &ahead).map_err(told(&apart))?;
+    Ok(taken)
 }
 
 /// What the writer of a statement is told of rows that were kept apart.

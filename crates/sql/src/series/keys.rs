@@ -30,6 +30,16 @@ pub(crate) fn of_row(form: &Form, batch: &RowBatch, row: usize, key: &mut Vec<u8
     Ok(())
 }
 
+/// The key of a series that is named by texts alone; none where one of them is too long.
+pub(crate) fn of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    for text in texts {
+        key.extend_from_slice(&u16::try_from(text.len()).ok()?.to_le_bytes());
+        key.extend_from_slice(text.as_bytes());
+    }
+    Some(key)
+}
+
 /// Rows that have nothing but the columns that name these series, as a batch of the table's columns.
 pub(crate) fn batch(table: &Table, form: &Form, keys: &[Arc<[u8]>]) -> Result<RowBatch> {
     let mut batch = RowBatch::new(table.layout(), keys.len());

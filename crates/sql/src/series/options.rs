@@ -22,8 +22,20 @@ const SWINGING_DOOR: &str = "swinging_door";
 /// The most time between two stored points of such a line.
 const SWINGING_DOOR_GAP: &str = "swinging_door_gap";
 
-const NAMES: [&str; 8] =
-    [COMMIT_EVERY, REORDER, ON_DUPLICATE, FUTURE_MAX, SWINGING_DOOR, SWINGING_DOOR_GAP, SUMMARIES, QUALITY];
+/// The database of InfluxDB whose measurement the table is: what clients of that interface may drop.
+const INFLUX_DATABASE: &str = "influx_database";
+
+const NAMES: [&str; 9] = [
+    COMMIT_EVERY,
+    REORDER,
+    ON_DUPLICATE,
+    FUTURE_MAX,
+    SWINGING_DOOR,
+    SWINGING_DOOR_GAP,
+    SUMMARIES,
+    QUALITY,
+    INFLUX_DATABASE,
+];
 
 /// How far ahead of the clock a sample may be unless told otherwise, in microseconds.
 const FUTURE_MAX_DEFAULT: i64 = 86_400_000_000;

@@ -1,5 +1,6 @@
 //! The SQL floor over a real log in memory: statements in, rows and errors out.
 
+mod append;
 mod basics;
 mod catalog;
 mod changes;

@@ -243,3 +243,22 @@ fn a_series_answers_as_a_relation_of_the_same_rows() {
     }
     assert_ne!(database.ask("SELECT count(*) FROM s"), "0");
 }
+
+/// What a column was before a rollback is forgotten with it.
+#[test]
+fn a_column_that_was_rolled_back_may_come_again_as_another_type() {
+    let mut database = Database::new();
+    database.expect(&[
+        ("BEGIN", "BEGIN"),
+        (READINGS, "CREATE TABLE"),
+        ("INSERT INTO readings VALUES ('a', '2026-01-01', 1, 192)", "INSERT 1"),
+        ("SAVEPOINT s", "SAVEPOINT"),
+        ("ALTER TABLE readings ADD COLUMN extra TEXT", "ALTER TABLE"),
+        ("INSERT INTO readings VALUES ('y', '2026-01-01', 1, 192, 'text')", "INSERT 1"),
+        ("ROLLBACK TO s", "ROLLBACK"),
+        ("ALTER TABLE readings ADD COLUMN extra DOUBLE PRECISION", "ALTER TABLE"),
+        ("INSERT INTO readings VALUES ('z', '2026-01-01', 1, 192, 2.5)", "INSERT 1"),
+        ("COMMIT", "COMMIT"),
+        ("SELECT sensor, extra FROM readings ORDER BY sensor", "a|NULL\nz|2.5"),
+    ]);
+}

@@ -1,0 +1,273 @@
+//! Users: who may come in where the database is served.
+//!
+//! ```text
+//! record of space SETTING, name `user/` and the user's in UTF-8:
+//!   format u8 (1) | role u8 (1 reader, 2 writer) | shows u8 (1 a password, 2 a token) | zero u8 | created u64 |
+//!   verifier of the password [84], or digest of the token [32]
+//! ```
+//! They lie sealed among everything else, and are no keys: who opens the file needs none of them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use counterfoil_log::{self as log, View, record_space};
+use counterfoil_vault::{PASSWORD_VERIFIER_BYTES, PasswordVerifier, SystemEntropy, Token, TokenDigest};
+use zeroize::Zeroizing;
+
+use crate::convert::no_entropy;
+use crate::database::Database;
+use crate::error::{Error, Kind, Result};
+use crate::key::Secret;
+
+const FORMAT: u8 = 1;
+const PREFIX: &str = "user/";
+const HEAD_BYTES: usize = 12;
+const NAME_BYTES_MAX: usize = 64;
+/// Users of a database, at most: each of them is looked at when a token is shown.
+const USERS_MAX: usize = 1000;
+
+/// What a user may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Read.
+    Reader = 1,
+    /// Read, write, make and drop.
+    Writer = 2,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Reader => "reader",
+            Role::Writer => "writer",
+        })
+    }
+}
+
+/// What a user shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// A password: its verifier of SCRAM-SHA-256 is kept.
+    Password,
+    /// A token: its digest is kept.
+    Token,
+}
+
+impl fmt::Display for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Login::Password => "password",
+            Login::Token => "token",
+        })
+    }
+}
+
+/// A user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserInfo {
+    /// The name.
+    pub name: String,
+    /// What the user may do.
+    pub role: Role,
+    /// What the user shows.
+    pub login: Login,
+    /// When the user was added, in seconds since 1970.
+    pub created: u64,
+}
+
+/// The users of a database.
+#[derive(Clone)]
+pub struct Users {
+    database: Database,
+}
+
+impl Database {
+    /// The users of this database.
+    #[must_use]
+    pub fn users(&self) -> Users {
+        Users { database: self.clone() }
+    }
+}
+
+impl Users {
+    /// Adds a user who shows a password. It is taken as its bytes are.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] for an empty password and a name that is taken, [`Kind::Input`] for one that cannot be; those of
+    /// writing.
+    pub fn add(&self, name: &str, role: Role, password: &Secret) -> Result<()> {
+        if password.is_empty() {
+            return Err(Error::new(Kind::Misuse, "the password is empty").advise("choose one that is hard to guess"));
+        }
+        let verifier = PasswordVerifier::new(password.as_bytes(), &mut SystemEntropy).map_err(|_| no_entropy())?;
+        self.put(name, role, Login::Password, &*verifier.encode())
+    }
+
+    /// Adds a user who shows a token, and answers it: it is kept nowhere.
+    ///
+    /// # Errors
+    /// As [`Users::add`].
+    pub fn add_with_token(&self, name: &str, role: Role) -> Result<Zeroizing<String>> {
+        let token = Token::generate(&mut SystemEntropy).map_err(|_| no_entropy())?;
+        self.put(name, role, Login::Token, &token.digest().0)?;
+        Ok(Zeroizing::new(token.reveal().to_owned()))
+    }
+
+    fn put(&self, name: &str, role: Role, login: Login, secret: &[u8]) -> Result<()> {
+        check_name(name)?;
+        let mut value = Zeroizing::new(vec![FORMAT, role as u8, login as u8 + 1, 0]);
+        value.extend_from_slice(&crate::time::now().to_le_bytes());
+        value.extend_from_slice(secret);
+        self.database.change(|writer| {
+            if writer.record(record_space::SETTING, &record(name)).is_some() {
+                return Err(Error::new(Kind::Misuse, format!("there is a user {name} already"))
+                    .advise("remove it first, or choose another name"));
+            }
+            if writer.records(record_space::SETTING, PREFIX.as_bytes()).len() >= USERS_MAX {
+                return Err(Error::new(Kind::Misuse, format!("a database has at most {USERS_MAX} users"))
+                    .advise("remove one first"));
+            }
+            Ok(writer.put_record(record_space::SETTING, &record(name), &value)?)
+        })
+    }
+
+    /// Removes a user.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`]; those of writing.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        self.database.change(|writer| {
+            if writer.record(record_space::SETTING, &record(name)).is_none() {
+                return Err(
+                    Error::new(Kind::NotFound, format!("no user {name}")).advise("see `counterfoil user list DB`")
+                );
+            }
+            Ok(writer.delete_record(record_space::SETTING, &record(name))?)
+        })
+    }
+
+    /// All users, by name.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn list(&self) -> Result<Vec<UserInfo>> {
+        self.database.require_process()?;
+        Ok(all(&self.database.snapshot()?)?.into_iter().map(|user| user.info).collect())
+    }
+
+    /// What whoever shows this password, or a token in its place, may do; none for nobody whom we know.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn by_password(&self, name: &str, password: &[u8]) -> Result<Option<Role>> {
+        let users = all(&self.database.snapshot()?)?;
+        let verifiers = users.iter().filter(|user| user.info.name == name);
+        let verifier = verifiers.filter_map(|user| match &user.secret {
+            Kept::Password(verifier) => Some((user.info.role, verifier)),
+            Kept::Token(_) => None,
+        });
+        match { verifier }.next() {
+            Some((role, verifier)) if verifier.accepts(password) => return Ok(Some(role)),
+            Some(_) => {}
+            // A name that nobody has takes as long as a wrong password.
+            None => drop(PasswordVerifier::new(password, &mut SystemEntropy)),
+        }
+        Ok(by_token(&users, password))
+    }
+
+    /// What whoever shows this token may do; none for nobody whom we know.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn by_token(&self, token: &[u8]) -> Result<Option<Role>> {
+        Ok(by_token(&all(&self.database.snapshot()?)?, token))
+    }
+}
+
+/// A user, and what tells the right secret from others.
+struct User {
+    info: UserInfo,
+    secret: Kept,
+}
+
+enum Kept {
+    Password(PasswordVerifier),
+    Token(TokenDigest),
+}
+
+/// Looks at all of them, whichever it is.
+fn by_token(users: &[User], token: &[u8]) -> Option<Role> {
+    let shown = TokenDigest::of(token);
+    let matches = |user: &User| matches!(&user.secret, Kept::Token(digest) if digest.matches(&shown));
+    users.iter().fold(None, |found, user| if matches(user) { Some(user.info.role) } else { found })
+}
+
+fn record(name: &str) -> Vec<u8> {
+    [PREFIX.as_bytes(), name.as_bytes()].concat()
+}
+
+/// A name goes before a colon where clients send it.
+fn check_name(name: &str) -> Result<()> {
+    let possible = |letter: char| letter.is_alphanumeric() || "_-.@".contains(letter);
+    if !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(possible) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Input, "this is not a name for a user")
+        .advise(format!("use up to {NAME_BYTES_MAX} letters, digits, and _ - . @")))
+}
+
+fn all(view: &dyn View) -> Result<Vec<User>> {
+    let records = view.records(record_space::SETTING, PREFIX.as_bytes());
+    let users = records.into_iter().map(|(name, value)| decode(&name, &value));
+    users.collect::<Option<_>>().ok_or_else(|| log::Error::Corrupt { what: "users" }.into())
+}
+
+fn decode(name: &[u8], value: &Arc<[u8]>) -> Option<User> {
+    let name = std::str::from_utf8(name.strip_prefix(PREFIX.as_bytes())?).ok()?.to_owned();
+    let (head, secret) = value.split_at_checked(HEAD_BYTES)?;
+    let role = match head[1] {
+        1 => Role::Reader,
+        2 => Role::Writer,
+        _ => return None,
+    };
+    let (login, secret) = match (head[2], secret.len()) {
+        (1, PASSWORD_VERIFIER_BYTES) => {
+            (Login::Password, Kept::Password(PasswordVerifier::decode(secret.try_into().ok()?)?))
+        }
+        (2, 32) => (Login::Token, Kept::Token(TokenDigest(secret.try_into().ok()?))),
+        _ => return None,
+    };
+    let created = u64::from_le_bytes(head[4..].try_into().ok()?);
+    (head[0] == FORMAT && head[3] == 0).then_some(User { info: UserInfo { name, role, login, created }, secret })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC.md, "counterfoil": users.
+    #[test]
+    fn what_is_kept_is_read_and_nothing_else() {
+        let mut value = vec![1, 2, 2, 0, 7, 0, 0, 0, 0, 0, 0, 0];
+        value.extend([9; 32]);
+        let user = decode(b"user/me", &value.clone().into()).expect("a user");
+        assert_eq!(user.info, UserInfo { name: "me".into(), role: Role::Writer, login: Login::Token, created: 7 });
+        for (at, byte) in [(0, 2), (1, 0), (1, 3), (2, 0), (2, 1), (3, 1)] {
+            let mut changed = value.clone();
+            changed[at] = byte;
+            assert!(decode(b"user/me", &changed.into()).is_none(), "byte {at}");
+        }
+        assert!(decode(b"user/me", &value[..43].into()).is_none());
+        assert!(decode(b"other/me", &value.into()).is_none());
+    }
+
+    #[test]
+    fn names_fit_before_a_colon() {
+        for good in ["a", "me@example.com", "Jürgen", "x-1_2"] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for wrong in ["", "a:b", "a b", "a/b", "a\n", &"x".repeat(65)] {
+            assert!(check_name(wrong).is_err(), "{wrong}");
+        }
+    }
+}
