@@ -217,6 +217,16 @@ impl SeriesTables {
         Finder::new(view, &files, &state).find(keys)
     }
 
+    /// The time of the newest point of each series that was ever in it and is not known to be gone; no page is read for it.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn newest(&self, view: &dyn View, table: TableNumber, series: &[u32]) -> Result<Vec<Option<i64>>, Error> {
+        let (_, state) = self.open(view, table)?;
+        let newest = |series: &Arc<Series>| series.tail.times.last().copied().or(series.edge.end());
+        Ok(series.iter().map(|number| state.series.get(*number as usize).and_then(newest)).collect())
+    }
+
     /// What the columns of a table hold.
     ///
     /// # Errors
