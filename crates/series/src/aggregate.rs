@@ -194,7 +194,7 @@ impl<V: View> Aggregation<V> {
             } else {
                 let mut points = Points::new(&self.state.kinds);
                 points.append(&leaf, leaf.within(&part));
-                self.add_points(current, &series.late.merged(&points, &part));
+                self.add_points(current, &series.late.merged(points, &part));
             }
         }
         current.from = last.checked_add(1);
@@ -226,7 +226,7 @@ impl<V: View> Aggregation<V> {
             let none = Points::new(&self.state.kinds);
             let part = Span { first, last: span.last };
             if !series.late.points.within(&part).is_empty() {
-                self.add_points(current, &series.late.merged(&none, &part));
+                self.add_points(current, &series.late.merged(none, &part));
             }
         }
         let mut open = Points::new(&self.state.kinds);

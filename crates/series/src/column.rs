@@ -331,6 +331,22 @@ impl Column {
         Ok(())
     }
 
+    /// Takes the bytes of so many values off the front, and none of them in.
+    pub(crate) fn skip(kind: Kind, bytes: &mut &[u8], count: usize) -> Result<(), Nonsense> {
+        let (how, rest) = bytes.split_first().ok_or(Nonsense)?;
+        *bytes = rest;
+        let there = match *how {
+            ALL => count,
+            SOME => decode_present(bytes, count)?.into_iter().filter(|is_there| *is_there).count(),
+            _ => return Err(Nonsense),
+        };
+        match kind {
+            Kind::Integer => integers::skip(bytes, there),
+            Kind::Double => doubles::skip(bytes, there),
+            Kind::Text => texts::skip(bytes, there),
+        }
+    }
+
     /// Appends so many NULLs.
     pub fn append_nothing(&mut self, count: usize) {
         let begun = self.values.len();

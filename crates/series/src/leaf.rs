@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::codec::Nonsense;
+use crate::column::Kind;
 use crate::points::Points;
 
 const FORMAT: u8 = 1;
@@ -110,6 +111,16 @@ impl<'a> Leaf<'a> {
         let (length, rest) = rest.split_first_chunk::<2>()?;
         let bytes = rest.get(..usize::from(u16::from_le_bytes(*length)))?;
         Some(Leaf { series: u32::from_le_bytes(*series), count: usize::from(u16::from_le_bytes(*count)) + 1, bytes })
+    }
+
+    /// Appends its points with only some of the columns that the table has: those at these places, ascending.
+    ///
+    /// # Errors
+    /// As [`Leaf::read`]. What stands behind the last of these columns is not looked at.
+    pub(crate) fn read_some(&self, points: &mut Points, (kinds, wanted): (&[Kind], &[usize])) -> Result<(), Nonsense> {
+        let (mut bytes, begun) = (self.bytes, points.len());
+        points.decode_some(&mut bytes, self.count, (kinds, wanted))?;
+        if points.times[begun..].is_sorted_by(|one, next| one < next) { Ok(()) } else { Err(Nonsense) }
     }
 
     /// Appends its points.

@@ -9,6 +9,7 @@ use core::ops::Range;
 use counterfoil_log::View;
 
 use crate::Error;
+use crate::codec::Nonsense;
 use crate::column::Kind;
 use crate::edge::{Entry, Splice};
 use crate::files::Files;
@@ -26,16 +27,28 @@ pub(crate) fn read_leaf(
     number: u32,
     entry: &Entry,
 ) -> Result<Points, Error> {
+    let mut points = Points::new(kinds);
+    read_columns(view, files, (number, entry), &mut points, |leaf, points| leaf.read(points))?;
+    Ok(points)
+}
+
+/// Reads columns of a leaf, and that it is what its parent says.
+pub(crate) fn read_columns(
+    view: &dyn View,
+    files: &Files,
+    (number, entry): (u32, &Entry),
+    points: &mut Points,
+    read: impl FnOnce(&Leaf<'_>, &mut Points) -> Result<(), Nonsense>,
+) -> Result<(), Error> {
     let wrong = Error::Corrupt { what: "leaf" };
     let payload = files.pages.read(view, entry.at)?;
     let leaf = Leaf::new(&payload).map_err(Error::nonsense("leaf"))?;
     if leaf.series != number || leaf.count as u64 != entry.points {
         return Err(wrong);
     }
-    let mut points = Points::new(kinds);
-    leaf.read(&mut points).map_err(Error::nonsense("leaf"))?;
+    read(&leaf, points).map_err(Error::nonsense("leaf"))?;
     let is_it = points.times.first() == Some(&entry.first) && points.times.last() == Some(&entry.last);
-    if is_it { Ok(points) } else { Err(wrong) }
+    if is_it { Ok(()) } else { Err(wrong) }
 }
 
 impl Change<'_> {
@@ -95,8 +108,9 @@ impl Change<'_> {
         let kinds = self.state.kinds.clone();
         let under = read_leaf(self.storage, self.files, &kinds, number, entry)?;
         let span = Span { first: late.points.times[range.start], last: late.points.times[range.end - 1] };
-        let points = late.merged(&under, &span);
-        self.write_leaves(number, &points, under.len())
+        let guess = under.len();
+        let points = late.merged(under, &span);
+        self.write_leaves(number, &points, guess)
     }
 
     /// Writes points as leaves, all but the last of them full.

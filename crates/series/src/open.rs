@@ -70,24 +70,29 @@ impl Late {
         range.start + self.points.times[range].partition_point(|late| *late < time)
     }
 
+    /// The same with the columns at these places, ascending, and no others.
+    pub(crate) fn select(&self, wanted: &[usize]) -> Late {
+        Late { points: self.points.clone().select(wanted), gone: self.gone.clone() }
+    }
+
     /// Points with these changes made, those of a span.
-    pub(crate) fn merged(&self, under: &Points, span: &Span) -> Points {
+    pub(crate) fn merged(&self, under: Points, span: &Span) -> Points {
         let range = self.points.within(span);
         if range.is_empty() {
-            return under.clone();
+            return under;
         }
         let mut merged = under.none();
         let mut from = 0;
         for place in range {
             let time = self.points.times[place];
             let until = from + under.times[from..].partition_point(|below| *below < time);
-            merged.append(under, from..until);
+            merged.append(&under, from..until);
             from = until + usize::from(under.times.get(until) == Some(&time));
             if !self.gone[place] {
                 merged.append_one(&self.points, place);
             }
         }
-        merged.append(under, from..under.len());
+        merged.append(&under, from..under.len());
         merged
     }
 }

@@ -132,6 +132,49 @@ impl Points {
         Ok(())
     }
 
+    /// The same, where these points have only some of the columns that the bytes have: those at these places, in their order.
+    pub(crate) fn decode_some(
+        &mut self,
+        bytes: &mut &[u8],
+        count: usize,
+        (kinds, wanted): (&[Kind], &[usize]),
+    ) -> Result<(), Nonsense> {
+        integers::decode(bytes, count, &mut self.times)?;
+        let (mut columns, mut passed) = (self.columns.iter_mut().zip(wanted), 0);
+        columns.try_for_each(|(column, place)| {
+            while passed < *place && !bytes.is_empty() {
+                Column::skip(kinds[passed], bytes, count)?;
+                passed += 1;
+            }
+            passed = *place + 1;
+            match bytes.is_empty() {
+                true => column.append_nothing(count),
+                false => column.decode(bytes, count)?,
+            }
+            Ok(())
+        })
+    }
+
+    /// The columns at these places, ascending, and no others.
+    pub(crate) fn select(mut self, wanted: &[usize]) -> Points {
+        let mut place = 0;
+        self.columns.retain(|_| {
+            place += 1;
+            wanted.binary_search(&(place - 1)).is_ok()
+        });
+        self
+    }
+
+    /// Those of a range.
+    pub(crate) fn slice(self, range: Range<usize>) -> Points {
+        if range == (0..self.len()) {
+            return self;
+        }
+        let mut slice = self.none();
+        slice.append(&self, range);
+        slice
+    }
+
     /// The places of points of a span of time.
     pub(crate) fn within(&self, span: &Span) -> Range<usize> {
         let from = self.times.partition_point(|time| *time < span.first);

@@ -6,11 +6,14 @@ use alloc::vec::Vec;
 use counterfoil_log::View;
 
 use crate::Error;
+use crate::edge::Entry;
 use crate::files::Files;
-use crate::merge::read_leaf;
+use crate::merge::read_columns;
 use crate::node::Walk;
+use crate::open::Late;
 use crate::points::{Points, Span};
 use crate::state::State;
+use crate::tail::Tail;
 
 /// Points of one series.
 #[derive(Clone, Debug)]
@@ -27,6 +30,8 @@ pub struct Scan<V> {
     files: Arc<Files>,
     state: Arc<State>,
     span: Span,
+    /// The columns that are read, ascending; none is all.
+    wanted: Option<Arc<[usize]>>,
     /// Series still to be read, the next one last.
     ahead: Vec<u32>,
     current: Option<Current>,
@@ -36,6 +41,8 @@ pub struct Scan<V> {
 struct Current {
     series: u32,
     walk: Walk,
+    /// What is late, where only some columns of it are wanted.
+    late: Option<Late>,
     /// Everything before this time was given.
     from: i64,
     done: bool,
@@ -47,7 +54,17 @@ impl<V: View> Scan<V> {
         ahead.reverse();
         // What retention took is gone, whether its pages are yet or not.
         let span = span.within(&Span { first: state.oldest, last: i64::MAX });
-        Scan { view, files, state, span, ahead, current: None }
+        Scan { view, files, state, span, wanted: None, ahead, current: None }
+    }
+
+    /// Reads only the columns at these places: blocks have no others, and these in the order of the table.
+    #[must_use]
+    pub fn columns(self, places: &[usize]) -> Self {
+        let mut wanted: Vec<usize> = places.iter().copied().filter(|place| *place < self.state.kinds.len()).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let wanted = (wanted.len() < self.state.kinds.len()).then(|| wanted.into());
+        Scan { wanted, ..self }
     }
 
     /// The key of a series.
@@ -72,6 +89,7 @@ impl<V: View> Scan<V> {
             files: self.files.clone(),
             state: self.state.clone(),
             span: self.span,
+            wanted: self.wanted.clone(),
             ahead: ahead.to_vec(),
             current: None,
         };
@@ -96,10 +114,13 @@ impl<V: View> Scan<V> {
                 let Some(number) = self.ahead.pop() else { return Ok(None) };
                 let Some(series) = self.state.series.get(number as usize) else { continue };
                 let walk = Walk::new(number, &series.edge, self.span);
-                self.current = Some(Current { series: number, walk, from: self.span.first, done: false });
+                let wanted = self.wanted.as_ref().filter(|_| !series.late.is_empty());
+                let late = wanted.map(|wanted| series.late.select(wanted));
+                self.current = Some(Current { series: number, walk, late, from: self.span.first, done: false });
             }
             let Some(current) = &mut self.current else { continue };
-            let points = current.next(&self.view, &self.files, &self.state, self.span)?;
+            let read = Read { state: &self.state, wanted: self.wanted.as_deref() };
+            let points = current.next(&self.view, &self.files, &read, self.span)?;
             let series = current.series;
             if current.done {
                 self.current = None;
@@ -113,9 +134,8 @@ impl<V: View> Scan<V> {
 
 impl Current {
     /// What comes next: a leaf with what is late under it, and after the last one the tail.
-    fn next(&mut self, view: &dyn View, files: &Files, state: &State, span: Span) -> Result<Points, Error> {
-        let series = &state.series[self.series as usize];
-        let none = || Points::new(&state.kinds);
+    fn next(&mut self, view: &dyn View, files: &Files, read: &Read<'_>, span: Span) -> Result<Points, Error> {
+        let series = &read.state.series[self.series as usize];
         let (leaf, until) = match self.walk.next(view, files)? {
             Some(entry) => {
                 let until = match self.walk.goes_on_at() {
@@ -124,24 +144,58 @@ impl Current {
                     None => span.last,
                 };
                 self.done = until == span.last && self.walk.goes_on_at().is_none();
-                (read_leaf(view, files, &state.kinds, self.series, &entry)?, until)
+                (read.leaf(view, files, self.series, &entry)?, until)
             }
             None => {
                 self.done = true;
-                (none(), span.last)
+                (read.none(), span.last)
             }
         };
         let part = Span { first: self.from, last: until };
-        let mut points = none();
-        points.append(&leaf, leaf.within(&part));
+        let within = leaf.within(&part);
+        let mut points = leaf.slice(within);
         if !series.late.is_empty() {
-            points = series.late.merged(&points, &part);
+            points = self.late.as_ref().unwrap_or(&series.late).merged(points, &part);
         }
         if self.done {
-            series.tail.read(&part, &mut points);
+            read.tail(&series.tail, &part, &mut points);
         } else {
             self.from = until + 1;
         }
         Ok(points)
+    }
+}
+
+/// Which columns of a table are read.
+struct Read<'a> {
+    state: &'a State,
+    wanted: Option<&'a [usize]>,
+}
+
+impl Read<'_> {
+    /// No points of these columns.
+    fn none(&self) -> Points {
+        let all = Points::new(&self.state.kinds);
+        match self.wanted {
+            Some(wanted) => all.select(wanted),
+            None => all,
+        }
+    }
+
+    fn leaf(&self, view: &dyn View, files: &Files, number: u32, entry: &Entry) -> Result<Points, Error> {
+        let mut points = self.none();
+        read_columns(view, files, (number, entry), &mut points, |leaf, points| match self.wanted {
+            Some(wanted) => leaf.read_some(points, (&self.state.kinds, wanted)),
+            None => leaf.read(points),
+        })?;
+        Ok(points)
+    }
+
+    fn tail(&self, tail: &Tail, span: &Span, points: &mut Points) {
+        let Some(wanted) = self.wanted else { return tail.read(span, points) };
+        let mut all = Points::new(&self.state.kinds);
+        tail.read(span, &mut all);
+        let some = all.select(wanted);
+        points.append(&some, 0..some.len());
     }
 }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use crate::recompute;
-use crate::{Batch, Kind, Limits, Options, SeriesTables, Span, Summarized, TableNumber, Value};
+use crate::{Batch, Kind, Limits, Options, Points, SeriesTables, Span, Summarized, TableNumber, Value};
 use counterfoil_log::Memory;
 
 const KINDS: [Kind; 2] = [Kind::Double, Kind::Integer];
@@ -241,10 +241,34 @@ impl House {
             rows.iter().map(|(key, row)| (*key, row.0.map(f64::to_bits), row.1)).collect()
         };
         assert!(bits(&found) == bits(&wanted), "points differ");
+        self.check_columns(view, span);
         let pages = self.tables.pages(view, TABLE).expect("counted");
         assert_eq!(pages.iter().sum::<u64>(), view.page_count() as u64, "a page is nobody's");
         let (count, is_exact) = self.tables.count(view, TABLE).expect("counted");
         assert!(!is_exact || count == model.len() as u64, "{count} counted, {} there", model.len());
+    }
+
+    /// A scan of some columns gives what a scan of all has in them.
+    fn check_columns(&self, view: &Memory, span: Span) {
+        let blocks = |wanted: &[usize]| {
+            let mut scan = self.tables.scan(view.clone(), TABLE, None, span).expect("a scan").columns(wanted);
+            let mut blocks = Vec::new();
+            while let Some(block) = scan.next().expect("a block") {
+                blocks.push((block.series, block.points));
+            }
+            blocks
+        };
+        let bytes = |(series, points): &(u32, Points)| {
+            let mut bytes = Vec::from(series.to_le_bytes());
+            points.encode(0..points.len(), &mut bytes);
+            bytes
+        };
+        let all = blocks(&[0, 1]);
+        for wanted in [&[][..], &[0], &[1]] {
+            let selected = all.iter().map(|(series, points)| (*series, points.clone().select(wanted)));
+            let selected: Vec<_> = selected.map(|block| bytes(&block)).collect();
+            assert!(blocks(wanted).iter().map(bytes).eq(selected), "columns {wanted:?} differ");
+        }
     }
 }
 

@@ -76,6 +76,15 @@ impl Form {
         }
         Ok(Form { number: TableNumber(table.id.0), keys, time, values })
     }
+
+    /// The same where of the other columns only those at some places are read, and which of the engine's columns these are.
+    pub(crate) fn reading(&self, places: &[usize]) -> (Form, Vec<usize>) {
+        let mut values: Vec<_> = self.values.iter().copied().filter(|(place, _)| places.contains(place)).collect();
+        values.sort_by_key(|(_, slot)| *slot);
+        let slots = values.iter().map(|(_, slot)| *slot).collect();
+        values.iter_mut().enumerate().for_each(|(at, (_, slot))| *slot = at);
+        (Form { values, ..self.clone() }, slots)
+    }
 }
 
 /// How the engine holds values of a type; none if it cannot.

@@ -148,6 +148,20 @@ pub fn decode(bytes: &mut &[u8], count: usize, out: &mut Vec<f64>) -> Result<(),
     }
 }
 
+/// Takes the bytes of so many values off the front and looks at none of them.
+///
+/// # Errors
+/// As [`decode`], as far as it shows.
+pub(crate) fn skip(bytes: &mut &[u8], count: usize) -> Result<(), Nonsense> {
+    let ([kind, _], rest) = bytes.split_first_chunk::<2>().ok_or(Nonsense)?;
+    *bytes = rest;
+    if *kind == FRACTIONS {
+        let exceptions = usize::try_from(numbers::take(bytes)?).map_err(|_| Nonsense)?;
+        *bytes = bytes.get(exceptions..).ok_or(Nonsense)?;
+    }
+    integers::skip(bytes, count)
+}
+
 fn decode_fractions(bytes: &mut &[u8], number: usize, count: usize, out: &mut Vec<f64>) -> Result<(), Nonsense> {
     let divisor = if number < TENS.len() + TWOS { divisor(number) } else { return Err(Nonsense) };
     let length = usize::try_from(numbers::take(bytes)?).map_err(|_| Nonsense)?;
@@ -196,6 +210,9 @@ mod tests {
         decode(&mut rest, values.len(), &mut found).expect("there");
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         assert_eq!((bits(&found[1..]), rest), (bits(values), &[7][..]));
+        let mut skipped = &out[..];
+        skip(&mut skipped, values.len()).expect("there");
+        assert_eq!(skipped, [7]);
         length
     }
 

@@ -246,6 +246,36 @@ fn take_exceptions(bytes: &mut &[u8], count: usize) -> Result<Vec<(usize, u64)>,
     (0..exceptions).map(exception).collect()
 }
 
+/// Takes the bytes of so many values off the front and looks at none of them.
+///
+/// # Errors
+/// As [`decode`], as far as it shows.
+pub(crate) fn skip(bytes: &mut &[u8], count: usize) -> Result<(), Nonsense> {
+    if count > COUNT_MAX {
+        return Err(Nonsense);
+    }
+    if bytes.first() != Some(&RUNS) {
+        return skip_each(bytes, count);
+    }
+    *bytes = bytes.strip_prefix(&[RUNS, 0]).ok_or(Nonsense)?;
+    let runs = usize::try_from(numbers::take(bytes)?).ok().filter(|less_one| *less_one < count).ok_or(Nonsense)? + 1;
+    skip_each(bytes, runs)?;
+    skip_each(bytes, runs)
+}
+
+fn skip_each(bytes: &mut &[u8], count: usize) -> Result<(), Nonsense> {
+    let ([order, width], rest) = bytes.split_first_chunk::<2>().ok_or(Nonsense)?;
+    let (order, width) = (usize::from(*order), u32::from(*width));
+    if order >= ORDERS || order > count || width > 64 {
+        return Err(Nonsense);
+    }
+    *bytes = rest;
+    (0..=order).try_for_each(|_| numbers::take(bytes).map(drop))?;
+    take_exceptions(bytes, count - order)?;
+    *bytes = bytes.get(bits::bytes(count - order, width)..).ok_or(Nonsense)?;
+    Ok(())
+}
+
 /// The inverse of [`differ`].
 fn sum(values: &mut [i64], from: usize) {
     let mut before = values[from - 1];
@@ -272,6 +302,9 @@ mod tests {
         let (mut rest, mut found) = (&out[..], vec![-1]);
         decode(&mut rest, values.len(), &mut found).expect("there");
         assert_eq!((&found[1..], rest), (values, &[7][..]));
+        let mut skipped = &out[..];
+        skip(&mut skipped, values.len()).expect("there");
+        assert_eq!(skipped, [7]);
         length
     }
 
@@ -329,9 +362,11 @@ mod tests {
 
         #[test]
         fn no_bytes_are_more_than_nonsense(bytes in prop::collection::vec(any::<u8>(), 0..80), count in 0_usize..300) {
-            let mut found = Vec::new();
-            let outcome = decode(&mut &bytes[..], count, &mut found);
+            let (mut found, mut rest, mut skipped) = (Vec::new(), &bytes[..], &bytes[..]);
+            let outcome = decode(&mut rest, count, &mut found);
             prop_assert!(outcome.is_err() || found.len() == count);
+            let passed = skip(&mut skipped, count);
+            prop_assert!(outcome.is_err() || (passed.is_ok() && skipped == rest));
         }
     }
 }

@@ -34,22 +34,11 @@ pub fn encode(values: &[Text], out: &mut Vec<u8>) {
 /// # Errors
 /// [`Nonsense`].
 pub fn decode(bytes: &mut &[u8], count: usize, values: &mut Vec<Text>) -> Result<(), Nonsense> {
+    let mut texts: Vec<Text> = Vec::new();
     if count == 0 {
         return Ok(());
     }
-    let distinct = usize::try_from(numbers::take(bytes)?).map_err(|_| Nonsense)?.checked_add(1).ok_or(Nonsense)?;
-    if distinct > count {
-        return Err(Nonsense);
-    }
-    let mut lengths = Vec::new();
-    integers::decode(bytes, distinct, &mut lengths)?;
-    let mut texts: Vec<Text> = Vec::with_capacity(distinct);
-    for length in lengths {
-        let (text, rest) =
-            usize::try_from(length).ok().and_then(|length| bytes.split_at_checked(length)).ok_or(Nonsense)?;
-        *bytes = rest;
-        texts.push(text.into());
-    }
+    take_distinct(bytes, count, |text| texts.push(text.into()))?;
     let mut each = Vec::new();
     integers::decode(bytes, count, &mut each)?;
     values.reserve(count);
@@ -58,6 +47,35 @@ pub fn decode(bytes: &mut &[u8], count: usize, values: &mut Vec<Text>) -> Result
         values.push(text.clone());
     }
     Ok(())
+}
+
+/// Takes the texts that differ off the front.
+fn take_distinct(bytes: &mut &[u8], count: usize, mut text: impl FnMut(&[u8])) -> Result<(), Nonsense> {
+    let distinct = usize::try_from(numbers::take(bytes)?).map_err(|_| Nonsense)?.checked_add(1).ok_or(Nonsense)?;
+    if distinct > count {
+        return Err(Nonsense);
+    }
+    let mut lengths = Vec::new();
+    integers::decode(bytes, distinct, &mut lengths)?;
+    for length in lengths {
+        let (one, rest) =
+            usize::try_from(length).ok().and_then(|length| bytes.split_at_checked(length)).ok_or(Nonsense)?;
+        *bytes = rest;
+        text(one);
+    }
+    Ok(())
+}
+
+/// Takes the bytes of so many values off the front and makes no text of them.
+///
+/// # Errors
+/// [`Nonsense`].
+pub(crate) fn skip(bytes: &mut &[u8], count: usize) -> Result<(), Nonsense> {
+    if count == 0 {
+        return Ok(());
+    }
+    take_distinct(bytes, count, |_| ())?;
+    integers::skip(bytes, count)
 }
 
 #[cfg(test)]
@@ -83,7 +101,10 @@ mod tests {
             bytes.push(7);
             let (mut rest, mut found) = (bytes.as_slice(), Vec::new());
             decode(&mut rest, values.len(), &mut found).expect("what was written");
-            prop_assert_eq!((found, rest), (values, &[7][..]));
+            prop_assert_eq!((&found, rest), (&values, &[7][..]));
+            let mut skipped = bytes.as_slice();
+            skip(&mut skipped, values.len()).expect("what was written");
+            prop_assert_eq!(skipped, [7]);
         }
 
         #[test]

@@ -224,10 +224,15 @@ impl SeriesScan {
         let SeriesTarget { tables, snapshot, table } = &self.target;
         let series = self.series.chunks(self.per_part).nth(part).unwrap_or_default().to_vec();
         let scan = tables.scan(snapshot.clone(), self.form.number, Some(series), self.span).map_err(told(table))?;
+        let places = self.output.iter().filter_map(|output| match output {
+            Output::Column(place) => Some(*place),
+            Output::RowId => None,
+        });
+        let (form, slots) = self.form.reading(&places.collect::<Vec<_>>());
         Ok(Work {
-            scan,
+            scan: scan.columns(&slots),
             table: table.clone(),
-            form: self.form.clone(),
+            form: Arc::new(form),
             keys: self.keys.clone(),
             output: self.output.clone(),
             schema: self.schema.clone(),

@@ -377,3 +377,32 @@ fn a_view_is_not_changed_by_a_column() {
         ("SELECT count(*) FROM joined", "0"),
     ]);
 }
+
+#[test]
+fn rows_far_ahead_of_the_clock_are_kept_apart() {
+    let mut database = Database::new();
+    // The year 2261, nanoseconds end in 2262.
+    let ahead = "9200000000000000000";
+    assert_eq!(
+        database.append("cpu", &["host=a | 1 | load=1", &format!("host=b | {ahead} | load=2"), "host=b | 2 | load=3"]),
+        ""
+    );
+    database.expect(&[
+        ("SELECT host, load FROM cpu ORDER BY host", "a|1\nb|3"),
+        ("SELECT host, load FROM future.cpu", "b|2"),
+    ]);
+    assert_eq!(
+        database
+            .append("cpu", &[&format!("host=c | {ahead} | load=4 cores=5i"), &format!("host=a | {ahead} | load=6")]),
+        ""
+    );
+    database.expect(&[
+        ("SELECT count(*) FROM cpu", "2"),
+        ("SELECT host, load, cores FROM future.cpu ORDER BY host", "a|6|NULL\nb|2|NULL\nc|4|5"),
+        ("CREATE TABLE thin (host TEXT, time TIMESTAMP(9), load DOUBLE PRECISION, PRIMARY KEY (host, time)) WITH (engine = 'series', swinging_door = 'load 1')", "CREATE TABLE"),
+    ]);
+    assert_eq!(
+        database.append("thin", &["host=a | 1 | load=1"]),
+        "0: table \"thin\" has a swinging door, through which lines do not go: use INSERT"
+    );
+}
