@@ -28,8 +28,8 @@ use crate::series::Series;
 use crate::state::State;
 use crate::summary::Summary;
 
-/// The bucket that a time lies in: its name, and none for times that lie in no bucket. Of two times in one bucket (or in none), all
-/// between them are in it too.
+/// The bucket that a time lies in: its name, and none for times that lie in no bucket. Of two times in one bucket all between them
+/// are in it too; times in none may be early and late, with buckets between.
 pub type Buckets = Arc<dyn Fn(i64) -> Option<i64> + Send + Sync>;
 
 /// What is asked of the points of a span.
@@ -205,7 +205,8 @@ impl<V: View> Aggregation<V> {
     fn whole(&self, series: u32, level: usize, entry: &Entry) -> Option<Open> {
         let (places, span) = (self.places.as_ref()?, &self.question.span);
         let name = self.name(entry.first);
-        if !span.contains(entry.first) || !span.contains(entry.last) || self.name(entry.last) != name {
+        let in_none = self.question.buckets.is_some() && name.is_none();
+        if in_none || !span.contains(entry.first) || !span.contains(entry.last) || self.name(entry.last) != name {
             return None;
         }
         let columns = places.iter().map(|place| entry.summaries.as_deref()?.get(*place).copied());
@@ -246,7 +247,12 @@ impl<V: View> Aggregation<V> {
             let until = match &self.question.buckets {
                 None => range.end,
                 Some(buckets) => {
-                    from + points.times[from..range.end].partition_point(|time| buckets(*time) == name).max(1)
+                    let times = &points.times[from..range.end];
+                    let same = match name {
+                        Some(_) => times.partition_point(|time| buckets(*time) == name),
+                        None => times.iter().take_while(|time| buckets(**time).is_none()).count(),
+                    };
+                    from + same.max(1)
                 }
             };
             let times = &points.times[from..until];

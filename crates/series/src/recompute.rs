@@ -160,3 +160,15 @@ fn an_aggregate_reads_its_borders_and_nothing_between() {
     let all = Question { span: Span::ALL, columns: [1].to_vec(), buckets: None, ends: false };
     assert!(pages_read(&house, all) as u64 >= pages[0]);
 }
+
+#[test]
+fn what_is_in_no_bucket_may_be_early_and_late() {
+    let mut house = House::with(1072, 2);
+    // One leaf from before the first bucket to behind the last one.
+    house.insert((-310..-180).map(|at| (3, at, 1)));
+    house.insert((8990..9120).map(|at| (3, at, 1)));
+    house.insert((9200..9400).map(|at| (3, at, 1)));
+    assert_ne!(house.tables.pages(&house.disk, TABLE).expect("counted")[0], 0);
+    check(&house.tables, &house.disk, &house.model, Span::ALL, Some(1));
+    check(&house.tables, &house.disk, &house.model, Span::ALL, Some(3000));
+}

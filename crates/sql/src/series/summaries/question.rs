@@ -222,12 +222,12 @@ impl<'a> Reader<'a> {
             None => (argument, None),
         };
         let place = self.column(expr)?;
-        let fits = match (&self.table.columns.get(place)?.kind, to) {
-            (Type::Double | Type::BigInt | Type::Numeric { .. }, None) => true,
-            (Type::SmallInt | Type::Integer | Type::BigInt, Some(DataType::Int64 | DataType::Float64)) => true,
-            (Type::Real | Type::Double, Some(DataType::Float64)) => true,
-            _ => false,
-        };
+        let fits = matches!(
+            (&self.table.columns.get(place)?.kind, to),
+            (Type::Double | Type::BigInt | Type::Numeric { .. }, None)
+                | (Type::SmallInt | Type::Integer | Type::BigInt, Some(DataType::Int64 | DataType::Float64))
+                | (Type::Real | Type::Double, Some(DataType::Float64))
+        );
         if fits { self.summary(place) } else { None }
     }
 
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
         if place == self.form.time {
             return Some(Wanted::Time { latest: greatest });
         }
-        let kind = self.table.columns[place].kind.clone();
+        let kind = self.table.columns[place].kind;
         if matches!(kind, Type::Boolean) {
             return None;
         }
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
         if self.form.keys.contains(&place) {
             return Some(Place::Key(place));
         }
-        let kind = self.table.columns.get(place)?.kind.clone();
+        let kind = self.table.columns.get(place)?.kind;
         if let Some(at) = self.summary(place) {
             return Some(Place::Summary(at, kind));
         }
