@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::compute::sum_checked;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::common::DataFusionError;
@@ -10,11 +10,12 @@ use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature,
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
 };
 use datafusion::scalar::ScalarValue;
 
 use crate::error::Error;
+use crate::folding::{Folding, numbers};
 
 /// The library's `sum`, but for integers.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -64,7 +65,8 @@ impl AggregateUDFImpl for Sum {
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>, DataFusionError> {
         if is_ours(&arguments) {
-            return Ok(Box::new(Many::default()));
+            let add = |sum: Option<i64>, value| sum.unwrap_or(0).checked_add(value).ok_or_else(overflow);
+            return Ok(Box::new(Folding::<Int64Type, _>::new(add)));
         }
         self.inner.create_groups_accumulator(arguments)
     }
@@ -93,11 +95,6 @@ pub(crate) fn overflow() -> DataFusionError {
     Error::Sql("a sum is out of the range of BIGINT: cast to NUMERIC first".into()).into()
 }
 
-fn integers(values: &[ArrayRef]) -> Result<&Int64Array, DataFusionError> {
-    let array = values.first().and_then(|array| array.as_primitive_opt::<Int64Type>());
-    array.ok_or_else(|| Error::Bug("a sum of something else".into()).into())
-}
-
 /// The sum of all rows, or of a window that moves.
 #[derive(Debug, Default)]
 struct One {
@@ -108,7 +105,7 @@ struct One {
 
 impl One {
     fn add(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
-        let array = integers(values)?;
+        let array = numbers::<Int64Type>(values)?;
         if let Some(sum) = sum_checked(array).map_err(|_| overflow())? {
             self.sum = self.sum.checked_add(sum).ok_or_else(overflow)?;
             self.count += (array.len() - array.null_count()) as u64;
@@ -131,7 +128,7 @@ impl Accumulator for One {
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<(), DataFusionError> {
-        let array = integers(values)?;
+        let array = numbers::<Int64Type>(values)?;
         if let Some(sum) = sum_checked(array).map_err(|_| overflow())? {
             self.sum = self.sum.checked_sub(sum).ok_or_else(overflow)?;
             self.count -= (array.len() - array.null_count()) as u64;
@@ -153,71 +150,5 @@ impl Accumulator for One {
 
     fn size(&self) -> usize {
         size_of::<Self>()
-    }
-}
-
-/// The sums of many groups at once; `None` where no value came yet.
-#[derive(Debug, Default)]
-struct Many {
-    sums: Vec<Option<i64>>,
-}
-
-impl Many {
-    fn add(
-        &mut self,
-        values: &[ArrayRef],
-        groups: &[usize],
-        filter: Option<&BooleanArray>,
-        total: usize,
-    ) -> Result<(), DataFusionError> {
-        let array = integers(values)?;
-        self.sums.resize(total, None);
-        for (row, group) in groups.iter().enumerate() {
-            let counts = array.is_valid(row) && filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
-            if counts {
-                let sum = self.sums[*group].unwrap_or(0).checked_add(array.value(row)).ok_or_else(overflow)?;
-                self.sums[*group] = Some(sum);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl GroupsAccumulator for Many {
-    fn update_batch(
-        &mut self,
-        values: &[ArrayRef],
-        groups: &[usize],
-        filter: Option<&BooleanArray>,
-        total: usize,
-    ) -> Result<(), DataFusionError> {
-        self.add(values, groups, filter, total)
-    }
-
-    fn merge_batch(&mut self, values: &[ArrayRef], groups: &[usize], total: usize) -> Result<(), DataFusionError> {
-        self.add(values, groups, None, total)
-    }
-
-    fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef, DataFusionError> {
-        Ok(Arc::new(Int64Array::from(emit.take_needed(&mut self.sums))))
-    }
-
-    fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>, DataFusionError> {
-        Ok(vec![self.evaluate(emit)?])
-    }
-
-    fn convert_to_state(
-        &self,
-        values: &[ArrayRef],
-        filter: Option<&BooleanArray>,
-    ) -> Result<Vec<ArrayRef>, DataFusionError> {
-        let array = integers(values)?;
-        let counts = |row: usize| filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
-        let state = (0..array.len()).map(|row| (array.is_valid(row) && counts(row)).then(|| array.value(row)));
-        Ok(vec![Arc::new(Int64Array::from_iter(state))])
-    }
-
-    fn size(&self) -> usize {
-        self.sums.capacity() * size_of::<Option<i64>>()
     }
 }

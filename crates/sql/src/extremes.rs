@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray};
+use datafusion::arrow::array::ArrowPrimitiveType;
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::common::DataFusionError;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature,
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature,
     StatisticsArgs,
 };
 use datafusion::scalar::ScalarValue;
 
-use crate::error::Error;
+use crate::folding::Folding;
 
 /// The library's `min` or `max`, but for floating-point numbers in groups.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -63,11 +63,11 @@ impl AggregateUDFImpl for Extreme {
         match arguments.return_field.data_type() {
             DataType::Float64 => {
                 let is_better = move |new: f64, old: f64| new.total_cmp(&old).is_gt() == greatest;
-                Ok(Box::new(Many::<Float64Type, _> { extremes: Vec::new(), is_better }))
+                Ok(Box::new(better::<Float64Type>(is_better)))
             }
             DataType::Float32 => {
                 let is_better = move |new: f32, old: f32| new.total_cmp(&old).is_gt() == greatest;
-                Ok(Box::new(Many::<Float32Type, _> { extremes: Vec::new(), is_better }))
+                Ok(Box::new(better::<Float32Type>(is_better)))
             }
             _ => self.inner.create_groups_accumulator(arguments),
         }
@@ -101,84 +101,9 @@ impl AggregateUDFImpl for Extreme {
     }
 }
 
-/// The extremes of many groups; `None` where no value came yet.
-struct Many<T: ArrowPrimitiveType, F> {
-    extremes: Vec<Option<T::Native>>,
-    /// Whether the first takes the place of the second. Of equal ones it does not matter which stays: they have the same bits.
-    is_better: F,
-}
-
-impl<T, F> Many<T, F>
-where
-    T: ArrowPrimitiveType,
-    F: Fn(T::Native, T::Native) -> bool + Send + 'static,
-{
-    fn add(
-        &mut self,
-        values: &[ArrayRef],
-        groups: &[usize],
-        filter: Option<&BooleanArray>,
-        total: usize,
-    ) -> Result<(), DataFusionError> {
-        let array = numbers::<T>(values)?;
-        self.extremes.resize(total, None);
-        for (row, group) in groups.iter().enumerate() {
-            if !array.is_valid(row) || filter.is_some_and(|filter| !filter.is_valid(row) || !filter.value(row)) {
-                continue;
-            }
-            let (new, extreme) = (array.value(row), &mut self.extremes[*group]);
-            if extreme.is_none_or(|old| (self.is_better)(new, old)) {
-                *extreme = Some(new);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn numbers<T: ArrowPrimitiveType>(values: &[ArrayRef]) -> Result<&PrimitiveArray<T>, DataFusionError> {
-    let array = values.first().and_then(|array| array.as_primitive_opt::<T>());
-    array.ok_or_else(|| Error::Bug("an extreme of something else".into()).into())
-}
-
-impl<T, F> GroupsAccumulator for Many<T, F>
-where
-    T: ArrowPrimitiveType,
-    F: Fn(T::Native, T::Native) -> bool + Send + 'static,
-{
-    fn update_batch(
-        &mut self,
-        values: &[ArrayRef],
-        groups: &[usize],
-        filter: Option<&BooleanArray>,
-        total: usize,
-    ) -> Result<(), DataFusionError> {
-        self.add(values, groups, filter, total)
-    }
-
-    fn merge_batch(&mut self, values: &[ArrayRef], groups: &[usize], total: usize) -> Result<(), DataFusionError> {
-        self.add(values, groups, None, total)
-    }
-
-    fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef, DataFusionError> {
-        Ok(Arc::new(PrimitiveArray::<T>::from_iter(emit.take_needed(&mut self.extremes))))
-    }
-
-    fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>, DataFusionError> {
-        Ok(vec![self.evaluate(emit)?])
-    }
-
-    fn convert_to_state(
-        &self,
-        values: &[ArrayRef],
-        filter: Option<&BooleanArray>,
-    ) -> Result<Vec<ArrayRef>, DataFusionError> {
-        let array = numbers::<T>(values)?;
-        let counts = |row: usize| filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
-        let state = (0..array.len()).map(|row| (array.is_valid(row) && counts(row)).then(|| array.value(row)));
-        Ok(vec![Arc::new(PrimitiveArray::<T>::from_iter(state))])
-    }
-
-    fn size(&self) -> usize {
-        self.extremes.capacity() * size_of::<Option<T::Native>>()
-    }
+/// Keeps of each group the value that is better than all others. Of equal ones it does not matter which stays: they have the same bits.
+fn better<T: ArrowPrimitiveType>(
+    is_better: impl Fn(T::Native, T::Native) -> bool + Send + 'static,
+) -> impl GroupsAccumulator {
+    Folding::<T, _>::new(move |old: Option<T::Native>, new| Ok(old.filter(|old| !is_better(new, *old)).unwrap_or(new)))
 }

@@ -1,0 +1,47 @@
+//! What all nodes of a plan that read a table and have nothing below them say alike.
+
+/// The part of `ExecutionPlan` that is the same for each of them: `properties` and `metrics` are fields.
+macro_rules! leaf_node {
+    () => {
+        fn properties(&self) -> &Arc<PlanProperties> {
+            &self.properties
+        }
+
+        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+            Vec::new()
+        }
+
+        fn apply_expressions(
+            &self,
+            _visit: &mut dyn FnMut(
+                &Arc<dyn datafusion::physical_expr::PhysicalExpr>,
+            ) -> std::result::Result<
+                datafusion::common::tree_node::TreeNodeRecursion,
+                DataFusionError,
+            >,
+        ) -> std::result::Result<datafusion::common::tree_node::TreeNodeRecursion, DataFusionError> {
+            Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        }
+
+        fn replace_children(
+            self: Arc<Self>,
+            _children: Vec<Arc<dyn ExecutionPlan>>,
+            _options: datafusion::physical_plan::execution_plan::ReplaceChildrenOptions,
+        ) -> std::result::Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+            Ok(self)
+        }
+
+        fn with_new_children(
+            self: Arc<Self>,
+            _children: Vec<Arc<dyn ExecutionPlan>>,
+        ) -> std::result::Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+            Ok(self)
+        }
+
+        fn metrics(&self) -> Option<datafusion::physical_plan::metrics::MetricsSet> {
+            Some(self.metrics.clone_inner())
+        }
+    };
+}
+
+pub(crate) use leaf_node;
