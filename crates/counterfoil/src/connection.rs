@@ -220,6 +220,18 @@ impl Connection {
         self.session.append_points(points).map_err(|error| full(&self.inner, error))
     }
 
+    /// A writer of points for a series table.
+    pub(crate) fn point_writer(&mut self, table: &str) -> Result<sql::PointWriter> {
+        self.inner.store.process().require()?;
+        self.session.point_writer(table).map_err(|error| full(&self.inner, error))
+    }
+
+    /// Stores what waits in a writer, as one statement.
+    pub(crate) fn write_points(&mut self, points: &mut sql::PointWriter) -> Result<sql::Written> {
+        self.inner.store.process().require()?;
+        self.session.write_points(points).map_err(|error| full(&self.inner, error))
+    }
+
     /// What the next statement sees.
     pub(crate) fn view(&mut self) -> Result<Snapshot> {
         self.inner.store.process().require()?;
@@ -238,7 +250,7 @@ impl Connection {
 }
 
 /// The error in full, where the SQL floor could only say it in short.
-fn full(inner: &Inner, error: sql::Error) -> Error {
+pub(crate) fn full(inner: &Inner, error: sql::Error) -> Error {
     inner.store.take_refusal().unwrap_or_else(|| inner.store.in_hindsight(error.into()))
 }
 

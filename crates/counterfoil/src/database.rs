@@ -15,6 +15,7 @@ use crate::options::{Options, Place};
 use crate::records::Records;
 use crate::relation::Relation;
 use crate::rollback::Rollbacks;
+use crate::series::Series;
 use crate::store::FileStore;
 use crate::volume::{Freshness, Volume};
 
@@ -125,6 +126,14 @@ impl Database {
     /// [`crate::Kind::NotFound`].
     pub fn relation(&self, name: &str) -> Result<Relation> {
         Relation::new(self, name)
+    }
+
+    /// A series table, by name.
+    ///
+    /// # Errors
+    /// [`crate::Kind::NotFound`], [`crate::Kind::Misuse`] for a table of another kind.
+    pub fn series(&self, name: &str) -> Result<Series> {
+        Series::new(self, name)
     }
 
     /// What the owner must be told of: counters adopted, backups restored, older images gone on from.

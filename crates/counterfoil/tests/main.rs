@@ -8,3 +8,4 @@ mod lines;
 mod lost_pages;
 mod pairs;
 mod rollback;
+mod series_native;

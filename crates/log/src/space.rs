@@ -206,6 +206,11 @@ impl Space {
         self.free.iter().filter(move |(_, freed)| usable(freed)).map(|(number, _)| *number)
     }
 
+    /// Extents that were given back, those that a commit not yet counted or a reader needs included.
+    pub(crate) fn freed(&self) -> u64 {
+        self.free.len() as u64
+    }
+
     /// Whether so many extents could be granted now.
     pub(crate) fn has_left(&self, needs: Needs, wanted: u32) -> bool {
         let used_before = wanted.saturating_sub(self.extents_left()) as usize;

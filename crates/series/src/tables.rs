@@ -184,12 +184,17 @@ impl SeriesTables {
     }
 
     /// Stores points; those with the series and time of one that is there take its place. Points before the time from which on
-    /// everything is kept ([`SeriesTables::retain_from`]) are not stored.
+    /// everything is kept ([`SeriesTables::retain_from`]) are not stored: answers how many these are.
     ///
     /// # Errors
     /// As [`SeriesTables::add_column`]; [`Error::TooLong`].
-    pub fn insert(&self, writer: &mut dyn Storage, table: TableNumber, batch: &Batch) -> Result<(), Error> {
-        self.change(writer, table, |change| change.insert(batch))
+    pub fn insert(&self, writer: &mut dyn Storage, table: TableNumber, batch: &Batch) -> Result<u64, Error> {
+        let mut expired = 0;
+        self.change(writer, table, |change| {
+            expired = change.insert(batch)?;
+            Ok(())
+        })?;
+        Ok(expired)
     }
 
     /// Deletes the points with these series and times.
@@ -247,6 +252,23 @@ impl SeriesTables {
         let (_, state) = self.open(view, table)?;
         let newest = |series: &Arc<Series>| series.tail.newest().or(series.edge.end());
         Ok(series.iter().map(|number| state.series.get(*number as usize).and_then(newest)).collect())
+    }
+
+    /// The newest of these times over all series; none in a table without points.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn newest_of_all(&self, view: &dyn View, table: TableNumber) -> Result<Option<i64>, Error> {
+        let (_, state) = self.open(view, table)?;
+        Ok(state.series.iter().filter_map(|series| series.tail.newest().or(series.edge.end())).max())
+    }
+
+    /// The pool that a table's pages are in.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn pool(&self, view: &dyn View, table: TableNumber) -> Result<PoolId, Error> {
+        Ok(self.open(view, table)?.0.pages.pool())
     }
 
     /// Has a table kept in another way from now on; which columns have summaries stays as it is.

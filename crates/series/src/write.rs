@@ -45,13 +45,13 @@ fn worth_trying(guess: usize) -> usize {
 }
 
 impl Change<'_> {
-    /// Stores points.
-    pub(crate) fn insert(&mut self, batch: &Batch) -> Result<(), Error> {
+    /// Stores points; how many were not, being before what is kept.
+    pub(crate) fn insert(&mut self, all: &Batch) -> Result<u64, Error> {
         let bytes_max = leaf::text_bytes_max(self.files.pages.bytes as usize);
-        if !batch.rows.texts_fit(bytes_max) {
+        if !all.rows.texts_fit(bytes_max) {
             return Err(Error::TooLong { bytes_max });
         }
-        let batch = batch.since(self.state.oldest);
+        let batch = all.since(self.state.oldest);
         for from in (0..batch.len()).step_by(ROWS_AT_ONCE) {
             for run in batch.by_series(from..batch.len().min(from + ROWS_AT_ONCE)) {
                 self.store(&run, &batch.rows)?;
@@ -61,7 +61,8 @@ impl Change<'_> {
             self.state.pack_down(self.open_bytes, 1);
         }
         self.tell_edges()?;
-        self.tell_points()
+        self.tell_points()?;
+        Ok((all.len() - batch.len()) as u64)
     }
 
     /// Deletes points: those that are not there are no error.

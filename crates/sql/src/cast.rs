@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use counterfoil_relation::{ColumnId, Layout, RowBatch, Type};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArray, TimestampNanosecondArray};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Date64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -34,18 +34,25 @@ pub fn to_column(array: &ArrayRef, kind: &Type, name: &str) -> Result<ArrayRef> 
     if let Some(array) = quick(array, kind, &wanted)? {
         return Ok(array);
     }
+    if let Some(array) = instants(array, kind) {
+        return Ok(array);
+    }
     one_by_one(array, kind, name)
 }
 
-/// The conversions that the library does as we would: widening numbers, texts to TEXT, bytes to BYTEA.
+/// The conversions that the library does as we would: widening numbers, texts to TEXT (also those of a dictionary), bytes to BYTEA.
 fn quick(array: &ArrayRef, kind: &Type, wanted: &DataType) -> Result<Option<ArrayRef>> {
     use DataType::{
-        Binary, BinaryView, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8, UInt8, UInt16, UInt32, Utf8, Utf8View,
+        Binary, BinaryView, Dictionary, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8, UInt8, UInt16, UInt32, Utf8,
+        Utf8View,
     };
     let whole = matches!(array.data_type(), Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32);
     let like = match kind {
         Type::SmallInt | Type::Integer | Type::BigInt | Type::Real | Type::Double => whole,
-        Type::Text => matches!(array.data_type(), Utf8 | LargeUtf8 | Utf8View),
+        Type::Text => match array.data_type() {
+            Dictionary(_, texts) => matches!(**texts, Utf8 | LargeUtf8 | Utf8View),
+            texts => matches!(texts, Utf8 | LargeUtf8 | Utf8View),
+        },
         Type::Bytea => matches!(array.data_type(), Binary | LargeBinary | BinaryView),
         _ => false,
     };
@@ -56,6 +63,34 @@ fn quick(array: &ArrayRef, kind: &Type, wanted: &DataType) -> Result<Option<Arra
     let cast = cast_with_options(array, wanted, &options)?;
     // A value that did not fit has become NULL: the slow way finds it and says so.
     Ok((cast.null_count() == array.null_count()).then_some(cast))
+}
+
+/// Points in time in the unit of a column: finer ones are rounded down. None where one does not fit, which the slow way says.
+fn instants(array: &ArrayRef, kind: &Type) -> Option<ArrayRef> {
+    let DataType::Timestamp(unit, _) = array.data_type() else { return None };
+    let nanoseconds = matches!(kind, Type::Timestamp { nanoseconds: true });
+    if !nanoseconds && !matches!(kind, Type::Timestamp { .. } | Type::TimestampTz) {
+        return None;
+    }
+    let (times, a_second) = match unit {
+        TimeUnit::Second => (array.as_primitive::<TimestampSecondType>().values(), 1_i64),
+        TimeUnit::Millisecond => (array.as_primitive::<TimestampMillisecondType>().values(), 1_000),
+        TimeUnit::Microsecond => (array.as_primitive::<TimestampMicrosecondType>().values(), 1_000_000),
+        TimeUnit::Nanosecond => (array.as_primitive::<TimestampNanosecondType>().values(), 1_000_000_000),
+    };
+    let wanted = if nanoseconds { 1_000_000_000 } else { 1_000_000 };
+    let in_unit = |time: i64| match wanted >= a_second {
+        true => time.checked_mul(wanted / a_second),
+        false => Some(time.div_euclid(a_second / wanted)),
+    };
+    let is_there = |row: usize| array.is_valid(row);
+    let times = times.iter().enumerate().map(|(row, time)| if is_there(row) { in_unit(*time) } else { Some(0) });
+    let (times, nulls) = (times.collect::<Option<Vec<i64>>>()?, array.nulls().cloned());
+    Some(match kind {
+        Type::Timestamp { nanoseconds: true } => Arc::new(TimestampNanosecondArray::new(times.into(), nulls)),
+        Type::TimestampTz => Arc::new(TimestampMicrosecondArray::new(times.into(), nulls).with_timezone(types::UTC)),
+        _ => Arc::new(TimestampMicrosecondArray::new(times.into(), nulls)),
+    })
 }
 
 fn one_by_one(array: &ArrayRef, kind: &Type, name: &str) -> Result<ArrayRef> {

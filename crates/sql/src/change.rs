@@ -47,8 +47,8 @@ pub(crate) struct Changed {
     pub(crate) alias: Option<String>,
     pub(crate) statement: relation::Statement<'static>,
     pub(crate) rows: u64,
-    /// Those of them that a series table keeps apart.
-    pub(crate) apart: u64,
+    /// Those of them that are not where they were meant to be.
+    pub(crate) elsewhere: series::Elsewhere,
     gathers: bool,
     gathered: Vec<RecordBatch>,
     items: Vec<SelectItem>,
@@ -64,13 +64,18 @@ impl Changed {
             alias: None,
             statement: relation::Statement::new(),
             rows: 0,
-            apart: 0,
+            elsewhere: series::Elsewhere::default(),
             gathers,
             gathered: Vec::new(),
             items: Vec::new(),
             parameters: if gathers { parameters.to_vec() } else { Vec::new() },
             answer: None,
         }
+    }
+
+    /// Whether RETURNING wants the rows.
+    pub(crate) fn gathers(&self) -> bool {
+        self.gathers
     }
 
     /// Counts rows, and keeps them for RETURNING.
@@ -87,8 +92,12 @@ impl Changed {
         let statement = std::mem::take(&mut self.statement);
         let relations = session.engine().relations.clone();
         relations.finish(statement, &mut *change.lease).map_err(Error::Relation)?;
-        if self.apart > 0 {
-            session.notices.push(series::notice(&self.table, self.apart));
+        let series::Elsewhere { ahead, expired } = self.elsewhere;
+        if ahead > 0 {
+            session.notices.push(series::notice_of_apart(&self.table, ahead));
+        }
+        if expired > 0 {
+            session.notices.push(series::notice_of_expired(&self.table, expired));
         }
         if self.gathers {
             self.answer = Some(self.returned(session, change)?);
@@ -324,7 +333,7 @@ pub(crate) fn apply_update(
     }
     session.planner.check(table, &images)?;
     if series::is_series(table) {
-        series::update(session.engine(), &mut change.lease, table, rows, &images)?;
+        changed.elsewhere.expired += series::update(session.engine(), &mut change.lease, table, rows, &images)?;
         return changed.add(images);
     }
     let (relations, rows) = (session.engine().relations.clone(), &row_ids(rows));

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::group::Groups;
 use crate::memory;
 use crate::naming;
-use crate::series::Doors;
+use crate::series::{Doors, Keeper};
 use crate::spill::{SealedFiles, Spill};
 use crate::store::{Lease, Store};
 
@@ -59,6 +59,7 @@ pub struct Engine {
     pub(crate) series: Arc<SeriesTables>,
     pub(crate) doors: Doors,
     pub(crate) groups: Groups,
+    pub(crate) retention: Keeper,
     pub(crate) options: EngineOptions,
     pub(crate) environment: Arc<RuntimeEnv>,
     pub(crate) executor: Arc<Executor>,
@@ -83,8 +84,8 @@ impl Engine {
             .build_arc()?;
         let executor = Arc::new(Executor::new(options.parallelism)?);
         let series = Arc::new(SeriesTables::new());
-        let (doors, groups) = (Doors::default(), Groups::default());
-        Ok(Arc::new(Engine { store, relations, series, doors, groups, options, environment, executor }))
+        let (doors, groups, retention) = (Doors::default(), Groups::default(), Keeper::default());
+        Ok(Arc::new(Engine { store, relations, series, doors, groups, retention, options, environment, executor }))
     }
 
     /// The store this engine stands on.

@@ -48,6 +48,17 @@ pub enum Error {
 /// The result of a statement, or of a part of one.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+impl Error {
+    /// Whether the medium has no room left.
+    pub(crate) fn is_full(&self) -> bool {
+        let log = match self {
+            Error::Log(error) | Error::Relation(relation::Error::Log { source: error, .. }) => error,
+            _ => return false,
+        };
+        matches!(log, log::Error::Full { .. })
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -94,7 +94,7 @@ impl Groups {
     ///
     /// # Errors
     /// That of the commit: then nothing of the statement is there.
-    pub(crate) fn wait(&self, engine: &Engine, lease: Lease, every: Duration, interrupt: &Interrupt) -> Result<()> {
+    pub(crate) fn wait(&self, engine: &Engine, mut lease: Lease, every: Duration, interrupt: &Interrupt) -> Result<()> {
         let now = Instant::now();
         let (number, mut told, overdue) = {
             let mut state = self.0.lock();
@@ -106,7 +106,7 @@ impl Groups {
             (open.number, open.told.subscribe(), due <= now)
         };
         if overdue {
-            self.close(engine, lease);
+            self.close(engine, &mut lease);
             return answer(&told);
         }
         drop(lease);
@@ -123,8 +123,8 @@ impl Groups {
     fn see_to(&self, engine: &Engine, number: u64, told: &watch::Receiver<Told>) -> Result<()> {
         while told.borrow().is_none() {
             match engine.store.writer(LOOK_AGAIN_AFTER) {
-                Ok(lease) if self.0.lock().open.as_ref().is_some_and(|open| open.number == number) => {
-                    self.close(engine, lease);
+                Ok(mut lease) if self.0.lock().open.as_ref().is_some_and(|open| open.number == number) => {
+                    self.close(engine, &mut lease);
                 }
                 Ok(_) | Err(Error::Locked(_)) => {}
                 Err(error) => return Err(error),
@@ -137,18 +137,19 @@ impl Groups {
     ///
     /// # Errors
     /// Those of undoing.
-    pub(crate) fn leave(&self, engine: &Engine, mut lease: Lease, member: Member) -> Result<()> {
+    pub(crate) fn leave(&self, engine: &Engine, mut lease: Lease, member: Member, error: &Error) -> Result<()> {
         lease.rollback_to(&member.point)?;
         engine.rolled_back(&*lease);
         self.0.lock().open.iter_mut().for_each(|open| open.before = None);
-        self.close(engine, lease);
+        self.close(engine, &mut lease);
+        transaction::make_room(engine, &mut lease, error);
         Ok(())
     }
 
-    /// Ends the group with the writer in hand, which is then given back.
-    fn close(&self, engine: &Engine, mut lease: Lease) {
-        if self.settle(engine, &mut lease) {
-            transaction::keep_house(engine, &mut lease);
+    /// Ends the group.
+    fn close(&self, engine: &Engine, lease: &mut Lease) {
+        if self.settle(engine, lease) {
+            transaction::keep_house(engine, lease);
         }
     }
 
@@ -177,7 +178,11 @@ impl Groups {
                 engine.committed(&**lease);
                 engine.store.committed(lease.snapshot());
             }
-            _ => undo(engine, lease),
+            Ok(false) => undo(engine, lease),
+            Err(error) => {
+                undo(engine, lease);
+                transaction::make_room(engine, lease, &Error::from(error.clone()));
+            }
         }
         let is_done = matches!(committed, Ok(true));
         // Nobody may wait for it: then nobody is told.

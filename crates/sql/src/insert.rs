@@ -230,11 +230,11 @@ impl Session {
         let mut stream = self.planner.stream(&plan)?;
         let mut gathered: Option<RowBatch> = None;
         while let Some(batch) = self.planner.next(&mut stream)? {
-            let images = self.images_of(change, target, &batch)?;
             if conflict.is_none() {
-                self.insert_batch(change, conflict, images, parameters, changed)?;
+                self.insert_columns(change, target, &batch, changed)?;
                 continue;
             }
+            let images = self.images_of(change, target, columns_of(target, &batch)?, batch.num_rows())?;
             // What conflicts with what is decided for the statement as a whole.
             match &mut gathered {
                 None => gathered = Some(images),
@@ -249,17 +249,38 @@ impl Session {
         }
     }
 
-    /// Row images of a record batch whose columns stand in the order of the target's.
-    pub(crate) fn images_of(&mut self, change: &mut Change, target: &Target, batch: &RecordBatch) -> Result<RowBatch> {
-        let table = &target.table;
-        let mut columns: Vec<Option<ArrayRef>> = vec![None; table.columns.len()];
-        for (array, place) in batch.columns().iter().zip(&target.places) {
-            let column = &table.columns[*place];
-            refuse_generated(column, target)?;
-            columns[*place] = Some(cast::to_column(array, &column.kind, &column.name)?);
+    /// Stores the rows of a record batch whose columns stand in the order of the target's: as columns where that can be.
+    pub(crate) fn insert_columns(
+        &mut self,
+        change: &mut Change,
+        target: &Target,
+        batch: &RecordBatch,
+        changed: &mut Changed,
+    ) -> Result<()> {
+        let (columns, rows) = (columns_of(target, batch)?, batch.num_rows());
+        if series::is_series(&target.table) && !changed.gathers() {
+            let given = series::Given { columns: &columns, rows, as_given: self.settings.as_given };
+            if let Some(elsewhere) = series::insert_columns(self.engine(), &mut change.lease, &target.table, &given)? {
+                changed.rows += rows as u64 - elsewhere.expired;
+                changed.elsewhere += elsewhere;
+                return Ok(());
+            }
         }
-        let mut images = rows::encode(&table.layout(), &columns, batch.num_rows())?;
-        let all: Vec<usize> = (0..batch.num_rows()).collect();
+        let images = self.images_of(change, target, columns, rows)?;
+        self.store(change, images, changed)
+    }
+
+    /// Row images of columns; those that are not given get their defaults.
+    fn images_of(
+        &mut self,
+        change: &mut Change,
+        target: &Target,
+        columns: Vec<Option<ArrayRef>>,
+        rows: usize,
+    ) -> Result<RowBatch> {
+        let table = &target.table;
+        let mut images = rows::encode(&table.layout(), &columns, rows)?;
+        let all: Vec<usize> = (0..rows).collect();
         for place in (0..columns.len()).filter(|place| columns[*place].is_none()) {
             self.fill_default(change, table, &mut images, place, &all)?;
         }
@@ -298,14 +319,18 @@ impl Session {
         self.planner.check(&table, &batch)?;
         let engine = self.engine().clone();
         let statement = &mut changed.statement;
-        match series::is_series(&table) {
+        let elsewhere = match series::is_series(&table) {
             true if self.settings.as_given => series::insert_as_given(&engine, &mut change.lease, &table, &batch)?,
-            true => changed.apart += series::insert(&engine, &mut change.lease, &table, &batch)?,
+            true => series::insert(&engine, &mut change.lease, &table, &batch)?,
             false => {
                 engine.relations.insert_in(statement, &mut *change.lease, &table, &batch).map_err(Error::Relation)?;
+                series::Elsewhere::default()
             }
-        }
-        changed.add(batch)
+        };
+        changed.elsewhere += elsewhere;
+        changed.add(batch)?;
+        changed.rows = changed.rows.saturating_sub(elsewhere.expired);
+        Ok(())
     }
 
     /// For each row of a batch the number of the row that is there with the same key.
@@ -485,6 +510,18 @@ fn width(values: usize, target: &Target) -> Result<()> {
         return Ok(());
     }
     Err(Error::Sql(format!("{values} values for {columns} columns (table {})", target.table.name)))
+}
+
+/// The columns of a record batch by their place in the table, as columns of its types.
+fn columns_of(target: &Target, batch: &RecordBatch) -> Result<Vec<Option<ArrayRef>>> {
+    let table = &target.table;
+    let mut columns: Vec<Option<ArrayRef>> = vec![None; table.columns.len()];
+    for (array, place) in batch.columns().iter().zip(&target.places) {
+        let column = &table.columns[*place];
+        refuse_generated(column, target)?;
+        columns[*place] = Some(cast::to_column(array, &column.kind, &column.name)?);
+    }
+    Ok(columns)
 }
 
 fn refuse_generated(column: &Column, target: &Target) -> Result<()> {

@@ -74,8 +74,9 @@ pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;
 pub use on_rollback::OnRollback;
 pub use series::{
-    Appended, NewField, NewPoints, Reason, SeriesReader, TIME_COLUMN, count as series_count, count_apart,
-    error as series_error, is_series, kept_apart, survey as series_survey,
+    Appended, Cursor, NewField, NewPoints, PointWriter, Reason, SeriesReader, TIME_COLUMN, Written,
+    count as series_count, count_apart, error as series_error, is_series, kept_apart, newest as series_newest,
+    survey as series_survey,
 };
 pub use session::{Outcome, Session, TransactionState};
 pub use settings::LOCK_TIMEOUT;

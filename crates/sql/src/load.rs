@@ -80,8 +80,7 @@ impl Session {
         let target = Target::of_load(table.clone(), places)?;
         let mut changed = Changed::new(table, false, &[]);
         for batch in batches {
-            let images = self.images_of(change, &target, &batch?)?;
-            self.insert_batch(change, &None, images, &[], &mut changed)?;
+            self.insert_columns(change, &target, &batch?, &mut changed)?;
         }
         changed.finish(self, change)
     }

@@ -7,34 +7,40 @@ mod apart;
 mod append;
 mod catalog;
 mod change;
+mod columns;
 mod define;
 mod door;
 mod keys;
 mod options;
 mod order;
 mod reader;
+mod retention;
 mod rows;
 mod scan;
 mod summaries;
 mod thin;
+mod writer;
 
 use std::sync::Arc;
 
 use counterfoil_relation::{Table, Type};
 use counterfoil_series::{Kind, TableNumber};
 
-pub(crate) use apart::{FUTURE, is_apart, is_there, notice};
+pub(crate) use apart::{FUTURE, is_apart, is_there, notice as notice_of_apart};
 pub use apart::{count_apart, kept_apart};
 pub use append::{Appended, NewField, NewPoints, Reason, TIME_COLUMN};
 pub(crate) use catalog::table as catalog_table;
-pub(crate) use change::{conflicts, delete, fetch, insert, insert_as_given, update};
+pub(crate) use change::{Elsewhere, conflicts, delete, fetch, insert, insert_as_given, update};
+pub(crate) use columns::{Given, insert as insert_columns};
 pub(crate) use define::{add_column, check, check_added, create, drop, renamed_column, set_options, truncate};
 pub(crate) use options::{Told, is_known as option_is_known};
-pub use reader::{SeriesReader, count, survey};
+pub use reader::{SeriesReader, count, newest, survey};
+pub(crate) use retention::{Keeper, notice as notice_of_expired};
 pub(crate) use scan::{SeriesScan, SeriesTarget, decides};
 pub(crate) use summaries::option::check_kept;
 pub(crate) use summaries::{FromSummaries, Switch};
 pub(crate) use thin::Doors;
+pub use writer::{Cursor, PointWriter, Written};
 
 use crate::error::{Error, Result};
 

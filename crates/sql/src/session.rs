@@ -282,7 +282,7 @@ impl Session {
                 Ok(value)
             }
             Err(error) => {
-                engine.groups.leave(&engine, change.lease, member)?;
+                engine.groups.leave(&engine, change.lease, member, &error)?;
                 Err(error)
             }
         }
@@ -316,7 +316,7 @@ impl Session {
                 Ok(value)
             }
             Err(error) => {
-                transaction.undo(engine, change)?;
+                transaction.undo(engine, change, &error)?;
                 Err(error)
             }
         }

@@ -150,8 +150,8 @@ impl Transaction {
         commit(engine, change.lease, synchronous)
     }
 
-    /// Ends a statement that failed: nothing of it remains.
-    pub(crate) fn undo(&mut self, engine: &Engine, change: Change) -> Result<()> {
+    /// Ends a statement that failed with an error: nothing of it remains.
+    pub(crate) fn undo(&mut self, engine: &Engine, change: Change, error: &Error) -> Result<()> {
         let Change { mut lease, point } = change;
         match point {
             Some(point) => {
@@ -162,6 +162,7 @@ impl Transaction {
             None => {
                 lease.rollback();
                 engine.rolled_back(&*lease);
+                make_room(engine, &mut lease, error);
             }
         }
         Ok(())
@@ -259,7 +260,9 @@ fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
     if let Err(error) = committed {
         lease.rollback();
         engine.rolled_back(&*lease);
-        return Err(error.into());
+        let error = error.into();
+        make_room(engine, &mut lease, &error);
+        return Err(error);
     }
     engine.committed(&*lease);
     engine.store.committed(lease.snapshot());
@@ -267,17 +270,33 @@ fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
     Ok(())
 }
 
-/// Merges what has become many small pieces. The commit before is acknowledged whatever happens here, so a failure
-/// (a full medium, say) is undone and left to the next commit.
+/// What is done after a commit: the oldest points of series tables go that their tables keep no longer, and what has become many
+/// small pieces is merged. Each is a commit of its own. The one before is acknowledged whatever happens here, so a failure (a full
+/// medium, say) is undone and left to the next one.
 pub(crate) fn keep_house(engine: &Engine, lease: &mut Lease) {
     // After deletions it gives space back: it writes tables anew without what was deleted from them.
-    let begun = if lease.only_frees() { lease.begin_to_free() } else { lease.begin() };
-    if begun.is_err() {
+    let purpose = if lease.only_frees() { Purpose::Free } else { Purpose::Store };
+    do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, lease));
+    do_chore(engine, lease, purpose, |lease| {
+        let done = engine.relations.maintain(&mut **lease).map_err(Error::Relation)?;
+        Ok(engine.series.maintain(&mut **lease).map_err(series::error)? || done)
+    });
+}
+
+/// Where something found no room, the oldest points go of tables that are kept for as long as there is some: what failed is not
+/// there, but may be tried again.
+pub(crate) fn make_room(engine: &Engine, lease: &mut Lease, error: &Error) {
+    if error.is_full() {
+        do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, lease));
+    }
+}
+
+/// Does something in a commit of its own, if there is anything to do.
+fn do_chore(engine: &Engine, lease: &mut Lease, purpose: Purpose, chore: impl FnOnce(&mut Lease) -> Result<bool>) {
+    if begin(lease, purpose).is_err() {
         return;
     }
-    let kept = engine.relations.maintain(&mut **lease).map_err(Error::Relation);
-    let kept = kept.and_then(|done| Ok(engine.series.maintain(&mut **lease).map_err(series::error)? || done));
-    match kept {
+    match chore(lease) {
         Ok(true) if lease.commit().is_ok() => {
             engine.committed(&**lease);
             engine.store.committed(lease.snapshot());

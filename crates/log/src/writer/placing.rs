@@ -145,6 +145,14 @@ impl Writer {
         let space = &mut self.state.space;
         let granted = opening::grant(&mut *self.device, &self.pages.layout, space, (owner, behind), (needs, keep));
         self.failed |= matches!(granted, Err(Error::Device(_)));
+        match &granted {
+            // The limit of the layout was not reached: a disk that others fill, too.
+            Err(Error::Full { extents, .. }) if *extents < u64::from(self.pages.layout.extents_max) => {
+                self.ends_at = Some(*extents as u32);
+            }
+            Ok(extent) if self.ends_at.is_some_and(|end| end <= extent.number) => self.ends_at = None,
+            _ => {}
+        }
         granted
     }
 

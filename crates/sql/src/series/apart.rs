@@ -8,6 +8,7 @@
 //! such sample comes, gets the columns that the first one gets, and goes with it. To a statement it is the table's definition under
 //! that number: it is read, changed and deleted from as the table is. Rows that are put there are asked for no clock.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use counterfoil_log::View;
@@ -98,12 +99,12 @@ fn last(table: &Table, form: &Form, clock: &Clock) -> Result<Option<i64>> {
 }
 
 /// Takes the points that are too far ahead out of a batch and keeps them apart.
-pub(super) fn keep_apart(
+pub(super) fn keep_apart<'b>(
     engine: &Engine,
     lease: &mut Lease,
     (table, form): (&Table, &Form),
-    batch: Batch,
-) -> Result<Batch> {
+    batch: Cow<'b, Batch>,
+) -> Result<Cow<'b, Batch>> {
     let Some(last) = last(table, form, &engine.options.clock)? else { return Ok(batch) };
     if batch.rows.times.iter().all(|time| *time <= last) {
         return Ok(batch);
@@ -119,7 +120,7 @@ pub(super) fn keep_apart(
     let keys = keys.ok_or_else(|| Error::Bug("a point without a series".into()))?;
     ahead.series = tables.number(&mut **lease, number, keys).map_err(told(&apart))?;
     tables.insert(&mut **lease, number, &ahead).map_err(told(&apart))?;
-    Ok(taken)
+    Ok(Cow::Owned(taken))
 }
 
 /// What the writer of a statement is told of rows that were kept apart.

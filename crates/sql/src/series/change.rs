@@ -45,27 +45,48 @@ fn keys_of(form: &Form, batch: &RowBatch) -> Result<(Vec<usize>, Vec<Vec<u8>>)> 
     Ok((of, distinct))
 }
 
-/// Stores rows; those with the key of one that is there take its place, unless the table refuses that. Answers how many of them lie
-/// too far ahead of the clock and were kept apart.
-pub(crate) fn insert(engine: &Engine, lease: &mut Lease, table: &Arc<Table>, batch: &RowBatch) -> Result<u64> {
+/// Rows that are not where they were meant to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Elsewhere {
+    /// Too far ahead of the clock: kept apart.
+    pub(crate) ahead: u64,
+    /// Before what the table keeps: not stored.
+    pub(crate) expired: u64,
+}
+
+impl std::ops::AddAssign for Elsewhere {
+    fn add_assign(&mut self, other: Self) {
+        self.ahead += other.ahead;
+        self.expired += other.expired;
+    }
+}
+
+/// Stores rows; those with the key of one that is there take its place, unless the table refuses that.
+pub(crate) fn insert(engine: &Engine, lease: &mut Lease, table: &Arc<Table>, batch: &RowBatch) -> Result<Elsewhere> {
     let form = Form::of(table)?;
     table.check(batch).map_err(Error::Relation)?;
     let Some((taken, ahead)) = apart::divide(table, &form, &engine.options.clock, batch)? else {
-        put(engine, lease, table, &form, batch, true)?;
-        return Ok(0);
+        let expired = put(engine, lease, table, &form, batch, true)?;
+        return Ok(Elsewhere { ahead: 0, expired });
     };
-    put(engine, lease, table, &form, &taken, true)?;
+    let expired = put(engine, lease, table, &form, &taken, true)?;
     let apart = apart::kept_apart(table).ok_or_else(|| Error::Bug("no series table".into()))?;
     put(engine, lease, &apart, &Form::of(&apart)?, &ahead, false)?;
-    Ok(ahead.count() as u64)
+    Ok(Elsewhere { ahead: ahead.count() as u64, expired })
 }
 
 /// Stores rows of which each is to be stored: they were in such a table before.
-pub(crate) fn insert_as_given(engine: &Engine, lease: &mut Lease, table: &Arc<Table>, batch: &RowBatch) -> Result<()> {
+pub(crate) fn insert_as_given(
+    engine: &Engine,
+    lease: &mut Lease,
+    table: &Arc<Table>,
+    batch: &RowBatch,
+) -> Result<Elsewhere> {
     let form = Form::of(table)?;
     table.check(batch).map_err(Error::Relation)?;
     engine.doors.forget_table(form.number);
-    put(engine, lease, table, &form, batch, false)
+    let expired = put(engine, lease, table, &form, batch, false)?;
+    Ok(Elsewhere { ahead: 0, expired })
 }
 
 fn put(
@@ -75,9 +96,9 @@ fn put(
     form: &Form,
     batch: &RowBatch,
     thins: bool,
-) -> Result<()> {
+) -> Result<u64> {
     if batch.count() == 0 {
-        return Ok(());
+        return Ok(0);
     }
     let tables = &engine.series;
     if apart::is_apart(table) {
@@ -91,11 +112,11 @@ fn put(
         true => thin((tables, &engine.doors), &**lease, table, form, batch, &series)?,
         false => None,
     };
-    let Some(thinned) = thinned else { return append(tables, lease, table, form, batch, series) };
+    let Some(thinned) = thinned else { return append(engine, lease, table, form, batch, series) };
     if !thinned.gone.is_empty() {
         tables.delete(&mut **lease, form.number, &thinned.gone).map_err(told(table))?;
     }
-    append(tables, lease, table, form, &thinned.batch, thinned.series)
+    append(engine, lease, table, form, &thinned.batch, thinned.series)
 }
 
 /// The series of each row; those that are new get a number.
@@ -112,15 +133,17 @@ fn series_of(
     Ok(of.into_iter().map(|place| numbers[place]).collect())
 }
 
-/// Stores rows in the place of those with their keys.
+/// Stores rows in the place of those with their keys; how many are before what the table keeps.
 fn append(
-    tables: &SeriesTables,
+    engine: &Engine,
     lease: &mut Lease,
     table: &Arc<Table>,
     form: &Form,
     batch: &RowBatch,
     series: Vec<u32>,
-) -> Result<()> {
+) -> Result<u64> {
+    engine.retention.note(table)?;
+    let tables = &engine.series;
     let kinds = tables.kinds(&**lease, form.number).map_err(told(table))?;
     let points = rows::points(form, &kinds, batch, series)?;
     tables.insert(&mut **lease, form.number, &points).map_err(told(table))
@@ -218,14 +241,14 @@ pub(crate) fn delete(engine: &Engine, lease: &mut Lease, table: &Arc<Table>, num
     Ok(numbers.len() as u64)
 }
 
-/// Gives the rows with these numbers new values, keys included.
+/// Gives the rows with these numbers new values, keys included; how many are before what the table keeps by now.
 pub(crate) fn update(
     engine: &Engine,
     lease: &mut Lease,
     table: &Arc<Table>,
     numbers: &[i128],
     images: &RowBatch,
-) -> Result<()> {
+) -> Result<u64> {
     let (form, tables) = (Form::of(table)?, &engine.series);
     engine.doors.forget_table(form.number);
     table.check(images).map_err(Error::Relation)?;
@@ -248,5 +271,5 @@ pub(crate) fn update(
         }
     }
     let series = series_of(tables, lease, table, &form, images)?;
-    append(tables, lease, table, &form, images, series)
+    append(engine, lease, table, &form, images, series)
 }

@@ -165,6 +165,7 @@ pub(crate) fn set_options(
         .collect();
     Told::of(Some(&told_before)).check(&named)?;
     let changed = engine.relations.set_engine(&mut **lease, table, told_before).map_err(Error::Relation)?;
+    engine.retention.note_told(&changed)?;
     for table in with_apart(&engine.series, lease, &changed)? {
         let form = Form::of(&table)?;
         let options = engine_options(&table, &form, lease.page_bytes())?;

@@ -10,6 +10,10 @@ use crate::error::{Error, Result};
 
 /// How long points wait for others that came between them, before a leaf is packed.
 const REORDER: &str = "reorder";
+/// How long points are kept.
+const RETENTION: &str = "retention";
+/// What it says where the oldest points go as soon as there is no room.
+const SPACE: &str = "space";
 /// What happens to a row whose key is there already.
 const ON_DUPLICATE: &str = "on_duplicate";
 /// How long an INSERT waits for others to commit together with.
@@ -25,9 +29,10 @@ const SWINGING_DOOR_GAP: &str = "swinging_door_gap";
 /// The database of InfluxDB whose measurement the table is: what clients of that interface may drop.
 const INFLUX_DATABASE: &str = "influx_database";
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     COMMIT_EVERY,
     REORDER,
+    RETENTION,
     ON_DUPLICATE,
     FUTURE_MAX,
     SWINGING_DOOR,
@@ -53,6 +58,17 @@ pub(crate) struct Named<'t> {
     pub(crate) kind: &'t Type,
     /// Whether it names series or is the time.
     pub(crate) is_key: bool,
+}
+
+/// What retention says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retention {
+    /// Points are kept until somebody deletes them.
+    None,
+    /// Points go that are older than so many microseconds.
+    Time(i64),
+    /// The oldest points go when there is no room.
+    Space,
 }
 
 /// What swinging_door says.
@@ -127,6 +143,7 @@ impl<'t> Told<'t> {
         }
         self.commit_every()?;
         self.reorder()?;
+        self.retention()?;
         self.future_max()?;
         self.check_door(columns)
     }
@@ -194,6 +211,20 @@ impl<'t> Told<'t> {
     /// How long points wait for others to come between, in microseconds.
     pub(crate) fn reorder(&self) -> Result<i64> {
         self.text(REORDER).map_or(Ok(0), |text| span(REORDER, text))
+    }
+
+    /// How long points are kept.
+    pub(crate) fn retention(&self) -> Result<Retention> {
+        match self.text(RETENTION) {
+            None | Some("none") => Ok(Retention::None),
+            Some(SPACE) => Ok(Retention::Space),
+            Some(text) => match span(RETENTION, text) {
+                Ok(span) if span > 0 => Ok(Retention::Time(span)),
+                _ => Err(Error::Sql(format!(
+                    "{RETENTION} = '{text}': a span of time such as '2 years', or '{SPACE}', or 'none' is due"
+                ))),
+            },
+        }
     }
 
     /// How far ahead of the clock a sample may be, in microseconds; none: as far as it likes.

@@ -47,7 +47,7 @@ pub(crate) fn points(form: &Form, kinds: &[Kind], batch: &RowBatch, series: Vec<
 }
 
 /// A column of a batch as the engine holds it.
-fn column_of(batch: &RowBatch, place: usize) -> Result<Column> {
+pub(super) fn column_of(batch: &RowBatch, place: usize) -> Result<Column> {
     let kind = batch.layout().columns()[place].kind;
     let rows = 0..batch.count();
     let values = match super::kind(&kind) {

@@ -14,12 +14,15 @@ pub struct Database {
     pub session: Session,
 }
 
-fn writer(medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Writer {
+/// Blocks of a medium that no test fills.
+const BLOCKS: u64 = 1 << 12;
+
+fn writer(blocks: u64, medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Writer {
     let mut entropy = DangerFixedEntropy::seeded(1);
     let key = VolumeKey::generate(&mut entropy).unwrap();
     let id = DatabaseId::generate(&mut entropy).unwrap();
     let geometry =
-        Geometry { page_bytes: 4096, block_pages: 64, block_count: 1 << 12, erase_before_program: false, grows: true };
+        Geometry { page_bytes: 4096, block_pages: 64, block_count: blocks, erase_before_program: false, grows: true };
     let device = MemoryDevice::new(geometry).unwrap();
     let media = Media { reader: Arc::new(device.clone()), writer: medium(device) };
     let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
@@ -41,16 +44,21 @@ impl Database {
     }
 
     pub fn with_options(options: EngineOptions) -> Self {
-        Self::made(options, |device| Box::new(device))
+        Self::made(options, BLOCKS, |device| Box::new(device))
+    }
+
+    /// An empty database on a medium of so many blocks of 256 KB.
+    pub fn small(blocks: u64) -> Self {
+        Self::made(EngineOptions { parallelism: 2, ..EngineOptions::default() }, blocks, |device| Box::new(device))
     }
 
     /// An empty database that writes to its medium through something else.
     pub fn on(medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Self {
-        Self::made(EngineOptions { parallelism: 2, ..EngineOptions::default() }, medium)
+        Self::made(EngineOptions { parallelism: 2, ..EngineOptions::default() }, BLOCKS, medium)
     }
 
-    fn made(options: EngineOptions, medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Self {
-        let engine = Engine::new(LocalStore::new(writer(medium)), Arc::new(Relations::new()), options).unwrap();
+    fn made(options: EngineOptions, blocks: u64, medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Self {
+        let engine = Engine::new(LocalStore::new(writer(blocks, medium)), Arc::new(Relations::new()), options).unwrap();
         let session = Session::new(engine.clone()).unwrap();
         Database { engine, session }
     }

@@ -225,7 +225,7 @@ fn bounds_are_said_checked_and_found_again() {
         ("ALTER TABLE t SET (swinging_door = 'x 1')", "error: no column x (swinging_door)"),
         (
             "SELECT option_name, option_value FROM counterfoil.series_options ORDER BY option_name",
-            "commit_every|0 s\nfuture_max|none\ninflux_database|none\non_duplicate|last\nquality|none\nreorder|0 s\nsummaries|none\nswinging_door|\"a b\" 1\nswinging_door_gap|10 min",
+            "commit_every|0 s\nfuture_max|none\ninflux_database|none\non_duplicate|last\nquality|none\nreorder|0 s\nretention|none\nsummaries|none\nswinging_door|\"a b\" 1\nswinging_door_gap|10 min",
         ),
         // Numbers of every kind are measured, and other columns hold still.
         ("ALTER TABLE t SET (swinging_door = '\"a b\" 0, n 1')", "ALTER TABLE"),

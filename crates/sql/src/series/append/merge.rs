@@ -1,5 +1,6 @@
 //! Rows in the order of their keys, those of one key made one, and completed from what is there.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,11 +26,13 @@ pub(super) fn store(
     sorted.make_one_of_each_key(appended);
     let tables = engine.series();
     sorted.complete(tables, lease, appended)?;
-    let batch = apart::keep_apart(engine, lease, (&target.table, &target.form), sorted.into_batch())?;
+    let batch = apart::keep_apart(engine, lease, (&target.table, &target.form), Cow::Owned(sorted.into_batch()))?;
     if batch.is_empty() {
         return Ok(());
     }
-    tables.insert(&mut **lease, target.form.number, &batch).map_err(told(&target.table))
+    engine.retention.note(&target.table)?;
+    tables.insert(&mut **lease, target.form.number, &batch).map_err(told(&target.table))?;
+    Ok(())
 }
 
 /// Rows in the order of their series, times, and places among those given.
@@ -46,9 +49,11 @@ struct Sorted<'a> {
 }
 
 impl<'a> Sorted<'a> {
-    fn of(target: &'a Target, points: &NewPoints<'_>, range: Range<usize>, appended: &Appended) -> Result<Self> {
+    fn of(target: &'a Target, points: &NewPoints<'_>, range: Range<usize>, appended: &mut Appended) -> Result<Self> {
         let begin = range.start;
         let mut keys = Vec::with_capacity(range.len());
+        let is_expired = |row: &usize| points.times[*row] < target.oldest;
+        appended.refuse(range.clone().filter(is_expired), Reason::Expired);
         for row in range.clone().filter(|row| !appended.is_refused(*row)) {
             let series = target.series_of[points.set_of[row] as usize];
             let series = series.ok_or_else(|| Error::Bug("a row without a series".into()))?;

@@ -50,6 +50,8 @@ pub enum Reason {
     Texts(usize),
     /// A row with this key is there already, and the table was made to refuse a second one.
     Duplicate,
+    /// A row that is older than what the table keeps.
+    Expired,
 }
 
 impl fmt::Display for Reason {
@@ -83,6 +85,7 @@ impl fmt::Display for Reason {
             Reason::Texts(max) => {
                 write!(f, "the texts of a row have at most {max} bytes together: shorten them, or use several rows")
             }
+            Reason::Expired => f.write_str("older than what the table keeps (retention): leave it out"),
             Reason::Duplicate => {
                 f.write_str("a row with this key is there already, and the table has on_duplicate = 'error'")
             }

@@ -25,6 +25,8 @@ pub(super) struct Target {
     pub(super) series_of: Vec<Option<u32>>,
     pub(super) refuses_duplicates: bool,
     pub(super) text_bytes_max: usize,
+    /// What is before this time is not kept.
+    pub(super) oldest: i64,
 }
 
 const TIME: Type = Type::Timestamp { nanoseconds: true };
@@ -68,7 +70,8 @@ impl Target {
         let kinds = tables.kinds(&*change.lease, form.number).map_err(told(&table))?;
         let refuses_duplicates = series::Told::table(&table).refuses_duplicates();
         let text_bytes_max = text_bytes_max(page_bytes);
-        Ok(Some(Target { table, form, kinds, slot_of, series_of, refuses_duplicates, text_bytes_max }))
+        let oldest = tables.oldest(&*change.lease, form.number).map_err(told(&table))?;
+        Ok(Some(Target { table, form, kinds, slot_of, series_of, refuses_duplicates, text_bytes_max, oldest }))
     }
 }
 
