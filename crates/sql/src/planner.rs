@@ -203,10 +203,11 @@ impl Planner {
 
     /// The columns of a stored view: what `information_schema` and DESCRIBE show.
     pub(crate) fn view_schema(&mut self, view: &StoredView, snapshot: &Snapshot) -> Result<Schema> {
-        // This may happen in the middle of planning something else.
-        let tables = self.public.take();
+        // This may happen in the middle of planning something else, and what is known here is known as of this snapshot alone.
+        let schemas = [self.public.clone(), self.information.clone(), self.future.clone()];
+        let known = schemas.each_ref().map(|schema| schema.take());
         let plan = self.view_plan(view, snapshot, 0);
-        self.public.restore(tables);
+        schemas.iter().zip(known).for_each(|(schema, known)| schema.restore(known));
         Ok(plan?.schema().as_arrow().clone())
     }
 

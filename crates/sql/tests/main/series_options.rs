@@ -113,6 +113,30 @@ fn what_is_kept_apart_follows_its_table() {
 }
 
 #[test]
+fn a_view_of_what_is_kept_apart_holds_its_table() {
+    let (mut database, _) = at_noon();
+    database.ask(&table("r", "TIMESTAMP", ""));
+    database.expect(&[
+        ("INSERT INTO r VALUES ('a', '2077-01-01', 1)", "INSERT 1"),
+        ("CREATE VIEW ahead AS SELECT sensor, value FROM future.r", "CREATE VIEW"),
+        ("ALTER TABLE r RENAME TO q", "error: view ahead depends on the name of table r: drop it first"),
+        (
+            "ALTER TABLE r RENAME COLUMN sensor TO s",
+            "error: view ahead depends on the name of column sensor of table r: drop it first",
+        ),
+        (
+            "ALTER TABLE r DROP COLUMN value",
+            "error: view ahead depends on column value of table r: drop it first, or add CASCADE",
+        ),
+        ("ALTER TABLE r ADD COLUMN note TEXT", "ALTER TABLE"),
+        ("SELECT * FROM ahead", "a|1"),
+        ("DROP TABLE r", "error: view ahead depends on r: drop it first, or add CASCADE"),
+        ("DROP TABLE r CASCADE", "DROP TABLE"),
+        ("SELECT * FROM ahead", "error: table 'ahead' not found"),
+    ]);
+}
+
+#[test]
 fn future_max_is_a_span_or_none() {
     let (mut database, _) = at_noon();
     for (at, (options, expected)) in [
