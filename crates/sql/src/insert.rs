@@ -304,10 +304,51 @@ impl Session {
         }
         let batch = match conflict {
             None => batch,
-            Some(Conflict { indexes, update: None, .. }) => self.without_conflicts(change, &table, indexes, batch)?,
-            Some(conflict) => self.merge(change, &table, conflict, batch, parameters, changed)?,
+            Some(conflict) => {
+                let batch = self.resolve(change, &table, conflict, batch, parameters, changed)?;
+                self.resolve_apart(change, &table, conflict, batch, parameters, changed)?
+            }
         };
         self.store(change, batch, changed)
+    }
+
+    /// Does what ON CONFLICT says with rows that meet others in a table, and answers the rest.
+    fn resolve(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        conflict: &Conflict<'_>,
+        batch: RowBatch,
+        parameters: &[Value],
+        changed: &mut Changed,
+    ) -> Result<RowBatch> {
+        match conflict {
+            Conflict { indexes, update: None, .. } => self.without_conflicts(change, table, indexes, batch),
+            conflict => self.merge(change, table, conflict, batch, parameters, changed),
+        }
+    }
+
+    /// The same with rows that will be kept apart from a series table: there they may meet others, too.
+    fn resolve_apart(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        conflict: &Conflict<'_>,
+        batch: RowBatch,
+        parameters: &[Value],
+        changed: &mut Changed,
+    ) -> Result<RowBatch> {
+        if self.settings.as_given || !series::is_series(table) {
+            return Ok(batch);
+        }
+        let (Some((mut taken, ahead)), Some(apart)) =
+            (series::divide(self.engine(), table, &batch)?, series::kept_apart(table))
+        else {
+            return Ok(batch);
+        };
+        let ahead = self.resolve(change, &apart, conflict, ahead, parameters, changed)?;
+        (0..ahead.count()).try_for_each(|row| taken.push_from(&ahead, row)).map_err(Error::Relation)?;
+        Ok(taken)
     }
 
     /// Stores rows that are complete.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use counterfoil_relation::{Table, Type};
 use counterfoil_series::{Kind, TableNumber};
 
-pub(crate) use apart::{FUTURE, is_apart, is_there, notice as notice_of_apart};
+pub(crate) use apart::{FUTURE, divide, is_apart, is_there, notice as notice_of_apart};
 pub use apart::{count_apart, kept_apart};
 pub use append::{Appended, NewField, NewPoints, Reason, TIME_COLUMN};
 pub(crate) use catalog::table as catalog_table;

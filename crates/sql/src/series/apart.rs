@@ -72,14 +72,10 @@ pub fn count_apart(tables: &SeriesTables, view: &dyn View, table: &Table) -> Res
 ///
 /// # Errors
 /// [`Error::Bug`] for options that were not checked.
-pub(super) fn divide(
-    table: &Table,
-    form: &Form,
-    clock: &Clock,
-    batch: &RowBatch,
-) -> Result<Option<(RowBatch, RowBatch)>> {
-    let Some(last) = last(table, form, clock)? else { return Ok(None) };
-    let times = rows::times(form, batch);
+pub(crate) fn divide(engine: &Engine, table: &Table, batch: &RowBatch) -> Result<Option<(RowBatch, RowBatch)>> {
+    let form = Form::of(table)?;
+    let Some(last) = last(table, &form, &engine.options.clock)? else { return Ok(None) };
+    let times = rows::times(&form, batch);
     if times.iter().all(|time| *time <= last) {
         return Ok(None);
     }

@@ -65,7 +65,7 @@ impl std::ops::AddAssign for Elsewhere {
 pub(crate) fn insert(engine: &Engine, lease: &mut Lease, table: &Arc<Table>, batch: &RowBatch) -> Result<Elsewhere> {
     let form = Form::of(table)?;
     table.check(batch).map_err(Error::Relation)?;
-    let Some((taken, ahead)) = apart::divide(table, &form, &engine.options.clock, batch)? else {
+    let Some((taken, ahead)) = apart::divide(engine, table, batch)? else {
         let expired = put(engine, lease, table, &form, batch, true)?;
         return Ok(Elsewhere { ahead: 0, expired });
     };

@@ -137,6 +137,30 @@ fn a_view_of_what_is_kept_apart_holds_its_table() {
 }
 
 #[test]
+fn on_conflict_minds_what_is_kept_apart() {
+    for option in ["last", "error"] {
+        let (mut database, _) = at_noon();
+        database.ask(&table("r", "TIMESTAMP", &format!(", on_duplicate = '{option}'")));
+        database.expect(&[
+            ("INSERT INTO r VALUES ('a', '2077-01-01', 1), ('a', '2025-01-01', 2)", "INSERT 2"),
+            ("INSERT INTO r VALUES ('a', '2077-01-01', 8), ('a', '2025-01-01', 8) ON CONFLICT DO NOTHING", "INSERT 0"),
+            ("SELECT value FROM future.r UNION ALL SELECT value FROM r", "1\n2"),
+            (
+                "INSERT INTO r VALUES ('a', '2077-01-01', 10), ('b', '2077-01-01', 20), ('a', '2025-01-01', 30)
+                  ON CONFLICT (sensor, ts) DO UPDATE SET value = r.value + excluded.value",
+                "INSERT 3",
+            ),
+            ("SELECT sensor, value FROM future.r ORDER BY sensor", "a|11\nb|20"),
+            ("SELECT sensor, value FROM r", "a|32"),
+            // A row that is in the table although it is ahead, because it was moved there, is met there.
+            ("UPDATE r SET ts = '2078-01-01'", "UPDATE 1"),
+            ("INSERT INTO r VALUES ('a', '2078-01-01', 8) ON CONFLICT DO NOTHING", "INSERT 0"),
+            ("SELECT count(*) FROM future.r", "2"),
+        ]);
+    }
+}
+
+#[test]
 fn future_max_is_a_span_or_none() {
     let (mut database, _) = at_noon();
     for (at, (options, expected)) in [
