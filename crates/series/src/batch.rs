@@ -17,6 +17,12 @@ pub struct Batch {
     pub rows: Points,
 }
 
+/// Leaves the values for which `is_kept` says so.
+pub(crate) fn keep<T>(values: &mut Vec<T>, is_kept: &[bool]) {
+    let mut at = is_kept.iter();
+    values.retain(|_| at.next().is_some_and(|is_kept| *is_kept));
+}
+
 impl Batch {
     /// Without rows.
     pub fn new(kinds: &[Kind]) -> Self {
@@ -48,6 +54,15 @@ impl Batch {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
+    }
+
+    /// Leaves the rows for which `is_kept` says so.
+    pub fn retain(&mut self, is_kept: &[bool]) {
+        if is_kept.contains(&false) {
+            keep(&mut self.series, is_kept);
+            keep(&mut self.rows.times, is_kept);
+            self.rows.columns.iter_mut().for_each(|column| column.retain(is_kept));
+        }
     }
 
     /// The rows of times for which `is_first` says so, and the others.

@@ -7,6 +7,7 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch::keep;
 use crate::codec::{Nonsense, doubles, integers, texts};
 
 /// What a column can hold. Types of SQL are the caller's: whatever is an integer there is one here.
@@ -224,6 +225,12 @@ impl Column {
             Values::Doubles(values) => Value::Double(values[at]),
             Values::Texts(values) => Value::Text(values[at].clone()),
         })
+    }
+
+    /// Leaves the values for which `is_kept` says so.
+    pub(crate) fn retain(&mut self, is_kept: &[bool]) {
+        each!(&mut self.values, values => keep(values, is_kept));
+        self.present.iter_mut().for_each(|present| keep(present, is_kept));
     }
 
     /// Appends values of another column.

@@ -119,6 +119,34 @@ pub(super) fn keep_apart<'b>(
     Ok(Cow::Owned(taken))
 }
 
+/// Places of points, and the series and time of each.
+pub(super) type Wanted = (Vec<usize>, Vec<(u32, i64)>);
+
+/// Of points at these places, with their series and times, those that lie too far ahead and whose series has others kept
+/// apart: under which number these are, and the keys that the points have there.
+pub(super) fn where_kept(
+    engine: &Engine,
+    lease: &Lease,
+    (table, form): (&Table, &Form),
+    places: &[usize],
+    key: impl Fn(usize) -> (u32, i64),
+) -> Result<Option<(TableNumber, Wanted)>> {
+    let Some(last) = last(table, form, &engine.options.clock)? else { return Ok(None) };
+    let Some(apart) = kept_apart(table) else { return Ok(None) };
+    let ahead: Vec<usize> = places.iter().copied().filter(|at| key(*at).1 > last).collect();
+    if ahead.is_empty() || !is_there(&engine.series, &**lease, &apart)? {
+        return Ok(None);
+    }
+    let (tables, number) = (&engine.series, TableNumber(apart.id.0));
+    let names = tables.keys(&**lease, form.number).map_err(told(&apart))?;
+    let name = |at: &usize| names.get(key(*at).0 as usize).map(|name| &**name);
+    let named = ahead.iter().map(name).collect::<Option<Vec<_>>>();
+    let named = named.ok_or_else(|| Error::Bug("a point without a series".into()))?;
+    let series = tables.numbers(&**lease, number, named).map_err(told(&apart))?;
+    let known = ahead.into_iter().zip(series).filter_map(|(at, series)| Some((at, (series?, key(at).1))));
+    Ok(Some((number, known.unzip())))
+}
+
 /// What the writer of a statement is told of rows that were kept apart.
 pub(crate) fn notice(table: &Table, rows: u64) -> String {
     let (counted, verb) = if rows == 1 { ("1 point", "is") } else { (&*format!("{rows} points"), "are") };

@@ -1,5 +1,6 @@
 //! Changes to the rows of a series table. A row's number is its series and its time: 32 and 64 bits of one integer.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -63,16 +64,7 @@ impl std::ops::AddAssign for Elsewhere {
 
 /// Stores rows; those with the key of one that is there take its place, unless the table refuses that.
 pub(crate) fn insert(engine: &Engine, lease: &mut Lease, table: &Arc<Table>, batch: &RowBatch) -> Result<Elsewhere> {
-    let form = Form::of(table)?;
-    table.check(batch).map_err(Error::Relation)?;
-    let Some((taken, ahead)) = apart::divide(engine, table, batch)? else {
-        let expired = put(engine, lease, table, &form, batch, true)?;
-        return Ok(Elsewhere { ahead: 0, expired });
-    };
-    let expired = put(engine, lease, table, &form, &taken, true)?;
-    let apart = apart::kept_apart(table).ok_or_else(|| Error::Bug("no series table".into()))?;
-    put(engine, lease, &apart, &Form::of(&apart)?, &ahead, false)?;
-    Ok(Elsewhere { ahead: ahead.count() as u64, expired })
+    insert_as(engine, lease, table, batch, false)
 }
 
 /// Stores rows of which each is to be stored: they were in such a table before.
@@ -82,41 +74,85 @@ pub(crate) fn insert_as_given(
     table: &Arc<Table>,
     batch: &RowBatch,
 ) -> Result<Elsewhere> {
-    let form = Form::of(table)?;
-    table.check(batch).map_err(Error::Relation)?;
-    engine.doors.forget_table(form.number);
-    let expired = put(engine, lease, table, &form, batch, false)?;
-    Ok(Elsewhere { ahead: 0, expired })
+    insert_as(engine, lease, table, batch, true)
 }
 
-fn put(
+fn insert_as(
     engine: &Engine,
+    lease: &mut Lease,
+    table: &Arc<Table>,
+    batch: &RowBatch,
+    as_given: bool,
+) -> Result<Elsewhere> {
+    let (form, tables) = (Form::of(table)?, &engine.series);
+    table.check(batch).map_err(Error::Relation)?;
+    if batch.count() == 0 {
+        return Ok(Elsewhere::default());
+    }
+    if Told::table(table).refuses_duplicates() {
+        match apart::divide(engine, table, batch)?.filter(|_| !as_given).zip(apart::kept_apart(table)) {
+            None => refuse_duplicates(tables, &**lease, table, &form, batch)?,
+            Some(((taken, ahead), apart)) => {
+                refuse_duplicates(tables, &**lease, table, &form, &taken)?;
+                refuse_duplicates(tables, &**lease, &apart, &Form::of(&apart)?, &ahead)?;
+            }
+        }
+    }
+    let points = points_of(tables, lease, table, &form, batch)?;
+    store(engine, lease, (table, &form), Cow::Owned(points), as_given)
+}
+
+/// Stores points that break no rule: those too far ahead of the clock are kept apart, those left out that a line between others
+/// stands for. `as_given`: each of them stays as it is.
+pub(super) fn store(
+    engine: &Engine,
+    lease: &mut Lease,
+    (table, form): (&Arc<Table>, &Form),
+    batch: Cow<'_, Batch>,
+    as_given: bool,
+) -> Result<Elsewhere> {
+    let (tables, count) = (&engine.series, batch.len());
+    let mut taken = batch;
+    if as_given {
+        engine.doors.forget_table(form.number);
+    } else {
+        taken = apart::keep_apart(engine, lease, (table, form), taken)?;
+    }
+    let ahead = (count - taken.len()) as u64;
+    if !(as_given || taken.is_empty() || apart::is_apart(table))
+        && let Some(thinned) = thin((tables, &engine.doors), &**lease, table, form, &taken)?
+    {
+        if !thinned.gone.is_empty() {
+            tables.delete(&mut **lease, form.number, &thinned.gone).map_err(told(table))?;
+        }
+        taken = Cow::Owned(thinned.batch);
+    }
+    if taken.is_empty() {
+        return Ok(Elsewhere { ahead, expired: 0 });
+    }
+    Ok(Elsewhere { ahead, expired: put(engine, lease, (table, form), &taken)? })
+}
+
+/// Stores points as they are; how many are before what the table keeps.
+fn put(engine: &Engine, lease: &mut Lease, (table, form): (&Arc<Table>, &Form), batch: &Batch) -> Result<u64> {
+    engine.retention.note(table)?;
+    engine.series.insert(&mut **lease, form.number, batch).map_err(told(table))
+}
+
+/// Rows as points; series that are new get a number.
+fn points_of(
+    tables: &SeriesTables,
     lease: &mut Lease,
     table: &Arc<Table>,
     form: &Form,
     batch: &RowBatch,
-    thins: bool,
-) -> Result<u64> {
-    if batch.count() == 0 {
-        return Ok(0);
-    }
-    let tables = &engine.series;
+) -> Result<Batch> {
     if apart::is_apart(table) {
         define::create_apart(tables, lease, table)?;
     }
-    if Told::table(table).refuses_duplicates() {
-        refuse_duplicates(tables, &**lease, table, form, batch)?;
-    }
     let series = series_of(tables, lease, table, form, batch)?;
-    let thinned = match thins && !apart::is_apart(table) {
-        true => thin((tables, &engine.doors), &**lease, table, form, batch, &series)?,
-        false => None,
-    };
-    let Some(thinned) = thinned else { return append(engine, lease, table, form, batch, series) };
-    if !thinned.gone.is_empty() {
-        tables.delete(&mut **lease, form.number, &thinned.gone).map_err(told(table))?;
-    }
-    append(engine, lease, table, form, &thinned.batch, thinned.series)
+    let kinds = tables.kinds(&**lease, form.number).map_err(told(table))?;
+    rows::points(form, &kinds, batch, series)
 }
 
 /// The series of each row; those that are new get a number.
@@ -131,22 +167,6 @@ fn series_of(
     let named = distinct.iter().map(Vec::as_slice);
     let numbers = tables.number(&mut **lease, form.number, named).map_err(told(table))?;
     Ok(of.into_iter().map(|place| numbers[place]).collect())
-}
-
-/// Stores rows in the place of those with their keys; how many are before what the table keeps.
-fn append(
-    engine: &Engine,
-    lease: &mut Lease,
-    table: &Arc<Table>,
-    form: &Form,
-    batch: &RowBatch,
-    series: Vec<u32>,
-) -> Result<u64> {
-    engine.retention.note(table)?;
-    let tables = &engine.series;
-    let kinds = tables.kinds(&**lease, form.number).map_err(told(table))?;
-    let points = rows::points(form, &kinds, batch, series)?;
-    tables.insert(&mut **lease, form.number, &points).map_err(told(table))
 }
 
 fn refuse_duplicates(
@@ -270,6 +290,6 @@ pub(crate) fn update(
             )));
         }
     }
-    let series = series_of(tables, lease, table, &form, images)?;
-    append(engine, lease, table, &form, images, series)
+    let points = points_of(tables, lease, table, &form, images)?;
+    put(engine, lease, (table, &form), &points)
 }

@@ -19,7 +19,7 @@ use datafusion::arrow::datatypes::{
     TimestampMicrosecondType, TimestampNanosecondType,
 };
 
-use super::change::Elsewhere;
+use super::change::{self, Elsewhere};
 use super::options::Told;
 use super::{Form, apart, told};
 use crate::engine::Engine;
@@ -52,46 +52,25 @@ pub(crate) fn insert(
     let series = of.into_iter().map(|place| numbers[place as usize]).collect();
     let kinds = tables.kinds(&**lease, form.number).map_err(told(table))?;
     let rows = points(table, &form, &kinds, given)?;
-    store(engine, lease, (table, &form), &Batch { series, rows }, given.as_given).map(Some)
-}
-
-/// Stores points of which nothing has to be asked.
-pub(super) fn store(
-    engine: &Engine,
-    lease: &mut Lease,
-    (table, form): (&Arc<Table>, &Form),
-    batch: &Batch,
-    as_given: bool,
-) -> Result<Elsewhere> {
-    let taken = if as_given {
-        engine.doors.forget_table(form.number);
-        Cow::Borrowed(batch)
-    } else {
-        apart::keep_apart(engine, lease, (table, form), Cow::Borrowed(batch))?
-    };
-    let ahead = (batch.len() - taken.len()) as u64;
-    engine.retention.note(table)?;
-    let expired = engine.series.insert(&mut **lease, form.number, &taken).map_err(told(table))?;
-    Ok(Elsewhere { ahead, expired })
+    let batch = Cow::Owned(Batch { series, rows });
+    change::store(engine, lease, (table, &form), batch, given.as_given).map(Some)
 }
 
 /// Whether points go straight into a table: nothing has to be asked of single ones.
 pub(super) fn takes_points(table: &Table) -> Result<bool> {
     let key = table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default();
     let may_be_absent = |column: &Column| !column.not_null || key.contains(&column.id);
-    Ok(asks_nothing(table, false)? && table.columns.iter().all(may_be_absent))
+    Ok(asks_nothing(table) && table.columns.iter().all(may_be_absent))
 }
 
 /// Whether a table has no rule that is about rows.
-fn asks_nothing(table: &Table, as_given: bool) -> Result<bool> {
-    let told = Told::table(table);
-    let thins = !as_given && told.swinging_door()?.is_some();
-    Ok(!(apart::is_apart(table) || !table.checks.is_empty() || told.refuses_duplicates() || thins))
+fn asks_nothing(table: &Table) -> bool {
+    !(apart::is_apart(table) || !table.checks.is_empty() || Told::table(table).refuses_duplicates())
 }
 
 /// Whether nothing has to be asked of single rows.
 fn is_plain(table: &Table, form: &Form, given: &Given<'_>) -> Result<bool> {
-    if !asks_nothing(table, given.as_given)? {
+    if !asks_nothing(table) {
         return Ok(false);
     }
     let is_plain = |(place, column): (usize, &Column)| match &given.columns[place] {

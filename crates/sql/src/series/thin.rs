@@ -15,13 +15,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use counterfoil_log::{CommitNumber, View};
-use counterfoil_relation::{RowBatch, Table, Type};
-use counterfoil_series::{Batch, SeriesTables, TableNumber};
+use counterfoil_relation::{Table, Type};
+use counterfoil_series::{Batch, Column, Points, SeriesTables, TableNumber, Values};
 use parking_lot::Mutex;
 
 use super::door::{Door, Point, Rule};
 use super::options::{self, Told};
-use super::{Form, change, rows, told};
+use super::{Form, told};
 use crate::error::{Error, Result};
 
 /// Doors that are kept in mind: beyond, all are forgotten.
@@ -68,91 +68,97 @@ impl Doors {
 /// What a table's definition says of its door.
 struct Thinning {
     rule: Rule,
-    /// The places of the columns that have a bound.
-    places: Vec<usize>,
+    /// The columns of the engine that are there, in the order of the table's.
+    slots: Vec<usize>,
+    /// Those of them that have a bound, and their types.
+    bounded: Vec<(usize, Type)>,
 }
 
 impl Thinning {
     fn of(table: &Table, form: &Form) -> Result<Option<Thinning>> {
         let Some(door) = Told::table(table).swinging_door()? else { return Ok(None) };
-        let place = |(name, _): &(String, f64)| {
-            let column = table.column(name).map(|(place, _)| place);
-            column.ok_or_else(|| Error::Bug(format!("swinging_door names column {name}, which is not there")))
+        let bounded = |(name, _): &(String, f64)| {
+            let place = table.column(name).map(|(place, _)| place);
+            let value = form.values.iter().find(|(other, _)| Some(*other) == place);
+            let value = value.map(|(place, slot)| (*slot, table.columns[*place].kind));
+            value.ok_or_else(|| Error::Bug(format!("swinging_door names column {name}, which is not there")))
         };
-        let places = door.bounds.iter().map(place).collect::<Result<_>>()?;
-        let time = &table.columns[form.time].kind;
-        let gap = door.gap.map(|gap| options::ticks(time, gap));
-        Ok(Some(Thinning { rule: Rule { bounds: door.bounds.iter().map(|(_, bound)| *bound).collect(), gap }, places }))
+        let gap = door.gap.map(|gap| options::ticks(&table.columns[form.time].kind, gap));
+        Ok(Some(Thinning {
+            bounded: door.bounds.iter().map(bounded).collect::<Result<_>>()?,
+            slots: form.values.iter().map(|(_, slot)| *slot).collect(),
+            rule: Rule { bounds: door.bounds.iter().map(|(_, bound)| *bound).collect(), gap },
+        }))
     }
 
     /// A row as a door sees it.
-    fn point(&self, form: &Form, batch: &RowBatch, row: usize, time: i64) -> Result<Point> {
-        let mut measured = vec![f64::NAN; self.places.len()];
+    fn point(&self, rows: &Points, row: usize) -> Result<Point> {
+        let mut measured = vec![f64::NAN; self.bounded.len()];
         let mut rest = Vec::new();
-        for (place, _) in &form.values {
-            let kind = batch.layout().columns()[*place].kind;
-            if batch.is_null(row, *place) {
+        for slot in &self.slots {
+            let column = rows.columns.get(*slot).filter(|column| column.is_present(row));
+            let Some(column) = column else {
                 rest.push(0);
                 continue;
-            }
-            if let Some(at) = self.places.iter().position(|bound| bound == place)
-                && let Some(number) = number(&kind, batch.fixed(row, *place)).filter(|number| number.is_finite())
+            };
+            if let Some(at) = self.bounded.iter().position(|(bounded, _)| bounded == slot)
+                && let Some(number) = number(&self.bounded[at].1, column, row).filter(|number| number.is_finite())
             {
                 rest.push(1);
                 measured[at] = number;
                 continue;
             }
             rest.push(2);
-            match kind.is_variable() {
-                false => rest.extend_from_slice(batch.fixed(row, *place)),
-                true => {
-                    let text = batch.variable(row, *place).map_err(Error::Relation)?;
-                    rest.extend_from_slice(&text.len().to_le_bytes());
-                    rest.extend_from_slice(text);
+            match &column.values {
+                Values::Integers(values) => rest.extend_from_slice(&values[row].to_le_bytes()),
+                Values::Doubles(values) => rest.extend_from_slice(&values[row].to_bits().to_le_bytes()),
+                Values::Texts(values) => {
+                    rest.extend_from_slice(&values[row].len().to_le_bytes());
+                    rest.extend_from_slice(&values[row]);
                 }
             }
         }
-        Ok(Point { time, measured: measured.into(), rest: rest.into() })
+        Ok(Point { time: rows.times[row], measured: measured.into(), rest: rest.into() })
     }
 }
 
 /// A measured value as the line between two of them has it.
-fn number(kind: &Type, bytes: &[u8]) -> Option<f64> {
-    Some(match kind {
-        Type::Real | Type::Double => rows::double(bytes),
-        Type::SmallInt | Type::Integer | Type::BigInt => rows::whole(bytes) as f64,
-        Type::Numeric { scale, .. } => rows::whole(bytes) as f64 / 10_f64.powi(i32::from(*scale)),
-        _ => return None,
-    })
+fn number(kind: &Type, column: &Column, row: usize) -> Option<f64> {
+    match (&column.values, kind) {
+        (Values::Doubles(values), _) => Some(values[row]),
+        (Values::Integers(values), Type::Numeric { scale, .. }) => {
+            Some(values[row] as f64 / 10_f64.powi(i32::from(*scale)))
+        }
+        (Values::Integers(values), _) => Some(values[row] as f64),
+        (Values::Texts(_), _) => None,
+    }
 }
 
 /// What is left to be done of an insertion.
 pub(super) struct Thinned {
-    /// The rows that are stored, and the series of each.
-    pub(super) batch: RowBatch,
-    pub(super) series: Vec<u32>,
+    /// The points that are stored.
+    pub(super) batch: Batch,
     /// Points that go.
     pub(super) gone: Batch,
 }
 
-/// Sends rows through the doors of their series; none if the table has none.
+/// Sends points through the doors of their series; none if the table has none.
 pub(super) fn thin(
     (tables, doors): (&SeriesTables, &Doors),
     view: &dyn View,
     table: &Arc<Table>,
     form: &Form,
-    batch: &RowBatch,
-    series: &[u32],
+    batch: &Batch,
 ) -> Result<Option<Thinned>> {
     let Some(thinning) = Thinning::of(table, form)? else { return Ok(None) };
-    let passing = Passing { tables, view, table, form, batch, thinning, times: rows::times(form, batch) };
+    let passing = Passing { tables, view, table, form, rows: &batch.rows, thinning };
     let mut by_series = BTreeMap::<u32, Vec<usize>>::new();
-    for (row, of) in series.iter().enumerate() {
+    for (row, of) in batch.series.iter().enumerate() {
         by_series.entry(*of).or_default().push(row);
     }
     let numbers: Vec<u32> = by_series.keys().copied().collect();
     let newest = tables.newest(view, form.number, &numbers).map_err(told(table))?;
-    let mut passed = Passed { stays: vec![true; batch.count()], gone: Batch::new(&[]) };
+    let mut passed = Passed { stays: vec![true; batch.len()], gone: Batch::new(&[]) };
     let mut known = doors.0.lock();
     known.as_of(view.commit_number());
     for ((number, rows), newest) in by_series.into_iter().zip(newest) {
@@ -162,36 +168,26 @@ pub(super) fn thin(
             known.doors.insert(key, door);
         }
     }
-    passed.of(batch, series).map(Some)
+    let mut left = batch.clone();
+    left.retain(&passed.stays);
+    Ok(Some(Thinned { batch: left, gone: passed.gone }))
 }
 
-/// Rows on their way through doors.
+/// Points on their way through doors.
 struct Passing<'a> {
     tables: &'a SeriesTables,
     view: &'a dyn View,
     table: &'a Arc<Table>,
     form: &'a Form,
-    batch: &'a RowBatch,
+    rows: &'a Points,
     thinning: Thinning,
-    times: Vec<i64>,
 }
 
 /// What became of them.
 struct Passed {
-    /// Which rows are stored.
+    /// Which of them are stored.
     stays: Vec<bool>,
     gone: Batch,
-}
-
-impl Passed {
-    fn of(self, batch: &RowBatch, series: &[u32]) -> Result<Thinned> {
-        let mut left = RowBatch::new(batch.layout().clone(), 0);
-        for row in (0..batch.count()).filter(|row| self.stays[*row]) {
-            left.push_from(batch, row).map_err(Error::Relation)?;
-        }
-        let series = series.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(series, _)| *series).collect();
-        Ok(Thinned { batch: left, series, gone: self.gone })
-    }
 }
 
 impl Passing<'_> {
@@ -204,12 +200,13 @@ impl Passing<'_> {
         door: Option<Door>,
         passed: &mut Passed,
     ) -> Result<Option<Door>> {
-        rows.sort_by_key(|row| self.times[*row]);
+        let times = &self.rows.times;
+        rows.sort_by_key(|row| times[*row]);
         // Of rows with one key the last one counts: the others are not there for any door.
-        let repeats = rows.windows(2).filter(|pair| self.times[pair[0]] == self.times[pair[1]]);
+        let repeats = rows.windows(2).filter(|pair| times[pair[0]] == times[pair[1]]);
         repeats.for_each(|pair| passed.stays[pair[0]] = false);
         rows.retain(|row| passed.stays[*row]);
-        if newest.is_some_and(|newest| rows.first().is_some_and(|row| self.times[*row] <= newest)) {
+        if newest.is_some_and(|newest| rows.first().is_some_and(|row| times[*row] <= newest)) {
             return Ok(None);
         }
         let mut ahead = rows.into_iter();
@@ -235,19 +232,13 @@ impl Passing<'_> {
     }
 
     fn point(&self, row: usize) -> Result<Point> {
-        self.thinning.point(self.form, self.batch, row, self.times[row])
+        self.thinning.point(self.rows, row)
     }
 
     /// The point of a series and a time, if it is stored.
     fn stored(&self, series: u32, time: i64) -> Result<Option<Point>> {
-        let (tables, view, table) = (self.tables, self.view, self.table);
-        let found = tables.find(view, self.form.number, &[(series, time)]).map_err(told(table))?;
-        if !found.there.iter().all(|is_there| *is_there) {
-            return Ok(None);
-        }
-        let row = change::fetch(tables, view, table, &[change::number(series, time)])?;
-        let columns: Vec<_> = row.columns().iter().cloned().map(Some).collect();
-        let images = crate::rows::encode(&table.layout(), &columns, row.num_rows())?;
-        self.thinning.point(self.form, &images, 0, time).map(Some)
+        let found = self.tables.find(self.view, self.form.number, &[(series, time)]).map_err(told(self.table))?;
+        let is_there = found.there.first().is_some_and(|is_there| *is_there);
+        is_there.then(|| self.thinning.point(&found.points, 0)).transpose()
     }
 }

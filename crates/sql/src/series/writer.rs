@@ -7,6 +7,7 @@
 //! cursors save at this height; that no point searches the tree from its root is the engine's doing, which keeps the open end of each
 //! series in memory within a budget, so that a cursor is a number and ten thousand of them need no buffers.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -253,7 +254,8 @@ impl Session {
         let numbers = tables.number(&mut **lease, number, names).map_err(told(table))?;
         let series = writer.batch.series.iter().map(|cursor| numbers[*cursor as usize]).collect();
         let local = std::mem::replace(&mut writer.batch.series, series);
-        let stored = columns::store(&engine, lease, (table, &writer.form), &writer.batch, self.settings.as_given);
+        let stored =
+            change::store(&engine, lease, (table, &writer.form), Cow::Borrowed(&writer.batch), self.settings.as_given);
         writer.batch.series = local;
         stored
     }

@@ -406,3 +406,27 @@ fn rows_far_ahead_of_the_clock_are_kept_apart() {
         "0: table \"thin\" has a swinging door, through which lines do not go: use INSERT"
     );
 }
+
+#[test]
+fn rows_kept_apart_are_completed_and_refused_as_others_are() {
+    let mut database = Database::new();
+    // The year 2261, nanoseconds end in 2262.
+    let ahead = |host: &str, load: &str| format!("host={host} | 9200000000000000000 | {load}");
+    // Series have other numbers there.
+    assert_eq!(database.append("cpu", &["host=a | 5 | load=1", "host=z | 5 | load=1", &ahead("z", "load=2")]), "");
+    assert_eq!(database.append("cpu", &[&ahead("z", "cores=4i"), &ahead("a", "cores=8i")]), "");
+    assert_eq!(database.append("cpu", &[&ahead("a", "load=6"), "host=a | 5 | cores=1i"]), "");
+    database.expect(&[
+        ("SELECT host, load, cores FROM future.cpu ORDER BY host", "a|6|8\nz|2|4"),
+        ("SELECT host, load, cores FROM cpu ORDER BY host", "a|1|1\nz|1|NULL"),
+        ("ALTER TABLE cpu SET (on_duplicate = 'error')", "ALTER TABLE"),
+    ]);
+    assert_eq!(
+        database.append("cpu", &[&ahead("a", "load=7"), &ahead("b", "load=7"), "host=c | 5 | load=7"]),
+        "0: a row with this key is there already, and the table has on_duplicate = 'error'"
+    );
+    database.expect(&[
+        ("SELECT host, load FROM future.cpu ORDER BY host", "a|6\nb|7\nz|2"),
+        ("SELECT host, load FROM cpu ORDER BY host", "a|1\nc|7\nz|1"),
+    ]);
+}

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use counterfoil_series::{Batch, Column, Points, SeriesTables, Text, Values};
+use counterfoil_series::{Batch, Column, Points, SeriesTables, TableNumber, Text, Values};
 
 use super::target::Target;
 use super::{Appended, NewPoints, Reason};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::series::{apart, told};
+use crate::series::{apart, change, told};
 use crate::store::Lease;
 
 /// Stores a stretch of rows but those that are refused.
@@ -25,14 +25,17 @@ pub(super) fn store(
     let mut sorted = Sorted::of(target, points, range, appended)?;
     sorted.make_one_of_each_key(appended);
     let tables = engine.series();
-    sorted.complete(tables, lease, appended)?;
-    let batch = apart::keep_apart(engine, lease, (&target.table, &target.form), Cow::Owned(sorted.into_batch()))?;
-    if batch.is_empty() {
-        return Ok(());
+    let asking = sorted.asking();
+    let keys = asking.iter().map(|at| sorted.key(*at)).collect();
+    sorted.complete((tables, target.form.number), lease, (asking, keys), appended)?;
+    // Those that lie ahead of the clock are to be where others of their keys were kept apart.
+    let asking = sorted.asking();
+    if let Some((number, (asking, keys))) =
+        apart::where_kept(engine, lease, (&target.table, &target.form), &asking, |at| sorted.key(at))?
+    {
+        sorted.complete((tables, number), lease, (asking, keys), appended)?;
     }
-    engine.retention.note(&target.table)?;
-    tables.insert(&mut **lease, target.form.number, &batch).map_err(told(&target.table))?;
-    Ok(())
+    change::store(engine, lease, (&target.table, &target.form), Cow::Owned(sorted.into_batch()), false).map(drop)
 }
 
 /// Rows in the order of their series, times, and places among those given.
@@ -127,16 +130,30 @@ impl<'a> Sorted<'a> {
         self.columns.iter().map(bytes).sum::<usize>() <= self.target.text_bytes_max
     }
 
-    /// Gives rows what they leave out and the row of their key has that is there.
-    fn complete(&mut self, tables: &SeriesTables, lease: &Lease, appended: &mut Appended) -> Result<()> {
+    /// Rows to which it matters whether one of their key is there.
+    fn asking(&self) -> Vec<usize> {
         let refuses = self.target.refuses_duplicates;
         let asks = |at: &usize| self.is_kept[*at] && (refuses || self.missing(*at).next().is_some());
-        let asking: Vec<usize> = (0..self.rows.len()).filter(asks).collect();
+        (0..self.rows.len()).filter(asks).collect()
+    }
+
+    fn key(&self, at: usize) -> (u32, i64) {
+        (self.series[at], self.times[at])
+    }
+
+    /// Gives rows what they leave out and the row of their key has that is there: series have other numbers there.
+    fn complete(
+        &mut self,
+        (tables, number): (&SeriesTables, TableNumber),
+        lease: &Lease,
+        (asking, keys): (Vec<usize>, Vec<(u32, i64)>),
+        appended: &mut Appended,
+    ) -> Result<()> {
         if asking.is_empty() {
             return Ok(());
         }
-        let keys: Vec<(u32, i64)> = asking.iter().map(|at| (self.series[*at], self.times[*at])).collect();
-        let found = tables.find(&**lease, self.target.form.number, &keys).map_err(told(&self.target.table))?;
+        let refuses = self.target.refuses_duplicates;
+        let found = tables.find(&**lease, number, &keys).map_err(told(&self.target.table))?;
         for (from, at) in asking.into_iter().enumerate().filter(|(from, _)| found.there[*from]) {
             if refuses {
                 appended.refuse([self.rows[at]], Reason::Duplicate);
@@ -160,29 +177,14 @@ impl<'a> Sorted<'a> {
     }
 
     fn into_batch(self) -> Batch {
-        let Sorted { mut series, mut times, mut columns, is_kept, .. } = self;
-        if is_kept.contains(&false) {
-            keep(&mut series, &is_kept);
-            keep(&mut times, &is_kept);
-            for column in &mut columns {
-                match &mut column.values {
-                    Values::Integers(values) => keep(values, &is_kept),
-                    Values::Doubles(values) => keep(values, &is_kept),
-                    Values::Texts(values) => keep(values, &is_kept),
-                }
-                column.present.iter_mut().for_each(|present| keep(present, &is_kept));
-            }
-        }
-        for column in &mut columns {
+        let Sorted { series, times, columns, is_kept, .. } = self;
+        let mut batch = Batch { series, rows: Points { times, columns } };
+        batch.retain(&is_kept);
+        for column in &mut batch.rows.columns {
             column.present = column.present.take().filter(|present| present.contains(&false));
         }
-        Batch { series, rows: Points { times, columns } }
+        batch
     }
-}
-
-fn keep<T>(values: &mut Vec<T>, is_kept: &[bool]) {
-    let mut at = is_kept.iter();
-    values.retain(|_| at.next().is_some_and(|is_kept| *is_kept));
 }
 
 /// Copies values to places of a column: pairs of a place there and a place here.

@@ -154,9 +154,6 @@ fn unfit(table: &Table, points: &NewPoints<'_>) -> Option<String> {
     if let Some(place) = form.keys.iter().find(|place| table.columns[**place].kind != Type::Text) {
         return Some(format!("has column {:?} in its key, which is no TEXT", table.columns[*place].name));
     }
-    if series::Told::table(table).swinging_door().ok()?.is_some() {
-        return Some("has a swinging door, through which lines do not go: use INSERT".to_owned());
-    }
     if !table.checks.is_empty() {
         return Some("has CHECK constraints, which are not asked here: use INSERT".to_owned());
     }
