@@ -200,7 +200,8 @@ impl Store for Ours {
     fn insert(&mut self, sort: Sort, tuples: &[Tuple]) -> Result<(), Failure> {
         self.begin()?;
         let batch = self.batch(sort, tuples);
-        Ok(self.tables.insert(&mut self.writer, table(sort), &batch)?)
+        self.tables.insert(&mut self.writer, table(sort), &batch)?;
+        Ok(())
     }
 
     fn delete(&mut self, sort: Sort, tuples: &[Tuple]) -> Result<(), Failure> {

@@ -19,12 +19,12 @@ pub const SQLITE_WRITER: &str = "sqlite-write-until-killed";
 const COMMITS: u32 = 3000;
 const QUESTION: &str = "SELECT count(*), sum(distance) FROM flights WHERE dep_delay > 30 AND distance < 1500";
 
-struct Folder {
+pub struct Folder {
     folder: tempfile::TempDir,
 }
 
 impl Folder {
-    fn new() -> Result<Folder, Failure> {
+    pub fn new() -> Result<Folder, Failure> {
         let folder = tempfile::tempdir_in(".")?;
         std::fs::write(folder.path().join("key"), Key::generate()?.to_hex().ok_or("a key without bytes")?.as_bytes())?;
         Ok(Folder { folder })
@@ -34,11 +34,11 @@ impl Folder {
         self.folder.path().join(name)
     }
 
-    fn options(&self, name: &str) -> Result<Options, Failure> {
+    pub fn options(&self, name: &str) -> Result<Options, Failure> {
         options(&self.path(name), &self.path("key"))
     }
 
-    fn sqlite(&self, name: &str) -> Result<rusqlite::Connection, Failure> {
+    pub fn sqlite(&self, name: &str) -> Result<rusqlite::Connection, Failure> {
         sqlite(&self.path(name))
     }
 }

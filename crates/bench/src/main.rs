@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! counterfoil-bench first [FLIGHTS.csv]     the first database beside SQLite
+//! counterfoil-bench series [POINTS]         a series table through the library's doors, beside SQLite
 //! ```
 //! Every table begins with the machine, the date and the command. Nothing here asserts a time.
 #![forbid(unsafe_code)]
@@ -9,6 +10,7 @@
 mod first;
 mod flights;
 mod machine;
+mod series;
 mod stopwatch;
 
 use std::process::ExitCode;
@@ -23,7 +25,9 @@ fn main() -> ExitCode {
         ["first", flights] => first::run(Some(flights.into())),
         [first::WRITER, database, key] => first::write_until_killed(database.as_ref(), key.as_ref()),
         [first::SQLITE_WRITER, database] => first::sqlite_write_until_killed(database.as_ref()),
-        _ => Err("usage: counterfoil-bench first [FLIGHTS.csv]".into()),
+        ["series"] => series::run(series::POINTS),
+        ["series", points] => points.parse().map_err(Failure::from).and_then(series::run),
+        _ => Err("usage: counterfoil-bench first [FLIGHTS.csv], counterfoil-bench series [POINTS]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

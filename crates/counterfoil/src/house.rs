@@ -14,14 +14,16 @@ pub enum Purged {
 }
 
 impl Database {
-    /// Merges what has become many small pieces, as commits do by and by. Every step is a commit of its own, so it may
-    /// be interrupted at any time and goes on where it was.
+    /// Lets go of what series tables keep no longer (`retention`), and merges what has become many small pieces, as commits do
+    /// by and by. Every step is a commit of its own, so it may be interrupted at any time and goes on where it was.
     ///
     /// # Errors
     /// Those of writing.
     pub fn reorganize(&self) -> Result<()> {
         let relations = self.inner.engine.relations().clone();
         let series = self.inner.engine.series().clone();
+        let mut is_first = true;
+        while self.change(|writer| Ok(self.inner.engine.retain(writer, std::mem::take(&mut is_first))?))? {}
         while self.change(|writer| Ok(relations.maintain(writer)?))? {}
         while self.change(|writer| Ok(series.maintain(writer).map_err(counterfoil_sql::series_error)?))? {}
         Ok(())

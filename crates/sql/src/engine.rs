@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_log::View;
+use counterfoil_log::{View, Writer};
 use counterfoil_relation::Relations;
 use counterfoil_series::SeriesTables;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
@@ -132,6 +132,18 @@ impl Engine {
             self.settle(&mut self.store.writer(patience)?);
         }
         Ok(())
+    }
+
+    /// Lets go of what series tables keep no longer, some thousand pages in a transaction; whether there is anything to commit.
+    /// `is_first`: the first call of several asks all tables, the others go on.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn retain(&self, writer: &mut Writer, is_first: bool) -> Result<bool> {
+        if is_first {
+            self.retention.note_all(self, writer)?;
+        }
+        self.retention.keep(self, writer)
     }
 
     /// The tables of this database.

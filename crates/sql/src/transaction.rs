@@ -276,7 +276,7 @@ fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
 pub(crate) fn keep_house(engine: &Engine, lease: &mut Lease) {
     // After deletions it gives space back: it writes tables anew without what was deleted from them.
     let purpose = if lease.only_frees() { Purpose::Free } else { Purpose::Store };
-    do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, lease));
+    do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease));
     do_chore(engine, lease, purpose, |lease| {
         let done = engine.relations.maintain(&mut **lease).map_err(Error::Relation)?;
         Ok(engine.series.maintain(&mut **lease).map_err(series::error)? || done)
@@ -287,7 +287,7 @@ pub(crate) fn keep_house(engine: &Engine, lease: &mut Lease) {
 /// there, but may be tried again.
 pub(crate) fn make_room(engine: &Engine, lease: &mut Lease, error: &Error) {
     if error.is_full() {
-        do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, lease));
+        do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease));
     }
 }
 

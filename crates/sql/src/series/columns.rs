@@ -42,7 +42,7 @@ pub(crate) fn insert(
     given: &Given<'_>,
 ) -> Result<Option<Elsewhere>> {
     let form = Form::of(table)?;
-    if !is_plain(table, &form, given)? {
+    if !is_plain(table, &form, given) {
         return Ok(None);
     }
     let Some(keys) = Keys::of(&form, given) else { return Ok(None) };
@@ -57,10 +57,10 @@ pub(crate) fn insert(
 }
 
 /// Whether points go straight into a table: nothing has to be asked of single ones.
-pub(super) fn takes_points(table: &Table) -> Result<bool> {
+pub(super) fn takes_points(table: &Table) -> bool {
     let key = table.primary_key.as_ref().map(|key| key.columns.as_slice()).unwrap_or_default();
     let may_be_absent = |column: &Column| !column.not_null || key.contains(&column.id);
-    Ok(asks_nothing(table) && table.columns.iter().all(may_be_absent))
+    asks_nothing(table) && table.columns.iter().all(may_be_absent)
 }
 
 /// Whether a table has no rule that is about rows.
@@ -69,15 +69,15 @@ fn asks_nothing(table: &Table) -> bool {
 }
 
 /// Whether nothing has to be asked of single rows.
-fn is_plain(table: &Table, form: &Form, given: &Given<'_>) -> Result<bool> {
+fn is_plain(table: &Table, form: &Form, given: &Given<'_>) -> bool {
     if !asks_nothing(table) {
-        return Ok(false);
+        return false;
     }
     let is_plain = |(place, column): (usize, &Column)| match &given.columns[place] {
         None => column.default.is_none() && column.default_value.is_none() && !column.not_null && place != form.time,
         Some(array) => is_plain_kind(&column.kind) && (array.null_count() == 0 || !column.not_null),
     };
-    Ok(table.columns.iter().enumerate().all(is_plain))
+    table.columns.iter().enumerate().all(is_plain)
 }
 
 /// Whether all values of an Arrow column of this type are values of it.

@@ -17,6 +17,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use counterfoil_log::{View, Writer};
 use counterfoil_relation::{Table, TableId};
 use counterfoil_series::Dropped;
 use parking_lot::Mutex;
@@ -25,7 +26,6 @@ use super::options::{self, Retention, Told};
 use super::{Form, is_apart, is_series, told};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::store::Lease;
 
 /// Pages that one commit looks at or gives back by time; the next one goes on.
 const PAGES_AT_ONCE: u64 = 1024;
@@ -64,30 +64,39 @@ impl Keeper {
         self.note(table)
     }
 
+    /// Notes all tables that there are: what is due may be so since before the database was opened.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) fn note_all(&self, engine: &Engine, view: &dyn View) -> Result<()> {
+        let tables = engine.relations.tables(view).map_err(Error::Relation)?;
+        tables.iter().filter(|table| is_series(table)).try_for_each(|table| self.note(table))
+    }
+
     /// Lets go what is due, in a commit under way of its own; whether there is anything to commit.
     ///
     /// # Errors
     /// Those of writing.
-    pub(crate) fn keep(&self, engine: &Engine, lease: &mut Lease) -> Result<bool> {
+    pub(crate) fn keep(&self, engine: &Engine, writer: &mut Writer) -> Result<bool> {
         let written = |(id, due): (&TableId, &mut Due)| std::mem::take(&mut due.is_written).then_some(*id);
         let ids: Vec<TableId> = self.0.lock().iter_mut().filter_map(written).collect();
         let mut is_any = false;
         for id in ids {
-            let table = engine.relations.table_by_id(&**lease, id).map_err(Error::Relation)?;
+            let table = engine.relations.table_by_id(&*writer, id).map_err(Error::Relation)?;
             let Some(table) = table.filter(|table| is_series(table)) else {
                 self.0.lock().remove(&id);
                 continue;
             };
             is_any |= match Told::table(&table).retention()? {
                 Retention::None => false,
-                Retention::Time(span) => self.keep_by_time(engine, lease, &table, span)?,
-                Retention::Space => keep_by_space(engine, lease, &table)?,
+                Retention::Time(span) => self.keep_by_time(engine, writer, &table, span)?,
+                Retention::Space => keep_by_space(engine, writer, &table)?,
             };
         }
         Ok(is_any)
     }
 
-    fn keep_by_time(&self, engine: &Engine, lease: &mut Lease, table: &Arc<Table>, span: i64) -> Result<bool> {
+    fn keep_by_time(&self, engine: &Engine, writer: &mut Writer, table: &Arc<Table>, span: i64) -> Result<bool> {
         let form = Form::of(table)?;
         let ticks = |microseconds| options::ticks(&table.columns[form.time].kind, microseconds);
         let clock = ticks(engine.options.clock.microseconds());
@@ -96,10 +105,10 @@ impl Keeper {
             return Ok(false);
         }
         let series = &engine.series;
-        let newest = series.newest_of_all(&**lease, form.number).map_err(told(table))?;
+        let newest = series.newest_of_all(&*writer, form.number).map_err(told(table))?;
         let Some(now) = newest.map(|newest| newest.min(clock)).filter(|now| from <= *now) else { return Ok(false) };
         let mark = now.saturating_sub(ticks(span));
-        let dropped = series.retain_from(&mut **lease, form.number, mark, PAGES_AT_ONCE).map_err(told(table))?;
+        let dropped = series.retain_from(&mut *writer, form.number, mark, PAGES_AT_ONCE).map_err(told(table))?;
         let step = ticks((span / STEPS).clamp(1, STEP_MAX));
         if let Some(due) = self.0.lock().get_mut(&table.id) {
             due.from = if dropped.more { i64::MIN } else { now.saturating_add(step) };
@@ -110,17 +119,17 @@ impl Keeper {
 }
 
 /// Lets the oldest points go if there is little room for those of a table that come next.
-fn keep_by_space(engine: &Engine, lease: &mut Lease, table: &Arc<Table>) -> Result<bool> {
-    let room = pages_of(engine, lease, table)?.spare + lease.pages_left();
-    let wanted = (ROOM_BYTES_MAX / lease.payload_bytes() as u64).min(lease.pages_max() / ROOM_PART);
+fn keep_by_space(engine: &Engine, writer: &mut Writer, table: &Arc<Table>) -> Result<bool> {
+    let room = pages_of(engine, writer, table)?.spare + writer.pages_left();
+    let wanted = (ROOM_BYTES_MAX / writer.payload_bytes() as u64).min(writer.pages_max() / ROOM_PART);
     if room >= wanted {
         return Ok(false);
     }
-    let Some((greatest, live)) = greatest(engine, lease)? else { return Ok(false) };
+    let Some((greatest, live)) = greatest(engine, writer)? else { return Ok(false) };
     // Never all of a table at once: if that was not enough, the next commit goes on.
     let pages = (wanted - room).min(live / 2 + 1);
     let form = Form::of(&greatest)?;
-    let dropped = engine.series.drop_oldest(&mut **lease, form.number, pages).map_err(told(&greatest))?;
+    let dropped = engine.series.drop_oldest(&mut *writer, form.number, pages).map_err(told(&greatest))?;
     Ok(dropped != Dropped::default())
 }
 
@@ -131,20 +140,20 @@ struct Pages {
     spare: u64,
 }
 
-fn pages_of(engine: &Engine, lease: &Lease, table: &Arc<Table>) -> Result<Pages> {
-    let pool = engine.series.pool(&**lease, Form::of(table)?.number).map_err(told(table))?;
-    let pool = lease.pool_use(pool)?;
+fn pages_of(engine: &Engine, writer: &Writer, table: &Arc<Table>) -> Result<Pages> {
+    let pool = engine.series.pool(&*writer, Form::of(table)?.number).map_err(told(table))?;
+    let pool = writer.pool_use(pool)?;
     Ok(Pages { live: pool.live_pages, spare: pool.pages - pool.live_pages })
 }
 
 /// Of the tables whose oldest points go where there is no room the one with most pages, and how many these are.
-fn greatest(engine: &Engine, lease: &Lease) -> Result<Option<(Arc<Table>, u64)>> {
+fn greatest(engine: &Engine, writer: &Writer) -> Result<Option<(Arc<Table>, u64)>> {
     let mut greatest: Option<(Arc<Table>, u64)> = None;
-    for table in engine.relations.tables(&**lease).map_err(Error::Relation)? {
+    for table in engine.relations.tables(&*writer).map_err(Error::Relation)? {
         if !is_series(&table) || Told::table(&table).retention()? != Retention::Space {
             continue;
         }
-        let live = pages_of(engine, lease, &table)?.live;
+        let live = pages_of(engine, writer, &table)?.live;
         if greatest.as_ref().is_none_or(|(_, most)| live > *most) {
             greatest = Some((table, live));
         }

@@ -242,7 +242,7 @@ impl Session {
         writer.table = table;
         writer.widen(&engine.series.kinds(&*change.lease, writer.form.number).map_err(told(&writer.table))?);
         let (table, number) = (&writer.table, writer.form.number);
-        if !columns::takes_points(table)? {
+        if !columns::takes_points(table) {
             let batch = record_batch(writer)?;
             let target = Target::of_load(table.clone(), (0..table.columns.len()).collect())?;
             let mut changed = Changed::new(table.clone(), false, &[]);

@@ -104,8 +104,10 @@ proptest! {
         batches in prop::collection::vec(prop::collection::vec(any::<u32>(), 1..200), 1..5),
         cut in 0_usize..50,
         left_out in prop::sample::subsequence((4_usize..15).collect::<Vec<_>>(), 0..5),
+        thins in any::<bool>(),
     ) {
-        let mut database = database(", future_max = '1 h'");
+        let door = if thins { ", swinging_door = 'number 0.5, single 0'" } else { "" };
+        let mut database = database(&format!(", future_max = '1 h'{door}"));
         for seeds in &batches {
             let all = batch(seeds);
             let kept: Vec<usize> = (0..16).filter(|place| !left_out.contains(place)).collect();

@@ -182,6 +182,10 @@ impl<'a> Sorted<'a> {
         batch.retain(&is_kept);
         for column in &mut batch.rows.columns {
             column.present = column.present.take().filter(|present| present.contains(&false));
+            if let Values::Doubles(values) = &mut column.values {
+                // Turns -0.0 into 0.0, as everywhere, and leaves every other number alone.
+                values.iter_mut().for_each(|value| *value += 0.0);
+            }
         }
         batch
     }
