@@ -131,7 +131,7 @@ fn insert_into_sqlite(sqlite: &mut rusqlite::Connection, points: usize) -> Resul
     while walk.peek().is_some() {
         let transaction = sqlite.transaction()?;
         {
-            let mut insert = transaction.prepare_cached("INSERT INTO points VALUES (?, ?, ?, 192)")?;
+            let mut insert = transaction.prepare("INSERT INTO points VALUES (?, ?, ?, 192)")?;
             for (series, time, value) in walk.by_ref().take(BATCH) {
                 insert.execute((series as i64, time, value))?;
             }

@@ -5,6 +5,7 @@
 
 mod apart;
 mod append;
+mod bounds;
 mod catalog;
 mod change;
 mod columns;

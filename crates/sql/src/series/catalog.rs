@@ -3,7 +3,7 @@
 //! ```text
 //! series          table_name, series, points, kept_apart
 //! series_options  table_name, option_name, option_value      what each was told, or what it does untold
-//! error_bounds    table_name, column_name, error_bound       how far lines between points pass what was not stored
+//! error_bounds    table_name, column_name, error_bound, compression     how far off what stands for points may be that were not stored
 //! ```
 
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use counterfoil_log::Snapshot;
 use counterfoil_relation::Table;
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArray};
 
+use super::bounds::LeftOut;
 use super::options::Told;
 use super::{Form, apart, is_series, told};
 use crate::engine::Engine;
@@ -68,18 +69,21 @@ fn told_options(tables: &[Arc<Table>]) -> Result<RecordBatch> {
 }
 
 fn error_bounds(tables: &[Arc<Table>]) -> Result<RecordBatch> {
-    let (mut names, mut columns, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut names, mut columns, mut bounds, mut ways) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for table in tables {
-        for (column, bound) in Told::table(table).swinging_door()?.into_iter().flat_map(|door| door.bounds) {
+        let Some(left_out) = LeftOut::of(&Told::table(table))? else { continue };
+        for (column, bound) in left_out.bounds {
             names.push(table.name.as_str());
             columns.push(column);
             bounds.push(bound);
+            ways.push(left_out.way.name);
         }
     }
-    let columns: [(&str, ArrayRef); 3] = [
+    let columns: [(&str, ArrayRef); 4] = [
         ("table_name", texts(names.into_iter())),
         ("column_name", texts(columns.iter().map(String::as_str))),
         ("error_bound", Arc::new(Float64Array::from(bounds))),
+        ("compression", texts(ways.into_iter())),
     ];
     Ok(RecordBatch::try_from_iter(columns)?)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use counterfoil_relation::{NewColumn, NewTable, Table, Type};
 use counterfoil_series::{Kind, Options, SeriesTables, Storage};
 
+use super::bounds::LeftOut;
 use super::options::{self, Named, Told};
 use super::summaries::option as summaries;
 use super::{Form, apart, kind, told};
@@ -176,12 +177,12 @@ pub(crate) fn set_options(
 
 /// What options are to say once a column has another name: or that they forbid that it goes.
 pub(crate) fn renamed_column(table: &Table, from: &str, to: Option<&str>) -> Result<Option<(String, String)>> {
-    let Some(door) = Told::table(table).swinging_door()? else { return Ok(None) };
-    match (door.renamed(from, to.unwrap_or(from)), to) {
-        (Some(_), None) => Err(Error::Sql(format!(
-            "swinging_door names column {from}: ALTER TABLE {} SET (swinging_door = ...) first",
-            table.name
-        ))),
+    let Some(left_out) = LeftOut::of(&Told::table(table))? else { return Ok(None) };
+    let way = left_out.way.name;
+    match (left_out.renamed(from, to.unwrap_or(from)), to) {
+        (Some(_), None) => {
+            Err(Error::Sql(format!("{way} names column {from}: ALTER TABLE {} SET ({way} = ...) first", table.name)))
+        }
         (renamed, _) => Ok(renamed.map(|(name, text)| (name.to_owned(), text))),
     }
 }

@@ -83,6 +83,20 @@ impl Door {
         false
     }
 
+    /// Whether the anchor, alone, stands for a point behind it (a dead band): it says the same within the bounds, and is not older than
+    /// the largest gap.
+    pub(crate) fn stands_for(&self, next: &Point, rule: &Rule) -> bool {
+        let anchor = &self.anchor;
+        let is_near = |column: usize| {
+            let (from, to, bound) = (anchor.measured[column], next.measured[column], rule.bounds[column]);
+            // What is not measured was found the same.
+            !from.is_finite() || from == to || (to - from).abs() <= bound - ROUNDING * (from.abs() + to.abs() + bound)
+        };
+        anchor.rest == next.rest
+            && rule.gap.is_none_or(|gap| ticks(anchor, next) < gap as f64)
+            && (0..rule.bounds.len()).all(is_near)
+    }
+
     /// The slopes that are left if the point held goes and the line leads to the next one; none if that line is none of them.
     fn without(&self, held: &Point, next: &Point, rule: &Rule) -> Option<Box<[Slopes]>> {
         let anchor = &self.anchor;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use counterfoil_relation::{Engine, Table, Type};
 
+use super::bounds;
 use super::summaries::option::{QUALITY, SUMMARIES};
 use crate::error::{Error, Result};
 
@@ -21,22 +22,19 @@ const COMMIT_EVERY: &str = "commit_every";
 /// How far ahead of the clock a sample may be.
 const FUTURE_MAX: &str = "future_max";
 
-/// Columns and how far a line between stored points may pass the others.
-const SWINGING_DOOR: &str = "swinging_door";
-/// The most time between two stored points of such a line.
-const SWINGING_DOOR_GAP: &str = "swinging_door_gap";
-
 /// The database of InfluxDB whose measurement the table is: what clients of that interface may drop.
 const INFLUX_DATABASE: &str = "influx_database";
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 12] = [
     COMMIT_EVERY,
     REORDER,
     RETENTION,
     ON_DUPLICATE,
     FUTURE_MAX,
-    SWINGING_DOOR,
-    SWINGING_DOOR_GAP,
+    bounds::SWINGING_DOOR.name,
+    bounds::SWINGING_DOOR.gap,
+    bounds::DEAD_BAND.name,
+    bounds::DEAD_BAND.gap,
     SUMMARIES,
     QUALITY,
     INFLUX_DATABASE,
@@ -71,30 +69,6 @@ pub(crate) enum Retention {
     Space,
 }
 
-/// What swinging_door says.
-pub(crate) struct SwingingDoor {
-    /// Columns, and the bound of each in its unit.
-    pub(crate) bounds: Vec<(String, f64)>,
-    /// The most time between two stored points, in microseconds.
-    pub(crate) gap: Option<i64>,
-}
-
-impl SwingingDoor {
-    /// The option's text, with a column renamed; none if it does not name it.
-    pub(crate) fn renamed(mut self, from: &str, to: &str) -> Option<(&'static str, String)> {
-        let bound = self.bounds.iter_mut().find(|(name, _)| name == from)?;
-        bound.0 = to.to_owned();
-        let written = self.bounds.iter().map(|(name, bound)| format!("{} {bound}", crate::show::quoted(name)));
-        Some((SWINGING_DOOR, written.collect::<Vec<_>>().join(", ")))
-    }
-}
-
-/// Whether a line may stand for values of a type.
-fn is_measured(kind: &Type) -> bool {
-    use Type::{BigInt, Double, Integer, Numeric, Real, SmallInt};
-    matches!(kind, Real | Double | SmallInt | Integer | BigInt | Numeric { .. })
-}
-
 /// Options as they are written, of a table that was checked or is about to be.
 #[derive(Clone, Copy)]
 pub(crate) struct Told<'t>(&'t [(String, String)]);
@@ -113,7 +87,7 @@ impl<'t> Told<'t> {
         self.0
     }
 
-    fn text(&self, name: &str) -> Option<&'t str> {
+    pub(super) fn text(&self, name: &str) -> Option<&'t str> {
         self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
@@ -145,56 +119,7 @@ impl<'t> Told<'t> {
         self.reorder()?;
         self.retention()?;
         self.future_max()?;
-        self.check_door(columns)
-    }
-
-    fn check_door(&self, columns: &[Named<'_>]) -> Result<()> {
-        let Some(door) = self.swinging_door()? else {
-            return match self.text(SWINGING_DOOR_GAP) {
-                None | Some("none") => Ok(()),
-                Some(_) => Err(Error::Sql(format!("{SWINGING_DOOR_GAP} without {SWINGING_DOOR}"))),
-            };
-        };
-        if self.reorder()? > 0 {
-            return Err(Error::NotSupported(format!(
-                "{SWINGING_DOOR} with {REORDER}: points that come between others find the door closed"
-            )));
-        }
-        let mut seen = HashSet::new();
-        for (name, _) in &door.bounds {
-            let column = columns.iter().find(|column| column.name == name);
-            let column = column.ok_or_else(|| Error::NotFound(format!("no column {name} ({SWINGING_DOOR})")))?;
-            if column.is_key || !is_measured(column.kind) {
-                let kind = crate::types::name(column.kind);
-                return Err(Error::Sql(format!("{SWINGING_DOOR}: column {name} of type {kind} is no measured number")));
-            }
-            if !seen.insert(name) {
-                return Err(Error::Sql(format!("{SWINGING_DOOR} names column {name} twice")));
-            }
-        }
-        Ok(())
-    }
-
-    /// The bounds within which lines between stored points pass the others; none where all points are stored.
-    pub(crate) fn swinging_door(&self) -> Result<Option<SwingingDoor>> {
-        let Some(text) = self.text(SWINGING_DOOR).filter(|text| *text != "none") else { return Ok(None) };
-        let wrong = || {
-            Error::Sql(format!(
-                "{SWINGING_DOOR} = '{text}': columns with their bounds are due, as 'value 0.5, level 2'"
-            ))
-        };
-        let bound = |part: &str| {
-            let (name, bound) = part.trim().rsplit_once(' ')?;
-            let bound = bound.parse::<f64>().ok().filter(|bound| bound.is_finite() && *bound >= 0.0)?;
-            let name = name.trim();
-            let quoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
-            let name = quoted.map_or_else(|| name.to_lowercase(), |name| name.replace("\"\"", "\""));
-            Some((name, bound)).filter(|(name, _)| !name.is_empty())
-        };
-        let bounds = text.split(',').map(bound).collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
-        let gap = self.text(SWINGING_DOOR_GAP).filter(|text| *text != "none");
-        let gap = gap.map(|text| span(SWINGING_DOOR_GAP, text)).transpose()?;
-        Ok(Some(SwingingDoor { bounds, gap }))
+        bounds::check(self, columns)
     }
 
     /// Whether a row whose key is there already is refused, rather than that it takes the other's place.
@@ -243,7 +168,7 @@ impl<'t> Told<'t> {
 }
 
 /// A span of time that an option gives, in microseconds.
-fn span(name: &str, text: &str) -> Result<i64> {
+pub(super) fn span(name: &str, text: &str) -> Result<i64> {
     let wrong = || Error::Sql(format!("{name} = '{text}': a span of time is due, such as '500 ms' or '2 s'"));
     let (number, unit) = text.trim().split_once(' ').ok_or_else(wrong)?;
     let number: i64 = number.parse().map_err(|_| wrong())?;

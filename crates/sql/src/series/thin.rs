@@ -1,8 +1,9 @@
-//! Compression by swinging door as points come in: what a door lets go is not stored, or goes again.
+//! Compression as points come in, by swinging door or dead band: what a door lets go is not stored, or goes again.
 //!
 //! ```text
 //! rows, by series -> late: stored as they are, and the door is forgotten
 //!                 -> newer than all: through the door -> stored; the point held before, if it goes: deleted in the same transaction
+//!                                    by dead band     -> stored, unless the newest stored point stands for it
 //! ```
 //! An acknowledged point is durable, or a line between durable points passes it within the bound: the newest point of a series is
 //! always stored, and replaced by the next one that lies within the door in one transaction.
@@ -19,6 +20,7 @@ use counterfoil_relation::{Table, Type};
 use counterfoil_series::{Batch, Column, Points, SeriesTables, TableNumber, Values};
 use parking_lot::Mutex;
 
+use super::bounds::{DEAD_BAND, LeftOut};
 use super::door::{Door, Point, Rule};
 use super::options::{self, Told};
 use super::{Form, told};
@@ -68,6 +70,8 @@ impl Doors {
 /// What a table's definition says of its door.
 struct Thinning {
     rule: Rule,
+    /// Whether a stored point stands for those behind it, and not a line between two.
+    is_band: bool,
     /// The columns of the engine that are there, in the order of the table's.
     slots: Vec<usize>,
     /// Those of them that have a bound, and their types.
@@ -76,15 +80,16 @@ struct Thinning {
 
 impl Thinning {
     fn of(table: &Table, form: &Form) -> Result<Option<Thinning>> {
-        let Some(door) = Told::table(table).swinging_door()? else { return Ok(None) };
+        let Some(door) = LeftOut::of(&Told::table(table))? else { return Ok(None) };
         let bounded = |(name, _): &(String, f64)| {
             let place = table.column(name).map(|(place, _)| place);
             let value = form.values.iter().find(|(other, _)| Some(*other) == place);
             let value = value.map(|(place, slot)| (*slot, table.columns[*place].kind));
-            value.ok_or_else(|| Error::Bug(format!("swinging_door names column {name}, which is not there")))
+            value.ok_or_else(|| Error::Bug(format!("{} names column {name}, which is not there", door.way.name)))
         };
         let gap = door.gap.map(|gap| options::ticks(&table.columns[form.time].kind, gap));
         Ok(Some(Thinning {
+            is_band: *door.way == DEAD_BAND,
             bounded: door.bounds.iter().map(bounded).collect::<Result<_>>()?,
             slots: form.values.iter().map(|(_, slot)| *slot).collect(),
             rule: Rule { bounds: door.bounds.iter().map(|(_, bound)| *bound).collect(), gap },
@@ -216,6 +221,16 @@ impl Passing<'_> {
             (None, None) => ahead.next().map(|first| self.point(first)).transpose()?.map(Door::at),
         };
         let Some(mut door) = door else { return Ok(None) };
+        if self.thinning.is_band {
+            for row in ahead {
+                let next = self.point(row)?;
+                match door.stands_for(&next, &self.thinning.rule) {
+                    true => passed.stays[row] = false,
+                    false => door = Door::at(next),
+                }
+            }
+            return Ok(Some(door));
+        }
         // The newest point: a row of these, or one that is stored.
         let mut held: Option<usize> = None;
         for row in ahead {

@@ -201,9 +201,13 @@ fn bounds_are_said_checked_and_found_again() {
         ("swinging_door = 's 1'", "swinging_door: column s of type text is no measured number"),
         ("swinging_door = 'v 1, v 2'", "swinging_door names column v twice"),
         ("swinging_door_gap = '1 h'", "swinging_door_gap without swinging_door"),
+        ("dead_band_gap = '1 h'", "dead_band_gap without dead_band"),
+        ("dead_band = 'v'", "dead_band = 'v': columns with their bounds are due, as 'value 0.5, level 2'"),
+        ("dead_band = 'note 1'", "dead_band: column note of type text is no measured number"),
+        ("dead_band = 'v 1', swinging_door = 'v 1'", "swinging_door and dead_band: a table has one of them"),
         (
             "swinging_door = 'v 1', reorder = '1 s'",
-            "not supported: swinging_door with reorder: points that come between others find the door closed",
+            "not supported: swinging_door with reorder: points that come between others are stored whatever they say",
         ),
     ] {
         assert_eq!(database.ask(&with(options)), format!("error: {expected}"), "{options}");
@@ -211,21 +215,21 @@ fn bounds_are_said_checked_and_found_again() {
     let bounds = "SELECT * FROM counterfoil.error_bounds";
     database.expect(&[
         (&with("swinging_door = 'V 0.5, \"Level\" 2', swinging_door_gap = '10 min'"), "CREATE TABLE"),
-        (bounds, "t|v|0.5\nt|Level|2"),
+        (bounds, "t|v|0.5|swinging_door\nt|Level|2|swinging_door"),
         ("ALTER TABLE t RENAME COLUMN v TO \"a b\"", "ALTER TABLE"),
-        (bounds, "t|a b|0.5\nt|Level|2"),
+        (bounds, "t|a b|0.5|swinging_door\nt|Level|2|swinging_door"),
         (
             "ALTER TABLE t DROP COLUMN \"Level\"",
             "error: swinging_door names column Level: ALTER TABLE t SET (swinging_door = ...) first",
         ),
         ("ALTER TABLE t SET (swinging_door = '\"a b\" 1', future_max = 'none')", "ALTER TABLE"),
         ("ALTER TABLE t DROP COLUMN \"Level\"", "ALTER TABLE"),
-        (bounds, "t|a b|1"),
+        (bounds, "t|a b|1|swinging_door"),
         ("ALTER TABLE t SET (colour = 'red')", "error: not supported: the table option colour (engine series)"),
         ("ALTER TABLE t SET (swinging_door = 'x 1')", "error: no column x (swinging_door)"),
         (
             "SELECT option_name, option_value FROM counterfoil.series_options ORDER BY option_name",
-            "commit_every|0 s\nfuture_max|none\ninflux_database|none\non_duplicate|last\nquality|none\nreorder|0 s\nretention|none\nsummaries|none\nswinging_door|\"a b\" 1\nswinging_door_gap|10 min",
+            "commit_every|0 s\ndead_band|none\ndead_band_gap|none\nfuture_max|none\ninflux_database|none\non_duplicate|last\nquality|none\nreorder|0 s\nretention|none\nsummaries|none\nswinging_door|\"a b\" 1\nswinging_door_gap|10 min",
         ),
         // Numbers of every kind are measured, and other columns hold still.
         ("ALTER TABLE t SET (swinging_door = '\"a b\" 0, n 1')", "ALTER TABLE"),
@@ -239,5 +243,52 @@ fn bounds_are_said_checked_and_found_again() {
         ("SELECT table_name, series, kept_apart FROM counterfoil.series", "t|1|0"),
         ("ALTER TABLE t SET (swinging_door = 'none', swinging_door_gap = 'none')", "ALTER TABLE"),
         (bounds, ""),
+    ]);
+}
+
+#[test]
+fn a_dead_band_keeps_every_point_near_the_stored_one_before_it() {
+    let mut database = Database::after(&format!(
+        "CREATE TABLE readings (sensor TEXT, ts TIMESTAMP, value DOUBLE PRECISION, quality SMALLINT, PRIMARY KEY (sensor, ts))
+             WITH (engine = 'series', dead_band = 'value {BOUND}', dead_band_gap = '50 s')"
+    ));
+    let (mut seed, mut given, mut now) = (5, Points::new(), (0, 0.0));
+    for round in 0..300 {
+        let mut rows = Vec::new();
+        for _ in 0..=dice(&mut seed, 12) {
+            now = (now.0 + 1 + dice(&mut seed, 9) as i64, now.1 + dice(&mut seed, 1000) as f64 / 3000.0 - 0.166);
+            let shown = (dice(&mut seed, 80) > 0).then_some(now.1);
+            let quality = if dice(&mut seed, 60) > 0 { 192 } else { 0 };
+            given.insert(now.0, (shown, quality));
+            let shown = shown.map_or("NULL".into(), |value| value.to_string());
+            rows.push(format!("('s0', TIMESTAMP '1970-01-01' + INTERVAL '{} seconds', {shown}, {quality})", now.0));
+        }
+        database.ask(&format!("INSERT INTO readings VALUES {}", rows.join(", ")));
+        if round % 40 == 39 {
+            restart(&mut database);
+        }
+    }
+    let stored = stored(&mut database, 0);
+    assert!(stored.len() * 2 < given.len(), "{} of {} are stored", stored.len(), given.len());
+    assert!(stored.iter().all(|(time, point)| given.get(time) == Some(point)), "what is stored was given");
+    for (time, (value, quality)) in &given {
+        let (at, (held, was)) = stored.range(..=time).next_back().expect("the first point is stored");
+        assert!(time - at < 50 && quality == was, "{time} after {at}");
+        match (value, held) {
+            (Some(value), Some(held)) => assert!((value - held).abs() <= BOUND, "{value} after {held}"),
+            (value, held) => assert_eq!(value.is_none(), held.is_none()),
+        }
+    }
+    database.expect(&[
+        ("SELECT * FROM counterfoil.error_bounds", "readings|value|0.5|dead_band"),
+        // What comes late is stored as it is.
+        ("INSERT INTO readings VALUES ('s0', '1970-01-01 00:00:00.5', 0, 192)", "INSERT 1"),
+        ("SELECT value FROM readings WHERE ts = '1970-01-01 00:00:00.5'", "0"),
+        ("ALTER TABLE readings RENAME COLUMN value TO v", "ALTER TABLE"),
+        ("SELECT * FROM counterfoil.error_bounds", "readings|v|0.5|dead_band"),
+        (
+            "ALTER TABLE readings DROP COLUMN v",
+            "error: dead_band names column v: ALTER TABLE readings SET (dead_band = ...) first",
+        ),
     ]);
 }
