@@ -169,12 +169,16 @@ pub fn uuid(out: &mut String, bytes: &[u8; 16]) {
 
 /// Appends a date given in days since 1970-01-01.
 pub fn date(out: &mut String, days: i64) {
+    let era = day(out, days);
+    out.push_str(era);
+}
+
+/// Appends a date, and answers what stands last behind it.
+fn day(out: &mut String, days: i64) -> &'static str {
     let (year, month, day) = civil(days);
-    if year > 0 {
-        display(out, format_args!("{year:04}-{month:02}-{day:02}"));
-    } else {
-        display(out, format_args!("{:04}-{month:02}-{day:02} BC", 1 - year));
-    }
+    let (shown, era) = if year > 0 { (year, "") } else { (1 - year, " BC") };
+    display(out, format_args!("{shown:04}-{month:02}-{day:02}"));
+    era
 }
 
 /// Appends a time of day.
@@ -190,12 +194,13 @@ pub fn time(out: &mut String, nanoseconds: i128) {
 
 /// Appends an instant.
 pub fn timestamp(out: &mut String, nanoseconds: i128, zoned: bool) {
-    date(out, nanoseconds.div_euclid(NANOSECONDS_PER_DAY) as i64);
+    let era = day(out, nanoseconds.div_euclid(NANOSECONDS_PER_DAY) as i64);
     out.push(' ');
     time(out, nanoseconds.rem_euclid(NANOSECONDS_PER_DAY));
     if zoned {
         out.push_str("+00");
     }
+    out.push_str(era);
 }
 
 fn instant(array: &dyn Array, unit: TimeUnit, row: usize) -> i128 {
@@ -317,6 +322,14 @@ mod tests {
         for text in ["1970-01-01", "2024-02-29", "1582-10-15", "0001-01-01", "9999-12-31", "1969-12-31"] {
             let days = parse::date(text).unwrap();
             assert_eq!(written(|out| date(out, i64::from(days))), text);
+        }
+        for text in ["0044-03-15 BC", "290309-12-21 BC", "5874897-12-31"] {
+            assert_eq!(written(|out| date(out, i64::from(parse::date(text).unwrap()))), text);
+        }
+        for text in
+            ["290309-12-21 19:59:05.224192+00 BC", "294247-01-10 04:00:54.775807+00", "0001-12-31 23:59:59+00 BC"]
+        {
+            assert_eq!(written(|out| timestamp(out, parse::timestamp(text).unwrap().0, true)), text);
         }
         let (instant, _) = parse::timestamp("1965-03-04 05:06:07.89").unwrap();
         assert_eq!(written(|out| timestamp(out, instant, false)), "1965-03-04 05:06:07.89");

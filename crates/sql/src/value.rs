@@ -138,22 +138,33 @@ pub mod parse {
         Some((if negative { -unscaled } else { unscaled }, scale))
     }
 
-    /// `2024-02-29` as days since 1970-01-01.
+    /// `2024-02-29`, or `0044-03-15 BC`, as days since 1970-01-01.
     pub fn date(text: &str) -> Option<i32> {
-        let text = text.trim();
+        let (text, before_christ) = era(text.trim());
         match text {
-            "epoch" => return Some(0),
+            "epoch" => Some(0),
             _ if text.len() > 10 && matches!(text.as_bytes().get(10), Some(b' ' | b'T')) => {
-                return i32::try_from(timestamp(text)?.0.div_euclid(NANOSECONDS_PER_DAY)).ok();
+                i32::try_from(instant(text, before_christ)?.0.div_euclid(NANOSECONDS_PER_DAY)).ok()
             }
-            _ => {}
+            _ => day(text, before_christ),
         }
+    }
+
+    /// Takes the word off that stands behind years before the first one.
+    fn era(text: &str) -> (&str, bool) {
+        let before = text.strip_suffix(" BC").or_else(|| text.strip_suffix(" bc"));
+        (before.unwrap_or(text).trim_end(), before.is_some())
+    }
+
+    fn day(text: &str, before_christ: bool) -> Option<i32> {
         let mut parts = text.splitn(3, '-');
         let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-        if year.is_empty() || year.len() > 6 || month.len() > 2 || day.len() > 2 {
+        if year.is_empty() || year.len() > 7 || month.len() > 2 || day.len() > 2 {
             return None;
         }
-        days(number(year)?, number(month)?, number(day)?)
+        let year = number(year).filter(|year| *year > 0)?;
+        let year = if before_christ { 1 - year } else { year };
+        days(year, number(month)?, number(day)?)
     }
 
     const NANOSECONDS_PER_DAY: i128 = 86_400_000_000_000;
@@ -177,17 +188,21 @@ pub mod parse {
         Some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + fraction)
     }
 
-    /// `2024-02-29 12:34:56.789`, with `T` or a blank between, and a zone (`Z`, `+02`, `+02:00`, ` UTC`) or none.
-    /// Answers nanoseconds since 1970-01-01 UTC, and whether a zone was named.
+    /// `2024-02-29 12:34:56.789`, with `T` or a blank between, and a zone (`Z`, `+02`, `+02:00`, ` UTC`) or none, and last
+    /// ` BC` in years before the first one. Answers nanoseconds since 1970-01-01 UTC, and whether a zone was named.
     pub fn timestamp(text: &str) -> Option<(i128, bool)> {
-        let text = text.trim();
+        let (text, before_christ) = era(text.trim());
+        instant(text, before_christ)
+    }
+
+    fn instant(text: &str, before_christ: bool) -> Option<(i128, bool)> {
         if text == "epoch" {
             return Some((0, false));
         }
         let Some(split) = text.find(['T', ' ', 't']) else {
-            return Some((i128::from(date(text)?) * NANOSECONDS_PER_DAY, false));
+            return Some((i128::from(day(text, before_christ)?) * NANOSECONDS_PER_DAY, false));
         };
-        let day = date(&text[..split])?;
+        let day = day(&text[..split], before_christ)?;
         let (clock, zone) = zone(text[split + 1..].trim())?;
         let nanoseconds = i128::from(day) * NANOSECONDS_PER_DAY + i128::from(time(clock)?);
         let offset = i128::from(zone.unwrap_or(0)) * 1_000_000_000;
@@ -290,7 +305,7 @@ pub mod parse {
         Some(number(fraction)? * 10_i64.pow(9 - fraction.len() as u32))
     }
 
-    /// Days since 1970-01-01 of a date of the Gregorian calendar, years 1 to 9999 and somewhat beyond.
+    /// Days since 1970-01-01 of a date of the Gregorian calendar, as far as 32 bits reach; the year 0 is 1 BC.
     pub fn days(year: i64, month: i64, day: i64) -> Option<i32> {
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let length = match month {
@@ -299,7 +314,7 @@ pub mod parse {
             1..=12 => 31,
             _ => return None,
         };
-        if day < 1 || day > length || !(1..=294_276).contains(&year) {
+        if day < 1 || day > length || !(-5_900_000..=5_900_000).contains(&year) {
             return None;
         }
         // Years are counted from March so that the leap day comes last.
@@ -323,6 +338,8 @@ mod tests {
         assert_eq!(parse::date("2024-02-29"), Some(19_782));
         assert_eq!(parse::date("2023-02-29"), None);
         assert_eq!(parse::date("1969-12-31"), Some(-1));
+        assert_eq!(parse::date("0001-12-31 BC"), Some(-719_163));
+        assert_eq!([parse::date("0000-12-31 BC"), parse::date("BC"), parse::date(" BC")], [None; 3]);
         assert_eq!(parse::time("12:34:56.5"), Some(45_296_500_000_000));
         assert_eq!(parse::time("25:00"), None);
         assert_eq!(parse::timestamp("1970-01-01T00:00:01Z"), Some((1_000_000_000, true)));

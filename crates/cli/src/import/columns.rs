@@ -175,7 +175,8 @@ fn quick_date(bytes: &[u8]) -> Option<i32> {
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
         return None;
     }
-    parse::days(two(bytes, 0)? * 100 + two(bytes, 2)?, two(bytes, 5)?, two(bytes, 8)?)
+    let year = two(bytes, 0)? * 100 + two(bytes, 2)?;
+    parse::days(Some(year).filter(|year| *year > 0)?, two(bytes, 5)?, two(bytes, 8)?)
 }
 
 /// `YYYY-MM-DD HH:MM:SS` as it stands in most files, quickly; everything else as SQL reads it.
@@ -209,7 +210,7 @@ mod tests {
             assert_eq!(microseconds(text), Some(slow), "{text}");
             assert_eq!(quick_date(&text.as_bytes()[..10]), parse::date(&text[..10]), "{text}");
         }
-        for text in ["2013-02-30 10:00:00", "2013-01-01 1a:00:00", "", "2013-01-01 25:00:00"] {
+        for text in ["2013-02-30 10:00:00", "2013-01-01 1a:00:00", "", "2013-01-01 25:00:00", "0000-01-01 00:00:00"] {
             assert_eq!(microseconds(text), None, "{text}");
         }
         assert_eq!(microseconds("2013-01-01"), Some(1_356_998_400_000_000));
