@@ -3,6 +3,7 @@
 //! A series table is defined like every other; its primary key is the columns that name a series and, last, the time. The definition
 //! lies with the others' (`relation` keeps it and holds no row), the points with the series engine.
 
+mod about;
 mod apart;
 mod append;
 mod bounds;

@@ -18,6 +18,7 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
+use super::about;
 use super::order::{self, Order};
 use super::{Form, apart, change, keys, rows, told};
 use crate::error::{Error, Result};
@@ -128,7 +129,7 @@ impl SeriesScan {
             .map(|expr| (span_of(expr, &target.table, &form), expr))
             .partition(|(span, _)| span.is_some());
         let span = spans.into_iter().filter_map(|(span, _)| span).fold(Span::ALL, |all, one| all.within(&one));
-        let wanted = chosen(&keys, names.len(), about_keys.iter().map(|(_, expr)| *expr), session)?;
+        let wanted = chosen(&target.table, &keys, names.len(), about_keys.iter().map(|(_, expr)| *expr), session)?;
         let is_chosen = !about_keys.is_empty();
         let share = count as usize / names.len().max(1) * wanted.len();
         let points = match (is_chosen, span == Span::ALL, is_exact) {
@@ -242,6 +243,7 @@ impl SeriesScan {
 
 /// The series whose names fulfil all conditions.
 fn chosen<'e>(
+    table: &Table,
     keys: &RecordBatch,
     count: usize,
     filters: impl Iterator<Item = &'e Expr>,
@@ -250,7 +252,7 @@ fn chosen<'e>(
     let schema = DFSchema::try_from(keys.schema().as_ref().clone())?;
     let mut wanted: Vec<u32> = (0..count as u32).collect();
     for filter in filters {
-        let filter = unqualified(filter.clone())?;
+        let filter = about::keys(filter.clone(), table)?;
         let expr = session.create_physical_expr(filter, &schema)?;
         let answer = expr.evaluate(keys)?.into_array(keys.num_rows())?;
         let answer = datafusion::arrow::array::AsArray::as_boolean(&answer).clone();
@@ -258,21 +260,6 @@ fn chosen<'e>(
         wanted.retain(|series| holds(*series as usize));
     }
     Ok(wanted)
-}
-
-/// The condition with its columns named without their table.
-fn unqualified(expr: Expr) -> Result<Expr> {
-    use datafusion::common::tree_node::{Transformed, TreeNode};
-    let plain = expr.transform(|expr| {
-        Ok(match expr {
-            Expr::Column(mut column) => {
-                column.relation = None;
-                Transformed::yes(Expr::Column(column))
-            }
-            other => Transformed::no(other),
-        })
-    })?;
-    Ok(plain.data)
 }
 
 impl fmt::Debug for SeriesScan {

@@ -262,3 +262,28 @@ fn a_column_that_was_rolled_back_may_come_again_as_another_type() {
         ("SELECT sensor, extra FROM readings ORDER BY sensor", "a|NULL\nz|2.5"),
     ]);
 }
+
+#[test]
+fn names_of_series_that_are_uuids_are_compared_as_such() {
+    let mut database = Database::after(
+        "CREATE TABLE meters (meter UUID, ts TIMESTAMP, value INTEGER, PRIMARY KEY (meter, ts)) WITH (engine = 'series')",
+    );
+    database.expect(&[
+        (
+            "INSERT INTO meters VALUES ('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '2026-01-01', 1),
+             ('{b0eebc999c0b4ef8bb6d6bb9bd380a11}', '2026-01-01', 2)",
+            "INSERT 2",
+        ),
+        ("SELECT value FROM meters WHERE meter = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "1"),
+        ("SELECT value FROM meters WHERE 'B0EEBC999c0b4ef8bb6d6bb9bd380a11' <= meter", "2"),
+        ("SELECT count(*) FROM meters WHERE meter <> 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "1"),
+        (
+            "SELECT sum(value) FROM meters WHERE meter IN ('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11',
+             'B0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', 'C0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', 'no uuid')",
+            "3",
+        ),
+        ("SELECT value FROM meters WHERE meter BETWEEN 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A10' AND 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A12'", "1"),
+        ("SELECT value FROM meters WHERE meter = 'no uuid' OR meter LIKE 'b0ee%'", "2"),
+        ("DELETE FROM meters WHERE meter = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "DELETE 1"),
+    ]);
+}
