@@ -368,12 +368,13 @@ fn config(engine: &EngineOptions) -> Result<SessionConfig> {
     Ok(config)
 }
 
-/// The names of the tables and views a query names, whether they exist or not.
+/// The names of the tables and views a query names, whether they exist or not: what is kept apart of a table is the table.
 pub(crate) fn names(planner: &Planner, statement: &Statement) -> Result<HashSet<String>> {
     let inputs = historian::inputs(statement);
     let statement = LibraryStatement::Statement(Box::new(statement.clone()));
     let references = planner.state.resolve_table_references(&statement)?;
-    Ok(references.into_iter().map(|reference| reference.table().to_owned()).chain(inputs).collect())
+    let named = references.into_iter().map(|reference| reference.table().to_owned()).chain(inputs);
+    Ok(named.map(|name| statement::plain(&name).to_owned()).collect())
 }
 
 /// A table by name, or what is kept apart of one: rows that statements change.
