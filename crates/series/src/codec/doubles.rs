@@ -96,9 +96,13 @@ fn guess(values: &[f64], divisor: impl Fn(f64, usize) -> Option<usize>) -> Optio
 /// Writes the values as fractions; false, and nothing is written, if too many are none.
 fn encode_fractions(values: &[f64], number: usize, out: &mut Vec<u8>) -> bool {
     let divisor = divisor(number);
-    let mut all: Vec<i64> = values.iter().map(|value| rounded(value * divisor)).collect();
-    let is_exact = |(integer, value): (&i64, &f64)| is_fraction(*value, *integer, divisor);
-    let misses = all.iter().zip(values).filter(|pair| !is_exact(*pair)).count();
+    let mut misses = 0;
+    let integer = |value: &f64| {
+        let integer = rounded(value * divisor);
+        misses += usize::from(!is_fraction(*value, integer, divisor));
+        integer
+    };
+    let mut all: Vec<i64> = values.iter().map(integer).collect();
     if misses * 9 > values.len() {
         return false;
     }
@@ -106,7 +110,7 @@ fn encode_fractions(values: &[f64], number: usize, out: &mut Vec<u8>) -> bool {
     if misses > 0 {
         let (mut last, mut before) = (0, 0);
         for (at, (integer, value)) in all.iter_mut().zip(values).enumerate() {
-            if is_exact((integer, value)) {
+            if is_fraction(*value, *integer, divisor) {
                 last = *integer;
                 continue;
             }

@@ -11,6 +11,7 @@
 //! 1. All arithmetic wraps, so every integer has a difference to every other.
 //! 2. The width is the one that makes the column shortest, so a jump of a clock costs a few bytes and widens nothing.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use super::{Nonsense, bits, numbers};
@@ -27,6 +28,13 @@ pub const COUNT_MAX: usize = 1 << 16;
 /// Values whose spread is looked at together: a single one that is far away spoils no more than these.
 const CHUNK: usize = 64;
 
+/// Of a column of more chunks than these only one in so many is looked at to tell its order; no power of two, since what comes
+/// round again mostly does so after one.
+const CHUNKS_LOOKED_AT: usize = 16;
+const CHUNK_STEP: usize = 5;
+/// Values that are looked at together for runs.
+const RUN_CHUNK: usize = 256;
+
 /// How a column is written.
 #[derive(Clone, Copy)]
 struct Plan {
@@ -42,8 +50,23 @@ struct Plan {
 /// If there are more than [`COUNT_MAX`].
 pub fn encode(values: &[i64], out: &mut Vec<u8>) {
     assert!(values.len() <= COUNT_MAX, "a leaf has so many values at most");
-    let runs = 1 + values.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    if runs * RUN_VALUES <= values.len() { encode_runs(values, runs, out) } else { encode_each(values, out) }
+    match runs(values) {
+        Some(runs) => encode_runs(values, runs, out),
+        None => encode_each(values, out),
+    }
+}
+
+/// How many runs there are if they are few enough to be written; where they are not, not all values are looked at.
+fn runs(values: &[i64]) -> Option<usize> {
+    let (most, mut runs) = (values.len() / RUN_VALUES, 1);
+    for from in (0..values.len().saturating_sub(1)).step_by(RUN_CHUNK) {
+        let chunk = &values[from..values.len().min(from + RUN_CHUNK + 1)];
+        runs += chunk.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        if runs > most {
+            return None;
+        }
+    }
+    (runs <= most).then_some(runs)
 }
 
 fn encode_runs(values: &[i64], runs: usize, out: &mut Vec<u8>) {
@@ -59,52 +82,80 @@ fn encode_runs(values: &[i64], runs: usize, out: &mut Vec<u8>) {
 }
 
 fn encode_each(values: &[i64], out: &mut Vec<u8>) {
-    let mut left = values.to_vec();
-    let mut best = Spread::of(&left);
-    let mut order = 0;
-    for next in 1..ORDERS.min(values.len()) {
-        differ(&mut left, next);
-        let spread = Spread::of(&left[next..]);
-        // One more difference only if it pays.
-        if spread.bits >= best.bits {
-            break;
-        }
-        (best, order) = (spread, next);
-    }
-    if order + 1 < ORDERS.min(values.len()) {
-        left.clear();
-        left.extend_from_slice(values);
-        (1..=order).for_each(|order| differ(&mut left, order));
-    }
-    Plan::of(order, &left[order..], &best).write(&left, out);
+    let order = order(values);
+    let left: Cow<'_, [i64]> = match order {
+        0 => Cow::Borrowed(values),
+        1 => values.windows(2).map(difference::<1>).collect(),
+        _ => values.windows(3).map(difference::<2>).collect(),
+    };
+    let first = match *values {
+        [one, two, ..] if order == 2 => [one, two.wrapping_sub(one)],
+        [one, ..] if order == 1 => [one, 0],
+        _ => [0; ORDERS - 1],
+    };
+    Plan::of(order, &left).write(&first[..order], &left, out);
 }
 
-/// Replaces each value from `from` on by its difference to the one before it.
-fn differ(values: &mut [i64], from: usize) {
-    let mut before = values[from - 1];
-    for value in &mut values[from..] {
-        (before, *value) = (*value, value.wrapping_sub(before));
+/// How many differences leave least. Of a long column some chunks are looked at: it is the same throughout, or nearly.
+fn order(values: &[i64]) -> usize {
+    let step = if values.len() < CHUNK * CHUNKS_LOOKED_AT { 1 } else { CHUNK_STEP };
+    let (mut best, mut order) = (bits_left::<0>(values, step), 0);
+    for next in 1..ORDERS.min(values.len()) {
+        let bits = if next == 1 { bits_left::<1>(values, step) } else { bits_left::<2>(values, step) };
+        // One more difference only if it pays.
+        if bits >= best {
+            break;
+        }
+        (best, order) = (bits, next);
+    }
+    order
+}
+
+/// Bits that so many differences leave of one chunk in `step`, if each has a width of its own.
+fn bits_left<const ORDER: usize>(values: &[i64], step: usize) -> usize {
+    let count = values.len().saturating_sub(ORDER);
+    let chunks = (0..count).step_by(CHUNK * step).map(|from| from..count.min(from + CHUNK));
+    chunks
+        .map(|chunk| chunk.len() * Spread::of::<ORDER>(&values[chunk.start..chunk.end + ORDER]).width() as usize)
+        .sum()
+}
+
+/// What so many differences leave of the last of some values that follow each other.
+fn difference<const ORDER: usize>(values: &[i64]) -> i64 {
+    let less = |at: usize| values[at].wrapping_sub(values[at - 1]);
+    match ORDER {
+        0 => values[0],
+        1 => less(1),
+        _ => less(2).wrapping_sub(less(1)),
     }
 }
 
 /// How far apart values are.
+#[derive(Clone, Copy)]
 struct Spread {
     least: i64,
     most: i64,
-    /// Bits that they take, if each chunk has a width of its own.
-    bits: usize,
 }
 
 impl Spread {
-    fn of(values: &[i64]) -> Spread {
-        let mut all = Spread { least: i64::MAX, most: i64::MIN, bits: 0 };
-        for chunk in values.chunks(CHUNK) {
-            let (least, most) =
-                chunk.iter().fold((i64::MAX, i64::MIN), |(least, most), value| (least.min(*value), most.max(*value)));
-            all.bits += chunk.len() * width(least, most) as usize;
-            (all.least, all.most) = (all.least.min(least), all.most.max(most));
-        }
-        if values.is_empty() { Spread { least: 0, most: 0, bits: 0 } } else { all }
+    const NONE: Spread = Spread { least: i64::MAX, most: i64::MIN };
+
+    /// Of what so many differences leave of some values.
+    fn of<const ORDER: usize>(values: &[i64]) -> Spread {
+        values
+            .windows(ORDER + 1)
+            .map(difference::<ORDER>)
+            .fold(Spread::NONE, |spread, left| Spread { least: spread.least.min(left), most: spread.most.max(left) })
+    }
+
+    /// Of these and others.
+    fn and(self, other: Spread) -> Spread {
+        Spread { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+
+    /// Bits of the numbers from the least one on.
+    fn width(&self) -> u32 {
+        width(self.least, self.most)
     }
 }
 
@@ -115,13 +166,19 @@ fn width(least: i64, most: i64) -> u32 {
 
 impl Plan {
     /// The shortest way to write what is left after so many differences.
-    fn of(order: usize, left: &[i64], spread: &Spread) -> Plan {
-        let plain = Plan { order, reference: spread.least, width: width(spread.least, spread.most), exceptions: 0 };
+    fn of(order: usize, left: &[i64]) -> Plan {
+        let chunks: Vec<Spread> = left.chunks(CHUNK).map(Spread::of::<0>).collect();
+        let Some(all) = chunks.iter().copied().reduce(Spread::and) else {
+            return Plan { order, reference: 0, width: 0, exceptions: 0 };
+        };
+        let plain = Plan { order, reference: all.least, width: all.width(), exceptions: 0 };
+        let bits: usize =
+            chunks.iter().zip(left.chunks(CHUNK)).map(|(spread, of)| of.len() * spread.width() as usize).sum();
         // Where all chunks are as wide as the column, nothing stands out.
-        if left.len() * plain.width as usize <= spread.bits + left.len() {
+        if left.len() * plain.width as usize <= bits + left.len() {
             return plain;
         }
-        [Some(spread.least), nearest(left, spread)]
+        references(&chunks, &all)
             .into_iter()
             .flatten()
             .map(|reference| plain.with_exceptions(reference, left))
@@ -154,8 +211,7 @@ impl Plan {
         best
     }
 
-    fn write(&self, left: &[i64], out: &mut Vec<u8>) {
-        let (first, rest) = left.split_at(self.order);
+    fn write(&self, first: &[i64], rest: &[i64], out: &mut Vec<u8>) {
         out.extend_from_slice(&[self.order as u8, self.width as u8]);
         first.iter().for_each(|value| numbers::put(numbers::folded(*value), out));
         numbers::put(numbers::folded(self.reference), out);
@@ -172,12 +228,15 @@ impl Plan {
     }
 }
 
-/// The least value of the chunk that is spread least: one that is far below the others is no reference.
-fn nearest(left: &[i64], spread: &Spread) -> Option<i64> {
-    let chunks = left.chunks(CHUNK).map(Spread::of);
-    let narrow = chunks.min_by_key(|chunk| width(chunk.least, chunk.most))?;
-    let margin = narrow.most.wrapping_sub(narrow.least);
-    Some(narrow.least.wrapping_sub(margin)).filter(|reference| *reference > spread.least)
+/// What numbers may be counted from: the least value; the least one of the chunks that are spread little, so that one far below
+/// the others is no reference; and below the chunk that is spread least, for where the others are of another level.
+fn references(chunks: &[Spread], all: &Spread) -> [Option<i64>; 3] {
+    let narrow = chunks.iter().min_by_key(|chunk| chunk.width()).unwrap_or(all);
+    let little = chunks.iter().filter(|chunk| chunk.width() <= narrow.width() + 1);
+    let low = little.map(|chunk| chunk.least).min();
+    let below = narrow.least.wrapping_sub(narrow.most.wrapping_sub(narrow.least));
+    let is_other = |reference: &i64| *reference > all.least;
+    [Some(all.least), low.filter(is_other), Some(below).filter(is_other)]
 }
 
 /// Appends so many values, and takes their bytes off the front.
