@@ -87,68 +87,82 @@ impl Batch {
     }
 
     /// The rows of each series together, of those from one on up to and without another, in the order in which they came.
-    pub(crate) fn by_series(&self, range: Range<usize>) -> Vec<Run> {
+    pub(crate) fn by_series(&self, range: Range<usize>) -> Runs {
         let series = &self.series[range.clone()];
         if series.is_sorted() {
             let runs = series.chunk_by(|one, next| one == next).scan(range.start, |at, run| {
                 let from = *at;
                 *at += run.len();
-                Some(Run { series: run[0], rows: Rows::Range(from, *at) })
+                Some((run[0], from..*at))
             });
-            return runs.collect();
+            return Runs { order: None, runs: runs.collect() };
         }
         let most = series.iter().max().map_or(0, |most| *most as usize);
-        let (from, order) = (range.start as u32, 0..series.len() as u32);
-        let order = if most < 4 * series.len() { counted(series, most) } else { sorted(series, order.collect()) };
-        let run = |rows: &[u32]| Run {
-            series: series[rows[0] as usize],
-            rows: Rows::At(rows.iter().map(|row| from + row).collect()),
-        };
-        order.chunk_by(|one, next| series[*one as usize] == series[*next as usize]).map(run).collect()
+        let from = range.start as u32;
+        if most < 4 * series.len() { counted(series, most, from) } else { sorted(series, from) }
     }
 }
 
-/// The places of numbers in their order, equal ones as they come: by counting, since the numbers of series are small and dense.
-fn counted(numbers: &[u32], most: usize) -> Vec<u32> {
+/// The rows of each series, the first of which is at `from`: by counting, since the numbers of series are small and dense.
+fn counted(series: &[u32], most: usize, from: u32) -> Runs {
     let mut places = vec![0_u32; most + 2];
-    numbers.iter().for_each(|number| places[*number as usize + 1] += 1);
-    (1..places.len()).for_each(|at| places[at] += places[at - 1]);
-    let mut order = vec![0; numbers.len()];
-    for (row, number) in (0..).zip(numbers) {
+    series.iter().for_each(|number| places[*number as usize + 1] += 1);
+    let mut runs = Vec::new();
+    for number in 0..=most {
+        let (begun, count) = (places[number], places[number + 1]);
+        places[number + 1] += begun;
+        if count > 0 {
+            runs.push((number as u32, begun as usize..(begun + count) as usize));
+        }
+    }
+    let mut order = vec![0; series.len()];
+    for (row, number) in (from..).zip(series) {
         let place = &mut places[*number as usize];
         order[*place as usize] = row;
         *place += 1;
     }
-    order
+    Runs { order: Some(order), runs }
 }
 
-/// The same for few numbers of many.
-fn sorted(numbers: &[u32], mut order: Vec<u32>) -> Vec<u32> {
-    order.sort_by_key(|row| numbers[*row as usize]);
-    order
+/// The same for few series of many.
+fn sorted(series: &[u32], from: u32) -> Runs {
+    let of = |row: &u32| series[(*row - from) as usize];
+    let mut order: Vec<u32> = (from..from + series.len() as u32).collect();
+    order.sort_by_key(of);
+    let runs = order.chunk_by(|one, next| of(one) == of(next)).scan(0, |at, run| {
+        let begun = *at;
+        *at += run.len();
+        Some((of(&run[0]), begun..*at))
+    });
+    let runs = runs.collect();
+    Runs { order: Some(order), runs }
+}
+
+/// The rows of a batch, series by series.
+pub(crate) struct Runs {
+    /// Their places; none where they lie together as they are.
+    order: Option<Vec<u32>>,
+    /// Each series, and where its rows are among these.
+    runs: Vec<(u32, Range<usize>)>,
+}
+
+impl Runs {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Run<'_>> + '_ {
+        self.runs.iter().map(|(series, range)| {
+            let rows = match &self.order {
+                Some(order) => Picked::At(&order[range.clone()]),
+                None => Picked::Range(range.start, range.end),
+            };
+            Run { series: *series, rows }
+        })
+    }
 }
 
 /// The rows of one series in a batch.
-pub(crate) struct Run {
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
     pub(crate) series: u32,
-    pub(crate) rows: Rows,
-}
-
-/// Which rows.
-pub(crate) enum Rows {
-    /// From one on, up to and without the other.
-    Range(usize, usize),
-    /// These.
-    At(Vec<u32>),
-}
-
-impl Rows {
-    pub(crate) fn all(&self) -> Picked<'_> {
-        match self {
-            Rows::Range(from, until) => Picked::Range(*from, *until),
-            Rows::At(rows) => Picked::At(rows),
-        }
-    }
+    pub(crate) rows: Picked<'a>,
 }
 
 /// Some of the rows of a batch, or of the points of a series.

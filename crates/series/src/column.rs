@@ -206,6 +206,15 @@ impl Column {
     /// If the value is of another kind than the column.
     #[inline]
     pub fn push(&mut self, value: Option<Value>) {
+        match (&mut self.values, &value, &self.present) {
+            (Values::Integers(values), Some(Value::Integer(value)), None) => values.push(*value),
+            (Values::Doubles(values), Some(Value::Double(value)), None) => values.push(*value),
+            _ => self.push_other(value),
+        }
+    }
+
+    /// The same where it is no number, or NULL may be in the column.
+    fn push_other(&mut self, value: Option<Value>) {
         match (&mut self.values, value) {
             (Values::Integers(values), Some(Value::Integer(value))) => values.push(value),
             (Values::Doubles(values), Some(Value::Double(value))) => values.push(value),

@@ -28,6 +28,8 @@ pub(crate) const ENTRIES_MAX: usize = 4096;
 /// Entries as a node.
 pub(crate) struct PackedNode {
     pub(crate) count: usize,
+    /// Bytes of the page that they need.
+    pub(crate) bytes: usize,
     pub(crate) payload: Vec<u8>,
 }
 
@@ -50,8 +52,9 @@ pub(crate) fn pack(series: u32, level: usize, entries: &[Entry], files: &Files) 
         }
         next = (most + too_many) / 2;
     }
+    let bytes = best.len();
     best.resize(page_bytes, 0);
-    PackedNode { count: most, payload: best }
+    PackedNode { count: most, bytes, payload: best }
 }
 
 fn encode(series: u32, level: usize, entries: &[Entry], files: &Files) -> Vec<u8> {

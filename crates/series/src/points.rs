@@ -51,8 +51,14 @@ impl Points {
     #[inline]
     pub fn push(&mut self, time: i64, values: impl IntoIterator<Item = Option<Value>>) {
         self.times.push(time);
-        let mut values = values.into_iter();
-        self.columns.iter_mut().for_each(|column| column.push(values.next().flatten()));
+        let mut columns = self.columns.iter_mut();
+        // Led by the values: how many an array has and of what kinds is known where this is compiled.
+        values.into_iter().for_each(|value| {
+            if let Some(column) = columns.next() {
+                column.push(value);
+            }
+        });
+        columns.for_each(|column| column.push(None));
     }
 
     /// Appends points of others with the same columns.

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use crate::Error;
 use crate::Storage;
-use crate::batch::{Batch, Run};
+use crate::batch::{Batch, Run, Runs};
 use crate::edge::{Entry, LEVELS_MAX, Splice};
 use crate::files::Files;
 use crate::journal::{self, Entry as Journaled};
@@ -53,8 +53,8 @@ impl Change<'_> {
         }
         let batch = all.since(self.state.oldest);
         for from in (0..batch.len()).step_by(ROWS_AT_ONCE) {
-            for run in batch.by_series(from..batch.len().min(from + ROWS_AT_ONCE)) {
-                self.store(&run, &batch.rows)?;
+            for run in batch.by_series(from..batch.len().min(from + ROWS_AT_ONCE)).iter() {
+                self.store(run, &batch.rows)?;
                 self.settle_tail(run.series)?;
             }
             self.state.recount();
@@ -70,7 +70,7 @@ impl Change<'_> {
         let batch = batch.since(self.state.oldest);
         let runs = batch.by_series(0..batch.len());
         let times = &batch.rows.times;
-        for run in &runs {
+        for run in runs.iter() {
             self.remove(run, times)?;
         }
         self.tell_edges()?;
@@ -78,8 +78,8 @@ impl Change<'_> {
     }
 
     /// Stores rows in a series; what is late is merged whenever it has become much.
-    fn store(&mut self, run: &Run, rows: &Points) -> Result<(), Error> {
-        let (all, mut at) = (run.rows.all(), 0);
+    fn store(&mut self, run: Run<'_>, rows: &Points) -> Result<(), Error> {
+        let (all, mut at) = (run.rows, 0);
         if self.state.series_mut(run.series)?.is_told() {
             self.untold.push(run.series);
         }
@@ -94,8 +94,8 @@ impl Change<'_> {
     }
 
     /// Deletes rows in a series, in the same way.
-    fn remove(&mut self, run: &Run, times: &[i64]) -> Result<(), Error> {
-        let all = run.rows.all();
+    fn remove(&mut self, run: Run<'_>, times: &[i64]) -> Result<(), Error> {
+        let all = run.rows;
         for at in 0..all.len() {
             let series = self.state.series_mut(run.series)?;
             series.delete(times[all.row(at)]);
@@ -160,6 +160,7 @@ impl Change<'_> {
 
     /// Writes the nodes that the entries of a level fill.
     pub(crate) fn promote(&mut self, number: u32, level: usize) -> Result<(), Error> {
+        let page_bytes = self.files.pages.bytes as usize;
         loop {
             let series = self.state.series_mut(number)?;
             let entries = series.edge.levels[level].clone();
@@ -168,7 +169,9 @@ impl Change<'_> {
             }
             let packed = node::pack(number, level + 1, &entries, self.files);
             if packed.count == entries.len() && packed.count < node::ENTRIES_MAX {
-                series.node_guess = entries.len() + entries.len() / 32 + 1;
+                // There is room left: a little less than would fill it, and a little more than there is.
+                let by_bytes = packed.count * page_bytes / packed.bytes;
+                series.node_guess = (by_bytes - by_bytes / 32).max(entries.len() + entries.len() / 32 + 1);
                 return Ok(());
             }
             series.node_guess = packed.count;
@@ -222,15 +225,15 @@ impl Change<'_> {
     }
 
     /// Tells the journal of the points that were deleted, unless leaves were written without them.
-    fn tell_gone(&mut self, runs: &[Run], times: &[i64]) -> Result<(), Error> {
+    fn tell_gone(&mut self, runs: &Runs, times: &[i64]) -> Result<(), Error> {
         let mut gone = Gathered::new(&[], Journaled::Gone);
         let mut bytes = Vec::new();
         let shape = self.files.shape();
         let mut give = |entry: &Journaled| journal::put(entry, shape, &mut bytes);
-        for run in runs {
+        for run in runs.iter() {
             let series = self.state.series_mut(run.series)?;
             let end = series.edge.end();
-            let all = run.rows.all();
+            let all = run.rows;
             for time in (0..all.len()).map(|at| times[all.row(at)]) {
                 if end.is_none_or(|end| end < time) || series.late.knows(time).is_some() {
                     gone.push_time(run.series, time, &mut give)?;
