@@ -10,9 +10,11 @@
 
 use alloc::vec::Vec;
 
+use crate::Error;
 use crate::batch::Picked;
 use crate::column::Kind;
-use crate::edge::Edge;
+use crate::edge::{Edge, Splice};
+use crate::leaf;
 use crate::open::Late;
 use crate::points::{Points, Span};
 use crate::tail::Tail;
@@ -33,8 +35,10 @@ pub(crate) struct Series {
     /// Bytes of its open points as the sum of the table has them, and whether they are others by now.
     pub(crate) counted: usize,
     pub(crate) is_stale: bool,
-    /// What the journal does not know yet: open points from this time on, and late ones of these times.
+    /// What the journal does not know yet: open points from this time on, ones of these times that came between those it knows,
+    /// and late ones of these.
     untold_from: Option<i64>,
+    untold_between: Vec<i64>,
     untold_late: Vec<i64>,
     /// No leaf goes for being before an earlier time than this: what retention saw when it looked last.
     pub(crate) trims_from: i64,
@@ -51,6 +55,7 @@ impl Series {
             counted: 0,
             is_stale: false,
             untold_from: None,
+            untold_between: Vec::new(),
             untold_late: Vec::new(),
             trims_from: i64::MIN,
         }
@@ -69,7 +74,7 @@ impl Series {
             }
             // Those that go on where the series ends, all at once.
             let more = picked.ascending(&other.times, at);
-            self.note_untold(other.times[row]);
+            self.untold_from.get_or_insert(other.times[row]);
             self.tail.append(other, picked.part(at..at + more));
             at += more;
         }
@@ -84,22 +89,30 @@ impl Series {
             self.untold_late.push(time);
         } else {
             self.tail.put(other, at);
-            self.note_untold(time);
+            if self.untold_from.is_none_or(|from| time < from) {
+                self.untold_between.push(time);
+            }
         }
     }
 
-    fn note_untold(&mut self, time: i64) {
-        self.untold_from = Some(self.untold_from.map_or(time, |from| from.min(time)));
+    /// Changes the edge as the journal says. Its newest leaf tells how many points fill the next one.
+    pub(crate) fn splice(&mut self, splice: &Splice) -> Result<(), Error> {
+        if let Some(newest) = splice.entries.last().filter(|_| splice.level == 0) {
+            self.leaf_guess =
+                usize::try_from(newest.points).map_or(leaf::POINTS_MAX, |points| points.clamp(1, leaf::POINTS_MAX));
+        }
+        self.edge.apply(splice)
     }
 
     /// Whether the journal knows all open points.
     pub(crate) fn is_told(&self) -> bool {
-        self.untold_from.is_none() && self.untold_late.is_empty()
+        self.untold_from.is_none() && self.untold_between.is_empty() && self.untold_late.is_empty()
     }
 
     /// Gives the points that the journal does not know, and takes for granted that it will; what is in leaves by now it need not.
     pub(crate) fn tell<E>(&mut self, mut give: impl FnMut(&Points, Picked<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut late = core::mem::take(&mut self.untold_late);
+        self.tell_between(&mut give)?;
         if let Some(first) = self.untold_from.take() {
             let mut points = self.late.points.none();
             self.tail.read(&Span { first, last: i64::MAX }, &mut points);
@@ -111,8 +124,21 @@ impl Series {
         places.into_iter().try_for_each(|place| give(&self.late.points, Picked::Range(place, place + 1)))
     }
 
+    /// Gives those that came between points that the journal knows: the others are not told again.
+    fn tell_between<E>(&mut self, mut give: impl FnMut(&Points, Picked<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut between = core::mem::take(&mut self.untold_between);
+        between.sort_unstable();
+        let (Some(first), Some(last)) = (between.first().copied(), between.last().copied()) else { return Ok(()) };
+        let mut points = self.late.points.none();
+        self.tail.read(&Span { first, last }, &mut points);
+        let is_untold = |at: &u32| between.binary_search(&points.times[*at as usize]).is_ok();
+        let untold: Vec<u32> = (0..points.len() as u32).filter(is_untold).collect();
+        give(&points, Picked::At(&untold))
+    }
+
     /// The journal knows all open points: they were read from it.
     pub(crate) fn told(&mut self) {
+        self.untold_between.clear();
         self.untold_late.clear();
         self.untold_from = None;
     }
@@ -135,8 +161,9 @@ impl Series {
 
     /// The same series with its tail kept otherwise.
     pub(crate) fn with_tail(&self, tail: Tail) -> Series {
-        let (edge, late, untold_late) = (self.edge.clone(), self.late.clone(), self.untold_late.clone());
-        Series { edge, tail, late, untold_late, ..*self }
+        let (edge, late) = (self.edge.clone(), self.late.clone());
+        let (untold_between, untold_late) = (self.untold_between.clone(), self.untold_late.clone());
+        Series { edge, tail, late, untold_between, untold_late, ..*self }
     }
 
     /// Whether an open point is before a time.

@@ -101,7 +101,7 @@ impl State {
         match entry {
             Entry::Splices(splices) => {
                 for splice in splices {
-                    self.series_mut(splice.series)?.edge.apply(splice)?;
+                    self.series_mut(splice.series)?.splice(splice)?;
                 }
                 for splice in splices {
                     self.series_mut(splice.series)?.drop_settled();

@@ -186,6 +186,8 @@ impl SeriesTables {
     /// Stores points; those with the series and time of one that is there take its place. Points before the time from which on
     /// everything is kept ([`SeriesTables::retain_from`]) are not stored: answers how many these are.
     ///
+    /// Each call tells the journal of the points that no leaf took, so what is committed together costs least in one call.
+    ///
     /// # Errors
     /// As [`SeriesTables::add_column`]; [`Error::TooLong`].
     pub fn insert(&self, writer: &mut dyn Storage, table: TableNumber, batch: &Batch) -> Result<u64, Error> {

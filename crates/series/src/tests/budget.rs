@@ -59,6 +59,24 @@ fn tables_share_the_budget() {
     }
 }
 
+/// Bytes of all containers.
+fn length(house: &House) -> usize {
+    house.disk.containers.values().map(|(_, bytes)| bytes.len()).sum()
+}
+
+#[test]
+fn a_point_between_others_is_journaled_alone() {
+    let mut house = House::with_pages(4072);
+    house.insert((0..200).map(|at| (0, at * 1000, at as u32)));
+    house.run(&Step::Commit);
+    let before = length(&house);
+    house.insert([(0, 500, 7), (0, 501, 8), (0, 200_000, 9)].into_iter());
+    house.run(&Step::Commit);
+    assert!(length(&house) - before < 120, "{} bytes", length(&house) - before);
+    house.run(&Step::Restart);
+    house.check(&house.disk, &house.model, Span::ALL);
+}
+
 #[test]
 fn a_journal_is_begun_anew_when_it_has_grown_and_not_at_each_opening() {
     let mut house = House::with_pages(4072);
@@ -76,7 +94,6 @@ fn a_journal_is_begun_anew_when_it_has_grown_and_not_at_each_opening() {
         house.check(&house.disk, &house.model, Span::ALL);
         assert!(!begun_anew(&mut house), "nothing was written since");
     }
-    let length = |house: &House| house.disk.containers.values().map(|(_, bytes)| bytes.len()).sum::<usize>();
     let before = length(&house);
     for at in 0.. {
         house.insert((0..40).map(|more| (more as u32 % 4, (1 << 40) + at * 40_000 + more * 1000, at as u32)));
