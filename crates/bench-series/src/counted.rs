@@ -1,4 +1,4 @@
-//! A medium that counts what is written to it, and remembers where if asked.
+//! A medium that counts what is written to it, and remembers where if asked; and a clock that goes on when it is told to.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +10,7 @@ use counterfoil_flash::{BlockNumber, Device, Error, Geometry, PageNumber, Read};
 pub struct Counts {
     bytes: AtomicU64,
     flushes: AtomicU64,
+    milliseconds: AtomicU64,
     /// The first page of each write, while that is wanted.
     trace: Mutex<Option<Vec<u64>>>,
 }
@@ -23,6 +24,16 @@ impl Counts {
     /// Flushes.
     pub fn flushes(&self) -> u64 {
         self.flushes.load(Ordering::Relaxed)
+    }
+
+    /// How late it is, in milliseconds, as far as it was told.
+    pub fn milliseconds(&self) -> u64 {
+        self.milliseconds.load(Ordering::Relaxed)
+    }
+
+    /// So many milliseconds pass.
+    pub fn pass(&self, milliseconds: u64) {
+        self.milliseconds.fetch_add(milliseconds, Ordering::Relaxed);
     }
 
     /// Remembers from now on which pages are written.

@@ -3,7 +3,7 @@
 use counterfoil_flash::{Geometry, MemoryDevice};
 
 use crate::Failure;
-use crate::ours::{self, Ours};
+use crate::ours::{self, Ours, Pace};
 use crate::sizes::Sizes;
 use crate::store::{Store, bytes_in};
 use crate::system::System;
@@ -12,8 +12,8 @@ use crate::workload::{Clock, SERIES, Signal, Sort, Stream, TUPLE_BYTES};
 const GEOMETRY: Geometry =
     Geometry { page_bytes: 4096, block_pages: 64, block_count: 1 << 20, erase_before_program: false, grows: true };
 const SLICE: usize = 1 << 14;
-/// Tuples of a round after which all stores commit where no clock says when.
-const ROUND: usize = 1 << 20;
+/// Tuples after which all stores commit where no rate is stated: those of 100 ms at ten million a second.
+const ROUND: usize = 1_000_000;
 
 /// A store of ours in memory.
 fn in_memory() -> Result<Ours, Failure> {
@@ -49,7 +49,7 @@ pub fn bytes(sizes: &Sizes) -> Result<(), Failure> {
         "{} points of {SERIES} series, inserted in order; whole folders, after each store has put itself in order.",
         sizes.points
     );
-    println!("Ours is sealed, in leaves: pages of leaves and nodes alone.\n");
+    println!("{ROUND} are committed together. Ours is sealed, in leaves: pages of leaves and nodes alone.\n");
     println!("| store | {} |\n|{}", SIGNALS.map(|(name, ..)| name).join(" | "), "---|".repeat(SIGNALS.len() + 1));
     let a_point = |bytes: u64| format!("{:.2}", bytes as f64 / sizes.points as f64);
     let mut in_leaves = Vec::new();
@@ -63,7 +63,7 @@ pub fn bytes(sizes: &Sizes) -> Result<(), Failure> {
         let mut cells = Vec::new();
         for (_, signal, clock) in SIGNALS {
             let folder = tempfile::tempdir_in(&sizes.folder)?;
-            let Some(mut store) = system.create(folder.path())? else { break };
+            let Some(mut store) = system.create(folder.path(), Pace::Commits)? else { break };
             load(&mut *store, &mut Stream::with(Sort::Analog, SERIES, signal, clock), sizes.points, ROUND)?;
             store.settle()?;
             drop(store);

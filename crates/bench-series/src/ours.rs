@@ -24,6 +24,8 @@ const WINDOW_EXTENTS: u32 = 8;
 const CACHE_BYTES: usize = 64 << 20;
 /// One step of the counter for all commits of so many milliseconds.
 const GROUP_MILLISECONDS: u64 = 1000;
+/// A commit has the tuples of so many milliseconds.
+const COMMIT_MILLISECONDS: u64 = 100;
 
 /// How tuples are handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,15 @@ pub enum Way {
     Points,
     /// Whole columns.
     Columns,
+}
+
+/// What tells a database how late it is, and so when its counter steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// The machine's clock.
+    Wall,
+    /// Commits: each is as late as its acknowledgement may be, so that a run repeats exactly.
+    Commits,
 }
 
 /// Keys and shape of a database, which its header would hold.
@@ -50,14 +61,17 @@ impl Names {
     }
 }
 
-fn settings(counter: Box<dyn Counter + Send>) -> Settings {
-    let begun = Instant::now();
-    let clock = Box::new(move || begun.elapsed().as_millis() as u64);
+fn settings(counter: Box<dyn Counter + Send>, pace: Pace, counts: &Arc<Counts>) -> Settings {
+    let (begun, counts) = (Instant::now(), counts.clone());
+    let clock = Box::new(move || match pace {
+        Pace::Wall => begun.elapsed().as_millis() as u64,
+        Pace::Commits => counts.milliseconds(),
+    });
     let counting = Counting::Every { milliseconds: GROUP_MILLISECONDS, clock };
     Settings { counter: Some(counter), counting, pins: Box::new(NoPins), headers: None }
 }
 
-/// A writer over a new database on any medium, with a counter in memory.
+/// A writer over a new database on any medium, with a counter in memory and a clock that goes on when the counts are told.
 pub fn create_on<D>(device: D, window_extents: u32) -> Result<(Writer, Arc<Counts>), Failure>
 where
     D: Device + Clone + Send + Sync + 'static,
@@ -66,17 +80,20 @@ where
     let counts = Arc::new(Counts::default());
     let writer = Box::new(Counted { below: device.clone(), counts: counts.clone() });
     let media = Media { reader: Arc::new(device), writer };
-    let settings = settings(Box::new(MemoryCounter::at(0, None)));
+    let settings = settings(Box::new(MemoryCounter::at(0, None)), Pace::Commits, &counts);
     let writer = create(media, names.vault, names.layout, settings, &mut SystemEntropy, 0, CACHE_BYTES)?;
     Ok((writer, counts))
 }
 
-/// What a store of ours was given and what it wrote.
+/// What a store of ours was given and what it wrote. Tuples are gathered, and stored together when they are committed.
 pub struct Ours {
     pub writer: Writer,
     pub tables: SeriesTables,
     pub counts: Arc<Counts>,
     way: Way,
+    pace: Pace,
+    /// Of each sort: what is not stored yet.
+    gathered: [Batch; 2],
 }
 
 const fn table(sort: Sort) -> TableNumber {
@@ -95,7 +112,7 @@ const fn kinds(sort: Sort) -> [Kind; 2] {
 
 impl Ours {
     /// A new database in a folder, with a file counter.
-    pub fn create(folder: &Path, way: Way) -> Result<Ours, Failure> {
+    pub fn create(folder: &Path, way: Way, pace: Pace) -> Result<Ours, Failure> {
         let names = Names::of(&GEOMETRY, WINDOW_EXTENTS)?;
         let path = folder.join("series.db");
         let device = FileDevice::create_new(&path, GEOMETRY)?;
@@ -104,13 +121,13 @@ impl Ours {
         let counts = Arc::new(Counts::default());
         let below = Box::new(Counted { below: device.clone(), counts: counts.clone() });
         let media = Media { reader: Arc::new(device), writer: below };
-        let settings = settings(Box::new(counter));
+        let settings = settings(Box::new(counter), pace, &counts);
         let writer = create(media, names.vault, names.layout, settings, &mut SystemEntropy, 0, CACHE_BYTES)?;
-        Ours { writer, tables: SeriesTables::new(), counts, way }.with_tables()
+        Ours { writer, tables: SeriesTables::new(), counts, way, pace, gathered: none() }.with_tables()
     }
 
     /// The database in a folder.
-    pub fn open(folder: &Path, way: Way) -> Result<Ours, Failure> {
+    pub fn open(folder: &Path, way: Way, pace: Pace) -> Result<Ours, Failure> {
         let names = Names::of(&GEOMETRY, WINDOW_EXTENTS)?;
         let path = folder.join("series.db");
         let device = FileDevice::open(&path, GEOMETRY)?;
@@ -119,13 +136,15 @@ impl Ours {
         let recovered = Recovered::recover(Arc::new(device.clone()), names.vault, names.layout, CACHE_BYTES)?;
         let counts = Arc::new(Counts::default());
         let below = Box::new(Counted { below: device, counts: counts.clone() });
-        let writer = recovered.open(below, settings(Box::new(counter)), &mut SystemEntropy)?;
-        Ok(Ours { writer, tables: SeriesTables::new(), counts, way })
+        let settings = settings(Box::new(counter), pace, &counts);
+        let writer = recovered.open(below, settings, &mut SystemEntropy)?;
+        Ok(Ours { writer, tables: SeriesTables::new(), counts, way, pace, gathered: none() })
     }
 
-    /// Over a writer that is there.
+    /// Over a writer that was made with these counts.
     pub fn over(writer: Writer, counts: Arc<Counts>) -> Result<Ours, Failure> {
-        Ours { writer, tables: SeriesTables::new(), counts, way: Way::Points }.with_tables()
+        let (tables, gathered) = (SeriesTables::new(), none());
+        Ours { writer, tables, counts, way: Way::Points, pace: Pace::Commits, gathered }.with_tables()
     }
 
     fn with_tables(mut self) -> Result<Ours, Failure> {
@@ -165,16 +184,23 @@ impl Ours {
         Ok(())
     }
 
-    fn batch(&self, sort: Sort, tuples: &[Tuple]) -> Batch {
-        match self.way {
-            Way::Points => points(sort, tuples),
-            Way::Columns => columns(sort, tuples),
+    /// Stores what was gathered.
+    fn store(&mut self) -> Result<(), Failure> {
+        for (sort, batch) in Sort::BOTH.into_iter().zip(&mut self.gathered) {
+            if !batch.is_empty() {
+                self.tables.insert(&mut self.writer, table(sort), batch)?;
+                batch.clear();
+            }
         }
+        Ok(())
     }
 }
 
-fn points(sort: Sort, tuples: &[Tuple]) -> Batch {
-    let mut batch = Batch::new(&kinds(sort));
+fn none() -> [Batch; 2] {
+    Sort::BOTH.map(|sort| Batch::new(&kinds(sort)))
+}
+
+fn push_points(sort: Sort, tuples: &[Tuple], batch: &mut Batch) {
     for tuple in tuples {
         let value = match sort {
             Sort::Analog => Value::Double(tuple.value),
@@ -182,10 +208,9 @@ fn points(sort: Sort, tuples: &[Tuple]) -> Batch {
         };
         batch.push(tuple.series, tuple.time, [Some(value), Some(Value::Integer(i64::from(tuple.quality)))]);
     }
-    batch
 }
 
-fn columns(sort: Sort, tuples: &[Tuple]) -> Batch {
+fn append_columns(sort: Sort, tuples: &[Tuple], batch: &mut Batch) {
     let value = match sort {
         Sort::Analog => Values::Doubles(tuples.iter().map(|tuple| tuple.value).collect()),
         Sort::Boolean => Values::Integers(tuples.iter().map(|tuple| tuple.value as i64).collect()),
@@ -193,26 +218,35 @@ fn columns(sort: Sort, tuples: &[Tuple]) -> Batch {
     let quality = Values::Integers(tuples.iter().map(|tuple| i64::from(tuple.quality)).collect());
     let columns = [value, quality].map(|values| Column { values, present: None });
     let rows = Points { times: tuples.iter().map(|tuple| tuple.time).collect(), columns: columns.into() };
-    Batch { series: tuples.iter().map(|tuple| tuple.series).collect(), rows }
+    batch.series.extend(tuples.iter().map(|tuple| tuple.series));
+    batch.rows.append(&rows, 0..tuples.len());
 }
 
 impl Store for Ours {
     fn insert(&mut self, sort: Sort, tuples: &[Tuple]) -> Result<(), Failure> {
         self.begin()?;
-        let batch = self.batch(sort, tuples);
-        self.tables.insert(&mut self.writer, table(sort), &batch)?;
+        let batch = &mut self.gathered[usize::from(sort == Sort::BOTH[1])];
+        match self.way {
+            Way::Points => push_points(sort, tuples, batch),
+            Way::Columns => append_columns(sort, tuples, batch),
+        }
         Ok(())
     }
 
     fn delete(&mut self, sort: Sort, tuples: &[Tuple]) -> Result<(), Failure> {
         self.begin()?;
+        self.store()?;
         let mut gone = Batch::new(&[]);
         tuples.iter().for_each(|tuple| gone.push(tuple.series, tuple.time, []));
         Ok(self.tables.delete(&mut self.writer, table(sort), &gone)?)
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
+        if self.pace == Pace::Commits {
+            self.counts.pass(COMMIT_MILLISECONDS);
+        }
         self.begin()?;
+        self.store()?;
         self.writer.commit()?;
         self.tables.committed(&self.writer);
         self.writer.begin()?;

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crate::Failure;
+use crate::ours::Pace;
 use crate::query::{Answer, Fold, Query, newest};
 use crate::results::{Line, Results, extra};
 use crate::sizes::Sizes;
@@ -33,7 +34,7 @@ pub fn run(sizes: &Sizes) -> Result<Results, Failure> {
     let mut results = Results::default();
     for system in &sizes.systems {
         let folder = tempfile::tempdir_in(&sizes.folder)?;
-        let Some(store) = system.create(folder.path())? else {
+        let Some(store) = system.create(folder.path(), Pace::Wall)? else {
             eprintln!("{}: not there ({})", system.name(), system.how_to_get());
             continue;
         };
@@ -335,7 +336,7 @@ mod tests {
         let systems = System::ALL.into_iter().filter(|system| cfg!(feature = "peers") || *system == System::Ours);
         for system in systems {
             let folder = tempfile::tempdir()?;
-            let Some(store) = system.create(folder.path())? else { continue };
+            let Some(store) = system.create(folder.path(), Pace::Wall)? else { continue };
             if system == System::OursColumns {
                 continue;
             }

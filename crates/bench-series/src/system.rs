@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Failure;
 use crate::influxdb::InfluxDb;
-use crate::ours::{Ours, Way};
+use crate::ours::{Ours, Pace, Way};
 use crate::remote::{Remote, programs};
 use crate::store::Store;
 
@@ -79,11 +79,11 @@ impl System {
         matches!(self, System::OursColumns | System::DuckDb)
     }
 
-    /// Makes an empty one; none if it is not there.
-    pub fn create(self, folder: &Path) -> Result<Option<Box<dyn Store>>, Failure> {
+    /// Makes an empty one; none if it is not there. Only ours hang on what tells the time.
+    pub fn create(self, folder: &Path, pace: Pace) -> Result<Option<Box<dyn Store>>, Failure> {
         match self {
-            System::Ours => Ok(Some(Box::new(Ours::create(folder, Way::Points)?))),
-            System::OursColumns => Ok(Some(Box::new(Ours::create(folder, Way::Columns)?))),
+            System::Ours => Ok(Some(Box::new(Ours::create(folder, Way::Points, pace)?))),
+            System::OursColumns => Ok(Some(Box::new(Ours::create(folder, Way::Columns, pace)?))),
             System::Lmdb | System::RocksDb | System::BerkeleyDb => {
                 remote(&[programs()?.join(self.word())], folder, true)
             }
