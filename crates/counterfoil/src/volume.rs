@@ -1,6 +1,7 @@
 //! A database that a key has opened: its header, its keys, and what its counter says of an image of it.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use counterfoil_flash::Geometry;
 use counterfoil_log::{self as log, HeaderKeeper, Layout, Recovered, View, Writer, record_space};
@@ -161,21 +162,26 @@ impl Volume {
     }
 
     /// Recovers the image and holds it against its counter. A writer may go on meanwhile: the counter is read first,
-    /// and a comparison that fails is made again with fresh ones, so that only what stays wrong is called wrong.
+    /// and a comparison that fails is made again with fresh ones, so that only what stays wrong is called wrong. While the counter
+    /// moves, somebody writes, and may have written over what was being read: then it is tried for longer, but not for ever.
     pub(crate) fn recover_and_judge(&self) -> Result<(Recovered, Freshness)> {
-        let mut tries = 0;
+        let (begun, mut tries, mut before) = (Instant::now(), 0, None);
         loop {
             let result = self.try_recover_and_judge();
             tries += 1;
-            match result {
-                Ok((_, Freshness::Behind(_))) if tries < JUDGE_TRIES_MAX => {
-                    std::thread::sleep(std::time::Duration::from_millis(5 * tries));
-                }
-                Err(error) if tries < JUDGE_TRIES_MAX && may_be_a_race(&error) => {
-                    std::thread::sleep(std::time::Duration::from_millis(5 * tries));
-                }
-                other => return other,
+            let may_be_a_race = match &result {
+                Ok((_, freshness)) => matches!(freshness, Freshness::Behind(_)),
+                Err(error) => may_be_a_race(error),
+            };
+            if !may_be_a_race {
+                return result;
             }
+            let counter = self.counter_record().ok().flatten();
+            let moves = std::mem::replace(&mut before, counter.clone()) != counter;
+            if tries >= JUDGE_TRIES_MAX && !(moves && begun.elapsed() < JUDGE_PATIENCE) {
+                return result;
+            }
+            std::thread::sleep(Duration::from_millis(5 * tries.min(JUDGE_TRIES_MAX)));
         }
     }
 
@@ -295,6 +301,8 @@ fn readable(recovered: Recovered) -> Result<Recovered> {
 
 /// How often an image and its counter are compared before a mismatch is believed: a writer beside us moves both.
 const JUDGE_TRIES_MAX: u64 = 4;
+/// For how long beside a writer that goes on.
+const JUDGE_PATIENCE: Duration = Duration::from_secs(10);
 
 fn may_be_a_race(error: &Error) -> bool {
     matches!(error.kind(), Kind::RolledBack | Kind::CounterLost | Kind::Tampered | Kind::Corrupt)

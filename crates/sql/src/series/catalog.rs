@@ -1,7 +1,7 @@
 //! What the database says of its series tables, as tables of the schema `counterfoil`:
 //!
 //! ```text
-//! series          table_name, series, points, kept_apart
+//! series          table_name, series, points, is_exact, kept_apart     not exact: changes of what is old are not merged yet
 //! series_options  table_name, option_name, option_value      what each was told, or what it does untold
 //! error_bounds    table_name, column_name, error_bound, compression     how far off what stands for points may be that were not stored
 //! ```
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
 use counterfoil_relation::Table;
-use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArray};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringViewArray};
 
 use super::bounds::LeftOut;
 use super::options::Told;
@@ -38,18 +38,21 @@ fn texts<'t>(texts: impl Iterator<Item = &'t str>) -> ArrayRef {
 }
 
 fn counted(tables: &[Arc<Table>], engine: &Engine, snapshot: &Snapshot) -> Result<RecordBatch> {
-    let (mut series, mut points, mut kept_apart) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut series, mut points, mut exact, mut kept_apart) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     for table in tables {
         let number = Form::of(table)?.number;
         series.push(engine.series.keys(snapshot, number).map_err(told(table))?.len() as i64);
-        points.push(whole(engine.series.count(snapshot, number).map_err(told(table))?.0));
+        let (count, is_exact) = engine.series.count(snapshot, number).map_err(told(table))?;
+        points.push(whole(count));
+        exact.push(is_exact);
         kept_apart.push(whole(apart::count_apart(&engine.series, snapshot, table)?));
     }
-    let columns: [(&str, ArrayRef); 4] = [
+    let columns: [(&str, ArrayRef); 5] = [
         ("table_name", texts(tables.iter().map(|table| table.name.as_str()))),
         ("series", Arc::new(Int64Array::from(series))),
         ("points", Arc::new(Int64Array::from(points))),
+        ("is_exact", Arc::new(BooleanArray::from(exact))),
         ("kept_apart", Arc::new(Int64Array::from(kept_apart))),
     ];
     Ok(RecordBatch::try_from_iter(columns)?)

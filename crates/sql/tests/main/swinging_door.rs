@@ -240,7 +240,7 @@ fn bounds_are_said_checked_and_found_again() {
         ),
         ("SELECT count(*) < 25, count(note) FROM t", "true|1"),
         ("SELECT max(gap) FROM (SELECT ts - lag(ts) OVER (ORDER BY ts) AS gap FROM t) g", "00:10:00"),
-        ("SELECT table_name, series, kept_apart FROM counterfoil.series", "t|1|0"),
+        ("SELECT table_name, series, is_exact, kept_apart FROM counterfoil.series", "t|1|true|0"),
         ("ALTER TABLE t SET (swinging_door = 'none', swinging_door_gap = 'none')", "ALTER TABLE"),
         (bounds, ""),
     ]);
