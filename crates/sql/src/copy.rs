@@ -17,13 +17,15 @@ use crate::engine::Rows;
 use crate::error::{Error, Result};
 use crate::naming;
 use crate::planner;
+use crate::series;
 use crate::session::{Outcome, Session};
 use crate::statement::{self, fold, table_name};
 use crate::text;
 use crate::transaction::Change;
 
-/// Rows that are handed down at once.
+/// Rows that are handed down at once: to a series table more, which writes least then.
 const BATCH_ROWS: usize = 8192;
+const SERIES_ROWS: usize = 1 << 17;
 
 /// The rows of COPY ... TO STDOUT, as text.
 #[derive(Debug)]
@@ -226,7 +228,8 @@ impl Records<'_> {
             self.batch.set(row, *place, stored.borrow()).map_err(Error::Relation)?;
         }
         self.row.push(row);
-        if self.batch.count() >= BATCH_ROWS { self.flush() } else { Ok(()) }
+        let enough = if series::is_series(&self.changed.table) { SERIES_ROWS } else { BATCH_ROWS };
+        if self.batch.count() >= enough { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -17,6 +17,7 @@ use crate::cast;
 use crate::change::{self, Changed};
 use crate::error::{Error, Result};
 use crate::evaluate;
+use crate::gathering::Gathering;
 use crate::naming;
 use crate::planner;
 use crate::rows;
@@ -228,10 +229,10 @@ impl Session {
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
         width(plan.schema().fields().len(), target)?;
         let mut stream = self.planner.stream(&plan)?;
-        let mut gathered: Option<RowBatch> = None;
+        let (mut gathered, mut gathering) = (None::<RowBatch>, Gathering::default());
         while let Some(batch) = self.planner.next(&mut stream)? {
             if conflict.is_none() {
-                self.insert_columns(change, target, &batch, changed)?;
+                self.insert_gathered(change, target, &mut gathering, batch, changed)?;
                 continue;
             }
             let images = self.images_of(change, target, columns_of(target, &batch)?, batch.num_rows())?;
@@ -243,10 +244,35 @@ impl Session {
                 }
             }
         }
+        self.insert_left(change, target, gathering, changed)?;
         match gathered {
             Some(batch) => self.insert_batch(change, conflict, batch, parameters, changed),
             None => Ok(()),
         }
+    }
+
+    /// Stores the rows of a record batch: at once, or with others where that is cheaper.
+    pub(crate) fn insert_gathered(
+        &mut self,
+        change: &mut Change,
+        target: &Target,
+        gathering: &mut Gathering,
+        batch: RecordBatch,
+        changed: &mut Changed,
+    ) -> Result<()> {
+        let ready = if series::is_series(&target.table) { gathering.add(batch)? } else { Some(batch) };
+        ready.map_or(Ok(()), |batch| self.insert_columns(change, target, &batch, changed))
+    }
+
+    /// Stores what is still gathered.
+    pub(crate) fn insert_left(
+        &mut self,
+        change: &mut Change,
+        target: &Target,
+        mut gathering: Gathering,
+        changed: &mut Changed,
+    ) -> Result<()> {
+        gathering.take()?.map_or(Ok(()), |batch| self.insert_columns(change, target, &batch, changed))
     }
 
     /// Stores the rows of a record batch whose columns stand in the order of the target's: as columns where that can be.

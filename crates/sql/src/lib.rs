@@ -22,6 +22,7 @@ mod filter;
 mod folding;
 mod frugal;
 mod functions;
+mod gathering;
 mod group;
 mod historian;
 mod idioms;

@@ -8,6 +8,7 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::change::{self, Changed};
 use crate::error::{Error, Result};
+use crate::gathering::Gathering;
 use crate::insert::Target;
 use crate::planner;
 use crate::rows::{self, Rows};
@@ -79,9 +80,11 @@ impl Session {
         let places = columns.iter().map(|name| change::place(&table, name)).collect::<Result<Vec<_>>>()?;
         let target = Target::of_load(table.clone(), places)?;
         let mut changed = Changed::new(table, false, &[]);
+        let mut gathering = Gathering::default();
         for batch in batches {
-            self.insert_columns(change, &target, &batch?, &mut changed)?;
+            self.insert_gathered(change, &target, &mut gathering, batch?, &mut changed)?;
         }
+        self.insert_left(change, &target, gathering, &mut changed)?;
         changed.finish(self, change)
     }
 }
