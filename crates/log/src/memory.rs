@@ -23,6 +23,8 @@ pub struct Memory {
     /// Pages read so far, of all copies together.
     pub pages_read: Arc<AtomicUsize>,
     next: u64,
+    /// Pages are to be relocated that were written before this write.
+    pub relocates_before: u64,
     /// Bytes of a page, if not 512.
     pub page_bytes: Option<usize>,
 }
@@ -31,6 +33,12 @@ impl Memory {
     /// Nameless pages there are.
     pub fn page_count(&self) -> usize {
         self.pages.len()
+    }
+
+    /// Wants a part of all nameless pages relocated: the oldest ones, so many of a hundred.
+    pub fn relocate(&mut self, percent: usize) {
+        let at = self.pages.len() * percent / 100;
+        self.relocates_before = self.pages.keys().map(|(_, write)| *write).nth(at).unwrap_or(0);
     }
 }
 
@@ -115,6 +123,11 @@ impl Storage for Memory {
     fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error> {
         let freed = self.pages.remove(&(pool, page.write));
         freed.map(drop).ok_or(Error::Tampered { what: "nameless page", page: page.page })
+    }
+
+    fn pages_to_relocate(&self, pool: PoolId, count: usize) -> Result<Vec<NamelessPage>, Error> {
+        let own = self.pages.keys().filter(|(of, write)| *of == pool && *write < self.relocates_before);
+        Ok(own.map(|(_, write)| NamelessPage { page: write % 97, write: *write }).take(count).collect())
     }
 
     fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error> {

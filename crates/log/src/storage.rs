@@ -1,5 +1,7 @@
 //! What those above need of the writer.
 
+use alloc::vec::Vec;
+
 use crate::{ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, View, Writer};
 
 /// A transaction in the making: everything written through it is seen through it at once, and by nobody else until it
@@ -56,6 +58,12 @@ pub trait Storage: View {
     /// As [`Writer`]'s.
     fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error>;
 
+    /// Live pages, so many at most, that keep extents from being given back: their owner writes them anew and frees them.
+    ///
+    /// # Errors
+    /// As [`Writer`]'s.
+    fn pages_to_relocate(&self, pool: PoolId, count: usize) -> Result<Vec<NamelessPage>, Error>;
+
     /// Writes a record.
     ///
     /// # Errors
@@ -104,6 +112,10 @@ impl Storage for Writer {
 
     fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error> {
         Writer::free_nameless(self, pool, page)
+    }
+
+    fn pages_to_relocate(&self, pool: PoolId, count: usize) -> Result<Vec<NamelessPage>, Error> {
+        Writer::pages_to_relocate(self, pool, count)
     }
 
     fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error> {

@@ -33,6 +33,7 @@ mod pages;
 mod points;
 #[cfg(test)]
 mod recompute;
+mod relocate;
 mod retain;
 mod scan;
 mod series;

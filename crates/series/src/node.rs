@@ -89,6 +89,16 @@ pub(crate) fn read(
     if over.as_ref() != Some(parent) { Err(Error::Corrupt { what: "node" }) } else { Ok(entries) }
 }
 
+/// The series that a node is of, and its first time.
+pub(crate) fn place(payload: &[u8], files: &Files) -> Result<(u32, i64), Nonsense> {
+    let (_, rest) = payload.split_first_chunk::<1>().ok_or(Nonsense)?;
+    let (level, rest) = rest.split_first().ok_or(Nonsense)?;
+    let (series, _) = rest.split_first_chunk::<4>().ok_or(Nonsense)?;
+    let series = u32::from_le_bytes(*series);
+    let entries = decode(payload, series, usize::from(*level), files)?;
+    entries.first().map(|entry| (series, entry.first)).ok_or(Nonsense)
+}
+
 fn decode(payload: &[u8], series: u32, level: usize, files: &Files) -> Result<Vec<Entry>, Nonsense> {
     let (head, body) = payload.split_first_chunk::<HEAD_BYTES>().ok_or(Nonsense)?;
     let is_it = head[0] == format(files) && usize::from(head[1]) == level && head[2..6] == series.to_le_bytes();

@@ -16,6 +16,7 @@ use crate::find::{Finder, Found};
 use crate::leaf;
 use crate::node;
 use crate::points::Span;
+use crate::relocate;
 use crate::scan::Scan;
 use crate::series::Series;
 use crate::state::State;
@@ -398,8 +399,8 @@ impl SeriesTables {
         });
     }
 
-    /// Work that is due, inside a transaction of its own after a commit: begins journals anew that have grown long. Whether there
-    /// is anything to commit.
+    /// Work that is due, inside a transaction of its own after a commit: begins journals anew that have grown long, and writes pages
+    /// anew that keep extents of a medium from being erased. Whether there is anything to commit.
     ///
     /// # Errors
     /// [`Error::Log`], [`Error::Corrupt`].
@@ -411,13 +412,27 @@ impl SeriesTables {
             };
             known.iter().find(|(_, known)| is_due(known)).map(|(table, _)| *table)
         });
-        let Some(table) = due else { return Ok(false) };
+        let Some(table) = due else { return self.relocate(writer) };
         let (mut files, state) = self.open(writer, table)?;
         let mut state = Arc::unwrap_or_clone(state);
         Change::turn_journal(writer, &mut files, &mut state)?;
         files.put(writer, table)?;
         self.keep_pending(table, Arc::new(state));
         Ok(true)
+    }
+
+    /// Moves pages of the tables that were used: 64 of one of them.
+    fn relocate(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
+        let tables: Vec<TableNumber> = self.known.read(|known| known.keys().copied().collect());
+        for table in tables {
+            let Some(files) = Files::of(writer, table)? else { continue };
+            let pages = relocate::wanted(writer, &files.pages)?;
+            if !pages.is_empty() {
+                self.change(writer, table, |change| change.relocate(&pages))?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// A table as a view sees it.

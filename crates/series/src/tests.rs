@@ -56,6 +56,10 @@ pub(crate) enum Step {
     DropOldest {
         pages: u64,
     },
+    /// The medium wants so many of a hundred pages written anew.
+    Relocate {
+        percent: usize,
+    },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -72,6 +76,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (-600_i64..5000, 0_u64..60, any::<bool>())
             .prop_map(|(time, pages, whole)| Step::RetainFrom { time, pages, whole }),
         1 => (0_u64..40).prop_map(|pages| Step::DropOldest { pages }),
+        1 => (1_usize..100).prop_map(|percent| Step::Relocate { percent }),
     ];
     prop::collection::vec(step, 1..40)
 }
@@ -193,6 +198,7 @@ impl House {
             }
             Step::RetainFrom { time, pages, whole } => self.retain_from(time, pages, whole),
             Step::DropOldest { pages } => self.drop_oldest(pages),
+            Step::Relocate { percent } => self.relocate(percent),
         }
     }
 
@@ -215,6 +221,24 @@ impl House {
             }
         }
         assert_eq!(self.tables.oldest(&self.disk, TABLE), Ok(self.oldest));
+    }
+
+    fn relocate(&mut self, percent: usize) {
+        self.disk.relocate(percent);
+        let before = self.disk.relocates_before;
+        // Tables are asked that were used.
+        let pool = self.tables.pool(&self.disk, TABLE).expect("there");
+        for round in 0.. {
+            self.run(&Step::Commit);
+            if !self.tables.maintain(&mut self.disk).expect("done") {
+                break;
+            }
+            assert!(round < 10_000, "each call gets on");
+        }
+        let left = counterfoil_log::Storage::pages_to_relocate(&self.disk, pool, 1);
+        assert_eq!(left.map(|left| left.len()), Ok(0), "pages written before {before} have gone elsewhere");
+        self.disk.relocates_before = 0;
+        self.run(&Step::Commit);
     }
 
     fn drop_oldest(&mut self, pages: u64) {
@@ -330,7 +354,10 @@ fn a_tall_tree_takes_late_points_and_deletions() {
     house.check(&house.disk, &house.model, Span::ALL);
     house.run(&Step::Delete { series: 0, from: 500_000, step: 1, count: 900_000 });
     house.run(&Step::Restart);
+    house.run(&Step::Relocate { percent: 30 });
+    house.check(&house.disk, &house.model, Span::ALL);
     house.run(&Step::Delete { series: 0, from: 600_000, step: 1, count: 900_000 });
+    house.run(&Step::Relocate { percent: 90 });
     house.run(&Step::Commit);
     house.run(&Step::Restart);
     for span in [Span::ALL, Span { first: 599_999, last: 1_600_001 }, Span { first: 2_999_990, last: 5_000_000 }] {

@@ -4,7 +4,7 @@
 //! `COUNTERFOIL_PROOF=full` cuts 20,000 points at every write in every way; otherwise a sample of 6,000.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use counterfoil_flash_sim::{Dice, Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Error, Layout, Media, NoPins, Recovered, Settings, Snapshot, Writer, create};
@@ -25,12 +25,16 @@ struct Plan {
     points: i64,
     /// Columns that have summaries.
     summarized: u32,
+    /// Whether the medium is erased by blocks: then pages are relocated.
+    is_raw: bool,
 }
 
 /// Many series of which few have leaves.
-const WIDE: Plan = Plan { page_bytes: 512, series: 50, points: 2, summarized: 0 };
+const WIDE: Plan = Plan { page_bytes: 512, series: 50, points: 2, summarized: 0, is_raw: false };
 /// Few series whose leaves stand under nodes, with summaries.
-const TALL: Plan = Plan { page_bytes: 1024, series: 3, points: 40, summarized: 1 };
+const TALL: Plan = Plan { page_bytes: 1024, series: 3, points: 40, summarized: 1, is_raw: false };
+/// The same on raw flash.
+const RAW: Plan = Plan { is_raw: true, ..TALL };
 
 type Model = BTreeMap<(u32, i64), i64>;
 
@@ -49,7 +53,10 @@ struct Rig {
 
 impl Rig {
     fn new(plan: Plan, scenario: Scenario) -> Rig {
-        let part = Part::file(plan.page_bytes, 4, 1 << 14);
+        let part = match plan.is_raw {
+            true => Part::nand(plan.page_bytes, 8, 1 << 11),
+            false => Part::file(plan.page_bytes, 4, 1 << 14),
+        };
         let mut entropy = DangerFixedEntropy::seeded(scenario.seed);
         let key = VolumeKey::generate(&mut entropy).unwrap();
         let id = DatabaseId::generate(&mut entropy).unwrap();
@@ -278,12 +285,17 @@ fn survives(rig: &mut Rig, history: &History, id: &str) {
     assert_eq!(witness::duplicates(), [], "{id}: a (key, nonce) pair was used twice");
 }
 
+/// There is one witness of all seals: one test runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    witness::reset();
+    one
+}
+
 /// Cuts the power while points come in, at so many writes at least.
 fn cut(plan: Plan, commits: i64, tries: usize) {
-    // There is one witness of all seals.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    witness::reset();
+    let _one = alone();
     let mut rig = Rig::new(plan, Scenario::calm(3));
     let history = play(&mut rig, commits);
     assert!(history.acknowledged.len() > commits.min(35) as usize * 60, "{}", history.acknowledged.len());
@@ -311,4 +323,31 @@ fn a_cut_at_any_write_loses_no_point() {
 #[test]
 fn summaries_survive_a_cut_at_any_write() {
     cut(TALL, if full() { 150 } else { 60 }, 90);
+}
+
+#[test]
+fn pages_relocated_on_raw_flash_survive_a_cut_at_any_write() {
+    cut(RAW, if full() { 150 } else { 60 }, 60);
+}
+
+#[test]
+fn what_lives_beside_dead_pages_is_relocated_on_raw_flash() {
+    let _one = alone();
+    let mut rig = Rig::new(RAW, Scenario::calm(3));
+    let history = play(&mut rig, 120);
+    let mut writer = rig.open().unwrap();
+    let tables = SeriesTables::with_limits(LIMITS);
+    assert!(stored(&tables, writer.snapshot()).unwrap() == history.acknowledged);
+    for round in 0.. {
+        writer.begin().unwrap();
+        if !tables.maintain(&mut writer).unwrap() {
+            writer.rollback();
+            break;
+        }
+        commit(&tables, &mut writer).unwrap();
+        assert!(round < 1000, "an end is reached");
+    }
+    assert!(stored(&tables, writer.snapshot()).unwrap() == history.acknowledged);
+    let pool = writer.pool_use(tables.pool(&writer, TABLE).unwrap()).unwrap();
+    assert!(pool.live_pages > 100 && pool.pages < pool.live_pages * 5 / 4 + 32, "{pool:?}");
 }
