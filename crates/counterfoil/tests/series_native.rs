@@ -108,9 +108,17 @@ fn what_does_not_fit_is_refused_and_not_among_what_waits() {
         writer.push(pump, 1, &[Value::Boolean(true), Value::Null]).expect_err("no number").kind(),
         writer.cursor(&[Value::Integer(1)]).expect_err("too few").kind(),
         writer.cursor(&[Value::Integer(1), Value::Null]).expect_err("NULL").kind(),
+        writer.cursor(&name(1, &"x".repeat(5000))).expect_err("too long").kind(),
     ];
-    assert_eq!(kinds, [Kind::Misuse, Kind::Misuse, Kind::Constraint, Kind::Sql, Kind::Misuse, Kind::Constraint]);
+    use Kind::{Constraint, Misuse, Sql};
+    assert_eq!(kinds, [Misuse, Misuse, Constraint, Sql, Misuse, Constraint, Constraint]);
     assert_eq!((writer.waiting(), writer.commit().expect("nothing to do").points), (0, 0));
+    run(&database, "CREATE TABLE notes (ts TIMESTAMP PRIMARY KEY, note TEXT) WITH (engine = 'series')");
+    let mut notes = database.series("notes").expect("there").writer().expect("writes");
+    let only = notes.cursor(&[]).expect("named");
+    assert_eq!(notes.push(only, 1, &[Value::Text("x".repeat(5000))]).expect_err("too long").kind(), Constraint);
+    notes.push(only, 2, &[Value::Text("x".repeat(1000))]).expect("pushed");
+    assert_eq!(notes.commit().expect("committed").points, 1);
     run(&database, "CREATE TABLE plain (a INTEGER)");
     assert_eq!(database.series("plain").expect_err("no series").kind(), Kind::Misuse);
     assert_eq!(database.series("none").expect_err("not there").kind(), Kind::NotFound);

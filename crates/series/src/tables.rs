@@ -266,6 +266,14 @@ impl SeriesTables {
         Ok(state.series.iter().filter_map(|series| series.tail.newest().or(series.edge.end())).max())
     }
 
+    /// Bytes that the texts of a point may have together.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn text_bytes_max(&self, view: &dyn View, table: TableNumber) -> Result<usize, Error> {
+        Ok(leaf::text_bytes_max(self.open(view, table)?.0.pages.bytes as usize))
+    }
+
     /// The pool that a table's pages are in.
     ///
     /// # Errors

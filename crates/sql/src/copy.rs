@@ -26,6 +26,8 @@ use crate::transaction::Change;
 /// Rows that are handed down at once: to a series table more, which writes least then.
 const BATCH_ROWS: usize = 8192;
 const SERIES_ROWS: usize = 1 << 17;
+/// Bytes of texts from which on rows are handed down, however few they are.
+const HEAP_BYTES: usize = 16 << 20;
 
 /// The rows of COPY ... TO STDOUT, as text.
 #[derive(Debug)]
@@ -229,7 +231,7 @@ impl Records<'_> {
         }
         self.row.push(row);
         let enough = if series::is_series(&self.changed.table) { SERIES_ROWS } else { BATCH_ROWS };
-        if self.batch.count() >= enough { self.flush() } else { Ok(()) }
+        if self.batch.count() >= enough || self.batch.heap().len() >= HEAP_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<()> {

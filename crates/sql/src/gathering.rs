@@ -3,8 +3,11 @@
 //! What no leaf has taken by the end of a call is told to the table's journal, and written once more when a leaf takes it. So a
 //! statement of many batches writes least in few large calls.
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
+use datafusion::arrow::datatypes::{DataType, Field};
 
 use crate::error::Result;
 
@@ -23,6 +26,11 @@ pub(crate) struct Gathering {
 impl Gathering {
     /// Takes a batch, and gives what is to be stored now.
     pub(crate) fn add(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+        let is_dictionary = |field: &Arc<Field>| matches!(field.data_type(), DataType::Dictionary(..));
+        if self.batches.is_empty() && batch.schema().fields().iter().any(is_dictionary) {
+            // Dictionaries of several batches may have more values together than their keys can tell apart.
+            return Ok(Some(batch));
+        }
         let is_other = self.batches.first().is_some_and(|first| first.schema() != batch.schema());
         let full = if is_other { self.take()? } else { None };
         self.rows += batch.num_rows();
@@ -45,8 +53,6 @@ impl Gathering {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use datafusion::arrow::array::{ArrayRef, Int32Array, Int64Array};
 
     use super::*;

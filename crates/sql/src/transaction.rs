@@ -33,6 +33,8 @@ pub(crate) struct Block {
     /// Whether all statements see what the first one saw.
     pub(crate) stable: bool,
     seen: Option<Snapshot>,
+    /// Whether a statement found no room.
+    is_full: bool,
     marks: Vec<Mark>,
     /// The clock of the first statement: `now()` of all.
     pub(crate) clock: Option<ExecutionProps>,
@@ -158,6 +160,8 @@ impl Transaction {
                 lease.rollback_to(&point)?;
                 engine.rolled_back(&*lease);
                 self.lease = Some(lease);
+                // Room is made once the transaction is undone.
+                self.block.iter_mut().for_each(|block| block.is_full |= error.is_full());
             }
             None => {
                 lease.rollback();
@@ -182,10 +186,13 @@ impl Transaction {
 
     /// ROLLBACK.
     pub(crate) fn rollback(&mut self, engine: &Engine) {
-        self.block = None;
+        let is_full = self.block.take().is_some_and(|block| block.is_full);
         if let Some(mut lease) = self.lease.take() {
             lease.rollback();
             engine.rolled_back(&*lease);
+            if is_full {
+                keep_retention(engine, &mut lease);
+            }
         }
     }
 
@@ -276,7 +283,7 @@ fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
 pub(crate) fn keep_house(engine: &Engine, lease: &mut Lease) {
     // After deletions it gives space back: it writes tables anew without what was deleted from them.
     let purpose = if lease.only_frees() { Purpose::Free } else { Purpose::Store };
-    do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease));
+    keep_retention(engine, lease);
     do_chore(engine, lease, purpose, |lease| {
         let done = engine.relations.maintain(&mut **lease).map_err(Error::Relation)?;
         Ok(engine.series.maintain(&mut **lease).map_err(series::error)? || done)
@@ -287,8 +294,12 @@ pub(crate) fn keep_house(engine: &Engine, lease: &mut Lease) {
 /// there, but may be tried again.
 pub(crate) fn make_room(engine: &Engine, lease: &mut Lease, error: &Error) {
     if error.is_full() {
-        do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease));
+        keep_retention(engine, lease);
     }
+}
+
+fn keep_retention(engine: &Engine, lease: &mut Lease) {
+    do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease));
 }
 
 /// Does something in a commit of its own, if there is anything to do.

@@ -119,6 +119,10 @@ pub(super) fn store(
         taken = apart::keep_apart(engine, lease, (table, form), taken)?;
     }
     let ahead = (count - taken.len()) as u64;
+    // Before the door: what is not stored must not stand for what is left out.
+    let kept = without_expired(engine, lease, (table, form), taken)?;
+    let expired = count as u64 - ahead - kept.len() as u64;
+    let mut taken = kept;
     if !(as_given || taken.is_empty() || apart::is_apart(table))
         && let Some(thinned) = thin((tables, &engine.doors), &**lease, table, form, &taken)?
     {
@@ -128,9 +132,23 @@ pub(super) fn store(
         taken = Cow::Owned(thinned.batch);
     }
     if taken.is_empty() {
-        return Ok(Elsewhere { ahead, expired: 0 });
+        return Ok(Elsewhere { ahead, expired });
     }
-    Ok(Elsewhere { ahead, expired: put(engine, lease, (table, form), &taken)? })
+    Ok(Elsewhere { ahead, expired: expired + put(engine, lease, (table, form), &taken)? })
+}
+
+/// The points that are not before what the table keeps.
+fn without_expired<'b>(
+    engine: &Engine,
+    lease: &Lease,
+    (table, form): (&Arc<Table>, &Form),
+    batch: Cow<'b, Batch>,
+) -> Result<Cow<'b, Batch>> {
+    let oldest = engine.series.oldest(&**lease, form.number).map_err(told(table))?;
+    if batch.rows.times.iter().all(|time| oldest <= *time) {
+        return Ok(batch);
+    }
+    Ok(Cow::Owned(batch.split(|time| oldest <= time).0))
 }
 
 /// Stores points as they are; how many are before what the table keeps.

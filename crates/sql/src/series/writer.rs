@@ -8,7 +8,7 @@
 //! series in memory within a budget, so that a cursor is a number and ten thousand of them need no buffers.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -66,6 +66,7 @@ pub struct PointWriter {
     keys: Vec<Arc<[u8]>>,
     cursors: HashMap<Arc<[u8]>, u32>,
     batch: Batch,
+    text_bytes_max: usize,
     /// The values of a point on its way into the batch.
     row: Vec<Option<engine::Value>>,
 }
@@ -87,6 +88,10 @@ impl PointWriter {
     /// [`Error::Misuse`] for another number of values, [`Error::Constraint`] for values that the columns do not take.
     pub fn cursor(&mut self, key: &[Value]) -> Result<Cursor> {
         let key = key_of(&self.table, &self.form, key)?;
+        if key.len() > engine::KEY_BYTES_MAX {
+            let (name, max) = (&self.table.name, engine::KEY_BYTES_MAX);
+            return Err(Error::Constraint(format!("the name of a series has at most {max} bytes (table {name})")));
+        }
         let series = match self.cursors.get(&*key) {
             Some(series) => *series,
             None => {
@@ -129,6 +134,16 @@ impl PointWriter {
         }
         for ((place, slot), value) in self.form.values.iter().zip(values) {
             self.row[*slot] = held(&self.table, *place, value)?;
+        }
+        let bytes = |value: &Option<engine::Value>| match value {
+            Some(engine::Value::Text(text)) => text.len(),
+            _ => 0,
+        };
+        if self.row.iter().map(bytes).sum::<usize>() > self.text_bytes_max {
+            let (name, max) = (&self.table.name, self.text_bytes_max);
+            return Err(Error::Constraint(format!(
+                "the texts of a point have at most {max} bytes together (table {name})"
+            )));
         }
         self.batch.push(cursor.series, time, self.row.iter_mut().map(Option::take));
         Ok(())
@@ -201,6 +216,7 @@ impl Session {
             number: WRITERS.fetch_add(1, Ordering::Relaxed),
             batch: Batch::new(&kinds),
             row: vec![None; kinds.len()],
+            text_bytes_max: self.engine().series.text_bytes_max(&view, form.number).map_err(told(&found))?,
             table: found,
             form,
             keys: Vec::new(),
@@ -250,9 +266,13 @@ impl Session {
             return Ok(changed.finish(self, change)?.elsewhere);
         }
         let (tables, lease) = (&engine.series, &mut change.lease);
-        let names = writer.keys.iter().map(|key| &**key);
+        // A cursor without points makes no series.
+        let used: BTreeSet<u32> = writer.batch.series.iter().copied().collect();
+        let names = used.iter().map(|cursor| &*writer.keys[*cursor as usize]);
         let numbers = tables.number(&mut **lease, number, names).map_err(told(table))?;
-        let series = writer.batch.series.iter().map(|cursor| numbers[*cursor as usize]).collect();
+        let mut number_of = vec![0; writer.keys.len()];
+        used.iter().zip(numbers).for_each(|(cursor, number)| number_of[*cursor as usize] = number);
+        let series = writer.batch.series.iter().map(|cursor| number_of[*cursor as usize]).collect();
         let local = std::mem::replace(&mut writer.batch.series, series);
         let stored =
             change::store(&engine, lease, (table, &writer.form), Cow::Borrowed(&writer.batch), self.settings.as_given);

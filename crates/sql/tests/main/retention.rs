@@ -82,6 +82,25 @@ fn points_that_are_too_old_are_not_stored_and_the_writer_is_told() {
 }
 
 #[test]
+fn what_is_not_stored_stands_for_nothing() {
+    for (way, kept) in [("dead_band = 'value 0.5'", "1"), ("swinging_door = 'value 0.5'", "2")] {
+        let (mut database, _) = at(10 * DAY);
+        database.expect(&[
+            (&table(&format!("retention = '1 d', {way}")), "CREATE TABLE"),
+            ("INSERT INTO r VALUES ('a', '2026-01-10', 1)", "INSERT 1"),
+            // Another series comes with what it has gathered for two days: the first point is too old to be stored.
+            (
+                "INSERT INTO r SELECT 'b', TIMESTAMP '2026-01-08' + CAST(n || ' hours' AS INTERVAL), 5
+                     FROM generate_series(0, 47) AS g(n) ORDER BY n",
+                "INSERT 24",
+            ),
+            ("SELECT count(*) FROM r WHERE sensor = 'b'", kept),
+            ("SELECT min(ts) FROM r WHERE sensor = 'b'", "2026-01-09 00:00:00"),
+        ]);
+    }
+}
+
+#[test]
 fn rows_of_collectors_that_are_too_old_are_refused_with_the_reason() {
     let (mut database, _) = at(10 * DAY);
     database.expect(&[
