@@ -141,7 +141,7 @@ struct Pages {
 }
 
 fn pages_of(engine: &Engine, writer: &Writer, table: &Arc<Table>) -> Result<Pages> {
-    let pool = engine.series.pool(&*writer, Form::of(table)?.number).map_err(told(table))?;
+    let pool = engine.series.pool(writer, Form::of(table)?.number).map_err(told(table))?;
     let pool = writer.pool_use(pool)?;
     Ok(Pages { live: pool.live_pages, spare: pool.pages - pool.live_pages })
 }
@@ -149,7 +149,7 @@ fn pages_of(engine: &Engine, writer: &Writer, table: &Arc<Table>) -> Result<Page
 /// Of the tables whose oldest points go where there is no room the one with most pages, and how many these are.
 fn greatest(engine: &Engine, writer: &Writer) -> Result<Option<(Arc<Table>, u64)>> {
     let mut greatest: Option<(Arc<Table>, u64)> = None;
-    for table in engine.relations.tables(&*writer).map_err(Error::Relation)? {
+    for table in engine.relations.tables(writer).map_err(Error::Relation)? {
         if !is_series(&table) || Told::table(&table).retention()? != Retention::Space {
             continue;
         }
