@@ -95,7 +95,12 @@ impl Layout {
     /// Extents that only the spine is granted when no others are left, and as many again for commits that are to free
     /// some.
     pub(crate) fn reserve_extents(&self) -> u32 {
-        (self.extents_max.saturating_sub(self.window().len() as u32) / 8).min(RESERVE_EXTENTS_MAX)
+        self.reserve_of(self.extents_max)
+    }
+
+    /// As [`Layout::reserve_extents`], for a volume that ends after so many extents.
+    pub(crate) fn reserve_of(&self, extents: u32) -> u32 {
+        (extents.saturating_sub(self.window().len() as u32) / 8).min(RESERVE_EXTENTS_MAX)
     }
 
     /// Whether an extent belongs to the headers or the record store's window.

@@ -38,6 +38,7 @@ mod pool_checkpoint;
 mod pool_element;
 mod pool_state;
 mod pool_use;
+mod reach;
 mod relocation;
 mod report;
 mod root;

@@ -21,6 +21,7 @@ use crate::Error;
 use crate::frame::{HEAD_BYTES, Head};
 use crate::layout::Layout;
 use crate::pages::Pages;
+use crate::reach::{Reach, reach};
 use crate::space::{Extent, Needs, Owner, Space};
 use crate::spine::SpineEnd;
 use crate::state::State;
@@ -41,21 +42,22 @@ pub(crate) fn open_root<'a>(vault: &Vault, allocation: u64, page: Sealed<'a>) ->
 }
 
 /// Grants an extent, the next one behind `behind` if that can be, and makes it writable; the volume's room is what it was
-/// if that cannot be.
+/// if that cannot be. So many times the layout's reserve is left, on the medium and before the limit.
 pub(crate) fn grant(
     device: &mut dyn Device,
     layout: &Layout,
     space: &mut Space,
     (owner, behind): (Owner, Option<u32>),
-    (needs, keep): (Needs, u32),
+    (needs, reserves): (Needs, u32),
 ) -> Result<Extent, Error> {
-    let extent = space.grant_behind(behind, owner, needs, keep)?;
-    match prepare(device, layout, extent.number) {
-        Err(counterfoil_flash::Error::Full { .. }) => {
-            space.cancel(extent.number, 0);
-            Err(Error::Full { extents: u64::from(space.len()), pinned: None })
+    loop {
+        reach(device, layout, space, needs, |extents| reserves * layout.reserve_of(extents) + 1)?;
+        let number = space.choose(behind, needs, reserves * layout.reserve_of(space.end()))?;
+        match prepare(device, layout, number) {
+            // The file is shorter than the map says, as that of a backup may be. What lies before can still be had.
+            Err(counterfoil_flash::Error::Full { .. }) => space.set_reach(Reach { extents: number, is_end: true }),
+            other => return other.map_err(Error::from).and_then(|()| space.grant_chosen(number, owner)),
         }
-        other => other.map(|()| extent).map_err(Error::from),
     }
 }
 

@@ -5,11 +5,12 @@
 //! commit is durable and counted, and no reader is pinned to a commit before it.
 //!
 //! Invariants (`Space::check`): free list, owners and the index by owner agree; allocation numbers are distinct and
-//! below `next`.
+//! below `next`; the medium reaches no further than the limit.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use crate::reach::Reach;
 use crate::{Error, GroupId, PoolId};
 
 /// Who an extent belongs to.
@@ -84,11 +85,6 @@ pub(crate) struct Needs {
     pub(crate) oldest_pin: Option<u64>,
 }
 
-impl Needs {
-    /// Nobody is there yet.
-    pub(crate) const NONE: Needs = Needs { counted: u64::MAX, oldest_pin: None };
-}
-
 /// The map of extents and the numbers of allocations.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
@@ -97,6 +93,8 @@ pub(crate) struct Space {
     /// The extents of each owner that has any, by the owner's code; none for [`Owner::Free`].
     owned: BTreeMap<u64, BTreeSet<u32>>,
     extents_max: u32,
+    /// How far the medium reaches: what is to be granted lies before that.
+    reach: Reach,
     next_allocation: u64,
     /// Chunks of [`CHUNK`] slots that changed since the last checkpoint.
     changed: BTreeSet<u32>,
@@ -117,6 +115,7 @@ impl Space {
             free: BTreeMap::new(),
             owned: BTreeMap::from([(Owner::Fixed.code(), (0..fixed).collect())]),
             extents_max,
+            reach: Reach { extents: fixed, is_end: false },
             next_allocation: 1,
             changed: Default::default(),
         };
@@ -135,7 +134,21 @@ impl Space {
 
     /// Extents beyond all that were ever granted.
     pub(crate) fn extents_left(&self) -> u32 {
-        self.extents_max.saturating_sub(self.len())
+        self.end().saturating_sub(self.len())
+    }
+
+    /// Where the volume ends: at its limit, or where the medium refused to go on.
+    pub(crate) fn end(&self) -> u32 {
+        if self.reach.is_end { self.reach.extents } else { self.extents_max }
+    }
+
+    /// How far the medium is known to reach.
+    pub(crate) fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    pub(crate) fn set_reach(&mut self, reach: Reach) {
+        self.reach = reach;
     }
 
     pub(crate) fn next_allocation(&self) -> u64 {
@@ -175,53 +188,59 @@ impl Space {
         }
     }
 
-    /// Grants the lowest extent that nobody needs any more, unless that leaves fewer than `keep` of them.
-    pub(crate) fn grant(&mut self, owner: Owner, needs: Needs, keep: u32) -> Result<Extent, Error> {
-        self.grant_behind(None, owner, needs, keep)
+    /// The lowest extent on the medium that nobody needs any more, the next one behind another if there is one, unless
+    /// that leaves fewer than `keep` of them.
+    pub(crate) fn choose(&self, other: Option<u32>, needs: Needs, keep: u32) -> Result<u32, Error> {
+        let pinned = || needs.oldest_pin.filter(|pin| self.free.values().any(|freed| freed.commit > *pin));
+        let full = || Error::Full { extents: u64::from(self.end()), pinned: pinned() };
+        if !self.has_left(needs, keep.saturating_add(1)) {
+            return Err(full());
+        }
+        let there = || self.usable(needs, self.reach.extents);
+        let behind = other.and_then(|other| there().find(|number| *number > other));
+        let beyond = (self.len() < self.reach.extents).then_some(self.len());
+        behind.or_else(|| there().next()).or(beyond).ok_or_else(full)
     }
 
-    /// As [`Space::grant`], but the next one behind another extent, if there is one.
-    pub(crate) fn grant_behind(
-        &mut self,
-        other: Option<u32>,
-        owner: Owner,
-        needs: Needs,
-        keep: u32,
-    ) -> Result<Extent, Error> {
-        if !self.has_left(needs, keep.saturating_add(1)) {
-            let pinned = needs.oldest_pin.filter(|pin| self.free.values().any(|freed| freed.commit > *pin));
-            return Err(Error::Full { extents: u64::from(self.extents_max), pinned });
-        }
-        let behind = other.and_then(|other| self.usable(needs).find(|number| *number > other));
-        let number = behind.or_else(|| self.usable(needs).next()).unwrap_or(self.len());
+    /// Grants the extent that was chosen.
+    pub(crate) fn grant_chosen(&mut self, number: u32, owner: Owner) -> Result<Extent, Error> {
         let extent = Extent { number, allocation: self.next_allocation };
         self.take(extent, owner).map_err(|_| Error::Misuse("an extent was granted twice"))?;
         Ok(extent)
     }
 
-    /// Extents that nobody needs any more, of those that were granted before.
-    fn usable(&self, needs: Needs) -> impl Iterator<Item = u32> + '_ {
+    /// Extents before `end` that nobody needs any more, of those that were granted before.
+    fn usable(&self, needs: Needs, end: u32) -> impl Iterator<Item = u32> + '_ {
         let pin = needs.oldest_pin.unwrap_or(u64::MAX);
         let usable = move |freed: &Freed| freed.version <= needs.counted && freed.commit <= pin;
-        self.free.iter().filter(move |(_, freed)| usable(freed)).map(|(number, _)| *number)
+        self.free.range(..end).filter(move |(_, freed)| usable(freed)).map(|(number, _)| *number)
     }
 
     /// Extents that were given back, those that a commit not yet counted or a reader needs included.
     pub(crate) fn freed(&self) -> u64 {
-        self.free.len() as u64
+        self.free.range(..self.end()).count() as u64
     }
 
-    /// Whether so many extents could be granted now.
+    /// Whether so many extents could be granted now, as far as is known.
     pub(crate) fn has_left(&self, needs: Needs, wanted: u32) -> bool {
-        let used_before = wanted.saturating_sub(self.extents_left()) as usize;
-        used_before == 0 || self.usable(needs).nth(used_before - 1).is_some()
+        self.has_before(self.end(), needs, wanted)
     }
 
-    /// Grants neighbouring extents beyond all that were ever granted; the first one's number.
+    /// Whether so many extents could be granted now that are on the medium.
+    pub(crate) fn has_there(&self, needs: Needs, wanted: u32) -> bool {
+        self.has_before(self.reach.extents, needs, wanted)
+    }
+
+    fn has_before(&self, end: u32, needs: Needs, wanted: u32) -> bool {
+        let used_before = wanted.saturating_sub(end.saturating_sub(self.len())) as usize;
+        used_before == 0 || self.usable(needs, end).nth(used_before - 1).is_some()
+    }
+
+    /// Grants neighbouring extents on the medium, beyond all that were ever granted; the first one's number.
     pub(crate) fn grant_stretch(&mut self, extents: u32, owner: Owner) -> Result<u32, Error> {
         let first = self.len();
-        if self.extents_max.saturating_sub(first) < extents {
-            return Err(Error::Full { extents: u64::from(self.extents_max), pinned: None });
+        if self.reach.extents.saturating_sub(first) < extents {
+            return Err(Error::Full { extents: u64::from(self.end()), pinned: None });
         }
         for number in first..first + extents {
             self.take(Extent { number, allocation: self.next_allocation }, owner)?;
@@ -253,6 +272,7 @@ impl Space {
         self.free.remove(&extent.number);
         self.owned.entry(owner.code()).or_default().insert(extent.number);
         self.slots[extent.number as usize] = Slot { owner, allocation: extent.allocation };
+        self.reach.extents = self.reach.extents.max(extent.number + 1);
         self.next_allocation = self.next_allocation.max(extent.allocation + 1);
         self.note_change(extent.number);
         Ok(())
@@ -327,6 +347,7 @@ impl Space {
             free: BTreeMap::new(),
             owned: BTreeMap::new(),
             extents_max,
+            reach: Reach::default(),
             next_allocation,
             changed: Default::default(),
         };
@@ -347,6 +368,8 @@ impl Space {
                 } else {
                     let number = space.len();
                     space.owned.entry(owner.code()).or_default().insert(number);
+                    // What lies behind all that is owned may never have come to the medium.
+                    space.reach.extents = number + 1;
                 }
                 space.slots.push(Slot { owner, allocation });
             }
@@ -359,6 +382,7 @@ impl Space {
         let mut seen = BTreeSet::new();
         let owned: usize = self.owned.values().map(BTreeSet::len).sum();
         assert_eq!(owned + self.free.len(), self.slots.len(), "every extent is owned or free");
+        assert!(self.reach.extents <= self.extents_max, "the medium reaches up to the limit");
         for (number, slot) in self.slots.iter().enumerate() {
             assert_eq!(
                 slot.owner == Owner::Free,
@@ -388,14 +412,16 @@ mod tests {
     #[test]
     fn what_was_freed_waits_for_the_counter_and_for_readers() {
         let mut space = Space::new(4, 6);
-        let none = Needs::NONE;
-        let extents: Vec<u32> = (0..2).map(|_| space.grant(Owner::Spine, none, 0).unwrap().number).collect();
-        assert_eq!(extents, [4, 5]);
+        let none = Needs { counted: u64::MAX, oldest_pin: None };
+        assert!(matches!(space.choose(None, none, 0), Err(Error::Full { .. })), "the medium is not asked here");
+        space.set_reach(Reach { extents: 6, is_end: false });
+        for number in [4, 5] {
+            assert_eq!(space.choose(None, none, 0), Ok(number));
+            space.grant_chosen(number, Owner::Spine).unwrap();
+        }
         space.release(4, 10, 7).unwrap();
         space.release(5, 11, 8).unwrap();
-        let grant = |counted, oldest_pin| {
-            space.clone().grant(Owner::Spine, Needs { counted, oldest_pin }, 0).map(|extent| extent.number)
-        };
+        let grant = |counted, oldest_pin| space.choose(None, Needs { counted, oldest_pin }, 0);
         assert!(matches!(grant(6, None), Err(Error::Full { pinned: None, .. })), "nothing is counted");
         assert_eq!(grant(7, None), Ok(4));
         assert_eq!(grant(7, Some(10)), Ok(4));

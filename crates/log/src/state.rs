@@ -230,7 +230,7 @@ mod tests {
     /// A group with a container of three pages, a pool with five pages of which one is freed, and a spine of two extents.
     fn state() -> (State, SpineEnd) {
         let mut space = Space::new(10, LAYOUT.extents_max);
-        let spine = [0, 1].map(|_| space.grant(Owner::Spine, crate::space::Needs::NONE, 0).unwrap());
+        let spine = [10, 11].map(|number| space.grant_chosen(number, Owner::Spine).unwrap());
         let mut root = Root::empty(1);
         root.epochs = Arc::new(BTreeMap::from([(1, [0; 16])]));
         let mut state = State { root, space, changed: Changed::default() };

@@ -50,7 +50,7 @@ pub fn create(
 ) -> Result<Writer, Error> {
     let fixed = layout.fixed_extents().ok_or(Error::Corrupt { what: "layout of the volume" })?;
     let mut space = Space::new(fixed, layout.extents_max);
-    let next = space.grant(Owner::Spine, Needs::NONE, 0)?;
+    let next = space.grant_chosen(fixed, Owner::Spine)?;
     let nothing = Epoch { number: counter_value, salt: [0; 16] };
     let end = SpineEnd {
         extent: None,

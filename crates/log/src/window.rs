@@ -18,6 +18,7 @@ use crate::checkpoint;
 use crate::frame::Element;
 use crate::layout::{HEADER_EXTENTS, Layout};
 use crate::opening;
+use crate::reach::reach_to;
 use crate::space::{Extent, Owner};
 use crate::store::CheckpointStore;
 use crate::writer::Writer;
@@ -119,17 +120,18 @@ impl Writer {
         if !self.room_for(bytes) {
             return Err(Error::Full { extents: u64::from(self.state.space.len()), pinned: None });
         }
+        let (layout, space) = (self.pages.layout, &mut self.state.space);
+        let end = space.len() + 2 * extents;
+        // What is kept for others stays on the medium, behind the window.
+        let kept = SPINE_EXTENTS_KEPT + 2 * layout.reserve_of(end);
+        let reached = reach_to(&mut *self.device, &layout, space, end + kept);
+        if !self.latch_on_error(reached)? {
+            return Err(Error::Full { extents: u64::from(self.state.space.end()), pinned: None });
+        }
         let first = self.state.space.grant_stretch(2 * extents, Owner::Fixed)?;
-        let layout = self.pages.layout;
         let window = first..first + 2 * extents;
         let prepared = window.clone().try_for_each(|extent| opening::prepare(&mut *self.device, &layout, extent));
-        let next = match prepared {
-            Ok(()) => self.grant_extent(Owner::Spine),
-            Err(counterfoil_flash::Error::Full { .. }) => {
-                Err(Error::Full { extents: u64::from(self.state.space.len()), pinned: None })
-            }
-            other => self.latch_on_error(other).and(Err(Error::Latched)),
-        };
+        let next = self.latch_on_error(prepared).and_then(|()| self.grant_extent(Owner::Spine));
         let next = next.inspect_err(|_| window.for_each(|extent| self.state.space.cancel(extent, 0)))?;
         Ok((first, extents, next))
     }

@@ -159,8 +159,6 @@ pub struct Writer {
     /// While the record store moves, nothing is written to the window it leaves.
     pub(crate) window_moves: bool,
     pub(crate) failed: bool,
-    /// Extents of a medium that turned out to be full before it reached its limit.
-    pub(crate) ends_at: Option<u32>,
     /// Why the counter could not take its step, where it was that.
     lost: Option<Error>,
     /// Pages of the checkpoint that this opening made good.
@@ -209,7 +207,6 @@ impl Writer {
             unflushed: false,
             window_moves: false,
             failed: false,
-            ends_at: None,
             lost: None,
             mended: 0,
         })

@@ -4,7 +4,7 @@ mod bench;
 
 use std::sync::Arc;
 
-use bench::Bench;
+use bench::{Bench, Shared, grow};
 use counterfoil_flash_sim::Part;
 use counterfoil_log::{
     Error, NamelessPage, Owner, PoolId, PoolOptions, PoolOwner, Recovered, Snapshot, View, Visit, Writer,
@@ -440,6 +440,98 @@ fn a_full_volume_takes_deletions_of_nameless_pages() {
         write(&mut writer, pool, 0..50);
         writer.check();
     }
+}
+
+/// Writes pages, each a commit, until there is no room; their addresses.
+fn write_until_full(writer: &mut Writer, pool: PoolId) -> Vec<NamelessPage> {
+    let mut pages = Vec::new();
+    loop {
+        writer.begin().unwrap();
+        // A commit needs a page of the spine, too.
+        match writer.write_nameless(pool, &payload(0)).and_then(|page| writer.commit().map(|_| page)) {
+            Ok(page) => pages.push(page),
+            Err(Error::Full { .. }) => {
+                writer.rollback();
+                return pages;
+            }
+            Err(error) => panic!("{error}"),
+        }
+        assert!(pages.len() < 4000, "the medium has an end");
+    }
+}
+
+#[test]
+fn a_disk_that_others_fill_has_the_room_that_was_given_back() {
+    let mut bench = Bench::file(600, 8);
+    drop(bench.create());
+    let shared = Shared::of(&bench.device, 90 * 8);
+    let mut writer = bench.open_on(Box::new(shared.clone())).unwrap();
+    let (goes, stays) = (pool(&mut writer), pool(&mut writer));
+    write(&mut writer, goes, 0..160);
+    write_until_full(&mut writer, stays);
+    assert!(writer.pages_left() < 64 && writer.pages_max() == 90 * 8, "{} left", writer.pages_left());
+    writer.begin_to_free().unwrap();
+    writer.drop_pool(goes).unwrap();
+    writer.commit().unwrap();
+    // The pool's own extents lie behind all that was given back.
+    let more = write_until_full(&mut writer, stays).len();
+    assert!(more >= 80, "room for {more} pages of 160");
+    assert!(writer.extents() <= 90, "what was refused is in no map");
+    // Others leave: the limit is what it was.
+    shared.leave(600 * 8);
+    write(&mut writer, stays, 0..64);
+    assert!(writer.pages_left() > 300 * 8, "{} left", writer.pages_left());
+    writer.check();
+}
+
+#[test]
+fn a_disk_that_others_fill_takes_deletions_wherever_it_ends() {
+    for end in 60..76 {
+        let mut bench = Bench::file(600, 8);
+        drop(bench.create());
+        let shared = Shared::of(&bench.device, 600 * 8);
+        let mut writer = bench.open_on(Box::new(shared.clone())).unwrap();
+        let pool = pool(&mut writer);
+        // It ends where the file is, or somewhat further on.
+        let mut pages = write(&mut writer, pool, 0..100);
+        shared.leave(end * 8);
+        pages.extend(write_until_full(&mut writer, pool));
+        for (round, chunk) in pages.chunks(10).enumerate() {
+            // Each opening takes an extent for its root, each commit a page of the spine.
+            if round % 2 == 1 {
+                drop(writer);
+                writer = bench.open_on(Box::new(shared.clone())).unwrap_or_else(|error| panic!("end {end}: {error}"));
+            }
+            writer.begin_to_free().unwrap();
+            let freed = writer.write_nameless(pool, &payload(0)).and_then(|_| {
+                chunk.iter().try_for_each(|page| writer.free_nameless(pool, *page))?;
+                writer.commit()
+            });
+            freed.unwrap_or_else(|error| panic!("end {end}, round {round}: {error}"));
+        }
+        assert!(bench.device.writes() > 0 && writer.extents() <= end as u32);
+        write(&mut writer, pool, 0..50);
+        writer.check();
+    }
+}
+
+#[test]
+fn the_record_store_moves_only_where_the_medium_has_room_for_it() {
+    let mut bench = Bench::file(600, 8).with_keeper(0);
+    drop(bench.create());
+    let shared = Shared::of(&bench.device, 40 * 8);
+    let mut writer = bench.open_on(Box::new(shared.clone())).unwrap();
+    let records = |writer: &mut Writer| {
+        (0..80).map(|number: u32| bench::put(writer, &number.to_string(), &[7; 100])).filter(Result::is_ok).count()
+    };
+    assert!(records(&mut writer) > 50);
+    assert!(writer.extents() <= 40 && bench.layout().window_extents == 8, "no part of a window that was refused");
+    shared.leave(600 * 8);
+    writer.checkpoint().unwrap();
+    assert_eq!(records(&mut writer), 80);
+    grow(&mut writer, 4000).unwrap();
+    assert!(bench.layout().window_extents > 8);
+    writer.check();
 }
 
 #[test]

@@ -91,6 +91,7 @@ impl Writer {
         if self.window_moves {
             return Err(Error::Misuse("the record store is moving"));
         }
+        self.ask_for_room()?;
         self.flush_frames()?;
         self.state.root.forget_epochs(self.end.epoch.number);
         loop {

@@ -118,18 +118,16 @@ impl Writer {
 
     /// Pages that commits which store something may come to have beside those they have: of extents that nobody has, or that somebody
     /// has given back, once that is counted and no reader needs them. Where the medium turned out to be full before its limit, only
-    /// of those that were given back.
+    /// of those that it has.
     pub fn pages_left(&self) -> u64 {
         let (layout, space) = (&self.pages.layout, &self.state.space);
-        let beyond = if self.ends_at.is_some() { 0 } else { u64::from(space.extents_left()) };
-        let kept = 2 * u64::from(layout.reserve_extents());
-        (beyond + space.freed()).saturating_sub(kept) * u64::from(layout.extent_pages)
+        let kept = 2 * u64::from(layout.reserve_of(space.end()));
+        (u64::from(space.extents_left()) + space.freed()).saturating_sub(kept) * u64::from(layout.extent_pages)
     }
 
     /// Pages that the medium may come to have, as far as is known.
     pub fn pages_max(&self) -> u64 {
-        let layout = &self.pages.layout;
-        u64::from(self.ends_at.unwrap_or(layout.extents_max)) * u64::from(layout.extent_pages)
+        u64::from(self.state.space.end()) * u64::from(self.pages.layout.extent_pages)
     }
 
     /// Whether a page is programmed once only until its extent is erased.

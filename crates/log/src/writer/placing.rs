@@ -10,6 +10,7 @@ use counterfoil_vault::{Kind, Plain, Tag};
 use super::{Grant, Tip, Writer};
 use crate::opening;
 use crate::pending::Granted;
+use crate::reach::{reach, reach_to};
 use crate::root::Run;
 use crate::space::{Extent, Needs, Owner};
 use crate::{ContainerId, Error, GroupId};
@@ -134,25 +135,16 @@ impl Writer {
     }
 
     pub(super) fn try_grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
-        let reserve = self.pages.layout.reserve_extents();
-        let keep = match owner {
-            Owner::Group(_) | Owner::Pool(_) if self.frees => reserve,
-            Owner::Group(_) | Owner::Pool(_) => 2 * reserve,
+        let reserves = match owner {
+            Owner::Group(_) | Owner::Pool(_) if self.frees => 1,
+            Owner::Group(_) | Owner::Pool(_) => 2,
             _ => 0,
         };
         let needs = self.needs();
         let behind = self.last_extent_of(owner);
         let space = &mut self.state.space;
-        let granted = opening::grant(&mut *self.device, &self.pages.layout, space, (owner, behind), (needs, keep));
+        let granted = opening::grant(&mut *self.device, &self.pages.layout, space, (owner, behind), (needs, reserves));
         self.failed |= matches!(granted, Err(Error::Device(_)));
-        match &granted {
-            // The limit of the layout was not reached: a disk that others fill, too.
-            Err(Error::Full { extents, .. }) if *extents < u64::from(self.pages.layout.extents_max) => {
-                self.ends_at = Some(*extents as u32);
-            }
-            Ok(extent) if self.ends_at.is_some_and(|end| end <= extent.number) => self.ends_at = None,
-            _ => {}
-        }
         granted
     }
 
@@ -162,8 +154,23 @@ impl Writer {
 
     /// Whether the last extents are being granted.
     pub(crate) fn space_is_low(&mut self) -> bool {
-        let needs = self.needs();
-        !self.state.space.has_left(needs, 2 * self.pages.layout.reserve_extents())
+        let (needs, layout) = (self.needs(), self.pages.layout);
+        let (device, space) = (&mut *self.device, &mut self.state.space);
+        let kept = |extents| 2 * layout.reserve_of(extents);
+        let is_there = reach(device, &layout, space, needs, kept);
+        let is_left = space.has_left(needs, kept(space.end()));
+        !(self.latch_on_error(is_there).unwrap_or(false) && is_left)
+    }
+
+    /// Asks a medium that was full before its limit whether there is room again, enough for what is kept and as much as that.
+    pub(super) fn ask_for_room(&mut self) -> Result<(), Error> {
+        let (layout, space) = (self.pages.layout, &mut self.state.space);
+        if !space.reach().is_end {
+            return Ok(());
+        }
+        let end = space.reach().extents.saturating_add(2 * layout.reserve_of(space.end()).max(1));
+        let asked = reach_to(&mut *self.device, &layout, space, end.min(layout.extents_max));
+        self.latch_on_error(asked).map(drop)
     }
 
     fn oldest_pin(&mut self) -> Option<u64> {

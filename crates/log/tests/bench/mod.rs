@@ -58,6 +58,56 @@ impl Device for Mortal {
     }
 }
 
+/// A disk that others fill, too: so many pages of it may be ours.
+#[derive(Clone)]
+pub struct Shared {
+    device: SimulatedDevice,
+    pages: Arc<AtomicU64>,
+}
+
+impl Shared {
+    pub fn of(device: &SimulatedDevice, pages: u64) -> Shared {
+        Shared { device: device.clone(), pages: Arc::new(AtomicU64::new(pages)) }
+    }
+
+    /// Others leave so much, or what is ours already.
+    pub fn leave(&self, pages: u64) {
+        self.pages.store(pages, Ordering::Relaxed);
+    }
+}
+
+impl Read for Shared {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), counterfoil_flash::Error> {
+        self.device.read(page, offset, buffer)
+    }
+}
+
+impl Device for Shared {
+    fn program(&mut self, page: PageNumber, data: &[u8]) -> Result<(), counterfoil_flash::Error> {
+        assert!(page.0 < self.pages.load(Ordering::Relaxed), "page {} was never reserved", page.0);
+        self.device.program(page, data)
+    }
+
+    fn erase(&mut self, block: BlockNumber) -> Result<(), counterfoil_flash::Error> {
+        self.device.erase(block)
+    }
+
+    fn flush(&mut self) -> Result<(), counterfoil_flash::Error> {
+        self.device.flush()
+    }
+
+    fn reserve(&mut self, page: PageNumber, pages: u64) -> Result<(), counterfoil_flash::Error> {
+        match page.0 + pages <= self.pages.load(Ordering::Relaxed) {
+            true => self.device.reserve(page, pages),
+            false => Err(counterfoil_flash::Error::Full { page }),
+        }
+    }
+}
+
 /// A counter without room for a tag, as a TPM is.
 pub struct Tagless(pub MemoryCounter);
 
