@@ -247,15 +247,20 @@ impl Recovered {
         if let Some(error) = self.unreadable.filter(|_| !vouched) {
             return Err(error.into());
         }
+        let mut is_counted = false;
         if let Some(counter) = &mut settings.counter {
             let value = counter.value().map_err(|error| opening::lost(&self.end, &error))?;
             self.judge(&value)?;
+            is_counted = value.value == self.end.version;
             opening::complete(&mut **counter, &self.end, value.value)
                 .map_err(|error| opening::lost(&self.end, &error))?;
         }
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, 0, entropy)?;
         let mut writer = self.begin(writer, settings, epoch)?;
+        if !is_counted {
+            writer.leave_spine_behind()?;
+        }
         writer.shorten_spine_if_long()?;
         Ok(writer)
     }
@@ -289,6 +294,7 @@ impl Recovered {
             writer.bind(counter)?;
         }
         // Not before: the image must not move on further than the incident while its counter does not follow.
+        writer.leave_spine_behind()?;
         writer.shorten_spine_if_long()?;
         Ok(writer)
     }

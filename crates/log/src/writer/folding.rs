@@ -46,6 +46,17 @@ impl Writer {
         }
     }
 
+    /// Right after an opening whose last page nothing vouches for. On raw flash a page that a cut met while it was programmed
+    /// may read well now and badly later: what is acknowledged from here on must not depend on reading it again, so recovery
+    /// is to begin behind it. Where there is no room for that, it is believed.
+    pub(crate) fn leave_spine_behind(&mut self) -> Result<(), Error> {
+        if !self.writes_once() {
+            return Ok(());
+        }
+        let done = self.checkpoint();
+        self.unless_full(done)
+    }
+
     /// Right after an opening: openings that were cut short again and again leave a long spine behind.
     pub(crate) fn shorten_spine_if_long(&mut self) -> Result<(), Error> {
         if self.spine_extents() <= 2 * SPINE_EXTENTS_MAX && (self.spine_extents() <= 3 || !self.space_is_low()) {
