@@ -253,6 +253,11 @@ impl Writer {
         self.pending.is_some()
     }
 
+    /// Whether a commit was begun and would change anything.
+    pub fn has_changes(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| !pending.is_empty())
+    }
+
     pub(crate) fn require_sound(&self) -> Result<(), Error> {
         self.pages.require_same_process()?;
         self.require_no_failure()

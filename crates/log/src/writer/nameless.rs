@@ -254,7 +254,7 @@ impl Writer {
             let given = if self.writes_once() || empty.is_empty() {
                 empty.len()
             } else {
-                extents_too_many(pool, self.space_is_low())
+                extents_too_many(pool, self.nothing_is_left())
             };
             shrunk.extend(empty.into_iter().rev().take(given).map(|slot| (id, slot)));
         }

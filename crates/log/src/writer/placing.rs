@@ -154,11 +154,20 @@ impl Writer {
 
     /// Whether the last extents are being granted.
     pub(crate) fn space_is_low(&mut self) -> bool {
+        self.lacks_beyond_reserves(0)
+    }
+
+    /// Whether no extent is left but those that are kept.
+    pub(super) fn nothing_is_left(&mut self) -> bool {
+        self.lacks_beyond_reserves(1)
+    }
+
+    fn lacks_beyond_reserves(&mut self, extents: u32) -> bool {
         let (needs, layout) = (self.needs(), self.pages.layout);
         let (device, space) = (&mut *self.device, &mut self.state.space);
-        let kept = |extents| 2 * layout.reserve_of(extents);
-        let is_there = reach(device, &layout, space, needs, kept);
-        let is_left = space.has_left(needs, kept(space.end()));
+        let wanted = |end| 2 * layout.reserve_of(end) + extents;
+        let is_there = reach(device, &layout, space, needs, wanted);
+        let is_left = space.has_left(needs, wanted(space.end()));
         !(self.latch_on_error(is_there).unwrap_or(false) && is_left)
     }
 
