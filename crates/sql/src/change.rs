@@ -333,8 +333,13 @@ pub(crate) fn apply_update(
     }
     session.planner.check(table, &images)?;
     if series::is_series(table) {
-        changed.elsewhere.expired += series::update(session.engine(), &mut change.lease, table, rows, &images)?;
-        return changed.add(images);
+        let engine = session.engine();
+        let expired = series::update(engine, &mut change.lease, table, rows, &images)?;
+        changed.elsewhere.expired += expired;
+        return changed.add(match expired {
+            0 => images,
+            _ => series::without_expired_rows(engine, &*change.lease, table, images, true)?,
+        });
     }
     let (relations, rows) = (session.engine().relations.clone(), &row_ids(rows));
     let planner = &session.planner;

@@ -103,6 +103,7 @@ impl Engine {
         self.relations.committed(view);
         self.series.committed(view);
         self.doors.committed(view);
+        self.retention.committed();
     }
 
     /// Tells everybody who keeps tables that something was rolled back, with the writer as it is.
@@ -110,6 +111,7 @@ impl Engine {
         self.relations.rolled_back(view);
         self.series.rolled_back(view);
         self.doors.forget();
+        self.retention.rolled_back();
     }
 
     /// Leaves a writer as one takes it that begins a commit of its own: statements that wait to be committed together are, and what a
@@ -134,7 +136,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets go of what series tables keep no longer, some thousand pages in a transaction; whether there is anything to commit.
+    /// Lets go of what a series table keeps no longer, some thousand pages in a transaction; whether there is anything to commit.
     /// `is_first`: the first call of several asks all tables, the others go on.
     ///
     /// # Errors
@@ -143,7 +145,12 @@ impl Engine {
         if is_first {
             self.retention.note_all(self, writer)?;
         }
-        self.retention.keep(self, writer)
+        for id in self.retention.written() {
+            if self.retention.keep(self, writer, id)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The tables of this database.

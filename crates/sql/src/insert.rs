@@ -395,9 +395,11 @@ impl Session {
             }
         };
         changed.elsewhere += elsewhere;
-        changed.add(batch)?;
-        changed.rows = changed.rows.saturating_sub(elsewhere.expired);
-        Ok(())
+        let as_given = self.settings.as_given;
+        changed.add(match elsewhere.expired {
+            0 => batch,
+            _ => series::without_expired_rows(&engine, &*change.lease, &table, batch, as_given)?,
+        })
     }
 
     /// For each row of a batch the number of the row that is there with the same key.

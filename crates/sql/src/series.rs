@@ -32,7 +32,7 @@ pub(crate) use apart::{FUTURE, divide, is_apart, is_there, notice as notice_of_a
 pub use apart::{count_apart, kept_apart};
 pub use append::{Appended, NewField, NewPoints, Reason, TIME_COLUMN};
 pub(crate) use catalog::table as catalog_table;
-pub(crate) use change::{Elsewhere, conflicts, delete, fetch, insert, insert_as_given, update};
+pub(crate) use change::{Elsewhere, conflicts, delete, fetch, insert, insert_as_given, update, without_expired_rows};
 pub(crate) use columns::{Given, insert as insert_columns};
 pub(crate) use define::{add_column, check, check_added, create, drop, renamed_column, set_options, truncate};
 pub(crate) use options::{Told, is_known as option_is_known};

@@ -299,7 +299,9 @@ pub(crate) fn make_room(engine: &Engine, lease: &mut Lease, error: &Error) {
 }
 
 fn keep_retention(engine: &Engine, lease: &mut Lease) {
-    do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease));
+    for id in engine.retention.written() {
+        do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease, id));
+    }
 }
 
 /// Does something in a commit of its own, if there is anything to do.
@@ -312,7 +314,7 @@ fn do_chore(engine: &Engine, lease: &mut Lease, purpose: Purpose, chore: impl Fn
             engine.committed(&**lease);
             engine.store.committed(lease.snapshot());
         }
-        Ok(false) => lease.rollback(),
+        Ok(false) if !lease.has_changes() => lease.rollback(),
         _ => {
             lease.rollback();
             engine.rolled_back(&**lease);

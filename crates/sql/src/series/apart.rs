@@ -88,7 +88,7 @@ pub(crate) fn divide(engine: &Engine, table: &Table, batch: &RowBatch) -> Result
 }
 
 /// The last time that a table takes; none where it takes all.
-fn last(table: &Table, form: &Form, clock: &Clock) -> Result<Option<i64>> {
+pub(super) fn last(table: &Table, form: &Form, clock: &Clock) -> Result<Option<i64>> {
     let span = Told::table(table).future_max()?.filter(|_| !is_apart(table));
     let ticks = |span| options::ticks(&table.columns[form.time].kind, clock.microseconds().saturating_add(span));
     Ok(span.map(ticks))

@@ -151,6 +151,27 @@ fn without_expired<'b>(
     Ok(Cow::Owned(batch.split(|time| oldest <= time).0))
 }
 
+/// Of rows that a statement gave a table those that are not before what it keeps: what it has stored of them. `as_given`: none of
+/// them was kept apart instead.
+pub(crate) fn without_expired_rows(
+    engine: &Engine,
+    view: &dyn View,
+    table: &Arc<Table>,
+    batch: RowBatch,
+    as_given: bool,
+) -> Result<RowBatch> {
+    let form = Form::of(table)?;
+    let oldest = engine.series.oldest(view, form.number).map_err(told(table))?;
+    let last = if as_given { None } else { apart::last(table, &form, &engine.options.clock)? };
+    let mut stored = RowBatch::new(batch.layout().clone(), 0);
+    for (row, time) in rows::times(&form, &batch).into_iter().enumerate() {
+        if oldest <= time || last.is_some_and(|last| last < time) {
+            stored.push_from(&batch, row).map_err(Error::Relation)?;
+        }
+    }
+    Ok(stored)
+}
+
 /// Stores points as they are; how many are before what the table keeps.
 fn put(engine: &Engine, lease: &mut Lease, (table, form): (&Arc<Table>, &Form), batch: &Batch) -> Result<u64> {
     engine.retention.note(table)?;

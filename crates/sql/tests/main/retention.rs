@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
+use counterfoil_flash::{BlockNumber, Device, Error, Geometry, MemoryDevice, PageNumber, Read};
 use counterfoil_sql::relation::Type;
 use counterfoil_sql::series_engine::Values;
 use counterfoil_sql::{Clock, EngineOptions, NewField, NewPoints};
@@ -73,12 +74,41 @@ fn points_that_are_too_old_are_not_stored_and_the_writer_is_told() {
     ]);
     let notices = database.session.take_notices();
     assert_eq!(notices, ["2 points of table r are older than what it keeps: not stored (retention)"]);
-    database.expect(&[("UPDATE r SET ts = '2025-01-01' WHERE value = 2", "UPDATE 1"), ("SELECT value FROM r", "1")]);
+    database.expect(&[("UPDATE r SET ts = '2025-01-01' WHERE value = 2", "UPDATE 0"), ("SELECT value FROM r", "1")]);
     let notices = database.session.take_notices();
     assert_eq!(notices.len(), 0, "a run forgets the notices of the one before");
-    database.expect(&[("UPDATE r SET ts = '2025-01-01' WHERE value = 1", "UPDATE 1")]);
-    let notices = database.session.take_notices();
-    assert_eq!(notices, ["1 point of table r is older than what it keeps: not stored (retention)"]);
+    database.expect(&[("UPDATE r SET ts = '2025-01-01' WHERE value = 1", "UPDATE 0"), ("SELECT value FROM r", "")]);
+}
+
+#[test]
+fn statements_count_and_return_what_is_stored() {
+    let (mut database, _) = at(10 * DAY);
+    let refused = ["1 point of table r is older than what it keeps: not stored (retention)"];
+    database.expect(&[
+        (&table("retention = '1 d', future_max = '1 h'"), "CREATE TABLE"),
+        ("INSERT INTO r VALUES ('a', '2026-01-10', 1), ('b', '2026-01-10', 2)", "INSERT 2"),
+        // One is too old, one is kept apart.
+        (
+            "INSERT INTO r VALUES ('a', '2026-01-09', 3), ('b', '2026-01-08', 4), ('c', '2026-02-01', 5)
+                 RETURNING sensor, value",
+            "a|3\nc|5",
+        ),
+    ]);
+    assert_eq!(database.session.take_notices()[1..], refused);
+    database.expect(&[(
+        "UPDATE r SET ts = CASE sensor WHEN 'a' THEN ts ELSE TIMESTAMP '2025-01-01' END RETURNING value",
+        "3\n1",
+    )]);
+    assert_eq!(database.session.take_notices(), refused);
+    database.expect(&[
+        ("SELECT value FROM r ORDER BY ts", "3\n1"),
+        (
+            "INSERT INTO r VALUES ('a', '2026-01-10', 6) ON CONFLICT (sensor, ts) DO UPDATE SET ts = '2025-01-01'",
+            "INSERT 0",
+        ),
+        ("SELECT value FROM r ORDER BY ts", "3"),
+    ]);
+    assert_eq!(database.session.take_notices(), [""; 0], "those of a run are the last statement's");
 }
 
 #[test]
@@ -198,6 +228,58 @@ fn the_oldest_points_make_room_where_retention_is_by_space() {
     ]);
 }
 
+/// A disk of which others leave so many pages.
+struct Shared(MemoryDevice, u64);
+
+impl Read for Shared {
+    fn geometry(&self) -> Geometry {
+        self.0.geometry()
+    }
+
+    fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), Error> {
+        self.0.read(page, offset, buffer)
+    }
+}
+
+impl Device for Shared {
+    fn program(&mut self, page: PageNumber, data: &[u8]) -> Result<(), Error> {
+        assert!(page.0 < self.1, "a page that was refused is not programmed");
+        self.0.program(page, data)
+    }
+
+    fn erase(&mut self, block: BlockNumber) -> Result<(), Error> {
+        self.0.erase(block)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.0.flush()
+    }
+
+    fn reserve(&mut self, page: PageNumber, pages: u64) -> Result<(), Error> {
+        if page.0 + pages <= self.1 { Ok(()) } else { Err(Error::Full { page }) }
+    }
+}
+
+#[test]
+fn the_oldest_points_make_room_on_a_disk_that_others_fill_before_the_limit() {
+    let mut database = Database::on(|device| Box::new(Shared(device, 100 * 64)));
+    database.ask(&table("retention = 'space', future_max = 'none'"));
+    let mut refused = Vec::new();
+    for number in 0..500 {
+        let answer = database.ask(&hour(number));
+        if answer != "INSERT 3600" {
+            assert!(answer.contains("no room left"), "hour {number}: {answer}");
+            refused.push(number);
+            assert_eq!(database.ask(&hour(number)), "INSERT 3600", "hour {number} again");
+        }
+    }
+    assert!(refused.len() <= 1, "the end is met once: {refused:?}");
+    database.expect(&[
+        ("SELECT min(ts) > '2026-01-03', max(ts), count(*) > 200000 FROM r", "true|2026-01-21 19:59:59|true"),
+        ("SELECT count(*) = extract(epoch FROM max(ts) - min(ts)) + 1 FROM r", "true"),
+    ]);
+}
+
 #[test]
 fn a_full_medium_is_an_error_where_retention_is_not_by_space() {
     let mut database = Database::small(64);
@@ -224,6 +306,31 @@ fn a_transaction_greater_than_the_room_fails_makes_room_and_leaves_the_rest_as_i
         FROM generate_series(0, 999999) AS n(value)";
     assert!(database.ask(days).contains("no room left"));
     database.expect(&[("SELECT max(ts) FROM r", "2026-01-01 00:59:59"), (&hour(1), "INSERT 3600")]);
+}
+
+#[test]
+fn a_table_loses_little_while_what_it_has_too_much_of_is_on_its_way_to_others() {
+    let mut database = Database::small(64);
+    database.ask(&table("retention = 'space', future_max = 'none'"));
+    // Leaves of two sensors lie side by side, until there is no other room; then those of one go.
+    for number in 0..150 {
+        assert_eq!(database.ask(&hour(number)), "INSERT 3600", "hour {number}");
+        assert_eq!(database.ask(&hour(number).replace("'a'", "'b'")), "INSERT 3600", "hour {number}");
+    }
+    assert_eq!(database.ask("SELECT min(ts) > '2026-01-01' FROM r"), "true");
+    database.ask("DELETE FROM r WHERE sensor = 'b'");
+    let count = |database: &mut Database| database.ask("SELECT count(*) FROM r").parse::<u64>().unwrap();
+    let before = count(&mut database);
+    database.ask(&table("retention = 'space', future_max = 'none'").replace(" r ", " w "));
+    for number in 0..3 {
+        assert_eq!(database.ask(&format!("INSERT INTO w VALUES ('a', '2026-02-0{}', 1)", number + 1)), "INSERT 1");
+    }
+    let lost = before - count(&mut database);
+    // A commit drops what lies under one node: 28 leaves.
+    assert!(lost < 45_000, "{lost} of {before} points went for three");
+    for number in 0..320 {
+        assert_eq!(database.ask(&hour(number).replace(" r ", " w ")), "INSERT 3600", "hour {number}");
+    }
 }
 
 #[test]
