@@ -57,6 +57,17 @@ fn empty_lines_and_comments_count_and_are_left_out() {
 }
 
 #[test]
+fn lines_that_say_nothing_are_passed_over_wherever_they_stand() {
+    let nothing = "\n\r\n#\n# m a=\"\r\n \n\t#\n";
+    let long = format!("#{}\n", "\"".repeat(LINE_BYTES_MAX));
+    let all = texts(&format!("{nothing}m a=\"\n\n#\"\n{nothing}{long}m b=1\n{nothing}\r"));
+    let expected = expected(&[(7, "m a=\"\n\n#\""), (16, "too long"), (17, "m b=1")]);
+    assert_eq!(all, expected);
+    let many = "\n".repeat(3 * READ_BYTES);
+    assert_eq!(texts(&format!("{many}m a=1{many}")), [(3 * READ_BYTES as u64 + 1, "m a=1".to_owned())]);
+}
+
+#[test]
 fn a_string_goes_over_lines() {
     assert_eq!(texts("m a=\"1\n2\"\nm b=1\n"), expected(&[(1, "m a=\"1\n2\""), (3, "m b=1")]));
 }
