@@ -14,6 +14,7 @@
 extern crate alloc;
 
 mod aggregate;
+mod backward;
 mod batch;
 mod budget;
 pub mod codec;
@@ -49,6 +50,7 @@ mod wide;
 mod write;
 
 pub use aggregate::{Aggregation, Bucket, Buckets, Question};
+pub use backward::Backward;
 pub use batch::Batch;
 pub use column::{Column, Kind, Text, Value, Values};
 pub use counterfoil_log::Storage;

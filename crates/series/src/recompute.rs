@@ -162,6 +162,30 @@ fn an_aggregate_reads_its_borders_and_nothing_between() {
 }
 
 #[test]
+fn the_newest_point_before_a_time_is_a_page_of_each_level() {
+    let mut house = House::with(700, 1);
+    for part in 0..60 {
+        house.insert((0..4000).map(|at| (0, (part * 4000 + at) * 10, 1)));
+        house.run(&Step::Maintain);
+    }
+    let levels = house.tables.levels(&house.disk, TABLE, 0).expect("there").len();
+    assert!(levels >= 3);
+    // Of a late point, too.
+    house.insert([(0, 1_000_003, 2)].into_iter());
+    for (last, newest) in
+        [(5, 0), (123_456, 123_450), (1_000_004, 1_000_003), (2_345_678, 2_345_670), (i64::MAX, 2_399_990)]
+    {
+        let before = house.disk.pages_read.load(Ordering::Relaxed);
+        let span = Span { first: i64::MIN, last };
+        let mut backward = house.tables.backward(house.disk.clone(), TABLE, 0, span).expect("there");
+        let block = backward.next().expect("read").expect("a block");
+        assert_eq!(block.points.times.last(), Some(&newest));
+        let pages = house.disk.pages_read.load(Ordering::Relaxed) - before;
+        assert!(pages <= levels, "{pages} pages, {levels} levels");
+    }
+}
+
+#[test]
 fn what_is_in_no_bucket_may_be_early_and_late() {
     let mut house = House::with(1072, 2);
     // One leaf from before the first bucket to behind the last one.

@@ -167,14 +167,14 @@ impl Current {
 }
 
 /// Which columns of a table are read.
-struct Read<'a> {
-    state: &'a State,
-    wanted: Option<&'a [usize]>,
+pub(crate) struct Read<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) wanted: Option<&'a [usize]>,
 }
 
 impl Read<'_> {
     /// No points of these columns.
-    fn none(&self) -> Points {
+    pub(crate) fn none(&self) -> Points {
         let all = Points::new(&self.state.kinds);
         match self.wanted {
             Some(wanted) => all.select(wanted),
@@ -182,7 +182,7 @@ impl Read<'_> {
         }
     }
 
-    fn leaf(&self, view: &dyn View, files: &Files, number: u32, entry: &Entry) -> Result<Points, Error> {
+    pub(crate) fn leaf(&self, view: &dyn View, files: &Files, number: u32, entry: &Entry) -> Result<Points, Error> {
         let mut points = self.none();
         read_columns(view, files, (number, entry), &mut points, |leaf, points| match self.wanted {
             Some(wanted) => leaf.read_some(points, (&self.state.kinds, wanted)),
@@ -197,5 +197,14 @@ impl Read<'_> {
         tail.read(span, &mut all);
         let some = all.select(wanted);
         points.append(&some, 0..some.len());
+    }
+    /// The newest points of a span, as many as lie together; none if there are none.
+    pub(crate) fn last_of_tail(&self, tail: &Tail, span: &Span) -> Points {
+        let mut all = Points::new(&self.state.kinds);
+        tail.read_last(span, &mut all);
+        match self.wanted {
+            Some(wanted) => all.select(wanted),
+            None => all,
+        }
     }
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use counterfoil_log::{self as log, PoolId, PoolOwner, Snapshot, View, Visit};
 
 use crate::aggregate::{Aggregation, Question};
+use crate::backward::Backward;
 use crate::batch::Batch;
 use crate::column::Kind;
 use crate::digest::Summarized;
@@ -338,6 +339,21 @@ impl SeriesTables {
     ) -> Result<Scan<V>, Error> {
         let (files, state) = self.open(&view, table)?;
         Ok(Scan::new(view, Arc::new(files), state, series, span))
+    }
+
+    /// Reads a series from the end of a span backwards.
+    ///
+    /// # Errors
+    /// As [`SeriesTables::find`].
+    pub fn backward<V: View>(
+        &self,
+        view: V,
+        table: TableNumber,
+        series: u32,
+        span: Span,
+    ) -> Result<Backward<V>, Error> {
+        let (files, state) = self.open(&view, table)?;
+        Ok(Backward::new(view, files, state, series, span))
     }
 
     /// What the points of some series, or of all, are together, bucket by bucket.

@@ -164,6 +164,23 @@ impl Tail {
         into.append(&self.fresh, self.fresh.within(span));
     }
 
+    /// Appends those of a span that lie together with the newest of them.
+    pub(crate) fn read_last(&self, span: &Span, into: &mut Points) {
+        let fresh = self.fresh.within(span);
+        if !fresh.is_empty() {
+            return into.append(&self.fresh, fresh);
+        }
+        let met = |part: &&Part| (Span { first: part.first, last: part.last }).meets(span);
+        for part in self.parts.iter().rev().filter(met) {
+            let mut points = into.none();
+            part.unpack(&mut points);
+            let within = points.within(span);
+            if !within.is_empty() {
+                return into.append(&points, within);
+            }
+        }
+    }
+
     /// Gives all points, some at a time.
     pub(crate) fn each<E>(&self, mut give: impl FnMut(&Points) -> Result<(), E>) -> Result<(), E> {
         for part in &self.parts {

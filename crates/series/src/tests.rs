@@ -283,6 +283,37 @@ impl House {
         assert!(!is_exact || count == model.len() as u64, "{count} counted, {} there", model.len());
     }
 
+    /// From its end backwards a span has the same points.
+    fn check_backward(&self, view: &Memory, span: Span, all: &[(u32, Points)]) {
+        for wanted in [&[0, 1][..], &[1], &[]] {
+            let mut from = 0;
+            for blocks in all.chunk_by(|one, other| one.0 == other.0) {
+                let series = blocks[0].0;
+                assert!(from <= series, "blocks of a series stand together");
+                from = series + 1;
+                let joined = |blocks: &mut dyn Iterator<Item = Points>| {
+                    let mut joined = Points::new(&KINDS).select(wanted);
+                    blocks.for_each(|points| joined.append(&points, 0..points.len()));
+                    let mut bytes = Vec::new();
+                    // So many as a leaf may have at most.
+                    (0..joined.len()).step_by(1000).for_each(|at| {
+                        joined.encode(at..joined.len().min(at + 1000), &mut bytes);
+                    });
+                    (joined.times, bytes)
+                };
+                let mut backward =
+                    self.tables.backward(view.clone(), TABLE, series, span).expect("there").columns(wanted);
+                let mut found = Vec::new();
+                while let Some(block) = backward.next().expect("a block") {
+                    assert!(block.series == series && !block.points.is_empty());
+                    found.push(block.points);
+                }
+                let forward = joined(&mut blocks.iter().map(|(_, points)| points.clone().select(wanted)));
+                assert!(joined(&mut found.into_iter().rev()) == forward, "backwards, columns {wanted:?} differ");
+            }
+        }
+    }
+
     /// A scan of some columns gives what a scan of all has in them.
     fn check_columns(&self, view: &Memory, span: Span) {
         let blocks = |wanted: &[usize]| {
@@ -299,6 +330,7 @@ impl House {
             bytes
         };
         let all = blocks(&[0, 1]);
+        self.check_backward(view, span, &all);
         for wanted in [&[][..], &[0], &[1]] {
             let selected = all.iter().map(|(series, points)| (*series, points.clone().select(wanted)));
             let selected: Vec<_> = selected.map(|block| bytes(&block)).collect();
