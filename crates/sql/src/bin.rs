@@ -1,87 +1,125 @@
-//! `date_bin` of a time column, by arithmetic: the same that the query library does for each row.
+//! Where the bucket of a time begins: for the function `date_bin`, and for what is answered from summaries in its place.
 
-use datafusion::scalar::ScalarValue;
+use datafusion::arrow::datatypes::IntervalMonthDayNano;
 
-/// Nanoseconds of a day without a change of the clock.
-const DAY: i128 = 86_400_000_000_000;
+use crate::error::{Error, Result};
+use crate::historian::{Tick, later};
 
-/// Buckets of one width. Where the library's arithmetic in nanoseconds overflows it answers NULL.
+/// Nanoseconds of a month, on average over the 400 years after which the calendar begins anew.
+const MONTH: i128 = 2_629_746_000_000_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bin {
-    /// Nanoseconds of a unit of the time column, and of a unit of the answer.
-    scale: i64,
-    answer: i64,
-    /// Nanoseconds.
-    stride: i64,
-    origin: i64,
+enum Width {
+    /// Buckets of so many ticks; one begins so many ticks after zero.
+    Ticks { stride: i64, phase: i64 },
+    /// Buckets of so many months; one begins at the origin.
+    Months { months: i32, origin: i64 },
+}
+
+/// Buckets from an origin on, and before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bin {
+    tick: Tick,
+    width: Width,
 }
 
 impl Bin {
-    /// Buckets of a width from an origin on; none if they are not of one width, or not whole units of the answer. Units have so
-    /// many nanoseconds.
-    pub(super) fn new(stride: &ScalarValue, origin: Option<&ScalarValue>, (scale, answer): (i64, i64)) -> Option<Bin> {
-        let stride = match stride {
-            ScalarValue::IntervalMonthDayNano(Some(stride)) if stride.months == 0 => {
-                i128::from(stride.days) * DAY + i128::from(stride.nanoseconds)
+    /// Buckets of times with this tick, in which the origin is told as well.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] for a width that is not positive, finer than a tick, or of months and days together.
+    pub(crate) fn new(width: IntervalMonthDayNano, origin: i64, tick: Tick) -> Result<Bin> {
+        let width = match (width.months, width.days, width.nanoseconds) {
+            (0, ..) => {
+                let stride = tick.ticks("date_bin", width)?;
+                Width::Ticks { stride, phase: origin.rem_euclid(stride) }
             }
-            _ => return None,
+            (months, 0, 0) if months > 0 => Width::Months { months, origin },
+            _ => return Err(Error::Sql("date_bin: whole months, or days and less, and more than nothing".into())),
         };
-        let origin = match origin {
-            None => 0,
-            Some(ScalarValue::TimestampNanosecond(Some(origin), _)) => *origin,
-            Some(ScalarValue::TimestampMicrosecond(Some(origin), _)) => origin.checked_mul(1000)?,
-            Some(_) => return None,
-        };
-        let stride = i64::try_from(stride).ok().filter(|stride| *stride > 0)?;
-        (stride % answer == 0 && origin % answer == 0).then_some(Bin { scale, answer, stride, origin })
+        Ok(Bin { tick, width })
     }
 
-    /// Where the bucket of a time begins.
-    pub(super) fn of(&self, time: i64) -> Option<i64> {
-        let distance = time.checked_mul(self.scale)?.checked_sub(self.origin)?;
-        let whole = distance.checked_sub(distance.rem_euclid(self.stride))?;
-        Some(self.origin.checked_add(whole)? / self.answer)
+    /// Where the bucket of a time begins; none if no timestamp says it: then it lies at an end of all of time.
+    pub(crate) fn of(&self, time: i64) -> Option<i64> {
+        match self.width {
+            Width::Ticks { stride, phase } => time.checked_sub((time.rem_euclid(stride) - phase).rem_euclid(stride)),
+            Width::Months { months, origin } => self.month(time, months, origin),
+        }
     }
 
-    /// Whether a time is there in the unit of the answer: the library refuses to cast one that is not.
-    pub(super) fn has(&self, time: i64) -> bool {
-        self.scale == self.answer || time.checked_mul(self.scale).is_some()
+    /// A guess by the length of an average month, and from there to the last bucket that begins at the time or before it.
+    fn month(&self, time: i64, months: i32, origin: i64) -> Option<i64> {
+        let begin = |index: i32| later(origin, index.checked_mul(months)?, self.tick);
+        let distance = (i128::from(time) - i128::from(origin)) * i128::from(self.tick.nanoseconds());
+        let mut index = i32::try_from(distance.div_euclid(MONTH * i128::from(months))).ok()?;
+        while begin(index)? > time {
+            index -= 1;
+        }
+        while begin(index + 1).is_some_and(|next| next <= time) {
+            index += 1;
+        }
+        begin(index)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::datatypes::IntervalMonthDayNano;
+    use datafusion::arrow::datatypes::TimeUnit;
 
     use super::*;
 
-    fn bin(days: i32, nanoseconds: i64, origin: Option<i64>) -> Option<Bin> {
-        let stride = ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano::new(0, days, nanoseconds)));
-        let origin = origin.map(|origin| ScalarValue::TimestampNanosecond(Some(origin), None));
-        Bin::new(&stride, origin.as_ref(), (1000, 1000))
+    const MICROSECONDS: Tick = Tick { unit: TimeUnit::Microsecond, zoned: false };
+
+    fn bin(months: i32, days: i32, nanoseconds: i64, origin: i64) -> Result<Bin> {
+        Bin::new(IntervalMonthDayNano::new(months, days, nanoseconds), origin, MICROSECONDS)
     }
 
     #[test]
     fn buckets_begin_before_their_times() {
-        let hour = bin(0, 3_600_000_000_000, None).expect("an hour");
+        let hour = bin(0, 0, 3_600_000_000_000, 0).expect("an hour");
         let hours = [0, 1, 3_599_999_999, 3_600_000_000, -1, -3_600_000_000].map(|time| hour.of(time));
         assert_eq!(hours, [0, 0, 0, 3_600_000_000, -3_600_000_000, -3_600_000_000].map(Some));
-        let moved = bin(1, 0, Some(5000)).expect("a day");
+        let moved = bin(0, 1, 0, 5).expect("a day");
         assert_eq!([4, 5, -86_399_999_995].map(|time| moved.of(time)), [-86_399_999_995, 5, -86_399_999_995].map(Some));
-        assert_eq!([i64::MIN, i64::MAX].map(|time| hour.of(time)), [None, None]);
-        let stride = ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano::new(0, 0, 1500)));
-        let cast = Bin::new(&stride, None, (1000, 1)).expect("microseconds that were cast");
-        assert_eq!([0, 1, 2, 3, i64::MAX].map(|time| cast.of(time)), [Some(0), Some(0), Some(1500), Some(3000), None]);
-        assert_eq!([0, i64::MAX].map(|time| (hour.has(time), cast.has(time))), [(true, true), (true, false)]);
     }
 
     #[test]
-    fn buckets_that_are_no_whole_units_are_left_to_the_library() {
-        assert_eq!(bin(0, 1500, None), None);
-        assert_eq!(bin(0, 0, None), None);
-        assert_eq!(bin(0, -1000, None), None);
-        assert_eq!(bin(0, 1000, Some(1)), None);
-        let month = ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano::new(1, 0, 0)));
-        assert_eq!(Bin::new(&month, None, (1000, 1000)), None);
+    fn only_what_would_begin_before_all_of_time_has_no_beginning() {
+        for origin in [0, 1, i64::MIN, i64::MAX] {
+            let hour = bin(0, 0, 3_600_000_000_000, origin).expect("an hour");
+            let last = hour.of(i64::MAX).expect("a beginning");
+            assert!(i64::MAX - last < 3_600_000_000);
+            assert_eq!(hour.of(last - 1), Some(last - 3_600_000_000));
+            let first = hour.of(i64::MIN + 3_600_000_000).expect("a beginning");
+            assert_eq!(hour.of(first), Some(first));
+            assert_eq!(hour.of(i64::MIN).is_some(), first == i64::MIN, "{origin}");
+        }
+        let month = bin(1, 0, 0, 0).expect("a month");
+        assert_eq!([i64::MIN, i64::MAX].map(|time| month.of(time)), [None, None]);
+    }
+
+    #[test]
+    fn months_are_those_of_the_calendar() {
+        let shown = |bin: Bin, time| MICROSECONDS.shown(bin.of(time).expect("a beginning"));
+        let (day, year) = (86_400_000_000, 31_556_952_000_000);
+        // From 1970-01-31 on: a bucket begins with the last day of a month that has no 31st.
+        let month = bin(1, 0, 0, 30 * day).expect("a month");
+        let times = [0, 30 * day, 57 * day, 58 * day, 89 * day, 89 * day - 1].map(|time| shown(month, time));
+        let begins = ["1969-12-31", "1970-01-31", "1970-01-31", "1970-02-28", "1970-03-31", "1970-02-28"]
+            .map(|day| format!("{day} 00:00:00"));
+        assert_eq!(times, begins);
+        let quarter = bin(3, 0, 0, 0).expect("a quarter");
+        assert_eq!(shown(quarter, 400 * year), "2370-01-01 00:00:00");
+        assert_eq!(shown(quarter, -400 * year - 1), "1569-10-01 00:00:00");
+    }
+
+    #[test]
+    fn what_is_no_width_is_refused() {
+        for (months, days, nanoseconds) in
+            [(0, 0, 1500), (0, 0, 0), (0, 0, -1000), (1, 1, 0), (-1, 0, 0), (0, i32::MAX, 0)]
+        {
+            assert!(bin(months, days, nanoseconds, 0).is_err(), "{months} {days} {nanoseconds}");
+        }
     }
 }

@@ -100,6 +100,7 @@ pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
     let random = Arc::new(random.as_ref().clone().with_aliases(["gen_random_uuid"]));
     vec![
         random,
+        crate::date_bin::function(),
         Builtin::function(TO_TEXT, What::Text, 1),
         Builtin::function(TO_UUID, What::Uuid, 1),
         Builtin::function(TO_BYTEA, What::Bytea, 1),

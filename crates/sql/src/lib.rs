@@ -3,6 +3,7 @@
 
 mod aggregates;
 mod assign;
+mod bin;
 mod cast;
 mod change;
 mod clock;
@@ -10,6 +11,7 @@ mod coerce;
 mod columns;
 mod control;
 mod copy;
+mod date_bin;
 mod define;
 pub mod delimited;
 mod dialect;

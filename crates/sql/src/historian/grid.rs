@@ -3,7 +3,9 @@
 use std::fmt;
 
 use datafusion::arrow::array::timezone::Tz;
-use datafusion::arrow::datatypes::{IntervalMonthDayNano, TimeUnit, TimestampMicrosecondType, TimestampNanosecondType};
+use datafusion::arrow::datatypes::{
+    DataType, IntervalMonthDayNano, TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
+};
 
 use crate::error::{Error, Result};
 use crate::text;
@@ -21,6 +23,16 @@ pub(crate) struct Tick {
 }
 
 impl Tick {
+    /// Of a type of times, if it is one in microseconds or nanoseconds.
+    pub(crate) fn of(kind: &DataType) -> Option<Tick> {
+        match kind {
+            DataType::Timestamp(unit @ (TimeUnit::Microsecond | TimeUnit::Nanosecond), zone) => {
+                Some(Tick { unit: *unit, zoned: zone.is_some() })
+            }
+            _ => None,
+        }
+    }
+
     /// Nanoseconds of a tick.
     pub(crate) fn nanoseconds(self) -> i64 {
         if self.unit == TimeUnit::Nanosecond { 1 } else { 1000 }
@@ -137,7 +149,8 @@ impl Grid {
     }
 }
 
-fn later(start: i64, months: i32, tick: Tick) -> Option<i64> {
+/// A time some months later: on the same day, or on the last one of a month that does not have it.
+pub(crate) fn later(start: i64, months: i32, tick: Tick) -> Option<i64> {
     let utc: Tz = crate::types::UTC.parse().ok()?;
     match tick.unit {
         TimeUnit::Nanosecond => TimestampNanosecondType::add_year_months(start, months, utc),

@@ -37,5 +37,6 @@ mod signal;
 mod value_at;
 
 pub(crate) use call::inputs;
+pub(crate) use grid::{Tick, later};
 pub(crate) use node::Planner as QueryPlanner;
 pub(crate) use quality::{aggregates, scalars};

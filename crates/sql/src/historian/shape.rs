@@ -75,13 +75,12 @@ impl Call {
             Some(name) => find(&name)?,
             None => self.only_time(input, &all)?,
         };
-        let DataType::Timestamp(unit @ (TimeUnit::Microsecond | TimeUnit::Nanosecond), zone) = time.kind() else {
+        let Some(tick) = Tick::of(time.kind()) else {
             let kind = types::result_name(time.kind());
             return Err(
                 self.error(format!("{} is {kind}: the times must be TIMESTAMP or TIMESTAMPTZ", time.field.name()))
             );
         };
-        let tick = Tick { unit: *unit, zoned: zone.is_some() };
         let names = match (self.columns("by")?, &input.key) {
             (Some(names), _) => names,
             (None, Some(key)) if key.contains(time.field.name()) => {

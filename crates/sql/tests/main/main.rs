@@ -8,6 +8,7 @@ mod commit_every;
 mod constraints;
 mod copying;
 mod database;
+mod date_bin;
 mod dialect;
 mod historian;
 mod historian_document;

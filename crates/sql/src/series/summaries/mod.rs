@@ -9,7 +9,6 @@
 //! What takes the place of the partial aggregation gives the states that it would give; the query library makes answers of them,
 //! with its own types, roundings and NULLs. Where anything is asked that summaries do not say, the plan stays what it is.
 
-mod bin;
 mod node;
 pub(super) mod option;
 mod question;

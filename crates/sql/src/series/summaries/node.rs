@@ -264,7 +264,7 @@ impl Step for Work {
         for group in &self.asked.groups {
             columns.push(match group {
                 Group::Key(place) => from.key(*place)?,
-                Group::Bin(bin) => from.names(bin)?,
+                Group::Bin(_) => from.names()?,
             });
         }
         for wanted in &self.asked.wanted {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use counterfoil_relation::{Table, Type};
 use counterfoil_series::Summarized;
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
@@ -13,8 +13,11 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::scalar::ScalarValue;
 
-use super::bin::Bin;
+use crate::bin::Bin;
+use crate::date_bin;
+use crate::historian::Tick;
 use crate::scan::Output;
 use crate::series::{Form, SeriesScan};
 
@@ -164,27 +167,20 @@ impl<'a> Reader<'a> {
         if let Some(place) = self.column(&expr) {
             return self.form.keys.contains(&place).then_some(Group::Key(place));
         }
-        let call = expr.downcast_ref::<ScalarFunctionExpr>().filter(|call| call.fun().name() == "date_bin")?;
-        let literal = |at: usize| call.args().get(at)?.downcast_ref::<Literal>().map(Literal::value);
-        let origin = match call.args().get(2) {
-            None => None,
-            Some(_) => Some(literal(2)?),
+        let call = expr.downcast_ref::<ScalarFunctionExpr>().filter(|call| call.fun().name() == date_bin::NAME)?;
+        let [width, time, origin @ ..] = call.args() else { return None };
+        let literal =
+            |expr: &Arc<dyn PhysicalExpr>| expr.downcast_ref::<Literal>().map(|literal| literal.value().clone());
+        let origin = match origin {
+            [] => 0,
+            [origin] => ticks(&literal(origin)?)?,
+            _ => return None,
         };
-        let (time, answer) = self.time(call.args().get(1)?)?;
-        (call.args().len() <= 3).then_some(())?;
-        Bin::new(literal(0)?, origin, (time, answer)).map(Group::Bin)
-    }
-
-    /// Nanoseconds of a unit of the time column, and of the unit that an expression gives it in.
-    fn time(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<(i64, i64)> {
-        let nanoseconds = matches!(self.table.columns[self.form.time].kind, Type::Timestamp { nanoseconds: true });
-        let scale = if nanoseconds { 1 } else { 1000 };
-        let (expr, answer) = match expr.downcast_ref::<CastExpr>() {
-            None => (expr, scale),
-            Some(cast) if matches!(cast.cast_type(), DataType::Timestamp(TimeUnit::Nanosecond, _)) => (cast.expr(), 1),
-            Some(_) => return None,
-        };
-        (self.column(expr)? == self.form.time).then_some((scale, answer))
+        let ScalarValue::IntervalMonthDayNano(Some(width)) = literal(width)? else { return None };
+        let tick = Tick::of(&time.data_type(&self.input.scan.schema()).ok()?)?;
+        (self.column(time)? == self.form.time).then_some(())?;
+        // What is no width is refused where the plan is run.
+        Bin::new(width, origin, tick).ok().map(Group::Bin)
     }
 
     fn wanted(&mut self, expr: &AggregateFunctionExpr) -> Option<Wanted> {
@@ -294,5 +290,12 @@ impl<'a> Reader<'a> {
             columns.push(slot);
             columns.len() - 1
         }))
+    }
+}
+
+fn ticks(time: &ScalarValue) -> Option<i64> {
+    match time {
+        ScalarValue::TimestampMicrosecond(ticks, _) | ScalarValue::TimestampNanosecond(ticks, _) => *ticks,
+        _ => None,
     }
 }

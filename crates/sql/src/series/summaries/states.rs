@@ -19,9 +19,9 @@ use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
 
-use super::bin::Bin;
 use super::question::{Place, Wanted};
 use crate::aggregates::overflow;
+use crate::date_bin;
 use crate::error::{Error, Result};
 use crate::series::{self, Form, rows};
 
@@ -47,12 +47,9 @@ impl From<'_> {
     }
 
     /// The beginnings of the buckets, as integers.
-    pub(super) fn names(&self, bin: &Bin) -> Result<ArrayRef> {
-        let spans = self.buckets.iter().map(|bucket| bucket.span);
-        if spans.into_iter().any(|span| !bin.has(span.first) || !bin.has(span.last)) {
-            return Err(Error::Sql("a time is out of the range that nanoseconds have: the years 1677 to 2262".into()));
-        }
-        Ok(Arc::new(self.buckets.iter().map(|bucket| bucket.name).collect::<Int64Array>()))
+    pub(super) fn names(&self) -> Result<ArrayRef> {
+        let names = self.buckets.iter().map(|bucket| bucket.name.ok_or_else(date_bin::out_of_range));
+        Ok(Arc::new(names.collect::<Result<Int64Array>>()?))
     }
 
     fn times(&self, time: impl Fn(&Bucket) -> Option<i64>) -> Result<ArrayRef> {
