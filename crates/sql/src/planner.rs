@@ -314,6 +314,7 @@ fn rules(summaries: &series::Switch) -> Vec<Arc<dyn PhysicalOptimizerRule + Send
     let mut rules = PhysicalOptimizer::new().rules;
     let behind = rules.iter().position(|rule| rule.name() == "aggregate_statistics").map_or(0, |place| place + 1);
     rules.insert(behind, Arc::new(series::FromSummaries { switch: summaries.clone() }));
+    rules.insert(behind, Arc::new(historian::FromLastSample { switch: summaries.clone() }));
     rules
 }
 

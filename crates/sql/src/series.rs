@@ -6,6 +6,8 @@
 mod about;
 mod apart;
 mod append;
+mod around;
+mod block;
 mod bounds;
 mod catalog;
 mod change;
@@ -31,6 +33,7 @@ use counterfoil_series::{Kind, TableNumber};
 pub(crate) use apart::{FUTURE, divide, is_apart, is_there, notice as notice_of_apart};
 pub use apart::{count_apart, kept_apart};
 pub use append::{Appended, NewField, NewPoints, Reason, TIME_COLUMN};
+pub(crate) use around::{Around, Sampled};
 pub(crate) use catalog::table as catalog_table;
 pub(crate) use change::{Elsewhere, conflicts, delete, fetch, insert, insert_as_given, update, without_expired_rows};
 pub(crate) use columns::{Given, insert as insert_columns};

@@ -16,9 +16,11 @@
 //! | [`expand`], [`call`], [`build`] | calls in statements, their arguments, plans for them |
 //! | [`shape`], [`instants`] | which columns are what |
 //! | [`node`] | the operator in the query library |
+//! | [`around`] | what of a series table need not be read |
 //! | [`signal`], [`grid`], [`quality`] | what is known between samples; buckets; qualities |
 //! | [`resample`], [`value_at`], [`gapfill`], [`lttb`], [`m4`] | one function each |
 
+mod around;
 mod build;
 mod call;
 mod expand;
@@ -36,6 +38,7 @@ mod shape;
 mod signal;
 mod value_at;
 
+pub(crate) use around::FromLastSample;
 pub(crate) use call::inputs;
 pub(crate) use grid::{Tick, later};
 pub(crate) use node::Planner as QueryPlanner;

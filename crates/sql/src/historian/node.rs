@@ -172,10 +172,10 @@ impl ExtensionPlanner for Planner {
 
 /// The physical operator.
 #[derive(Debug)]
-struct Operator {
-    work: Work,
+pub(crate) struct Operator {
+    pub work: Work,
     schema: SchemaRef,
-    input: Arc<dyn ExecutionPlan>,
+    pub input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -204,6 +204,11 @@ impl Operator {
         let properties =
             Arc::new(PlanProperties::new(equivalence, partitioning, input.pipeline_behavior(), input.boundedness()));
         Operator { work, schema, input, properties, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    /// The same over another input.
+    pub(crate) fn over(&self, input: Arc<dyn ExecutionPlan>) -> Operator {
+        Operator::new(self.work.clone(), self.schema.clone(), input)
     }
 }
 
@@ -257,7 +262,7 @@ impl ExecutionPlan for Operator {
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let input = children.into_iter().next().ok_or_else(|| Error::Bug("an operator without input".into()))?;
-        Ok(Arc::new(Operator::new(self.work.clone(), self.schema.clone(), input)))
+        Ok(Arc::new(self.over(input)))
     }
 
     fn with_new_children(
@@ -265,7 +270,7 @@ impl ExecutionPlan for Operator {
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let input = children.into_iter().next().ok_or_else(|| Error::Bug("an operator without input".into()))?;
-        Ok(Arc::new(Operator::new(self.work.clone(), self.schema.clone(), input)))
+        Ok(Arc::new(self.over(input)))
     }
 
     fn execute(

@@ -77,6 +77,10 @@ impl ValueAt {
         let mut walk = Walk::default();
         let mut any = None;
         while let Some(batch) = input.try_next().await? {
+            // The last batch that is kept has a row of the series that goes on.
+            if batch.num_rows() == 0 {
+                continue;
+            }
             let samples = Samples::new(&batch, keys, keys + 2, keys + 3)?;
             let instants = batch.column(keys + 1).as_boolean().clone();
             let runs = series.runs(&batch)?;

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
-use counterfoil_relation::Table;
+use counterfoil_relation::{Table, Type};
 use counterfoil_series::{Scan, SeriesTables, Span};
-use datafusion::arrow::array::{ArrayRef, Decimal128Array, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::datatypes::{SchemaRef, TimeUnit};
 use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
 use datafusion::common::{DFSchema, DataFusionError, Statistics};
@@ -19,10 +19,13 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::about;
+use super::around::{Around, At, Walk};
+use super::block::Blocks;
 use super::order::{self, Order};
-use super::{Form, apart, change, keys, rows, told};
-use crate::error::{Error, Result};
+use super::{Form, apart, change, keys, told};
+use crate::error::Result;
 use crate::filter::{self, Comparison, Constant, Test};
+use crate::historian::Tick;
 use crate::leaf_node::leaf_node;
 use crate::scan::{Output, Step, Steps};
 
@@ -103,6 +106,8 @@ pub(crate) struct SeriesScan {
     parts: usize,
     parallelism: usize,
     limit: Option<usize>,
+    /// The part of each series that is wanted; none is all.
+    around: Option<Arc<Around>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -161,6 +166,7 @@ impl SeriesScan {
             parts,
             parallelism: parallelism.max(1),
             limit,
+            around: None,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
@@ -174,7 +180,7 @@ impl SeriesScan {
         &self.target.table
     }
 
-    pub(super) fn form(&self) -> &Form {
+    pub(crate) fn form(&self) -> &Form {
         &self.form
     }
 
@@ -182,7 +188,7 @@ impl SeriesScan {
         self.form.clone()
     }
 
-    pub(super) fn output(&self) -> &[Output] {
+    pub(crate) fn output(&self) -> &[Output] {
         &self.output
     }
 
@@ -190,7 +196,7 @@ impl SeriesScan {
         self.span
     }
 
-    pub(super) fn is_limited(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         self.limit.is_some()
     }
 
@@ -220,24 +226,54 @@ impl SeriesScan {
         tables.summarized(snapshot, self.form.number).map_err(told(table))
     }
 
+    /// The same of a part of each series alone.
+    pub(crate) fn around(&self, around: Around) -> SeriesScan {
+        SeriesScan { around: Some(Arc::new(around)), ..self.clone() }
+    }
+
+    pub(crate) fn is_around(&self) -> bool {
+        self.around.is_some()
+    }
+
     fn work(&self, part: usize) -> Result<Work> {
         let SeriesTarget { tables, snapshot, table } = &self.target;
         let series = self.series.chunks(self.per_part).nth(part).unwrap_or_default().to_vec();
-        let scan = tables.scan(snapshot.clone(), self.form.number, Some(series), self.span).map_err(told(table))?;
         let places = self.output.iter().filter_map(|output| match output {
             Output::Column(place) => Some(*place),
             Output::RowId => None,
         });
         let (form, slots) = self.form.reading(&places.collect::<Vec<_>>());
-        Ok(Work {
-            scan: scan.columns(&slots),
-            table: table.clone(),
-            form: Arc::new(form),
-            keys: self.keys.clone(),
-            output: self.output.clone(),
-            schema: self.schema.clone(),
-            rows_left: self.limit.unwrap_or(usize::MAX),
-        })
+        let (keys, output, schema) = (self.keys.clone(), self.output.clone(), self.schema.clone());
+        let blocks = Blocks { table: table.clone(), form, keys, output, schema };
+        let way = match &self.around {
+            Some(around) => Way::Around(Box::new(Walk {
+                target: self.target.clone(),
+                form: self.form.clone(),
+                blocks,
+                slots,
+                span: self.span,
+                around: around.clone(),
+                ahead: series.into_iter(),
+                at: At::End,
+            })),
+            None => {
+                let scan = tables.scan(snapshot.clone(), self.form.number, Some(series), self.span);
+                Way::All(Box::new(scan.map_err(told(table))?.columns(&slots)), blocks)
+            }
+        };
+        Ok(Work { way, rows_left: self.limit.unwrap_or(usize::MAX) })
+    }
+
+    /// Which part of each series is read, for people.
+    fn show_around(&self, around: &Around, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanoseconds = matches!(self.table().columns[self.form.time].kind, Type::Timestamp { nanoseconds: true });
+        let unit = if nanoseconds { TimeUnit::Nanosecond } else { TimeUnit::Microsecond };
+        let shown = |time| Tick { unit, zoned: false }.shown(time);
+        write!(f, ", from the last sample up to {}", shown(around.range.first))?;
+        match around.beyond {
+            true => write!(f, " to the first after {}", shown(around.range.last)),
+            false => Ok(()),
+        }
     }
 }
 
@@ -287,6 +323,9 @@ impl DisplayAs for SeriesScan {
         if self.span != Span::ALL {
             write!(f, ", {} within a span", table.columns[self.form.time].name)?;
         }
+        if let Some(around) = &self.around {
+            self.show_around(around, f)?;
+        }
         self.limit.map_or(Ok(()), |limit| write!(f, ", limit: {limit}"))
     }
 }
@@ -334,14 +373,14 @@ impl ExecutionPlan for SeriesScan {
 
 /// One part of a scan, step by step.
 struct Work {
-    scan: Scan<Snapshot>,
-    table: Arc<Table>,
-    form: Arc<Form>,
-    /// The columns that name series.
-    keys: Arc<[Option<ArrayRef>]>,
-    output: Arc<Vec<Output>>,
-    schema: SchemaRef,
+    way: Way,
     rows_left: usize,
+}
+
+/// Which points are read.
+enum Way {
+    All(Box<Scan<Snapshot>>, Blocks),
+    Around(Box<Walk>),
 }
 
 impl Step for Work {
@@ -349,20 +388,14 @@ impl Step for Work {
         if self.rows_left == 0 {
             return Ok(None);
         }
-        let Some(block) = self.scan.next().map_err(told(&self.table))? else { return Ok(None) };
-        let column = |output: &Output| match output {
-            Output::Column(place) => {
-                let array = rows::arrays(&self.table, &self.form, &block, &[*place], &self.keys)?.pop();
-                array.ok_or_else(|| Error::Bug("a column that is not there".into()))
-            }
-            Output::RowId => {
-                let numbers = block.points.times.iter().map(|time| change::number(block.series, *time));
-                Ok(Arc::new(Decimal128Array::from_iter_values(numbers).with_precision_and_scale(38, 0)?) as ArrayRef)
-            }
+        let batch = match &mut self.way {
+            Way::All(scan, blocks) => match scan.next().map_err(told(&blocks.table))? {
+                Some(block) => Some(blocks.batch(&block)?),
+                None => None,
+            },
+            Way::Around(walk) => walk.step()?,
         };
-        let columns = self.output.iter().map(column).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(block.points.len()));
-        let mut batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
+        let Some(mut batch) = batch else { return Ok(None) };
         if batch.num_rows() > self.rows_left {
             batch = batch.slice(0, self.rows_left);
         }

@@ -1,8 +1,9 @@
 //! A database in memory, and a way to say what statements answer.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use counterfoil_flash::{Device, Geometry, MemoryDevice};
+use counterfoil_flash::{Device, Error, Geometry, MemoryDevice, PageNumber, Read};
 use counterfoil_sql::log::{Counting, Layout, Media, NoPins, Settings, Writer, create};
 use counterfoil_sql::relation::Relations;
 use counterfoil_sql::{Engine, EngineOptions, LocalStore, Outcome, Session, Value, text};
@@ -12,19 +13,44 @@ use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Va
 pub struct Database {
     pub engine: Arc<Engine>,
     pub session: Session,
+    reads: Arc<AtomicU64>,
 }
 
+/// A medium whose reads are counted.
+struct Counted {
+    device: MemoryDevice,
+    reads: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn read(&self, page: PageNumber, offset: u32, buffer: &mut [u8]) -> Result<(), Error> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.device.read(page, offset, buffer)
+    }
+}
+
+/// Bytes of the cache of pages.
+const CACHE_BYTES: usize = 1 << 22;
 /// Blocks of a medium that no test fills.
 const BLOCKS: u64 = 1 << 12;
 
-fn writer(blocks: u64, medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Writer {
+fn writer(
+    blocks: u64,
+    medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>,
+    (reads, cache_bytes): (Arc<AtomicU64>, usize),
+) -> Writer {
     let mut entropy = DangerFixedEntropy::seeded(1);
     let key = VolumeKey::generate(&mut entropy).unwrap();
     let id = DatabaseId::generate(&mut entropy).unwrap();
     let geometry =
         Geometry { page_bytes: 4096, block_pages: 64, block_count: blocks, erase_before_program: false, grows: true };
     let device = MemoryDevice::new(geometry).unwrap();
-    let media = Media { reader: Arc::new(device.clone()), writer: medium(device) };
+    let reader = Arc::new(Counted { device: device.clone(), reads });
+    let media = Media { reader, writer: medium(device) };
     let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
     let layout = Layout::new(&geometry, 64, 16).unwrap();
     let settings = Settings {
@@ -33,7 +59,7 @@ fn writer(blocks: u64, medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Sen
         pins: Box::new(NoPins),
         headers: None,
     };
-    create(media, vault, layout, settings, &mut entropy, 0, 1 << 22).unwrap()
+    create(media, vault, layout, settings, &mut entropy, 0, cache_bytes).unwrap()
 }
 
 impl Database {
@@ -52,15 +78,37 @@ impl Database {
         Self::made(EngineOptions { parallelism: 2, ..EngineOptions::default() }, blocks, |device| Box::new(device))
     }
 
+    /// An empty database that reads each page anew.
+    pub fn without_cache() -> Self {
+        let options = EngineOptions { parallelism: 2, ..EngineOptions::default() };
+        Self::cached(options, BLOCKS, |device| Box::new(device), 0)
+    }
+
     /// An empty database that writes to its medium through something else.
     pub fn on(medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Self {
         Self::made(EngineOptions { parallelism: 2, ..EngineOptions::default() }, BLOCKS, medium)
     }
 
     fn made(options: EngineOptions, blocks: u64, medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>) -> Self {
-        let engine = Engine::new(LocalStore::new(writer(blocks, medium)), Arc::new(Relations::new()), options).unwrap();
+        Self::cached(options, blocks, medium, CACHE_BYTES)
+    }
+
+    fn cached(
+        options: EngineOptions,
+        blocks: u64,
+        medium: impl FnOnce(MemoryDevice) -> Box<dyn Device + Send>,
+        cache_bytes: usize,
+    ) -> Self {
+        let reads = Arc::new(AtomicU64::new(0));
+        let store = LocalStore::new(writer(blocks, medium, (reads.clone(), cache_bytes)));
+        let engine = Engine::new(store, Arc::new(Relations::new()), options).unwrap();
         let session = Session::new(engine.clone()).unwrap();
-        Database { engine, session }
+        Database { engine, session, reads }
+    }
+
+    /// How often the medium was read: what is in the cache is not.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
     /// A database after a script.

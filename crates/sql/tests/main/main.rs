@@ -13,6 +13,7 @@ mod dialect;
 mod historian;
 mod historian_document;
 mod historian_model;
+mod last_sample;
 mod memory;
 mod noise;
 mod postgresql;
