@@ -9,3 +9,4 @@ mod lost_pages;
 mod pairs;
 mod rollback;
 mod series_native;
+mod trees;
