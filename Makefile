@@ -35,7 +35,7 @@ mutants: ## every fault of planted/, one at a time: each must be noticed by a te
 	@scripts/setup prove
 	@COUNTERFOIL_PROOF=full scripts/plant-faults
 
-bench: ## our numbers beside the papers' and SQLite's, in one run; PEERS=1: series beside eight stores more
+bench: ## our numbers beside the papers' and SQLite's, in one run; PEERS=1: series beside nine stores more
 	@scripts/setup bench
 	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench -p counterfoil-bench-device \
 		-p counterfoil-bench-series $(if $(PEERS),--features counterfoil-bench-series/peers)

@@ -1,5 +1,6 @@
 //! Peers in a process of their own, whose code ours is not linked with: Berkeley DB, LMDB and RocksDB from Debian's packages,
-//! DuckDB from its Python wheel. `scripts/bench-peers` puts their programs into the target folder.
+//! DuckDB from its Python wheel, Chronix as a Rust program with a lock file of its own. `scripts/bench-peers` puts their
+//! programs into the target folder.
 //!
 //! ```text
 //! to the peer, little endian: 'I' insert, 'U' update, 'D' delete: sort u8, count u32, tuples | 'C' commit | 'S' settle
@@ -28,8 +29,22 @@ pub struct Remote {
     child: Child,
     to: Option<BufWriter<ChildStdin>>,
     from: BufReader<ChildStdout>,
+    habits: Habits,
+}
+
+/// What a peer wants.
+#[derive(Clone, Copy)]
+pub struct Habits {
     /// Whether it wants tuples by key; columns come as they are.
-    is_sorted: bool,
+    pub is_sorted: bool,
+    /// How many are deleted in a benchmark at most.
+    pub deletions_max: usize,
+}
+
+impl Default for Habits {
+    fn default() -> Habits {
+        Habits { is_sorted: false, deletions_max: usize::MAX }
+    }
 }
 
 /// Where `scripts/bench-peers` puts programs: into the target folder that this one is somewhere in.
@@ -41,7 +56,7 @@ pub fn programs() -> Result<PathBuf, Failure> {
 
 impl Remote {
     /// Starts a peer on an empty folder; none if its program is not there.
-    pub fn start(program: &[PathBuf], folder: &Path, is_sorted: bool) -> Result<Option<Remote>, Failure> {
+    pub fn start(program: &[PathBuf], folder: &Path, habits: Habits) -> Result<Option<Remote>, Failure> {
         let Some((first, rest)) = program.split_first() else { return Ok(None) };
         if !program.iter().all(|file| file.exists()) {
             return Ok(None);
@@ -50,7 +65,7 @@ impl Remote {
         let mut child = command.args(rest).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (to, from) = (child.stdin.take().ok_or("no pipe")?, child.stdout.take().ok_or("no pipe")?);
         let to = Some(BufWriter::with_capacity(1 << 18, to));
-        Ok(Some(Remote { child, to, from: BufReader::new(from), is_sorted }))
+        Ok(Some(Remote { child, to, from: BufReader::new(from), habits }))
     }
 
     fn to(&mut self) -> Result<&mut BufWriter<ChildStdin>, Failure> {
@@ -58,7 +73,7 @@ impl Remote {
     }
 
     fn send(&mut self, word: u8, sort: Sort, tuples: &[Tuple]) -> Result<(), Failure> {
-        let sorted = self.is_sorted.then(|| {
+        let sorted = self.habits.is_sorted.then(|| {
             let mut sorted = tuples.to_vec();
             sorted.sort_by_key(|tuple| (tuple.series, tuple.time));
             sorted
@@ -120,6 +135,10 @@ impl Store for Remote {
 
     fn delete(&mut self, sort: Sort, tuples: &[Tuple]) -> Result<(), Failure> {
         self.send(b'D', sort, tuples)
+    }
+
+    fn deletions_max(&self) -> usize {
+        self.habits.deletions_max
     }
 
     fn commit(&mut self) -> Result<(), Failure> {

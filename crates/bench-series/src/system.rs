@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::Failure;
 use crate::influxdb::InfluxDb;
 use crate::ours::{Ours, Pace, Way};
-use crate::remote::{Remote, programs};
+use crate::remote::{Habits, Remote, programs};
 use crate::store::Store;
 
 /// A store that can be measured.
@@ -20,11 +20,12 @@ pub enum System {
     RocksDb,
     BerkeleyDb,
     DuckDb,
+    Chronix,
     InfluxDb,
 }
 
 impl System {
-    pub const ALL: [System; 10] = [
+    pub const ALL: [System; 11] = [
         System::Ours,
         System::OursColumns,
         System::Lmdb,
@@ -34,6 +35,7 @@ impl System {
         System::RocksDb,
         System::BerkeleyDb,
         System::DuckDb,
+        System::Chronix,
         System::InfluxDb,
     ];
 
@@ -49,6 +51,7 @@ impl System {
             System::RocksDb => "RocksDB",
             System::BerkeleyDb => "Berkeley DB",
             System::DuckDb => "DuckDB",
+            System::Chronix => "Chronix",
             System::InfluxDb => "InfluxDB",
         }
     }
@@ -65,6 +68,7 @@ impl System {
             System::RocksDb => "rocksdb",
             System::BerkeleyDb => "berkeleydb",
             System::DuckDb => "duckdb",
+            System::Chronix => "chronix",
             System::InfluxDb => "influxdb",
         }
     }
@@ -85,11 +89,16 @@ impl System {
             System::Ours => Ok(Some(Box::new(Ours::create(folder, Way::Points, pace)?))),
             System::OursColumns => Ok(Some(Box::new(Ours::create(folder, Way::Columns, pace)?))),
             System::Lmdb | System::RocksDb | System::BerkeleyDb => {
-                remote(&[programs()?.join(self.word())], folder, true)
+                remote(&[programs()?.join(self.word())], folder, Habits { is_sorted: true, ..Habits::default() })
             }
             System::DuckDb => {
                 let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/duckdb-peer.py");
-                remote(&[programs()?.join("venv/bin/python"), script], folder, false)
+                remote(&[programs()?.join("venv/bin/python"), script], folder, Habits::default())
+            }
+            // Each deletion writes its memory tables out, reads the segments of that hour, and syncs its catalog.
+            System::Chronix => {
+                let habits = Habits { is_sorted: true, deletions_max: 50 };
+                remote(&[programs()?.join(self.word())], folder, habits)
             }
             System::InfluxDb => Ok(InfluxDb::start(folder)?.map(|server| Box::new(server) as Box<dyn Store>)),
             System::Redb | System::Fjall | System::Sqlite => self.create_here(folder),
@@ -122,6 +131,6 @@ impl System {
     }
 }
 
-fn remote(program: &[PathBuf], folder: &Path, is_sorted: bool) -> Result<Option<Box<dyn Store>>, Failure> {
-    Ok(Remote::start(program, folder, is_sorted)?.map(|remote| Box::new(remote) as Box<dyn Store>))
+fn remote(program: &[PathBuf], folder: &Path, habits: Habits) -> Result<Option<Box<dyn Store>>, Failure> {
+    Ok(Remote::start(program, folder, habits)?.map(|remote| Box::new(remote) as Box<dyn Store>))
 }
