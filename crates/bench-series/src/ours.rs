@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use counterfoil_flash::{Device, FileDevice, Geometry};
 use counterfoil_log::{Counting, Layout, Media, NoPins, PoolUse, Recovered, Settings, Snapshot, Writer, create};
-use counterfoil_series::{Batch, Column, Kind, Options, Points, SeriesTables, TableNumber, Value, Values};
+use counterfoil_series::{Batch, Column, Kind, Options, Points, SeriesTables, TableNumber, Values};
 use counterfoil_vault::{Counter, DatabaseId, FileCounter, MemoryCounter, Suite, SystemEntropy, Tag, Vault, VolumeKey};
 
 use crate::Failure;
@@ -202,11 +202,11 @@ fn none() -> [Batch; 2] {
 
 fn push_points(sort: Sort, tuples: &[Tuple], batch: &mut Batch) {
     for tuple in tuples {
-        let value = match sort {
-            Sort::Analog => Value::Double(tuple.value),
-            Sort::Boolean => Value::Integer(tuple.value as i64),
-        };
-        batch.push(tuple.series, tuple.time, [Some(value), Some(Value::Integer(i64::from(tuple.quality)))]);
+        let quality = i64::from(tuple.quality);
+        match sort {
+            Sort::Analog => batch.push_row(tuple.series, tuple.time, (tuple.value, quality)),
+            Sort::Boolean => batch.push_row(tuple.series, tuple.time, (tuple.value as i64, quality)),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use counterfoil_flash::{FileDevice, Geometry, MemoryDevice, Read};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Writer, create};
-use counterfoil_series::{Batch, Column, Kind, Options, SeriesTables, Span, TableNumber, Value, Values};
+use counterfoil_series::{Batch, Column, Kind, Options, SeriesTables, Span, TableNumber, Values};
 use counterfoil_vault::{DatabaseId, Suite, SystemEntropy, Vault, VolumeKey, witness};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -172,8 +172,7 @@ fn push_each(points: &Batch, batch: &mut Batch) {
     let [values, quality] = &points.rows.columns[..] else { return };
     if let (Values::Doubles(values), Values::Integers(quality)) = (&values.values, &quality.values) {
         for (row, series) in points.series.iter().enumerate() {
-            let columns = [Some(Value::Double(values[row])), Some(Value::Integer(quality[row]))];
-            batch.push(*series, points.rows.times[row], columns);
+            batch.push_row(*series, points.rows.times[row], (values[row], quality[row]));
         }
     }
 }

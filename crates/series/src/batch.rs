@@ -7,6 +7,7 @@ use core::ops::Range;
 
 use crate::column::{Kind, Value};
 use crate::points::Points;
+use crate::row::Row;
 
 /// Rows to be stored, or keys to be deleted (then without columns).
 #[derive(Clone, Debug)]
@@ -37,6 +38,17 @@ impl Batch {
     pub fn push(&mut self, series: u32, time: i64, values: impl IntoIterator<Item = Option<Value>>) {
         self.series.push(series);
         self.rows.push(time, values);
+    }
+
+    /// Appends a row of values whose types are known where this is compiled, as `(1.5, 192_i64)`.
+    ///
+    /// # Panics
+    /// If a value is of another kind than its column, or there are more than columns.
+    #[inline(always)]
+    pub fn push_row(&mut self, series: u32, time: i64, row: impl Row) {
+        self.series.push(series);
+        self.rows.times.push(time);
+        row.put(&mut self.rows.columns);
     }
 
     /// Takes all rows out and keeps their room: for the next ones.

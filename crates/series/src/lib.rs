@@ -36,6 +36,7 @@ mod points;
 mod recompute;
 mod relocate;
 mod retain;
+mod row;
 mod scan;
 mod series;
 mod shelf;
