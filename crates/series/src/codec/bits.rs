@@ -4,6 +4,9 @@ use alloc::vec::Vec;
 
 use super::Nonsense;
 
+/// Numbers of so many bits at most lie in the eight bytes from the one in which they begin.
+const NARROW: u32 = 57;
+
 /// Bytes that so many numbers of this width take.
 pub(crate) fn bytes(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
@@ -47,12 +50,17 @@ pub(crate) fn unpack(
     let (packed, rest) = bytes.split_at_checked(self::bytes(count, width)).ok_or(Nonsense)?;
     *bytes = rest;
     out.reserve(count);
-    if width > 57 {
-        unpack_wide(packed, count, width, of, out);
-        return Ok(());
+    match width {
+        // As are the second differences of times that come regularly.
+        0 => out.resize(out.len() + count, of(0)),
+        1..=NARROW => unpack_narrow(packed, count, width, of, out),
+        _ => unpack_wide(packed, count, width, of, out),
     }
-    // Numbers of up to 57 bits lie in the eight bytes from the one in which they begin.
-    let inner = if packed.len() < 8 || width == 0 { 0 } else { count.min((packed.len() - 8) * 8 / width as usize + 1) };
+    Ok(())
+}
+
+fn unpack_narrow(packed: &[u8], count: usize, width: u32, of: impl Fn(u64) -> i64, out: &mut Vec<i64>) {
+    let inner = if packed.len() < 8 { 0 } else { count.min((packed.len() - 8) * 8 / width as usize + 1) };
     let mask = mask(width);
     out.extend((0..inner).map(|at| {
         let bit = at * width as usize;
@@ -60,7 +68,6 @@ pub(crate) fn unpack(
         of(word >> (bit % 8) & mask)
     }));
     out.extend((inner..count).map(|at| of(last(packed, at * width as usize) & mask)));
-    Ok(())
 }
 
 /// The bits from this one on, near the end.

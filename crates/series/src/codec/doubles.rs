@@ -55,10 +55,15 @@ fn rounded(scaled: f64) -> i64 {
     (scaled + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits()) as i64
 }
 
+/// The double of an integer of less than 2^51; unlike the processor's conversion it takes several at once.
+fn double(integer: i64) -> f64 {
+    f64::from_bits(ROUNDER.to_bits().wrapping_add(integer as u64)) - ROUNDER
+}
+
 /// Whether a division gives the value back.
 fn is_fraction(value: f64, integer: i64, divisor: f64) -> bool {
     let is_near = integer.unsigned_abs() < INTEGER_MAX;
-    is_near & ((integer as f64 / divisor).to_bits() == value.to_bits())
+    is_near & ((double(integer) / divisor).to_bits() == value.to_bits())
 }
 
 /// The integer that this divisor makes of a value, if that gives the value back.
@@ -173,9 +178,13 @@ fn decode_fractions(bytes: &mut &[u8], number: usize, count: usize, out: &mut Ve
     *bytes = rest;
     let mut all = Vec::new();
     integers::decode(bytes, count, &mut all)?;
-    let begun = out.len();
-    out.extend(all.iter().map(|integer| *integer as f64 / divisor));
-    let mut at = begun;
+    // Nothing above is written, and an exception has the integer of another value.
+    let above = all.iter().fold(0, |above, integer| above | integer.wrapping_add(INTEGER_MAX as i64) as u64);
+    if above >= 2 * INTEGER_MAX {
+        return Err(Nonsense);
+    }
+    let mut at = out.len();
+    out.extend(all.iter().map(|integer| double(*integer) / divisor));
     while !exceptions.is_empty() {
         let distance = numbers::take(&mut exceptions)?;
         at = usize::try_from(distance).ok().and_then(|distance| at.checked_add(distance)).ok_or(Nonsense)?;
@@ -255,6 +264,18 @@ mod tests {
         bytes(&[-0.0, 0.0]);
         bytes(&[f64::NAN, -f64::NAN, f64::from_bits(0x7FF8_0000_0000_0001), f64::INFINITY, f64::NEG_INFINITY]);
         bytes(&[f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::MIN, 1e15, -1e300, 2_251_799_813_685_248.0]);
+    }
+
+    #[test]
+    fn integers_that_no_double_gave_are_nonsense() {
+        for (integer, is_one) in [(-(1 << 51), true), ((1 << 51) - 1, true), (1 << 51, false), (i64::MIN, false)] {
+            let mut column = vec![FRACTIONS, 1, 0];
+            integers::encode(&[7, integer, 7], &mut column);
+            let mut found = Vec::new();
+            let outcome = decode(&mut &column[..], 3, &mut found);
+            assert_eq!(outcome.is_ok(), is_one, "{integer}");
+            assert_eq!(found, if is_one { vec![0.7, integer as f64 / 10.0, 0.7] } else { vec![] });
+        }
     }
 
     proptest! {
