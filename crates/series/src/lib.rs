@@ -63,6 +63,7 @@ pub use leaf::{Leaf, Packed, columns_max, pack, text_bytes_max};
 pub use names::{KEY_BYTES_MAX, SERIES_MAX};
 pub use points::{Points, Span};
 pub use retain::Dropped;
+pub use row::{Field, Row};
 pub use scan::{Block, Scan};
 pub use summary::{Sum, Summary};
 pub use survey::{Page, Survey};

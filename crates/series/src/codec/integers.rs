@@ -71,14 +71,23 @@ fn runs(values: &[i64]) -> Option<usize> {
 
 fn encode_runs(values: &[i64], runs: usize, out: &mut Vec<u8>) {
     let (mut of, mut lengths) = (Vec::with_capacity(runs), Vec::with_capacity(runs));
-    for run in values.chunk_by(|one, next| one == next) {
-        of.push(run[0]);
-        lengths.push(run.len() as i64 - 1);
+    let mut rest = values;
+    while let [first, ..] = rest {
+        // Known of the last one without a look.
+        let length = if of.len() + 1 == runs { rest.len() } else { run_length(rest) };
+        of.push(*first);
+        lengths.push(length as i64 - 1);
+        rest = &rest[length..];
     }
     out.extend_from_slice(&[RUNS, 0]);
     numbers::put(runs as u64 - 1, out);
     encode_each(&of, out);
     encode_each(&lengths, out);
+}
+
+/// How many of the first values are the same.
+fn run_length(values: &[i64]) -> usize {
+    values.iter().position(|value| *value != values[0]).unwrap_or(values.len())
 }
 
 fn encode_each(values: &[i64], out: &mut Vec<u8>) {

@@ -8,12 +8,12 @@
 //! series in memory within a budget, so that a cursor is a number and ten thousand of them need no buffers.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use counterfoil_relation::{RowBatch, Table, Type, Value as Stored};
-use counterfoil_series::{self as engine, Batch, Kind};
+use counterfoil_series::{self as engine, Batch, Field, Kind};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use datafusion::arrow::compute::take;
 
@@ -132,6 +132,9 @@ impl PointWriter {
                 self.table.name
             )));
         }
+        if self.push_numbers(cursor.series, time, values) {
+            return Ok(());
+        }
         for ((place, slot), value) in self.form.values.iter().zip(values) {
             self.row[*slot] = held(&self.table, *place, value)?;
         }
@@ -147,6 +150,32 @@ impl PointWriter {
         }
         self.batch.push(cursor.series, time, self.row.iter_mut().map(Option::take));
         Ok(())
+    }
+
+    /// Adds a point whose values go into their columns as they are, as most do; false, and nothing is added, for another one.
+    fn push_numbers(&mut self, series: u32, time: i64, values: &[Value]) -> bool {
+        let of = |(place, _): &(usize, usize)| &self.table.columns[*place].kind;
+        let is_one = |(column, value): (&(usize, usize), &Value)| match (value, of(column)) {
+            (Value::Double(_), Type::Double) | (Value::Integer(_), Type::BigInt) => true,
+            (Value::Integer(number), Type::SmallInt) => i16::try_from(*number).is_ok(),
+            _ => false,
+        };
+        let columns = &mut self.batch.rows.columns;
+        // A column that was dropped is still one of the engine's, and gets NULL.
+        if columns.len() != values.len() || !self.form.values.iter().zip(values).all(is_one) {
+            return false;
+        }
+        for ((_, slot), value) in self.form.values.iter().zip(values) {
+            match value {
+                // Adding 0.0 turns -0.0 into 0.0 and leaves every other number alone.
+                Value::Double(number) => (number + 0.0).put(&mut columns[*slot]),
+                Value::Integer(number) => number.put(&mut columns[*slot]),
+                _ => unreachable!("only numbers are let through"),
+            }
+        }
+        self.batch.series.push(series);
+        self.batch.rows.times.push(time);
+        true
     }
 }
 
@@ -267,11 +296,13 @@ impl Session {
         }
         let (tables, lease) = (&engine.series, &mut change.lease);
         // A cursor without points makes no series.
-        let used: BTreeSet<u32> = writer.batch.series.iter().copied().collect();
-        let names = used.iter().map(|cursor| &*writer.keys[*cursor as usize]);
+        let mut is_used = vec![false; writer.keys.len()];
+        writer.batch.series.iter().for_each(|cursor| is_used[*cursor as usize] = true);
+        let used = || (0..is_used.len()).filter(|cursor| is_used[*cursor]);
+        let names = used().map(|cursor| &*writer.keys[cursor]);
         let numbers = tables.number(&mut **lease, number, names).map_err(told(table))?;
         let mut number_of = vec![0; writer.keys.len()];
-        used.iter().zip(numbers).for_each(|(cursor, number)| number_of[*cursor as usize] = number);
+        used().zip(numbers).for_each(|(cursor, number)| number_of[cursor] = number);
         let series = writer.batch.series.iter().map(|cursor| number_of[*cursor as usize]).collect();
         let local = std::mem::replace(&mut writer.batch.series, series);
         let stored =
