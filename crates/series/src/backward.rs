@@ -93,10 +93,12 @@ impl<V: View> Backward<V> {
             }
             return Ok(points);
         }
-        let (leaf, first) = match self.ahead.pop() {
-            None => (read.none(), self.span.first),
+        let mut leaf = read.none();
+        let first = match self.ahead.pop() {
+            None => self.span.first,
             Some((0, entry)) => {
-                (read.leaf(&self.view, &self.files, self.series, &entry)?, entry.first.max(self.span.first))
+                read.leaf(&self.view, &self.files, (self.series, &entry), &mut leaf)?;
+                entry.first.max(self.span.first)
             }
             Some((level, entry)) => {
                 let under = node::read(&self.view, &self.files, (self.series, level), &entry)?;

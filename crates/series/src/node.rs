@@ -179,6 +179,17 @@ impl Walk {
         Ok(None)
     }
 
+    /// The next leaf, if it is known by now, has so many points at most, and none of them outside the span.
+    pub(crate) fn next_whole(&mut self, points_max: usize) -> Option<Entry> {
+        let is_one = |(level, entry): &mut (usize, Entry)| {
+            *level == 0
+                && entry.points <= points_max as u64
+                && self.span.contains(entry.first)
+                && self.span.contains(entry.last)
+        };
+        self.ahead.pop_if(is_one).map(|(_, entry)| entry)
+    }
+
     /// The first time of what comes after the leaf given last.
     pub(crate) fn goes_on_at(&self) -> Option<i64> {
         self.ahead.last().map(|(_, entry)| entry.first)

@@ -15,6 +15,9 @@ use crate::points::{Points, Span};
 use crate::state::State;
 use crate::tail::Tail;
 
+/// Points that a block has at most where it has those of several leaves: whoever takes blocks has work with each of them.
+const BLOCK_POINTS: usize = 8192;
+
 /// Points of one series.
 #[derive(Clone, Debug)]
 pub struct Block {
@@ -35,6 +38,8 @@ pub struct Scan<V> {
     /// Series still to be read, the next one last.
     ahead: Vec<u32>,
     current: Option<Current>,
+    /// Points up to which the next block goes on with another leaf. The first one does not: who wants few points reads no more.
+    block_points: usize,
 }
 
 /// The series being read.
@@ -54,7 +59,7 @@ impl<V: View> Scan<V> {
         ahead.reverse();
         // What retention took is gone, whether its pages are yet or not.
         let span = span.within(&Span { first: state.oldest, last: i64::MAX });
-        Scan { view, files, state, span, wanted: None, ahead, current: None }
+        Scan { view, files, state, span, wanted: None, ahead, current: None, block_points: 0 }
     }
 
     /// Reads only the columns at these places: blocks have no others, and these in the order of the table.
@@ -92,6 +97,7 @@ impl<V: View> Scan<V> {
             wanted: self.wanted.clone(),
             ahead: ahead.to_vec(),
             current: None,
+            block_points: 0,
         };
         let mut parts: Vec<_> = self.ahead.rchunks(per_part).map(part).collect();
         if parts.is_empty() {
@@ -120,12 +126,13 @@ impl<V: View> Scan<V> {
             }
             let Some(current) = &mut self.current else { continue };
             let read = Read { state: &self.state, wanted: self.wanted.as_deref() };
-            let points = current.next(&self.view, &self.files, &read, self.span)?;
+            let points = current.next(&self.view, &self.files, &read, (self.span, self.block_points))?;
             let series = current.series;
             if current.done {
                 self.current = None;
             }
             if !points.is_empty() {
+                self.block_points = BLOCK_POINTS;
                 return Ok(Some(Block { series, points }));
             }
         }
@@ -133,36 +140,46 @@ impl<V: View> Scan<V> {
 }
 
 impl Current {
-    /// What comes next: a leaf with what is late under it, and after the last one the tail.
-    fn next(&mut self, view: &dyn View, files: &Files, read: &Read<'_>, span: Span) -> Result<Points, Error> {
+    /// What comes next: leaves with what is late under them, and after the last one the tail.
+    fn next(
+        &mut self,
+        view: &dyn View,
+        files: &Files,
+        read: &Read<'_>,
+        (span, points_max): (Span, usize),
+    ) -> Result<Points, Error> {
         let series = &read.state.series[self.series as usize];
-        let (leaf, until) = match self.walk.next(view, files)? {
+        let (mut points, mut part) = (read.none(), Span { first: self.from, last: span.last });
+        match self.walk.next(view, files)? {
             Some(entry) => {
-                let until = match self.walk.goes_on_at() {
-                    // What is between two leaves is given with the older one.
-                    Some(next) => (next - 1).min(span.last),
-                    None => span.last,
-                };
-                self.done = until == span.last && self.walk.goes_on_at().is_none();
-                (read.leaf(view, files, self.series, &entry)?, until)
+                read.leaf(view, files, (self.series, &entry), &mut points)?;
+                part.last = self.passed(span);
             }
-            None => {
-                self.done = true;
-                (read.none(), span.last)
+            None => self.done = true,
+        }
+        let within = points.within(&part);
+        points = points.slice(within);
+        if series.late.is_empty() {
+            while let Some(entry) = self.walk.next_whole(points_max.saturating_sub(points.len())) {
+                read.leaf(view, files, (self.series, &entry), &mut points)?;
+                part.last = self.passed(span);
             }
-        };
-        let part = Span { first: self.from, last: until };
-        let within = leaf.within(&part);
-        let mut points = leaf.slice(within);
-        if !series.late.is_empty() {
+        } else {
             points = self.late.as_ref().unwrap_or(&series.late).merged(points, &part);
         }
         if self.done {
             read.tail(&series.tail, &part, &mut points);
         } else {
-            self.from = until + 1;
+            self.from = part.last + 1;
         }
         Ok(points)
+    }
+
+    /// Up to when everything was given with the leaf that was read last: what is between two leaves is given with the older one.
+    fn passed(&mut self, span: Span) -> i64 {
+        let next = self.walk.goes_on_at();
+        self.done = next.is_none();
+        next.map_or(span.last, |next| (next - 1).min(span.last))
     }
 }
 
@@ -182,13 +199,18 @@ impl Read<'_> {
         }
     }
 
-    pub(crate) fn leaf(&self, view: &dyn View, files: &Files, number: u32, entry: &Entry) -> Result<Points, Error> {
-        let mut points = self.none();
-        read_columns(view, files, (number, entry), &mut points, |leaf, points| match self.wanted {
+    /// Appends the points of a leaf.
+    pub(crate) fn leaf(
+        &self,
+        view: &dyn View,
+        files: &Files,
+        place: (u32, &Entry),
+        points: &mut Points,
+    ) -> Result<(), Error> {
+        read_columns(view, files, place, points, |leaf, points| match self.wanted {
             Some(wanted) => leaf.read_some(points, (&self.state.kinds, wanted)),
             None => leaf.read(points),
-        })?;
-        Ok(points)
+        })
     }
 
     fn tail(&self, tail: &Tail, span: &Span, points: &mut Points) {
