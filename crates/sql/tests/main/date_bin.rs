@@ -78,7 +78,7 @@ fn groups_of_them_are_the_same_from_summaries_from_points_and_from_a_relation() 
     }
 }
 
-/// What PostgreSQL 17 and DuckDB (`time_bucket`, for months) answer.
+/// The first three are examples in the documentation of PostgreSQL; DuckDB (`time_bucket`) answers the second so, too.
 #[test]
 fn it_answers_as_others_do() {
     let mut database = Database::new();
