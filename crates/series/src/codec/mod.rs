@@ -16,6 +16,7 @@ mod bits;
 pub mod doubles;
 pub mod integers;
 mod numbers;
+mod plain;
 pub mod texts;
 
 /// Bytes that no column has.
