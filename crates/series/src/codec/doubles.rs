@@ -35,11 +35,28 @@ const SIGN: u64 = 1 << 63;
 /// If there are more than [`COUNT_MAX`].
 pub fn encode(values: &[f64], out: &mut Vec<u8>) {
     assert!(values.len() <= COUNT_MAX, "a leaf has so many values at most");
-    let (tens, twos) = (guess(values, ten), guess(values, two));
-    let least = tens.into_iter().chain(twos).min_by(|one, other| divisor(*one).total_cmp(&divisor(*other)));
-    if least.is_none_or(|divisor| !encode_fractions(values, divisor, out)) {
+    let Some(number) = least_divisor(values, 0) else { return encode_bits(values, out) };
+    let begun = out.len();
+    let missed = encode_fractions(values, number, out);
+    // Where most values are 0, say, those that were looked at tell nothing of the others.
+    let other = least_divisor(&missed, number).filter(|other| *other != number && !missed.is_empty());
+    if let Some(other) = other {
+        let mut column = Vec::new();
+        encode_fractions(values, other, &mut column);
+        if !column.is_empty() && (out.len() == begun || column.len() < out.len() - begun) {
+            out.truncate(begun);
+            out.extend_from_slice(&column);
+        }
+    }
+    if out.len() == begun {
         encode_bits(values, out);
     }
+}
+
+/// The number of the least divisor that makes integers of some values, from this one on.
+fn least_divisor(values: &[f64], least: usize) -> Option<usize> {
+    let (tens, twos) = (guess(values, least, ten), guess(values, least, two));
+    tens.into_iter().chain(twos).min_by(|one, other| divisor(*one).total_cmp(&divisor(*other)))
 }
 
 /// What the integers of a column are divided by.
@@ -85,9 +102,9 @@ fn two(value: f64, least: usize) -> Option<usize> {
 }
 
 /// The least divisor that makes integers of some values, spread over the column; none if of too many none does.
-fn guess(values: &[f64], divisor: impl Fn(f64, usize) -> Option<usize>) -> Option<usize> {
+fn guess(values: &[f64], least: usize, divisor: impl Fn(f64, usize) -> Option<usize>) -> Option<usize> {
     let step = (values.len() / SAMPLES).max(1);
-    let (mut least, mut misses, mut seen) = (0, 0, 0);
+    let (mut least, mut misses, mut seen) = (least, 0, 0);
     for value in values.iter().step_by(step) {
         seen += 1;
         match divisor(*value, least) {
@@ -98,8 +115,8 @@ fn guess(values: &[f64], divisor: impl Fn(f64, usize) -> Option<usize>) -> Optio
     (misses * 4 <= seen).then_some(least)
 }
 
-/// Writes the values as fractions; false, and nothing is written, if too many are none.
-fn encode_fractions(values: &[f64], number: usize, out: &mut Vec<u8>) -> bool {
+/// Writes the values as fractions and gives back those that are none; writes nothing if they are too many.
+fn encode_fractions(values: &[f64], number: usize, out: &mut Vec<u8>) -> Vec<f64> {
     let divisor = divisor(number);
     let mut misses = 0;
     let integer = |value: &f64| {
@@ -108,10 +125,10 @@ fn encode_fractions(values: &[f64], number: usize, out: &mut Vec<u8>) -> bool {
         integer
     };
     let mut all: Vec<i64> = values.iter().map(integer).collect();
+    let (mut exceptions, mut missed) = (Vec::new(), Vec::new());
     if misses * 9 > values.len() {
-        return false;
+        return missed;
     }
-    let mut exceptions = Vec::new();
     if misses > 0 {
         let (mut last, mut before) = (0, 0);
         for (at, (integer, value)) in all.iter_mut().zip(values).enumerate() {
@@ -121,6 +138,7 @@ fn encode_fractions(values: &[f64], number: usize, out: &mut Vec<u8>) -> bool {
             }
             numbers::put((at - before) as u64, &mut exceptions);
             exceptions.extend_from_slice(&value.to_bits().to_le_bytes());
+            missed.push(*value);
             (*integer, before) = (last, at);
         }
     }
@@ -128,7 +146,7 @@ fn encode_fractions(values: &[f64], number: usize, out: &mut Vec<u8>) -> bool {
     numbers::put(exceptions.len() as u64, out);
     out.extend_from_slice(&exceptions);
     integers::encode(&all, out);
-    true
+    missed
 }
 
 fn encode_bits(values: &[f64], out: &mut Vec<u8>) {
@@ -259,6 +277,21 @@ mod tests {
     }
 
     #[test]
+    fn weather_takes_the_bits_that_it_has() {
+        let knots: Vec<f64> = (0..2000).map(|at| noise(at).rem_euclid(31) as f64 * 1.15078).collect();
+        assert!(bytes(&knots) < 2000 * 5 / 8 + 32 * 8, "knots in miles an hour: {}", bytes(&knots));
+        let tenths = |at| noise(at).rem_euclid(15) * 10 + i64::from(noise(at) % 7 == 0) * noise(at + 1).rem_euclid(10);
+        let fahrenheit: Vec<f64> = (0..2000).map(|at| (3200 + 18 * tenths(at)) as f64 / 100.0).collect();
+        assert!(bytes(&fahrenheit) < 2000, "tenths of Celsius in Fahrenheit: {}", bytes(&fahrenheit));
+        let degrees: Vec<f64> = (0..2000).map(|at| noise(at).rem_euclid(36) as f64 * 10.0).collect();
+        assert!(bytes(&degrees) < 2000 * 6 / 8 + 16, "tens of degrees: {}", bytes(&degrees));
+        // None of those that are looked at is another one than 0.
+        let rain: Vec<f64> =
+            (0..2000).map(|at| if at % 62 > 57 { noise(at).rem_euclid(9) as f64 / 100.0 } else { 0.0 }).collect();
+        assert!(bytes(&rain) < 300, "mostly none: {}", bytes(&rain));
+    }
+
+    #[test]
     fn the_odd_ones_come_back() {
         bytes(&[]);
         bytes(&[-0.0, 0.0]);
@@ -286,6 +319,11 @@ mod tests {
             values.extend(bits.iter().take(5).map(|bits| f64::from_bits(*bits)));
             bytes(&values);
             bytes(&bits.iter().map(|bits| f64::from_bits(*bits)).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn few_values_come_back(few in prop::collection::vec(any::<u64>(), 1..30), places in prop::collection::vec(any::<prop::sample::Index>(), 0..400)) {
+            bytes(&places.iter().map(|place| f64::from_bits(few[place.index(few.len())])).collect::<Vec<_>>());
         }
 
         #[test]
