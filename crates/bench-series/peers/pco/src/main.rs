@@ -9,7 +9,6 @@
 //! of some rounds.
 
 mod columns;
-mod thrifty;
 mod weather;
 
 use std::hint::black_box;
@@ -21,7 +20,6 @@ use pco::ChunkConfig;
 use pco::data_types::Number;
 use pco::metadata::{ChunkLatentVarMeta, ChunkMeta, DeltaEncoding, DynBins, Mode};
 use pco::wrapped::{FileCompressor, FileDecompressor};
-use thrifty::Thrifty;
 
 /// Why the program ends.
 pub type Failure = Box<dyn std::error::Error>;
@@ -175,11 +173,9 @@ fn told(meta: &ChunkMeta) -> String {
 fn print_row<T: Number + Default>(name: &str, values: &[T], bits: impl Fn(&T) -> u64 + Copy) -> Result<(), Failure>
 where
     Ours: Codec<T>,
-    Thrifty: Codec<T>,
 {
     let leaf = leaf_of(&Ours, values)?;
     let mut all = vec![measured(&Ours, values, leaf, bits)?];
-    all.push(measured(&Thrifty, values, leaf_of(&Thrifty, values)?, bits)?);
     for level in LEVELS {
         all.push(measured(&Pco(level), values, leaf_of(&Pco(level), values)?, bits)?);
     }
@@ -197,13 +193,11 @@ fn main() -> Result<(), Failure> {
     if let Some(file) = std::env::args().nth(1) {
         all.extend(weather::columns(&std::fs::read_to_string(file)?)?);
     }
-    println!(
-        "Bytes a value; nanoseconds a value written / read. Thrifty: ours with common factors and places in a list, which"
-    );
-    println!("the leaf format has not. Many: pco 8 with {MANY} values at once, or all there are.\n");
+    println!("Bytes a value; nanoseconds a value written / read.");
+    println!("Many: pco 8 with {MANY} values at once, or all there are.\n");
     let heads = LEVELS.map(|level| format!("pco {level} | ns")).join(" | ");
-    println!("| values | to a leaf | ours | ns | thrifty | ns | {heads} | many | what pco 8 does |");
-    println!("|{}", "---|".repeat(6 + 2 * LEVELS.len() + 2));
+    println!("| values | to a leaf | ours | ns | {heads} | many | what pco 8 does |");
+    println!("|{}", "---|".repeat(4 + 2 * LEVELS.len() + 2));
     for Column { name, values } in &all {
         match values {
             Values::Integers(values) => print_row(name, values, |value| *value as u64)?,
