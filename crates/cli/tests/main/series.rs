@@ -14,7 +14,7 @@ fn filled() -> Stage {
         stage.good(&[
             "db",
             &format!(
-            "INSERT INTO r SELECT 's' || i % 3, CAST(to_timestamp(1767225600 + i) AS TIMESTAMP), i % 700 / 10.0, 192
+            "INSERT INTO r SELECT 's' || i % 3, CAST(to_timestamp(1767225600 + i) AS TIMESTAMP), i * 7919 % 65537 / 10.0, 192
              FROM generate_series({}, {}) g(i)", part * 20_000, part * 20_000 + 19_999),
         ]);
     }
