@@ -156,6 +156,15 @@ impl Values {
         Ok(())
     }
 
+    /// Makes room for so many values more.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        match self {
+            Values::Integers(values) => values.reserve(count),
+            Values::Doubles(values) => values.reserve(count),
+            Values::Texts(values) => values.reserve(count),
+        }
+    }
+
     /// Appends what stands for NULL.
     fn extend_with_nothing(&mut self, count: usize) {
         match self {

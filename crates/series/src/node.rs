@@ -149,6 +149,11 @@ pub(crate) fn visit(
     Ok(())
 }
 
+/// Whether an entry is a leaf without points outside a span.
+fn is_whole(level: usize, entry: &Entry, span: &Span) -> bool {
+    level == 0 && span.contains(entry.first) && span.contains(entry.last)
+}
+
 /// The leaves under an edge that have points of a span of time, the oldest first.
 pub(crate) struct Walk {
     series: u32,
@@ -181,13 +186,22 @@ impl Walk {
 
     /// The next leaf, if it is known by now, has so many points at most, and none of them outside the span.
     pub(crate) fn next_whole(&mut self, points_max: usize) -> Option<Entry> {
-        let is_one = |(level, entry): &mut (usize, Entry)| {
-            *level == 0
-                && entry.points <= points_max as u64
-                && self.span.contains(entry.first)
-                && self.span.contains(entry.last)
-        };
-        self.ahead.pop_if(is_one).map(|(_, entry)| entry)
+        let span = self.span;
+        self.ahead
+            .pop_if(|(level, entry)| is_whole(*level, entry, &span) && entry.points <= points_max as u64)
+            .map(|(_, entry)| entry)
+    }
+
+    /// Points of the next leaves that [`Walk::next_whole`] gives one after the other while they are so many at most.
+    pub(crate) fn points_whole(&self, points_max: usize) -> usize {
+        let mut left = points_max as u64;
+        for (level, entry) in self.ahead.iter().rev() {
+            if !is_whole(*level, entry, &self.span) || entry.points > left {
+                break;
+            }
+            left -= entry.points;
+        }
+        points_max - left as usize
     }
 
     /// The first time of what comes after the leaf given last.

@@ -61,6 +61,12 @@ impl Points {
         columns.for_each(|column| column.push(None));
     }
 
+    /// Makes room for so many points more.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.times.reserve(count);
+        self.columns.iter_mut().for_each(|column| column.values.reserve(count));
+    }
+
     /// Appends points of others with the same columns.
     pub fn append(&mut self, other: &Points, range: Range<usize>) {
         self.times.extend_from_slice(&other.times[range.clone()]);

@@ -8,6 +8,7 @@ use counterfoil_log::View;
 use crate::Error;
 use crate::edge::Entry;
 use crate::files::Files;
+use crate::leaf;
 use crate::merge::read_columns;
 use crate::node::Walk;
 use crate::open::Late;
@@ -152,6 +153,10 @@ impl Current {
         let (mut points, mut part) = (read.none(), Span { first: self.from, last: span.last });
         match self.walk.next(view, files)? {
             Some(entry) => {
+                if series.late.is_empty() {
+                    let count = (entry.points as usize).min(leaf::POINTS_MAX);
+                    points.reserve(count + self.walk.points_whole(points_max.saturating_sub(count)));
+                }
                 read.leaf(view, files, (self.series, &entry), &mut points)?;
                 part.last = self.passed(span);
             }
