@@ -14,7 +14,7 @@ fn filled() -> Stage {
         stage.good(&[
             "db",
             &format!(
-            "INSERT INTO r SELECT 's' || i % 3, CAST(to_timestamp(1767225600 + i) AS TIMESTAMP), i * 7919 % 65537 / 10.0, 192
+            "INSERT INTO r SELECT 's' || i % 3, CAST(to_timestamp(1767225600 + i) AS TIMESTAMP), i * 7919 % 65537 / 16.0, 192
              FROM generate_series({}, {}) g(i)", part * 20_000, part * 20_000 + 19_999),
         ]);
     }
@@ -184,7 +184,9 @@ fn a_changed_page_of_points_is_noticed() {
     let good = answers(&stage, "db");
     let image = stage.read("db");
     let (mut noticed, pages) = (0, image.len() / 4096);
-    for page in (0..pages).rev().step_by(19) {
+    // The end of the file is kept for commits that free space: nothing is there yet.
+    let is_used = |page: &usize| image[page * 4096..][..4096].iter().any(|byte| *byte != 0);
+    for page in (0..pages).rev().filter(is_used).step_by(7) {
         let mut changed = image.clone();
         changed[page * 4096 + 2000] ^= 1;
         stage.write("db", changed);
