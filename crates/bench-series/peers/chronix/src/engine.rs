@@ -46,6 +46,8 @@ impl Engine {
             .wal_fsync_policy(FsyncPolicy::PerBatch)
             .segment_cache_size(CACHE_BYTES)
             .enable_last_value_cache(true)
+            // One measurement is all there before the other begins, at the same times.
+            .ooo_shard_tolerance(24 * 365)
             .max_query_result_bytes(0)
             .per_query_memory_limit(0)
             .query_timeout(Duration::ZERO)
