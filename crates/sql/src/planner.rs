@@ -38,6 +38,7 @@ use crate::nulls;
 use crate::provider::{Catalog, Named, Provider};
 use crate::scan::Target;
 use crate::series;
+use crate::shortcut::{Cheaper, Shortcut, Switch};
 use crate::statement::{self, object};
 
 /// How deep views may name views.
@@ -54,8 +55,8 @@ pub(crate) struct Planner {
     future: Arc<Named>,
     pub(crate) interrupt: Interrupt,
     pub(crate) checks: Checks,
-    /// Whether aggregations may be answered from summaries.
-    pub(crate) summaries: series::Switch,
+    /// Whether aggregations may be answered from summaries, and other shortcuts be taken.
+    pub(crate) summaries: Switch,
     /// Calls in FROM that were planned so far, by which their hidden names differ.
     calls: u64,
 }
@@ -65,7 +66,7 @@ impl Planner {
         let public = Arc::new(Named::default());
         let information = Arc::new(Named::default());
         let catalogs = MemoryCatalogProviderList::new();
-        let summaries = series::Switch::default();
+        let summaries = Switch::default();
         let (own, future) = (Arc::new(Named::default()), Arc::new(Named::default()));
         let catalog = Catalog {
             public: public.clone(),
@@ -310,11 +311,13 @@ impl Planner {
 
 /// The rules by which the library improves physical plans, and ours. Ours comes behind the one that knows some answers from the
 /// number of rows alone, and before all that look at how much is read.
-fn rules(summaries: &series::Switch) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn rules(switch: &Switch) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let behind = rules.iter().position(|rule| rule.name() == "aggregate_statistics").map_or(0, |place| place + 1);
-    rules.insert(behind, Arc::new(series::FromSummaries { switch: summaries.clone() }));
-    rules.insert(behind, Arc::new(historian::FromLastSample { switch: summaries.clone() }));
+    let shortcuts: [(&'static str, Cheaper); 2] =
+        [("from_last_sample", historian::from_last_sample), ("from_summaries", series::from_summaries)];
+    let shortcuts = shortcuts.map(|(name, cheaper)| Shortcut { name, switch: switch.clone(), cheaper });
+    rules.splice(behind..behind, shortcuts.map(|rule| Arc::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>));
     rules
 }
 

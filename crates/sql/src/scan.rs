@@ -1,10 +1,5 @@
 //! Reading a table for the query library: a plan node that scans ranges of a table, or fetches the rows of an index.
-//!
-//! Each part of a scan does its work in steps of one block. A few steps run on the bounded blocking pool, the next ones
-//! start when their batches are taken, and no thread ever waits for a consumer: however many scans one query has, they
-//! cannot starve each other, and a dropped stream leaves at most a few steps to run out.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,14 +14,13 @@ use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::filter::{self, Test};
 use crate::leaf_node::leaf_node;
 use crate::rows::{self, Rows};
+use crate::steps::{Step, Steps};
 
 /// A part with fewer rows is read where it is asked for: handing it to another thread would cost more than reading it.
 const INLINE_ROWS_MAX: u64 = 2048;
@@ -297,12 +291,6 @@ impl Reader {
     }
 }
 
-/// What gives batches one by one, each of them work for a thread of its own.
-pub(crate) trait Step: Send + 'static {
-    /// The next batch; none when all were given.
-    fn step(&mut self) -> Result<Option<RecordBatch>>;
-}
-
 impl Step for Work {
     /// The next batch that has a row.
     fn step(&mut self) -> Result<Option<RecordBatch>> {
@@ -341,106 +329,4 @@ fn row_ids(block: &RowBlock, selected: &Rows) -> ArrayRef {
         Rows::At(places) => places.iter().map(|place| id(*place as usize)).collect(),
     };
     Arc::new(Int64Array::from(ids))
-}
-
-/// Steps of a part that a thread takes before it hands their batches over, in the end.
-const STEPS_MAX: usize = 16;
-/// Rows from which on it hands them over earlier.
-const ROWS_AHEAD: usize = 1 << 16;
-
-/// What a thread gives back.
-struct Stepped<W> {
-    work: Box<W>,
-    batches: VecDeque<RecordBatch>,
-    /// How the part ended, if it did.
-    end: Option<Result<()>>,
-}
-
-impl<W: Step> Stepped<W> {
-    /// Takes so many steps.
-    fn of(mut work: Box<W>, steps: usize) -> Self {
-        let (mut batches, mut rows) = (VecDeque::new(), 0);
-        while batches.len() < steps && rows < ROWS_AHEAD {
-            match work.step() {
-                Ok(Some(batch)) => {
-                    rows += batch.num_rows();
-                    batches.push_back(batch);
-                }
-                ended => return Stepped { work, batches, end: Some(ended.map(drop)) },
-            }
-        }
-        Stepped { work, batches, end: None }
-    }
-}
-
-/// Steps of a part: on the blocking pool, started ahead of the consumer; or in place for small parts.
-///
-/// A block takes less time than two threads need to tell each other that it is there. So the first step is handed over by itself,
-/// and then twice as many each time.
-pub(crate) struct Steps<W> {
-    work: Option<Box<W>>,
-    ahead: Option<JoinHandle<Stepped<W>>>,
-    steps: usize,
-    ready: VecDeque<RecordBatch>,
-    end: Option<Result<()>>,
-    inline: bool,
-}
-
-impl<W: Step> Steps<W> {
-    /// The batches of a part as the query library takes them.
-    pub(crate) fn stream(
-        work: W,
-        inline: bool,
-        metrics: BaselineMetrics,
-        schema: SchemaRef,
-    ) -> SendableRecordBatchStream {
-        let work = Some(Box::new(work));
-        let steps = Steps { work, ahead: None, steps: 1, ready: VecDeque::new(), end: None, inline };
-        let stream = futures::stream::unfold((steps, metrics), |(mut steps, metrics)| async move {
-            let batch = steps.next().await.transpose()?;
-            if let Ok(batch) = &batch {
-                metrics.record_output(batch.num_rows());
-            }
-            Some((batch.map_err(DataFusionError::from), (steps, metrics)))
-        });
-        Box::pin(RecordBatchStreamAdapter::new(schema, stream))
-    }
-
-    fn start(&mut self) {
-        if let Some(work) = self.work.take() {
-            let steps = self.steps;
-            self.ahead = Some(tokio::task::spawn_blocking(move || Stepped::of(work, steps)));
-            self.steps = (2 * steps).min(STEPS_MAX);
-        }
-    }
-
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        if self.inline {
-            return self.work.as_mut().map_or(Ok(None), |work| work.step());
-        }
-        if self.ready.is_empty() && self.end.is_none() {
-            self.more().await?;
-        }
-        match self.ready.pop_front() {
-            Some(batch) => Ok(Some(batch)),
-            None => self.end.take().unwrap_or(Ok(())).map(|()| None),
-        }
-    }
-
-    /// Waits for the batches that are being read, and has the next ones read.
-    async fn more(&mut self) -> Result<()> {
-        self.start();
-        let Some(ahead) = self.ahead.take() else { return Ok(()) };
-        let Stepped { work, batches, end } = match ahead.await {
-            Ok(done) => done,
-            Err(error) if error.is_cancelled() => return Err(Error::Interrupted),
-            Err(_) => return Err(Error::Bug("a scan panicked".into())),
-        };
-        (self.ready, self.end) = (batches, end);
-        if self.end.is_none() {
-            self.work = Some(work);
-            self.start();
-        }
-        Ok(())
-    }
 }

@@ -42,8 +42,8 @@ pub(crate) use options::{Told, is_known as option_is_known};
 pub use reader::{SeriesReader, count, newest, survey};
 pub(crate) use retention::{Keeper, notice as notice_of_expired};
 pub(crate) use scan::{SeriesScan, SeriesTarget, decides};
+pub(crate) use summaries::from_summaries;
 pub(crate) use summaries::option::check_kept;
-pub(crate) use summaries::{FromSummaries, Switch};
 pub(crate) use thin::Doors;
 pub use writer::{Cursor, PointWriter, Written};
 

@@ -15,11 +15,9 @@ use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
@@ -29,42 +27,13 @@ use super::samples::Samples;
 use super::signal::{Method, Signal};
 use crate::error::{Error, Result};
 use crate::scan::Output;
-use crate::series::{Around, Sampled, SeriesScan, Switch};
+use crate::series::{Around, Sampled, SeriesScan};
 use counterfoil_series::Span;
 
-/// The rule.
-#[derive(Debug)]
-pub(crate) struct FromLastSample {
-    pub(crate) switch: Switch,
-}
-
-impl PhysicalOptimizerRule for FromLastSample {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        if !self.switch.is_on() {
-            return Ok(plan);
-        }
-        let less = plan.transform_up(|plan| match narrowed(&plan)? {
-            Some(less) => Ok(Transformed::yes(Arc::new(less) as Arc<dyn ExecutionPlan>)),
-            None => Ok(Transformed::no(plan)),
-        });
-        less.map(|less| less.data)
-    }
-
-    fn name(&self) -> &str {
-        "from_last_sample"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-}
-
 /// An operator over an input that reads less; none where its answer might not be the same.
-fn narrowed(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Operator>, DataFusionError> {
+pub(crate) fn from_last_sample(
+    plan: &Arc<dyn ExecutionPlan>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>, DataFusionError> {
     let Some(operator) = plan.downcast_ref::<Operator>() else { return Ok(None) };
     let Some((range, signal, value)) = wanted(&operator.work) else { return Ok(None) };
     let Some(chain) = Chain::of(&operator.input) else { return Ok(None) };
@@ -73,7 +42,7 @@ fn narrowed(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Operator>, DataFusio
         return Ok(None);
     }
     let around = Around { range, beyond: signal.method == Method::Linear, sampled: sampled(chain.steps, keys, value) };
-    Ok(Some(operator.over(rebuilt(&operator.input, around)?)))
+    Ok(Some(Arc::new(operator.over(rebuilt(&operator.input, around)?))))
 }
 
 /// The range that an operator asks about, and which column of its input holds values.

@@ -38,7 +38,7 @@ mod shape;
 mod signal;
 mod value_at;
 
-pub(crate) use around::FromLastSample;
+pub(crate) use around::from_last_sample;
 pub(crate) use call::inputs;
 pub(crate) use grid::{Tick, later};
 pub(crate) use node::Planner as QueryPlanner;

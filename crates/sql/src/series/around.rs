@@ -18,7 +18,7 @@ use super::block::Blocks;
 use super::told;
 use super::{Form, SeriesTarget};
 use crate::error::Result;
-use crate::scan::Step;
+use crate::steps::Step;
 use counterfoil_log::Snapshot;
 
 /// Rows that make a batch; and so many blocks are read for one, whether rows of them are wanted or not.

@@ -27,7 +27,8 @@ use crate::error::Result;
 use crate::filter::{self, Comparison, Constant, Test};
 use crate::historian::Tick;
 use crate::leaf_node::leaf_node;
-use crate::scan::{Output, Step, Steps};
+use crate::scan::Output;
+use crate::steps::{Step, Steps};
 
 /// Fewer points than this are read in one part.
 const PARTS_POINTS_MIN: u64 = 200_000;

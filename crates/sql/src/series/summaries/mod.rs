@@ -15,4 +15,4 @@ mod question;
 mod rule;
 mod states;
 
-pub(crate) use rule::{FromSummaries, Switch};
+pub(crate) use rule::from_summaries;

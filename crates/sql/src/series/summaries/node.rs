@@ -20,8 +20,8 @@ use super::question::{Asked, Group};
 use super::states;
 use crate::error::Result;
 use crate::leaf_node::leaf_node;
-use crate::scan::{Step, Steps};
 use crate::series::{Form, SeriesScan, SeriesTarget, change, told};
+use crate::steps::{Step, Steps};
 
 /// Buckets that make a batch.
 const BATCH_BUCKETS: usize = 1024;
