@@ -6,13 +6,14 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError};
-use datafusion::logical_expr::expr::{Cast, InList};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, Cast, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::error::Error;
+use crate::times::{self, Side};
 use crate::types::result_name;
 use crate::value::parse;
 
@@ -34,7 +35,7 @@ pub(crate) fn operands(
                 return Ok((left, right));
             };
             comparable(&left_kind, op, &right_kind)?;
-            Ok((fitting(left, &left_kind, &right_kind)?, fitting(right, &right_kind, &left_kind)?))
+            compared((left, left_kind), (right, right_kind))
         }
         // Long chains are not asked for their types at every link: a literal that stands here is cheap to see.
         Plus | Minus | Multiply | Divide | Modulo if left_is_text != right_is_text => {
@@ -61,6 +62,12 @@ fn comparable(left: &DataType, op: &BinaryOperator, right: &DataType) -> Result<
     Ok(())
 }
 
+/// The two sides of a comparison, each made what the other one compares with.
+fn compared(left: Side, right: Side) -> Result<(Expr, Expr), DataFusionError> {
+    let (left, right) = times::sides(left, right);
+    Ok((fitting(left.0, &left.1, &right.1)?, fitting(right.0, &right.1, &left.1)?))
+}
+
 /// A side of a comparison, given the type of the other one.
 fn fitting(expr: Expr, own: &DataType, other: &DataType) -> Result<Expr, DataFusionError> {
     if matches!(own, DataType::Decimal128(..) | DataType::Decimal256(..)) && other.is_floating() {
@@ -83,8 +90,8 @@ fn fitting(expr: Expr, own: &DataType, other: &DataType) -> Result<Expr, DataFus
     Ok(Expr::Literal(read, None))
 }
 
-/// The lists of IN: the library plans them without asking for operators.
-pub(crate) fn lists(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
+/// The comparisons that the library plans without asking for operators: IN, BETWEEN, CASE, IS DISTINCT FROM.
+pub(crate) fn unasked(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
     let coerced = plan.transform_up_with_subqueries(|plan| {
         let mut schema = DFSchema::empty();
         for input in plan.inputs() {
@@ -93,23 +100,59 @@ pub(crate) fn lists(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError> {
         let names = NamePreserver::new(&plan);
         plan.map_expressions(|expr| {
             let name = names.save(&expr);
-            let expr = expr.transform_up(|expr| list(expr, &schema))?;
+            let expr = expr.transform_up(|expr| unasked_in(expr, &schema))?;
             Ok(expr.update_data(|expr| name.restore(expr)))
         })
     })?;
     Ok(coerced.data)
 }
 
-/// As [`lists`], for one expression.
-pub(crate) fn list(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
-    let Expr::InList(InList { expr, list, negated }) = expr else { return Ok(Transformed::no(expr)) };
-    let Ok(kind) = expr.get_type(schema) else {
-        return Ok(Transformed::no(Expr::InList(InList { expr, list, negated })));
-    };
-    let fit = |item: Expr| match item.get_type(schema) {
-        Ok(own) => fitting(item, &own, &kind),
-        Err(_) => Ok(item),
-    };
-    let list = list.into_iter().map(fit).collect::<Result<Vec<_>, _>>()?;
-    Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
+/// As [`unasked`], for one expression.
+pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
+    let side = |expr: &Expr| Some((expr.clone(), expr.get_type(schema).ok()?));
+    match &expr {
+        Expr::InList(InList { expr: one, list, negated }) => {
+            let Some(one) = side(one) else { return Ok(Transformed::no(expr)) };
+            let fit = |item: &Expr| beside(item, &one, schema);
+            let list = list.iter().map(fit).collect::<Result<_, _>>()?;
+            Ok(Transformed::yes(Expr::InList(InList { expr: Box::new(one.0), list, negated: *negated })))
+        }
+        Expr::Case(Case { expr: Some(one), when_then_expr, else_expr }) => {
+            let Some(one) = side(one) else { return Ok(Transformed::no(expr)) };
+            let fit = |(when, then): &(Box<Expr>, Box<Expr>)| Ok((Box::new(beside(when, &one, schema)?), then.clone()));
+            let cases = when_then_expr.iter().map(fit).collect::<Result<_, DataFusionError>>()?;
+            Ok(Transformed::yes(Expr::Case(Case::new(Some(Box::new(one.0)), cases, else_expr.clone()))))
+        }
+        Expr::Between(Between { expr: one, negated, low, high }) if !one.is_volatile() => {
+            let (Some(one), Some(low), Some(high)) = (side(one), side(low), side(high)) else {
+                return Ok(Transformed::no(expr));
+            };
+            if ![&one, &low, &high].iter().any(|(_, kind)| kind.is_temporal() || kind.is_binary()) {
+                return Ok(Transformed::no(expr));
+            }
+            let (above, low) = compared(one.clone(), low)?;
+            let (below, high) = compared(one, high)?;
+            let within = above.gt_eq(low).and(below.lt_eq(high));
+            Ok(Transformed::yes(if *negated { Expr::Not(Box::new(within)) } else { within }))
+        }
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: op @ (Operator::IsDistinctFrom | Operator::IsNotDistinctFrom),
+            right,
+        }) => {
+            let (Some(left), Some(right)) = (side(left), side(right)) else { return Ok(Transformed::no(expr)) };
+            let (left, right) = compared(left, right)?;
+            Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), *op, Box::new(right)))))
+        }
+        _ => Ok(Transformed::no(expr)),
+    }
+}
+
+/// One of many that a side is compared with: the side stays what it is.
+fn beside(item: &Expr, side: &Side, schema: &DFSchema) -> Result<Expr, DataFusionError> {
+    let Ok(kind) = item.get_type(schema) else { return Ok(item.clone()) };
+    match times::read_literal(item, &side.1) {
+        Some(value) => Ok(Expr::Literal(value, None)),
+        None => fitting(item.clone(), &kind, &side.1),
+    }
 }

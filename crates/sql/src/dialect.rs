@@ -16,7 +16,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError};
@@ -26,7 +26,6 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
-use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, CharacterLength, DataType as SqlType, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, GroupByExpr, LimitClause, ObjectName, ObjectNamePart, Query, SelectItem,
@@ -46,7 +45,7 @@ use crate::idioms;
 use crate::naming;
 use crate::planner;
 use crate::statement::{ident, quoted};
-use crate::value::parse;
+use crate::times;
 
 /// Adds our functions and rules to a session of the query library.
 pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
@@ -518,7 +517,7 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         Expr::Cast(Cast { expr, field })
             if matches!(expr.as_ref(), Expr::Literal(..)) && field.data_type().is_temporal() =>
         {
-            match read_literal(&expr, field.data_type()) {
+            match times::read_literal(&expr, field.data_type()) {
                 Some(literal) => Transformed::yes(Expr::Literal(literal, None)),
                 None => Transformed::no(Expr::Cast(Cast { expr, field })),
             }
@@ -542,37 +541,4 @@ fn settle(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
 fn is_whole(expr: &Expr, schema: &DFSchema) -> bool {
     functions::is_checked(expr)
         || expr.get_type(schema).is_ok_and(|kind| matches!(kind, DataType::Int64 | DataType::Int32 | DataType::Int16))
-}
-
-/// The value of a quoted date or time.
-fn read_literal(expr: &Expr, kind: &DataType) -> Option<ScalarValue> {
-    let Expr::Literal(literal, _) = expr else { return None };
-    let text = literal.try_as_str()??;
-    let ticks = |nanoseconds: i128, unit: &TimeUnit| match unit {
-        TimeUnit::Second => i64::try_from(nanoseconds.div_euclid(1_000_000_000)),
-        TimeUnit::Millisecond => i64::try_from(nanoseconds.div_euclid(1_000_000)),
-        TimeUnit::Microsecond => i64::try_from(nanoseconds.div_euclid(1000)),
-        TimeUnit::Nanosecond => i64::try_from(nanoseconds),
-    };
-    match kind {
-        DataType::Date32 => parse::date(text).map(|days| ScalarValue::Date32(Some(days))),
-        DataType::Time64(TimeUnit::Microsecond) => {
-            parse::time(text).map(|nanoseconds| ScalarValue::Time64Microsecond(Some(nanoseconds / 1000)))
-        }
-        DataType::Time64(TimeUnit::Nanosecond) => {
-            parse::time(text).map(|nanoseconds| ScalarValue::Time64Nanosecond(Some(nanoseconds)))
-        }
-        DataType::Timestamp(unit, zone) => {
-            let (nanoseconds, _) = parse::timestamp(text)?;
-            let ticks = Some(ticks(nanoseconds, unit).ok()?);
-            let zone = zone.clone();
-            Some(match unit {
-                TimeUnit::Second => ScalarValue::TimestampSecond(ticks, zone),
-                TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(ticks, zone),
-                TimeUnit::Microsecond => ScalarValue::TimestampMicrosecond(ticks, zone),
-                TimeUnit::Nanosecond => ScalarValue::TimestampNanosecond(ticks, zone),
-            })
-        }
-        _ => None,
-    }
 }

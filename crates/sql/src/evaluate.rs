@@ -66,7 +66,7 @@ impl Planner {
         dialect::rewrite_expr(&mut expr);
         let expr = ExprWithAlias { expr, alias: None };
         let logical = self.state.create_logical_expr_from_sql_expr(expr, schema)?;
-        let logical = logical.transform_up(|expr| coerce::list(expr, schema))?.data;
+        let logical = logical.transform_up(|expr| coerce::unasked_in(expr, schema))?.data;
         let props: &ExecutionProps = self.state.execution_props();
         let context = SimplifyContext::builder()
             .with_schema(Arc::new(schema.clone()))

@@ -52,6 +52,7 @@ mod statement;
 mod steps;
 mod store;
 pub mod text;
+mod times;
 mod tokens;
 mod transaction;
 pub mod types;

@@ -216,7 +216,7 @@ impl Planner {
         let plan = self.state.statement_to_plan(statement);
         let plan = self.engine.executor.run(&self.interrupt, async { Ok(plan.await?) });
         plan.and_then(|plan| {
-            let plan = nulls::keep_unknown(coerce::lists(plan)?)?;
+            let plan = nulls::keep_unknown(coerce::unasked(plan)?)?;
             forget_keys(plan)
         })
     }

@@ -24,4 +24,5 @@ mod series_options;
 mod series_order;
 mod summaries;
 mod swinging_door;
+mod times;
 mod transactions;
