@@ -332,7 +332,7 @@ fn summaries_survive_a_cut_at_any_write() {
 
 #[test]
 fn pages_relocated_on_raw_flash_survive_a_cut_at_any_write() {
-    cut(RAW, if full() { 150 } else { 60 }, 60);
+    cut(RAW, if full() { 100 } else { 60 }, 60);
 }
 
 #[test]
