@@ -26,7 +26,6 @@ mod serve;
 mod shell;
 mod slots;
 mod sql;
-mod statements;
 mod terminal;
 mod tpm;
 mod user;

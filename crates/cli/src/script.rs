@@ -16,7 +16,7 @@ use counterfoil::Error;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::failure::{Result, input, misuse};
-use crate::statements;
+use counterfoil::statements;
 
 const READ_BYTES: usize = 1 << 20;
 const PIECE_BYTES: usize = 64 << 10;

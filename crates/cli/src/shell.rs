@@ -16,9 +16,9 @@ use crate::arguments::Format;
 use crate::failure::{Failure, Result};
 use crate::output::Style;
 use crate::sql::Runner;
-use crate::statements;
 use crate::terminal::{self, Cancelling};
 use complete::Completion;
+use counterfoil::statements;
 
 const HELP: &str = "\
 SQL statements end with a semicolon.

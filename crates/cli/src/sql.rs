@@ -14,8 +14,8 @@ use crate::context::Context;
 use crate::failure::{Failure, Result, misuse};
 use crate::output::Style;
 use crate::script::Script;
-use crate::statements::{self, Statement};
 use crate::{shell, terminal};
+use counterfoil::statements::{self, Statement};
 
 /// The places of `-c` and `-f` on the command line: they run in the order in which they stand.
 #[derive(Default)]

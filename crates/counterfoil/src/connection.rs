@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
-use counterfoil_sql::{self as sql, Session};
+use counterfoil_sql::{self as sql, Rights, Session};
 pub use counterfoil_sql::{Interrupt, TransactionState, Value};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -38,6 +38,20 @@ pub struct CopyOut {
     inner: Arc<Inner>,
 }
 
+impl CopyOut {
+    /// How many columns a row has.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.text.columns()
+    }
+
+    /// How many rows the pieces had so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.text.rows()
+    }
+}
+
 impl std::fmt::Debug for CopyOut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.text.fmt(f)
@@ -67,7 +81,11 @@ pub struct Connection {
 
 impl Connection {
     pub(crate) fn new(inner: Arc<Inner>) -> Result<Self> {
-        let session = Session::new(inner.engine.clone())?;
+        Self::with_rights(inner, Rights::ALL)
+    }
+
+    pub(crate) fn with_rights(inner: Arc<Inner>, rights: Rights) -> Result<Self> {
+        let session = Session::with_rights(inner.engine.clone(), rights)?;
         let mut connection = Self { session, inner };
         let timeout = connection.inner.store.volume().options.lock_timeout;
         if timeout != crate::options::LOCK_TIMEOUT_DEFAULT {
@@ -153,6 +171,15 @@ impl Connection {
         self.inner.store.process().require()?;
         let parameters = self.session.prepare(sql).map_err(|error| full(&self.inner, error))?;
         Ok(Prepared { connection: self, sql: sql.to_owned(), parameters })
+    }
+
+    /// The columns that a query answers, whatever its parameters are; none for a statement that answers no rows. Nothing runs.
+    ///
+    /// # Errors
+    /// [`Kind::Sql`] and [`Kind::NotFound`] as the query would answer, [`Kind::NotSupported`] for a change with RETURNING.
+    pub fn describe(&mut self, sql: &str) -> Result<Option<SchemaRef>> {
+        self.inner.store.process().require()?;
+        self.session.answered_columns(sql).map_err(|error| full(&self.inner, error))
     }
 
     /// Begins a transaction. Dropped without [`Transaction::commit`], it is rolled back.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{Relations, Table};
-use counterfoil_sql::{Engine, EngineOptions, Spill};
+use counterfoil_sql::{Engine, EngineOptions, Rights, Spill};
 use zeroize::Zeroizing;
 
 use crate::connection::Connection;
@@ -17,6 +17,7 @@ use crate::relation::Relation;
 use crate::rollback::Rollbacks;
 use crate::series::Series;
 use crate::store::FileStore;
+use crate::users::Role;
 use crate::volume::{Freshness, Volume};
 
 /// An open database. Clones are the same one; it closes with the last of them and the last connection.
@@ -112,6 +113,16 @@ impl Database {
     pub fn connect(&self) -> Result<Connection> {
         self.require_process()?;
         Connection::new(self.inner.clone())
+    }
+
+    /// A connection for somebody who comes in from outside: a reader changes nothing, and nobody reads or writes files of this
+    /// machine with COPY.
+    ///
+    /// # Errors
+    /// As [`Database::connect`].
+    pub fn connect_as(&self, role: Role) -> Result<Connection> {
+        self.require_process()?;
+        Connection::with_rights(self.inner.clone(), Rights { writes: role == Role::Writer, host_files: false })
     }
 
     /// Records by name.

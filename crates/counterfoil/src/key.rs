@@ -100,6 +100,16 @@ enum Material {
     Tpm(Keeper),
 }
 
+/// Bytes that nobody can foresee.
+///
+/// # Errors
+/// [`Kind::Device`] if the system has no randomness.
+pub fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    vault::Entropy::fill(&mut vault::SystemEntropy, &mut bytes).map_err(|_| crate::convert::no_entropy())?;
+    Ok(bytes)
+}
+
 impl Key {
     /// Draws a new key.
     ///

@@ -175,12 +175,54 @@ impl Users {
         Ok(by_token(&users, password))
     }
 
+    /// What a dialogue of SCRAM-SHA-256 with whoever gives this name is held against. For a name without a password it goes the
+    /// same way, and fails: `secret` is the server's own, drawn when it begins.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn scram(&self, name: &str, secret: &[u8; 32]) -> Result<Scram> {
+        let users = all(&self.database.snapshot()?)?;
+        let known = users.into_iter().find_map(|user| match user.secret {
+            Kept::Password(verifier) if user.info.name == name => Some((Some(user.info.role), verifier)),
+            _ => None,
+        });
+        let (role, verifier) = known.unwrap_or_else(|| (None, PasswordVerifier::nobodys(name.as_bytes(), secret)));
+        Ok(Scram { role, verifier })
+    }
+
     /// What whoever shows this token may do; none for nobody whom we know.
     ///
     /// # Errors
     /// Those of reading.
     pub fn by_token(&self, token: &[u8]) -> Result<Option<Role>> {
         Ok(by_token(&all(&self.database.snapshot()?)?, token))
+    }
+}
+
+/// What a server of SCRAM-SHA-256 (RFC 5802, RFC 7677) knows of a user.
+#[derive(Debug)]
+pub struct Scram {
+    role: Option<Role>,
+    verifier: PasswordVerifier,
+}
+
+impl Scram {
+    /// The salt to show.
+    #[must_use]
+    pub fn salt(&self) -> [u8; 16] {
+        self.verifier.salt()
+    }
+
+    /// The iterations to show.
+    #[must_use]
+    pub fn iterations(&self) -> u32 {
+        self.verifier.iterations()
+    }
+
+    /// What the user may do and the signature that the server shows, if the proof is right for this AuthMessage.
+    #[must_use]
+    pub fn finish(&self, exchange: &[u8], proof: &[u8; 32]) -> Option<(Role, [u8; 32])> {
+        self.role.zip(self.verifier.signature(exchange, proof))
     }
 }
 

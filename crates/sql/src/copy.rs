@@ -40,6 +40,16 @@ pub struct CopyOut {
 }
 
 impl CopyOut {
+    /// How many columns a row has.
+    pub fn columns(&self) -> usize {
+        self.rows.schema().fields().len()
+    }
+
+    /// How many rows the pieces had so far.
+    pub fn rows(&self) -> u64 {
+        self.written
+    }
+
     fn header(&self) -> String {
         let mut out = String::new();
         for (place, field) in self.rows.schema().fields().iter().enumerate() {
@@ -96,8 +106,8 @@ impl Session {
             CopyTarget::Stdin | CopyTarget::Stdout => None,
             CopyTarget::Program { .. } => return Err(Error::NotSupported("COPY with PROGRAM".into())),
         };
-        if name.is_some() && !self.engine().options.host_files {
-            return Err(Error::NotSupported("COPY with files of the server: use STDIN and STDOUT".into()));
+        if name.is_some() {
+            self.rights.to_host_files()?;
         }
         let form = form(options, legacy_options, name)?;
         match (to, name) {

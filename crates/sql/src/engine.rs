@@ -38,8 +38,6 @@ pub struct EngineOptions {
     pub parallelism: usize,
     /// Where queries put what does not fit into memory, sealed. Without it they end in an error there.
     pub spill: Option<Spill>,
-    /// Whether COPY may read and write files of this machine.
-    pub host_files: bool,
     /// What time it is.
     pub clock: Clock,
 }
@@ -48,7 +46,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         let parallelism = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let memory_bytes = MEMORY_BYTES_DEFAULT.max(parallelism * memory::MEMORY_BYTES_MIN);
-        EngineOptions { memory_bytes, parallelism, spill: None, host_files: true, clock: Clock::default() }
+        EngineOptions { memory_bytes, parallelism, spill: None, clock: Clock::default() }
     }
 }
 

@@ -39,6 +39,7 @@ mod nulls;
 mod on_rollback;
 mod planner;
 mod provider;
+mod rights;
 mod rows;
 mod scan;
 mod series;
@@ -79,6 +80,7 @@ pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incid
 pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;
 pub use on_rollback::OnRollback;
+pub use rights::Rights;
 pub use series::{
     Appended, Cursor, NewField, NewPoints, PointWriter, Reason, SeriesReader, TIME_COLUMN, Written,
     count as series_count, count_apart, error as series_error, is_series, kept_apart, newest as series_newest,

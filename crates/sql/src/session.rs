@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use counterfoil_log::{Snapshot, record_space};
 use counterfoil_relation::Named;
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
 use crate::copy::CopyOut;
@@ -12,6 +13,7 @@ use crate::engine::{Engine, Interrupt, Rows};
 use crate::error::{Error, Result};
 use crate::naming;
 use crate::planner::Planner;
+use crate::rights::Rights;
 use crate::series;
 use crate::settings::Settings;
 use crate::statement::{self, Cache};
@@ -49,6 +51,7 @@ pub struct Session {
     pub(crate) guard: Guard,
     pub(crate) planner: Planner,
     pub(crate) settings: Settings,
+    pub(crate) rights: Rights,
     pub(crate) prepared: std::collections::HashMap<String, Statement>,
     pub(crate) notices: Vec<String>,
     cache: Cache,
@@ -60,12 +63,21 @@ impl Session {
     /// # Errors
     /// [`Error::Bug`] if the query library cannot be set up.
     pub fn new(engine: Arc<Engine>) -> Result<Self> {
+        Session::with_rights(engine, Rights::ALL)
+    }
+
+    /// A connection that may do no more than this.
+    ///
+    /// # Errors
+    /// As [`Session::new`].
+    pub fn with_rights(engine: Arc<Engine>, rights: Rights) -> Result<Self> {
         let planner = Planner::new(engine.clone())?;
         let guard = Guard { transaction: Default::default(), engine };
         Ok(Session {
             guard,
             planner,
             settings: Settings::default(),
+            rights,
             prepared: Default::default(),
             notices: Vec::new(),
             cache: Cache::default(),
@@ -143,6 +155,44 @@ impl Session {
     pub fn prepare(&mut self, sql: &str) -> Result<usize> {
         let statements = self.cache.parse(sql)?;
         Ok(statements.iter().map(statement::parameter_count).max().unwrap_or(0))
+    }
+
+    /// The columns that a query answers, whatever its parameters are; none for a statement that answers no rows.
+    ///
+    /// # Errors
+    /// What planning answers; [`Error::NotSupported`] for a change with RETURNING.
+    pub fn answered_columns(&mut self, sql: &str) -> Result<Option<SchemaRef>> {
+        self.planner.interrupt.clear();
+        let statements = self.cache.parse(sql)?;
+        let [statement] = statements.as_slice() else { return Ok(None) };
+        let unknown = vec![Value::Null; statement::parameter_count(statement)];
+        match statement {
+            Statement::Query(query)
+                if matches!(query.body.as_ref(), SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_)) =>
+            {
+                Err(Error::NotSupported("to say what a change answers before it runs".into()))
+            }
+            Statement::Query(_) => {
+                let mut statement = statement.clone();
+                statement::bind(&mut statement, &unknown)?;
+                refuse(&statement)?;
+                naming::name_columns(&mut statement);
+                let snapshot = self.view()?;
+                let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
+                Ok(Some(Arc::new(plan.schema().as_arrow().clone())))
+            }
+            // These only look, and answer little.
+            Statement::ShowVariable { .. } | Statement::ShowTables { .. } | Statement::ShowColumns { .. } => {
+                match self.dispatch(statement, &[])? {
+                    Outcome::Rows(rows) => Ok(Some(rows.schema().clone())),
+                    _ => Ok(None),
+                }
+            }
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                Err(Error::NotSupported("to say what a change answers before it runs".into()))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn run_statement(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
@@ -272,6 +322,7 @@ impl Session {
         table: &str,
         body: impl FnOnce(&mut Self, &mut Change) -> Result<T>,
     ) -> Result<T> {
+        self.rights.to_write()?;
         let Some(every) = self.commit_every(table)? else { return self.change(body) };
         let engine = self.guard.engine.clone();
         let (lease, member) = engine.groups.join(&engine, self.settings.lock_timeout)?;
@@ -306,6 +357,7 @@ impl Session {
     }
 
     fn change_for<T>(&mut self, purpose: Purpose, body: impl FnOnce(&mut Self, &mut Change) -> Result<T>) -> Result<T> {
+        self.rights.to_write()?;
         let Guard { transaction, engine } = &mut self.guard;
         let mut change = transaction.change(engine, self.settings.lock_timeout, purpose)?;
         let result = body(self, &mut change);

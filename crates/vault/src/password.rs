@@ -71,6 +71,34 @@ impl PasswordVerifier {
         self.stored_key.ct_eq(&*offered.stored_key).into()
     }
 
+    /// That of a user whom nobody is: no password is right. Whoever asks for the same name while the process runs is shown the
+    /// same salt, as for a user who exists.
+    pub fn nobodys(name: &[u8], secret: &[u8; KEY_BYTES]) -> PasswordVerifier {
+        let derive = |what: &[u8]| mac(&mac(secret, what), name);
+        let salt = array(&*derive(b"salt"), 0);
+        let (stored_key, server_key) = (derive(b"stored key"), derive(b"server key"));
+        PasswordVerifier { iterations: PASSWORD_ITERATIONS, salt, stored_key, server_key }
+    }
+
+    /// The salt that a client of SCRAM is shown.
+    pub fn salt(&self) -> [u8; SALT_BYTES] {
+        self.salt
+    }
+
+    /// The iterations that a client of SCRAM is shown.
+    pub fn iterations(&self) -> u32 {
+        self.iterations
+    }
+
+    /// What a server of SCRAM answers to the right proof (RFC 5802, section 3), none to a wrong one: `exchange` is the
+    /// AuthMessage.
+    pub fn signature(&self, exchange: &[u8], proof: &[u8; KEY_BYTES]) -> Option<[u8; KEY_BYTES]> {
+        let signature = mac(&self.stored_key, exchange);
+        let client_key = Zeroizing::new(core::array::from_fn::<u8, KEY_BYTES, _>(|at| proof[at] ^ signature[at]));
+        let offered = Zeroizing::new(<[u8; KEY_BYTES]>::from(Sha256::digest(client_key.as_slice())));
+        bool::from(self.stored_key.ct_eq(&*offered)).then(|| *mac(&self.server_key, exchange))
+    }
+
     /// The bytes to keep, in a place where nobody can read them.
     pub fn encode(&self) -> Zeroizing<[u8; PASSWORD_VERIFIER_BYTES]> {
         let mut bytes = Zeroizing::new([0; PASSWORD_VERIFIER_BYTES]);
@@ -121,15 +149,30 @@ mod tests {
             0xea, 0xba, 0xe2, 0x4d, 0x10, 0x62, 0xdb, 0x75, 0xa9, 0x45, 0x1f, 0xf0, 0xb6, 0xea, 0x7e, 0x98, 0xc8, 0x54,
             0x65, 0x49, 0xff, 0x74, 0x1e, 0x67, 0x2d, 0x32, 0x51, 0xb2, 0x39, 0x7d, 0xe4, 0x6e,
         ];
-        assert_eq!(*mac(&verifier.server_key, exchange), server);
         // p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=
         let proof = [
             0x74, 0x7c, 0xdb, 0x65, 0xaa, 0x56, 0x22, 0x4e, 0x23, 0x52, 0x13, 0x7e, 0x52, 0xd7, 0xbd, 0xca, 0xd6, 0xa0,
             0xf7, 0x38, 0xdf, 0x30, 0x78, 0x2c, 0xaa, 0x69, 0xa2, 0xcf, 0xb0, 0x27, 0x75, 0x54,
         ];
-        let signature = mac(&verifier.stored_key, exchange);
-        let client_key: [u8; 32] = core::array::from_fn(|at| proof[at] ^ signature[at]);
-        assert_eq!(Sha256::digest(client_key).as_slice(), &*verifier.stored_key);
+        assert_eq!(verifier.signature(exchange, &proof), Some(server));
+        assert_eq!(verifier.signature(&exchange[1..], &proof), None);
+        for bit in 0..256 {
+            let mut wrong = proof;
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(verifier.signature(exchange, &wrong), None, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_shown_the_same_salt_and_has_no_password() {
+        let of = |name: &str, secret| PasswordVerifier::nobodys(name.as_bytes(), &[secret; 32]);
+        assert_eq!(of("eve", 1).salt(), of("eve", 1).salt());
+        assert_ne!(of("eve", 1).salt(), of("bob", 1).salt());
+        assert_ne!(of("eve", 1).salt(), of("eve", 2).salt());
+        assert_eq!(of("eve", 1).iterations(), PASSWORD_ITERATIONS);
+        for password in ["", "eve", "password"] {
+            assert!(!of("eve", 1).accepts(password.as_bytes()));
+        }
     }
 
     #[test]

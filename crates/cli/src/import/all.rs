@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::export::{RECORDS_FOLDER, TABLES_FILE};
 use crate::failure::{Result, input, misuse};
 use crate::import::json::{Value, object};
-use crate::statements;
 use crate::terminal::{self, counted};
+use counterfoil::statements;
 
 /// Everything in one transaction, into a database without tables.
 pub fn run(context: &Context, db: &str, folder: &Path, format: Option<Format>) -> Result<()> {

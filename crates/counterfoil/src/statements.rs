@@ -13,6 +13,7 @@ pub struct Statement<'a> {
 }
 
 /// Cuts text into statements. The last one needs no semicolon.
+#[must_use]
 pub fn split(text: &str) -> Vec<Statement<'_>> {
     let mut statements = Vec::new();
     let mut cutter = Cutter::new(text);
@@ -23,6 +24,7 @@ pub fn split(text: &str) -> Vec<Statement<'_>> {
 }
 
 /// Cuts what is complete off the front of a text that still grows: statements, and the bytes they took.
+#[must_use]
 pub fn split_complete(text: &str) -> (Vec<Statement<'_>>, usize) {
     let mut statements = Vec::new();
     let mut taken = 0;
@@ -38,6 +40,7 @@ pub fn split_complete(text: &str) -> (Vec<Statement<'_>>, usize) {
 }
 
 /// The first statement of a text, the bytes up to its end, and whether a semicolon ended it.
+#[must_use]
 pub fn first(text: &str) -> Option<(Statement<'_>, usize, bool)> {
     let mut cutter = Cutter::new(text);
     let (statement, complete) = cutter.next()?;
@@ -45,21 +48,25 @@ pub fn first(text: &str) -> Option<(Statement<'_>, usize, bool)> {
 }
 
 /// Whether text holds nothing but blanks and comments.
+#[must_use]
 pub fn is_blank(text: &str) -> bool {
     Cutter::new(text).next().is_none()
 }
 
 /// The first word of a statement, in capitals: what sort of statement it is.
+#[must_use]
 pub fn first_word(text: &str) -> String {
     text.chars().take_while(|letter| letter.is_ascii_alphabetic()).map(|letter| letter.to_ascii_uppercase()).collect()
 }
 
 /// Whether a statement begins or ends a transaction.
+#[must_use]
 pub fn is_transaction_control(text: &str) -> bool {
     matches!(first_word(text).as_str(), "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT")
 }
 
 /// Whether a statement is a COPY that takes its rows from standard input.
+#[must_use]
 pub fn copies_in(text: &str) -> bool {
     let mut words = text.split_whitespace().map(str::to_ascii_uppercase);
     if words.next().as_deref() != Some("COPY") {
@@ -255,7 +262,7 @@ mod tests {
                 .collect();
             let whole: usize = split(&text).iter().map(|statement| statement.text.len()).sum();
             assert!(whole <= text.len());
-            split_complete(&text);
+            let _ = split_complete(&text);
         }
     }
 }

@@ -1,0 +1,31 @@
+//! What a session may do: all of it where the program's own user is the one who asks, less where others come in from outside.
+
+use crate::error::{Error, Result};
+
+/// What a session may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// Change rows, tables and settings of the database.
+    pub writes: bool,
+    /// Read and write files of the machine it runs on, with COPY.
+    pub host_files: bool,
+}
+
+impl Rights {
+    /// Whatever there is to do.
+    pub const ALL: Rights = Rights { writes: true, host_files: true };
+
+    pub(crate) fn to_write(self) -> Result<()> {
+        match self.writes {
+            true => Ok(()),
+            false => Err(Error::Misuse("this user is a reader, who changes nothing".into())),
+        }
+    }
+
+    pub(crate) fn to_host_files(self) -> Result<()> {
+        match self.host_files {
+            true => Ok(()),
+            false => Err(Error::NotSupported("COPY with files of the server: use STDIN and STDOUT".into())),
+        }
+    }
+}
