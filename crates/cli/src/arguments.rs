@@ -43,10 +43,14 @@ Line protocol (.lp, .influx, or --format influx) names its tables itself: `count
 line refuses its file; with --batch N, which commits every N rows, wrong lines are left out and told of at the end.";
 
 const SERVE_HELP: &str = "\
-Each measurement becomes a series table, made on its first line; what is answered with success is durable. Who writes shows \
-the token or the password of a user that `counterfoil user add` made; without a user nothing is served, except with \
---no-auth to this machine. Nothing is encrypted on the way: put a proxy that does in front of an address that others can \
-reach. From its first write on, `serve` is the one process that writes; others read beside it. docs/influx.md tells the rest.";
+--postgres: psql, drivers and tools of PostgreSQL, on a loopback address; docs/postgres.md tells the rest.
+
+--influx: each measurement becomes a series table, made on its first line; what is answered with success is durable. Nothing is \
+encrypted on the way: put a proxy that does in front of an address that others can reach. docs/influx.md tells the rest.
+
+Who comes in shows the password, or for --influx the token, of a user that `counterfoil user add` made; without a user nothing is \
+served, except with --no-auth to this machine. From its first write on, `serve` is the one process that writes; others read \
+beside it.";
 
 const EXPORT_HELP: &str = "\
 The name says the format, unless --format does: .csv, .jsonl, .ndjson, .json (an object a line), .parquet, .arrow; \
@@ -516,7 +520,7 @@ pub struct Serve {
     /// Address for line protocol over HTTP, such as 127.0.0.1:8086; a port alone is one of this machine's loopback address
     #[arg(long, value_name = "ADDRESS")]
     pub influx: Option<String>,
-    /// Address for clients of PostgreSQL (not supported yet)
+    /// Address for clients of PostgreSQL, such as 127.0.0.1:5432; a port alone is one of this machine's loopback address
     #[arg(long, value_name = "ADDRESS")]
     pub postgres: Option<String>,
     /// Refuse lines for which a table or a column would have to be made

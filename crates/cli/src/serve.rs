@@ -1,8 +1,9 @@
-//! `serve`: the database for clients of InfluxDB, until it is told to end.
+//! `serve`: the database for clients of PostgreSQL and of InfluxDB, until it is told to end.
 
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 
-use counterfoil::{Error, InfluxOptions, Kind};
+use counterfoil::{Database, Error, InfluxListener, InfluxOptions};
+use counterfoil_postgres as postgres;
 
 use crate::arguments::Serve;
 use crate::context::Context;
@@ -10,13 +11,40 @@ use crate::failure::{Result, misuse};
 use crate::terminal::{self, Cancelling};
 
 pub fn run(context: &Context, arguments: &Serve) -> Result<()> {
-    if arguments.postgres.is_some() {
-        let refused = Error::new(Kind::NotSupported, "not supported: --postgres");
-        return Err(refused.advise("serve line protocol with --influx ADDRESS").into());
+    if arguments.postgres.is_none() && arguments.influx.is_none() {
+        let advice = "add --postgres ADDRESS, such as 127.0.0.1:5432, or --influx ADDRESS, such as 127.0.0.1:8086";
+        return Err(misuse("nothing to serve was named").advise(advice).into());
     }
-    let Some(address) = &arguments.influx else {
-        return Err(misuse("nothing to serve was named").advise("add --influx ADDRESS, such as 127.0.0.1:8086").into());
-    };
+    let database = context.open(&arguments.db)?;
+    let listeners = listen(&database, arguments)?;
+    if arguments.no_auth {
+        terminal::warning("nobody is asked who they are: every program on this machine may write and drop tables");
+    }
+    let ended = wait(&listeners);
+    terminal::done("ending: what has begun is answered first");
+    let Listeners { influx, postgres } = listeners;
+    drop(postgres);
+    if let Some(influx) = influx {
+        influx.shut_down();
+    }
+    let closed = database.close();
+    ended?;
+    Ok(closed?)
+}
+
+/// What clients come in by.
+struct Listeners {
+    influx: Option<InfluxListener>,
+    postgres: Option<postgres::Listener>,
+}
+
+fn listen(database: &Database, arguments: &Serve) -> Result<Listeners> {
+    let influx = arguments.influx.as_ref().map(|address| influx(database, arguments, address)).transpose()?;
+    let postgres = arguments.postgres.as_ref().map(|address| postgres(database, arguments, address)).transpose()?;
+    Ok(Listeners { influx, postgres })
+}
+
+fn influx(database: &Database, arguments: &Serve, address: &str) -> Result<InfluxListener> {
     let mut options = InfluxOptions::at(resolve(address)?).create(!arguments.no_create);
     for name in &arguments.quality_field {
         options = options.quality_field(name);
@@ -24,21 +52,35 @@ pub fn run(context: &Context, arguments: &Serve) -> Result<()> {
     if arguments.no_auth {
         options = options.danger_no_authentication();
     }
-    let database = context.open(&arguments.db)?;
     let listener = database.serve_influx(options)?;
-    let stopper = listener.stopper();
-    let ending = Cancelling::with(move || stopper.stop());
-    if arguments.no_auth {
-        terminal::warning("nobody is asked who they are: every program on this machine may write and drop tables");
-    }
     terminal::done(format_args!("line protocol at http://{}: Ctrl-C ends it", listener.address()));
-    let ended = listener.wait();
-    terminal::done("ending: requests that have begun are answered first");
-    listener.shut_down();
-    drop(ending);
-    let closed = database.close();
-    ended?;
-    Ok(closed?)
+    Ok(listener)
+}
+
+fn postgres(database: &Database, arguments: &Serve, address: &str) -> Result<postgres::Listener> {
+    let mut settings = postgres::Settings::at(resolve(address)?);
+    if arguments.no_auth {
+        settings = settings.danger_no_authentication();
+    }
+    let listener = postgres::Listener::bind(database, settings)?;
+    let (host, port) = (listener.address().ip(), listener.address().port());
+    terminal::done(format_args!("PostgreSQL's protocol at {host} port {port}: Ctrl-C ends it"));
+    Ok(listener)
+}
+
+/// Waits until it is told to end, or until the database cannot go on.
+fn wait(listeners: &Listeners) -> Result<(), Error> {
+    if let Some(influx) = &listeners.influx {
+        let stopper = influx.stopper();
+        let _ending = Cancelling::with(move || stopper.stop());
+        return influx.wait();
+    }
+    let (told, wait) = std::sync::mpsc::channel();
+    let _ending = Cancelling::with(move || {
+        let _ = told.send(());
+    });
+    let _ = wait.recv();
+    Ok(())
 }
 
 /// An address as people write it: a port alone is one of the loopback address, a name is looked up.

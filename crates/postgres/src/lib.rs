@@ -1,0 +1,32 @@
+//! A server that speaks to clients of PostgreSQL (protocol 3.0), over a Counterfoil database.
+//!
+//! ```text
+//! socket -> wire: messages -> greeting: who is there -> session -> Connection of the facade
+//!                                                         |
+//!           request: what clients send      portal, rows, copy: what they are answered
+//! ```
+//!
+//! - [`Listener`] takes clients, a thread for each. Nobody is let in without a name and a password (SCRAM-SHA-256), unless a
+//!   loopback address is served without ([`Settings::danger_no_authentication`]).
+//! - A reader changes nothing, and nobody reaches files of the machine ([`counterfoil::Database::connect_as`]).
+//! - Nothing that a client sends makes memory grow beyond [`Limits`].
+#![forbid(unsafe_code)]
+
+mod binary;
+mod body;
+mod copy;
+mod greeting;
+mod limits;
+mod listener;
+mod parameter;
+mod portal;
+mod request;
+mod rows;
+mod scram;
+mod session;
+mod sqlstate;
+mod types;
+mod wire;
+
+pub use limits::Limits;
+pub use listener::{Listener, Settings};

@@ -1,0 +1,36 @@
+//! What a client may take before it has shown who it is, and after.
+
+use std::time::Duration;
+
+/// Bounds of a server: whatever is sent to it, its memory and its waits end here.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Clients at a time; the next one is told so and closed.
+    pub connections_max: usize,
+    /// Bytes of a message before a client has shown who it is.
+    pub greeting_bytes_max: usize,
+    /// Bytes of a statement with its parameters, or of a piece of COPY.
+    pub message_bytes_max: usize,
+    /// How long a client may take to show who it is, and to send the rest of a message that it began.
+    pub patience: Duration,
+    /// How long a client may take to read what it was sent.
+    pub write_patience: Duration,
+    /// How long a wrong password is waited for to be answered.
+    pub refusal_delay: Duration,
+    /// How long connections have to end when the server does.
+    pub shutdown_wait: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections_max: 256,
+            greeting_bytes_max: 10_000,
+            message_bytes_max: 64 << 20,
+            patience: Duration::from_secs(10),
+            write_patience: Duration::from_secs(60),
+            refusal_delay: Duration::from_millis(500),
+            shutdown_wait: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Where clients come in: a thread for each of them.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use counterfoil::{Database, Error, Interrupt, Kind, Result};
+use parking_lot::{Condvar, Mutex};
+
+use crate::greeting::{Guest, Porter};
+use crate::limits::Limits;
+use crate::session::Session;
+use crate::sqlstate::{Refusal, Stopped};
+use crate::wire::{Socket, Stream, Wire, put_text};
+
+/// What clients are told about the server: what it claims decides which catalogue they ask for.
+const SETTINGS: [(&str, &str); 9] = [
+    ("server_version", "15.0"),
+    ("server_encoding", "UTF8"),
+    ("client_encoding", "UTF8"),
+    ("DateStyle", "ISO, MDY"),
+    ("IntervalStyle", "postgres"),
+    ("TimeZone", "UTC"),
+    ("integer_datetimes", "on"),
+    ("standard_conforming_strings", "on"),
+    ("is_superuser", "off"),
+];
+
+/// How clients of PostgreSQL are served.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    address: SocketAddr,
+    asks_who: bool,
+    limits: Limits,
+}
+
+impl Settings {
+    /// At an address, port 0 for any free one; everybody shows a name and a password.
+    #[must_use]
+    pub fn at(address: SocketAddr) -> Self {
+        Settings { address, asks_who: true, limits: Limits::default() }
+    }
+
+    /// Ask nobody who they are: whoever reaches the address may read and write everything. Loopback addresses alone can be
+    /// served so.
+    #[must_use]
+    pub fn danger_no_authentication(self) -> Self {
+        Settings { asks_who: false, ..self }
+    }
+
+    /// Other bounds.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Settings { limits, ..self }
+    }
+}
+
+/// Serves clients until it is shut down or dropped.
+pub struct Listener {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+/// A client, as others see it.
+struct Client {
+    stream: TcpStream,
+    /// What a statement of it is ended with, once it was let in.
+    cancel: Option<([u8; 4], Interrupt)>,
+}
+
+struct Shared {
+    porter: Porter,
+    is_over: AtomicBool,
+    clients: Mutex<HashMap<u32, Client>>,
+    gone: Condvar,
+}
+
+impl Listener {
+    /// Listens.
+    ///
+    /// # Errors
+    /// [`Kind::Misuse`] where there is no user whom it could ask for, and for an address that others can reach: nothing is
+    /// encrypted here yet; what the system says about the address.
+    pub fn bind(database: &Database, settings: Settings) -> Result<Self> {
+        let Settings { address, asks_who, limits } = settings;
+        if asks_who && database.users().list()?.is_empty() {
+            return Err(Error::new(Kind::Misuse, "there is no user who could come in")
+                .advise("add one with `counterfoil user add DB NAME`, or serve a loopback address with --no-auth"));
+        }
+        if !address.ip().is_loopback() {
+            return Err(Error::new(Kind::Misuse, "without encryption only a loopback address is served")
+                .at(address)
+                .advise("name one such as 127.0.0.1:5432, and reach it through a tunnel such as ssh -L"));
+        }
+        let host = |error: io::Error| Error::host("listen", address, &error).advise("choose another address");
+        let listener = TcpListener::bind(address).map_err(host)?;
+        let address = listener.local_addr().map_err(host)?;
+        let porter = Porter { database: database.clone(), asks_who, limits, secret: counterfoil::random()? };
+        let shared = Arc::new(Shared {
+            porter,
+            is_over: AtomicBool::new(false),
+            clients: Mutex::new(HashMap::new()),
+            gone: Condvar::new(),
+        });
+        let accepting = {
+            let shared = shared.clone();
+            std::thread::Builder::new()
+                .name("postgres".into())
+                .spawn(move || accept(&listener, &shared))
+                .map_err(host)?
+        };
+        Ok(Listener { address, shared, accepting: Some(accepting) })
+    }
+
+    /// The address it listens at.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more clients, ends what runs, and waits for those that are there to go: within some ten seconds.
+    pub fn shut_down(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let Some(accepting) = self.accepting.take() else { return };
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        // Whoever waits for the next client gets one.
+        drop(TcpStream::connect(self.address));
+        let _ = accepting.join();
+        let until = Instant::now() + self.shared.porter.limits.shutdown_wait;
+        let mut clients = self.shared.clients.lock();
+        for client in clients.values() {
+            if let Some((_, interrupt)) = &client.cancel {
+                interrupt.raise();
+            }
+            let _ = client.stream.shutdown(Shutdown::Both);
+        }
+        while !clients.is_empty() {
+            if self.shared.gone.wait_until(&mut clients, until).timed_out() {
+                break;
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut number = 0u32;
+    for stream in listener.incoming() {
+        if shared.is_over.load(Ordering::SeqCst) {
+            return;
+        }
+        // A client that went before it was taken, or no room for one more file: the next one may do better.
+        let Ok(stream) = stream else {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            continue;
+        };
+        number = number.wrapping_add(1);
+        let taken = take(shared, number, stream);
+        if taken.is_err() {
+            shared.forget(number);
+        }
+    }
+}
+
+fn take(shared: &Arc<Shared>, number: u32, stream: TcpStream) -> io::Result<()> {
+    let full = {
+        let mut clients = shared.clients.lock();
+        clients.insert(number, Client { stream: stream.try_clone()?, cancel: None });
+        clients.len() > shared.porter.limits.connections_max
+    };
+    let wire = Wire::new(Socket::new(stream, shared.porter.limits)?);
+    let own = shared.clone();
+    std::thread::Builder::new().name(format!("postgres {number}")).spawn(move || {
+        let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| own.serve(number, wire, full)));
+        own.forget(number);
+        drop(served);
+    })?;
+    Ok(())
+}
+
+impl Shared {
+    fn forget(&self, number: u32) {
+        self.clients.lock().remove(&number);
+        self.gone.notify_all();
+    }
+
+    fn serve<S: Stream>(&self, number: u32, mut wire: Wire<S>, full: bool) {
+        match self.let_in(number, &mut wire, full) {
+            Ok(Some(connection)) => {
+                Session::new(wire, connection, self.porter.limits).serve();
+            }
+            Ok(None) => {}
+            Err(Stopped::Refused(refusal)) => {
+                let _ = refusal.send(&mut wire).and_then(|()| wire.flush());
+            }
+            Err(Stopped::Ended(_)) => {}
+        }
+    }
+
+    /// A connection for whoever was let in; none for one who wanted something ended.
+    fn let_in<S: Stream>(
+        &self,
+        number: u32,
+        wire: &mut Wire<S>,
+        full: bool,
+    ) -> Result<Option<counterfoil::Connection>, Stopped> {
+        let role = match self.porter.hear(wire)? {
+            Guest::User(role) => role,
+            Guest::Canceller { number, key } => {
+                self.cancel(number, key);
+                return Ok(None);
+            }
+        };
+        if full {
+            return Err(Refusal::fatal("53300", "too many clients: try again later").into());
+        }
+        let connection = self.porter.database.connect_as(role)?;
+        let key: [u8; 4] = counterfoil::random()?;
+        if let Some(client) = self.clients.lock().get_mut(&number) {
+            client.cancel = Some((key, connection.interrupt()));
+        }
+        for (name, value) in SETTINGS {
+            wire.send(b'S', |out| {
+                put_text(out, name);
+                put_text(out, value);
+            })?;
+        }
+        wire.send(b'K', |out| {
+            out.extend_from_slice(&number.to_be_bytes());
+            out.extend_from_slice(&key);
+        })?;
+        Ok(Some(connection))
+    }
+
+    fn cancel(&self, number: u32, key: [u8; 4]) {
+        if let Some(Client { cancel: Some((own, interrupt)), .. }) = self.clients.lock().get(&number) {
+            // However the key differs, it takes as long.
+            let differs = own.iter().zip(key).fold(0, |differs, (own, key)| differs | (own ^ key));
+            if differs == 0 {
+                interrupt.raise();
+            }
+        }
+    }
+}

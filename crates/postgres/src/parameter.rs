@@ -1,0 +1,131 @@
+//! Parameters as clients send them, as values.
+
+use counterfoil::Value;
+use counterfoil::value::parse;
+
+use crate::body::Body;
+use crate::rows::Format;
+use crate::sqlstate::Refusal;
+use crate::types::oid;
+
+/// Days from 1970-01-01 to 2000-01-01, from which PostgreSQL counts.
+pub const EPOCH_DAYS: i32 = 10_957;
+/// The same in microseconds.
+pub const EPOCH_MICROSECONDS: i64 = EPOCH_DAYS as i64 * 86_400_000_000;
+
+/// The value that these bytes are, of the type of this number (0 where the client does not say).
+///
+/// # Errors
+/// 22P02 and 22P03 for bytes that are none, 0A000 for types that are not understood.
+pub fn read(kind: u32, format: Format, bytes: &[u8]) -> Result<Value, Refusal> {
+    match format {
+        Format::Text => text(kind, bytes),
+        Format::Binary => binary(kind, bytes),
+    }
+}
+
+fn text(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
+    let wrong = || Refusal::new("22P02", "a parameter is no value of its type");
+    let text = std::str::from_utf8(bytes).map_err(|_| Refusal::new("22021", "a parameter is not UTF-8"))?;
+    match kind {
+        oid::BOOL => parse::boolean(text).map(Value::Boolean).ok_or_else(wrong),
+        oid::INT2 | oid::INT4 | oid::INT8 => text.trim().parse().map(Value::Integer).map_err(|_| wrong()),
+        oid::FLOAT4 | oid::FLOAT8 => text.trim().parse().map(Value::Double).map_err(|_| wrong()),
+        oid::BYTEA => parse::bytea(text).map(Value::Bytes).ok_or_else(wrong),
+        // As in a statement, a text stands for what is wanted where it stands.
+        _ => Ok(Value::Text(text.to_owned())),
+    }
+}
+
+fn binary(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
+    let wrong = || Refusal::new("22P03", "a parameter is no value of its type");
+    let number = || -> Option<i64> {
+        match bytes.len() {
+            2 => Some(i64::from(i16::from_be_bytes(bytes.try_into().ok()?))),
+            4 => Some(i64::from(i32::from_be_bytes(bytes.try_into().ok()?))),
+            8 => Some(i64::from_be_bytes(bytes.try_into().ok()?)),
+            _ => None,
+        }
+    };
+    let value = match kind {
+        oid::BOOL => (bytes.len() == 1).then(|| Value::Boolean(bytes[0] != 0)),
+        oid::INT2 | oid::INT4 | oid::INT8 => number().map(Value::Integer),
+        oid::FLOAT4 => bytes.try_into().ok().map(|bytes| Value::Double(f32::from_be_bytes(bytes).into())),
+        oid::FLOAT8 => bytes.try_into().ok().map(|bytes| Value::Double(f64::from_be_bytes(bytes))),
+        oid::BYTEA => Some(Value::Bytes(bytes.to_vec())),
+        oid::DATE => number().and_then(|days| i32::try_from(days).ok()?.checked_add(EPOCH_DAYS)).map(Value::Date),
+        oid::TIME => number().map(Value::Time),
+        oid::TIMESTAMP => number().map(|ticks| Value::Timestamp(nanoseconds(ticks))),
+        oid::TIMESTAMPTZ => number().map(|ticks| Value::TimestampTz(nanoseconds(ticks))),
+        oid::UUID => bytes.try_into().ok().map(Value::Uuid),
+        oid::NUMERIC => numeric(bytes),
+        0 | oid::TEXT | oid::VARCHAR | oid::BPCHAR => {
+            std::str::from_utf8(bytes).ok().map(|text| Value::Text(text.to_owned()))
+        }
+        _ => return Err(Refusal::new("0A000", format!("not supported: binary parameters of type {kind}"))),
+    };
+    value.ok_or_else(wrong)
+}
+
+fn nanoseconds(ticks: i64) -> i128 {
+    (i128::from(ticks) + i128::from(EPOCH_MICROSECONDS)) * 1000
+}
+
+/// Digits to base 10,000, the first of which has the given weight. NaN and infinities are no NUMERIC here.
+fn numeric(bytes: &[u8]) -> Option<Value> {
+    let mut body = Body::new(bytes);
+    let digits = i64::from(body.i16().ok()?);
+    let weight = i64::from(body.i16().ok()?);
+    let sign = body.i16().ok()?;
+    let scale = u8::try_from(body.i16().ok()?).ok()?;
+    let mut unscaled = 0i128;
+    // The value is the sum of digit times 10,000 to its weight; what is wanted is that times ten to the scale.
+    for at in 0..digits {
+        let digit = body.i16().ok().filter(|digit| (0..10_000).contains(digit))?;
+        let power = 4 * (weight - at) + i64::from(scale);
+        let digit = i128::from(digit);
+        let part = match power {
+            0.. => digit.checked_mul(10i128.checked_pow(u32::try_from(power).ok()?)?)?,
+            // Digits behind the scale are zeros.
+            -3.. => digit / 10i128.pow(power.unsigned_abs() as u32),
+            _ => 0,
+        };
+        unscaled = unscaled.checked_add(part)?;
+    }
+    body.end().ok()?;
+    match sign {
+        0 => Some(Value::Decimal { unscaled, scale }),
+        0x4000 => Some(Value::Decimal { unscaled: -unscaled, scale }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_from_text_and_from_binary() {
+        let value = |kind, bytes: &[u8]| read(kind, Format::Binary, bytes).ok();
+        assert_eq!(value(oid::INT4, &[0xff, 0xff, 0xff, 0xfe]), Some(Value::Integer(-2)));
+        assert_eq!(value(oid::DATE, &[0, 0, 0, 0]), Some(Value::Date(EPOCH_DAYS)));
+        assert_eq!(value(oid::TIMESTAMP, &[0; 8]), Some(Value::Timestamp(946_684_800_000_000_000)));
+        assert_eq!(value(oid::DATE, &[0x7f, 0xff, 0xff, 0xff]), None);
+        assert_eq!(value(oid::INT4, &[0, 0, 1]), None);
+        // 12345.678 is 1 * 10,000 + 2345 + 6780 / 10,000.
+        let bytes = [0, 3, 0, 1, 0, 0, 0, 3, 0, 1, 0x09, 0x29, 0x1a, 0x7c];
+        assert_eq!(value(oid::NUMERIC, &bytes), Some(Value::Decimal { unscaled: 12_345_678, scale: 3 }));
+        let nan = [0, 0, 0, 0, 0xc0, 0, 0, 0];
+        assert_eq!(value(oid::NUMERIC, &nan), None);
+        assert_eq!(read(oid::INT8, Format::Text, b" 12 ").ok(), Some(Value::Integer(12)));
+        assert_eq!(read(oid::INT8, Format::Text, b"twelve").ok(), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_a_value_or_refused(kind in 0u32..3000, is_binary: bool, bytes: Vec<u8>) {
+            let _ = read(kind, if is_binary { Format::Binary } else { Format::Text }, &bytes);
+            let _ = numeric(&bytes);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! A client that was let in: its messages, one after another.
+//!
+//! 1. Whatever is wrong with a statement is told, and the connection goes on; a message that cannot be understood ends it.
+//! 2. In a group of messages up to Sync the first error drops the rest.
+//! 3. Several statements in one Query are one transaction, unless one of them says where transactions begin and end.
+//! 4. Statements, portals and their bytes are bounded.
+
+use std::collections::HashMap;
+
+use counterfoil::{Connection, TransactionState, statements};
+
+use crate::copy::{CopyEnd, CopyIn};
+use crate::limits::Limits;
+use crate::parameter;
+use crate::portal::{Portal, Prepared, Ran};
+use crate::request::{Named, Request};
+use crate::rows::{self, Format};
+use crate::sqlstate::{Refusal, Stopped, notice};
+use crate::types::oid;
+use crate::wire::{Ended, Stream, Wire};
+
+/// Statements and portals that a client may have at a time, each.
+const NAMES_MAX: usize = 1000;
+/// Bytes of their texts.
+const TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// A client that was let in.
+pub struct Session<S> {
+    wire: Wire<S>,
+    connection: Connection,
+    limits: Limits,
+    prepared: HashMap<String, Prepared>,
+    portals: HashMap<String, Portal>,
+    /// Whether messages are dropped up to the next Sync.
+    is_skipping: bool,
+}
+
+impl<S: Stream> Session<S> {
+    /// A client with a connection of its own.
+    pub fn new(wire: Wire<S>, connection: Connection, limits: Limits) -> Self {
+        Session { wire, connection, limits, prepared: HashMap::new(), portals: HashMap::new(), is_skipping: false }
+    }
+
+    /// Serves it until it says good bye, is gone, or cannot be understood.
+    pub fn serve(mut self) {
+        let ended = self.ready().and_then(|()| self.each());
+        if let Err(Ended::Malformed(what)) = ended {
+            let _ = Refusal::malformed(what).send(&mut self.wire);
+        }
+        // Whoever says good bye may still read what it asked for before.
+        let _ = self.wire.flush();
+    }
+
+    fn each(&mut self) -> Result<(), Ended> {
+        loop {
+            let kind = self.wire.next(self.limits.message_bytes_max)?;
+            let body = self.wire.take_body();
+            let request = Request::read(kind, &body).map_err(|malformed| Ended::Malformed(malformed.0))?;
+            if request == Request::Terminate {
+                return Ok(());
+            }
+            self.answer(request)?;
+            self.wire.give_back(body);
+        }
+    }
+
+    fn answer(&mut self, request: Request<'_>) -> Result<(), Ended> {
+        let done = match request {
+            Request::Query(text) => {
+                self.is_skipping = false;
+                let done = self.query(text);
+                self.told(done)?;
+                return self.ready();
+            }
+            Request::Sync => {
+                self.is_skipping = false;
+                return self.ready();
+            }
+            Request::Flush => return self.wire.flush(),
+            _ if self.is_skipping => return Ok(()),
+            Request::Parse { name, sql, types } => self.parse(name, sql, types),
+            Request::Bind { portal, statement, formats, values, wanted } => {
+                self.bind(portal, statement, &formats, &values, &wanted)
+            }
+            Request::Describe(named) => self.describe(named),
+            Request::Execute { portal, rows_max } => self.execute(portal, rows_max),
+            Request::Close(named) => self.close(named),
+            // What is left of rows that were refused.
+            Request::CopyData(_) | Request::CopyDone | Request::CopyFail(_) | Request::Terminate => return Ok(()),
+        };
+        self.is_skipping = done.is_err();
+        self.told(done)
+    }
+
+    /// Tells what went wrong; a client that is gone is not told.
+    fn told(&mut self, done: Result<(), Stopped>) -> Result<(), Ended> {
+        for text in self.connection.take_notices() {
+            notice(&mut self.wire, &text)?;
+        }
+        match done {
+            Ok(()) => Ok(()),
+            Err(Stopped::Refused(refusal)) => {
+                refusal.send(&mut self.wire)?;
+                if refusal.is_fatal() { Err(Ended::Gone) } else { Ok(()) }
+            }
+            Err(Stopped::Ended(ended)) => Err(ended),
+        }
+    }
+
+    /// Says that the next message may come, and whether a transaction is open.
+    fn ready(&mut self) -> Result<(), Ended> {
+        let state = match self.connection.transaction_state() {
+            TransactionState::Idle => b'I',
+            TransactionState::Open => b'T',
+            TransactionState::Failed => b'E',
+        };
+        if state == b'I' {
+            self.portals.clear();
+        }
+        self.wire.send(b'Z', |out| out.push(state))
+    }
+
+    fn query(&mut self, text: &str) -> Result<(), Stopped> {
+        let pieces = statements::split(text);
+        if pieces.is_empty() {
+            return Ok(self.wire.send(b'I', |_| ())?);
+        }
+        let idle = self.connection.transaction_state() == TransactionState::Idle;
+        let is_one = idle && pieces.len() > 1 && pieces.iter().all(|piece| may_be_grouped(piece.text));
+        if is_one {
+            self.connection.execute("BEGIN", &[])?;
+        }
+        let ran = pieces.iter().try_for_each(|piece| self.statement(piece.text));
+        if is_one {
+            let end = if ran.is_ok() { "COMMIT" } else { "ROLLBACK" };
+            let ended = self.connection.execute(end, &[]);
+            ran?;
+            ended?;
+            return Ok(());
+        }
+        ran
+    }
+
+    fn statement(&mut self, text: &str) -> Result<(), Stopped> {
+        let mut portal = Portal::new(text.into(), Vec::new(), Vec::new());
+        if let Some(schema) = portal.start(&mut self.connection)? {
+            rows::describe(&mut self.wire, &schema, &[])?;
+        }
+        match portal.run(&mut self.connection, &mut self.wire, 0)? {
+            Ran::CopyIn => self.copy_in(text),
+            Ran::Complete(tag) => self.complete(&tag),
+            Ran::Empty | Ran::Suspended => Ok(()),
+        }
+    }
+
+    fn complete(&mut self, tag: &str) -> Result<(), Stopped> {
+        Ok(self.wire.send(b'C', |out| crate::wire::put_text(out, tag))?)
+    }
+
+    fn copy_in(&mut self, sql: &str) -> Result<(), Stopped> {
+        // Text, of columns whose number nobody minds.
+        self.wire.send(b'G', |out| out.extend_from_slice(&[0, 0, 0]))?;
+        let mut rows = CopyIn::new(&mut self.wire, self.limits.message_bytes_max);
+        let copied = self.connection.copy_in(sql, &mut rows);
+        match rows.finish() {
+            CopyEnd::Over(ended) => Err(ended.into()),
+            CopyEnd::GivenUp => Err(Refusal::new("57014", "the client gave the rows up, and none is there").into()),
+            CopyEnd::Done | CopyEnd::Coming => {
+                let tag = format!("COPY {}", copied?);
+                self.complete(&tag)
+            }
+        }
+    }
+
+    fn parse(&mut self, name: &str, sql: &str, types: Vec<u32>) -> Result<(), Stopped> {
+        if !name.is_empty() && self.prepared.contains_key(name) {
+            return Err(Refusal::new("42P05", "there is a prepared statement of this name already").into());
+        }
+        let bytes: usize = self.prepared.values().map(|prepared| prepared.sql.len()).sum();
+        if self.prepared.len() >= NAMES_MAX || bytes + sql.len() > TEXT_BYTES_MAX {
+            return Err(Refusal::new("53400", "too many prepared statements: close some").into());
+        }
+        if statements::split(sql).len() > 1 {
+            return Err(Refusal::new("42601", "a prepared statement is one statement").into());
+        }
+        let wanted = match statements::is_blank(sql) || statements::copies_in(sql) {
+            true => 0,
+            false => self.connection.prepare(sql)?.parameter_count(),
+        };
+        let mut types = types;
+        types.resize(wanted.max(types.len()), 0);
+        self.prepared.insert(name.to_owned(), Prepared { sql: sql.into(), types });
+        Ok(self.wire.send(b'1', |_| ())?)
+    }
+
+    fn bind(
+        &mut self,
+        name: &str,
+        statement: &str,
+        formats: &[i16],
+        values: &[Option<&[u8]>],
+        wanted: &[i16],
+    ) -> Result<(), Stopped> {
+        let prepared = self.prepared.get(statement).ok_or_else(no_statement)?;
+        if values.len() != prepared.types.len() {
+            let text = format!("the statement has {} parameters and {} came", prepared.types.len(), values.len());
+            return Err(Refusal::new("08P01", text).into());
+        }
+        let format = |at: usize| formats.get(if formats.len() == 1 { 0 } else { at }).copied().unwrap_or(0);
+        let value = |(at, value): (usize, &Option<&[u8]>)| match value {
+            None => Ok(counterfoil::Value::Null),
+            Some(bytes) => parameter::read(prepared.types[at], self::format(format(at)), bytes),
+        };
+        let values = values.iter().enumerate().map(value).collect::<Result<Vec<_>, Refusal>>()?;
+        let wanted = wanted.iter().copied().map(self::format).collect();
+        if !name.is_empty() && self.portals.contains_key(name) {
+            return Err(Refusal::new("42P03", "there is a portal of this name already").into());
+        }
+        if self.portals.len() >= NAMES_MAX {
+            return Err(Refusal::new("53400", "too many portals: close some").into());
+        }
+        self.portals.insert(name.to_owned(), Portal::new(prepared.sql.clone(), values, wanted));
+        Ok(self.wire.send(b'2', |_| ())?)
+    }
+
+    fn describe(&mut self, named: Named<'_>) -> Result<(), Stopped> {
+        match named {
+            Named::Portal(name) => {
+                let portal = self.portals.get_mut(name).ok_or_else(no_portal)?;
+                let columns = match answers_rows(portal.sql()) {
+                    true => portal.start(&mut self.connection)?,
+                    false => None,
+                };
+                match columns {
+                    Some(schema) => {
+                        let formats = portal.formats(schema.fields().len())?;
+                        rows::describe(&mut self.wire, &schema, &formats)?;
+                    }
+                    None => self.wire.send(b'n', |_| ())?,
+                }
+            }
+            Named::Statement(name) => {
+                let prepared = self.prepared.get(name).ok_or_else(no_statement)?;
+                let columns = match answers_rows(&prepared.sql) {
+                    true => self.connection.describe(&prepared.sql)?,
+                    false => None,
+                };
+                self.wire.send(b't', |out| {
+                    out.extend_from_slice(&(prepared.types.len() as u16).to_be_bytes());
+                    let told = prepared.types.iter().map(|kind| if *kind == 0 { oid::TEXT } else { *kind });
+                    told.for_each(|kind| out.extend_from_slice(&kind.to_be_bytes()));
+                })?;
+                match columns {
+                    Some(schema) => rows::describe(&mut self.wire, &schema, &[])?,
+                    None => self.wire.send(b'n', |_| ())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, name: &str, rows_max: i32) -> Result<(), Stopped> {
+        let portal = self.portals.get_mut(name).ok_or_else(no_portal)?;
+        // Less than none means all, as for PostgreSQL.
+        let rows_max = u64::try_from(rows_max).unwrap_or(0);
+        match portal.run(&mut self.connection, &mut self.wire, rows_max)? {
+            Ran::Complete(tag) => self.complete(&tag),
+            Ran::Empty => Ok(self.wire.send(b'I', |_| ())?),
+            Ran::Suspended => Ok(self.wire.send(b's', |_| ())?),
+            Ran::CopyIn => {
+                let sql = portal.sql().to_owned();
+                self.copy_in(&sql)
+            }
+        }
+    }
+
+    fn close(&mut self, named: Named<'_>) -> Result<(), Stopped> {
+        match named {
+            Named::Statement(name) => drop(self.prepared.remove(name)),
+            Named::Portal(name) => drop(self.portals.remove(name)),
+        }
+        Ok(self.wire.send(b'3', |_| ())?)
+    }
+}
+
+fn no_statement() -> Refusal {
+    Refusal::new("26000", "there is no prepared statement of this name")
+}
+
+fn no_portal() -> Refusal {
+    Refusal::new("34000", "there is no portal of this name")
+}
+
+fn format(number: i16) -> Format {
+    if number == 1 { Format::Binary } else { Format::Text }
+}
+
+/// Whether a statement may stand among others in a transaction that nobody asked for.
+fn may_be_grouped(text: &str) -> bool {
+    !statements::is_transaction_control(text)
+        && !matches!(statements::first_word(text).as_str(), "VACUUM" | "SAVEPOINT" | "RELEASE")
+}
+
+/// Whether a statement answers rows, or may.
+fn answers_rows(sql: &str) -> bool {
+    match statements::first_word(sql).as_str() {
+        "SELECT" | "VALUES" | "TABLE" | "WITH" | "SHOW" | "EXPLAIN" | "EXECUTE" | "DESCRIBE" | "FETCH" => true,
+        "INSERT" | "UPDATE" | "DELETE" | "MERGE" => sql.to_ascii_uppercase().contains("RETURNING"),
+        _ => sql.starts_with('('),
+    }
+}

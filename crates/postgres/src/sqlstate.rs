@@ -1,0 +1,124 @@
+//! Errors as clients of PostgreSQL know them.
+
+use counterfoil::{Error, Kind};
+
+use crate::body::Malformed;
+use crate::wire::{Ended, Stream, Wire, put_text};
+
+/// The code of a kind of error (PostgreSQL's documentation, "Error Codes").
+fn code(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Sql => "42601",
+        Kind::Constraint => "23000",
+        Kind::NotSupported => "0A000",
+        Kind::NotFound => "42P01",
+        Kind::Misuse => "55000",
+        Kind::Input => "22P02",
+        Kind::SnapshotTooOld => "72000",
+        Kind::Full => "53100",
+        Kind::Device => "58030",
+        Kind::Network => "08006",
+        Kind::Locked => "55P03",
+        Kind::Interrupted => "57014",
+        Kind::Corrupt | Kind::Tampered | Kind::RolledBack | Kind::CounterLost | Kind::NotVerified => "XX001",
+        Kind::WrongKey | Kind::NotADatabase => "58000",
+        _ => "XX000",
+    }
+}
+
+/// What a client is told.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    code: &'static str,
+    text: String,
+    is_fatal: bool,
+}
+
+impl Refusal {
+    /// A refusal after which the connection goes on.
+    pub fn new(code: &'static str, text: impl Into<String>) -> Self {
+        Refusal { code, text: text.into(), is_fatal: false }
+    }
+
+    /// A refusal that ends the connection.
+    pub fn fatal(code: &'static str, text: impl Into<String>) -> Self {
+        Refusal { code, text: text.into(), is_fatal: true }
+    }
+
+    /// A message that cannot be understood.
+    pub fn malformed(what: &str) -> Self {
+        Refusal::fatal("08P01", format!("a message cannot be understood: {what}"))
+    }
+
+    /// Whether the connection ends.
+    pub fn is_fatal(&self) -> bool {
+        self.is_fatal
+    }
+
+    /// Tells the client.
+    ///
+    /// # Errors
+    /// [`Ended::Gone`].
+    pub fn send<S: Stream>(&self, wire: &mut Wire<S>) -> Result<(), Ended> {
+        let severity = if self.is_fatal { "FATAL" } else { "ERROR" };
+        wire.send(b'E', |out| fields(out, severity, self.code, &self.text))
+    }
+}
+
+/// Why an answer stopped: the client is gone, or it is to be told something.
+#[derive(Debug)]
+pub enum Stopped {
+    /// The connection is over.
+    Ended(Ended),
+    /// The client is to be told.
+    Refused(Refusal),
+}
+
+impl From<Ended> for Stopped {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Malformed(what) => Stopped::Refused(Refusal::malformed(what)),
+            gone @ Ended::Gone => Stopped::Ended(gone),
+        }
+    }
+}
+
+impl From<Refusal> for Stopped {
+    fn from(refusal: Refusal) -> Self {
+        Stopped::Refused(refusal)
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Stopped::Refused(error.into())
+    }
+}
+
+impl From<Malformed> for Stopped {
+    fn from(malformed: Malformed) -> Self {
+        Stopped::Refused(Refusal::malformed(malformed.0))
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::new(code(error.kind()), error.to_string())
+    }
+}
+
+/// Tells the client something beside an answer.
+///
+/// # Errors
+/// [`Ended::Gone`].
+pub fn notice<S: Stream>(wire: &mut Wire<S>, text: &str) -> Result<(), Ended> {
+    wire.send(b'N', |out| fields(out, "NOTICE", "00000", text))
+}
+
+fn fields(out: &mut Vec<u8>, severity: &str, code: &str, text: &str) {
+    for (field, text) in [(b'S', severity), (b'V', severity), (b'C', code), (b'M', text)] {
+        out.push(field);
+        put_text(out, text);
+    }
+    out.push(0);
+}

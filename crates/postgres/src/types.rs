@@ -1,0 +1,69 @@
+//! Types as clients know them: numbers that PostgreSQL gave them.
+
+use counterfoil::arrow::datatypes::{DataType, Field, TimeUnit};
+
+/// Numbers of types (PostgreSQL's `pg_type`).
+pub mod oid {
+    #![allow(missing_docs)]
+    pub const BOOL: u32 = 16;
+    pub const BYTEA: u32 = 17;
+    pub const INT8: u32 = 20;
+    pub const INT2: u32 = 21;
+    pub const INT4: u32 = 23;
+    pub const TEXT: u32 = 25;
+    pub const FLOAT4: u32 = 700;
+    pub const FLOAT8: u32 = 701;
+    pub const VARCHAR: u32 = 1043;
+    pub const BPCHAR: u32 = 1042;
+    pub const DATE: u32 = 1082;
+    pub const TIME: u32 = 1083;
+    pub const TIMESTAMP: u32 = 1114;
+    pub const TIMESTAMPTZ: u32 = 1184;
+    pub const INTERVAL: u32 = 1186;
+    pub const NUMERIC: u32 = 1700;
+    pub const UUID: u32 = 2950;
+}
+
+/// What a column is told as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The number of its type.
+    pub oid: u32,
+    /// Bytes of a value, -1 where they differ.
+    pub bytes: i16,
+    /// Digits of a NUMERIC as PostgreSQL packs them, -1 for none.
+    pub modifier: i32,
+}
+
+impl Told {
+    /// A column of a result. What PostgreSQL has no type for is told as text, which it is sent as.
+    pub fn of(field: &Field) -> Self {
+        use DataType::{
+            Binary, BinaryView, Boolean, Date32, Decimal128, Duration, FixedSizeBinary, Float32, Float64, Int8, Int16,
+            Int32, Int64, Interval, LargeBinary, Time64, Timestamp, UInt8, UInt16, UInt32, UInt64,
+        };
+        let told = |oid, bytes| Told { oid, bytes, modifier: -1 };
+        match field.data_type() {
+            Boolean => told(oid::BOOL, 1),
+            Int8 | UInt8 | Int16 => told(oid::INT2, 2),
+            UInt16 | Int32 => told(oid::INT4, 4),
+            UInt32 | Int64 => told(oid::INT8, 8),
+            UInt64 => told(oid::NUMERIC, -1),
+            Float32 => told(oid::FLOAT4, 4),
+            Float64 => told(oid::FLOAT8, 8),
+            Decimal128(precision, scale) => {
+                let modifier = (i32::from(*precision) << 16 | i32::from(*scale).max(0)) + 4;
+                Told { oid: oid::NUMERIC, bytes: -1, modifier }
+            }
+            Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => told(oid::BYTEA, -1),
+            Date32 => told(oid::DATE, 4),
+            Time64(_) => told(oid::TIME, 8),
+            Timestamp(
+                TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond | TimeUnit::Nanosecond,
+                zone,
+            ) => told(if zone.is_some() { oid::TIMESTAMPTZ } else { oid::TIMESTAMP }, 8),
+            Interval(_) | Duration(_) => told(oid::INTERVAL, 16),
+            _ => told(oid::TEXT, -1),
+        }
+    }
+}

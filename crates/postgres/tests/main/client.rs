@@ -1,0 +1,186 @@
+//! A client that says what it is told to, message by message. What real ones do is tried with them.
+
+use std::io::{BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+
+/// A message of this kind.
+pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u32 + 4).to_be_bytes();
+    [&[kind], length.as_slice(), body].concat()
+}
+
+/// The first words.
+pub fn startup(user: &str) -> Vec<u8> {
+    let fields = format!("user\0{user}\0database\0any\0\0");
+    let length = (fields.len() as u32 + 8).to_be_bytes();
+    [length.as_slice(), &196_608u32.to_be_bytes(), fields.as_bytes()].concat()
+}
+
+/// An error: its code and its text.
+pub type Refused = (String, String);
+
+/// What a statement, or several, answered.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+    pub tags: Vec<String>,
+    pub copied: Vec<u8>,
+    pub suspended: usize,
+    pub error: Option<Refused>,
+    /// `I`, `T` or `E`.
+    pub state: u8,
+}
+
+impl Answer {
+    /// Rows of texts, for comparison.
+    pub fn texts(&self) -> Vec<Vec<String>> {
+        assert_eq!(self.error, None);
+        let text = |cell: &Option<Vec<u8>>| match cell {
+            Some(bytes) => String::from_utf8(bytes.clone()).expect("a text"),
+            None => "NULL".into(),
+        };
+        self.rows.iter().map(|row| row.iter().map(text).collect()).collect()
+    }
+
+    pub fn code(&self) -> &str {
+        self.error.as_ref().map_or("none", |(code, _)| code)
+    }
+}
+
+pub struct Client {
+    stream: BufReader<TcpStream>,
+    pub number: [u8; 4],
+    pub key: [u8; 4],
+}
+
+impl Client {
+    /// Comes in, or is refused.
+    pub fn connect(address: SocketAddr, user: &str, password: &str) -> Result<Client, Refused> {
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a patience");
+        let mut client = Client { stream: BufReader::new(stream), number: [0; 4], key: [0; 4] };
+        client.send(&startup(user));
+        let (mut first, mut signature) = (String::new(), None);
+        loop {
+            let (kind, body) = client.receive();
+            match (kind, body.get(..4)) {
+                (b'R', Some([0, 0, 0, 10])) => {
+                    assert_eq!(&body[4..], b"SCRAM-SHA-256\0\0");
+                    let bare = "n,,n=,r=abcdefghijkl".as_bytes();
+                    let length = (bare.len() as u32).to_be_bytes();
+                    client.send(&message(b'p', &[b"SCRAM-SHA-256\0".as_slice(), &length, bare].concat()));
+                }
+                (b'R', Some([0, 0, 0, 11])) => {
+                    first = String::from_utf8(body[4..].to_vec()).expect("a text");
+                    let (proof, expected) = prove(&first, password);
+                    signature = Some(expected);
+                    client.send(&message(b'p', proof.as_bytes()));
+                }
+                (b'R', Some([0, 0, 0, 12])) => {
+                    assert_eq!(body[4..], *signature.clone().expect("a proof came before").as_bytes(), "{first}");
+                }
+                (b'R', Some([0, 0, 0, 0])) | (b'S' | b'N', _) => {}
+                (b'K', _) => {
+                    client.number.copy_from_slice(&body[..4]);
+                    client.key.copy_from_slice(&body[4..]);
+                }
+                (b'Z', _) => return Ok(client),
+                (b'E', _) => return Err(refused(&body)),
+                (kind, _) => panic!("{} came in between", char::from(kind)),
+            }
+        }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).expect("sent");
+    }
+
+    fn receive(&mut self) -> (u8, Vec<u8>) {
+        let mut head = [0; 5];
+        self.stream.read_exact(&mut head).expect("a message");
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let mut body = vec![0; length - 4];
+        self.stream.read_exact(&mut body).expect("all of it");
+        (head[0], body)
+    }
+
+    /// Everything up to the next ReadyForQuery. What is copied in comes from `rows`, which is given up where there are none.
+    pub fn answer(&mut self, rows: Option<&[u8]>) -> Answer {
+        let mut answer = Answer::default();
+        loop {
+            let (kind, body) = self.receive();
+            match kind {
+                b'D' => answer.rows.push(cells(&body)),
+                b'C' => answer.tags.push(String::from_utf8(body[..body.len() - 1].to_vec()).expect("a tag")),
+                b'E' => answer.error = Some(refused(&body)),
+                b'd' => answer.copied.extend(body),
+                b's' => answer.suspended += 1,
+                b'G' => {
+                    let rows = rows.map_or(message(b'f', b"no more\0"), |rows| {
+                        let mut pieces: Vec<u8> = rows.chunks(1000).flat_map(|piece| message(b'd', piece)).collect();
+                        pieces.extend(message(b'c', b""));
+                        pieces
+                    });
+                    self.send(&rows);
+                }
+                b'Z' => {
+                    answer.state = body[0];
+                    return answer;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A simple query.
+    pub fn ask(&mut self, sql: &str) -> Answer {
+        self.send(&message(b'Q', format!("{sql}\0").as_bytes()));
+        self.answer(None)
+    }
+}
+
+fn cells(body: &[u8]) -> Vec<Option<Vec<u8>>> {
+    let mut rest = &body[2..];
+    let mut cells = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk::<4>() {
+        let length = usize::try_from(i32::from_be_bytes(*length)).ok();
+        cells.push(length.map(|length| behind[..length].to_vec()));
+        rest = &behind[length.unwrap_or(0)..];
+    }
+    cells
+}
+
+fn refused(body: &[u8]) -> Refused {
+    let field = |wanted: u8| {
+        let mut fields = body.split(|byte| *byte == 0).filter(|field| field.first() == Some(&wanted));
+        fields.next().map(|field| String::from_utf8_lossy(&field[1..]).into_owned()).unwrap_or_default()
+    };
+    (field(b'C'), field(b'M'))
+}
+
+fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
+    mac.update(text);
+    mac.finalize().into_bytes().to_vec()
+}
+
+/// The last words of SCRAM-SHA-256, and what the server has to answer.
+fn prove(first: &str, password: &str) -> (String, String) {
+    let field = |name: &str| first.split(',').find_map(|field| field.strip_prefix(name)).expect("a field");
+    let salt = BASE64.decode(field("s=")).expect("a salt");
+    let mut salted = [0; 32];
+    pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), &salt, field("i=").parse().expect("a number"), &mut salted);
+    let client_key = mac(&salted, b"Client Key");
+    let bare = format!("c=biws,r={}", field("r="));
+    let exchange = format!("n=,r=abcdefghijkl,{first},{bare}");
+    let signature = mac(&Sha256::digest(&client_key), exchange.as_bytes());
+    let proof: Vec<u8> = client_key.iter().zip(signature).map(|(key, mask)| key ^ mask).collect();
+    let expected = mac(&mac(&salted, b"Server Key"), exchange.as_bytes());
+    (format!("{bare},p={}", BASE64.encode(proof)), format!("v={}", BASE64.encode(expected)))
+}

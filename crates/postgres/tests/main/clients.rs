@@ -1,0 +1,262 @@
+//! What clients of PostgreSQL do every day.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use counterfoil::{Database, Options};
+use counterfoil_postgres::{Listener, Settings};
+
+use crate::client::{Client, message};
+use crate::server::Server;
+
+const LONG: &str =
+    "SELECT count(*) FROM generate_series(1, 1000000) AS a(x), generate_series(1, 1000000) AS b(y) WHERE x + y = 3";
+
+/// A Parse, with the types of its parameters.
+fn parse(name: &str, sql: &str, types: &[u32]) -> Vec<u8> {
+    let mut body = format!("{name}\0{sql}\0").into_bytes();
+    body.extend((types.len() as u16).to_be_bytes());
+    types.iter().for_each(|kind| body.extend(kind.to_be_bytes()));
+    message(b'P', &body)
+}
+
+/// A Bind of values in binary, whose columns are to come in this format.
+fn bind(portal: &str, statement: &str, values: &[Option<&[u8]>], format: u16) -> Vec<u8> {
+    let mut body = format!("{portal}\0{statement}\0").into_bytes();
+    body.extend([0, 1, 0, 1]);
+    body.extend((values.len() as u16).to_be_bytes());
+    for value in values {
+        body.extend(value.map_or(-1, |value| value.len() as i32).to_be_bytes());
+        body.extend(value.unwrap_or_default());
+    }
+    body.extend([0, 1]);
+    body.extend(format.to_be_bytes());
+    message(b'B', &body)
+}
+
+fn execute(portal: &str, rows: i32) -> Vec<u8> {
+    message(b'E', &[format!("{portal}\0").as_bytes(), &rows.to_be_bytes()].concat())
+}
+
+fn sync() -> Vec<u8> {
+    message(b'S', b"")
+}
+
+#[test]
+fn rows_are_those_of_the_facade() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    let made = client.ask(
+        "CREATE TABLE t (id BIGINT PRIMARY KEY, name TEXT, price NUMERIC(10,2), at TIMESTAMP, raw BYTEA, good BOOLEAN);
+         INSERT INTO t VALUES (1, 'ä', 1.5, '2024-02-29 12:00', '\\x00ff', true), (2, NULL, -0.05, NULL, NULL, false)",
+    );
+    assert_eq!(made.tags, ["CREATE TABLE", "INSERT 0 2"]);
+    let read = client.ask("SELECT * FROM t ORDER BY id");
+    assert_eq!(
+        read.texts(),
+        [["1", "ä", "1.50", "2024-02-29 12:00:00", "\\x00ff", "t"], ["2", "NULL", "-0.05", "NULL", "NULL", "f"]]
+    );
+    assert_eq!((read.tags, read.state), (vec!["SELECT 2".to_owned()], b'I'));
+    // The facade sees what clients committed.
+    let mut own = server.database.connect().expect("a connection");
+    let rows = own.query("SELECT id FROM t", &[]).expect("rows").map(|batch| batch.expect("a batch").num_rows());
+    assert_eq!(rows.sum::<usize>(), 2);
+}
+
+#[test]
+fn parameters_and_columns_go_in_binary() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (id BIGINT PRIMARY KEY, x DOUBLE PRECISION, name TEXT)");
+    client.send(&parse("insert", "INSERT INTO t VALUES ($1, $2, $3)", &[20, 701, 25]));
+    for id in 0..300i64 {
+        let (number, half, name) = (id.to_be_bytes(), (id as f64 / 2.0).to_be_bytes(), format!("n{id}"));
+        let name = (id % 3 > 0).then_some(name.as_bytes());
+        client.send(&bind("", "insert", &[Some(&number), Some(&half), name], 0));
+        client.send(&execute("", 0));
+        client.send(&message(b'C', b"P\0"));
+    }
+    client.send(&sync());
+    let stored = client.answer(None);
+    assert_eq!((stored.error, stored.tags), (None, vec!["INSERT 0 1".to_owned(); 300]));
+    client.send(&parse("select", "SELECT id, x, name FROM t WHERE id >= $1 ORDER BY id", &[20]));
+    client.send(&bind("", "select", &[Some(&102i64.to_be_bytes())], 1));
+    client.send(&[execute("", 0), sync()].concat());
+    let read = client.answer(None);
+    assert_eq!(read.rows.len(), 198);
+    assert_eq!(read.rows[0], [Some(102i64.to_be_bytes().to_vec()), Some(51f64.to_be_bytes().to_vec()), None]);
+}
+
+#[test]
+fn a_portal_gives_its_rows_piece_by_piece() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("BEGIN");
+    client.send(&parse("", "SELECT value FROM generate_series(1, 20000) AS s(value)", &[]));
+    client.send(&bind("p", "", &[], 0));
+    client.send(&sync());
+    client.answer(None);
+    let (mut seen, mut rounds) = (0, 0);
+    loop {
+        client.send(&[execute("p", 3000), sync()].concat());
+        let part = client.answer(None);
+        assert!(part.rows.len() <= 3000 && part.error.is_none());
+        part.texts().iter().for_each(|row| {
+            seen += 1;
+            assert_eq!(row[0], seen.to_string());
+        });
+        rounds += 1;
+        if part.suspended == 0 {
+            break;
+        }
+    }
+    assert_eq!((seen, rounds), (20_000, 7));
+    // With its transaction it ends.
+    client.ask("COMMIT");
+    client.send(&[execute("p", 0), sync()].concat());
+    assert_eq!(client.answer(None).code(), "34000");
+}
+
+#[test]
+fn an_error_drops_what_follows_up_to_sync() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (id INTEGER)");
+    let insert = [parse("", "INSERT INTO t VALUES (1)", &[]), bind("", "", &[], 0), execute("", 0)].concat();
+    client.send(
+        &[parse("", "SELECT nothing", &[]), bind("", "", &[], 0), execute("", 0), insert.clone(), sync()].concat(),
+    );
+    assert!(client.answer(None).error.is_some());
+    assert_eq!(client.ask("SELECT * FROM t").texts().len(), 0, "what followed did not run");
+    client.send(&[insert, sync()].concat());
+    assert_eq!(client.answer(None).tags, ["INSERT 0 1"]);
+}
+
+#[test]
+fn several_statements_are_one_transaction_and_begin_is_another() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    let both = client.ask("INSERT INTO t VALUES (1); INSERT INTO t VALUES (1)");
+    assert_eq!((both.code(), both.state), ("23000", b'I'));
+    assert_eq!(client.ask("SELECT count(*) FROM t").texts(), [["0"]]);
+    assert_eq!(client.ask("BEGIN; INSERT INTO t VALUES (1)").state, b'T');
+    let failed = client.ask("INSERT INTO t VALUES (1)");
+    assert_eq!((failed.code(), failed.state), ("23000", b'E'));
+    assert_eq!(client.ask("ROLLBACK").state, b'I');
+    assert_eq!(client.ask("SELECT count(*) FROM t").texts(), [["0"]]);
+    assert_eq!(client.ask("INSERT INTO t VALUES (7) RETURNING id").tags, ["INSERT 0 1"]);
+    assert_eq!(client.ask(" -- nothing").tags, Vec::<String>::new());
+}
+
+#[test]
+fn rows_are_copied_in_and_out() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT)");
+    let text: String = (0..20_000).map(|id| format!("{id}\tname {id}\n")).collect();
+    let copy = |client: &mut Client, rows: Option<&[u8]>| {
+        client.send(&message(b'Q', b"COPY t FROM STDIN\0"));
+        client.answer(rows)
+    };
+    assert_eq!(copy(&mut client, Some(text.as_bytes())).tags, ["COPY 20000"]);
+    let out = client.ask("COPY (SELECT * FROM t ORDER BY id) TO STDOUT");
+    assert_eq!((out.tags, String::from_utf8(out.copied)), (vec!["COPY 20000".to_owned()], Ok(text)));
+    // A line that is no row undoes all of them, and so does giving them up.
+    assert_eq!(copy(&mut client, Some(b"20000\tgood\nx\tbad\n20001\tgood\n")).code(), "22P02");
+    assert_eq!(copy(&mut client, None).code(), "57014");
+    assert_eq!(client.ask("SELECT count(*) FROM t").texts(), [["20000"]]);
+}
+
+#[test]
+fn a_reader_changes_nothing_and_nobody_reaches_files() {
+    let server = Server::new();
+    let mut alice = server.client("alice");
+    alice.ask("CREATE TABLE t (id INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)");
+    alice.ask("CREATE TABLE s (n TEXT, ts TIMESTAMP, x INTEGER, PRIMARY KEY (n, ts)) WITH (engine = 'series', commit_every = '1 ms')");
+    let mut bob = server.client("bob");
+    assert_eq!(bob.ask("SELECT id FROM t").texts(), [["1"]]);
+    for change in [
+        "INSERT INTO t VALUES (2)",
+        "INSERT INTO s VALUES ('a', '2024-01-01', 1)",
+        "UPDATE t SET id = 3",
+        "DELETE FROM t",
+        "TRUNCATE t",
+        "DROP TABLE t",
+        "CREATE TABLE u (id INTEGER)",
+        "ALTER TABLE t ADD COLUMN x INTEGER",
+        "CREATE VIEW v AS SELECT 1",
+        "VACUUM",
+        "SET on_rollback = 'record'",
+        "WITH x AS (SELECT 5) INSERT INTO t SELECT * FROM x",
+    ] {
+        let (code, text) = bob.ask(change).error.expect(change);
+        assert!(code == "55000" && text.contains("reader"), "{change}: {code} {text}");
+    }
+    bob.send(&message(b'Q', b"COPY t FROM STDIN\0"));
+    assert_eq!(bob.answer(Some(b"5\n")).code(), "55000");
+    assert_eq!(alice.ask("SELECT id FROM t").texts(), [["1"]]);
+    assert_eq!(alice.ask("SELECT x FROM s").texts().len(), 0);
+    for client in [&mut alice, &mut bob] {
+        for copy in ["COPY t TO '/tmp/counterfoil-test.csv'", "COPY t FROM '/etc/passwd'"] {
+            assert_eq!(client.ask(copy).code(), "0A000");
+        }
+    }
+}
+
+#[test]
+fn who_shows_the_wrong_password_learns_nothing() {
+    let server = Server::new();
+    let wrong = server.shown("alice", "wrong horse").err().expect("refused");
+    assert_eq!(wrong.0, "28P01");
+    assert_eq!(server.shown("nobody", crate::server::PASSWORD).err(), Some(wrong.clone()));
+    assert_eq!(server.shown("alice", "").err(), Some(wrong));
+    server.client("alice");
+}
+
+#[test]
+fn addresses_that_others_reach_and_databases_without_users_are_not_served() {
+    let server = Server::new();
+    let settings = |address: &str| Settings::at(address.parse().expect("an address"));
+    assert!(Listener::bind(&server.database, settings("0.0.0.0:0")).is_err());
+    assert!(Listener::bind(&server.database, settings("0.0.0.0:0").danger_no_authentication()).is_err());
+    let empty = Database::create(Options::memory()).expect("a database");
+    assert!(Listener::bind(&empty, settings("127.0.0.1:0")).is_err());
+    let open = Listener::bind(&empty, settings("127.0.0.1:0").danger_no_authentication()).expect("a listener");
+    let mut client = Client::connect(open.address(), "anybody", "").expect("a client");
+    assert_eq!(client.ask("CREATE TABLE t (id INTEGER)").tags, ["CREATE TABLE"]);
+}
+
+#[test]
+fn what_runs_is_cancelled_by_who_knows_the_key_and_the_connection_goes_on() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    let (address, number, key) = (server.listener.address(), client.number, client.key);
+    let cancel = move |key: [u8; 4]| {
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        let head = [16u32.to_be_bytes(), 80_877_102u32.to_be_bytes()].concat();
+        stream.write_all(&[head.as_slice(), &number, &key].concat()).expect("asked");
+    };
+    let cancelling = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        cancel(key.map(|byte| !byte));
+        std::thread::sleep(Duration::from_millis(300));
+        cancel(key);
+    });
+    let begun = std::time::Instant::now();
+    assert_eq!(client.ask(LONG).code(), "57014");
+    assert!(begun.elapsed() >= Duration::from_millis(600), "the wrong key ends nothing");
+    cancelling.join().expect("a thread");
+    assert_eq!(client.ask("SELECT 1").texts(), [["1"]]);
+}
+
+#[test]
+fn shutting_down_ends_what_runs() {
+    let Server { database, listener } = Server::new();
+    let mut client = Client::connect(listener.address(), "alice", crate::server::PASSWORD).expect("a client");
+    client.send(&message(b'Q', format!("{LONG}\0").as_bytes()));
+    std::thread::sleep(Duration::from_millis(300));
+    listener.shut_down();
+    database.close().expect("closed");
+}
