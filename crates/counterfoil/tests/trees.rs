@@ -11,6 +11,8 @@ use counterfoil::arrow::util::display::array_value_to_string;
 use counterfoil::{Counter, Database, Error, Key, Kind, Options};
 
 const PAGE_BYTES: usize = 4096;
+/// What is done to an image: pages, and what they become.
+type Attack = (&'static str, Vec<(usize, Vec<u8>)>);
 
 /// What is asked: all rows, from summaries, newest values, a time long ago, both tables together.
 const QUESTIONS: [&str; 6] = [
@@ -154,7 +156,7 @@ fn pages_of_trees_that_are_moved_about_are_told_or_not_needed() {
             (victim.page(page).to_vec(), victim.page(next).to_vec(), victim.page(far).to_vec());
         let mut flipped = this.clone();
         flipped[(at * 1237) % PAGE_BYTES] ^= 1 << (at % 8);
-        let attacks: [(&str, Vec<(usize, Vec<u8>)>); 6] = [
+        let attacks: [Attack; 6] = [
             ("two neighbours change places", vec![(page, neighbour), (next, this.clone())]),
             ("two pages far apart change places", vec![(page, distant.clone()), (far, this)]),
             ("another page copied over it", vec![(page, distant)]),

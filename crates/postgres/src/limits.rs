@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct Limits {
     /// Clients at a time; the next one is told so and closed.
     pub connections_max: usize,
+    /// Clients beyond them that are told so at a time; more are closed without a word.
+    pub refused_max: usize,
     /// Bytes of a message before a client has shown who it is.
     pub greeting_bytes_max: usize,
     /// Bytes of a statement with its parameters, or of a piece of COPY.
@@ -25,6 +27,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections_max: 256,
+            refused_max: 32,
             greeting_bytes_max: 10_000,
             message_bytes_max: 64 << 20,
             patience: Duration::from_secs(10),

@@ -178,8 +178,13 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 fn take(shared: &Arc<Shared>, number: u32, stream: TcpStream) -> io::Result<()> {
     let full = {
         let mut clients = shared.clients.lock();
+        let limits = &shared.porter.limits;
+        if clients.len() >= limits.connections_max + limits.refused_max {
+            // Not even told so: a thread for each of them would be what they want.
+            return Ok(());
+        }
         clients.insert(number, Client { stream: stream.try_clone()?, cancel: None });
-        clients.len() > shared.porter.limits.connections_max
+        clients.len() > limits.connections_max
     };
     let wire = Wire::new(Socket::new(stream, shared.porter.limits)?);
     let own = shared.clone();

@@ -180,9 +180,12 @@ impl<S: Stream> Session<S> {
         if self.prepared.len() >= NAMES_MAX || bytes + sql.len() > TEXT_BYTES_MAX {
             return Err(Refusal::new("53400", "too many prepared statements: close some").into());
         }
-        if statements::split(sql).len() > 1 {
-            return Err(Refusal::new("42601", "a prepared statement is one statement").into());
-        }
+        // Without blanks and comments before it: its first word says what sort it is.
+        let sql = match statements::split(sql).as_slice() {
+            [] => "",
+            [statement] => statement.text,
+            _ => return Err(Refusal::new("42601", "a prepared statement is one statement").into()),
+        };
         let wanted = match statements::is_blank(sql) || statements::copies_in(sql) {
             true => 0,
             false => self.connection.prepare(sql)?.parameter_count(),

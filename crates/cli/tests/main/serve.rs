@@ -287,7 +287,8 @@ fn who_writes_shows_a_token_or_a_password() {
 fn what_cannot_be_served_is_said() {
     let stage = Stage::with_database();
     stage.refused(&["serve", "db"], 1, &["nothing to serve", "--influx"]);
-    stage.refused(&["serve", "db", "--postgres", "127.0.0.1:0"], 1, &["not supported", "--postgres"]);
+    stage.refused(&["serve", "db", "--postgres", "127.0.0.1:0"], 1, &["no user who could come in", "user add"]);
+    stage.refused(&["serve", "db", "--postgres", "0.0.0.0:0", "--no-auth"], 1, &["loopback"]);
     stage.refused(&["serve", "db", "--influx", "nowhere"], 1, &["no address", "(nowhere)"]);
     stage.refused(&["serve", "none", "--influx", "1", "--no-auth"], 1, &["there is no such database (none)"]);
     stage.refused(&["user", "list", ":memory:"], 1, &["in memory"]);

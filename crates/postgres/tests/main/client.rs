@@ -32,6 +32,8 @@ pub struct Answer {
     pub tags: Vec<String>,
     pub copied: Vec<u8>,
     pub suspended: usize,
+    /// How often columns were described.
+    pub described: usize,
     pub error: Option<Refused>,
     /// `I`, `T` or `E`.
     pub state: u8,
@@ -121,6 +123,7 @@ impl Client {
                 b'E' => answer.error = Some(refused(&body)),
                 b'd' => answer.copied.extend(body),
                 b's' => answer.suspended += 1,
+                b'T' => answer.described += 1,
                 b'G' => {
                     let rows = rows.map_or(message(b'f', b"no more\0"), |rows| {
                         let mut pieces: Vec<u8> = rows.chunks(1000).flat_map(|piece| message(b'd', piece)).collect();

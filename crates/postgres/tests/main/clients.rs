@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use counterfoil::{Database, Options};
-use counterfoil_postgres::{Listener, Settings};
+use counterfoil_postgres::{Limits, Listener, Settings};
 
 use crate::client::{Client, message};
 use crate::server::Server;
@@ -116,6 +116,50 @@ fn a_portal_gives_its_rows_piece_by_piece() {
     client.ask("COMMIT");
     client.send(&[execute("p", 0), sync()].concat());
     assert_eq!(client.answer(None).code(), "34000");
+}
+
+#[test]
+fn what_stands_before_a_statement_does_not_hide_what_it_is() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    for sql in [
+        "SELECT 1",
+        "\n  SELECT 1;",
+        "/* one */ SELECT 1",
+        "-- one\nSELECT 1",
+        "(SELECT 1)",
+        "WITH x AS (SELECT 1) SELECT * FROM x",
+    ] {
+        let ask = [
+            parse("", sql, &[]),
+            message(b'D', b"S\0"),
+            bind("", "", &[], 0),
+            message(b'D', b"P\0"),
+            execute("", 0),
+            sync(),
+        ];
+        client.send(&ask.concat());
+        let answer = client.answer(None);
+        assert_eq!((answer.described, answer.texts()), (2, vec![vec!["1".to_owned()]]), "{sql}");
+    }
+    client.send(&[parse("", " ; -- nothing", &[]), bind("", "", &[], 0), execute("", 0), sync()].concat());
+    let nothing = client.answer(None);
+    assert_eq!((nothing.error, nothing.tags.len()), (None, 0));
+}
+
+#[test]
+fn too_many_clients_are_told_so_and_who_goes_makes_room() {
+    let limits = Limits { connections_max: 2, refused_max: 8, ..Limits::default() };
+    let server = Server::with(|settings| settings.limits(limits));
+    let (first, _second) = (server.client("alice"), server.client("bob"));
+    let refused = server.shown("alice", crate::server::PASSWORD).err().expect("refused");
+    assert_eq!(refused.0, "53300");
+    drop(first);
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while server.shown("alice", crate::server::PASSWORD).is_err() {
+        assert!(std::time::Instant::now() < until, "room is made");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]
