@@ -197,6 +197,12 @@ impl Connection {
         self.session.transaction_state()
     }
 
+    /// A transaction that is open takes nothing but ROLLBACK from now on: something that belongs to it went wrong before a statement
+    /// could run. Without one nothing happens.
+    pub fn fail_transaction(&mut self) {
+        self.session.fail_transaction();
+    }
+
     /// A handle with which another thread interrupts what this connection is doing.
     #[must_use]
     pub fn interrupt(&self) -> Interrupt {

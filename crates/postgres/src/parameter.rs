@@ -13,6 +13,9 @@ pub const EPOCH_DAYS: i32 = 10_957;
 /// The same in microseconds.
 pub const EPOCH_MICROSECONDS: i64 = EPOCH_DAYS as i64 * 86_400_000_000;
 
+/// Digits of a NUMERIC, at most.
+const DIGITS_MAX: u8 = 38;
+
 /// The value that these bytes are, of the type of this number (0 where the client does not say).
 ///
 /// # Errors
@@ -77,7 +80,7 @@ fn numeric(bytes: &[u8]) -> Option<Value> {
     let digits = i64::from(body.i16().ok()?);
     let weight = i64::from(body.i16().ok()?);
     let sign = body.i16().ok()?;
-    let scale = u8::try_from(body.i16().ok()?).ok()?;
+    let scale = u8::try_from(body.i16().ok()?).ok().filter(|scale| *scale <= DIGITS_MAX)?;
     let mut unscaled = 0i128;
     // The value is the sum of digit times 10,000 to its weight; what is wanted is that times ten to the scale.
     for at in 0..digits {

@@ -30,6 +30,7 @@ enum Progress {
 /// A statement with its parameters.
 pub struct Portal {
     sql: Arc<str>,
+    bytes: usize,
     values: Vec<Value>,
     wanted: Vec<Format>,
     progress: Progress,
@@ -59,7 +60,20 @@ pub enum Ran {
 impl Portal {
     /// A statement with values for its parameters, whose columns are sent in these formats.
     pub fn new(sql: Arc<str>, values: Vec<Value>, wanted: Vec<Format>) -> Self {
-        Portal { sql, values, wanted, progress: Progress::Waiting }
+        let own = |value: &Value| match value {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        // Its statement may be closed before it, so its text counts here as well.
+        let bytes =
+            sql.len() + values.iter().map(|value| size_of::<Value>() + own(value)).sum::<usize>() + wanted.len();
+        Portal { sql, bytes, values, wanted, progress: Progress::Waiting }
+    }
+
+    /// Bytes that are held for it, but for rows.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Its text.

@@ -66,17 +66,14 @@ impl Encoder {
         batch: &RecordBatch,
         row: usize,
     ) -> Result<(), Stopped> {
-        let mut written = Ok(());
-        wire.send(b'D', |out| {
+        wire.try_send(b'D', |out| {
             out.extend_from_slice(&count(batch.num_columns()));
             for (at, column) in batch.columns().iter().enumerate() {
                 let format = formats.get(at).copied().unwrap_or(Format::Text);
-                if written.is_ok() {
-                    written = self.put(out, format, column.as_ref(), row);
-                }
+                self.put(out, format, column.as_ref(), row)?;
             }
-        })?;
-        Ok(written?)
+            Ok(())
+        })
     }
 
     fn put(&mut self, out: &mut Vec<u8>, format: Format, column: &dyn Array, row: usize) -> Result<(), Refusal> {

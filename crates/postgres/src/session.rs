@@ -19,10 +19,12 @@ use crate::sqlstate::{Refusal, Stopped, notice};
 use crate::types::oid;
 use crate::wire::{Ended, Stream, Wire};
 
-/// Statements and portals that a client may have at a time, each.
-const NAMES_MAX: usize = 1000;
-/// Bytes of their texts.
-const TEXT_BYTES_MAX: usize = 64 << 20;
+/// Statements that a client may have prepared at a time.
+const PREPARED_MAX: usize = 1000;
+/// Portals that a client may have at a time: each may hold rows that were read ahead.
+const PORTALS_MAX: usize = 100;
+/// Bytes of the names, texts, types and values of all of them.
+const HELD_BYTES_MAX: usize = 64 << 20;
 
 /// A client that was let in.
 pub struct Session<S> {
@@ -66,8 +68,7 @@ impl<S: Stream> Session<S> {
 
     fn answer(&mut self, request: Request<'_>) -> Result<(), Ended> {
         let done = match request {
-            Request::Query(text) => {
-                self.is_skipping = false;
+            Request::Query(text) if !self.is_skipping => {
                 let done = self.query(text);
                 self.told(done)?;
                 return self.ready();
@@ -100,6 +101,8 @@ impl<S: Stream> Session<S> {
         match done {
             Ok(()) => Ok(()),
             Err(Stopped::Refused(refusal)) => {
+                // Whatever was wrong: what comes next in the transaction may have counted on it.
+                self.connection.fail_transaction();
                 refusal.send(&mut self.wire)?;
                 if refusal.is_fatal() { Err(Ended::Gone) } else { Ok(()) }
             }
@@ -176,8 +179,9 @@ impl<S: Stream> Session<S> {
         if !name.is_empty() && self.prepared.contains_key(name) {
             return Err(Refusal::new("42P05", "there is a prepared statement of this name already").into());
         }
-        let bytes: usize = self.prepared.values().map(|prepared| prepared.sql.len()).sum();
-        if self.prepared.len() >= NAMES_MAX || bytes + sql.len() > TEXT_BYTES_MAX {
+        self.prepared.remove(name);
+        self.holds(name.len() + sql.len() + 4 * types.len())?;
+        if self.prepared.len() >= PREPARED_MAX {
             return Err(Refusal::new("53400", "too many prepared statements: close some").into());
         }
         // Without blanks and comments before it: its first word says what sort it is.
@@ -219,11 +223,24 @@ impl<S: Stream> Session<S> {
         if !name.is_empty() && self.portals.contains_key(name) {
             return Err(Refusal::new("42P03", "there is a portal of this name already").into());
         }
-        if self.portals.len() >= NAMES_MAX {
+        let portal = Portal::new(prepared.sql.clone(), values, wanted);
+        self.portals.remove(name);
+        self.holds(name.len() + portal.bytes())?;
+        if self.portals.len() >= PORTALS_MAX {
             return Err(Refusal::new("53400", "too many portals: close some").into());
         }
-        self.portals.insert(name.to_owned(), Portal::new(prepared.sql.clone(), values, wanted));
+        self.portals.insert(name.to_owned(), portal);
         Ok(self.wire.send(b'2', |_| ())?)
+    }
+
+    /// Refuses to hold so many bytes more.
+    fn holds(&self, more: usize) -> Result<(), Refusal> {
+        let prepared = self.prepared.iter().map(|(name, it)| name.len() + it.sql.len() + 4 * it.types.len());
+        let portals = self.portals.iter().map(|(name, portal)| name.len() + portal.bytes());
+        match more + prepared.sum::<usize>() + portals.sum::<usize>() <= HELD_BYTES_MAX {
+            true => Ok(()),
+            false => Err(Refusal::new("53400", "too much is held for this client: close statements and portals")),
+        }
     }
 
     fn describe(&mut self, named: Named<'_>) -> Result<(), Stopped> {

@@ -183,10 +183,36 @@ impl<S: Stream> Wire<S> {
     /// # Errors
     /// [`Ended::Gone`].
     pub fn send(&mut self, kind: u8, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Ended> {
-        self.out.push(kind);
-        let at = self.out.len();
-        self.out.extend_from_slice(&[0; 4]);
+        let at = self.begin(kind);
         write(&mut self.out);
+        self.end(at)
+    }
+
+    /// Sends a message whose body may turn out not to be possible: then nothing of it is sent.
+    ///
+    /// # Errors
+    /// What `write` answers; [`Ended::Gone`].
+    pub fn try_send<E: From<Ended>>(
+        &mut self,
+        kind: u8,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let before = self.out.len();
+        let at = self.begin(kind);
+        if let Err(error) = write(&mut self.out) {
+            self.out.truncate(before);
+            return Err(error);
+        }
+        Ok(self.end(at)?)
+    }
+
+    fn begin(&mut self, kind: u8) -> usize {
+        self.out.push(kind);
+        self.out.extend_from_slice(&[0; 4]);
+        self.out.len() - 4
+    }
+
+    fn end(&mut self, at: usize) -> Result<(), Ended> {
         let length = u32::try_from(self.out.len() - at).map_err(|_| Ended::Malformed("an answer is too long"))?;
         self.out[at..at + 4].copy_from_slice(&length.to_be_bytes());
         if self.out.len() < WAITING_BYTES { Ok(()) } else { self.flush() }

@@ -103,6 +103,11 @@ impl Session {
         }
     }
 
+    /// A transaction that is open takes nothing but ROLLBACK from now on: something that belongs to it went wrong elsewhere.
+    pub fn fail_transaction(&mut self) {
+        self.guard.transaction.fail();
+    }
+
     /// What the statements of the last run have to say beside their answers, such as that points were kept apart.
     pub fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)

@@ -26,6 +26,9 @@ const OPERATORS_MAX: usize = 1000;
 /// Texts kept parsed.
 const CACHE_STATEMENTS_MAX: usize = 256;
 
+/// Digits that a DECIMAL may have behind its point.
+const SCALE_MAX: u8 = 38;
+
 /// Longer texts (bulk INSERTs) are not kept.
 const CACHE_TEXT_BYTES_MAX: usize = 16 << 10;
 
@@ -165,9 +168,15 @@ pub(crate) fn parameter_index(placeholder: &str) -> Result<usize> {
 
 /// The value of a parameter.
 pub(crate) fn parameter<'a>(placeholder: &str, parameters: &'a [Value]) -> Result<&'a Value> {
-    parameters.get(parameter_index(placeholder)?).ok_or_else(|| {
+    let value = parameters.get(parameter_index(placeholder)?).ok_or_else(|| {
         Error::Misuse(format!("the statement wants parameter {placeholder}, and {} were given", parameters.len()))
-    })
+    })?;
+    match value {
+        Value::Decimal { scale, .. } if *scale > SCALE_MAX => Err(Error::Input(format!(
+            "parameter {placeholder} has {scale} digits behind the point: {SCALE_MAX} at most"
+        ))),
+        _ => Ok(value),
+    }
 }
 
 /// How many parameters a statement wants.
@@ -343,6 +352,8 @@ mod tests {
         let mut statement = parse("SELECT $1, a FROM t WHERE b = $2 LIMIT $3").unwrap().remove(0);
         assert_eq!(parameter_count(&statement), 3);
         assert!(bind(&mut statement.clone(), &[Value::Null]).is_err());
+        let fine = Value::Decimal { unscaled: 1, scale: 39 };
+        assert!(matches!(bind(&mut statement.clone(), &[fine.clone(), fine.clone(), fine]), Err(Error::Input(_))));
         bind(&mut statement, &[Value::from("x"), Value::Integer(-2), Value::Integer(5)]).unwrap();
         assert_eq!(statement.to_string(), "SELECT 'x', a FROM t WHERE b = (-2) LIMIT 5");
     }
