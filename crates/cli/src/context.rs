@@ -1,9 +1,9 @@
 //! How a database is opened from the command line: by the options that every command takes.
 
-use counterfoil::{Counter, Database, Error, Options, Place};
+use counterfoil::{Counter, Database, Error, Options, Place, Tpm};
 
 use crate::arguments::Common;
-use crate::{image, keys, terminal, tpm};
+use crate::{image, keys, terminal};
 
 /// The options that every command takes.
 pub struct Context {
@@ -39,7 +39,7 @@ impl Context {
         if in_memory {
             return Ok(options);
         }
-        let options = options.tpm(tpm::chosen()?);
+        let options = options.tpm(Tpm::from_environment()?);
         // A machine that keeps no state can read all the same; what needs the counter says so.
         Ok(match Counter::user_default() {
             Ok(counter) => options.counter(counter),

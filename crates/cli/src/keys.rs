@@ -1,19 +1,19 @@
 //! Where keys come from, in the order that `counterfoil --help` gives. Never from the command line itself.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use counterfoil::{Error, Key, Kind, Place, Secret};
+use counterfoil::{Error, Key, Kind, Place, Secret, Tpm};
 
 use crate::arguments::{Common, NewKey};
 use crate::failure::misuse;
-use crate::{terminal, tpm};
+use crate::terminal;
 
 /// The key that opens a database. Asks only if nothing else gives one.
 pub fn find(common: &Common, place: &Place) -> Result<Key, Error> {
     if let Some(key) = given(common)? {
         return Ok(key);
     }
-    match Key::tpm_for(place, &tpm::chosen()?) {
+    match Key::tpm_for(place, &Tpm::from_environment()?) {
         Ok(Some(key)) => return Ok(key),
         // Another TPM, or none here: that is what the other slots are for.
         Err(error) if terminal::can_ask() => terminal::note(error),
@@ -43,7 +43,7 @@ pub fn find_for_new(common: &Common) -> Result<Key, Error> {
 /// A key for another slot: from its own options, or asked for twice. The environment names the key that opens.
 pub fn find_new(new: &NewKey) -> Result<Key, Error> {
     if new.tpm {
-        return Key::tpm(&tpm::chosen()?);
+        return Key::tpm(&Tpm::from_environment()?);
     }
     if let Some(path) = &new.new_key_file {
         return Key::from_file(path);
@@ -93,37 +93,5 @@ fn given(common: &Common) -> Result<Option<Key>, Error> {
     if let Some(path) = &common.passphrase_file {
         return Key::from_passphrase_file(path).map(Some);
     }
-    from_environment()
-}
-
-fn from_environment() -> Result<Option<Key>, Error> {
-    let file = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(path) = file("COUNTERFOIL_KEY_FILE") {
-        return Key::from_file(path).map(Some);
-    }
-    if let Some(path) = file("COUNTERFOIL_PASSPHRASE_FILE") {
-        return Key::from_passphrase_file(path).map(Some);
-    }
-    if let Some(path) = file("CREDENTIALS_DIRECTORY").map(|folder| folder.join("counterfoil.key")) {
-        // Services are given the folder whether or not it holds a key for us.
-        if path.exists() {
-            return Key::from_file(path).map(Some);
-        }
-    }
-    if let Some(digits) = text("COUNTERFOIL_KEY")? {
-        return Key::from_hex(&digits).map(Some).map_err(|error| error.at("COUNTERFOIL_KEY"));
-    }
-    if let Some(passphrase) = text("COUNTERFOIL_PASSPHRASE")? {
-        return Key::passphrase(Secret::from(passphrase)).map(Some);
-    }
-    Ok(None)
-}
-
-fn text(name: &'static str) -> Result<Option<String>, Error> {
-    match std::env::var(name) {
-        Ok(value) if value.is_empty() => Ok(None),
-        Ok(value) => Ok(Some(value)),
-        Err(std::env::VarError::NotPresent) => Ok(None),
-        Err(std::env::VarError::NotUnicode(_)) => Err(misuse("the variable is not text").at(name)),
-    }
+    Key::from_environment()
 }

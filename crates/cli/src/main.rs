@@ -27,7 +27,6 @@ mod shell;
 mod slots;
 mod sql;
 mod terminal;
-mod tpm;
 mod user;
 mod verify;
 

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use counterfoil_log::Snapshot;
+use counterfoil_log::{Snapshot, View, record_space};
 use counterfoil_sql::{self as sql, Rights, Session};
 pub use counterfoil_sql::{Interrupt, TransactionState, Value};
 use datafusion::arrow::array::RecordBatch;
@@ -217,6 +217,23 @@ impl Connection {
         self.inner.store.process().require()?;
         crate::records::check(name, value)?;
         self.session.put_record(name.as_bytes(), value).map_err(|error| full(&self.inner, error))
+    }
+
+    /// The bytes under a name, as the next statement would see them: with what the open transaction put there.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn record(&mut self, name: &str) -> Result<Option<Arc<[u8]>>> {
+        Ok(self.view()?.record(record_space::USER, name.as_bytes()))
+    }
+
+    /// The names of records that begin with `prefix`, in order, as the next statement would see them.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn record_names(&mut self, prefix: &str) -> Result<Vec<String>> {
+        let records = self.view()?.records(record_space::USER, prefix.as_bytes());
+        Ok(records.into_iter().map(|(name, _)| String::from_utf8_lossy(&name).into_owned()).collect())
     }
 
     /// Adds rows to a table as one statement: `columns` says which columns the batches have, in order; the others get

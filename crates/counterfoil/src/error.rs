@@ -53,6 +53,57 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 20] = [
+        Kind::Misuse,
+        Kind::Sql,
+        Kind::Constraint,
+        Kind::NotSupported,
+        Kind::NotFound,
+        Kind::WrongKey,
+        Kind::NotADatabase,
+        Kind::Input,
+        Kind::SnapshotTooOld,
+        Kind::Device,
+        Kind::Full,
+        Kind::Network,
+        Kind::Bug,
+        Kind::Corrupt,
+        Kind::Tampered,
+        Kind::RolledBack,
+        Kind::CounterLost,
+        Kind::NotVerified,
+        Kind::Locked,
+        Kind::Interrupted,
+    ];
+
+    /// Its name, as it is written here: what faces in other languages call their errors.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Misuse => "Misuse",
+            Kind::Sql => "Sql",
+            Kind::Constraint => "Constraint",
+            Kind::NotSupported => "NotSupported",
+            Kind::NotFound => "NotFound",
+            Kind::WrongKey => "WrongKey",
+            Kind::NotADatabase => "NotADatabase",
+            Kind::Input => "Input",
+            Kind::SnapshotTooOld => "SnapshotTooOld",
+            Kind::Device => "Device",
+            Kind::Full => "Full",
+            Kind::Network => "Network",
+            Kind::Bug => "Bug",
+            Kind::Corrupt => "Corrupt",
+            Kind::Tampered => "Tampered",
+            Kind::RolledBack => "RolledBack",
+            Kind::CounterLost => "CounterLost",
+            Kind::NotVerified => "NotVerified",
+            Kind::Locked => "Locked",
+            Kind::Interrupted => "Interrupted",
+        }
+    }
+
     /// The exit code of a program that ends with this error.
     #[must_use]
     pub fn exit_code(self) -> u8 {
@@ -201,6 +252,15 @@ mod tests {
         let error = Error::new(Kind::Input, "two\nlines").at("a\x1b[31mfile").advise("look");
         assert_eq!(error.to_string(), "two lines (a\\u{1b}[31mfile): look");
         assert_eq!(error.exit_code(), 1);
+    }
+
+    #[test]
+    fn no_kind_is_left_out() {
+        assert_eq!(Kind::ALL.len(), Kind::Interrupted as usize + 1, "the last one counts them");
+        for (place, kind) in Kind::ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, place);
+            assert_eq!(kind.name(), format!("{kind:?}"));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What opens a database: a key or a passphrase. Neither is ever printed, and both are overwritten when dropped.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use counterfoil_vault as vault;
 use vault::KeyFile;
@@ -202,6 +202,35 @@ impl Key {
         }
     }
 
+    /// The key that the environment names: by `COUNTERFOIL_KEY_FILE`, `COUNTERFOIL_PASSPHRASE_FILE`, the file
+    /// `counterfoil.key` in `CREDENTIALS_DIRECTORY`, `COUNTERFOIL_KEY` (64 hex digits) or `COUNTERFOIL_PASSPHRASE`, in this
+    /// order. None if none of them is set.
+    ///
+    /// # Errors
+    /// Those of [`Key::from_file`], [`Key::from_passphrase_file`] and [`Key::from_hex`].
+    pub fn from_environment() -> Result<Option<Self>> {
+        let file = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(path) = file("COUNTERFOIL_KEY_FILE") {
+            return Self::from_file(path).map(Some);
+        }
+        if let Some(path) = file("COUNTERFOIL_PASSPHRASE_FILE") {
+            return Self::from_passphrase_file(path).map(Some);
+        }
+        if let Some(path) = file("CREDENTIALS_DIRECTORY").map(|folder| folder.join("counterfoil.key")) {
+            // Services are given the folder whether or not it holds a key for us.
+            if path.exists() {
+                return Self::from_file(path).map(Some);
+            }
+        }
+        if let Some(digits) = variable("COUNTERFOIL_KEY")? {
+            return Self::from_hex(&digits).map(Some).map_err(|error| error.at("COUNTERFOIL_KEY"));
+        }
+        match variable("COUNTERFOIL_PASSPHRASE")? {
+            Some(passphrase) => Self::passphrase(passphrase).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// The key as 64 hex digits, for whoever writes the key file. None for a passphrase.
     #[must_use]
     pub fn to_hex(&self) -> Option<Zeroizing<String>> {
@@ -259,6 +288,16 @@ impl Key {
                 Err(Error::new(Kind::Misuse, "shares are no key for a slot").advise("use a key file or a passphrase"))
             }
         }
+    }
+}
+
+/// A variable of the environment that is set to something.
+fn variable(name: &'static str) -> Result<Option<String>> {
+    match std::env::var(name) {
+        Ok(value) if value.is_empty() => Ok(None),
+        Ok(value) => Ok(Some(value)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => Err(Error::new(Kind::Misuse, "the variable is not text").at(name)),
     }
 }
 

@@ -57,7 +57,7 @@ mod volume;
 
 pub use connection::{Connection, CopyOut, Interrupt, Outcome, Prepared, Rows, Transaction, TransactionState, Value};
 pub use copies::Progress;
-pub use counterfoil_sql::value;
+pub use counterfoil_sql::{result_name, value};
 pub use counters::CounterInfo;
 pub use database::Database;
 pub use datafusion::arrow;

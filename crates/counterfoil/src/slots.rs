@@ -102,6 +102,17 @@ impl Database {
         Ok(shares.iter().map(vault::Share::text).collect())
     }
 
+    /// Whether this key opens the database: what a program asks that hands an open database to one more user.
+    ///
+    /// # Errors
+    /// [`Kind::WrongKey`] if it does not; those of reading.
+    pub fn admit(&self, key: &Key) -> Result<()> {
+        self.require_process()?;
+        let refused = |error: Error| error.at(self.place());
+        let copies = vault::read_headers(&self.volume().medium).map_err(|error| refused(error.into()))?;
+        key.unlock(&copies).map(drop).map_err(refused)
+    }
+
     fn change_header<T>(&self, change: impl FnOnce(&mut Header, &vault::VolumeKey) -> Result<T>) -> Result<T> {
         use counterfoil_sql::Store;
         let store = &self.inner.store;

@@ -28,6 +28,20 @@ impl Tpm {
         Self { path: path.into(), owner: None }
     }
 
+    /// The one that `COUNTERFOIL_TPM` names (a device, or an emulator's socket), else [`Tpm::usual`]; with its owner's
+    /// password where `COUNTERFOIL_TPM_PASSWORD_FILE` names a file with it.
+    ///
+    /// # Errors
+    /// What the system says about that file.
+    pub fn from_environment() -> Result<Self> {
+        let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let tpm = named("COUNTERFOIL_TPM").map_or_else(Self::usual, Self::at);
+        match named("COUNTERFOIL_TPM_PASSWORD_FILE") {
+            Some(path) => Ok(tpm.owned_by(Secret::from_file(path)?)),
+            None => Ok(tpm),
+        }
+    }
+
     /// With the password of its owner, where there is one: making and forgetting counters, and key slots, need it.
     #[must_use]
     pub fn owned_by(self, password: impl Into<Secret>) -> Self {
