@@ -1,0 +1,33 @@
+//! The errors of the facade as exceptions. Their classes are written in Python (`counterfoil/errors.py`).
+
+use counterfoil::{Error, Kind};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+
+/// The exception for an error: its class says the kind, its text is the shell's.
+pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
+    class(py, error.kind())
+        .and_then(|class| class.call1((error.to_string(),)))
+        .map_or_else(|failed| failed, PyErr::from_value)
+}
+
+fn class(py: Python<'_>, kind: Kind) -> PyResult<Bound<'_, PyAny>> {
+    let classes = CLASSES.get_or_try_init(py, || {
+        let classes = py.import("counterfoil.errors")?.getattr("BY_KIND")?;
+        Ok::<_, PyErr>(classes.cast_into::<PyDict>()?.unbind())
+    })?;
+    classes.bind(py).as_any().get_item(kind.name())
+}
+
+/// An error of this package's own use.
+pub fn misuse(text: impl Into<String>) -> Error {
+    Error::new(Kind::Misuse, text.into())
+}
+
+/// A result of the facade, as Python gets it.
+pub fn told<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
+    result.map_err(|error| exception(py, &error))
+}
