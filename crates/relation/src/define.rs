@@ -78,10 +78,10 @@ pub(crate) fn reread(shared: &Shared, view: &dyn View, id: TableId) -> Result<Ar
 }
 
 /// A table under construction.
-struct Making<'a> {
-    shared: &'a Shared,
-    writer: &'a mut dyn Storage,
-    table: Table,
+pub(crate) struct Making<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) writer: &'a mut dyn Storage,
+    pub(crate) table: Table,
 }
 
 /// A column for a table, with its number.
@@ -171,7 +171,7 @@ impl Making<'_> {
         }
     }
 
-    fn add_primary_key(&mut self, new: &NewKey) -> Result<(), Error> {
+    pub(crate) fn add_primary_key(&mut self, new: &NewKey) -> Result<(), Error> {
         let columns = columns_of(&self.table, &new.columns)?;
         let name = self.name_or(&new.name, format!("{}_pkey", self.table.name))?;
         for column in self.table.columns.iter_mut().filter(|column| columns.contains(&column.id)) {
@@ -182,7 +182,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn add_unique(&mut self, new: &NewKey) -> Result<(), Error> {
+    pub(crate) fn add_unique(&mut self, new: &NewKey) -> Result<(), Error> {
         let columns = columns_of(&self.table, &new.columns)?;
         let name = self.name_or(&new.name, format!("{}_{}_key", self.table.name, new.columns.join("_")))?;
         let index = new_index(self.writer, &mut self.table, &name, columns.clone(), IndexOrigin::Unique, true)?;
@@ -209,7 +209,7 @@ impl Making<'_> {
         }
     }
 
-    fn add_check(&mut self, new: &NewCheck) -> Result<(), Error> {
+    pub(crate) fn add_check(&mut self, new: &NewCheck) -> Result<(), Error> {
         let columns = match new.columns.is_empty() {
             true => Vec::new(),
             false => columns_of(&self.table, &new.columns)?,
@@ -223,7 +223,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn add_foreign_key(&mut self, new: &NewForeignKey) -> Result<(), Error> {
+    pub(crate) fn add_foreign_key(&mut self, new: &NewForeignKey) -> Result<(), Error> {
         let columns = columns_of(&self.table, &new.columns)?;
         let parent = self.parent(&new.parent)?;
         let parent_columns = self.parent_columns(&parent, new)?;
@@ -347,17 +347,27 @@ pub(crate) fn create_index(
         None => catalog::free_name_like(writer, &format!("{}_{}_idx", table.name, new.columns.join("_")))?,
     };
     let index = new_index(writer, &mut table, &name, columns, IndexOrigin::Created, new.unique)?;
-    let mut files = (*access.files).clone();
-    files.indexes.push(IndexFiles { index, coverage: Coverage::none(files.rewrites), runs: Vec::new() });
     store(shared, writer, &table)?;
+    fill_index(shared, writer, &access, index)
+}
+
+/// Fills a new index of a table, whose definition is stored, with the rows that there were `before` it.
+pub(crate) fn fill_index(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    before: &Access,
+    index: IndexId,
+) -> Result<Arc<Table>, Error> {
+    let (id, mut files) = (before.table.id, (*before.files).clone());
+    files.indexes.push(IndexFiles { index, coverage: Coverage::none(files.rewrites), runs: Vec::new() });
     catalog::put_files(writer, id, &files)?;
     let table = reread(shared, writer, id)?;
     let definition = table.index(index).ok_or(Error::Misuse("an index that is not there"))?;
-    let rows: u64 = access.parts.iter().map(|part| part.count).sum();
+    let rows: u64 = before.parts.iter().map(|part| part.count).sum();
     if rows > shared.fresh_rows as u64 {
         settle::build(shared, writer, id, definition)?;
     }
-    if new.unique {
+    if definition.unique {
         check_unique(shared, writer, &table, definition)?;
     }
     Ok(table)

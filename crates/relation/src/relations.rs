@@ -15,9 +15,9 @@ use crate::fresh::FRESH_ROWS;
 use crate::key::Keys;
 use crate::read::Wanted;
 use crate::{
-    ColumnId, Engine, Error, IndexDef, IndexId, KeyRange, NewColumn, NewIndex, NewTable, RowBatch, RowBlock, RowId,
-    Salvage, Scan, Statement, Storage, StoredView, Table, TableId, Type, Value, VerifyProgress, VerifyReport, alter,
-    define, identity, insert, reference, settle, vacuum, verify,
+    ColumnId, Engine, Error, IndexDef, IndexId, KeyRange, NewColumn, NewConstraint, NewIndex, NewTable, RowBatch,
+    RowBlock, RowId, Salvage, Scan, Statement, Storage, StoredView, Table, TableId, Type, Value, VerifyProgress,
+    VerifyReport, alter, constrain, define, identity, insert, reference, settle, vacuum, verify,
 };
 
 /// What a name stands for. Tables, views and indexes share one space of names.
@@ -410,6 +410,19 @@ impl Relations {
         rewrite: &mut dyn FnMut(&str) -> String,
     ) -> Result<Arc<Table>, Error> {
         alter::rename_column(&self.shared, writer, table.id, from, to, rewrite)
+    }
+
+    /// ALTER TABLE ADD CONSTRAINT.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] for what cannot be, [`Error::Constraint`] if the rows there have a key twice, or NULL in a primary key.
+    pub fn add_constraint(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        constraint: &NewConstraint,
+    ) -> Result<Arc<Table>, Error> {
+        constrain::add_constraint(&self.shared, writer, table.id, constraint)
     }
 
     /// CREATE [UNIQUE] INDEX, over the rows that are there.

@@ -1,8 +1,8 @@
 //! Defining tables, indexes and views, and changing them.
 
 use counterfoil_relation::{
-    Error, IndexOrigin, KeyRange, Named, NewCheck, NewColumn, NewIndex, NewKey, NewTable, RowId, Rule, StoredView,
-    Type, Value,
+    Error, IndexOrigin, KeyRange, Named, NewCheck, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewKey, NewTable,
+    RowId, Rule, StoredView, Type, Value,
 };
 
 use crate::bench::{Bench, int, rows_of, rule, text};
@@ -240,4 +240,42 @@ fn a_table_that_is_mostly_dead_is_rewritten_by_maintenance() {
     assert!(bytes(&mut bench) < 12, "{}", bytes(&mut bench));
     assert!(bench.values("t") == [[int(299), text("a counter")]]);
     bench.verify();
+}
+
+#[test]
+fn constraints_come_to_tables_that_are_there() {
+    // With few rows, which no index file holds, and with many.
+    for (seed, rows) in [(40, 3), (41, 3000)] {
+        let mut bench = Bench::with_fresh_rows(seed, 100);
+        let columns = vec![NewColumn::new("id", Type::Integer), NewColumn::new("name", Type::Text)];
+        bench.create(&NewTable { name: "t".into(), columns, ..NewTable::default() });
+        let row = |id: i32| vec![int(id), text(&format!("n{}", id / 2))];
+        bench.insert("t", &(0..rows).map(row).collect::<Vec<_>>()).unwrap();
+        bench.insert("t", &[vec![Value::Null, text("none")]]).unwrap();
+        let before = bench.table("t");
+        let key = |name: &str| NewKey { name: None, columns: vec![name.into()] };
+        let add = |bench: &mut Bench, constraint: NewConstraint| {
+            let t = bench.table("t");
+            bench.statement(|relations, writer| relations.add_constraint(writer, &t, &constraint))
+        };
+        assert_eq!(rule(add(&mut bench, NewConstraint::PrimaryKey(key("id")))), Rule::NotNull);
+        assert_eq!(rule(add(&mut bench, NewConstraint::Unique(key("name")))), Rule::Unique);
+        is_sql(add(&mut bench, NewConstraint::Unique(key("nothing"))));
+        bench.reopen();
+        assert!(*bench.table("t") == *before, "what was refused left nothing");
+        let none = bench.rows("t").last().unwrap().0;
+        bench.delete("t", &[none]).unwrap();
+        add(&mut bench, NewConstraint::PrimaryKey(key("id"))).unwrap();
+        is_sql(add(&mut bench, NewConstraint::PrimaryKey(key("id"))));
+        bench.reopen();
+        assert_eq!(rule(bench.insert("t", &[row(rows - 1)])), Rule::Unique);
+        assert_eq!(rule(bench.insert("t", &[vec![Value::Null, text("x")]])), Rule::NotNull);
+        bench.insert("t", &[row(rows)]).unwrap();
+        let parent = NewForeignKey { columns: vec!["id".into()], parent: "t".into(), ..NewForeignKey::default() };
+        add(&mut bench, NewConstraint::ForeignKey(parent)).unwrap();
+        bench.verify();
+        bench.reopen();
+        assert_eq!(bench.rows("t").len() as i32, rows + 1);
+        bench.verify();
+    }
 }
