@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use counterfoil_log::{Snapshot, View, record_space};
 use counterfoil_sql::{self as sql, Rights, Session};
-pub use counterfoil_sql::{Interrupt, TransactionState, Value};
+pub use counterfoil_sql::{Description, Interrupt, TransactionState, Value};
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 
 use crate::database::Inner;
 use crate::error::{Error, Kind, Result};
@@ -173,13 +173,21 @@ impl Connection {
         Ok(Prepared { connection: self, sql: sql.to_owned(), parameters })
     }
 
-    /// The columns that a query answers, whatever its parameters are; none for a statement that answers no rows. Nothing runs.
+    /// What a statement wants and answers, where its parameters are of these types, as far as they are known. Nothing runs.
     ///
     /// # Errors
-    /// [`Kind::Sql`] and [`Kind::NotFound`] as the query would answer, [`Kind::NotSupported`] for a change with RETURNING.
-    pub fn describe(&mut self, sql: &str) -> Result<Option<SchemaRef>> {
+    /// [`Kind::Sql`], [`Kind::NotFound`] and [`Kind::NotSupported`] as the statement would answer.
+    pub fn describe(&mut self, sql: &str, given: &[Option<DataType>]) -> Result<Description> {
         self.inner.store.process().require()?;
-        self.session.answered_columns(sql).map_err(|error| full(&self.inner, error))
+        self.session.description(sql, given).map_err(|error| full(&self.inner, error))
+    }
+
+    /// The columns of a cursor that DECLARE made.
+    ///
+    /// # Errors
+    /// [`Kind::NotFound`].
+    pub fn cursor_columns(&self, name: &str) -> Result<SchemaRef> {
+        Ok(self.session.cursor_columns(name)?)
     }
 
     /// Begins a transaction. Dropped without [`Transaction::commit`], it is rolled back.
@@ -195,6 +203,12 @@ impl Connection {
     #[must_use]
     pub fn transaction_state(&self) -> TransactionState {
         self.session.transaction_state()
+    }
+
+    /// From now on columns of results that a statement gives no name to are called as PostgreSQL calls them: `count` and not
+    /// `count(*)`.
+    pub fn name_as_postgresql(&mut self) {
+        self.session.name_as_postgresql();
     }
 
     /// A transaction that is open takes nothing but ROLLBACK from now on: something that belongs to it went wrong before a statement

@@ -96,21 +96,25 @@ impl From<relation::Error> for Error {
 impl From<sql::Error> for Error {
     fn from(error: sql::Error) -> Self {
         let kind = match &error {
-            sql::Error::Sql(_) => Kind::Sql,
-            sql::Error::Constraint(_) => Kind::Constraint,
+            sql::Error::Sql(_) | sql::Error::DivisionByZero | sql::Error::OutOfRange | sql::Error::NotValid(_) => {
+                Kind::Sql
+            }
+            sql::Error::Constraint(_) | sql::Error::TooLarge(_) | sql::Error::TooLong(_) => Kind::Constraint,
             sql::Error::NotSupported(_) => Kind::NotSupported,
-            sql::Error::NotFound(_) => Kind::NotFound,
+            sql::Error::NoTable(_) | sql::Error::NoColumn(_) | sql::Error::NoCursor(_) | sql::Error::NotFound(_) => {
+                Kind::NotFound
+            }
             sql::Error::Misuse(_) => Kind::Misuse,
             sql::Error::Input(_) => Kind::Input,
             sql::Error::Memory(_) => Kind::Full,
             sql::Error::Locked(_) => Kind::Locked,
             sql::Error::Interrupted => Kind::Interrupted,
             sql::Error::Host(_) => Kind::Device,
-            sql::Error::Relation(error) => return error.clone().into(),
+            sql::Error::Relation(inner) => return Error::from(inner.clone()).with_state(error.sqlstate()),
             sql::Error::Log(error) => return error.clone().into(),
             _ => Kind::Bug,
         };
-        Error::new(kind, error.to_string())
+        Error::new(kind, error.to_string()).with_state(error.sqlstate())
     }
 }
 

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::sqlstate;
+
 /// What sort of error it is: what a program decides by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -132,6 +134,7 @@ pub struct Error(Box<Parts>);
 #[derive(Clone, PartialEq, Eq)]
 struct Parts {
     kind: Kind,
+    state: Option<&'static str>,
     what: Cow<'static, str>,
     place: Option<String>,
     advice: Option<Cow<'static, str>>,
@@ -143,7 +146,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error that says what happened and nothing else.
     pub fn new(kind: Kind, what: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Parts { kind, what: what.into(), place: None, advice: None }))
+        Self(Box::new(Parts { kind, state: None, what: what.into(), place: None, advice: None }))
     }
 
     /// The same error, saying where. An inner place stays.
@@ -176,6 +179,20 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.0.kind
+    }
+
+    /// The code of the SQL standard for it, as PostgreSQL has them (SQLSTATE, five characters): programs look at this and not at the
+    /// text.
+    #[must_use]
+    pub fn sqlstate(&self) -> &'static str {
+        self.0.state.unwrap_or_else(|| sqlstate::of_kind(self.0.kind))
+    }
+
+    /// The same error with a code that says more than its kind.
+    #[must_use]
+    pub(crate) fn with_state(mut self, state: Option<&'static str>) -> Self {
+        self.0.state = state;
+        self
     }
 
     /// The exit code of a program that ends with this error.

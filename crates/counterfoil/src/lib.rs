@@ -47,6 +47,7 @@ mod salvage;
 mod schema;
 mod series;
 mod slots;
+mod sqlstate;
 pub mod statements;
 mod store;
 mod time;
@@ -55,7 +56,9 @@ mod users;
 mod verify;
 mod volume;
 
-pub use connection::{Connection, CopyOut, Interrupt, Outcome, Prepared, Rows, Transaction, TransactionState, Value};
+pub use connection::{
+    Connection, CopyOut, Description, Interrupt, Outcome, Prepared, Rows, Transaction, TransactionState, Value,
+};
 pub use copies::Progress;
 pub use counterfoil_sql::{result_name, value};
 pub use counters::CounterInfo;

@@ -30,10 +30,10 @@ impl Misfit {
         let type_name = types::name(kind);
         match self {
             Misfit::Range => {
-                Error::Constraint(format!("{} {given} is out of range (column {column}, {type_name})", article(given)))
+                Error::TooLarge(format!("{} {given} is out of range (column {column}, {type_name})", article(given)))
             }
-            Misfit::Length => Error::Constraint(format!("a text is too long (column {column}, {type_name})")),
-            Misfit::Text => Error::Sql(format!("a text is not a valid {type_name} (column {column})")),
+            Misfit::Length => Error::TooLong(format!("a text is too long (column {column}, {type_name})")),
+            Misfit::Text => Error::NotValid(format!("a text is not a valid {type_name} (column {column})")),
             Misfit::Kind => Error::Sql(format!(
                 "{} {given} cannot be stored in column {column} ({type_name}): cast it",
                 article(given)

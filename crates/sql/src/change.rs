@@ -113,7 +113,7 @@ impl Changed {
         let extra = vec![(CHANGED.to_owned(), planner::batch_table(rows)?)];
         let alias = self.alias.clone().unwrap_or_else(|| self.table.name.clone());
         let mut query = select(None, self.items.clone(), vec![planner::select_from(CHANGED, &alias)], None);
-        naming::name_query(&mut query);
+        naming::name_query(&mut query, session.names);
         let mut statement = Statement::Query(Box::new(query));
         statement::bind(&mut statement, &self.parameters)?;
         let snapshot = change.lease.pending();
@@ -465,7 +465,7 @@ fn stands_alone(table: &Table, assignments: &[Assignment]) -> Result<bool> {
 }
 
 /// A table's name and what the statement calls it.
-fn named(relation: &TableFactor) -> Result<(String, String)> {
+pub(crate) fn named(relation: &TableFactor) -> Result<(String, String)> {
     let TableFactor::Table { name, alias, args: None, .. } = relation else {
         return Err(Error::NotSupported("changing anything but a table".into()));
     };
@@ -474,7 +474,7 @@ fn named(relation: &TableFactor) -> Result<(String, String)> {
     Ok((name, alias))
 }
 
-fn pairs(assignment: &Assignment) -> Result<Vec<(String, Expr)>> {
+pub(crate) fn pairs(assignment: &Assignment) -> Result<Vec<(String, Expr)>> {
     let last = |name| Ok::<_, Error>(statement::parts(name)?.pop().unwrap_or_default());
     match (&assignment.target, &assignment.value) {
         (AssignmentTarget::ColumnName(name), value) => Ok(vec![(last(name)?, value.clone())]),
@@ -486,7 +486,7 @@ fn pairs(assignment: &Assignment) -> Result<Vec<(String, Expr)>> {
     }
 }
 
-fn is_default(value: &Expr) -> bool {
+pub(crate) fn is_default(value: &Expr) -> bool {
     matches!(value, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
 }
 
@@ -494,7 +494,7 @@ fn is_default(value: &Expr) -> bool {
 pub(crate) fn place(table: &Table, name: &str) -> Result<usize> {
     match table.column(name) {
         Some((place, _)) => Ok(place),
-        None => Err(Error::NotFound(format!("no column {name} in table {}", table.name))),
+        None => Err(Error::NoColumn(format!("no column {name} in table {}", table.name))),
     }
 }
 

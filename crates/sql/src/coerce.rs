@@ -78,7 +78,7 @@ fn fitting(expr: Expr, own: &DataType, other: &DataType) -> Result<Expr, DataFus
     }
     let Expr::Literal(value, _) = &expr else { return Ok(expr) };
     let Some(Some(text)) = value.try_as_str() else { return Ok(expr) };
-    let wrong = |kind: &str| Error::Sql(format!("a text is not a valid {kind}"));
+    let wrong = |kind: &str| Error::NotValid(format!("a text is not a valid {kind}"));
     let read = match other {
         DataType::BinaryView | DataType::Binary | DataType::LargeBinary => {
             let bytes = parse::bytea(text).ok_or_else(|| wrong("bytea"))?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use counterfoil_relation::{
-    Action, Identity, NewCheck, NewColumn, NewForeignKey, NewKey, NewTable, Type, Value as Stored,
+    Action, Identity, NewCheck, NewColumn, NewConstraint, NewForeignKey, NewKey, NewTable, Table, Type, Value as Stored,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::DFSchema;
@@ -41,6 +41,19 @@ impl Session {
         }
         self.prove_checks(&table)?;
         Ok(table)
+    }
+
+    /// The constraint of ADD CONSTRAINT.
+    pub(crate) fn added_constraint(&mut self, table: &Table, constraint: &TableConstraint) -> Result<NewConstraint> {
+        let mut new = NewTable { name: table.name.clone(), ..NewTable::default() };
+        new.columns = table.columns.iter().map(|column| NewColumn::new(&column.name, column.kind)).collect();
+        self.constraint(&mut new, constraint)?;
+        self.prove_checks(&new)?;
+        let key = new.primary_key.map(NewConstraint::PrimaryKey);
+        let unique = new.uniques.pop().map(NewConstraint::Unique);
+        let check = new.checks.pop().map(NewConstraint::Check);
+        let foreign = new.foreign_keys.pop().map(NewConstraint::ForeignKey);
+        key.or(unique).or(check).or(foreign).ok_or_else(|| Error::NotSupported(format!("the constraint {constraint}")))
     }
 
     /// A column of ADD COLUMN, and what the rows that are there get.

@@ -1,6 +1,8 @@
 //! BEGIN, COMMIT, ROLLBACK and savepoints, as statements.
 
-use datafusion::sql::sqlparser::ast::{Statement, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
+use datafusion::sql::sqlparser::ast::{
+    DiscardObject, Statement, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
+};
 
 use crate::error::{Error, Result};
 use crate::session::{Outcome, Session};
@@ -19,11 +21,14 @@ impl Session {
                 Ok(Outcome::Done("BEGIN"))
             }
             Statement::Commit { chain: false, .. } => {
-                let committed = transaction.commit(engine, synchronous)?;
+                let committed = transaction.commit(engine, synchronous);
+                self.end_cursors(matches!(committed, Ok(true)));
+                let committed = committed?;
                 Ok(Outcome::Done(if committed { "COMMIT" } else { "ROLLBACK" }))
             }
             Statement::Rollback { chain: false, savepoint: None } => {
                 transaction.rollback(engine);
+                self.end_cursors(false);
                 Ok(Outcome::Done("ROLLBACK"))
             }
             Statement::Rollback { chain: false, savepoint: Some(name) } => {
@@ -39,6 +44,27 @@ impl Session {
                 Ok(Outcome::Done("RELEASE"))
             }
             other => Err(Error::NotSupported(other.to_string())),
+        }
+    }
+}
+
+impl Session {
+    /// DISCARD: the session is as if it were new.
+    pub(crate) fn discard(&mut self, what: &DiscardObject) -> Result<Outcome> {
+        match what {
+            DiscardObject::ALL => {
+                if self.guard.transaction.in_block() {
+                    return Err(Error::Misuse("DISCARD ALL stands outside transactions: COMMIT first".into()));
+                }
+                self.cursors.clear();
+                self.prepared.clear();
+                self.reset_all();
+                Ok(Outcome::Done("DISCARD ALL"))
+            }
+            // There are none of them, or nothing that anybody would notice.
+            DiscardObject::PLANS => Ok(Outcome::Done("DISCARD PLANS")),
+            DiscardObject::SEQUENCES => Ok(Outcome::Done("DISCARD SEQUENCES")),
+            DiscardObject::TEMP => Ok(Outcome::Done("DISCARD TEMP")),
         }
     }
 }

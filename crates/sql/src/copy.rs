@@ -158,7 +158,7 @@ impl Session {
                 change::select(None, items, from, None)
             }
         };
-        naming::name_query(&mut query);
+        naming::name_query(&mut query, naming::Names::Written);
         let snapshot = self.view()?;
         let plan = self.planner.plan_query(query, &snapshot, Vec::new())?;
         Ok(CopyOut { rows: self.rows(&plan)?, form, begins: true, written: 0 })

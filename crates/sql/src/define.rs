@@ -97,7 +97,7 @@ impl Session {
     ) -> Result<Outcome> {
         let mut statement = Statement::Query(Box::new(query.clone()));
         statement::bind(&mut statement, parameters)?;
-        naming::name_columns(&mut statement);
+        naming::name_columns(&mut statement, naming::Names::Written);
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
         let shown = naming::shown(&Arc::new(plan.schema().as_arrow().clone()));
@@ -181,7 +181,8 @@ impl Session {
         let named = relations.named(&*change.lease, name).map_err(Error::Relation)?;
         let (is, dropped) = match named {
             None if if_exists => return Ok(()),
-            None => return Err(Error::NotFound(format!("no {what} {name}"))),
+            None if what == "index" => return Err(Error::NotFound(format!("no {what} {name}"))),
+            None => return Err(Error::NoTable(format!("no {what} {name}"))),
             Some(relation::Named::Table(table)) if what == "table" => {
                 self.drop_dependents(change, name, cascade)?;
                 if series::is_series(&table) {
@@ -308,10 +309,13 @@ impl Session {
                                 relations.drop_column(lease, &present, &column, cascade).map_err(Error::Relation)?
                         }
                         None if *if_exists => {}
-                        None => return Err(Error::NotFound(format!("no column {column} in table {}", table.name))),
+                        None => return Err(Error::NoColumn(format!("no column {column} in table {}", table.name))),
                     }
                 }
                 Ok(present)
+            }
+            AlterTableOperation::AddConstraint { constraint, not_valid } => {
+                return self.add_constraint(change, table, constraint, *not_valid);
             }
             AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
                 let (from, to) = (fold(old_column_name), fold(new_column_name));
@@ -397,7 +401,7 @@ fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
         _ => return Err(Error::NotSupported("table options other than WITH (engine = ...)".into())),
     };
     let mut engine = relation::Engine { name: "relation".into(), options: Vec::new() };
-    for given in options {
+    for given in options.iter().filter(|given| !is_of_pages(given)) {
         let (name, value) = option(given)?;
         match name.as_str() {
             "engine" => engine.name = value,
@@ -413,6 +417,14 @@ fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
         Some((name, _)) => Err(Error::NotSupported(format!("the table option {name} (engine {})", engine.name))),
         None => Ok(Some(engine).filter(|engine| engine.name != "relation")),
     }
+}
+
+/// Whether an option is about pages that are changed in place, and about who cleans them up: there are none here, and tools set it
+/// without being asked (`pgbench`, dumps).
+fn is_of_pages(given: &SqlOption) -> bool {
+    let SqlOption::KeyValue { key, .. } = given else { return false };
+    let name = fold(key);
+    matches!(name.as_str(), "fillfactor" | "parallel_workers" | "toast_tuple_target") || name.starts_with("autovacuum_")
 }
 
 /// The name and the text of a table option.

@@ -12,10 +12,12 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use futures::StreamExt;
+use parking_lot::Mutex;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
+use crate::cursors::Reading;
 use crate::error::{Error, Result};
 use crate::group::Groups;
 use crate::memory;
@@ -237,6 +239,7 @@ pub struct Rows {
 enum Source {
     Stream { stream: SendableRecordBatchStream, executor: Arc<Executor>, interrupt: Interrupt },
     Batches(std::vec::IntoIter<RecordBatch>),
+    Cursor { reading: Arc<Mutex<Reading>>, left: u64 },
     Ended,
 }
 
@@ -247,6 +250,11 @@ impl Rows {
 
     pub(crate) fn batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         Rows { schema: naming::shown(&schema), source: Source::Batches(batches.into_iter()) }
+    }
+
+    /// So many rows of a cursor, at most.
+    pub(crate) fn fetched(schema: SchemaRef, reading: Arc<Mutex<Reading>>, most: u64) -> Self {
+        Rows { schema, source: Source::Cursor { reading, left: most } }
     }
 
     /// Names and types of the columns.
@@ -270,6 +278,14 @@ impl Iterator for Rows {
         let next = match &mut self.source {
             Source::Ended => None,
             Source::Batches(batches) => batches.next().map(Ok),
+            Source::Cursor { left: 0, .. } => None,
+            Source::Cursor { reading, left } => {
+                let next = reading.lock().next(*left);
+                if let Some(Ok(batch)) = &next {
+                    *left -= batch.num_rows() as u64;
+                }
+                next
+            }
             Source::Stream { stream, executor, interrupt } => {
                 executor.run(interrupt, async { stream.next().await.transpose().map_err(Error::from) }).transpose()
             }

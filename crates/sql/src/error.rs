@@ -21,10 +21,26 @@ pub enum Error {
     Sql(String),
     /// A row breaks a rule of its table.
     Constraint(String),
+    /// A value is out of the range of its column.
+    TooLarge(String),
+    /// A text is longer than its column takes.
+    TooLong(String),
     /// The statement is understood and refused because this database cannot do it.
     NotSupported(String),
-    /// A table, column, index or file does not exist.
+    /// A table or view does not exist.
+    NoTable(String),
+    /// A column does not exist.
+    NoColumn(String),
+    /// A cursor does not exist.
+    NoCursor(String),
+    /// Something else that has a name does not exist: an index, a setting, a savepoint, a file.
     NotFound(String),
+    /// A number was divided by zero.
+    DivisionByZero,
+    /// A number does not fit its type.
+    OutOfRange,
+    /// A text is no value of the type that it should have.
+    NotValid(String),
     /// The caller broke the rules of this interface.
     Misuse(String),
     /// Text that came with a statement (a COPY file) is malformed.
@@ -64,12 +80,20 @@ impl fmt::Display for Error {
         match self {
             Error::Sql(text)
             | Error::Constraint(text)
+            | Error::TooLarge(text)
+            | Error::TooLong(text)
+            | Error::NoTable(text)
+            | Error::NoColumn(text)
+            | Error::NoCursor(text)
             | Error::NotFound(text)
+            | Error::NotValid(text)
             | Error::Misuse(text)
             | Error::Input(text)
             | Error::Memory(text)
             | Error::Locked(text)
             | Error::Host(text) => f.write_str(text),
+            Error::DivisionByZero => f.write_str("division by zero"),
+            Error::OutOfRange => f.write_str("a number is out of the range of its type"),
             Error::NotSupported(what) => write!(f, "not supported: {what}"),
             Error::Interrupted => f.write_str("interrupted"),
             Error::Relation(error) => error.fmt(f),
@@ -160,7 +184,7 @@ fn said(text: &str) -> Error {
         return error;
     }
     if let Some(name) = text.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found")) {
-        return Error::NotFound(format!("table '{}' not found", name.trim_start_matches("counterfoil.")));
+        return Error::NoTable(format!("table '{}' not found", name.trim_start_matches("counterfoil.")));
     }
     Error::Sql(wording::plain(&decapitated(&text)))
 }
@@ -190,15 +214,17 @@ fn arrow(error: &ArrowError) -> Error {
     match error {
         ArrowError::ExternalError(inner) => external(inner.as_ref()),
         ArrowError::IoError(_, inner) => host(inner),
-        ArrowError::DivideByZero => Error::Sql("division by zero".into()),
-        ArrowError::ArithmeticOverflow(_) => Error::Sql("a number is out of the range of its type".into()),
+        ArrowError::DivideByZero => Error::DivisionByZero,
+        ArrowError::ArithmeticOverflow(_) => Error::OutOfRange,
         ArrowError::CastError(text) if text.starts_with("Cannot cast string") => {
             // The library quotes the value here; values do not belong into messages that may be logged.
             let kind = text.rsplit(" to value of ").next().unwrap_or(text);
             let kind = kind.strip_suffix(" type").unwrap_or(kind);
-            Error::Sql(format!("a text is not a valid {}", crate::types::arrow_name(kind)))
+            Error::NotValid(format!("a text is not a valid {}", crate::types::arrow_name(kind)))
         }
-        ArrowError::ParseError(_) => Error::Sql("a text is not a valid value of the type it is compared with".into()),
+        ArrowError::ParseError(_) => {
+            Error::NotValid("a text is not a valid value of the type it is compared with".into())
+        }
         ArrowError::CastError(text)
         | ArrowError::ComputeError(text)
         | ArrowError::InvalidArgumentError(text)
@@ -214,7 +240,7 @@ fn schema(error: &SchemaError) -> Error {
             known.retain(|name| !name.starts_with(crate::HIDDEN));
             known.truncate(12);
             let hint = if known.is_empty() { String::new() } else { format!(" (there are {})", known.join(", ")) };
-            Error::NotFound(format!("no column {}{hint}", field.flat_name()))
+            Error::NoColumn(format!("no column {}{hint}", field.flat_name()))
         }
         SchemaError::AmbiguousReference { field } => {
             Error::Sql(format!("column {} is ambiguous: qualify it with its table", field.name))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use datafusion::sql::sqlparser::ast::{Expr, Statement, ValueWithSpan};
+use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Statement, ValueWithSpan};
 use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
@@ -13,6 +13,9 @@ use crate::session::{Outcome, Session};
 use crate::show;
 use crate::statement::{self, fold};
 use crate::value::Value;
+
+/// Statements that PREPARE may have named at a time.
+const PREPARED_MAX: usize = 1000;
 
 impl Session {
     /// The physical plan of a query, a line a row; with ANALYZE after running it, with what each node did.
@@ -53,13 +56,15 @@ impl Session {
     pub(crate) fn prepared_statement(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
         match statement {
             Statement::Prepare { name, statement, .. } => {
+                if self.prepared.len() >= PREPARED_MAX && !self.prepared.contains_key(&fold(name)) {
+                    let text = format!("more than {PREPARED_MAX} prepared statements: DEALLOCATE some");
+                    return Err(Error::NotSupported(text));
+                }
                 self.prepared.insert(fold(name), (**statement).clone());
                 Ok(Outcome::Done("PREPARE"))
             }
             Statement::Execute { name: Some(name), parameters: given, .. } => {
-                let name = statement::parts(name)?.pop().unwrap_or_default();
-                let statement = self.prepared.get(&name).cloned();
-                let statement = statement.ok_or_else(|| Error::NotFound(format!("no prepared statement {name}")))?;
+                let statement = self.prepared_by(name)?;
                 let given = given.iter().map(|expr| constant(expr, parameters)).collect::<Result<Vec<_>>>()?;
                 self.dispatch(&statement, &given)
             }
@@ -74,6 +79,12 @@ impl Session {
             other => Err(Error::NotSupported(other.to_string())),
         }
     }
+
+    /// A statement that PREPARE named.
+    pub(crate) fn prepared_by(&self, name: &ObjectName) -> Result<Statement> {
+        let name = statement::parts(name)?.pop().unwrap_or_default();
+        self.prepared.get(&name).cloned().ok_or_else(|| Error::NotFound(format!("no prepared statement {name}")))
+    }
 }
 
 fn constant(expr: &Expr, parameters: &[Value]) -> Result<Value> {
@@ -85,9 +96,11 @@ fn constant(expr: &Expr, parameters: &[Value]) -> Result<Value> {
         }
         Expr::Value(ValueWithSpan { value, .. }) => insert::literal(value).ok_or_else(wrong),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => match constant(inner, parameters)? {
-            Value::Integer(number) => Ok(Value::Integer(-number)),
+            Value::Integer(number) => number.checked_neg().map(Value::Integer).ok_or_else(wrong),
             Value::Double(number) => Ok(Value::Double(-number)),
-            Value::Decimal { unscaled, scale } => Ok(Value::Decimal { unscaled: -unscaled, scale }),
+            Value::Decimal { unscaled, scale } => {
+                unscaled.checked_neg().map(|unscaled| Value::Decimal { unscaled, scale }).ok_or_else(wrong)
+            }
             _ => Err(wrong()),
         },
         _ => Err(wrong()),

@@ -224,7 +224,7 @@ impl Session {
         query.with = with.or(query.with);
         let mut statement = datafusion::sql::sqlparser::ast::Statement::Query(Box::new(query));
         statement::bind(&mut statement, parameters)?;
-        naming::name_columns(&mut statement);
+        naming::name_columns(&mut statement, naming::Names::Written);
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
         width(plan.schema().fields().len(), target)?;

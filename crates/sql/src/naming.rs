@@ -15,32 +15,52 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::dialect;
+use crate::figured;
 use crate::statement::{fold, ident};
 
 /// Stands between a name and its number.
 const MARK: &str = "__counterfoil_again_";
 
-/// Names the columns of a query.
-pub(crate) fn name_columns(statement: &mut Statement) {
-    if let Statement::Query(query) = statement {
-        name_query(query);
+/// How columns are called that the query gives no name to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// As the query writes them: `count(*)`.
+    #[default]
+    Written,
+    /// As PostgreSQL calls them: `count`.
+    Figured,
+}
+
+impl Names {
+    fn of(self, expr: &Expr) -> String {
+        match self {
+            Names::Written => expr.to_string(),
+            Names::Figured => figured::name(expr),
+        }
     }
 }
 
 /// Names the columns of a query.
-pub(crate) fn name_query(query: &mut Query) {
+pub(crate) fn name_columns(statement: &mut Statement, names: Names) {
+    if let Statement::Query(query) = statement {
+        name_query(query, names);
+    }
+}
+
+/// Names the columns of a query.
+pub(crate) fn name_query(query: &mut Query, names: Names) {
     let mut body = query.body.as_mut();
     loop {
         match body {
-            SetExpr::Select(select) => return name_items(select),
-            SetExpr::Query(inner) => return name_query(inner),
+            SetExpr::Select(select) => return name_items(select, names),
+            SetExpr::Query(inner) => return name_query(inner, names),
             SetExpr::SetOperation { left, .. } => body = left.as_mut(),
             _ => return,
         }
     }
 }
 
-fn name_items(select: &mut Select) {
+fn name_items(select: &mut Select, names: Names) {
     let wild = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
     let wildcard = select.projection.iter().any(wild);
     let mut seen = HashSet::new();
@@ -50,7 +70,7 @@ fn name_items(select: &mut Select) {
             SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => {
                 (true, names.last().map(fold).unwrap_or_default())
             }
-            SelectItem::UnnamedExpr(expr) => (false, expr.to_string()),
+            SelectItem::UnnamedExpr(expr) => (false, names.of(expr)),
             SelectItem::ExprWithAlias { alias, .. } => (true, fold(alias)),
             _ => continue,
         };

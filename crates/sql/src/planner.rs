@@ -185,7 +185,7 @@ impl Planner {
             .into_iter()
             .next()
             .ok_or_else(|| Error::Bug(format!("view {} has no query", view.name)))?;
-        naming::name_columns(&mut statement);
+        naming::name_columns(&mut statement, naming::Names::Written);
         dialect::rewrite(&mut statement);
         self.expand(&mut statement, snapshot, depth + 1)?;
         let statement = LibraryStatement::Statement(Box::new(statement));
@@ -395,7 +395,7 @@ pub(crate) fn table(engine: &Engine, view: &dyn View, name: &str) -> Result<Arc<
         Some(relation::Named::View(_)) => Err(Error::Sql(format!("{name} is a view: rows change in its tables"))),
         Some(relation::Named::Index(..)) => Err(Error::Sql(format!("{name} is an index"))),
         None => match statement::kept_apart(name) {
-            None => Err(Error::NotFound(format!("no table {name}"))),
+            None => Err(Error::NoTable(format!("no table {name}"))),
             Some(of) => Err(Error::NotSupported(format!("{}.{of} follows {of}: change that", series::FUTURE))),
         },
     }

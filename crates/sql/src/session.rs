@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use counterfoil_log::{Snapshot, record_space};
 use counterfoil_relation::Named;
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
 use crate::copy::CopyOut;
+use crate::cursors::Cursor;
 use crate::engine::{Engine, Interrupt, Rows};
 use crate::error::{Error, Result};
-use crate::naming;
+use crate::naming::{self, Names};
 use crate::planner::Planner;
 use crate::rights::Rights;
 use crate::series;
@@ -52,9 +52,11 @@ pub struct Session {
     pub(crate) planner: Planner,
     pub(crate) settings: Settings,
     pub(crate) rights: Rights,
+    pub(crate) names: Names,
     pub(crate) prepared: std::collections::HashMap<String, Statement>,
+    pub(crate) cursors: std::collections::HashMap<String, Cursor>,
     pub(crate) notices: Vec<String>,
-    cache: Cache,
+    pub(crate) cache: Cache,
 }
 
 impl Session {
@@ -78,7 +80,9 @@ impl Session {
             planner,
             settings: Settings::default(),
             rights,
+            names: Names::default(),
             prepared: Default::default(),
+            cursors: Default::default(),
             notices: Vec::new(),
             cache: Cache::default(),
         })
@@ -101,6 +105,12 @@ impl Session {
             (true, false) => TransactionState::Open,
             (true, true) => TransactionState::Failed,
         }
+    }
+
+    /// From now on columns of results that the query gives no name to are called as PostgreSQL calls them: `count` and not
+    /// `count(*)`.
+    pub fn name_as_postgresql(&mut self) {
+        self.names = Names::Figured;
     }
 
     /// A transaction that is open takes nothing but ROLLBACK from now on: something that belongs to it went wrong elsewhere.
@@ -162,44 +172,6 @@ impl Session {
         Ok(statements.iter().map(statement::parameter_count).max().unwrap_or(0))
     }
 
-    /// The columns that a query answers, whatever its parameters are; none for a statement that answers no rows.
-    ///
-    /// # Errors
-    /// What planning answers; [`Error::NotSupported`] for a change with RETURNING.
-    pub fn answered_columns(&mut self, sql: &str) -> Result<Option<SchemaRef>> {
-        self.planner.interrupt.clear();
-        let statements = self.cache.parse(sql)?;
-        let [statement] = statements.as_slice() else { return Ok(None) };
-        let unknown = vec![Value::Null; statement::parameter_count(statement)];
-        match statement {
-            Statement::Query(query)
-                if matches!(query.body.as_ref(), SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_)) =>
-            {
-                Err(Error::NotSupported("to say what a change answers before it runs".into()))
-            }
-            Statement::Query(_) => {
-                let mut statement = statement.clone();
-                statement::bind(&mut statement, &unknown)?;
-                refuse(&statement)?;
-                naming::name_columns(&mut statement);
-                let snapshot = self.view()?;
-                let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
-                Ok(Some(Arc::new(plan.schema().as_arrow().clone())))
-            }
-            // These only look, and answer little.
-            Statement::ShowVariable { .. } | Statement::ShowTables { .. } | Statement::ShowColumns { .. } => {
-                match self.dispatch(statement, &[])? {
-                    Outcome::Rows(rows) => Ok(Some(rows.schema().clone())),
-                    _ => Ok(None),
-                }
-            }
-            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-                Err(Error::NotSupported("to say what a change answers before it runs".into()))
-            }
-            _ => Ok(None),
-        }
-    }
-
     fn run_statement(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
         if self.guard.transaction.has_failed() && !ends_failure(statement) {
             return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
@@ -245,6 +217,10 @@ impl Session {
             | Statement::Rollback { .. }
             | Statement::Savepoint { .. }
             | Statement::ReleaseSavepoint { .. } => self.control(statement),
+            Statement::Declare { stmts } => self.declare(stmts, parameters),
+            Statement::Fetch { name, direction, into: None, .. } => self.fetch(name, direction),
+            Statement::Close { cursor } => self.close(cursor),
+            Statement::Discard { object_type } => self.discard(object_type),
             Statement::Explain { .. } => self.explain(statement, parameters),
             Statement::Set(set) => self.set(set),
             Statement::Reset(reset) => self.reset(reset),
@@ -265,11 +241,17 @@ impl Session {
     }
 
     /// Runs a query.
-    fn query(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+    pub(crate) fn query(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
         let mut statement = statement.clone();
-        statement::bind(&mut statement, parameters)?;
         refuse(&statement)?;
-        naming::name_columns(&mut statement);
+        // Named first: a column is called what the text says, whatever its parameters are.
+        naming::name_columns(&mut statement, self.names);
+        statement::bind(&mut statement, parameters)?;
+        let locks = is_locking(&statement);
+        if locks && self.guard.transaction.in_block() {
+            // One transaction writes at a time: the rows cannot change once this one is it.
+            self.change(|_, _| Ok(()))?;
+        }
         let snapshot = self.view()?;
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
         self.rows(&plan).map(Outcome::Rows)
@@ -396,11 +378,16 @@ fn ends_failure(statement: &Statement) -> bool {
     matches!(statement, Statement::Commit { .. } | Statement::Rollback { .. })
 }
 
+/// Whether a query asks that its rows stay as they are: FOR UPDATE and its kin.
+fn is_locking(statement: &Statement) -> bool {
+    matches!(statement, Statement::Query(query) if !query.locks.is_empty())
+}
+
 /// Refuses the parts of queries that would be dropped silently.
-fn refuse(statement: &Statement) -> Result<()> {
+pub(crate) fn refuse(statement: &Statement) -> Result<()> {
     let Statement::Query(query) = statement else { return Ok(()) };
-    if !query.locks.is_empty() {
-        return Err(Error::NotSupported("SELECT ... FOR UPDATE (one transaction writes at a time)".into()));
+    if query.locks.iter().any(|lock| lock.nonblock.is_some()) {
+        return Err(Error::NotSupported("NOWAIT and SKIP LOCKED: SET lock_timeout says how long is waited".into()));
     }
     if let SetExpr::Select(select) = query.body.as_ref()
         && select.into.is_some()

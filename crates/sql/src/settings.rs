@@ -208,7 +208,10 @@ impl Session {
 
     pub(crate) fn reset(&mut self, statement: &ResetStatement) -> Result<Outcome> {
         match &statement.reset {
-            Reset::ALL => self.settings.reset(None),
+            Reset::ALL => {
+                self.reset_all();
+                return Ok(Outcome::Done("RESET"));
+            }
             Reset::ConfigurationParameter(name) => {
                 let name = parts(name)?.join(".").to_ascii_lowercase();
                 if OF_DATABASE.contains(&name.as_str()) {
@@ -220,6 +223,12 @@ impl Session {
         }
         self.planner.summaries.set(self.settings.enable_summaries);
         Ok(Outcome::Done("RESET"))
+    }
+
+    /// Makes every setting of the session what it was at first.
+    pub(crate) fn reset_all(&mut self) {
+        self.settings.reset(None);
+        self.planner.summaries.set(self.settings.enable_summaries);
     }
 
     /// Changes a setting of the database, which is kept in it: part of the transaction, like a row.

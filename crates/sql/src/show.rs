@@ -110,7 +110,7 @@ impl Session {
                     push([Some(field.name().clone()), Some(kind), Some("YES".into()), None, None]);
                 }
             }
-            _ => return Err(Error::NotFound(format!("no table {name}"))),
+            _ => return Err(Error::NoTable(format!("no table {name}"))),
         }
         let names = ["column_name", "data_type", "is_nullable", "key", "column_default"];
         table(names.into_iter().zip(columns).collect())
@@ -140,7 +140,7 @@ impl Session {
                 let columns = if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
                 Ok(format!("CREATE VIEW {}{columns} AS {}", quoted(name), stored.sql))
             }
-            _ => Err(Error::NotFound(format!("no table {name}"))),
+            _ => Err(Error::NoTable(format!("no table {name}"))),
         }
     }
 }

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType as SqlType, ExactNumberInfo, Expr, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo,
-    UnaryOperator, Value as Literal, ValueWithSpan, visit_expressions_mut,
+    UnaryOperator, Value as Literal, ValueWithSpan, visit_expressions, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -25,6 +26,9 @@ const OPERATORS_MAX: usize = 1000;
 
 /// Texts kept parsed.
 const CACHE_STATEMENTS_MAX: usize = 256;
+
+/// Parameters of a statement, at most: as many as PostgreSQL's protocol counts.
+const PARAMETERS_MAX: usize = 65_535;
 
 /// Digits that a DECIMAL may have behind its point.
 const SCALE_MAX: u8 = 38;
@@ -161,8 +165,10 @@ impl Cache {
 pub(crate) fn parameter_index(placeholder: &str) -> Result<usize> {
     let number = placeholder.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
     match number {
-        Some(number) if number > 0 => Ok(number - 1),
-        _ => Err(Error::Sql(format!("parameter {placeholder}: parameters are written $1, $2 and so on"))),
+        Some(number) if (1..=PARAMETERS_MAX).contains(&number) => Ok(number - 1),
+        _ => {
+            Err(Error::Sql(format!("parameter {placeholder}: parameters are written $1, $2, up to ${PARAMETERS_MAX}")))
+        }
     }
 }
 
@@ -182,7 +188,7 @@ pub(crate) fn parameter<'a>(placeholder: &str, parameters: &'a [Value]) -> Resul
 /// How many parameters a statement wants.
 pub fn parameter_count(statement: &Statement) -> usize {
     let mut count = 0;
-    let _ = datafusion::sql::sqlparser::ast::visit_expressions(statement, |expr: &Expr| {
+    let _ = visit_expressions(statement, |expr: &Expr| {
         if let Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) = expr {
             count = count.max(parameter_index(name).map_or(0, |index| index + 1));
         }
@@ -209,6 +215,73 @@ pub(crate) fn bind(statement: &mut Statement, parameters: &[Value]) -> Result<()
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
     }
+}
+
+/// What becomes of parameters of which nothing is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unbound {
+    /// They stay.
+    Open,
+    /// They are NULL.
+    Null,
+}
+
+/// Puts NULLs of these types where parameters of known types stand, to plan a statement that is not to run.
+///
+/// # Errors
+/// [`Error::Sql`] for parameters that are not written as such.
+pub(crate) fn open(statement: &mut Statement, given: &[Option<DataType>], unbound: Unbound) -> Result<()> {
+    let failed = visit_expressions_mut(statement, |expr: &mut Expr| {
+        if let Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) = expr {
+            let place = match parameter_index(name) {
+                Ok(place) => place,
+                Err(error) => return ControlFlow::Break(error),
+            };
+            let kind = given.get(place).and_then(Option::as_ref);
+            if let Some(null) =
+                kind.map(null_of).or((unbound == Unbound::Null).then(|| Expr::Value(Literal::Null.into())))
+            {
+                *expr = null;
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    match failed {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+/// A NULL of a type.
+fn null_of(kind: &DataType) -> Expr {
+    let null = || Expr::Value(Literal::Null.into());
+    let data_type = match kind {
+        DataType::Boolean => SqlType::Boolean,
+        DataType::Int16 => SqlType::SmallInt(None),
+        DataType::Int32 => SqlType::Integer(None),
+        DataType::Int64 => SqlType::BigInt(None),
+        DataType::Float32 => SqlType::Real,
+        DataType::Float64 => SqlType::Double(ExactNumberInfo::None),
+        DataType::Decimal128(..) => SqlType::Numeric(ExactNumberInfo::None),
+        DataType::Utf8 | DataType::Utf8View => SqlType::Text,
+        DataType::Binary | DataType::BinaryView => SqlType::Bytea,
+        DataType::Date32 => SqlType::Date,
+        DataType::Time64(_) => SqlType::Time(None, TimezoneInfo::None),
+        DataType::Timestamp(_, None) => SqlType::Timestamp(None, TimezoneInfo::None),
+        DataType::Timestamp(_, Some(_)) => SqlType::Timestamp(None, TimezoneInfo::WithTimeZone),
+        _ => return null(),
+    };
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(null()), data_type, array: false, format: None }
+}
+
+/// Whether a parameter stands in an expression.
+pub(crate) fn has_parameter(expr: &Expr) -> bool {
+    let is_parameter = |expr: &Expr| matches!(expr, Expr::Value(ValueWithSpan { value: Literal::Placeholder(_), .. }));
+    visit_expressions(expr, |expr: &Expr| match is_parameter(expr) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    })
+    .is_break()
 }
 
 /// The literal of a value. A text stays a plain quoted literal, which becomes whatever is wanted where it stands.

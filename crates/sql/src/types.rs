@@ -212,7 +212,7 @@ pub fn arrow_name(name: &str) -> String {
         "Binary" | "LargeBinary" | "BinaryView" => "bytea",
         "Date32" | "Date64" => "date",
         _ if name.starts_with("Time64") || name.starts_with("Time32") => "time",
-        _ if name.starts_with("Timestamp") && name.contains("Some") => "timestamp with time zone",
+        _ if name.starts_with("Timestamp") && name.contains('"') => "timestamp with time zone",
         _ if name.starts_with("Timestamp") => "timestamp",
         _ if name.starts_with("Decimal") => "numeric",
         _ => return name.to_ascii_lowercase(),

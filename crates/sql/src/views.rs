@@ -58,7 +58,7 @@ impl Session {
 
     /// Plans the query of a new view, and looks at the names of its columns.
     fn check_view(&mut self, change: &mut Change, view: &StoredView, mut query: Query) -> Result<()> {
-        naming::name_query(&mut query);
+        naming::name_query(&mut query, naming::Names::Written);
         let schema = self.planner.plan_query(query, &change.lease.pending(), Vec::new())?;
         let given = view.columns.len();
         if given > 0 && given != schema.schema().fields().len() {

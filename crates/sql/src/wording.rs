@@ -8,7 +8,7 @@ use crate::types::arrow_name;
 
 /// An error of the library that stands for another one.
 pub(crate) fn known(text: &str) -> Option<Error> {
-    not_supported(text).map(Error::NotSupported).or_else(|| wrong(text).map(Error::Sql))
+    not_supported(text).map(Error::NotSupported).or_else(|| wrong_value(text)).or_else(|| wrong(text).map(Error::Sql))
 }
 
 /// What is said of something that the library has not got.
@@ -50,23 +50,25 @@ fn not_supported(text: &str) -> Option<String> {
     None
 }
 
-/// What is said of something that is wrong.
-fn wrong(text: &str) -> Option<String> {
+/// What is said of a value that is none of its type.
+fn wrong_value(text: &str) -> Option<Error> {
     const RANGE: &[&str] =
         &["too large to store in", "out of range", "Overflow", "overflow", "an't cast value", "decimal scale"];
     if text.contains("Cannot cast value '") && text.contains("' to value of ") {
         let kind = text.rsplit("' to value of ").next()?.split(" type").next()?;
-        return Some(format!("a text is not a valid {}", arrow_name(kind)));
+        return Some(Error::NotValid(format!("a text is not a valid {}", arrow_name(kind))));
     }
     if text.contains("rror parsing timestamp from") {
-        return Some("a text is not a timestamp in the form that is given".into());
+        return Some(Error::NotValid("a text is not a timestamp in the form that is given".into()));
     }
     if text.contains("nable to parse date from") {
-        return Some("there is no such date".into());
+        return Some(Error::NotValid("there is no such date".into()));
     }
-    if RANGE.iter().any(|part| text.contains(part)) {
-        return Some("a number is out of the range of its type".into());
-    }
+    RANGE.iter().any(|part| text.contains(part)).then_some(Error::OutOfRange)
+}
+
+/// What is said of something that is wrong.
+fn wrong(text: &str) -> Option<String> {
     if text.contains("Cannot create filter with non-boolean predicate") {
         return Some("WHERE, HAVING and ON take conditions, not other values".into());
     }

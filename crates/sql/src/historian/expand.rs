@@ -154,7 +154,7 @@ impl Expander<'_> {
             name.as_ref().is_some_and(|name| !named.cte_tables.iter().any(|cte| fold(&cte.alias.name) == *name));
         let with = (!named.cte_tables.is_empty()).then_some(named);
         let mut statement = Statement::Query(Box::new(Query { with, ..query }));
-        naming::name_columns(&mut statement);
+        naming::name_columns(&mut statement, naming::Names::Written);
         let statement = LibraryStatement::Statement(Box::new(statement));
         self.planner.resolve(&statement, self.snapshot, self.depth)?;
         let plan = self.planner.plan_resolved(statement)?;

@@ -99,7 +99,7 @@ pub(super) fn check(told: &Told<'_>, columns: &[Named<'_>]) -> Result<()> {
     let mut seen = HashSet::new();
     for (name, _) in &left_out.bounds {
         let column = columns.iter().find(|column| column.name == name);
-        let column = column.ok_or_else(|| Error::NotFound(format!("no column {name} ({way})")))?;
+        let column = column.ok_or_else(|| Error::NoColumn(format!("no column {name} ({way})")))?;
         if column.is_key || !is_measured(column.kind) {
             let kind = crate::types::name(column.kind);
             return Err(Error::Sql(format!("{way}: column {name} of type {kind} is no measured number")));

@@ -235,7 +235,7 @@ impl Session {
     /// # Errors
     /// [`Error::NotFound`], and [`Error::Misuse`] for a table of another kind.
     pub fn point_writer(&mut self, table: &str) -> Result<PointWriter> {
-        let found = self.table(table)?.ok_or_else(|| Error::NotFound(format!("no table {table}")))?;
+        let found = self.table(table)?.ok_or_else(|| Error::NoTable(format!("no table {table}")))?;
         if !super::is_series(&found) {
             return Err(Error::Misuse(format!("{table} is no series table")));
         }

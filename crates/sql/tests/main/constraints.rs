@@ -66,3 +66,86 @@ fn references_hold_cascade_and_set_null() {
         ("DROP TABLE p", "error: table p is referenced by foreign keys of table c"),
     ]);
 }
+
+#[test]
+fn constraints_come_to_tables_that_are_there() {
+    let mut database = Database::new();
+    database.expect(&[
+        (
+            "CREATE TABLE t (a INTEGER, b INTEGER, c TEXT) WITH (fillfactor = 70, autovacuum_enabled = false)",
+            "CREATE TABLE",
+        ),
+        // More rows than are kept without an index.
+        ("INSERT INTO t SELECT x, x / 2, 'n' || x FROM generate_series(1, 30000) AS g(x)", "INSERT 30000"),
+        ("INSERT INTO t VALUES (NULL, 0, 'none')", "INSERT 1"),
+        ("ALTER TABLE t ADD PRIMARY KEY (a)", "error: column a of table t must not be NULL"),
+        ("DELETE FROM t WHERE a IS NULL", "DELETE 1"),
+        (
+            "ALTER TABLE t ADD PRIMARY KEY (b)",
+            "error: table t already has a row with this key (b): unique constraint t_pkey",
+        ),
+        ("ALTER TABLE t ADD PRIMARY KEY (nothing)", "error: table t has no column nothing"),
+        ("ALTER TABLE t ADD CONSTRAINT mine PRIMARY KEY (a)", "ALTER TABLE"),
+        ("ALTER TABLE t ADD PRIMARY KEY (a)", "error: table t has a primary key already"),
+        (
+            "INSERT INTO t VALUES (7, 1, 'x')",
+            "error: table t already has a row with this key (a): unique constraint mine",
+        ),
+        ("INSERT INTO t VALUES (NULL, 1, 'x')", "error: column a of table t must not be NULL"),
+        ("SELECT c FROM t WHERE a = 29999", "n29999"),
+        ("ALTER TABLE t ADD UNIQUE (c)", "ALTER TABLE"),
+        (
+            "INSERT INTO t VALUES (40000, 1, 'n5')",
+            "error: table t already has a row with this key (c): unique constraint t_c_key",
+        ),
+        ("ALTER TABLE t ADD CONSTRAINT low CHECK (b < 100)", "error: a row of table t breaks check constraint low"),
+        ("ALTER TABLE t ADD CONSTRAINT low CHECK (b < 100000)", "ALTER TABLE"),
+        ("INSERT INTO t VALUES (40000, 100000, 'x')", "error: a row of table t breaks check constraint low"),
+        ("ALTER TABLE t ADD CHECK (b)", "error: a CHECK must be true or false: b"),
+        (
+            "ALTER TABLE t ADD CHECK (b > 0) NOT VALID",
+            "error: not supported: NOT VALID: every row keeps the constraints of its table",
+        ),
+    ]);
+}
+
+#[test]
+fn references_come_to_tables_that_are_there() {
+    let mut database = Database::new();
+    database.expect(&[
+        ("CREATE TABLE p (id INTEGER PRIMARY KEY)", "CREATE TABLE"),
+        ("CREATE TABLE c (\"own Id\" INTEGER, p INTEGER)", "CREATE TABLE"),
+        ("INSERT INTO p SELECT * FROM generate_series(1, 20000)", "INSERT 20000"),
+        ("INSERT INTO c SELECT x, x FROM generate_series(1, 20001) AS g(x)", "INSERT 20001"),
+        ("INSERT INTO c VALUES (0, NULL)", "INSERT 1"),
+        (
+            "ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES p",
+            "error: a row of table c references a row that does not exist (p): foreign key c_p_fkey",
+        ),
+        ("DELETE FROM p WHERE id = 1", "DELETE 1"),
+        ("DELETE FROM c WHERE p IN (1, 20001)", "DELETE 2"),
+        ("ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES p ON DELETE CASCADE", "ALTER TABLE"),
+        (
+            "INSERT INTO c VALUES (1, 1)",
+            "error: a row of table c references a row that does not exist (p): foreign key c_p_fkey",
+        ),
+        ("DELETE FROM p WHERE id <= 100", "DELETE 99"),
+        ("SELECT count(*) FROM c", "19901"),
+        ("BEGIN", "BEGIN"),
+        ("ALTER TABLE c ADD PRIMARY KEY (\"own Id\")", "ALTER TABLE"),
+        (
+            "INSERT INTO c VALUES (0, NULL)",
+            "error: table c already has a row with this key (own Id): unique constraint c_pkey",
+        ),
+        ("ROLLBACK", "ROLLBACK"),
+        ("INSERT INTO c VALUES (0, NULL)", "INSERT 1"),
+        (
+            "CREATE TABLE s (k INTEGER, time TIMESTAMP, v INTEGER, PRIMARY KEY (k, time)) WITH (engine = 'series')",
+            "CREATE TABLE",
+        ),
+        (
+            "ALTER TABLE s ADD UNIQUE (v)",
+            "error: not supported: constraints of a series table: its key is its series and its time",
+        ),
+    ]);
+}

@@ -1,0 +1,36 @@
+//! The codes of the SQL standard for errors, as PostgreSQL has them ("PostgreSQL Error Codes"): programs look at these and not at
+//! texts.
+
+use counterfoil_relation::{Error as RelationError, Rule};
+
+use crate::error::Error;
+
+impl Error {
+    /// The code of what went wrong; none where its kind says as much.
+    pub fn sqlstate(&self) -> Option<&'static str> {
+        Some(match self {
+            Error::NoTable(_) => "42P01",
+            Error::NoColumn(_) => "42703",
+            Error::NoCursor(_) => "34000",
+            Error::DivisionByZero => "22012",
+            Error::OutOfRange | Error::TooLarge(_) => "22003",
+            Error::TooLong(_) => "22001",
+            Error::NotValid(_) => "22P02",
+            Error::Relation(RelationError::Constraint(violation)) => of_rule(violation.rule),
+            _ => return None,
+        })
+    }
+}
+
+fn of_rule(rule: Rule) -> &'static str {
+    match rule {
+        Rule::NotNull => "23502",
+        Rule::Unique => "23505",
+        Rule::Reference | Rule::Referenced => "23503",
+        Rule::Check => "23514",
+        Rule::Length(_) => "22001",
+        Rule::Range(..) => "22003",
+        Rule::Identity => "2200H",
+        _ => "23000",
+    }
+}

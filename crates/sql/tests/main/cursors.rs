@@ -1,0 +1,130 @@
+//! DECLARE, FETCH, CLOSE; SELECT ... FOR UPDATE; DISCARD.
+
+use counterfoil_sql::Value;
+
+use crate::database::{Database, ask};
+
+fn numbers() -> Database {
+    Database::after("CREATE TABLE t (a INTEGER PRIMARY KEY); INSERT INTO t SELECT * FROM generate_series(1, 20000)")
+}
+
+#[test]
+fn a_cursor_goes_forward_over_what_was_there() {
+    let mut database = numbers();
+    database.expect(&[
+        (
+            "DECLARE c CURSOR FOR SELECT 1",
+            "error: a cursor ends with its transaction: BEGIN one first, or say WITH HOLD",
+        ),
+        ("BEGIN", "BEGIN"),
+        ("DECLARE c NO SCROLL CURSOR FOR SELECT a FROM t ORDER BY a", "DECLARE CURSOR"),
+        ("FETCH 2 FROM c", "1\n2"),
+        ("FETCH NEXT FROM c", "3"),
+        ("FETCH FORWARD 0 FROM c", ""),
+        ("DELETE FROM t WHERE a > 3", "DELETE 19997"),
+        ("FETCH FORWARD 3 IN c", "4\n5\n6"),
+    ]);
+    let rest = database.ask("FETCH ALL FROM c");
+    let rest: Vec<&str> = rest.lines().collect();
+    assert_eq!((rest.len(), rest[0], rest[rest.len() - 1]), (20000 - 6, "7", "20000"));
+    database.expect(&[
+        ("FETCH 10 FROM c", ""),
+        ("DECLARE d SCROLL CURSOR FOR SELECT 1", "error: not supported: SCROLL: cursors go forward"),
+        ("ROLLBACK", "ROLLBACK"),
+        ("FETCH 1 FROM c", "error: no cursor c"),
+    ]);
+}
+
+#[test]
+fn cursors_live_as_long_as_they_say() {
+    let mut database = numbers();
+    database.expect(&[
+        ("DECLARE free CURSOR WITH HOLD FOR SELECT a FROM t ORDER BY a", "DECLARE CURSOR"),
+        ("BEGIN", "BEGIN"),
+        ("DECLARE short CURSOR FOR SELECT 1", "DECLARE CURSOR"),
+        ("DECLARE held CURSOR WITH HOLD FOR SELECT 2", "DECLARE CURSOR"),
+        ("DECLARE held CURSOR FOR SELECT 2", "error: there is a cursor held already: CLOSE it first"),
+        ("ROLLBACK", "ROLLBACK"),
+        ("BEGIN", "BEGIN"),
+        ("FETCH 1 FROM held", "error: no cursor held"),
+        ("ROLLBACK", "ROLLBACK"),
+        ("BEGIN", "BEGIN"),
+        ("DECLARE short CURSOR FOR SELECT 1", "DECLARE CURSOR"),
+        ("DECLARE held CURSOR WITH HOLD FOR SELECT 2", "DECLARE CURSOR"),
+        ("COMMIT", "COMMIT"),
+        ("FETCH 1 FROM short", "error: no cursor short"),
+        ("FETCH 1 FROM held", "2"),
+        ("FETCH 2 FROM free", "1\n2"),
+        ("CLOSE free", "CLOSE CURSOR"),
+        ("FETCH 2 FROM free", "error: no cursor free"),
+        ("CLOSE free", "error: no cursor free"),
+        ("CLOSE ALL", "CLOSE CURSOR"),
+        ("FETCH 1 FROM held", "error: no cursor held"),
+    ]);
+    assert_eq!(
+        ask(&mut database.session, "DECLARE p CURSOR WITH HOLD FOR SELECT a FROM t WHERE a = $1", &[Value::Integer(7)]),
+        "DECLARE CURSOR"
+    );
+    assert_eq!(database.ask("FETCH ALL FROM p"), "7");
+    for number in 0..99 {
+        database.ask(&format!("DECLARE c{number} CURSOR WITH HOLD FOR SELECT 1"));
+    }
+    assert_eq!(
+        database.ask("DECLARE more CURSOR WITH HOLD FOR SELECT 1"),
+        "error: not supported: more than 100 cursors: CLOSE some"
+    );
+    database.expect(&[("DISCARD ALL", "DISCARD ALL"), ("FETCH 1 FROM p", "error: no cursor p")]);
+}
+
+#[test]
+fn rows_that_were_asked_for_update_stay_as_they_are() {
+    let mut database = numbers();
+    let mut other = database.connect();
+    ask(&mut other, "SET lock_timeout = '50ms'", &[]);
+    database.expect(&[("SELECT a FROM t WHERE a = 1 FOR UPDATE", "1"), ("BEGIN", "BEGIN")]);
+    assert_eq!(ask(&mut other, "UPDATE t SET a = -2 WHERE a = 2", &[]), "UPDATE 1", "nobody holds it");
+    database.expect(&[("SELECT a FROM t WHERE a = 1 FOR UPDATE", "1")]);
+    let refused = ask(&mut other, "UPDATE t SET a = -1 WHERE a = 1", &[]);
+    assert!(refused.starts_with("error: "), "{refused}");
+    database.expect(&[
+        ("UPDATE t SET a = -1 WHERE a = 1", "UPDATE 1"),
+        ("COMMIT", "COMMIT"),
+        (
+            "SELECT a FROM t FOR UPDATE SKIP LOCKED",
+            "error: not supported: NOWAIT and SKIP LOCKED: SET lock_timeout says how long is waited",
+        ),
+    ]);
+    assert_eq!(ask(&mut other, "UPDATE t SET a = -3 WHERE a = 3", &[]), "UPDATE 1");
+}
+
+#[test]
+fn discard_makes_a_session_new() {
+    let mut database = numbers();
+    database.expect(&[
+        ("SET lock_timeout = '1s'", "SET"),
+        ("PREPARE p AS SELECT 1", "PREPARE"),
+        ("BEGIN", "BEGIN"),
+        ("DISCARD ALL", "error: DISCARD ALL stands outside transactions: COMMIT first"),
+        ("ROLLBACK", "ROLLBACK"),
+        ("DISCARD ALL", "DISCARD ALL"),
+        ("EXECUTE p", "error: no prepared statement p"),
+        ("SHOW lock_timeout", "5000ms"),
+        ("DISCARD PLANS", "DISCARD PLANS"),
+    ]);
+}
+
+#[test]
+fn prepared_statements_are_bounded_and_their_arguments_checked() {
+    let mut database = numbers();
+    for number in 0..1000 {
+        database.ask(&format!("PREPARE p{number} AS SELECT $1 + 0"));
+    }
+    database.expect(&[
+        ("PREPARE more AS SELECT 1", "error: not supported: more than 1000 prepared statements: DEALLOCATE some"),
+        ("DEALLOCATE p1", "DEALLOCATE"),
+        ("PREPARE more AS SELECT 1", "PREPARE"),
+        ("EXECUTE p0(5)", "5"),
+    ]);
+    let least = ask(&mut database.session, "EXECUTE p0(-$1)", &[Value::Integer(i64::MIN)]);
+    assert!(least.starts_with("error: not supported: the argument"), "{least}");
+}

@@ -1,0 +1,121 @@
+//! What statements want and answer, before they run.
+
+use counterfoil_sql::arrow::datatypes::{DataType, TimeUnit};
+use counterfoil_sql::{Value, result_name};
+
+use crate::database::{Database, ask};
+
+fn tables() -> Database {
+    Database::after(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, big BIGINT, name TEXT DEFAULT 'x', price NUMERIC(10,2), at TIMESTAMP,
+                         zoned TIMESTAMPTZ, day DATE, good BOOLEAN, raw BYTEA, x DOUBLE PRECISION);
+         CREATE TABLE u (id BIGINT, t INTEGER)",
+    )
+}
+
+/// Names of the parameters' types, and the columns with theirs.
+fn described(database: &mut Database, sql: &str, given: &[Option<DataType>]) -> (Vec<String>, Option<Vec<String>>) {
+    let description = database.session.description(sql, given).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let kind = |kind: &Option<DataType>| kind.as_ref().map_or_else(|| "?".to_owned(), result_name);
+    let columns = description.columns.map(|columns| {
+        let column = |field: &std::sync::Arc<counterfoil_sql::arrow::datatypes::Field>| {
+            format!("{} {}", field.name(), result_name(field.data_type()))
+        };
+        columns.fields().iter().map(column).collect()
+    });
+    (description.parameters.iter().map(kind).collect(), columns)
+}
+
+#[test]
+fn parameters_are_what_stands_beside_them() {
+    let mut database = tables();
+    for (sql, expected) in [
+        ("SELECT 1", ""),
+        ("SELECT * FROM t WHERE id = $1", "integer"),
+        ("SELECT * FROM t WHERE $1 = id", "integer"),
+        ("SELECT * FROM t WHERE big > $1 AND name LIKE $2", "bigint, text"),
+        ("SELECT * FROM t WHERE price BETWEEN $2 AND $1", "numeric(10,2), numeric(10,2)"),
+        ("SELECT * FROM t WHERE at >= $1 AND zoned < $2 AND day = $3", "timestamp, timestamp with time zone, date"),
+        ("SELECT * FROM t WHERE id IN ($1, $2)", "integer, integer"),
+        ("SELECT * FROM t WHERE good = $1 AND raw = $2 AND x < $3", "boolean, bytea, double precision"),
+        ("SELECT $1::INTEGER, CAST($2 AS DATE), $3::NUMERIC(5,2)", "integer, date, numeric(5,2)"),
+        ("SELECT id + $1 FROM t", "integer"),
+        ("SELECT * FROM t ORDER BY id LIMIT $1 OFFSET $2", "bigint, bigint"),
+        ("SELECT * FROM t JOIN u ON u.t = t.id AND u.id = $1", "bigint"),
+        ("SELECT * FROM (SELECT id FROM t WHERE name = $2) AS s WHERE id = $1", "integer, text"),
+        ("SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.t = t.id AND u.id = $1)", "bigint"),
+        ("WITH w AS (SELECT * FROM u WHERE id = $1) SELECT * FROM w", "bigint"),
+        ("SELECT $1", "?"),
+        ("SELECT abs($1)", "?"),
+        ("SELECT * FROM t WHERE id = $2", "?, integer"),
+        ("INSERT INTO t VALUES ($1, $2, $3)", "integer, bigint, text"),
+        ("INSERT INTO t (name, id) VALUES ($1, $2), (DEFAULT, $3 + 1)", "text, integer, bigint"),
+        ("INSERT INTO t (id, day) SELECT id, $1 FROM u WHERE t = $2", "?, integer"),
+        (
+            "INSERT INTO t (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET name = excluded.name || $2 WHERE t.big > $3",
+            "integer, text, bigint",
+        ),
+        ("UPDATE t SET price = $1, day = $2 WHERE id = $3", "numeric(10,2), date, integer"),
+        ("UPDATE t SET big = big + $1 FROM u WHERE u.t = t.id AND u.id = $2", "bigint, bigint"),
+        ("DELETE FROM t WHERE at < $1", "timestamp"),
+        ("DELETE FROM t USING u WHERE u.t = t.id AND u.id = $1", "bigint"),
+        ("DECLARE c CURSOR FOR SELECT * FROM t WHERE id = $1", "integer"),
+    ] {
+        assert_eq!(described(&mut database, sql, &[]).0.join(", "), expected, "{sql}");
+    }
+}
+
+#[test]
+fn columns_are_those_that_come() {
+    let mut database = tables();
+    for (sql, parameters) in [
+        ("SELECT id, name AS called, count(*) FROM t WHERE id > $1 GROUP BY id, name", vec![Value::Integer(1)]),
+        ("SELECT * FROM t", vec![]),
+        ("SELECT big + $1 FROM t", vec![Value::Integer(1)]),
+        ("SELECT $1::BIGINT + 1, 'a', NULL, 1.5", vec![Value::Integer(1)]),
+        ("VALUES (1, 'a'), (2, 'b')", vec![]),
+        ("INSERT INTO t (id) VALUES ($1) RETURNING id, name, price * 2 AS twice", vec![Value::Integer(1)]),
+        ("INSERT INTO t (id) VALUES ($1) RETURNING *", vec![Value::Integer(2)]),
+        ("UPDATE t SET name = $1 RETURNING id, name", vec![Value::from("n")]),
+        ("DELETE FROM t WHERE id = $1 RETURNING t.*", vec![Value::Integer(1)]),
+        ("SHOW server_version", vec![]),
+        ("EXPLAIN SELECT * FROM t", vec![]),
+    ] {
+        let (_, columns) = described(&mut database, sql, &[]);
+        let mut outcomes = database.session.run(sql, &parameters).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let Some(counterfoil_sql::Outcome::Rows(rows)) = outcomes.pop() else { panic!("{sql} answers no rows") };
+        let fields = rows.schema().fields().iter();
+        let came: Vec<_> = fields.map(|it| format!("{} {}", it.name(), result_name(it.data_type()))).collect();
+        assert_eq!(columns, Some(came), "{sql}");
+    }
+    for sql in ["UPDATE t SET name = 'x'", "BEGIN", "CREATE TABLE v (a INTEGER)", "DELETE FROM t", ""] {
+        assert_eq!(described(&mut database, sql, &[]).1, None, "{sql}");
+    }
+    assert_eq!(ask(&mut database.session, "SELECT count(*) FROM t", &[]), "1", "describing changed nothing");
+}
+
+#[test]
+fn what_is_known_of_parameters_counts() {
+    let mut database = tables();
+    let given = [Some(DataType::Timestamp(TimeUnit::Microsecond, None)), None];
+    let (parameters, columns) = described(&mut database, "SELECT $1, $1 > $2", &given);
+    assert_eq!(parameters, ["timestamp", "timestamp"]);
+    assert_eq!(columns.unwrap()[0].split_once(' ').unwrap().1, "timestamp");
+    let (parameters, columns) = described(&mut database, "SELECT abs($1)", &[Some(DataType::Int64)]);
+    assert_eq!((parameters[0].as_str(), columns.unwrap()[0].as_str()), ("bigint", "abs($1) bigint"));
+}
+
+#[test]
+fn what_cannot_be_described_is_told_and_bounded() {
+    let mut database = tables();
+    for sql in ["SELECT * FROM nothing WHERE a = $1", "SELECT nothing FROM t", "INSERT INTO nothing VALUES ($1)"] {
+        assert!(database.session.description(sql, &[]).is_err(), "{sql}");
+    }
+    // Nobody gets four billion places by naming one of them.
+    assert_eq!(database.session.prepare("SELECT $4000000000").unwrap(), 0);
+    assert_eq!(
+        ask(&mut database.session, "SELECT $4000000000", &[]),
+        "error: parameter $4000000000: parameters are written $1, $2, up to $65535"
+    );
+    assert_eq!(ask(&mut database.session, "SELECT $65536", &[]).split(':').next(), Some("error"));
+}
