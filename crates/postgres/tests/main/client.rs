@@ -34,6 +34,10 @@ pub struct Answer {
     pub suspended: usize,
     /// How often columns were described.
     pub described: usize,
+    /// The columns as they were described last: names and types.
+    pub columns: Vec<(String, u32)>,
+    /// The types of parameters as they were described last.
+    pub parameters: Vec<u32>,
     pub error: Option<Refused>,
     /// `I`, `T` or `E`.
     pub state: u8,
@@ -123,7 +127,11 @@ impl Client {
                 b'E' => answer.error = Some(refused(&body)),
                 b'd' => answer.copied.extend(body),
                 b's' => answer.suspended += 1,
-                b'T' => answer.described += 1,
+                b'T' => {
+                    answer.described += 1;
+                    answer.columns = columns(&body);
+                }
+                b't' => answer.parameters = body[2..].chunks_exact(4).map(number).collect(),
                 b'G' => {
                     let rows = rows.map_or(message(b'f', b"no more\0"), |rows| {
                         let mut pieces: Vec<u8> = rows.chunks(1000).flat_map(|piece| message(b'd', piece)).collect();
@@ -157,6 +165,22 @@ fn cells(body: &[u8]) -> Vec<Option<Vec<u8>>> {
         rest = &behind[length.unwrap_or(0)..];
     }
     cells
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(bytes.try_into().expect("four bytes"))
+}
+
+/// Names and types of columns.
+fn columns(body: &[u8]) -> Vec<(String, u32)> {
+    let mut rest = &body[2..];
+    let mut columns = Vec::new();
+    while let Some(end) = rest.iter().position(|byte| *byte == 0) {
+        let name = String::from_utf8(rest[..end].to_vec()).expect("a name");
+        columns.push((name, number(&rest[end + 7..end + 11])));
+        rest = &rest[end + 19..];
+    }
+    columns
 }
 
 fn refused(body: &[u8]) -> Refused {

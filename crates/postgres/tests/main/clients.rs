@@ -14,7 +14,7 @@ const LONG: &str =
     "SELECT count(*) FROM generate_series(1, 1000000) AS a(x), generate_series(1, 1000000) AS b(y) WHERE x + y = 3";
 
 /// A Parse, with the types of its parameters.
-fn parse(name: &str, sql: &str, types: &[u32]) -> Vec<u8> {
+pub fn parse(name: &str, sql: &str, types: &[u32]) -> Vec<u8> {
     let mut body = format!("{name}\0{sql}\0").into_bytes();
     body.extend((types.len() as u16).to_be_bytes());
     types.iter().for_each(|kind| body.extend(kind.to_be_bytes()));
@@ -22,7 +22,7 @@ fn parse(name: &str, sql: &str, types: &[u32]) -> Vec<u8> {
 }
 
 /// A Bind of values in binary, whose columns are to come in this format.
-fn bind(portal: &str, statement: &str, values: &[Option<&[u8]>], format: u16) -> Vec<u8> {
+pub fn bind(portal: &str, statement: &str, values: &[Option<&[u8]>], format: u16) -> Vec<u8> {
     let mut body = format!("{portal}\0{statement}\0").into_bytes();
     body.extend([0, 1, 0, 1]);
     body.extend((values.len() as u16).to_be_bytes());
@@ -35,11 +35,11 @@ fn bind(portal: &str, statement: &str, values: &[Option<&[u8]>], format: u16) ->
     message(b'B', &body)
 }
 
-fn execute(portal: &str, rows: i32) -> Vec<u8> {
+pub fn execute(portal: &str, rows: i32) -> Vec<u8> {
     message(b'E', &[format!("{portal}\0").as_bytes(), &rows.to_be_bytes()].concat())
 }
 
-fn sync() -> Vec<u8> {
+pub fn sync() -> Vec<u8> {
     message(b'S', b"")
 }
 
@@ -183,11 +183,11 @@ fn several_statements_are_one_transaction_and_begin_is_another() {
     let mut client = server.client("alice");
     client.ask("CREATE TABLE t (id INTEGER PRIMARY KEY)");
     let both = client.ask("INSERT INTO t VALUES (1); INSERT INTO t VALUES (1)");
-    assert_eq!((both.code(), both.state), ("23000", b'I'));
+    assert_eq!((both.code(), both.state), ("23505", b'I'));
     assert_eq!(client.ask("SELECT count(*) FROM t").texts(), [["0"]]);
     assert_eq!(client.ask("BEGIN; INSERT INTO t VALUES (1)").state, b'T');
     let failed = client.ask("INSERT INTO t VALUES (1)");
-    assert_eq!((failed.code(), failed.state), ("23000", b'E'));
+    assert_eq!((failed.code(), failed.state), ("23505", b'E'));
     assert_eq!(client.ask("ROLLBACK").state, b'I');
     assert_eq!(client.ask("SELECT count(*) FROM t").texts(), [["0"]]);
     assert_eq!(client.ask("INSERT INTO t VALUES (7) RETURNING id").tags, ["INSERT 0 1"]);

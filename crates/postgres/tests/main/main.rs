@@ -2,5 +2,6 @@
 
 mod client;
 mod clients;
+mod described;
 mod hostile;
 mod server;

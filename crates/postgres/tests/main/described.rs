@@ -1,0 +1,154 @@
+//! Clients that ask what a statement wants and answers before they run it, and count on that.
+
+use crate::client::{Client, message};
+use crate::clients::{bind, execute, parse, sync};
+use crate::server::Server;
+
+const INT4: u32 = 23;
+const INT8: u32 = 20;
+const TEXT: u32 = 25;
+const NUMERIC: u32 = 1700;
+
+/// Prepares and asks.
+fn describe(client: &mut Client, name: &str, sql: &str, types: &[u32]) -> crate::client::Answer {
+    client.send(&parse(name, sql, types));
+    client.send(&message(b'D', format!("S{name}\0").as_bytes()));
+    client.send(&sync());
+    client.answer(None)
+}
+
+#[test]
+fn parameters_that_were_left_open_go_in_binary_as_they_were_told() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, price NUMERIC(10,2))");
+    let told = describe(&mut client, "in", "INSERT INTO t VALUES ($1, $2, $3) RETURNING id, name", &[]);
+    assert_eq!(told.parameters, [INT4, TEXT, NUMERIC]);
+    assert_eq!(told.columns, [("id".to_owned(), INT4), ("name".to_owned(), TEXT)]);
+    // 12.50 as PostgreSQL has it: two groups of four digits, the first of weight 0, scale 2.
+    let price = [0, 2, 0, 0, 0, 0, 0, 2, 0, 12, 0x13, 0x88];
+    client.send(&bind("", "in", &[Some(&7i32.to_be_bytes()), Some(b"n"), Some(&price)], 1));
+    client.send(&execute("", 0));
+    client.send(&sync());
+    let answer = client.answer(None);
+    assert_eq!(answer.error, None);
+    assert_eq!(answer.rows, [[Some(7i32.to_be_bytes().to_vec()), Some(b"n".to_vec())]]);
+    assert_eq!(client.ask("SELECT * FROM t").texts(), [["7", "n", "12.50"]]);
+    let told = describe(&mut client, "out", "SELECT price FROM t WHERE id = $1", &[]);
+    assert_eq!((told.parameters, told.columns), (vec![INT4], vec![("price".to_owned(), NUMERIC)]));
+    // Whoever does not ask writes by the same types.
+    client.send(&parse("unasked", "SELECT name FROM t WHERE id = $1", &[]));
+    client.send(&bind("", "unasked", &[Some(&7i32.to_be_bytes())], 0));
+    client.send(&execute("", 0));
+    client.send(&sync());
+    assert_eq!(client.answer(None).texts(), [["n"]]);
+}
+
+#[test]
+fn rows_are_what_was_told_or_there_are_none() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (5)");
+    let told = describe(&mut client, "s", "SELECT a FROM t", &[]);
+    assert_eq!(told.columns, [("a".to_owned(), INT4)]);
+    let run = |client: &mut Client| {
+        client.send(&bind("", "s", &[], 1));
+        client.send(&execute("", 0));
+        client.send(&sync());
+        client.answer(None)
+    };
+    assert_eq!(run(&mut client).rows, [[Some(5i32.to_be_bytes().to_vec())]]);
+    // The column is of another type now; the client reads four bytes.
+    client.ask("DROP TABLE t; CREATE TABLE t (a BIGINT); INSERT INTO t VALUES (6)");
+    assert_eq!(run(&mut client).rows, [[Some(6i32.to_be_bytes().to_vec())]]);
+    client.ask("UPDATE t SET a = 5000000000");
+    assert_eq!(run(&mut client).code(), "0A000");
+    client.ask("DROP TABLE t; CREATE TABLE t (a BIGINT, b TEXT); INSERT INTO t VALUES (6, 'x')");
+    client.send(&parse("all", "SELECT * FROM t", &[]));
+    client.send(&message(b'D', b"Sall\0"));
+    client.send(&sync());
+    client.answer(None);
+    client.ask("ALTER TABLE t DROP COLUMN b");
+    client.send(&bind("", "all", &[], 0));
+    client.send(&execute("", 0));
+    client.send(&sync());
+    assert_eq!(client.answer(None).code(), "0A000");
+    // NULL has no type of its own.
+    let told = describe(&mut client, "null", "SELECT $1::BIGINT", &[INT8]);
+    assert_eq!(told.columns[0].1, INT8);
+    client.send(&bind("", "null", &[None], 1));
+    client.send(&execute("", 0));
+    client.send(&sync());
+    assert_eq!(client.answer(None).rows, [[None]]);
+}
+
+#[test]
+fn columns_have_the_names_that_programs_look_for() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (a INTEGER, \"B b\" TEXT)");
+    for (sql, expected) in [
+        ("SELECT count(*), sum(a), max(a) AS most FROM t", "count, sum, most"),
+        ("SELECT a, t.a, \"B b\", (a), a::TEXT FROM t", "a, a, B b, a, a"),
+        ("SELECT 1, 1 + 1, 'x', NULL, true", "?column?, ?column?, ?column?, ?column?, bool"),
+        ("SELECT '1'::INTEGER, CAST('x' AS TEXT), DATE '2024-01-01'", "int4, text, date"),
+        ("SELECT CASE WHEN a > 1 THEN 1 END, CASE WHEN a > 1 THEN 1 ELSE a END FROM t", "case, a"),
+        ("SELECT extract(year FROM now()), coalesce(a, 1), (SELECT max(a) FROM t) FROM t", "extract, coalesce, max"),
+        ("SELECT lower(\"B b\") FROM t GROUP BY lower(\"B b\") ORDER BY lower", "lower"),
+        ("INSERT INTO t VALUES (1, 'X') RETURNING a + 1, lower(\"B b\")", "?column?, lower"),
+        ("SHOW timezone", "timezone"),
+    ] {
+        let answer = client.ask(sql);
+        let names: Vec<&str> = answer.columns.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((answer.error, names.join(", ")), (None, expected.to_owned()), "{sql}");
+    }
+}
+
+#[test]
+fn cursors_of_sql_are_portals() {
+    let server = Server::new();
+    let mut client = server.client("bob");
+    client.ask("BEGIN; DECLARE \"My c\" CURSOR FOR SELECT x FROM generate_series(1, 10) AS g(x)");
+    client.send(&message(b'D', b"PMy c\0"));
+    client.send(&sync());
+    let told = client.answer(None);
+    assert_eq!((told.error, told.columns), (None, vec![("x".to_owned(), INT8)]));
+    let some = client.ask("FETCH FORWARD 3 FROM \"My c\"");
+    assert_eq!(
+        (some.texts(), some.tags),
+        (vec![vec!["1".to_owned()], vec!["2".into()], vec!["3".into()]], vec!["FETCH 3".into()])
+    );
+    assert_eq!(client.ask("FETCH FORWARD ALL FROM \"My c\"").rows.len(), 7);
+    assert_eq!(client.ask("CLOSE \"My c\"").tags, ["CLOSE CURSOR"]);
+    assert_eq!(client.ask("FETCH 1 FROM \"My c\"").code(), "34000");
+}
+
+#[test]
+fn errors_have_the_codes_that_programs_look_at() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask(
+        "CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER NOT NULL CHECK (b > 0), c VARCHAR(2), d INTEGER REFERENCES t);
+         INSERT INTO t VALUES (1, 1, NULL, NULL)",
+    );
+    for (sql, code) in [
+        ("SELEC 1", "42601"),
+        ("SELECT * FROM nothing", "42P01"),
+        ("INSERT INTO nothing VALUES (1)", "42P01"),
+        ("DROP TABLE nothing", "42P01"),
+        ("SELECT nothing FROM t", "42703"),
+        ("UPDATE t SET nothing = 1", "42703"),
+        ("INSERT INTO t VALUES (1, 1, NULL, NULL)", "23505"),
+        ("INSERT INTO t VALUES (2, NULL, NULL, NULL)", "23502"),
+        ("INSERT INTO t VALUES (2, 0, NULL, NULL)", "23514"),
+        ("INSERT INTO t VALUES (2, 1, 'abc', NULL)", "22001"),
+        ("INSERT INTO t VALUES (2, 1, NULL, 9)", "23503"),
+        ("SELECT 1 / (a - 1) FROM t", "22012"),
+        ("SELECT a::SMALLINT FROM (SELECT a + 100000 AS a FROM t) AS s", "22003"),
+        ("SELECT 'x'::INTEGER", "22P02"),
+        ("FETCH 1 FROM nothing", "34000"),
+        ("ROLLBACK TO nothing", "55000"),
+    ] {
+        assert_eq!(client.ask(sql).code(), code, "{sql}");
+    }
+}
