@@ -36,7 +36,7 @@ pub fn run(rows: usize) -> Result<(), Failure> {
     let mut library = database.connect()?;
     library.run(&format!("CREATE TABLE t {TABLE}; CREATE TABLE c {TABLE}; CREATE TABLE p {TABLE}"), &[])?;
     library.execute(
-        "INSERT INTO t SELECT x, 'name of row ' || x, x / 7.0, TIMESTAMP '2024-01-01' + x * INTERVAL '1 second'
+        "INSERT INTO t SELECT x, 'name of row ' || x, x / 7.0, TIMESTAMP '2024-01-01 00:00:00'
          FROM generate_series(1, $1) AS g(x)",
         &[Value::Integer(rows as i64)],
     )?;

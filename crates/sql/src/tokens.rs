@@ -7,6 +7,8 @@
 //! | `TABLE t` | `SELECT * FROM t` |
 //! | `ABORT` | `ROLLBACK` |
 //! | `0x1F` | `31` |
+//! | `COPY t FROM STDIN (FREEZE on, HEADER off)` | `COPY t FROM STDIN (FREEZE TRUE, HEADER FALSE)` |
+//! | `FETCH c`, `FETCH FROM c`, `FETCH FORWARD FROM c` | `FETCH NEXT FROM c` |
 //! | `IDENTITY (START WITH 1 INCREMENT BY 2)` | `IDENTITY (INCREMENT BY 2 START WITH 1)`, the one order it reads |
 
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -55,6 +57,8 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
                     None => adapted.extend(identity_options(&statement)),
                 }
             }
+            Some(Keyword::COPY) => adapted.extend(truth_of_options(statement, &words)),
+            Some(Keyword::FETCH) => adapted.extend(fetch_next(statement, &words)),
             Some(Keyword::ALTER) => adapted.extend(identity_options(statement)),
             _ => {
                 refuse(statement, &words, 0, COMMANDS, "")?;
@@ -100,6 +104,57 @@ fn refuse(statement: &[TokenWithSpan], words: &[usize], place: usize, known: &[&
             Err(Error::NotSupported("commands that begin with a backslash, outside the interactive shell".into()))
         }
         _ => Ok(()),
+    }
+}
+
+/// What FREEZE and HEADER are told, as the parser knows it.
+fn truth_of_options(statement: &[TokenWithSpan], words: &[usize]) -> Vec<TokenWithSpan> {
+    let mut adapted = statement.to_vec();
+    for pair in words.windows(2) {
+        let (option, value) = (&statement[pair[0]].token, &statement[pair[1]].token);
+        if !matches!(upper(option).as_deref(), Some("FREEZE" | "HEADER")) {
+            continue;
+        }
+        let truth = match (upper(value).as_deref(), value) {
+            (Some("ON"), _) => "TRUE",
+            (Some("OFF"), _) => "FALSE",
+            (None, Token::Number(digit, _)) if digit == "1" => "TRUE",
+            (None, Token::Number(digit, _)) if digit == "0" => "FALSE",
+            _ => continue,
+        };
+        adapted[pair[1]].token = Token::make_keyword(truth);
+    }
+    adapted
+}
+
+/// FETCH that says no direction, or no number, is FETCH NEXT.
+fn fetch_next(statement: &[TokenWithSpan], words: &[usize]) -> Vec<TokenWithSpan> {
+    let word = |place: usize| words.get(place).and_then(|at| upper(&statement[*at].token));
+    let is_from = |place: usize| matches!(word(place).as_deref(), Some("FROM" | "IN"));
+    let ends = |place: usize| words.get(place).is_none_or(|at| statement[*at].token == Token::SemiColon);
+    // Where NEXT goes, how many words it stands for, and whether FROM lacks as well.
+    let (replaced, lacks_from) = if is_from(1) {
+        (0, false)
+    } else if word(1).as_deref() == Some("FORWARD") && is_from(2) {
+        (1, false)
+    } else if ends(2) && !ends(1) {
+        (0, true)
+    } else {
+        return statement.to_vec();
+    };
+    let span = statement[words[0]].span;
+    let next = std::iter::once("NEXT").chain(lacks_from.then_some("FROM"));
+    let mut adapted = statement[..=words[0]].to_vec();
+    adapted.extend(next.map(|keyword| TokenWithSpan { token: Token::make_keyword(keyword), span }));
+    adapted.extend_from_slice(&statement[words[1 + replaced]..]);
+    adapted
+}
+
+/// An unquoted word in capitals.
+fn upper(token: &Token) -> Option<String> {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_ascii_uppercase()),
+        _ => None,
     }
 }
 

@@ -45,3 +45,18 @@ fn a_bad_line_is_named_and_nothing_stays() {
     assert!(database.ask("COPY t FROM '/nowhere/at/all'").starts_with("error: /nowhere"));
     assert!(database.ask("COPY t FROM STDIN").starts_with("error: "));
 }
+
+#[test]
+fn options_are_on_and_off_in_all_of_postgresqls_words() {
+    let mut database = Database::after("CREATE TABLE t (freeze INTEGER)");
+    for (sql, text) in [
+        ("COPY t FROM STDIN WITH (FREEZE on)", "1\n2\n"),
+        ("COPY t FROM STDIN (FORMAT csv, HEADER on, FREEZE off)", "freeze\n1\n2\n"),
+        ("COPY t FROM STDIN (FORMAT csv, HEADER 1)", "freeze\n1\n2\n"),
+        ("COPY t (freeze) FROM STDIN (FORMAT csv, HEADER 0)", "1\n2\n"),
+    ] {
+        let copied =
+            database.session.copy_in(sql, &mut text.as_bytes()).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert!(matches!(copied, Outcome::Count { tag: "COPY", rows: 2 }), "{sql}: {copied:?}");
+    }
+}

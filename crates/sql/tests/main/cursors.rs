@@ -20,13 +20,15 @@ fn a_cursor_goes_forward_over_what_was_there() {
         ("DECLARE c NO SCROLL CURSOR FOR SELECT a FROM t ORDER BY a", "DECLARE CURSOR"),
         ("FETCH 2 FROM c", "1\n2"),
         ("FETCH NEXT FROM c", "3"),
+        ("FETCH FORWARD FROM c; FETCH c; FETCH IN c;", "4\n5\n6"),
+        ("FETCH \"c\"", "7"),
         ("FETCH FORWARD 0 FROM c", ""),
         ("DELETE FROM t WHERE a > 3", "DELETE 19997"),
-        ("FETCH FORWARD 3 IN c", "4\n5\n6"),
+        ("FETCH FORWARD 3 IN c", "8\n9\n10"),
     ]);
     let rest = database.ask("FETCH ALL FROM c");
     let rest: Vec<&str> = rest.lines().collect();
-    assert_eq!((rest.len(), rest[0], rest[rest.len() - 1]), (20000 - 6, "7", "20000"));
+    assert_eq!((rest.len(), rest[0], rest[rest.len() - 1]), (20000 - 10, "11", "20000"));
     database.expect(&[
         ("FETCH 10 FROM c", ""),
         ("DECLARE d SCROLL CURSOR FOR SELECT 1", "error: not supported: SCROLL: cursors go forward"),
