@@ -34,6 +34,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::aggregates;
+use crate::catalog;
 use crate::change;
 use crate::coerce;
 use crate::error::Error;
@@ -52,6 +53,7 @@ pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
     let scalars = state.scalar_functions().get_or_insert_with(Vec::new);
     scalars.extend(functions::all());
     scalars.extend(historian::scalars());
+    scalars.extend(catalog::functions(&Arc::default()));
     let aggregating = state.aggregate_functions().get_or_insert_with(Vec::new);
     aggregating.push(aggregates::sum());
     aggregating.extend(extremes::all());

@@ -31,6 +31,9 @@ pub(crate) const TO_UUID: &str = "__counterfoil_uuid";
 /// The function that casts to BYTEA are rewritten to.
 pub(crate) const TO_BYTEA: &str = "__counterfoil_bytea";
 
+/// Whom everything belongs to.
+pub(crate) const USER: &str = "owner";
+
 /// The function that `AT TIME ZONE` is rewritten to.
 pub(crate) const AT_ZONE: &str = "__counterfoil_at_zone";
 
@@ -108,12 +111,12 @@ pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
         Builtin::function("length", What::Length, 1),
         Builtin::function("octet_length", What::OctetLength, 1),
         Builtin::function("pg_typeof", What::TypeOf, 1),
-        Builtin::function("version", What::Fixed(concat!("Counterfoil ", env!("CARGO_PKG_VERSION"))), 0),
+        Builtin::function("version", What::Fixed(crate::VERSION), 0),
         Builtin::function("current_database", What::Fixed(crate::CATALOG), 0),
         Builtin::function("current_catalog", What::Fixed(crate::CATALOG), 0),
         Builtin::function("current_schema", What::Fixed(crate::SCHEMA), 0),
-        Builtin::function("current_user", What::Fixed("owner"), 0),
-        Builtin::function("session_user", What::Fixed("owner"), 0),
+        Builtin::function("current_user", What::Fixed(USER), 0),
+        Builtin::function("session_user", What::Fixed(USER), 0),
     ]
 }
 

@@ -35,6 +35,8 @@ pub(crate) fn table(name: &str, planner: &mut Planner, snapshot: &Snapshot) -> R
         "schemata" => (SCHEMATA, schemata()),
         "tables" => (TABLES, tables_and_views(&tables, &stored_views()?)),
         "views" => (VIEWS, views(&stored_views()?)),
+        // While a view is described its columns alone matter, and a view of this table would describe itself for ever.
+        "columns" if planner.is_describing() => (COLUMNS, Vec::new()),
         "columns" => (COLUMNS, columns(planner, snapshot, &tables)?),
         "table_constraints" => (TABLE_CONSTRAINTS, constraints(&tables)),
         "key_column_usage" => (KEY_COLUMN_USAGE, key_columns(&tables)),

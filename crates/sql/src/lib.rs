@@ -5,6 +5,7 @@ mod aggregates;
 mod assign;
 mod bin;
 mod cast;
+mod catalog;
 mod change;
 mod clock;
 mod coerce;
@@ -66,6 +67,18 @@ pub mod value;
 mod views;
 mod wording;
 
+/// The version of PostgreSQL whose ways these are: clients go by it when they ask the catalogue.
+macro_rules! server_version {
+    () => {
+        "15.0"
+    };
+}
+/// The version of PostgreSQL whose ways these are.
+pub const SERVER_VERSION: &str = server_version!();
+/// What `version()` answers.
+pub(crate) const VERSION: &str =
+    concat!("PostgreSQL ", server_version!(), " (Counterfoil ", env!("CARGO_PKG_VERSION"), ")");
+
 /// Names that begin with this are ours: columns and tables that planning needs and nobody sees.
 pub(crate) const HIDDEN: &str = "__counterfoil";
 /// The one schema.
@@ -77,6 +90,7 @@ pub(crate) const OWN: &str = "counterfoil";
 /// The one catalog.
 pub(crate) const CATALOG: &str = "counterfoil";
 
+pub use catalog::TYPE_OF;
 pub use clock::Clock;
 pub use copy::CopyOut;
 pub use description::Description;

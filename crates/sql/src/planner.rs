@@ -12,6 +12,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Constraint, TableReference};
 use datafusion::config::Dialect;
 use datafusion::datasource::{MemTable, ViewTable, provider_as_source, source_as_provider};
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
@@ -23,6 +24,7 @@ use datafusion::sql::parser::Statement as LibraryStatement;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::TryStreamExt;
 
+use crate::catalog;
 use crate::coerce;
 use crate::dialect;
 use crate::engine::{Engine, EngineOptions, Interrupt};
@@ -53,6 +55,11 @@ pub(crate) struct Planner {
     information: Arc<Named>,
     own: Arc<Named>,
     future: Arc<Named>,
+    system: Arc<Named>,
+    /// What the session was told, for those who ask the catalogue.
+    pub(crate) said: catalog::Said,
+    /// Whether a view is being described, whose columns alone matter.
+    is_describing: bool,
     pub(crate) interrupt: Interrupt,
     pub(crate) checks: Checks,
     /// Whether aggregations may be answered from summaries, and other shortcuts be taken.
@@ -67,12 +74,13 @@ impl Planner {
         let information = Arc::new(Named::default());
         let catalogs = MemoryCatalogProviderList::new();
         let summaries = Switch::default();
-        let (own, future) = (Arc::new(Named::default()), Arc::new(Named::default()));
+        let [own, future, system] = std::array::from_fn(|_| Arc::new(Named::default()));
         let catalog = Catalog {
             public: public.clone(),
             information: information.clone(),
             own: own.clone(),
             future: future.clone(),
+            system: system.clone(),
         };
         catalogs.register_catalog(crate::CATALOG.into(), Arc::new(catalog));
         let state = SessionStateBuilder::new_with_default_features()
@@ -85,7 +93,22 @@ impl Planner {
         let state = dialect::register(state).build();
         let frugal = frugal::state(&state, engine.options.memory_bytes)?;
         let (interrupt, checks) = (Interrupt::new(), Checks::default());
-        Ok(Planner { engine, state, frugal, public, information, own, future, interrupt, checks, summaries, calls: 0 })
+        Ok(Planner {
+            engine,
+            state,
+            frugal,
+            public,
+            information,
+            own,
+            future,
+            system,
+            said: catalog::Said::default(),
+            is_describing: false,
+            interrupt,
+            checks,
+            summaries,
+            calls: 0,
+        })
     }
 
     /// Makes the tables of a statement known, as of a snapshot.
@@ -99,7 +122,8 @@ impl Planner {
                 Some(crate::INFORMATION) => self.resolve_information(&reference, snapshot)?,
                 Some(crate::OWN) => self.resolve_own(&reference, snapshot)?,
                 Some(crate::series::FUTURE) => self.resolve_future(&reference, snapshot)?,
-                Some(schema) => no_catalog(schema)?,
+                Some(catalog::SCHEMA) => self.resolve_catalog(&reference, snapshot)?,
+                Some(_) => {}
             }
         }
         Ok(())
@@ -125,8 +149,13 @@ impl Planner {
                 let provider = self.view(&view, snapshot, depth)?;
                 self.public.insert(name, provider);
             }
+            // PostgreSQL's catalogue is found without its schema, behind ours.
+            None if catalog::is_table(name) => {
+                let table = catalog::table(name, self, snapshot)?.map(batch_table).transpose()?;
+                table.into_iter().for_each(|table| self.public.insert(name, table));
+            }
             // Not a table: the planner says so, unless it is a table function or the like.
-            Some(relation::Named::Index(..)) | None => no_catalog(name)?,
+            Some(relation::Named::Index(..)) | None => {}
         }
         Ok(())
     }
@@ -152,6 +181,33 @@ impl Planner {
         if let Some(batch) = information::table(name, self, snapshot)? {
             let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
             self.information.insert(name, Arc::new(table));
+        }
+        Ok(())
+    }
+
+    fn resolve_catalog(&mut self, reference: &TableReference, snapshot: &Snapshot) -> Result<()> {
+        let name = reference.table();
+        if !self.system.contains(name)
+            && let Some(batch) = catalog::table(name, self, snapshot)?
+        {
+            self.system.insert(name, batch_table(batch)?);
+        }
+        Ok(())
+    }
+
+    /// Puts what asks the catalogue into words that are read here.
+    fn adapt(&self, statement: &mut Statement, snapshot: &Snapshot) -> Result<()> {
+        let is_ours = |name: &str| matches!(self.engine.relations.named(snapshot, name), Ok(Some(_)));
+        catalog::adapt(statement, &self.said, &is_ours)
+    }
+
+    /// Makes functions that answer from what the database holds answer as of this snapshot.
+    fn know_facts(&mut self, statement: &Statement, snapshot: &Snapshot) -> Result<()> {
+        if !self.is_describing && catalog::wants_facts(statement) {
+            let facts = Arc::new(catalog::Facts::of(self, snapshot)?);
+            catalog::functions(&facts)
+                .into_iter()
+                .try_for_each(|function| self.state.register_udf(function).map(drop))?;
         }
         Ok(())
     }
@@ -186,7 +242,9 @@ impl Planner {
             .next()
             .ok_or_else(|| Error::Bug(format!("view {} has no query", view.name)))?;
         naming::name_columns(&mut statement, naming::Names::Written);
+        self.adapt(&mut statement, snapshot)?;
         dialect::rewrite(&mut statement);
+        self.know_facts(&statement, snapshot)?;
         self.expand(&mut statement, snapshot, depth + 1)?;
         let statement = LibraryStatement::Statement(Box::new(statement));
         self.resolve(&statement, snapshot, depth + 1)?;
@@ -205,9 +263,11 @@ impl Planner {
     /// The columns of a stored view: what `information_schema` and DESCRIBE show.
     pub(crate) fn view_schema(&mut self, view: &StoredView, snapshot: &Snapshot) -> Result<Schema> {
         // This may happen in the middle of planning something else, and what is known here is known as of this snapshot alone.
-        let schemas = [self.public.clone(), self.information.clone(), self.future.clone()];
+        let schemas = [&self.public, &self.information, &self.future, &self.system].map(Arc::clone);
         let known = schemas.each_ref().map(|schema| schema.take());
+        let was_describing = std::mem::replace(&mut self.is_describing, true);
         let plan = self.view_plan(view, snapshot, 0);
+        self.is_describing = was_describing;
         schemas.iter().zip(known).for_each(|(schema, known)| schema.restore(known));
         Ok(plan?.schema().as_arrow().clone())
     }
@@ -228,6 +288,7 @@ impl Planner {
         snapshot: &Snapshot,
         extra: Vec<(String, Arc<dyn TableProvider>)>,
     ) -> Result<LogicalPlan> {
+        self.adapt(&mut statement, snapshot)?;
         dialect::refuse(&statement)?;
         dialect::rewrite(&mut statement);
         for (name, table) in extra {
@@ -238,10 +299,12 @@ impl Planner {
         self.public.clear();
         self.information.clear();
         self.future.clear();
+        self.system.clear();
         plan
     }
 
     fn plan_rewritten(&mut self, mut statement: Statement, snapshot: &Snapshot) -> Result<LogicalPlan> {
+        self.know_facts(&statement, snapshot)?;
         self.expand(&mut statement, snapshot, 0)?;
         let statement = LibraryStatement::Statement(Box::new(statement));
         self.resolve(&statement, snapshot, 0)?;
@@ -304,6 +367,14 @@ impl Planner {
         self.engine.executor.run(&self.interrupt, async { Ok(stream.try_next().await?) })
     }
 
+    pub(crate) fn said(&self) -> &catalog::Said {
+        &self.said
+    }
+
+    pub(crate) fn is_describing(&self) -> bool {
+        self.is_describing
+    }
+
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
@@ -319,14 +390,6 @@ fn rules(switch: &Switch) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let shortcuts = shortcuts.map(|(name, cheaper)| Shortcut { name, switch: switch.clone(), cheaper });
     rules.splice(behind..behind, shortcuts.map(|rule| Arc::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>));
     rules
-}
-
-/// Refuses the tables that only PostgreSQL has.
-fn no_catalog(name: &str) -> Result<()> {
-    match name.starts_with("pg_") {
-        true => Err(Error::NotSupported("pg_catalog: ask information_schema, SHOW and DESCRIBE".into())),
-        false => Ok(()),
-    }
 }
 
 /// Takes the tables' keys out of a plan. What `GROUP BY key` may name beside the key is known by now, and the query

@@ -14,6 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use parking_lot::RwLock;
 
+use crate::catalog;
 use crate::filter;
 use crate::scan::{Output, TableScan, Target};
 use crate::series::{self, SeriesScan, SeriesTarget};
@@ -215,11 +216,13 @@ pub struct Catalog {
     pub own: Arc<Named>,
     /// What `future` names.
     pub future: Arc<Named>,
+    /// What `pg_catalog` names.
+    pub system: Arc<Named>,
 }
 
 impl CatalogProvider for Catalog {
     fn schema_names(&self) -> Vec<String> {
-        [crate::SCHEMA, crate::INFORMATION, crate::OWN, series::FUTURE].map(String::from).into()
+        [crate::SCHEMA, crate::INFORMATION, crate::OWN, series::FUTURE, catalog::SCHEMA].map(String::from).into()
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
@@ -228,6 +231,7 @@ impl CatalogProvider for Catalog {
             crate::INFORMATION => Some(self.information.clone()),
             crate::OWN => Some(self.own.clone()),
             series::FUTURE => Some(self.future.clone()),
+            catalog::SCHEMA => Some(self.system.clone()),
             _ => None,
         }
     }

@@ -75,7 +75,7 @@ impl Session {
     pub fn with_rights(engine: Arc<Engine>, rights: Rights) -> Result<Self> {
         let planner = Planner::new(engine.clone())?;
         let guard = Guard { transaction: Default::default(), engine };
-        Ok(Session {
+        let mut session = Session {
             guard,
             planner,
             settings: Settings::default(),
@@ -85,7 +85,9 @@ impl Session {
             cursors: Default::default(),
             notices: Vec::new(),
             cache: Cache::default(),
-        })
+        };
+        session.tell_planner();
+        Ok(session)
     }
 
     /// The engine this session uses.
@@ -247,6 +249,7 @@ impl Session {
         // Named first: a column is called what the text says, whatever its parameters are.
         naming::name_columns(&mut statement, self.names);
         statement::bind(&mut statement, parameters)?;
+        self.set_config(&statement)?;
         let locks = is_locking(&statement);
         if locks && self.guard.transaction.in_block() {
             // One transaction writes at a time: the rows cannot change once this one is it.

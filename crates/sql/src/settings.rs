@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     ContextModifier, Expr, Reset, ResetStatement, Set, Value as Literal, ValueWithSpan,
 };
 
+use crate::catalog::Said;
 use crate::control;
 use crate::error::{Error, Result};
 use crate::on_rollback::{NAMES as OF_DATABASE, OnRollback};
@@ -53,6 +54,7 @@ const IGNORED: &[(&str, &str)] = &[
     ("extra_float_digits", "1"),
     ("idle_in_transaction_session_timeout", "0"),
     ("intervalstyle", "postgres"),
+    ("jit", "off"),
     ("row_security", "on"),
     ("search_path", "public"),
     ("statement_timeout", "0"),
@@ -61,10 +63,16 @@ const IGNORED: &[(&str, &str)] = &[
 /// Settings that have one value.
 const FIXED: &[(&str, &str)] = &[
     ("default_transaction_isolation", "read committed"),
+    ("block_size", "8192"),
+    ("default_table_access_method", "heap"),
+    ("in_hot_standby", "off"),
     ("integer_datetimes", "on"),
     ("is_superuser", "on"),
+    ("max_identifier_length", "63"),
+    ("max_index_keys", "32"),
     ("server_encoding", "UTF8"),
-    ("server_version", "16.0"),
+    ("server_version", crate::SERVER_VERSION),
+    ("server_version_num", "150000"),
     ("standard_conforming_strings", "on"),
     ("timezone", "UTC"),
     ("transaction_isolation", "read committed"),
@@ -100,7 +108,7 @@ impl Settings {
         names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<()> {
         if name == "lock_timeout" {
             self.lock_timeout = duration(value)?;
             return Ok(());
@@ -176,6 +184,12 @@ fn duration(text: &str) -> Result<Duration> {
 }
 
 impl Session {
+    /// Tells the planner what of the settings it goes by.
+    pub(crate) fn tell_planner(&mut self) {
+        self.planner.summaries.set(self.settings.enable_summaries);
+        self.planner.said = Said::new(self.settings.all(), self.rights.writes);
+    }
+
     /// Runs SET.
     pub(crate) fn set(&mut self, set: &Set) -> Result<Outcome> {
         match set {
@@ -202,7 +216,7 @@ impl Session {
             }
             other => return Err(Error::NotSupported(other.to_string())),
         }
-        self.planner.summaries.set(self.settings.enable_summaries);
+        self.tell_planner();
         Ok(Outcome::Done("SET"))
     }
 
@@ -221,7 +235,7 @@ impl Session {
                 }
             }
         }
-        self.planner.summaries.set(self.settings.enable_summaries);
+        self.tell_planner();
         Ok(Outcome::Done("RESET"))
     }
 

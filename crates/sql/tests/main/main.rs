@@ -18,6 +18,7 @@ mod historian_model;
 mod last_sample;
 mod memory;
 mod noise;
+mod pg_catalog;
 mod postgresql;
 mod retention;
 mod series;
