@@ -2,11 +2,12 @@
 
 use counterfoil::arrow::array::{Array, AsArray};
 use counterfoil::arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
+    DataType, Date32Type, Decimal128Type, Field, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, TimestampNanosecondType, UInt32Type,
 };
 
 use crate::parameter::{EPOCH_DAYS, EPOCH_MICROSECONDS};
+use crate::types::Told;
 
 /// Appends a cell that is not NULL; false for types that are sent as text alone.
 pub fn put(out: &mut Vec<u8>, column: &dyn Array, row: usize) -> bool {
@@ -39,7 +40,38 @@ pub fn put(out: &mut Vec<u8>, column: &dyn Array, row: usize) -> bool {
         DataType::Decimal128(_, scale) if *scale >= 0 => {
             put_numeric(out, column.as_primitive::<Decimal128Type>().value(row), *scale as u32);
         }
+        DataType::UInt32 => out.extend(column.as_primitive::<UInt32Type>().value(row).to_be_bytes()),
+        DataType::List(of) => return put_list(out, of, column.as_list::<i32>().value(row).as_ref()),
         _ => return false,
+    }
+    true
+}
+
+/// One dimension, whether there are NULLs, the type of the parts, how many there are and that they count from 1, and each of them
+/// behind its length.
+fn put_list(out: &mut Vec<u8>, of: &Field, parts: &dyn Array) -> bool {
+    let dimensions = i32::from(!parts.is_empty());
+    out.extend(dimensions.to_be_bytes());
+    out.extend(i32::from(parts.null_count() > 0).to_be_bytes());
+    out.extend(Told::of(of).oid.to_be_bytes());
+    if parts.is_empty() {
+        return true;
+    }
+    let Ok(count) = i32::try_from(parts.len()) else { return false };
+    out.extend(count.to_be_bytes());
+    out.extend(1i32.to_be_bytes());
+    for row in 0..parts.len() {
+        if parts.is_null(row) {
+            out.extend((-1i32).to_be_bytes());
+            continue;
+        }
+        let at = out.len();
+        out.extend([0; 4]);
+        if !put(out, parts, row) {
+            return false;
+        }
+        let length = (out.len() - at - 4) as i32;
+        out[at..at + 4].copy_from_slice(&length.to_be_bytes());
     }
     true
 }
@@ -81,6 +113,7 @@ fn put_numeric(out: &mut Vec<u8>, unscaled: i128, scale: u32) {
 #[cfg(test)]
 mod tests {
     use counterfoil::Value;
+    use counterfoil::arrow::array::Int16Array;
 
     use super::*;
     use crate::parameter;
@@ -91,6 +124,19 @@ mod tests {
         let mut out = Vec::new();
         put_numeric(&mut out, unscaled, scale);
         out
+    }
+
+    #[test]
+    fn lists_have_their_parts_behind_what_they_are() {
+        let list = Int16Array::from(vec![Some(7), None]);
+        let of = Field::new("item", DataType::Int16, true);
+        let mut out = Vec::new();
+        assert!(put_list(&mut out, &of, &list));
+        let header = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 21, 0, 0, 0, 2, 0, 0, 0, 1];
+        assert_eq!(out, [&header[..], &[0, 0, 0, 2, 0, 7, 255, 255, 255, 255]].concat());
+        out.clear();
+        assert!(put_list(&mut out, &of, &Int16Array::from(Vec::<i16>::new())));
+        assert_eq!(out, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 21]);
     }
 
     #[test]

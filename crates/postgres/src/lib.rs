@@ -12,6 +12,7 @@
 //! - Nothing that a client sends makes memory grow beyond [`Limits`].
 #![forbid(unsafe_code)]
 
+mod array;
 mod binary;
 mod body;
 mod copy;

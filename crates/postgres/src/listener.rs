@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use counterfoil::{Database, Error, Interrupt, Kind, Result};
+use counterfoil::{Database, Error, Interrupt, Kind, Result, SERVER_VERSION};
 use parking_lot::{Condvar, Mutex};
 
 use crate::greeting::{Guest, Porter};
@@ -19,7 +19,7 @@ use crate::wire::{Socket, Stream, Wire, put_text};
 
 /// What clients are told about the server: what it claims decides which catalogue they ask for.
 const SETTINGS: [(&str, &str); 9] = [
-    ("server_version", "15.0"),
+    ("server_version", SERVER_VERSION),
     ("server_encoding", "UTF8"),
     ("client_encoding", "UTF8"),
     ("DateStyle", "ISO, MDY"),

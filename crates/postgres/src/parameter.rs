@@ -3,6 +3,7 @@
 use counterfoil::Value;
 use counterfoil::value::parse;
 
+use crate::array;
 use crate::body::Body;
 use crate::rows::Format;
 use crate::sqlstate::Refusal;
@@ -32,7 +33,7 @@ fn text(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
     let text = std::str::from_utf8(bytes).map_err(|_| Refusal::new("22021", "a parameter is not UTF-8"))?;
     match kind {
         oid::BOOL => parse::boolean(text).map(Value::Boolean).ok_or_else(wrong),
-        oid::INT2 | oid::INT4 | oid::INT8 => text.trim().parse().map(Value::Integer).map_err(|_| wrong()),
+        oid::INT2 | oid::INT4 | oid::INT8 | oid::OID => text.trim().parse().map(Value::Integer).map_err(|_| wrong()),
         oid::FLOAT4 | oid::FLOAT8 => text.trim().parse().map(Value::Double).map_err(|_| wrong()),
         oid::BYTEA => parse::bytea(text).map(Value::Bytes).ok_or_else(wrong),
         // As in a statement, a text stands for what is wanted where it stands.
@@ -62,7 +63,9 @@ fn binary(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
         oid::TIMESTAMPTZ => number().map(|ticks| Value::TimestampTz(nanoseconds(ticks))),
         oid::UUID => bytes.try_into().ok().map(Value::Uuid),
         oid::NUMERIC => numeric(bytes),
-        0 | oid::TEXT | oid::VARCHAR | oid::BPCHAR => {
+        oid::OID => bytes.try_into().ok().map(|bytes| Value::Integer(u32::from_be_bytes(bytes).into())),
+        _ if array::element(kind).is_some() => array::read(bytes)?.map(Value::Text),
+        0 | oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR => {
             std::str::from_utf8(bytes).ok().map(|text| Value::Text(text.to_owned()))
         }
         _ => return Err(Refusal::new("0A000", format!("not supported: binary parameters of type {kind}"))),

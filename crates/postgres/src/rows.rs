@@ -68,15 +68,22 @@ impl Encoder {
     ) -> Result<(), Stopped> {
         wire.try_send(b'D', |out| {
             out.extend_from_slice(&count(batch.num_columns()));
-            for (at, column) in batch.columns().iter().enumerate() {
+            for (at, (column, field)) in batch.columns().iter().zip(batch.schema_ref().fields()).enumerate() {
                 let format = formats.get(at).copied().unwrap_or(Format::Text);
-                self.put(out, format, column.as_ref(), row)?;
+                let is_vector = matches!(column.data_type(), DataType::List(_)) && Told::of(field).is_vector();
+                self.put(out, (format, is_vector), column.as_ref(), row)?;
             }
             Ok(())
         })
     }
 
-    fn put(&mut self, out: &mut Vec<u8>, format: Format, column: &dyn Array, row: usize) -> Result<(), Refusal> {
+    fn put(
+        &mut self,
+        out: &mut Vec<u8>,
+        (format, is_vector): (Format, bool),
+        column: &dyn Array,
+        row: usize,
+    ) -> Result<(), Refusal> {
         if column.is_null(row) || *column.data_type() == DataType::Null {
             out.extend_from_slice(&(-1i32).to_be_bytes());
             return Ok(());
@@ -93,6 +100,9 @@ impl Encoder {
                 match column.data_type() {
                     DataType::Boolean => self.cell.push(if column.as_boolean().value(row) { 't' } else { 'f' }),
                     _ => write_cell(&mut self.cell, column, row)?,
+                }
+                if is_vector {
+                    self.cell = self.cell.trim_matches(['{', '}']).replace(',', " ");
                 }
                 out.extend_from_slice(self.cell.as_bytes());
             }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use counterfoil::{Connection, TransactionState, statements};
 
+use crate::array;
 use crate::copy::{CopyEnd, CopyIn};
 use crate::limits::Limits;
 use crate::parameter;
@@ -196,6 +197,7 @@ impl<S: Stream> Session<S> {
         };
         let mut types = types;
         types.resize(wanted.max(types.len()), 0);
+        array::said_by_casts(sql, &mut types);
         self.prepared.insert(name.to_owned(), Prepared { sql: sql.into(), types, told: None });
         Ok(self.wire.send(b'1', |_| ())?)
     }

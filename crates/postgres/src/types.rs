@@ -1,16 +1,25 @@
 //! Types as clients know them: numbers that PostgreSQL gave them.
 
+use counterfoil::TYPE_OF;
 use counterfoil::arrow::datatypes::{DataType, Field, TimeUnit};
+
+use crate::array;
 
 /// Numbers of types (PostgreSQL's `pg_type`).
 pub mod oid {
     #![allow(missing_docs)]
     pub const BOOL: u32 = 16;
     pub const BYTEA: u32 = 17;
+    pub const CHAR: u32 = 18;
+    pub const NAME: u32 = 19;
     pub const INT8: u32 = 20;
     pub const INT2: u32 = 21;
+    pub const INT2VECTOR: u32 = 22;
     pub const INT4: u32 = 23;
     pub const TEXT: u32 = 25;
+    pub const OID: u32 = 26;
+    pub const OIDVECTOR: u32 = 30;
+    pub const JSON: u32 = 114;
     pub const FLOAT4: u32 = 700;
     pub const FLOAT8: u32 = 701;
     pub const VARCHAR: u32 = 1043;
@@ -40,14 +49,24 @@ impl Told {
     pub fn of(field: &Field) -> Self {
         use DataType::{
             Binary, BinaryView, Boolean, Date32, Decimal128, Duration, FixedSizeBinary, Float32, Float64, Int8, Int16,
-            Int32, Int64, Interval, LargeBinary, Time64, Timestamp, UInt8, UInt16, UInt32, UInt64,
+            Int32, Int64, Interval, LargeBinary, List, Time64, Timestamp, UInt8, UInt16, UInt32, UInt64,
         };
         let told = |oid, bytes| Told { oid, bytes, modifier: -1 };
+        match field.metadata().get(TYPE_OF).map(String::as_str) {
+            Some("name") => return told(oid::NAME, 64),
+            Some("char") => return told(oid::CHAR, 1),
+            Some("int2vector") => return told(oid::INT2VECTOR, -1),
+            Some("oidvector") => return told(oid::OIDVECTOR, -1),
+            Some("json") => return told(oid::JSON, -1),
+            _ => {}
+        }
         match field.data_type() {
             Boolean => told(oid::BOOL, 1),
             Int8 | UInt8 | Int16 => told(oid::INT2, 2),
             UInt16 | Int32 => told(oid::INT4, 4),
-            UInt32 | Int64 => told(oid::INT8, 8),
+            Int64 => told(oid::INT8, 8),
+            // Numbers of objects in the catalogue are unsigned, and nothing else of this size is.
+            UInt32 => told(oid::OID, 4),
             UInt64 => told(oid::NUMERIC, -1),
             Float32 => told(oid::FLOAT4, 4),
             Float64 => told(oid::FLOAT8, 8),
@@ -63,8 +82,14 @@ impl Told {
                 zone,
             ) => told(if zone.is_some() { oid::TIMESTAMPTZ } else { oid::TIMESTAMP }, 8),
             Interval(_) | Duration(_) => told(oid::INTERVAL, 16),
+            List(of) => told(array::of(Told::of(of).oid), -1),
             _ => told(oid::TEXT, -1),
         }
+    }
+
+    /// Whether it is one of the lists of the catalogue that are written with blanks between their parts.
+    pub fn is_vector(self) -> bool {
+        matches!(self.oid, oid::INT2VECTOR | oid::OIDVECTOR)
     }
 }
 

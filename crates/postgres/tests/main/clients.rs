@@ -64,6 +64,32 @@ fn rows_are_those_of_the_facade() {
     assert_eq!(rows.sum::<usize>(), 2);
 }
 
+/// Numbers of objects, vectors and arrays are told as what PostgreSQL calls them, and sent as it sends them.
+#[test]
+fn the_catalogue_goes_as_it_does_from_postgresql() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (a INTEGER, b INTEGER, PRIMARY KEY (b, a))");
+    let sql = "SELECT c.oid > 16383, c.relkind, i.indkey, ARRAY['x','y'], c.oid FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid
+               WHERE c.relname = 't'";
+    let read = client.ask(sql);
+    let row = read.texts().swap_remove(0);
+    assert_eq!(row[..4], ["t", "r", "2 1", "{x,y}"]);
+    let types: Vec<u32> = read.columns.iter().map(|(_, kind)| *kind).collect();
+    assert_eq!(types, [16, 18, 22, 1009, 26]);
+    client.send(&[parse("", sql, &[]), bind("", "", &[], 1), execute("", 0), sync()].concat());
+    let read = client.answer(None);
+    let number = row[4].parse::<u32>().expect("a number");
+    assert_eq!(read.rows[0][4], Some(number.to_be_bytes().to_vec()));
+    let keys = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 21, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 0, 2, 0, 0, 0, 2, 0, 1];
+    assert_eq!(read.rows[0][2], Some(keys.to_vec()));
+    // An array as a parameter is of the type that it is cast to.
+    let wanted = [&keys[..8], &[0, 0, 0, 26, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 4], &number.to_be_bytes()].concat();
+    let sql = "SELECT relname FROM pg_class WHERE oid = ANY ($1::oid[])";
+    client.send(&[parse("", sql, &[]), bind("", "", &[Some(&wanted)], 0), execute("", 0), sync()].concat());
+    assert_eq!(client.answer(None).texts(), [["t"]]);
+}
+
 #[test]
 fn parameters_and_columns_go_in_binary() {
     let server = Server::new();

@@ -1,0 +1,142 @@
+//! Arrays: their types, and those that come as parameters.
+
+use counterfoil::Value;
+
+use crate::body::Body;
+use crate::parameter;
+use crate::rows::Format;
+use crate::sqlstate::Refusal;
+use crate::types::oid;
+
+/// Types with their names in casts and the types of their arrays.
+const TYPES: [(u32, &str, u32); 17] = [
+    (oid::BOOL, "bool", 1000),
+    (oid::BYTEA, "bytea", 1001),
+    (oid::CHAR, "\"char\"", 1002),
+    (oid::NAME, "name", 1003),
+    (oid::INT2, "int2", 1005),
+    (oid::INT4, "int4", 1007),
+    (oid::TEXT, "text", 1009),
+    (oid::VARCHAR, "varchar", 1015),
+    (oid::INT8, "int8", 1016),
+    (oid::FLOAT4, "float4", 1021),
+    (oid::FLOAT8, "float8", 1022),
+    (oid::OID, "oid", 1028),
+    (oid::TIMESTAMP, "timestamp", 1115),
+    (oid::DATE, "date", 1182),
+    (oid::TIME, "time", 1183),
+    (oid::TIMESTAMPTZ, "timestamptz", 1185),
+    (oid::NUMERIC, "numeric", 1231),
+];
+
+/// The type of arrays of a type; that of texts for types that are told as text.
+pub fn of(element: u32) -> u32 {
+    TYPES.iter().find(|(number, _, _)| *number == element).map_or(1009, |(_, _, array)| *array)
+}
+
+/// The type of the parts of an array.
+pub fn element(array: u32) -> Option<u32> {
+    TYPES.iter().find(|(_, _, number)| *number == array).map(|(element, _, _)| *element)
+}
+
+/// Parameters that are cast to an array where they stand (`$1::oid[]`) are of that type, if the client said no other.
+pub fn said_by_casts(sql: &str, types: &mut [u32]) {
+    for (at, _) in sql.match_indices("::") {
+        let digits = sql[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
+        let Some(before) = sql[..at - digits].strip_suffix('$') else { continue };
+        let Some(number) = sql[before.len() + 1..at].parse::<usize>().ok().and_then(|number| number.checked_sub(1))
+        else {
+            continue;
+        };
+        let Some((name, _)) = sql[at + 2..].split_once("[]") else { continue };
+        let found = TYPES.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name.trim()));
+        if let (Some((_, _, array)), Some(kind @ 0)) = (found, types.get_mut(number)) {
+            *kind = *array;
+        }
+    }
+}
+
+/// An array of one dimension as SQL writes it; none where it is no array.
+///
+/// # Errors
+/// Those of its parts.
+pub fn read(bytes: &[u8]) -> Result<Option<String>, Refusal> {
+    let mut body = Body::new(bytes);
+    let Some((dimensions, element)) = header(&mut body) else { return Ok(None) };
+    if dimensions == 0 {
+        return Ok(body.end().ok().map(|()| "{}".to_owned()));
+    }
+    let (Ok(count), Ok(_first), 1) = (body.u32(), body.u32(), dimensions) else { return Ok(None) };
+    let mut parts = Vec::new();
+    for _ in 0..count {
+        // Each has four bytes at least, so that no more of them are read than there are bytes.
+        let Ok(part) = body.value() else { return Ok(None) };
+        parts.push(match part {
+            None => "NULL".to_owned(),
+            Some(part) => written(&parameter::read(element, Format::Binary, part)?)?,
+        });
+    }
+    Ok(body.end().ok().map(|()| format!("{{{}}}", parts.join(","))))
+}
+
+/// The number of dimensions, and the type of the parts.
+fn header(body: &mut Body<'_>) -> Option<(u32, u32)> {
+    let (dimensions, _has_nulls, element) = (body.u32().ok()?, body.u32().ok()?, body.u32().ok()?);
+    // An array of arrays is one of more dimensions: what nests without end is not read.
+    (self::element(element).is_none()).then_some((dimensions, element))
+}
+
+fn written(part: &Value) -> Result<String, Refusal> {
+    Ok(match part {
+        Value::Boolean(truth) => truth.to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Double(number) => number.to_string(),
+        Value::Text(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+        _ => return Err(Refusal::new("0A000", "not supported: binary arrays of this type")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(element: u32, parts: &[Option<&[u8]>]) -> Vec<u8> {
+        let mut bytes: Vec<u8> = Vec::new();
+        let count = parts.len() as u32;
+        let header = if parts.is_empty() { vec![0, 0, element] } else { vec![1, 0, element, count, 1] };
+        header.into_iter().for_each(|word| bytes.extend(word.to_be_bytes()));
+        for part in parts {
+            bytes.extend(part.map_or(-1, |part| part.len() as i32).to_be_bytes());
+            bytes.extend(part.unwrap_or_default());
+        }
+        bytes
+    }
+
+    #[test]
+    fn arrays_are_read_as_sql_writes_them() {
+        let read = |bytes: &[u8]| super::read(bytes).ok().flatten();
+        assert_eq!(read(&array(oid::OID, &[Some(&[0, 0, 0, 23]), None])).as_deref(), Some("{23,NULL}"));
+        assert_eq!(read(&array(oid::TEXT, &[Some(b"a\"b")])).as_deref(), Some("{\"a\\\"b\"}"));
+        assert_eq!(read(&array(oid::TEXT, &[])).as_deref(), Some("{}"));
+        for cut in 0..array(oid::OID, &[Some(&[0, 0, 0, 23])]).len() {
+            assert_eq!(read(&array(oid::OID, &[Some(&[0, 0, 0, 23])])[..cut]), None, "{cut}");
+        }
+        let mut many = array(oid::OID, &[Some(&[0, 0, 0, 23])]);
+        many[12..16].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert_eq!(read(&many), None);
+        assert_eq!(read(&array(1028, &[Some(&[0, 0, 0, 23])])), None);
+    }
+
+    #[test]
+    fn casts_say_what_parameters_are() {
+        let mut types = [0, 25, 0];
+        said_by_casts(
+            "SELECT $1::oid[], $2::oid[], '$3::oid', $3 ::int4[], ::text[], $0::oid[], $9::oid[]",
+            &mut types,
+        );
+        assert_eq!(types, [1028, 25, 0]);
+        said_by_casts("x = any($3::\"char\"[])", &mut types);
+        assert_eq!(types, [1028, 25, 1002]);
+        said_by_casts("ä$::", &mut types);
+    }
+}
