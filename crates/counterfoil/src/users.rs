@@ -6,6 +6,9 @@
 //!   verifier of the password [84], or digest of the token [32]
 //! ```
 //! They lie sealed among everything else, and are no keys: who opens the file needs none of them.
+//!
+//! A password is prepared by SASLprep (RFC 4013) before it is hashed, as clients of PostgreSQL do; what cannot be prepared is
+//! taken as its bytes are, as they do, too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -90,7 +93,7 @@ impl Database {
 }
 
 impl Users {
-    /// Adds a user who shows a password. It is taken as its bytes are.
+    /// Adds a user who shows a password: however it is typed where more than one way leads to the same letters, it is one.
     ///
     /// # Errors
     /// [`Kind::Misuse`] for an empty password and a name that is taken, [`Kind::Input`] for one that cannot be; those of
@@ -99,7 +102,8 @@ impl Users {
         if password.is_empty() {
             return Err(Error::new(Kind::Misuse, "the password is empty").advise("choose one that is hard to guess"));
         }
-        let verifier = PasswordVerifier::new(password.as_bytes(), &mut SystemEntropy).map_err(|_| no_entropy())?;
+        let prepared = prepared(password.as_bytes());
+        let verifier = PasswordVerifier::new(&prepared, &mut SystemEntropy).map_err(|_| no_entropy())?;
         self.put(name, role, Login::Password, &*verifier.encode())
     }
 
@@ -167,10 +171,13 @@ impl Users {
             Kept::Token(_) => None,
         });
         match { verifier }.next() {
-            Some((role, verifier)) if verifier.accepts(password) => return Ok(Some(role)),
+            Some((role, verifier)) if accepts(verifier, password) => return Ok(Some(role)),
             Some(_) => {}
             // A name that nobody has takes as long as a wrong password.
-            None => drop(PasswordVerifier::new(password, &mut SystemEntropy)),
+            None => {
+                let nobody = PasswordVerifier::nobodys(name.as_bytes(), &[0; 32]);
+                let _ = accepts(&nobody, password);
+            }
         }
         Ok(by_token(&users, password))
     }
@@ -237,6 +244,21 @@ enum Kept {
     Token(TokenDigest),
 }
 
+/// A password as it is hashed. What SASLprep forbids, or makes nothing of, is taken as it is.
+fn prepared(password: &[u8]) -> Zeroizing<Vec<u8>> {
+    let text = std::str::from_utf8(password).ok().and_then(|text| stringprep::saslprep(text).ok());
+    Zeroizing::new(match text {
+        Some(text) if !text.is_empty() => text.into_owned().into_bytes(),
+        _ => password.to_vec(),
+    })
+}
+
+/// Whether this is the password. Verifiers that were made before passwords were prepared are of its bytes.
+fn accepts(verifier: &PasswordVerifier, password: &[u8]) -> bool {
+    let prepared = prepared(password);
+    verifier.accepts(&prepared) || (*prepared != password && verifier.accepts(password))
+}
+
 /// Looks at all of them, whichever it is.
 fn by_token(users: &[User], token: &[u8]) -> Option<Role> {
     let shown = TokenDigest::of(token);
@@ -301,6 +323,32 @@ mod tests {
         }
         assert!(decode(b"user/me", &value[..43].into()).is_none());
         assert!(decode(b"other/me", &value.into()).is_none());
+    }
+
+    #[test]
+    fn a_password_is_one_however_it_is_typed() {
+        let prepared = |text: &str| String::from_utf8(prepared(text.as_bytes()).to_vec()).expect("a text");
+        // RFC 4013, section 3, and what passwords of people hold.
+        for (typed, hashed) in [
+            ("I\u{ad}X", "IX"),
+            ("user", "user"),
+            ("USER", "USER"),
+            ("\u{aa}", "a"),
+            ("\u{2168}", "IX"),
+            ("ka\u{308}se", "käse"),
+            ("a\u{a0}b", "a b"),
+            // Forbidden, or nothing: as its bytes are.
+            ("\u{7}", "\u{7}"),
+            ("\u{627}1", "\u{627}1"),
+            ("\u{ad}", "\u{ad}"),
+        ] {
+            assert_eq!(prepared(typed), hashed, "{typed:?}");
+        }
+        assert_eq!(*super::prepared(&[0xff]), [0xff]);
+        let new = |bytes: &[u8]| PasswordVerifier::new(bytes, &mut SystemEntropy).expect("a verifier");
+        let (now, earlier) = (new(&super::prepared("ka\u{308}se".as_bytes())), new("ka\u{308}se".as_bytes()));
+        assert!(accepts(&now, "käse".as_bytes()) && accepts(&now, "ka\u{308}se".as_bytes()));
+        assert!(accepts(&earlier, "ka\u{308}se".as_bytes()) && !accepts(&earlier, "käse".as_bytes()));
     }
 
     #[test]

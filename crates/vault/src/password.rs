@@ -9,7 +9,7 @@
 //! 2. How long a check takes does not depend on where two keys differ.
 //! 3. Iterations are bounded before they are counted: a verifier that was read cannot take a processor for ever.
 //!
-//! Passwords are bytes here. SCRAM prepares them by SASLprep, which leaves printable ASCII as it is.
+//! Passwords are bytes here: whoever calls has prepared them by SASLprep, as SCRAM wants.
 
 use core::fmt;
 
