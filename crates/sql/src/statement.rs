@@ -35,6 +35,8 @@ const SCALE_MAX: u8 = 38;
 
 /// Longer texts (bulk INSERTs) are not kept.
 const CACHE_TEXT_BYTES_MAX: usize = 16 << 10;
+/// Bytes of the texts of all of them: a statement takes up to a hundred times its text.
+const CACHE_BYTES_MAX: usize = 32 << 10;
 
 /// Parses a text of any number of statements.
 ///
@@ -143,6 +145,8 @@ impl<'a> Places<'a> {
 #[derive(Default)]
 pub(crate) struct Cache {
     parsed: HashMap<String, Arc<Vec<Statement>>>,
+    /// Bytes of the texts.
+    bytes: usize,
 }
 
 impl Cache {
@@ -152,9 +156,11 @@ impl Cache {
         }
         let statements = Arc::new(parse(sql)?);
         if sql.len() <= CACHE_TEXT_BYTES_MAX {
-            if self.parsed.len() >= CACHE_STATEMENTS_MAX {
+            if self.parsed.len() >= CACHE_STATEMENTS_MAX || self.bytes + sql.len() > CACHE_BYTES_MAX {
                 self.parsed.clear();
+                self.bytes = 0;
             }
+            self.bytes += sql.len();
             self.parsed.insert(sql.to_owned(), statements.clone());
         }
         Ok(statements)
@@ -429,5 +435,21 @@ mod tests {
         assert!(matches!(bind(&mut statement.clone(), &[fine.clone(), fine.clone(), fine]), Err(Error::Input(_))));
         bind(&mut statement, &[Value::from("x"), Value::Integer(-2), Value::Integer(5)]).unwrap();
         assert_eq!(statement.to_string(), "SELECT 'x', a FROM t WHERE b = (-2) LIMIT 5");
+    }
+
+    #[test]
+    fn what_is_kept_parsed_is_bounded_by_its_number_and_its_texts() {
+        let mut cache = Cache::default();
+        for number in 0..2 * CACHE_STATEMENTS_MAX {
+            cache.parse(&format!("SELECT {number}")).expect("parses");
+            assert!(cache.parsed.len() <= CACHE_STATEMENTS_MAX);
+        }
+        for number in 0..20 {
+            cache.parse(&format!("SELECT {number}, '{}'", "x".repeat(9000))).expect("parses");
+            let bytes: usize = cache.parsed.keys().map(String::len).sum();
+            assert!(bytes == cache.bytes && bytes <= CACHE_BYTES_MAX, "{bytes}");
+        }
+        cache.parse(&format!("SELECT '{}'", "x".repeat(CACHE_TEXT_BYTES_MAX))).expect("parses");
+        assert_eq!(cache.parsed.len(), 2, "too long to be kept");
     }
 }
