@@ -50,6 +50,12 @@ impl CopyOut {
     pub fn rows(&self) -> u64 {
         self.text.rows()
     }
+
+    /// Where the rows of the last piece end, in bytes from its begin; the names of a header are one.
+    #[must_use]
+    pub fn row_ends(&self) -> &[usize] {
+        self.text.row_ends()
+    }
 }
 
 impl std::fmt::Debug for CopyOut {

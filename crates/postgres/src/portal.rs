@@ -301,9 +301,13 @@ fn copied<S: Stream>(wire: &mut Wire<S>, text: &mut CopyOut) -> Result<u64, Stop
         out.extend_from_slice(&columns.to_be_bytes());
         (0..columns).for_each(|_| out.extend_from_slice(&[0, 0]));
     })?;
-    for piece in &mut *text {
-        let piece = piece?;
-        wire.send(b'd', |out| out.extend_from_slice(&piece))?;
+    while let Some(piece) = text.next().transpose()? {
+        // Clients count on a message for each row.
+        let mut begin = 0;
+        for end in text.row_ends() {
+            wire.send(b'd', |out| out.extend_from_slice(&piece[begin..*end]))?;
+            begin = *end;
+        }
     }
     wire.send(b'c', |_| ())?;
     Ok(text.rows())

@@ -37,6 +37,8 @@ pub struct CopyOut {
     /// The header is still to come.
     begins: bool,
     written: u64,
+    /// Where rows of the last piece end.
+    ends: Vec<usize>,
 }
 
 impl CopyOut {
@@ -48,6 +50,11 @@ impl CopyOut {
     /// How many rows the pieces had so far.
     pub fn rows(&self) -> u64 {
         self.written
+    }
+
+    /// Where the rows of the last piece end: who sends them one by one cuts it there.
+    pub fn row_ends(&self) -> &[usize] {
+        &self.ends
     }
 
     fn header(&self) -> String {
@@ -67,8 +74,11 @@ impl Iterator for CopyOut {
     type Item = Result<Vec<u8>>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        self.ends.clear();
         if std::mem::take(&mut self.begins) && self.form.header {
-            return Some(Ok(self.header().into_bytes()));
+            let header = self.header();
+            self.ends.push(header.len());
+            return Some(Ok(header.into_bytes()));
         }
         let batch = match self.rows.next()? {
             Ok(batch) => batch,
@@ -90,6 +100,7 @@ impl Iterator for CopyOut {
                 write_field(&mut out, (!null).then_some(cell.as_str()), &self.form);
             }
             out.push('\n');
+            self.ends.push(out.len());
         }
         Some(Ok(out.into_bytes()))
     }
@@ -161,7 +172,7 @@ impl Session {
         naming::name_query(&mut query, naming::Names::Written);
         let snapshot = self.view()?;
         let plan = self.planner.plan_query(query, &snapshot, Vec::new())?;
-        Ok(CopyOut { rows: self.rows(&plan)?, form, begins: true, written: 0 })
+        Ok(CopyOut { rows: self.rows(&plan)?, form, begins: true, written: 0, ends: Vec::new() })
     }
 
     fn copy_in_form(&mut self, source: &CopySource, form: Form, input: &mut dyn BufRead) -> Result<Outcome> {
