@@ -43,7 +43,8 @@ Line protocol (.lp, .influx, or --format influx) names its tables itself: `count
 line refuses its file; with --batch N, which commits every N rows, wrong lines are left out and told of at the end.";
 
 const SERVE_HELP: &str = "\
---postgres: psql, drivers and tools of PostgreSQL, on a loopback address; docs/postgres.md tells the rest.
+--postgres: psql, drivers and tools of PostgreSQL; at an address that others can reach with --tls-certificate-file and \
+--tls-key-file alone. docs/postgres.md tells the rest.
 
 --influx: each measurement becomes a series table, made on its first line; what is answered with success is durable. Nothing is \
 encrypted on the way: put a proxy that does in front of an address that others can reach. docs/influx.md tells the rest.
@@ -523,6 +524,12 @@ pub struct Serve {
     /// Address for clients of PostgreSQL, such as 127.0.0.1:5432; a port alone is one of this machine's loopback address
     #[arg(long, value_name = "ADDRESS")]
     pub postgres: Option<String>,
+    /// Certificate in PEM that is shown to clients of PostgreSQL who ask for TLS
+    #[arg(long, value_name = "FILE", requires = "tls_key_file", requires = "postgres")]
+    pub tls_certificate_file: Option<PathBuf>,
+    /// Its key in PEM, without a passphrase
+    #[arg(long, value_name = "FILE", requires = "tls_certificate_file")]
+    pub tls_key_file: Option<PathBuf>,
     /// Refuse lines for which a table or a column would have to be made
     #[arg(long)]
     pub no_create: bool,

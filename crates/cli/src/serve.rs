@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 
-use counterfoil::{Database, Error, InfluxListener, InfluxOptions};
+use counterfoil::{Database, Ending, Error, InfluxListener, InfluxOptions};
 use counterfoil_postgres as postgres;
 
 use crate::arguments::Serve;
@@ -16,11 +16,12 @@ pub fn run(context: &Context, arguments: &Serve) -> Result<()> {
         return Err(misuse("nothing to serve was named").advise(advice).into());
     }
     let database = context.open(&arguments.db)?;
-    let listeners = listen(&database, arguments)?;
+    let ending = Ending::default();
+    let listeners = listen(&database, arguments, &ending)?;
     if arguments.no_auth {
         terminal::warning("nobody is asked who they are: every program on this machine may write and drop tables");
     }
-    let ended = wait(&listeners);
+    let ended = wait(&ending);
     terminal::done("ending: what has begun is answered first");
     let Listeners { influx, postgres } = listeners;
     drop(postgres);
@@ -38,14 +39,15 @@ struct Listeners {
     postgres: Option<postgres::Listener>,
 }
 
-fn listen(database: &Database, arguments: &Serve) -> Result<Listeners> {
-    let influx = arguments.influx.as_ref().map(|address| influx(database, arguments, address)).transpose()?;
-    let postgres = arguments.postgres.as_ref().map(|address| postgres(database, arguments, address)).transpose()?;
+fn listen(database: &Database, arguments: &Serve, ending: &Ending) -> Result<Listeners> {
+    let influx = arguments.influx.as_ref().map(|address| influx(database, arguments, address, ending)).transpose()?;
+    let postgres =
+        arguments.postgres.as_ref().map(|address| postgres(database, arguments, address, ending)).transpose()?;
     Ok(Listeners { influx, postgres })
 }
 
-fn influx(database: &Database, arguments: &Serve, address: &str) -> Result<InfluxListener> {
-    let mut options = InfluxOptions::at(resolve(address)?).create(!arguments.no_create);
+fn influx(database: &Database, arguments: &Serve, address: &str, ending: &Ending) -> Result<InfluxListener> {
+    let mut options = InfluxOptions::at(resolve(address)?).create(!arguments.no_create).ending(ending.clone());
     for name in &arguments.quality_field {
         options = options.quality_field(name);
     }
@@ -57,8 +59,11 @@ fn influx(database: &Database, arguments: &Serve, address: &str) -> Result<Influ
     Ok(listener)
 }
 
-fn postgres(database: &Database, arguments: &Serve, address: &str) -> Result<postgres::Listener> {
-    let mut settings = postgres::Settings::at(resolve(address)?);
+fn postgres(database: &Database, arguments: &Serve, address: &str, ending: &Ending) -> Result<postgres::Listener> {
+    let mut settings = postgres::Settings::at(resolve(address)?).ending(ending.clone());
+    if let (Some(certificate), Some(key)) = (&arguments.tls_certificate_file, &arguments.tls_key_file) {
+        settings = settings.tls(postgres::Tls::from_files(certificate, key)?);
+    }
     if arguments.no_auth {
         settings = settings.danger_no_authentication();
     }
@@ -69,18 +74,10 @@ fn postgres(database: &Database, arguments: &Serve, address: &str) -> Result<pos
 }
 
 /// Waits until it is told to end, or until the database cannot go on.
-fn wait(listeners: &Listeners) -> Result<(), Error> {
-    if let Some(influx) = &listeners.influx {
-        let stopper = influx.stopper();
-        let _ending = Cancelling::with(move || stopper.stop());
-        return influx.wait();
-    }
-    let (told, wait) = std::sync::mpsc::channel();
-    let _ending = Cancelling::with(move || {
-        let _ = told.send(());
-    });
-    let _ = wait.recv();
-    Ok(())
+fn wait(ending: &Ending) -> Result<(), Error> {
+    let stopper = ending.clone();
+    let _ending = Cancelling::with(move || stopper.stop());
+    ending.wait()
 }
 
 /// An address as people write it: a port alone is one of the loopback address, a name is looked up.

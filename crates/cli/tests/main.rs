@@ -13,9 +13,11 @@ mod main {
     mod lines;
     mod marker;
     mod output;
+    mod postgres;
     mod processes;
     mod series;
     mod serve;
+    mod served;
     mod shell;
     mod sql;
     mod tpm;

@@ -106,6 +106,13 @@ impl Kind {
         }
     }
 
+    /// Whether a database that is served cannot go on after it: its device failed, or what lies on it cannot be trusted.
+    #[must_use]
+    pub fn ends_serving(self) -> bool {
+        use Kind::{Corrupt, CounterLost, Device, RolledBack, Tampered};
+        matches!(self, Device | Corrupt | Tampered | RolledBack | CounterLost)
+    }
+
     /// The exit code of a program that ends with this error.
     #[must_use]
     pub fn exit_code(self) -> u8 {

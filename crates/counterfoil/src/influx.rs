@@ -7,7 +7,6 @@
 //! ```
 
 mod databases;
-mod ending;
 mod lines;
 mod points;
 mod schema;
@@ -17,12 +16,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use counterfoil_influx::listener::{Listener, Settings};
-use ending::Ending;
-pub use ending::Stopper;
 pub use lines::{LinePrecision, Lines, LinesImported};
 use sink::DatabaseSink;
 
 use crate::database::Database;
+use crate::ending::Ending;
 use crate::error::{Error, Kind, Result};
 
 /// How clients of InfluxDB are served.
@@ -32,6 +30,7 @@ pub struct InfluxOptions {
     may_create: bool,
     asks_who: bool,
     quality_fields: Vec<String>,
+    ending: Ending,
 }
 
 impl InfluxOptions {
@@ -39,7 +38,7 @@ impl InfluxOptions {
     /// `/health` shows who sends it.
     #[must_use]
     pub fn at(address: SocketAddr) -> Self {
-        Self { address, may_create: true, asks_who: true, quality_fields: Vec::new() }
+        Self { address, may_create: true, asks_who: true, quality_fields: Vec::new(), ending: Ending::default() }
     }
 
     /// Whether tables and columns are made as lines come; else such lines are refused.
@@ -55,6 +54,12 @@ impl InfluxOptions {
         self
     }
 
+    /// What is told when the database cannot go on; one of its own unless it is given here.
+    #[must_use]
+    pub fn ending(self, ending: Ending) -> Self {
+        Self { ending, ..self }
+    }
+
     /// Ask nobody who they are: whoever reaches the address may write and drop everything. Loopback addresses alone can be
     /// served so.
     #[must_use]
@@ -66,7 +71,7 @@ impl InfluxOptions {
 /// Serves clients of InfluxDB until it is shut down or dropped.
 pub struct InfluxListener {
     listener: Listener,
-    ending: Arc<Ending>,
+    ending: Ending,
 }
 
 impl Database {
@@ -76,7 +81,7 @@ impl Database {
     /// [`Kind::Misuse`] where there is no user whom it could ask for, and where nobody is asked at an address that others
     /// can reach; what the system says about the address.
     pub fn serve_influx(&self, options: InfluxOptions) -> Result<InfluxListener> {
-        let InfluxOptions { address, may_create, asks_who, quality_fields } = options;
+        let InfluxOptions { address, may_create, asks_who, quality_fields, ending } = options;
         if asks_who && self.users().list()?.is_empty() {
             return Err(Error::new(Kind::Misuse, "there is no user who could write")
                 .advise("add one with `counterfoil user add DB NAME`, or serve a loopback address with --no-auth"));
@@ -86,7 +91,6 @@ impl Database {
                 .at(address)
                 .advise("name one such as 127.0.0.1:8086, or leave --no-auth out"));
         }
-        let ending = Arc::new(Ending::default());
         let sink = Arc::new(DatabaseSink::new(self.clone(), may_create, asks_who, ending.clone())?);
         let mut settings = Settings::default();
         settings.quality_fields = quality_fields;
@@ -103,18 +107,10 @@ impl InfluxListener {
         self.listener.address()
     }
 
-    /// What ends the wait from another thread.
+    /// What is told when the database cannot go on, and waited for by whoever serves it.
     #[must_use]
-    pub fn stopper(&self) -> Stopper {
-        Stopper(self.ending.clone())
-    }
-
-    /// Waits until somebody stops it, or until the database cannot go on.
-    ///
-    /// # Errors
-    /// Why the database cannot go on: its device failed, or what lies on it cannot be trusted.
-    pub fn wait(&self) -> Result<()> {
-        self.ending.wait()
+    pub fn ending(&self) -> Ending {
+        self.ending.clone()
     }
 
     /// Takes no more requests, and ends when those that had begun are answered: within some ten seconds.

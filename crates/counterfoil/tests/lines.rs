@@ -106,9 +106,9 @@ fn many_clients_write_at_once_beside_a_connection() {
     }
     clients.into_iter().for_each(|client| client.join().expect("a client"));
     assert_eq!(ask(&database, "SELECT count(*), sum(x) FROM m"), "200 2400");
-    let stopper = listener.stopper();
+    let (ending, stopper) = (listener.ending(), listener.ending());
     std::thread::spawn(move || stopper.stop());
-    listener.wait().expect("stopped");
+    ending.wait().expect("stopped");
     listener.shut_down();
     assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
     drop(connection);

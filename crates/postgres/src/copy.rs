@@ -2,8 +2,9 @@
 
 use std::io::{self, BufRead, Read};
 
+use crate::budget::Held;
 use crate::request::Request;
-use crate::wire::{Ended, Stream, Wire};
+use crate::wire::{Came, Ended, Stream, Wire};
 
 /// How what is copied in ended.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub enum CopyEnd {
     Done,
     /// The client gave up.
     GivenUp,
+    /// All of it came, and for some of it there was no room.
+    Dropped,
     /// The connection is over.
     Over(Ended),
 }
@@ -22,15 +25,17 @@ pub enum CopyEnd {
 pub struct CopyIn<'a, S> {
     wire: &'a mut Wire<S>,
     bytes_max: usize,
-    piece: Vec<u8>,
+    piece: Held,
     at: usize,
+    is_dropped: bool,
     end: CopyEnd,
 }
 
 impl<'a, S: Stream> CopyIn<'a, S> {
     /// What comes over this connection.
     pub fn new(wire: &'a mut Wire<S>, bytes_max: usize) -> Self {
-        CopyIn { wire, bytes_max, piece: Vec::new(), at: 0, end: CopyEnd::Coming }
+        let piece = Held::of(wire.budget());
+        CopyIn { wire, bytes_max, piece, at: 0, is_dropped: false, end: CopyEnd::Coming }
     }
 
     /// Reads on to its end, whatever comes, and says how it ended.
@@ -38,7 +43,7 @@ impl<'a, S: Stream> CopyIn<'a, S> {
         while matches!(self.end, CopyEnd::Coming) {
             self.more();
         }
-        self.end
+        if self.is_dropped && matches!(self.end, CopyEnd::Done) { CopyEnd::Dropped } else { self.end }
     }
 
     /// The next piece that has bytes, or the end.
@@ -47,7 +52,11 @@ impl<'a, S: Stream> CopyIn<'a, S> {
         self.piece.clear();
         while self.piece.is_empty() && matches!(self.end, CopyEnd::Coming) {
             let kind = match self.wire.next(self.bytes_max) {
-                Ok(kind) => kind,
+                Ok(Came::Whole(kind)) => kind,
+                Ok(Came::Dropped(_)) => {
+                    self.is_dropped = true;
+                    return;
+                }
                 Err(ended) => {
                     self.end = CopyEnd::Over(ended);
                     return;
@@ -83,9 +92,10 @@ impl<S: Stream> BufRead for CopyIn<'_, S> {
             self.more();
         }
         match self.end {
+            _ if self.is_dropped => Err(io::Error::other("there is no room for the rows")),
             CopyEnd::GivenUp => Err(io::Error::other("the client gave the rows up")),
             CopyEnd::Over(_) => Err(io::ErrorKind::ConnectionAborted.into()),
-            CopyEnd::Coming | CopyEnd::Done => Ok(&self.piece[self.at..]),
+            CopyEnd::Coming | CopyEnd::Done | CopyEnd::Dropped => Ok(&self.piece[self.at..]),
         }
     }
 

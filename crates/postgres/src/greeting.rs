@@ -1,22 +1,26 @@
 //! The first words: what protocol is spoken, and who is there.
 //!
 //! ```text
-//! [SSLRequest or GSSENCRequest -> N]  StartupMessage -> SASL dialogue -> AuthenticationOk, settings, key to cancel with
+//! [GSSENCRequest -> N]  [SSLRequest -> S, handshake; or N]  StartupMessage -> SASL dialogue -> AuthenticationOk, settings, key to cancel with
 //! CancelRequest -> nothing
 //! ```
+//! Clients of PostgreSQL 17 and later may begin with the handshake itself.
 
 use std::collections::HashMap;
 
 use counterfoil::{Database, Role};
 
 use crate::body::{Body, Malformed};
+use crate::budget::Held;
 use crate::limits::Limits;
-use crate::scram::{Dialogue, MECHANISM};
+use crate::scram::{Channel, Dialogue, Failed, MECHANISM, MECHANISM_BOUND};
 use crate::sqlstate::{Refusal, Stopped};
+use crate::tls::{self, Tls};
 use crate::wire::{Ended, Stream, Wire, put_text};
 
 const CANCEL: u32 = 80_877_102;
-const ENCRYPT: [u32; 2] = [80_877_103, 80_877_104];
+const TLS: u32 = 80_877_103;
+const GSS: u32 = 80_877_104;
 const PROTOCOL: u32 = 3;
 /// Requests for encryption that are answered: libpq asks for two sorts.
 const ENCRYPTS_MAX: usize = 2;
@@ -40,6 +44,8 @@ pub struct Porter {
     pub database: Database,
     /// Whether anybody is asked.
     pub asks_who: bool,
+    /// What is shown to whoever asks for TLS.
+    pub tls: Option<Tls>,
     /// Bounds.
     pub limits: Limits,
     /// Of this server alone: what salts of names that nobody has come from.
@@ -52,6 +58,11 @@ impl Porter {
     /// # Errors
     /// [`Stopped`].
     pub fn hear<S: Stream>(&self, wire: &mut Wire<S>) -> Result<Guest, Stopped> {
+        if let Some(tls) = &self.tls
+            && wire.first()? == tls::HANDSHAKE
+        {
+            wire.secure(tls, true)?;
+        }
         for _ in 0..=ENCRYPTS_MAX {
             wire.unframed(self.limits.greeting_bytes_max)?;
             let mut body = Body::new(wire.body());
@@ -61,7 +72,9 @@ impl Porter {
                     body.end()?;
                     return Ok(Guest::Canceller { number, key });
                 }
-                code if ENCRYPT.contains(&code) => wire.send_byte(b'N')?,
+                TLS | GSS if wire.is_secure() => break,
+                TLS => self.secure(wire)?,
+                GSS => wire.send_byte(b'N')?,
                 code if code >> 16 == PROTOCOL => return self.greet(wire, code).map(Guest::User),
                 code => {
                     let text = format!("protocol {}.{} is not spoken here: use 3.0", code >> 16, code & 0xffff);
@@ -72,7 +85,18 @@ impl Porter {
         Err(Stopped::Refused(Refusal::malformed("encryption is asked for again and again")))
     }
 
+    fn secure<S: Stream>(&self, wire: &mut Wire<S>) -> Result<(), Ended> {
+        let Some(tls) = &self.tls else { return wire.send_byte(b'N') };
+        wire.send_byte(b'S')?;
+        wire.secure(tls, false)
+    }
+
     fn greet<S: Stream>(&self, wire: &mut Wire<S>, code: u32) -> Result<Role, Stopped> {
+        if wire.is_exposed() {
+            let text =
+                "from another machine only TLS is taken: ask for it with sslmode=verify-full, or require at least";
+            return Err(Refusal::fatal("28000", text).into());
+        }
         let first = wire.take_body();
         let (user, unknown) = startup(&first)?;
         if code & 0xffff > 0 || !unknown.is_empty() {
@@ -80,29 +104,33 @@ impl Porter {
         }
         let role = if self.asks_who { self.authenticate(wire, &user)? } else { Role::Writer };
         wire.send(b'R', |out| out.extend_from_slice(&0u32.to_be_bytes()))?;
-        wire.let_in();
+        wire.let_in()?;
         Ok(role)
     }
 
     fn authenticate<S: Stream>(&self, wire: &mut Wire<S>, user: &str) -> Result<Role, Stopped> {
-        let refused = |_| self.refused();
+        let refused = |failed| self.refused(failed);
         let scram = self.database.users().scram(user, &self.secret)?;
+        let end_point = self.tls.as_ref().filter(|_| wire.is_secure()).and_then(Tls::end_point);
         wire.send(b'R', |out| {
             out.extend_from_slice(&10u32.to_be_bytes());
+            if end_point.is_some() {
+                put_text(out, MECHANISM_BOUND);
+            }
             put_text(out, MECHANISM);
             out.push(0);
         })?;
         let body = self.password(wire)?;
-        let first = initial(&body)?;
+        let (channel, first) = initial(&body, end_point)?;
         let ours = counterfoil::random()?;
-        let (dialogue, answer) = Dialogue::begin(scram, first, ours).map_err(refused)?;
+        let (dialogue, answer) = Dialogue::begin(scram, channel, first, ours).map_err(refused)?;
         sasl(wire, 11, &answer)?;
         let (role, answer) = dialogue.finish(&self.password(wire)?).map_err(refused)?;
         sasl(wire, 12, &answer)?;
         Ok(role)
     }
 
-    fn password<S: Stream>(&self, wire: &mut Wire<S>) -> Result<Vec<u8>, Stopped> {
+    fn password<S: Stream>(&self, wire: &mut Wire<S>) -> Result<Held, Stopped> {
         match wire.next_of_stranger(self.limits.greeting_bytes_max)? {
             b'p' => Ok(wire.take_body()),
             _ => Err(Stopped::Refused(Refusal::malformed("it is no answer to who is there"))),
@@ -110,9 +138,15 @@ impl Porter {
     }
 
     /// The same for a wrong password, a wrong name and a dialogue that makes no sense, and after a while: guessing takes time.
-    fn refused(&self) -> Stopped {
+    fn refused(&self, failed: Failed) -> Stopped {
         std::thread::sleep(self.limits.refusal_delay);
-        Stopped::Refused(Refusal::fatal("28P01", "nobody with this name and password may come in"))
+        Stopped::Refused(match failed {
+            Failed::Proof => Refusal::fatal("28P01", "nobody with this name and password may come in"),
+            Failed::Channel => Refusal::fatal(
+                "28000",
+                "the client was not told that channels are bound here: somebody may stand between",
+            ),
+        })
     }
 }
 
@@ -123,15 +157,18 @@ fn sasl<S: Stream>(wire: &mut Wire<S>, step: u32, text: &str) -> Result<(), Ende
     })
 }
 
-/// The client's first words of the dialogue.
-fn initial(body: &[u8]) -> Result<&[u8], Stopped> {
+/// The client's first words of the dialogue, and what it has to say of the channel.
+fn initial<'a>(body: &'a [u8], end_point: Option<&'a [u8]>) -> Result<(Channel<'a>, &'a [u8]), Stopped> {
     let mut body = Body::new(body);
-    if body.text()? != MECHANISM {
-        return Err(Stopped::Refused(Refusal::fatal("28000", format!("only {MECHANISM} is understood"))));
-    }
+    let channel = match (body.text()?, end_point) {
+        (MECHANISM, None) => Channel::Unbound,
+        (MECHANISM, Some(_)) => Channel::MayBeBound,
+        (MECHANISM_BOUND, Some(end_point)) => Channel::Bound(end_point),
+        _ => return Err(Stopped::Refused(Refusal::fatal("28000", format!("only {MECHANISM} is understood")))),
+    };
     let first = body.value()?.ok_or(Malformed("it says nothing of who is there"))?;
     body.end()?;
-    Ok(first)
+    Ok((channel, first))
 }
 
 /// Who says to be there, and the extensions of the protocol that were asked for: none is known.
@@ -159,4 +196,95 @@ fn negotiate<S: Stream>(wire: &mut Wire<S>, unknown: &[String]) -> Result<(), En
         out.extend_from_slice(&(unknown.len() as u32).to_be_bytes());
         unknown.iter().for_each(|name| put_text(out, name));
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Cursor, Read, Write};
+
+    use counterfoil::Options;
+
+    use super::*;
+    use crate::budget::Budget;
+
+    /// A client somewhere, that says this.
+    struct Somebody {
+        says: Cursor<Vec<u8>>,
+        is_local: bool,
+        is_secure: bool,
+    }
+
+    impl Read for Somebody {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.says.read(buffer)
+        }
+    }
+
+    impl Write for Somebody {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Stream for Somebody {
+        fn be_patient(&self, _: bool) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn let_in(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn first(&mut self) -> io::Result<Option<u8>> {
+            Ok(self.says.get_ref().first().copied())
+        }
+
+        fn secure(&mut self, _: &Tls, _: bool) -> io::Result<()> {
+            self.is_secure = true;
+            Ok(())
+        }
+
+        fn is_secure(&self) -> bool {
+            self.is_secure
+        }
+
+        fn is_local(&self) -> bool {
+            self.is_local
+        }
+
+        fn close(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// How somebody who asks for TLS so often, and names itself then, comes in.
+    fn heard(is_local: bool, asks: usize) -> Result<Guest, Stopped> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
+        let tls = Tls::from_files(format!("{folder}pkcs8.pem"), format!("{folder}pkcs8.key")).expect("a certificate");
+        let database = Database::create(Options::memory()).expect("a database");
+        let limits = Limits::default();
+        let porter = Porter { database, asks_who: false, tls: Some(tls), limits, secret: [0; 32] };
+        let ask = [8u32.to_be_bytes(), TLS.to_be_bytes()].concat();
+        let startup = [&16u32.to_be_bytes()[..], &(PROTOCOL << 16).to_be_bytes(), b"user\0a\0"].concat();
+        // Each request comes alone, as from a client that waits for its answer.
+        let says = if asks > 0 { ask.repeat(asks) } else { [startup, vec![0]].concat() };
+        let somebody = Somebody { says: Cursor::new(says), is_local, is_secure: false };
+        porter.hear(&mut Wire::new(somebody, Budget::new(0, 1 << 16)))
+    }
+
+    #[test]
+    fn nobody_comes_in_clear_from_another_machine() {
+        assert!(matches!(heard(true, 0), Ok(Guest::User(Role::Writer))));
+        let refused = heard(false, 0).err().map(|stopped| format!("{stopped:?}"));
+        assert!(refused.is_some_and(|text| text.contains("28000") && text.contains("only TLS is taken")));
+    }
+
+    #[test]
+    fn requests_that_come_together_are_not_taken_for_each_other() {
+        assert!(matches!(heard(true, 2), Err(Stopped::Ended(Ended::Gone))));
+    }
 }

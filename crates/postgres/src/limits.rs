@@ -13,6 +13,10 @@ pub struct Limits {
     pub greeting_bytes_max: usize,
     /// Bytes of a statement with its parameters, or of a piece of COPY.
     pub message_bytes_max: usize,
+    /// Bytes of a message that need no room in the budget of all clients; and the same again of what is held for a client.
+    pub small_bytes: usize,
+    /// Bytes of that budget: for what is larger, of all clients together.
+    pub large_bytes_max: usize,
     /// How long a client may take to show who it is, and to send the rest of a message that it began.
     pub patience: Duration,
     /// How long a client may take to read what it was sent.
@@ -30,6 +34,8 @@ impl Default for Limits {
             refused_max: 32,
             greeting_bytes_max: 10_000,
             message_bytes_max: 64 << 20,
+            small_bytes: 64 << 10,
+            large_bytes_max: 256 << 20,
             patience: Duration::from_secs(10),
             write_patience: Duration::from_secs(60),
             refusal_delay: Duration::from_millis(500),

@@ -8,14 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use counterfoil::{Database, Error, Interrupt, Kind, Result, SERVER_VERSION};
+use counterfoil::{Database, Ending, Error, Interrupt, Kind, Result, SERVER_VERSION};
 use parking_lot::{Condvar, Mutex};
 
+use crate::budget::Budget;
 use crate::greeting::{Guest, Porter};
 use crate::limits::Limits;
 use crate::session::Session;
+use crate::socket::{self, Socket};
 use crate::sqlstate::{Refusal, Stopped};
-use crate::wire::{Socket, Stream, Wire, put_text};
+use crate::tls::Tls;
+use crate::wire::{Stream, Wire, put_text};
 
 /// What clients are told about the server: what it claims decides which catalogue they ask for.
 const SETTINGS: [(&str, &str); 9] = [
@@ -35,14 +38,16 @@ const SETTINGS: [(&str, &str); 9] = [
 pub struct Settings {
     address: SocketAddr,
     asks_who: bool,
+    tls: Option<Tls>,
     limits: Limits,
+    ending: Ending,
 }
 
 impl Settings {
     /// At an address, port 0 for any free one; everybody shows a name and a password.
     #[must_use]
     pub fn at(address: SocketAddr) -> Self {
-        Settings { address, asks_who: true, limits: Limits::default() }
+        Settings { address, asks_who: true, tls: None, limits: Limits::default(), ending: Ending::default() }
     }
 
     /// Ask nobody who they are: whoever reaches the address may read and write everything. Loopback addresses alone can be
@@ -52,10 +57,23 @@ impl Settings {
         Settings { asks_who: false, ..self }
     }
 
+    /// Show this certificate to whoever asks for TLS. Addresses that others reach are served with it, and whoever comes from
+    /// another machine has to ask.
+    #[must_use]
+    pub fn tls(self, tls: Tls) -> Self {
+        Settings { tls: Some(tls), ..self }
+    }
+
     /// Other bounds.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Settings { limits, ..self }
+    }
+
+    /// What is told when the database cannot go on; one of its own unless it is given here.
+    #[must_use]
+    pub fn ending(self, ending: Ending) -> Self {
+        Settings { ending, ..self }
     }
 }
 
@@ -75,6 +93,8 @@ struct Client {
 
 struct Shared {
     porter: Porter,
+    ending: Ending,
+    budget: Arc<Budget>,
     is_over: AtomicBool,
     clients: Mutex<HashMap<u32, Client>>,
     gone: Condvar,
@@ -84,25 +104,23 @@ impl Listener {
     /// Listens.
     ///
     /// # Errors
-    /// [`Kind::Misuse`] where there is no user whom it could ask for, and for an address that others can reach: nothing is
-    /// encrypted here yet; what the system says about the address.
+    /// [`Kind::Misuse`] where there is no user whom it could ask for, and for an address that others can reach if nobody is
+    /// asked or nothing is encrypted; what the system says about the address.
     pub fn bind(database: &Database, settings: Settings) -> Result<Self> {
-        let Settings { address, asks_who, limits } = settings;
+        let Settings { address, asks_who, tls, limits, ending } = settings;
         if asks_who && database.users().list()?.is_empty() {
             return Err(Error::new(Kind::Misuse, "there is no user who could come in")
                 .advise("add one with `counterfoil user add DB NAME`, or serve a loopback address with --no-auth"));
         }
-        if !address.ip().is_loopback() {
-            return Err(Error::new(Kind::Misuse, "without encryption only a loopback address is served")
-                .at(address)
-                .advise("name one such as 127.0.0.1:5432, and reach it through a tunnel such as ssh -L"));
-        }
+        may_listen(address, asks_who, tls.is_some())?;
         let host = |error: io::Error| Error::host("listen", address, &error).advise("choose another address");
         let listener = TcpListener::bind(address).map_err(host)?;
         let address = listener.local_addr().map_err(host)?;
-        let porter = Porter { database: database.clone(), asks_who, limits, secret: counterfoil::random()? };
+        let porter = Porter { database: database.clone(), asks_who, tls, limits, secret: counterfoil::random()? };
         let shared = Arc::new(Shared {
             porter,
+            ending,
+            budget: Budget::new(limits.large_bytes_max, limits.small_bytes),
             is_over: AtomicBool::new(false),
             clients: Mutex::new(HashMap::new()),
             gone: Condvar::new(),
@@ -121,6 +139,12 @@ impl Listener {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What is told when the database cannot go on, and waited for by whoever serves it.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        self.shared.ending.clone()
     }
 
     /// Takes no more clients, ends what runs, and waits for those that are there to go: within some ten seconds.
@@ -156,6 +180,22 @@ impl Drop for Listener {
     }
 }
 
+/// Whether an address may be served so.
+fn may_listen(address: SocketAddr, asks_who: bool, encrypts: bool) -> Result<()> {
+    let (what, advice) = match (socket::is_loopback(address.ip()), asks_who, encrypts) {
+        (true, ..) | (false, true, true) => return Ok(()),
+        (false, false, _) => (
+            "without users only a loopback address is served",
+            "name one such as 127.0.0.1:5432, or leave --no-auth out",
+        ),
+        (false, true, false) => (
+            "without TLS only a loopback address is served",
+            "give --tls-certificate-file and --tls-key-file, or name 127.0.0.1:5432 and reach it through ssh -L",
+        ),
+    };
+    Err(Error::new(Kind::Misuse, what).at(address).advise(advice))
+}
+
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let mut number = 0u32;
     for stream in listener.incoming() {
@@ -186,7 +226,7 @@ fn take(shared: &Arc<Shared>, number: u32, stream: TcpStream) -> io::Result<()> 
         clients.insert(number, Client { stream: stream.try_clone()?, cancel: None });
         clients.len() > limits.connections_max
     };
-    let wire = Wire::new(Socket::new(stream, shared.porter.limits)?);
+    let wire = Wire::new(Socket::new(stream, shared.porter.limits)?, shared.budget.clone());
     let own = shared.clone();
     std::thread::Builder::new().name(format!("postgres {number}")).spawn(move || {
         let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| own.serve(number, wire, full)));
@@ -205,11 +245,16 @@ impl Shared {
     fn serve<S: Stream>(&self, number: u32, mut wire: Wire<S>, full: bool) {
         match self.let_in(number, &mut wire, full) {
             Ok(Some(connection)) => {
-                Session::new(wire, connection, self.porter.limits).serve();
+                Session::new(wire, connection, self.porter.limits, self.ending.clone()).serve();
             }
             Ok(None) => {}
             Err(Stopped::Refused(refusal)) => {
-                let _ = refusal.send(&mut wire).and_then(|()| wire.flush());
+                if let Some(error) = refusal.end() {
+                    self.ending.failed(error.clone());
+                }
+                if refusal.send(&mut wire).is_ok() {
+                    wire.close();
+                }
             }
             Err(Stopped::Ended(_)) => {}
         }

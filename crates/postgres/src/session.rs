@@ -7,9 +7,10 @@
 
 use std::collections::HashMap;
 
-use counterfoil::{Connection, TransactionState, statements};
+use counterfoil::{Connection, Ending, TransactionState, statements};
 
 use crate::array;
+use crate::budget::Share;
 use crate::copy::{CopyEnd, CopyIn};
 use crate::limits::Limits;
 use crate::parameter;
@@ -17,7 +18,7 @@ use crate::portal::{Portal, Prepared, Ran};
 use crate::request::{Named, Request};
 use crate::rows::{self, Format};
 use crate::sqlstate::{Refusal, Stopped, notice};
-use crate::wire::{Ended, Stream, Wire};
+use crate::wire::{Came, Ended, Stream, Wire};
 
 /// Statements that a client may have prepared at a time.
 const PREPARED_MAX: usize = 1000;
@@ -31,17 +32,21 @@ pub struct Session<S> {
     wire: Wire<S>,
     connection: Connection,
     limits: Limits,
+    ending: Ending,
     prepared: HashMap<String, Prepared>,
     portals: HashMap<String, Portal>,
+    /// Room for them.
+    held: Share,
     /// Whether messages are dropped up to the next Sync.
     is_skipping: bool,
 }
 
 impl<S: Stream> Session<S> {
     /// A client with a connection of its own.
-    pub fn new(wire: Wire<S>, mut connection: Connection, limits: Limits) -> Self {
+    pub fn new(wire: Wire<S>, mut connection: Connection, limits: Limits, ending: Ending) -> Self {
         connection.name_as_postgresql();
-        Session { wire, connection, limits, prepared: HashMap::new(), portals: HashMap::new(), is_skipping: false }
+        let (prepared, portals, held) = (HashMap::new(), HashMap::new(), Share::of(wire.budget()));
+        Session { wire, connection, limits, ending, prepared, portals, held, is_skipping: false }
     }
 
     /// Serves it until it says good bye, is gone, or cannot be understood.
@@ -51,12 +56,18 @@ impl<S: Stream> Session<S> {
             let _ = Refusal::malformed(what).send(&mut self.wire);
         }
         // Whoever says good bye may still read what it asked for before.
-        let _ = self.wire.flush();
+        self.wire.close();
     }
 
     fn each(&mut self) -> Result<(), Ended> {
         loop {
-            let kind = self.wire.next(self.limits.message_bytes_max)?;
+            let kind = match self.wire.next(self.limits.message_bytes_max)? {
+                Came::Whole(kind) => kind,
+                Came::Dropped(kind) => {
+                    self.dropped(kind)?;
+                    continue;
+                }
+            };
             let body = self.wire.take_body();
             let request = Request::read(kind, &body).map_err(|malformed| Ended::Malformed(malformed.0))?;
             if request == Request::Terminate {
@@ -65,6 +76,17 @@ impl<S: Stream> Session<S> {
             self.answer(request)?;
             self.wire.give_back(body);
         }
+    }
+
+    /// A message for which there was no room: refused as if it had been understood.
+    fn dropped(&mut self, kind: u8) -> Result<(), Ended> {
+        // What is left of rows that were refused is not looked at, and neither is what comes before Sync.
+        if kind == b'd' || self.is_skipping {
+            return Ok(());
+        }
+        self.is_skipping = kind != b'Q';
+        self.told(Err(no_room().into()))?;
+        if self.is_skipping { Ok(()) } else { self.ready() }
     }
 
     fn answer(&mut self, request: Request<'_>) -> Result<(), Ended> {
@@ -104,6 +126,9 @@ impl<S: Stream> Session<S> {
             Err(Stopped::Refused(refusal)) => {
                 // Whatever was wrong: what comes next in the transaction may have counted on it.
                 self.connection.fail_transaction();
+                if let Some(error) = refusal.end() {
+                    self.ending.failed(error.clone());
+                }
                 refusal.send(&mut self.wire)?;
                 if refusal.is_fatal() { Err(Ended::Gone) } else { Ok(()) }
             }
@@ -120,6 +145,9 @@ impl<S: Stream> Session<S> {
         };
         if state == b'I' {
             self.portals.clear();
+        }
+        if self.held.is_taken() {
+            self.held.shrink(self.bytes());
         }
         self.wire.send(b'Z', |out| out.push(state))
     }
@@ -168,6 +196,7 @@ impl<S: Stream> Session<S> {
         let copied = self.connection.copy_in(sql, &mut rows);
         match rows.finish() {
             CopyEnd::Over(ended) => Err(ended.into()),
+            CopyEnd::Dropped => Err(no_room().into()),
             CopyEnd::GivenUp => Err(Refusal::new("57014", "the client gave the rows up, and none is there").into()),
             CopyEnd::Done | CopyEnd::Coming => {
                 let tag = format!("COPY {}", copied?);
@@ -247,13 +276,19 @@ impl<S: Stream> Session<S> {
     }
 
     /// Refuses to hold so many bytes more.
-    fn holds(&self, more: usize) -> Result<(), Refusal> {
+    fn holds(&mut self, more: usize) -> Result<(), Refusal> {
+        let bytes = more + self.bytes();
+        if bytes > HELD_BYTES_MAX {
+            return Err(Refusal::new("53400", "too much is held for this client: close statements and portals"));
+        }
+        if self.held.is_enlarged(bytes) { Ok(()) } else { Err(no_room()) }
+    }
+
+    /// Bytes of what is held.
+    fn bytes(&self) -> usize {
         let prepared = self.prepared.iter().map(|(name, prepared)| name.len() + prepared.bytes());
         let portals = self.portals.iter().map(|(name, portal)| name.len() + portal.bytes());
-        match more + prepared.sum::<usize>() + portals.sum::<usize>() <= HELD_BYTES_MAX {
-            true => Ok(()),
-            false => Err(Refusal::new("53400", "too much is held for this client: close statements and portals")),
-        }
+        prepared.sum::<usize>() + portals.sum::<usize>()
     }
 
     fn describe(&mut self, named: Named<'_>) -> Result<(), Stopped> {
@@ -314,6 +349,13 @@ impl<S: Stream> Session<S> {
         }
         Ok(self.wire.send(b'3', |_| ())?)
     }
+}
+
+fn no_room() -> Refusal {
+    Refusal::new(
+        "53200",
+        "there is no room for so much now, what all clients send and hold is bounded: try again later",
+    )
 }
 
 fn no_statement() -> Refusal {

@@ -11,17 +11,19 @@ pub struct Refusal {
     code: &'static str,
     text: String,
     is_fatal: bool,
+    /// Why the database cannot go on, where that is what went wrong.
+    end: Option<Error>,
 }
 
 impl Refusal {
     /// A refusal after which the connection goes on.
     pub fn new(code: &'static str, text: impl Into<String>) -> Self {
-        Refusal { code, text: text.into(), is_fatal: false }
+        Refusal { code, text: text.into(), is_fatal: false, end: None }
     }
 
     /// A refusal that ends the connection.
     pub fn fatal(code: &'static str, text: impl Into<String>) -> Self {
-        Refusal { code, text: text.into(), is_fatal: true }
+        Refusal { code, text: text.into(), is_fatal: true, end: None }
     }
 
     /// A message that cannot be understood.
@@ -32,6 +34,11 @@ impl Refusal {
     /// Whether the connection ends.
     pub fn is_fatal(&self) -> bool {
         self.is_fatal
+    }
+
+    /// Why the database cannot go on, where that is what went wrong.
+    pub fn end(&self) -> Option<&Error> {
+        self.end.as_ref()
     }
 
     /// Tells the client.
@@ -82,7 +89,8 @@ impl From<Malformed> for Stopped {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Refusal::new(error.sqlstate(), error.to_string())
+        let refusal = Refusal::new(error.sqlstate(), error.to_string());
+        Refusal { end: error.kind().ends_serving().then_some(error), ..refusal }
     }
 }
 

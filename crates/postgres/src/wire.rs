@@ -3,20 +3,24 @@
 //! ```text
 //! frame: kind u8 | length u32, itself and the body | body
 //! ```
-//! 1. A length is looked at before a byte is made room for, and room grows with what comes.
+//! 1. A length is looked at before a byte is made room for, and room grows with what comes. What is large is taken from the
+//!    budget of all clients; where that has no room, its bytes go as they come.
 //! 2. What goes out waits until 64 KiB are there, or until the next message would have to be waited for: so a client that sends
 //!    many messages at once is answered at once, and nobody waits for what nobody sends.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::time::Instant;
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
 
-use crate::limits::Limits;
+use crate::budget::{Budget, Held};
+pub use crate::socket::Stream;
+use crate::tls::Tls;
 
 /// Bytes that wait to be sent.
 const WAITING_BYTES: usize = 64 << 10;
-/// Room that is kept between messages; what a large one took beyond it is given back.
-const ROOM_KEPT: usize = 64 << 10;
+/// Room that the first bytes of a message are given; then it doubles with what came.
+const STEP_BYTES: usize = 16 << 10;
+/// Why a message is not taken.
+const TOO_LONG: Ended = Ended::Malformed("it is longer than what is taken");
 
 /// Why a connection ends.
 #[derive(Debug)]
@@ -33,84 +37,41 @@ impl From<io::Error> for Ended {
     }
 }
 
-/// A stream whose patience can be set.
-pub trait Stream: Read + Write {
-    /// Whether the next reads are waited for without end, or for a bounded time.
-    fn be_patient(&self, without_end: bool) -> io::Result<()>;
-
-    /// The client has shown who it is: from now on it may take its time between messages.
-    fn let_in(&mut self);
-}
-
-/// A socket. A stranger has so much time for all that it has to say, however it comes.
-pub struct Socket {
-    stream: TcpStream,
-    limits: Limits,
-    stranger_until: Option<Instant>,
-}
-
-impl Socket {
-    /// A socket whose client is to read within what the limits say.
-    pub fn new(stream: TcpStream, limits: Limits) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(limits.patience))?;
-        stream.set_write_timeout(Some(limits.write_patience))?;
-        Ok(Socket { stream, limits, stranger_until: Some(Instant::now() + limits.patience) })
-    }
-}
-
-impl Read for Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(until) = self.stranger_until {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            self.stream.set_read_timeout(Some(left))?;
-        }
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
-}
-
-impl Stream for Socket {
-    fn be_patient(&self, without_end: bool) -> io::Result<()> {
-        self.stream.set_read_timeout(if without_end { None } else { Some(self.limits.patience) })
-    }
-
-    fn let_in(&mut self) {
-        self.stranger_until = None;
-    }
+/// A message that came, by its kind.
+#[derive(Clone, Copy, Debug)]
+pub enum Came {
+    /// All of it: its body is in [`Wire::body`].
+    Whole(u8),
+    /// There was no room for it: its bytes are gone.
+    Dropped(u8),
 }
 
 /// Messages over a stream.
 pub struct Wire<S> {
     stream: BufReader<S>,
-    body: Vec<u8>,
+    budget: Arc<Budget>,
+    body: Held,
     out: Vec<u8>,
 }
 
 impl<S: Stream> Wire<S> {
-    /// Messages over this stream.
-    pub fn new(stream: S) -> Self {
-        Wire { stream: BufReader::with_capacity(16 << 10, stream), body: Vec::new(), out: Vec::new() }
+    /// Messages over this stream, the large ones of them within a budget.
+    pub fn new(stream: S, budget: Arc<Budget>) -> Self {
+        let (stream, body) = (BufReader::with_capacity(16 << 10, stream), Held::of(&budget));
+        Wire { stream, budget, body, out: Vec::new() }
     }
 
-    /// The next message: its kind, and its body in [`Wire::body`]. Idle clients are waited for without end, one in the middle of a
+    /// The budget.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// The next message. Idle clients are waited for without end, one in the middle of a
     /// message is not.
     ///
     /// # Errors
     /// [`Ended`].
-    pub fn next(&mut self, bytes_max: usize) -> Result<u8, Ended> {
+    pub fn next(&mut self, bytes_max: usize) -> Result<Came, Ended> {
         if self.stream.buffer().is_empty() {
             self.flush()?;
             self.stream.get_ref().be_patient(true)?;
@@ -123,8 +84,41 @@ impl<S: Stream> Wire<S> {
     }
 
     /// The client has shown who it is.
-    pub fn let_in(&mut self) {
-        self.stream.get_mut().let_in();
+    ///
+    /// # Errors
+    /// [`Ended::Gone`].
+    pub fn let_in(&mut self) -> Result<(), Ended> {
+        Ok(self.stream.get_mut().let_in()?)
+    }
+
+    /// The first byte of all that a client sends.
+    ///
+    /// # Errors
+    /// [`Ended::Gone`].
+    pub fn first(&mut self) -> Result<u8, Ended> {
+        self.stream.get_mut().first()?.ok_or(Ended::Gone)
+    }
+
+    /// Everything from here on goes behind TLS. A client that has sent more in clear than its request is gone: somebody on the
+    /// way may have put it there, and nobody may take it for something that came behind TLS (CVE-2021-23214).
+    ///
+    /// # Errors
+    /// [`Ended::Gone`].
+    pub fn secure(&mut self, tls: &Tls, by_name: bool) -> Result<(), Ended> {
+        match self.stream.buffer().is_empty() {
+            true => Ok(self.stream.get_mut().secure(tls, by_name)?),
+            false => Err(Ended::Gone),
+        }
+    }
+
+    /// Whether it goes behind TLS.
+    pub fn is_secure(&self) -> bool {
+        self.stream.get_ref().is_secure()
+    }
+
+    /// Whether somebody between this machine and the client's could read along.
+    pub fn is_exposed(&self) -> bool {
+        !self.is_secure() && !self.stream.get_ref().is_local()
     }
 
     /// The next message of a client that has not shown who it is, and is not waited for.
@@ -133,14 +127,17 @@ impl<S: Stream> Wire<S> {
     /// [`Ended`].
     pub fn next_of_stranger(&mut self, bytes_max: usize) -> Result<u8, Ended> {
         self.flush()?;
-        self.framed(bytes_max)
+        match self.framed(bytes_max)? {
+            Came::Whole(kind) => Ok(kind),
+            Came::Dropped(_) => Err(TOO_LONG),
+        }
     }
 
-    fn framed(&mut self, bytes_max: usize) -> Result<u8, Ended> {
+    fn framed(&mut self, bytes_max: usize) -> Result<Came, Ended> {
         let mut kind = [0];
         self.stream.read_exact(&mut kind)?;
-        self.unframed(bytes_max)?;
-        Ok(kind[0])
+        let is_whole = self.is_whole(bytes_max)?;
+        Ok(if is_whole { Came::Whole(kind[0]) } else { Came::Dropped(kind[0]) })
     }
 
     /// The next message of those that have no kind: the first ones of a connection.
@@ -148,6 +145,11 @@ impl<S: Stream> Wire<S> {
     /// # Errors
     /// [`Ended`].
     pub fn unframed(&mut self, bytes_max: usize) -> Result<(), Ended> {
+        if self.is_whole(bytes_max)? { Ok(()) } else { Err(TOO_LONG) }
+    }
+
+    /// Reads a length and as many bytes; false where there is no room for them.
+    fn is_whole(&mut self, bytes_max: usize) -> Result<bool, Ended> {
         let mut length = [0; 4];
         self.stream.read_exact(&mut length)?;
         let length = u32::from_be_bytes(length) as usize;
@@ -155,12 +157,20 @@ impl<S: Stream> Wire<S> {
             return Err(Ended::Malformed("its length is less than itself"));
         };
         if length > bytes_max {
-            return Err(Ended::Malformed("it is longer than what is taken"));
+            return Err(TOO_LONG);
         }
-        self.body.clear();
-        self.body.shrink_to(ROOM_KEPT);
-        let came = (&mut self.stream).take(length as u64).read_to_end(&mut self.body)?;
-        if came == length { Ok(()) } else { Err(Ended::Gone) }
+        let Some(body) = self.body.room(length) else {
+            let gone = io::copy(&mut (&mut self.stream).take(length as u64), &mut io::sink())?;
+            return if gone == length as u64 { Ok(false) } else { Err(Ended::Gone) };
+        };
+        while body.len() < length {
+            let step = (length - body.len()).min(body.len().max(STEP_BYTES));
+            body.reserve_exact(step);
+            if (&mut self.stream).take(step as u64).read_to_end(body)? < step {
+                return Err(Ended::Gone);
+            }
+        }
+        Ok(true)
     }
 
     /// The body of the message that came last.
@@ -169,12 +179,13 @@ impl<S: Stream> Wire<S> {
     }
 
     /// Takes the body of the message that came last away, so that it can be read while answers are written.
-    pub fn take_body(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.body)
+    pub fn take_body(&mut self) -> Held {
+        std::mem::replace(&mut self.body, Held::of(&self.budget))
     }
 
     /// Gives its room back for the next one.
-    pub fn give_back(&mut self, body: Vec<u8>) {
+    pub fn give_back(&mut self, mut body: Held) {
+        body.clear();
         self.body = body;
     }
 
@@ -233,11 +244,16 @@ impl<S: Stream> Wire<S> {
     /// [`Ended::Gone`].
     pub fn flush(&mut self) -> Result<(), Ended> {
         if !self.out.is_empty() {
-            self.stream.get_mut().write_all(&self.out)?;
+            io::Write::write_all(self.stream.get_mut(), &self.out)?;
             self.out.clear();
             self.out.shrink_to(2 * WAITING_BYTES);
         }
-        Ok(self.stream.get_mut().flush()?)
+        Ok(io::Write::flush(self.stream.get_mut())?)
+    }
+
+    /// Sends what waits, and that nothing more comes. A client that is gone is not told.
+    pub fn close(mut self) {
+        let _ = self.flush().and_then(|()| Ok(self.stream.get_mut().close()?));
     }
 }
 

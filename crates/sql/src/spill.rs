@@ -133,7 +133,8 @@ fn unwritten(error: &io::Error, slots: &Slots) -> Error {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             Error::Memory("the disk is full with what the query spills: make room, or let it look at fewer rows".into())
         }
-        _ => Error::Host(format!("the query cannot spill to {}: {error}", slots.folder().display())),
+        // A folder that cannot be written is no fault of the database: other queries go on.
+        _ => Error::Memory(format!("the query cannot spill to {}: {error}", slots.folder().display())),
     }
 }
 

@@ -2,51 +2,26 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Child;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 use super::lines::recorded_is_there;
+use super::served::Served;
 use super::stage::Stage;
 
-/// A server of the database `db`, killed when it is dropped.
+/// A server of the database `db`.
 struct Server {
-    child: Child,
+    served: Served,
     address: String,
-    told: std::sync::mpsc::Receiver<String>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Server {
     fn start(stage: &Stage, options: &[&str]) -> Self {
-        let words = [&["serve", "db", "--influx", "127.0.0.1:0"], options].concat();
-        let mut child = stage.spawn(&words);
-        let (sender, told) = std::sync::mpsc::channel();
-        let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        let mut server = Self { child, address: String::new(), told };
-        let line = server.says("line protocol at http://");
+        let served = Served::start(stage, &[&["serve", "db", "--influx", "127.0.0.1:0"], options].concat());
+        let line = served.says("line protocol at http://");
         let address = line.split("http://").nth(1).and_then(|rest| rest.split(": ").next());
-        server.address = address.expect("an address").to_owned();
-        server
-    }
-
-    /// Waits for a line that holds this.
-    fn says(&self, part: &str) -> String {
-        loop {
-            let line = self.told.recv_timeout(Duration::from_secs(60)).expect("it says something");
-            if line.contains(part) {
-                return line;
-            }
-        }
+        Self { address: address.expect("an address").to_owned(), served }
     }
 
     /// Sends a request, and answers its status and body.
@@ -78,12 +53,6 @@ impl Server {
         assert_eq!(status, 200, "{body}");
         body
     }
-
-    /// Ends it by a signal; its exit code.
-    fn end(&mut self, signal: Signal) -> Option<i32> {
-        kill(Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")), signal).expect("sent");
-        self.child.wait().expect("ends").code()
-    }
 }
 
 const OPEN: [&str; 1] = ["--no-auth"];
@@ -98,8 +67,8 @@ fn what_was_acknowledged_is_there_after_a_kill() {
             let time = round * 1000 + row;
             server.good("/write?db=a", &format!("m,h=a x={row} {time}\nm,h=b x={row},y=1i {time}"));
         }
-        server.child.kill().expect("killed");
-        server.child.wait().expect("ends");
+        server.served.child.kill().expect("killed");
+        server.served.child.wait().expect("ends");
         let rows = (round + 1) * 40;
         assert_eq!(stage.ask("SELECT count(*), count(y) FROM m"), format!("{rows},{}", rows / 2));
     }
@@ -123,8 +92,8 @@ fn what_telegraf_sends_is_stored() {
     // Others read beside it, and see what was acknowledged.
     recorded_is_there(&stage);
     stage.refused(&["db", "CREATE TABLE t (a INT)", "--lock-timeout", "0.2"], 4, &["is writing"]);
-    assert_eq!(server.end(Signal::SIGTERM), Some(0));
-    server.says("ending");
+    assert_eq!(server.served.end(Signal::SIGTERM), Some(0));
+    server.served.says("ending");
     recorded_is_there(&stage);
     stage.good(&["db", "CREATE TABLE t (a INT)"]);
 }
@@ -148,7 +117,7 @@ fn lines_that_are_wrong_are_named_and_the_others_are_stored() {
     ] {
         assert!(body.contains(part), "{part} is not in {body}");
     }
-    assert_eq!(server.end(Signal::SIGINT), Some(0));
+    assert_eq!(server.served.end(Signal::SIGINT), Some(0));
     assert_eq!(stage.ask("SELECT x, q, n FROM m ORDER BY time"), "1,0,7;4,,");
 }
 
@@ -169,7 +138,7 @@ fn databases_are_names_before_tables() {
         "{body}"
     );
     assert_eq!(server.write("/write?db=a%2Fb%2F", "cpu x=1").0, 400);
-    assert_eq!(server.end(Signal::SIGTERM), Some(0));
+    assert_eq!(server.served.end(Signal::SIGTERM), Some(0));
     assert_eq!(stage.ask("SELECT (SELECT sum(x) FROM cpu), (SELECT sum(x) FROM \"second.cpu\")"), "1,5");
     // What is dropped is what was made for that database.
     stage.good(&[
@@ -182,7 +151,7 @@ fn databases_are_names_before_tables() {
     server.query("DROP DATABASE nobody");
     assert!(server.query("SHOW DATABASES").contains(r#"[["second"]]"#));
     server.good("/write?db=third", "cpu,h=a x=7 1");
-    server.end(Signal::SIGTERM);
+    server.served.end(Signal::SIGTERM);
     assert_eq!(
         stage.ask("SELECT (SELECT sum(x) FROM cpu), (SELECT sum(x) FROM \"second.cpu\"), (SELECT sum(x) FROM own)"),
         "7,5,9"
@@ -277,8 +246,8 @@ fn who_writes_shows_a_token_or_a_password() {
     assert_eq!((query("SHOW%20DATABASES", &token), query("SHOW%20DATABASES", "x")), (200, 401));
     assert_eq!(server.ask("GET", "/ping", "", b"").0, 204);
     assert_eq!(server.ask("GET", "/health", "", b"").0, 200);
-    assert_eq!(server.end(Signal::SIGTERM), Some(0));
-    let said: Vec<String> = server.told.try_iter().collect();
+    assert_eq!(server.served.end(Signal::SIGTERM), Some(0));
+    let said: Vec<String> = server.served.told.try_iter().collect();
     assert!(!said.iter().any(|line| line.contains("secret") || line.contains(&token)), "{said:?}");
     assert_eq!(stage.ask("SELECT count(*) FROM m"), "2");
 }

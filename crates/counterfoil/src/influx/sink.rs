@@ -11,11 +11,11 @@ use counterfoil_influx::listener::{Access, Credentials, Sink, SinkError, Write, 
 use parking_lot::Mutex;
 
 use super::databases::{Databases, Entry, TABLE_OPTION};
-use super::ending::Ending;
 use super::points::{self, Rows};
 use super::schema::Known;
 use crate::connection::Connection;
 use crate::database::Database;
+use crate::ending::Ending;
 use crate::error::{Error, Kind, Result};
 use crate::schema::quoted;
 use crate::users::Role;
@@ -25,11 +25,11 @@ pub(super) struct DatabaseSink {
     connection: Mutex<Connection>,
     may_create: bool,
     asks_who: bool,
-    ending: Arc<Ending>,
+    ending: Ending,
 }
 
 impl DatabaseSink {
-    pub(super) fn new(database: Database, may_create: bool, asks_who: bool, ending: Arc<Ending>) -> Result<Self> {
+    pub(super) fn new(database: Database, may_create: bool, asks_who: bool, ending: Ending) -> Result<Self> {
         let connection = Mutex::new(database.connect()?);
         Ok(Self { database, connection, may_create, asks_who, ending })
     }

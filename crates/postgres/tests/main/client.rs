@@ -31,6 +31,8 @@ pub struct Answer {
     pub rows: Vec<Vec<Option<Vec<u8>>>>,
     pub tags: Vec<String>,
     pub copied: Vec<u8>,
+    /// Messages that it came in.
+    pub pieces: usize,
     pub suspended: usize,
     /// How often columns were described.
     pub described: usize,
@@ -39,6 +41,7 @@ pub struct Answer {
     /// The types of parameters as they were described last.
     pub parameters: Vec<u32>,
     pub error: Option<Refused>,
+    pub notices: Vec<String>,
     /// `I`, `T` or `E`.
     pub state: u8,
 }
@@ -59,8 +62,32 @@ impl Answer {
     }
 }
 
+/// What a client speaks through.
+pub trait Duplex: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Duplex for T {}
+
+/// What a client says of the channel.
+#[derive(Clone, Copy)]
+pub enum Channel<'a> {
+    /// It knows nothing of binding it.
+    Unknown,
+    /// It could bind it, and was not told that the server can.
+    NotOffered,
+    /// It binds it to this.
+    Bound(&'a [u8]),
+}
+
+/// A socket whose reads end.
+pub fn socket(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a patience");
+    stream
+}
+
 pub struct Client {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn Duplex>>,
+    address: Option<SocketAddr>,
     pub number: [u8; 4],
     pub key: [u8; 4],
 }
@@ -68,23 +95,54 @@ pub struct Client {
 impl Client {
     /// Comes in, or is refused.
     pub fn connect(address: SocketAddr, user: &str, password: &str) -> Result<Client, Refused> {
-        let stream = TcpStream::connect(address).expect("a connection");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a patience");
-        let mut client = Client { stream: BufReader::new(stream), number: [0; 4], key: [0; 4] };
+        let client = Client::over(socket(address), user, password, Channel::Unknown)?;
+        Ok(Client { address: Some(address), ..client })
+    }
+
+    /// What ends what it runs, from anywhere.
+    pub fn cancellation(&self) -> impl Fn() + Send + 'static {
+        let address = self.address.expect("an address");
+        let head = [16u32.to_be_bytes(), 80_877_102u32.to_be_bytes()].concat();
+        let request = [head.as_slice(), &self.number, &self.key].concat();
+        move || {
+            let mut socket = socket(address);
+            socket.write_all(&request).expect("asked");
+            // The server ends it when it has done so.
+            socket.read_to_end(&mut Vec::new()).expect("done");
+        }
+    }
+
+    /// The same over a stream that is there.
+    pub fn over(
+        stream: impl Duplex + 'static,
+        user: &str,
+        password: &str,
+        channel: Channel<'_>,
+    ) -> Result<Client, Refused> {
+        let mut client =
+            Client { stream: BufReader::new(Box::new(stream)), address: None, number: [0; 4], key: [0; 4] };
         client.send(&startup(user));
+        let (header, end_point, mechanism): (_, &[u8], _) = match channel {
+            Channel::Unknown => ("n,,", &[], "SCRAM-SHA-256"),
+            Channel::NotOffered => ("y,,", &[], "SCRAM-SHA-256"),
+            Channel::Bound(end_point) => ("p=tls-server-end-point,,", end_point, "SCRAM-SHA-256-PLUS"),
+        };
         let (mut first, mut signature) = (String::new(), None);
         loop {
             let (kind, body) = client.receive();
             match (kind, body.get(..4)) {
                 (b'R', Some([0, 0, 0, 10])) => {
-                    assert_eq!(&body[4..], b"SCRAM-SHA-256\0\0");
-                    let bare = "n,,n=,r=abcdefghijkl".as_bytes();
+                    let offered = String::from_utf8(body[4..].to_vec()).expect("a text");
+                    assert!(["SCRAM-SHA-256\0\0", "SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0"].contains(&&*offered));
+                    let bare = format!("{header}{FIRST}");
                     let length = (bare.len() as u32).to_be_bytes();
-                    client.send(&message(b'p', &[b"SCRAM-SHA-256\0".as_slice(), &length, bare].concat()));
+                    let begun = [mechanism.as_bytes(), &[0], &length, bare.as_bytes()];
+                    client.send(&message(b'p', &begun.concat()));
                 }
                 (b'R', Some([0, 0, 0, 11])) => {
                     first = String::from_utf8(body[4..].to_vec()).expect("a text");
-                    let (proof, expected) = prove(&first, password);
+                    let binding = BASE64.encode([header.as_bytes(), end_point].concat());
+                    let (proof, expected) = prove(&first, &binding, password);
                     signature = Some(expected);
                     client.send(&message(b'p', proof.as_bytes()));
                 }
@@ -125,7 +183,11 @@ impl Client {
                 b'D' => answer.rows.push(cells(&body)),
                 b'C' => answer.tags.push(String::from_utf8(body[..body.len() - 1].to_vec()).expect("a tag")),
                 b'E' => answer.error = Some(refused(&body)),
-                b'd' => answer.copied.extend(body),
+                b'N' => answer.notices.push(refused(&body).1),
+                b'd' => {
+                    answer.copied.extend(body);
+                    answer.pieces += 1;
+                }
                 b's' => answer.suspended += 1,
                 b'T' => {
                     answer.described += 1;
@@ -197,15 +259,18 @@ fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// The last words of SCRAM-SHA-256, and what the server has to answer.
-fn prove(first: &str, password: &str) -> (String, String) {
+/// The first words of SCRAM-SHA-256, behind what they say of the channel.
+const FIRST: &str = "n=,r=abcdefghijkl";
+
+/// The last words, and what the server has to answer.
+fn prove(first: &str, binding: &str, password: &str) -> (String, String) {
     let field = |name: &str| first.split(',').find_map(|field| field.strip_prefix(name)).expect("a field");
     let salt = BASE64.decode(field("s=")).expect("a salt");
     let mut salted = [0; 32];
     pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), &salt, field("i=").parse().expect("a number"), &mut salted);
     let client_key = mac(&salted, b"Client Key");
-    let bare = format!("c=biws,r={}", field("r="));
-    let exchange = format!("n=,r=abcdefghijkl,{first},{bare}");
+    let bare = format!("c={binding},r={}", field("r="));
+    let exchange = format!("{FIRST},{first},{bare}");
     let signature = mac(&Sha256::digest(&client_key), exchange.as_bytes());
     let proof: Vec<u8> = client_key.iter().zip(signature).map(|(key, mask)| key ^ mask).collect();
     let expected = mac(&mac(&salted, b"Server Key"), exchange.as_bytes());

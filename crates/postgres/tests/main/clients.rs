@@ -4,13 +4,13 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use counterfoil::{Database, Options};
+use counterfoil::{Database, Options, Role};
 use counterfoil_postgres::{Limits, Listener, Settings};
 
 use crate::client::{Client, message};
 use crate::server::Server;
 
-const LONG: &str =
+pub const LONG: &str =
     "SELECT count(*) FROM generate_series(1, 1000000) AS a(x), generate_series(1, 1000000) AS b(y) WHERE x + y = 3";
 
 /// A Parse, with the types of its parameters.
@@ -233,6 +233,9 @@ fn rows_are_copied_in_and_out() {
     assert_eq!(copy(&mut client, Some(text.as_bytes())).tags, ["COPY 20000"]);
     let out = client.ask("COPY (SELECT * FROM t ORDER BY id) TO STDOUT");
     assert_eq!((out.tags, String::from_utf8(out.copied)), (vec!["COPY 20000".to_owned()], Ok(text)));
+    assert_eq!(out.pieces, 20_000, "a message for each row");
+    let csv = client.ask("COPY (SELECT 1 AS a, E'two\\nlines' AS b) TO STDOUT WITH (FORMAT csv, HEADER)");
+    assert_eq!((csv.copied, csv.pieces), (b"a,b\n1,\"two\nlines\"\n".to_vec(), 2));
     // A line that is no row undoes all of them, and so does giving them up.
     assert_eq!(copy(&mut client, Some(b"20000\tgood\nx\tbad\n20001\tgood\n")).code(), "22P02");
     assert_eq!(copy(&mut client, None).code(), "57014");
@@ -329,4 +332,35 @@ fn shutting_down_ends_what_runs() {
     std::thread::sleep(Duration::from_millis(300));
     listener.shut_down();
     database.close().expect("closed");
+}
+
+/// What the shell says as `note:`.
+#[test]
+fn notices_come_beside_answers() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE s (n TEXT, ts TIMESTAMP, x INTEGER, PRIMARY KEY (n, ts)) WITH (engine = 'series', future_max = '1 h')");
+    let insert = "INSERT INTO s VALUES ('a', '2999-01-01', 1)";
+    let told = client.ask(insert);
+    let is_told = |notices: &[String]| notices.len() == 1 && notices[0].contains("1 point of table s is more than");
+    assert!(is_told(&told.notices) && told.error.is_none(), "{told:?}");
+    client.send(&[parse("", insert, &[]), bind("", "", &[], 0), execute("", 0), sync()].concat());
+    let told = client.answer(None);
+    assert!(is_told(&told.notices) && told.error.is_none(), "{told:?}");
+    client.send(&message(b'Q', b"COPY s FROM STDIN\0"));
+    let told = client.answer(Some(b"a\t2999-01-02\t1\n"));
+    assert!(is_told(&told.notices) && told.error.is_none(), "{told:?}");
+    assert_eq!(client.ask("SELECT 1").notices.len(), 0);
+}
+
+#[test]
+fn names_and_passwords_are_those_of_any_script() {
+    let server = Server::new();
+    let password = "ka\u{308}se \u{2168}";
+    server.database.users().add("jürgen", Role::Reader, &password.to_owned().into()).expect("a user");
+    // Clients prepare what they are given.
+    let mut client = server.shown("jürgen", "käse IX").expect("a client");
+    assert_eq!(client.ask("SELECT 'größer'").texts(), [["größer"]]);
+    assert!(server.shown("jürgen", password).is_err(), "not prepared");
+    assert_eq!(server.database.users().by_password("jürgen", password.as_bytes()).expect("read"), Some(Role::Reader));
 }

@@ -42,7 +42,7 @@ fn send(stream: &mut TcpStream, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Memory of this process, in KiB.
-fn memory() -> u64 {
+pub fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
