@@ -229,6 +229,12 @@ impl Connection {
         self.session.interrupt()
     }
 
+    /// Has `is_called_off` asked ten times a second while a query runs, on the thread that waits for it; true ends it with
+    /// [`Kind::Interrupted`]. For callers whose signals reach one thread alone, the one that waits.
+    pub fn ask_while_waiting(&mut self, is_called_off: impl Fn() -> bool + Send + Sync + 'static) {
+        self.session.ask_while_waiting(is_called_off);
+    }
+
     /// Keeps bytes under a name, as [`crate::Records::put`] does, as a statement: part of the transaction that is open.
     ///
     /// # Errors
@@ -237,6 +243,21 @@ impl Connection {
         self.inner.store.process().require()?;
         crate::records::check(name, value)?;
         self.session.put_record(name.as_bytes(), value).map_err(|error| full(&self.inner, error))
+    }
+
+    /// Deletes records, as a statement: part of the transaction that is open. Answers how many of them there were.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn delete_records(&mut self, names: &[&str]) -> Result<usize> {
+        // Without one of them there is nothing to change, and no reason to wait for the writer.
+        let view = self.view()?;
+        if names.iter().all(|name| view.record(record_space::USER, name.as_bytes()).is_none()) {
+            return Ok(0);
+        }
+        drop(view);
+        let names: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+        self.session.delete_records(&names).map_err(|error| full(&self.inner, error))
     }
 
     /// The bytes under a name, as the next statement would see them: with what the open transaction put there.

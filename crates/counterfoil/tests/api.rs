@@ -283,3 +283,67 @@ fn a_counter_that_fails_meanwhile_says_what_and_what_to_do() {
     let database = Database::open(options()).expect("opens");
     database.connect().expect("connects").execute("INSERT INTO t VALUES (1)", &[]).expect("runs");
 }
+
+#[test]
+fn records_are_deleted_in_a_transaction() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = Database::create(options(&folder)).expect("made");
+    let records = database.records();
+    let mut connection = database.connect().expect("connects");
+    for name in ["a", "b", "c"] {
+        connection.put_record(name, b"1").expect("put");
+    }
+    assert_eq!(connection.delete_records(&["a", "a", "none"]).expect("deleted"), 1, "one of its own");
+    assert_eq!(records.get("a").expect("read"), None);
+    connection.execute("BEGIN", &[]).expect("begins");
+    assert_eq!(connection.delete_records(&["b", "none", "b"]).expect("deleted"), 1);
+    assert_eq!(connection.record("b").expect("read"), None);
+    assert!(records.get("b").expect("read").is_some(), "nobody else sees it yet");
+    connection.execute("SAVEPOINT s", &[]).expect("marks");
+    assert_eq!(connection.delete_records(&["c"]).expect("deleted"), 1);
+    connection.execute("ROLLBACK TO SAVEPOINT s; COMMIT", &[]).expect("commits");
+    assert_eq!(records.list("").expect("read"), [("c".to_owned(), 1)]);
+    connection.execute("BEGIN", &[]).expect("begins");
+    connection.delete_records(&["c"]).expect("deleted");
+    connection.execute("ROLLBACK", &[]).expect("rolls back");
+    connection.execute("BEGIN READ ONLY", &[]).expect("begins");
+    assert_eq!(kind(connection.delete_records(&["c"])), Some(Kind::Misuse));
+    assert_eq!(kind(connection.delete_records(&["c"])), Some(Kind::Misuse), "the transaction has failed");
+    connection.execute("ROLLBACK", &[]).expect("rolls back");
+    assert_eq!(records.list("").expect("read"), [("c".to_owned(), 1)]);
+}
+
+/// Whoever waits is asked on its own thread, and may use another database meanwhile.
+#[test]
+fn whoever_waits_can_call_it_off() {
+    let database = Database::create(Options::memory()).expect("made");
+    let other = Database::create(Options::memory()).expect("made");
+    let mut connection = database.connect().expect("connects");
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let (count, this) = (asked.clone(), std::thread::current().id());
+    connection.ask_while_waiting(move || {
+        assert_eq!(std::thread::current().id(), this);
+        assert_eq!(number(&other, "SELECT 7"), 7);
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= 2
+    });
+    let endless =
+        "SELECT count(*) FROM generate_series(1, 100000) a(i), generate_series(1, 1000000) b(j) WHERE i + j = -1";
+    assert_eq!(kind(connection.execute(endless, &[])), Some(Kind::Interrupted));
+    assert_eq!(asked.swap(0, std::sync::atomic::Ordering::Relaxed), 3);
+    // A text of many short statements is called off between two of them, and what is open has failed then.
+    let script = "INSERT INTO t VALUES (1);".repeat(10);
+    connection.execute("CREATE TABLE t (a INTEGER)", &[]).expect("runs");
+    assert_eq!(kind(connection.execute(&format!("BEGIN; {script}"), &[])), Some(Kind::Interrupted));
+    assert_eq!(connection.transaction_state(), counterfoil::TransactionState::Failed);
+    connection.execute("ROLLBACK", &[]).expect("rolls back");
+    assert_eq!(number(&database, "SELECT count(*) FROM t"), 0);
+    // So is a load, between two batches.
+    let batch = counterfoil::arrow::array::RecordBatch::try_from_iter([(
+        "a",
+        std::sync::Arc::new(counterfoil::arrow::array::Int32Array::from(vec![1; 100_000])) as _,
+    )]);
+    let batch = batch.expect("a batch");
+    let mut endless = std::iter::repeat_with(|| Ok::<_, counterfoil::Error>(batch.clone()));
+    assert_eq!(kind(connection.load("t", &["a".to_owned()], &mut endless)), Some(Kind::Interrupted));
+    assert_eq!(number(&database, "SELECT count(*) FROM t"), 0);
+}

@@ -263,6 +263,7 @@ impl Records<'_> {
         if rows.is_empty() {
             return Ok(());
         }
+        self.session.planner.interrupt.check()?;
         for place in (0..table.columns.len()).filter(|place| !self.places.contains(place)) {
             self.session.fill_default(self.change, &table, &mut batch, place, &rows)?;
         }

@@ -108,7 +108,7 @@ impl Session {
         let mut columns = Vec::with_capacity(fields.len());
         for (place, field) in fields.iter().enumerate() {
             let name = names.get(place).map_or_else(|| field.name().clone(), |column| fold(&column.name));
-            columns.push(relation::NewColumn::new(name, types::from_arrow(field.data_type())?));
+            columns.push(relation::NewColumn::new(name, types::of_field(field)?));
         }
         columns::distinct(columns.iter().map(|column| column.name.as_str()))?;
         let table = NewTable { name: name.to_owned(), columns, ..NewTable::default() };

@@ -30,6 +30,9 @@ use crate::store::{Lease, Store};
 /// than 32 processors.
 pub const MEMORY_BYTES_DEFAULT: usize = 1 << 30;
 
+/// How often a waiting thread is asked whether its query is called off.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// How an engine runs.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
@@ -185,14 +188,24 @@ impl Executor {
     /// program.
     pub(crate) fn run<T>(&self, interrupt: &Interrupt, future: impl Future<Output = Result<T>>) -> Result<T> {
         let run = || {
-            self.handle().block_on(async {
-                let mut raised = interrupt.sender.subscribe();
-                tokio::select! {
-                    biased;
-                    _ = raised.wait_for(|raised| *raised) => Err(Error::Interrupted),
-                    done = future => done,
+            let mut future = std::pin::pin!(future);
+            let mut raised = interrupt.sender.subscribe();
+            loop {
+                // Whoever is asked may run a statement elsewhere, so this thread is out of the runtime by then.
+                let done = self.handle().block_on(async {
+                    tokio::select! {
+                        biased;
+                        _ = raised.wait_for(|raised| *raised) => Some(Err(Error::Interrupted)),
+                        done = &mut future => Some(done),
+                        () = interrupt.patience() => None,
+                    }
+                });
+                match done {
+                    Some(done) => return done,
+                    None if interrupt.is_called_off() => return Err(Error::Interrupted),
+                    None => {}
                 }
-            })
+            }
         };
         // What the future leaves half done is dropped with it; what it shares is behind locks that do not poison.
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
@@ -213,11 +226,12 @@ impl Drop for Executor {
 #[derive(Clone)]
 pub struct Interrupt {
     sender: Arc<watch::Sender<bool>>,
+    pub(crate) is_called_off: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
 impl Interrupt {
     pub(crate) fn new() -> Self {
-        Interrupt { sender: Arc::new(watch::Sender::new(false)) }
+        Interrupt { sender: Arc::new(watch::Sender::new(false)), is_called_off: None }
     }
 
     /// Ends the statement that is running, or the result that is being read, with [`Error::Interrupted`].
@@ -227,6 +241,26 @@ impl Interrupt {
 
     pub(crate) fn clear(&self) {
         self.sender.send_replace(false);
+    }
+
+    /// Ends when it is time to ask; never, where nobody is to be asked.
+    async fn patience(&self) {
+        match &self.is_called_off {
+            Some(_) => tokio::time::sleep(PATIENCE).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Asks between the steps of what no query runs.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub(crate) fn check(&self) -> Result<()> {
+        if *self.sender.borrow() || self.is_called_off() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    fn is_called_off(&self) -> bool {
+        self.is_called_off.as_ref().is_some_and(|is_called_off| is_called_off())
     }
 }
 
@@ -244,8 +278,13 @@ enum Source {
 }
 
 impl Rows {
-    pub(crate) fn stream(stream: SendableRecordBatchStream, executor: Arc<Executor>, interrupt: Interrupt) -> Self {
-        Rows { schema: naming::shown(&stream.schema()), source: Source::Stream { stream, executor, interrupt } }
+    pub(crate) fn stream(
+        schema: SchemaRef,
+        stream: SendableRecordBatchStream,
+        executor: Arc<Executor>,
+        interrupt: Interrupt,
+    ) -> Self {
+        Rows { schema: naming::shown(&schema), source: Source::Stream { stream, executor, interrupt } }
     }
 
     pub(crate) fn batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {

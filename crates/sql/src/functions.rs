@@ -178,7 +178,8 @@ impl ScalarUDFImpl for Builtin {
     fn return_field_from_args(&self, arguments: ReturnFieldArgs) -> Result<FieldRef, DataFusionError> {
         let kinds: Vec<DataType> = arguments.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let nullable = arguments.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(Field::new(self.name, self.return_type(&kinds)?, nullable)))
+        let field = Field::new(self.name, self.return_type(&kinds)?, nullable);
+        Ok(Arc::new(if self.what == What::Uuid { types::with_uuid(field) } else { field }))
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue, DataFusionError> {
@@ -187,7 +188,7 @@ impl ScalarUDFImpl for Builtin {
         match self.what {
             What::Fixed(fixed) => return Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(Some(fixed.into())))),
             What::TypeOf => {
-                let kind = arguments.arg_fields.first().map(|field| types::result_name(field.data_type()));
+                let kind = arguments.arg_fields.first().map(|field| types::field_name(field));
                 return Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(kind)));
             }
             What::Checked(operation) => return arithmetic(operation, &arguments.args),

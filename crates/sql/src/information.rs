@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
-use counterfoil_relation::{self as relation, Action, ColumnId, Table, Type};
+use counterfoil_relation::{self as relation, Action, ColumnId, Identity, Table, Type};
 use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 
@@ -136,18 +136,23 @@ const COLUMNS: &[&str] = &[
     "datetime_precision",
     "is_identity",
     "identity_generation",
+    "identity_start",
+    "identity_increment",
+    "identity_maximum",
+    "identity_minimum",
+    "identity_cycle",
 ];
 
 fn columns(planner: &mut Planner, snapshot: &Snapshot, tables: &[Arc<Table>]) -> Result<Vec<Vec<Cell>>> {
     let mut rows = Vec::new();
     for table in tables {
         for (place, column) in table.columns.iter().enumerate() {
-            let generation = column.identity.map(|identity| if identity.always { "ALWAYS" } else { "BY DEFAULT" });
             let mut row = column_row(&table.name, place, &column.name, &column.kind);
             row[5] = Cell::Text(default_of(column).filter(|_| column.identity.is_none()));
             row[6] = yes(!column.not_null);
-            row[12] = yes(column.identity.is_some());
-            row[13] = Cell::Text(generation.map(str::to_owned));
+            if let Some(identity) = &column.identity {
+                row.splice(12.., identity_cells(identity, &column.kind));
+            }
             rows.push(row);
         }
     }
@@ -156,7 +161,7 @@ fn columns(planner: &mut Planner, snapshot: &Snapshot, tables: &[Arc<Table>]) ->
         // A view whose tables have changed under it has no columns; it must not hide the others.
         let Ok(schema) = planner.view_schema(&view, snapshot) else { continue };
         for (place, field) in schema.fields().iter().enumerate() {
-            let kind = types::from_arrow(field.data_type()).unwrap_or(Type::Text);
+            let kind = types::of_field(field).unwrap_or(Type::Text);
             rows.push(column_row(&view.name, place, field.name(), &kind));
         }
     }
@@ -206,7 +211,26 @@ fn column_row(table: &str, place: usize, name: &str, kind: &Type) -> Vec<Cell> {
         fraction,
         yes(false),
         Cell::Text(None),
+        Cell::Text(None),
+        Cell::Text(None),
+        Cell::Text(None),
+        Cell::Text(None),
+        yes(false),
     ]
+}
+
+/// What the last columns say of an identity column. It counts up from 1 or down from -1, as far as its type reaches.
+fn identity_cells(identity: &Identity, kind: &Type) -> Vec<Cell> {
+    let (least, most) = match kind {
+        Type::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Type::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => (i64::MIN, i64::MAX),
+    };
+    let (least, most) = if identity.increment > 0 { (1, most) } else { (least, -1) };
+    let generation = if identity.always { "ALWAYS" } else { "BY DEFAULT" };
+    let numbers = [identity.start, identity.increment, most, least].map(|number| text(number.to_string()));
+    let said = [yes(true), text(generation)];
+    said.into_iter().chain(numbers).chain([yes(false)]).collect()
 }
 
 fn constraints(tables: &[Arc<Table>]) -> Vec<Vec<Cell>> {

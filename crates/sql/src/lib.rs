@@ -112,7 +112,10 @@ pub use show::with_clause;
 pub use spill::Spill;
 pub use statement::{Piece, kept_apart_name, split};
 pub use store::{Chore, Lease, LocalStore, OpenWriter, Store, WriterSlot};
-pub use types::{UTC, arrow as arrow_type, from_arrow as column_type, name as type_name, result_name};
+pub use types::{
+    TYPE_KEY, UTC, arrow as arrow_type, field_name, from_arrow as column_type, is_uuid, name as type_name, result_name,
+    with_uuid,
+};
 pub use value::Value;
 
 pub use counterfoil_log as log;

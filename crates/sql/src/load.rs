@@ -82,6 +82,7 @@ impl Session {
         let mut changed = Changed::new(table, false, &[]);
         let mut gathering = Gathering::default();
         for batch in batches {
+            self.planner.interrupt.check()?;
             self.insert_gathered(change, &target, &mut gathering, batch?, &mut changed)?;
         }
         self.insert_left(change, &target, gathering, &mut changed)?;

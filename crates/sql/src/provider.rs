@@ -25,8 +25,7 @@ pub const ROW_ID: &str = "__counterfoil_row";
 
 /// The Arrow schema of a table's visible columns.
 pub fn schema(table: &Table) -> Schema {
-    let field =
-        |column: &counterfoil_relation::Column| Field::new(&column.name, types::arrow(&column.kind), !column.not_null);
+    let field = |column: &counterfoil_relation::Column| types::field(&column.name, &column.kind, !column.not_null);
     Schema::new(table.columns.iter().map(field).collect::<Vec<_>>())
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil_log::{Snapshot, record_space};
+use counterfoil_log::{Snapshot, View as _, record_space};
 use counterfoil_relation::Named;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
@@ -18,6 +18,7 @@ use crate::series;
 use crate::settings::Settings;
 use crate::statement::{self, Cache};
 use crate::transaction::{Change, Guard, Purpose};
+use crate::types;
 use crate::value::Value;
 
 /// Texts up to this long cannot nest so deep that they would need a stack of their own.
@@ -100,6 +101,12 @@ impl Session {
         self.planner.interrupt.clone()
     }
 
+    /// Has `is_called_off` asked ten times a second while a query runs, on the thread that waits for it and holding nothing; true
+    /// ends it like an interrupt. For callers whose signals reach one thread alone, the one that waits.
+    pub fn ask_while_waiting(&mut self, is_called_off: impl Fn() -> bool + Send + Sync + 'static) {
+        self.planner.interrupt.is_called_off = Some(Arc::new(is_called_off));
+    }
+
     /// Whether a transaction is open, and whether it has failed and waits for ROLLBACK.
     pub fn transaction_state(&self) -> TransactionState {
         match (self.guard.transaction.in_block(), self.guard.transaction.has_failed()) {
@@ -149,7 +156,15 @@ impl Session {
                 return Err(error);
             }
         };
-        statements.iter().map(|statement| self.run_statement(statement, parameters)).collect()
+        let mut outcomes = Vec::with_capacity(statements.len());
+        for statement in statements.iter() {
+            if !outcomes.is_empty() {
+                let called_off = self.planner.interrupt.check();
+                called_off.inspect_err(|_| self.guard.transaction.fail())?;
+            }
+            outcomes.push(self.run_statement(statement, parameters)?);
+        }
+        Ok(outcomes)
     }
 
     /// Runs one statement.
@@ -266,10 +281,11 @@ impl Session {
             let schema = Arc::new(plan.schema().as_arrow().clone());
             let batches = self.planner.collect(plan)?;
             let schema = batches.first().map_or(schema, |batch| batch.schema());
-            return Ok(Rows::batches(schema, batches));
+            return Ok(Rows::batches(types::marked(&schema, plan.schema().as_arrow()), batches));
         }
         let stream = self.planner.stream(plan)?;
-        Ok(Rows::stream(stream, self.guard.engine.executor.clone(), self.planner.interrupt.clone()))
+        let schema = types::marked(&stream.schema(), plan.schema().as_arrow());
+        Ok(Rows::stream(schema, stream, self.guard.engine.executor.clone(), self.planner.interrupt.clone()))
     }
 
     /// Keeps bytes under a name in the users' record store, as a statement of this session.
@@ -285,6 +301,30 @@ impl Session {
             self.guard.transaction.fail();
         }
         stored
+    }
+
+    /// Deletes records of the users' store, as a statement of this session, and answers how many of them there were.
+    ///
+    /// # Errors
+    /// What every change answers.
+    pub fn delete_records(&mut self, names: &[&[u8]]) -> Result<usize> {
+        if self.guard.transaction.has_failed() {
+            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+        }
+        let deleted = self.freeing_change(|_, change| {
+            let mut deleted = 0;
+            for name in names {
+                if change.lease.record(record_space::USER, name).is_some() {
+                    change.lease.delete_record(record_space::USER, name)?;
+                    deleted += 1;
+                }
+            }
+            Ok(deleted)
+        });
+        if deleted.is_err() {
+            self.guard.transaction.fail();
+        }
+        deleted
     }
 
     /// What the next statement sees, uncommitted changes of this session among it.

@@ -106,7 +106,7 @@ impl Session {
             }
             Some(relation::Named::View(stored)) => {
                 for field in self.planner.view_schema(&stored, &view)?.fields() {
-                    let kind = types::result_name(field.data_type());
+                    let kind = types::field_name(field);
                     push([Some(field.name().clone()), Some(kind), Some("YES".into()), None, None]);
                 }
             }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | TEXT, VARCHAR(n), CHAR(n) | Utf8View | the 16-byte string of a row image is almost the view itself |
 //! | BYTEA | BinaryView | |
-//! | UUID | Utf8View | so that quoted literals compare; always the canonical lower-case text |
+//! | UUID | Utf8View | so that quoted literals compare; always the canonical lower-case text, with a mark on the field ([`TYPE_KEY`]) |
 //! | NUMERIC(p,s) | Decimal128 | without (p,s): 38 digits, 10 of them behind the point |
 //! | TIMESTAMP, TIMESTAMPTZ | Timestamp(µs) | TIMESTAMP(9): ns; TIMESTAMPTZ carries the zone +00:00 |
 //! | TIME | Time64(µs) | |
@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use counterfoil_relation::Type;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo};
 
@@ -25,6 +25,52 @@ pub const UTC: &str = "+00:00";
 pub const NUMERIC_PRECISION: u8 = 38;
 /// Digits behind the point of a NUMERIC without precision and scale.
 pub const NUMERIC_SCALE: u8 = 10;
+
+/// Where a field's metadata names the SQL type that its Arrow type alone does not tell: `uuid`. It is on columns of tables, on what
+/// is cast to UUID, and so on the columns of results that come of these. (Arrow's own `arrow.uuid` is about 16 bytes, and these are
+/// texts.)
+pub const TYPE_KEY: &str = "counterfoil.type";
+
+/// The field that carries a column of this type.
+pub fn field(name: &str, kind: &Type, nullable: bool) -> Field {
+    let field = Field::new(name, arrow(kind), nullable);
+    if *kind == Type::Uuid { with_uuid(field) } else { field }
+}
+
+/// The field, marked as UUIDs.
+pub fn with_uuid(field: Field) -> Field {
+    field.with_metadata([(TYPE_KEY.to_owned(), "uuid".to_owned())].into())
+}
+
+/// Whether a field carries UUIDs, as texts.
+pub fn is_uuid(field: &Field) -> bool {
+    field.metadata().get(TYPE_KEY).is_some_and(|kind| kind == "uuid")
+}
+
+/// A result's schema as its plan has it: what runs a plan may lose a mark on the way, or leave one behind.
+pub(crate) fn marked(schema: &SchemaRef, plan: &Schema) -> SchemaRef {
+    let same = |(field, planned): (&FieldRef, &FieldRef)| is_uuid(field) == is_uuid(planned);
+    if schema.fields().iter().zip(plan.fields()).all(same) {
+        return schema.clone();
+    }
+    let fields = schema.fields().iter().zip(plan.fields());
+    let field =
+        |(field, planned): (&FieldRef, &FieldRef)| field.as_ref().clone().with_metadata(planned.metadata().clone());
+    Arc::new(Schema::new(fields.map(field).collect::<Vec<_>>()))
+}
+
+/// The SQL name of the type of a result's field.
+pub fn field_name(field: &Field) -> String {
+    if is_uuid(field) { "uuid".to_owned() } else { result_name(field.data_type()) }
+}
+
+/// The column type that holds what a field of a query yields.
+///
+/// # Errors
+/// As [`from_arrow`].
+pub fn of_field(field: &Field) -> Result<Type> {
+    if is_uuid(field) { Ok(Type::Uuid) } else { from_arrow(field.data_type()) }
+}
 
 /// The Arrow type that carries a column of this type.
 pub fn arrow(kind: &Type) -> DataType {
@@ -243,6 +289,8 @@ impl TypePlanner for Planner {
             | SqlType::Datetime(_)
             | SqlType::Uuid
             | SqlType::Bytea
+            // Without digits it is a double here, and not in the planner's own rule.
+            | SqlType::Float(_)
             | SqlType::Numeric(_)
             | SqlType::Decimal(_)
             | SqlType::Dec(_) => arrow(&column(sql)?),
