@@ -14,9 +14,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Numeric, exc, pool, text, types
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, REAL, TIMESTAMP
-from sqlalchemy.dialects.postgresql.base import PGDDLCompiler, PGDialect, PGExecutionContext, PGTypeCompiler
+from sqlalchemy.dialects.postgresql.base import (
+    PGCompiler,
+    PGDDLCompiler,
+    PGDialect,
+    PGExecutionContext,
+    PGTypeCompiler,
+)
 from sqlalchemy.engine import URL
-from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.engine.default import DefaultDialect, DefaultExecutionContext
+from sqlalchemy.engine.reflection import cache
+from sqlalchemy.sql.compiler import SQLCompiler
 
 import counterfoil
 
@@ -69,18 +77,14 @@ class _TypeCompiler(PGTypeCompiler):
     visit_JSONB = visit_JSON
 
 
-class _Uuid(types.Uuid[Any]):
-    """Rows have UUIDs as texts."""
+class _Compiler(PGCompiler):
+    # As the standard has it; PostgreSQL's dialect writes parentheses.
+    fetch_clause: Any = SQLCompiler.fetch_clause
 
-    def bind_processor(self, dialect: Any) -> None:
-        return None
 
-    def result_processor(self, dialect: Any, coltype: object) -> Any:
-        import uuid
-
-        if not self.as_uuid:
-            return None
-        return lambda value: None if value is None else uuid.UUID(value)
+class _Context(PGExecutionContext):
+    # There are no sequences to be asked: an identity column is left out.
+    get_insert_default: Any = DefaultExecutionContext.get_insert_default
 
 
 class Dialect(PGDialect):
@@ -91,6 +95,7 @@ class Dialect(PGDialect):
     default_paramstyle = "qmark"
     supports_statement_cache = True
     supports_sequences = False
+    preexecute_autoincrement_sequences = False
     supports_native_enum = False
     supports_comments = False
     supports_native_boolean = True
@@ -100,8 +105,9 @@ class Dialect(PGDialect):
     supports_sane_multi_rowcount = True
     ddl_compiler = _DDLCompiler
     type_compiler_cls = _TypeCompiler
-    execution_ctx_cls = PGExecutionContext
-    colspecs = {**PGDialect.colspecs, types.Uuid: _Uuid, Numeric: Numeric}
+    statement_compiler = _Compiler
+    execution_ctx_cls = _Context
+    colspecs = {**PGDialect.colspecs, Numeric: Numeric}
 
     # PGDialect has statements over pg_catalog for these; the ones that ask table by table do.
     has_multi_table: Any = DefaultDialect.has_multi_table
@@ -152,16 +158,16 @@ class Dialect(PGDialect):
         return False
 
     def get_isolation_level_values(self, dbapi_connection: Any) -> list[Any]:
-        """One writer at a time, readers on snapshots."""
-        return ["SERIALIZABLE", "AUTOCOMMIT"]
+        """Each statement sees what was committed before it; one transaction at a time writes."""
+        return ["READ COMMITTED", "AUTOCOMMIT"]
 
     def get_default_isolation_level(self, dbapi_connection: Any) -> Any:
         """What a connection begins with."""
-        return "SERIALIZABLE"
+        return "READ COMMITTED"
 
     def get_isolation_level(self, dbapi_connection: Any) -> Any:
         """Whether each statement is a transaction of its own."""
-        return "AUTOCOMMIT" if dbapi_connection.autocommit else "SERIALIZABLE"
+        return "AUTOCOMMIT" if dbapi_connection.autocommit else "READ COMMITTED"
 
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
         """Whether each statement is a transaction of its own."""
@@ -182,6 +188,7 @@ class Dialect(PGDialect):
         if not self.has_table(connection, table, schema):
             raise exc.NoSuchTableError(table)
 
+    @cache
     def has_table(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> bool:
         """Whether there is such a table or view."""
         sql = "SELECT 1 FROM information_schema.tables WHERE table_name = :name AND table_schema = :schema"
@@ -200,6 +207,7 @@ class Dialect(PGDialect):
         """There are none."""
         return False
 
+    @cache
     def get_schema_names(self, connection: Any, **kw: Any) -> list[str]:
         """Names of schemas."""
         return [row[0] for row in self._ask(connection, "SELECT schema_name FROM information_schema.schemata")]
@@ -211,10 +219,12 @@ class Dialect(PGDialect):
         )
         return [row[0] for row in self._ask(connection, sql, schema=schema or "public", kind=kind)]
 
+    @cache
     def get_table_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
         """Names of tables."""
         return self._tables(connection, schema, "BASE TABLE")
 
+    @cache
     def get_view_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
         """Names of views."""
         return self._tables(connection, schema, "VIEW")
@@ -235,6 +245,7 @@ class Dialect(PGDialect):
         """There are none."""
         return []
 
+    @cache
     def get_view_definition(self, connection: Any, view_name: str, schema: str | None = None, **kw: Any) -> str:
         """The query of a view."""
         sql = "SELECT view_definition FROM information_schema.views WHERE table_name = :name"
@@ -243,28 +254,30 @@ class Dialect(PGDialect):
             raise exc.NoSuchTableError(view_name)
         return str(rows[0][0])
 
+    @cache
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
         """Columns of a table or view."""
         self._require(connection, table_name, schema)
         sql = (
             "SELECT column_name, data_type, character_maximum_length, numeric_precision, numeric_scale, is_nullable, "
-            "column_default, identity_generation FROM information_schema.columns "
+            "column_default, identity_generation, identity_start, identity_increment "
+            "FROM information_schema.columns "
             "WHERE table_name = :name ORDER BY ordinal_position"
         )
         columns = []
-        for name, kind, letters, precision, scale, nullable, default, identity in self._ask(
-            connection, sql, name=table_name
-        ):
+        for row in self._ask(connection, sql, name=table_name):
+            name, kind, letters, precision, scale, nullable, default, identity, *counting = row
             column = {
                 "name": name,
                 "type": _type(kind, letters, precision, scale),
                 "nullable": nullable == "YES",
                 "default": default,
                 "autoincrement": identity is not None,
-                "comment": None,
             }
             if identity is not None:
-                column["identity"] = {"always": identity == "ALWAYS"}
+                # What else counting has is fixed, and a table that is made of this must not name it.
+                start, increment = map(int, counting)
+                column["identity"] = {"always": identity == "ALWAYS", "start": start, "increment": increment}
             columns.append(column)
         return columns
 
@@ -281,19 +294,22 @@ class Dialect(PGDialect):
             keys.setdefault(name, []).append(column)
         return keys
 
+    @cache
     def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
         """The primary key of a table."""
         for name, columns in self._keys(connection, table_name, schema, "PRIMARY KEY").items():
-            return {"name": name, "constrained_columns": columns, "comment": None}
+            return {"name": name, "constrained_columns": columns}
         return {"name": None, "constrained_columns": []}
 
+    @cache
     def get_unique_constraints(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[Any]:
         """UNIQUE of a table."""
         keys = self._keys(connection, table_name, schema, "UNIQUE")
-        return [{"name": name, "column_names": columns, "comment": None} for name, columns in keys.items()]
+        return [{"name": name, "column_names": columns} for name, columns in keys.items()]
 
+    @cache
     def get_foreign_keys(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
         """References of a table to others."""
         sql = (
@@ -318,11 +334,11 @@ class Dialect(PGDialect):
                     "referred_table": rows[0][2],
                     "referred_columns": [row[3] for row in rows],
                     "options": options,
-                    "comment": None,
                 }
             )
         return references
 
+    @cache
     def get_check_constraints(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[Any]:
@@ -334,10 +350,11 @@ class Dialect(PGDialect):
             "WHERE t.table_name = :name ORDER BY c.constraint_name"
         )
         return [
-            {"name": name, "sqltext": clause, "comment": None}
+            {"name": name, "sqltext": clause}
             for name, clause in self._ask(connection, sql, name=table_name)
         ]
 
+    @cache
     def get_indexes(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
         """Indexes of a table that a statement made; those of its constraints are with these."""
         self._require(connection, table_name, schema)
@@ -356,8 +373,9 @@ class Dialect(PGDialect):
                     "dialect_options": {},
                 }
             )
-        return indexes
+        return sorted(indexes, key=lambda index: str(index["name"]))
 
+    @cache
     def get_table_comment(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
         """There are none."""
         self._require(connection, table_name, schema)
@@ -365,8 +383,7 @@ class Dialect(PGDialect):
 
     def get_table_options(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
         """There are none."""
-        self._require(connection, table_name, schema)
-        return {}
+        raise NotImplementedError
 
     def get_enums(self, connection: Any, schema: str | None = None, **kw: Any) -> list[Any]:
         """There are none."""

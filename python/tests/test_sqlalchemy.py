@@ -98,7 +98,7 @@ def test_tables_are_described(engine: Engine) -> None:
     assert str(columns["price"]["type"]) == "NUMERIC(8, 2)"
     assert str(columns["name"]["type"]) == "VARCHAR(20)"
     assert not columns["name"]["nullable"]
-    assert columns["id"]["identity"] == {"always": False}
+    assert columns["id"]["identity"] == {"always": False, "start": 1, "increment": 1}
     assert inspector.get_pk_constraint("lines")["constrained_columns"] == ["order", "number"]
     (reference,) = inspector.get_foreign_keys("lines")
     assert (reference["referred_table"], reference["referred_columns"]) == ("orders", ["id"])
@@ -114,6 +114,8 @@ def test_tables_are_described(engine: Engine) -> None:
     assert set(metadata.tables) == {"lines", "orders"}
     metadata.drop_all(engine)
     assert inspect(engine).get_table_names() == []
+    metadata.create_all(engine)
+    assert inspect(engine).get_columns("orders")[0]["identity"] == columns["id"]["identity"]
 
 
 def test_addresses(path: pathlib.Path) -> None:
