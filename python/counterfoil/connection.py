@@ -7,11 +7,26 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
+from typing import Any, Protocol
 
 from . import _counterfoil, errors
 from .cursor import Cursor, Parameters
 from .records import Records
 from .series import Series
+
+
+class SupportsRead(Protocol):
+    """A file to read from."""
+
+    def read(self, size: int, /) -> str | bytes:
+        """So many letters or bytes at most; none at the end."""
+
+
+class SupportsWrite(Protocol):
+    """A file to write to."""
+
+    def write(self, data: Any, /) -> object:
+        """Takes a text, if it is one of Python's text files, else bytes."""
 
 
 def connect(
@@ -182,6 +197,37 @@ class Connection:
         loaded = self._session.load(table, data, names, not self._autocommit)
         self._tell()
         return loaded
+
+    def copy_in(self, sql: str, source: SupportsRead) -> int:
+        """Runs ``COPY ... FROM STDIN`` with what a file gives, opened for text (UTF-8) or for bytes, and answers how many rows
+        that were. The file is read piece by piece; if a line is no row, or reading raises an exception, none of the rows is there.
+
+        >>> import counterfoil, io
+        >>> connection = counterfoil.connect(":memory:")
+        >>> _ = connection.execute("CREATE TABLE birds (name TEXT PRIMARY KEY, wings INTEGER)")
+        >>> connection.copy_in("COPY birds FROM STDIN (FORMAT csv)", io.StringIO("wren,2\\nowl,2\\n"))
+        2
+        """
+        self._open()
+        rows = self._session.copy_in(sql, source, not self._autocommit)
+        self._tell()
+        return rows
+
+    def copy_out(self, sql: str, target: SupportsWrite) -> int:
+        """Runs ``COPY ... TO STDOUT`` into a file opened for text or for bytes, and answers how many rows that were. They are
+        written while they are read.
+
+        >>> import counterfoil, sys
+        >>> connection = counterfoil.connect(":memory:")
+        >>> connection.copy_out("COPY (SELECT 1 AS one, 'x' AS letter) TO STDOUT (FORMAT csv, HEADER)", sys.stdout)
+        one,letter
+        1,x
+        1
+        """
+        self._open()
+        rows = self._session.copy_out(sql, target)
+        self._tell()
+        return rows
 
     @property
     def records(self) -> Records:

@@ -10,7 +10,7 @@ from ._counterfoil import Session
 class Records(MutableMapping[str, bytes]):
     """The record store as a mapping of names to bytes. Made by ``Connection.records``.
 
-    What is stored is durable at once, unless a transaction is open: then it is part of it.
+    What is stored or deleted is so durably at once, unless a transaction is open: then it is part of it.
 
     >>> import counterfoil
     >>> connection = counterfoil.connect(":memory:")

@@ -8,9 +8,11 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import counterfoil
 import counterfoil._counterfoil
@@ -187,6 +189,13 @@ def test_a_kind_is_raised(path: pathlib.Path, kind: str) -> None:
         "REINDEX TABLE t",
         "SELECT 1 / 0",
         "SELECT CAST('x' AS INTEGER)",
+        "SAVEPOINT a; RELEASE SAVEPOINT b",
+        "EXECUTE nothing",
+        "SELECT $1",
+        "BEGIN READ ONLY; INSERT INTO t VALUES (2)",
+        "COPY t FROM '/proc/self/status' (FORMAT csv)",
+        "INSERT INTO t SELECT * FROM nowhere",
+        "SET lock_timeout = 'soon'",
     ],
 )
 def test_the_text_is_the_shells(path: pathlib.Path, statement: str) -> None:
@@ -204,6 +213,139 @@ def test_the_text_is_the_shells(path: pathlib.Path, statement: str) -> None:
         connection.rollback()
     assert shell.stderr == f"error: {raised.value}\n"
     assert shell.returncode == raised.value.exit_code
+
+
+Opened = Callable[[pathlib.Path], tuple[dict[str, Any], list[str]]]
+
+
+def other_key(path: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
+    path.with_name("other.key").write_bytes(bytes(32))
+    return {"key_file": path.with_name("other.key")}, ["--key-file", str(path.with_name("other.key"))]
+
+
+def no_key(path: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
+    return {"key_file": "/proc/self/mem"}, ["--key-file", "/proc/self/mem"]
+
+
+def nothing(path: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
+    path.unlink()
+    return {}, []
+
+
+def something_else(path: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
+    path.write_bytes(b"something else " * 5000)
+    return {}, []
+
+
+def broken_header(path: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
+    content = bytearray(path.read_bytes())
+    for copy in (0, 256 * 1024):
+        for place in range(copy + 64, copy + 2048):
+            content[place] ^= 0xFF
+    path.write_bytes(content)
+    return {}, []
+
+
+def broken_pages(path: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
+    content = bytearray(path.read_bytes())
+    for place in range(20_000, len(content)):
+        content[place] ^= 1
+    path.write_bytes(content)
+    return {}, []
+
+
+def older(path: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
+    before = path.read_bytes()
+    with counterfoil.connect(path, key=KEY) as connection:
+        connection.execute("INSERT INTO t VALUES (2)")
+    path.write_bytes(before)
+    return {}, []
+
+
+def forgotten(path: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
+    shutil.rmtree(os.environ["COUNTERFOIL_STATE_DIR"])
+    return {"require_counter": True}, ["--require-counter"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [
+        ("WrongKey", other_key),
+        ("Device", no_key),
+        ("NotFound", nothing),
+        ("NotADatabase", something_else),
+        ("Corrupt", broken_header),
+        ("Tampered", broken_pages),
+        ("RolledBack", older),
+        ("CounterLost", forgotten),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:freshness not checked")
+def test_the_text_of_opening_is_the_shells(path: pathlib.Path, kind: str, cause: Opened) -> None:
+    changed(path).close()
+    key_file = path.with_name("test.key")
+    key_file.write_bytes(KEY)
+    given, options = cause(path)
+    with pytest.raises(counterfoil.Error) as raised:
+        counterfoil.connect(path, **{"key_file": key_file, **given}).execute("SELECT * FROM t").fetchall()
+    options = options if "--key-file" in options else ["--key-file", str(key_file), *options]
+    shell = subprocess.run(
+        [os.environ["COUNTERFOIL_PROGRAM"], path, *options, "-c", "SELECT * FROM t"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert raised.value.kind == kind
+    assert shell.stderr.splitlines()[-1] == f"error: {raised.value}"
+    assert shell.returncode == raised.value.exit_code
+
+
+def shell(path: pathlib.Path, statement: str, *options: str, **how: Any) -> subprocess.CompletedProcess[str]:
+    key_file = path.with_name("test.key")
+    key_file.write_bytes(KEY)
+    command = [os.environ["COUNTERFOIL_PROGRAM"], path, "--key-file", key_file, *options, "-c", statement]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **how)
+
+
+def test_the_text_of_a_full_disk_is_the_shells(path: pathlib.Path) -> None:
+    changed(path).close()
+    twin = path.with_name("twin.db")
+    counterfoil.connect(twin, key=KEY, create=True).close()
+    changed(twin).close()
+    statement = "INSERT INTO t SELECT value FROM generate_series(2, 1000000) AS s (value)"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    most = path.stat().st_size + 100_000
+    # The signal that comes with it stays ignored, as it is in Python.
+    told = shell(
+        twin,
+        statement,
+        restore_signals=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+    )
+    connection = counterfoil.connect(path, key=KEY, autocommit=True)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+    try:
+        with pytest.raises(counterfoil.Full) as raised:
+            connection.execute(statement)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (told.stderr.replace("twin", "birds"), told.returncode) == (f"error: {raised.value}\n", 2)
+    connection.close()
+
+
+def test_the_text_of_a_lock_is_the_shells(path: pathlib.Path) -> None:
+    connection = changed(path)
+    connection.execute("INSERT INTO t VALUES (2)")
+    told = shell(path, "INSERT INTO t VALUES (3)", "--lock-timeout", "1")
+    script = (
+        "import counterfoil, sys\n"
+        "try: counterfoil.connect(sys.argv[1], key=bytes(range(32)), lock_timeout=1).execute('INSERT INTO t VALUES (3)')\n"
+        "except counterfoil.Locked as error: print(f'error: {error}'); sys.exit(error.exit_code)\n"
+    )
+    other = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=False)
+    assert (told.stderr, told.returncode) == (other.stdout, 4)
+    assert other.returncode == 4
+    connection.close()
 
 
 def test_secrets_are_not_shown(path: pathlib.Path) -> None:

@@ -42,6 +42,8 @@ def test_placeholders(memory: counterfoil.Connection, sql: str, parameters: obje
         ("SELECT ?, $1", [1], "the statement has two sorts of parameters"),
         ("SELECT :one", {"two": 2}, "the statement wants parameter :one, which was not given"),
         ("SELECT ?", [[1]], "a value of type list cannot be a parameter"),
+        ("SELECT ?", "1", "parameters are a sequence or a mapping of values"),
+        ("SELECT ?", b"1", "parameters are a sequence or a mapping of values"),
     ],
 )
 def test_parameters_that_do_not_fit(

@@ -48,6 +48,17 @@ def test_they_are_part_of_the_transaction(connection: counterfoil.Connection) ->
     with connection.transaction():
         connection.records["a"] = b"two"
     assert connection.records["a"] == b"two"
+    connection.execute("CREATE TABLE t (a INTEGER)")
+    del connection.records["a"]
+    assert "a" not in connection.records
+    connection.rollback()
+    assert connection.records["a"] == b"two"
+    with connection.transaction():
+        connection.execute("CREATE TABLE t (a INTEGER)")
+        assert connection.records.delete("a", "b", "a") == 1
+        with pytest.raises(KeyError):
+            del connection.records["a"]
+    assert list(connection.records) == []
 
 
 def test_what_cannot_be(connection: counterfoil.Connection) -> None:
@@ -59,5 +70,3 @@ def test_what_cannot_be(connection: counterfoil.Connection) -> None:
         records["a"] = bytes(counterfoil._counterfoil.RECORD_VALUE_BYTES_MAX + 1)
     with pytest.raises(TypeError):
         records["a"] = "text"  # type: ignore[assignment]
-    with connection.transaction(), pytest.raises(counterfoil.NotSupportedError):
-        del records["a"]

@@ -70,12 +70,68 @@ def test_there_and_back(memory: counterfoil.Connection, kind: str, value: object
         assert str(found[0]) == str(expected)
 
 
-def test_a_uuid_goes_in_and_is_found(memory: counterfoil.Connection) -> None:
-    value = uuid.UUID("12345678-1234-5678-1234-567812345678")
+UUID = uuid.UUID("12345678-1234-5678-1234-567812345678")
+
+
+@pytest.mark.parametrize("writing", [False, True], ids=["reading", "writing"])
+@pytest.mark.parametrize(
+    ("sql", "answer"),
+    [
+        ("SELECT v FROM t WHERE v = ?", (UUID,)),
+        ("SELECT x.v AS other, n FROM (SELECT * FROM t) AS x WHERE v = ?", (UUID, 1)),
+        ("SELECT max(n), v FROM t GROUP BY v HAVING v = ?", (1, UUID)),
+        ("SELECT DISTINCT v FROM t UNION ALL SELECT v FROM t WHERE v = ? LIMIT 1", (UUID,)),
+        ("SELECT one.v FROM t AS one JOIN t AS two ON one.v = two.v WHERE one.v = ?", (UUID,)),
+        ("SELECT v FROM seen WHERE v = ?", (UUID,)),
+        ("SELECT CAST(? AS UUID)", (UUID,)),
+        ("SELECT v::text FROM t WHERE v = ?", (str(UUID),)),
+        ("SELECT lower(v::text), NULL::uuid FROM t WHERE v = ?", (str(UUID), None)),
+        ("INSERT INTO t VALUES (?, 2) RETURNING v, n", (UUID, 2)),
+    ],
+)
+def test_a_uuid_goes_in_and_comes_out(
+    memory: counterfoil.Connection, sql: str, answer: object, writing: bool
+) -> None:
+    memory.execute("CREATE TABLE t (v UUID, n INTEGER)")
+    memory.execute("CREATE VIEW seen AS SELECT v FROM t")
+    memory.execute("INSERT INTO t VALUES (?, 1)", [UUID])
+    if writing:
+        memory.execute("BEGIN; UPDATE t SET n = 1")
+    cursor = memory.execute(sql, [UUID])
+    assert [column[1] == "uuid" for column in cursor.description or ()] == [
+        isinstance(value, uuid.UUID) or value is None for value in answer  # type: ignore[attr-defined]
+    ]
+    assert cursor.fetchone() == answer
+
+
+def test_texts_among_uuids(memory: counterfoil.Connection) -> None:
+    rows = memory.execute("SELECT CAST(? AS UUID) AS v UNION ALL SELECT 'wren'", [UUID]).fetchall()
+    assert {row[0] for row in rows} == {UUID, "wren"}
+
+
+def test_a_uuid_is_a_text_in_arrow(memory: counterfoil.Connection) -> None:
     memory.execute("CREATE TABLE t (v UUID)")
-    memory.execute("INSERT INTO t VALUES (?)", [value])
-    # It comes out as its text: queries do not say yet which columns are of the type.
-    assert memory.execute("SELECT v FROM t WHERE v = ?", [value]).fetchone() == (str(value),)
+    memory.execute("INSERT INTO t VALUES (?)", [UUID])
+    table = memory.execute("SELECT v FROM t").arrow()
+    assert table.to_pylist() == [{"v": str(UUID)}]
+    assert table.schema.field("v").metadata == {b"counterfoil.type": b"uuid"}
+    assert memory.load("t", table) == 1
+    memory.execute("CREATE TABLE copy AS SELECT v FROM t")
+    assert memory.execute("SELECT DISTINCT v FROM copy").fetchall() == [(UUID,)]
+    with pytest.raises(counterfoil.DatabaseError):
+        memory.execute("INSERT INTO copy VALUES ('wren')")
+
+
+def test_a_uuid_names_a_series(memory: counterfoil.Connection) -> None:
+    memory.execute(
+        "CREATE TABLE r (v UUID, ts TIMESTAMP, n INTEGER, PRIMARY KEY (v, ts)) WITH (engine = 'series')"
+    )
+    readings = memory.series("r")
+    with readings.writer() as writer:
+        writer.push(writer.cursor(UUID), 0, 7)
+    assert readings.newest(UUID) == (UUID, datetime.datetime(1970, 1, 1), 7)
+    assert readings.read(UUID).arrow()["v"].to_pylist() == [str(UUID)]
+    assert memory.execute("SELECT v, n FROM r").fetchall() == [(UUID, 7)]
 
 
 def test_nanoseconds(memory: counterfoil.Connection) -> None:

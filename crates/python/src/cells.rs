@@ -10,6 +10,7 @@ use counterfoil::arrow::array::types::{
 };
 use counterfoil::arrow::array::{Array, ArrayRef, AsArray};
 use counterfoil::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use counterfoil::value::parse;
 use counterfoil::{Error, Kind};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -18,6 +19,7 @@ use pyo3::types::{PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyList, PyString
 use crate::errors::{exception, told};
 
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// One cell.
 ///
@@ -60,6 +62,18 @@ pub fn cell<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Boun
         DataType::LargeList(_) => list(py, &array.as_list::<i64>().value(row)),
         DataType::Struct(_) => structure(py, array, row),
         _ => text(py, array, row),
+    }
+}
+
+/// One cell of a column of UUIDs, which are texts in Arrow. A UNION may have put other texts among them: these stay.
+///
+/// # Errors
+/// As [`cell`].
+pub fn uuid<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    let text = cell(py, array, row)?;
+    match text.extract::<&str>() {
+        Ok(uuid) if parse::uuid(uuid).is_some() => UUID.import(py, "uuid", "UUID")?.call1((text,)),
+        _ => Ok(text),
     }
 }
 

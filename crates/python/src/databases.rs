@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::errors::{exception, misuse};
+use crate::errors::{about, exception, misuse};
 use crate::session::Session;
-use crate::waiting::wait;
+use crate::waiting::{is_called_off, wait};
 
 /// An open database, with what it has to say and nobody was told yet.
 pub struct Shared {
@@ -26,6 +26,8 @@ pub struct Shared {
 /// What connections must have in common to share a database.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Name {
+    /// A child of a process opens a database for itself.
+    process: u32,
     path: PathBuf,
     read_only: bool,
     require_counter: bool,
@@ -72,15 +74,17 @@ pub fn open(
     let counter = counter_of(counter).map_err(told)?;
     let lock_timeout = Duration::try_from_secs_f64(lock_timeout)
         .map_err(|_| told(misuse("the lock timeout is no number of seconds")))?;
+    let named = (place != ":memory:").then(|| Arc::from(place));
     let place = Place::parse(place);
     let asked = Asked { place, key, create, read_only, counter, require_counter, lock_timeout };
-    let (shared, connection) = wait(py, None, move |_| {
-        let shared = shared(asked)?;
+    let (shared, connection) = wait(py, || {
+        let shared = shared(asked).map_err(|error| about(error, named.as_deref()))?;
         let mut connection = shared.database.connect()?;
+        connection.ask_while_waiting(is_called_off);
         connection.execute(&format!("SET lock_timeout = '{}ms'", lock_timeout.as_millis()), &[])?;
         Ok((shared, connection))
     })?;
-    Ok(Session::new(shared, connection))
+    Ok(Session::new(shared, connection, named))
 }
 
 fn given(
@@ -142,19 +146,20 @@ fn counter_of(counter: Option<&str>) -> Result<Option<Counter>, Error> {
 
 fn shared(mut asked: Asked) -> Result<Arc<Shared>, Error> {
     if asked.place == Place::Memory {
-        return opened(asked);
+        return opened(&mut asked);
     }
     if asked.key.is_none() {
         asked.key = Some(found(&asked.place)?);
     }
-    let Some(name) = name(&asked) else { return opened(asked) };
-    let known = OPEN.lock().get_or_insert_default().get(&name).and_then(Weak::upgrade);
-    if let (Some(shared), Some(key)) = (known, &asked.key) {
+    let known = |name: Name| OPEN.lock().get_or_insert_default().get(&name).and_then(Weak::upgrade);
+    if let (Some(shared), Some(key)) = (name(&asked).and_then(known), &asked.key) {
         shared.database.admit(key)?;
         return Ok(shared);
     }
     let read_only = asked.read_only;
-    let shared = opened(asked)?;
+    let shared = opened(&mut asked)?;
+    // What was just made has a name only now.
+    let Some(name) = name(&asked) else { return Ok(shared) };
     let mut open = OPEN.lock();
     let open = open.get_or_insert_default();
     open.retain(|_, shared| shared.strong_count() > 0);
@@ -175,7 +180,8 @@ fn name(asked: &Asked) -> Option<Name> {
         Some(Counter::File(folder) | Counter::Tpm(folder)) => Some(folder.clone()),
         _ => None,
     };
-    Some(Name { path, read_only: asked.read_only, require_counter: asked.require_counter, counter })
+    let process = std::process::id();
+    Some(Name { process, path, read_only: asked.read_only, require_counter: asked.require_counter, counter })
 }
 
 fn found(place: &Place) -> Result<Key, Error> {
@@ -189,7 +195,7 @@ fn found(place: &Place) -> Result<Key, Error> {
     })
 }
 
-fn opened(asked: Asked) -> Result<Arc<Shared>, Error> {
+fn opened(asked: &mut Asked) -> Result<Arc<Shared>, Error> {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let told = notes.clone();
     let create = asked.create;
@@ -201,9 +207,9 @@ fn opened(asked: Asked) -> Result<Arc<Shared>, Error> {
     Ok(Arc::new(Shared { database, notes }))
 }
 
-fn options(asked: Asked) -> Result<Options, Error> {
+fn options(asked: &mut Asked) -> Result<Options, Error> {
     let in_memory = asked.place == Place::Memory;
-    let mut options = Options::at(asked.place)
+    let mut options = Options::at(asked.place.clone())
         .lock_timeout(asked.lock_timeout)
         .read_only(asked.read_only)
         .require_counter(asked.require_counter);
@@ -211,10 +217,10 @@ fn options(asked: Asked) -> Result<Options, Error> {
         return Ok(options);
     }
     options = options.tpm(Tpm::from_environment()?);
-    if let Some(counter) = asked.counter {
-        options = options.counter(counter);
+    if let Some(counter) = &asked.counter {
+        options = options.counter(counter.clone());
     }
-    Ok(match asked.key {
+    Ok(match asked.key.take() {
         Some(key) => options.key(key),
         None => options,
     })

@@ -22,6 +22,14 @@ fn class(py: Python<'_>, kind: Kind) -> PyResult<Bound<'_, PyAny>> {
     classes.bind(py).as_any().get_item(kind.name())
 }
 
+/// The error, saying which database it was where it is of the database and says no place of its own: as the shell does.
+pub fn about(error: Error, database: Option<&str>) -> Error {
+    match database {
+        Some(database) if matches!(error.exit_code(), 2..=4) => error.at(database),
+        _ => error,
+    }
+}
+
 /// An error of this package's own use.
 pub fn misuse(text: impl Into<String>) -> Error {
     Error::new(Kind::Misuse, text.into())

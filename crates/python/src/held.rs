@@ -1,13 +1,13 @@
 //! A thing that one thread at a time uses, and that may be closed.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use counterfoil::{Error, Kind};
+use counterfoil::Error;
 use parking_lot::Mutex;
 
 use crate::errors::misuse;
+use crate::waiting::{ended, is_called_off};
 
 /// How often a thread that waits for its turn looks whether it was called off.
 const TURN: Duration = Duration::from_millis(50);
@@ -15,6 +15,8 @@ const TURN: Duration = Duration::from_millis(50);
 /// A thing that one thread at a time uses. Its users must not be attached to the interpreter.
 pub struct Held<T> {
     what: &'static str,
+    /// In a child that was forked while a thread used the thing, nobody would ever let it go.
+    process: u32,
     thing: Mutex<Option<T>>,
     user: Mutex<Option<ThreadId>>,
 }
@@ -22,16 +24,16 @@ pub struct Held<T> {
 impl<T> Held<T> {
     /// Holds a thing; `what` names it in messages.
     pub fn new(what: &'static str, thing: T) -> Self {
-        Self { what, thing: Mutex::new(Some(thing)), user: Mutex::new(None) }
+        Self { what, process: std::process::id(), thing: Mutex::new(Some(thing)), user: Mutex::new(None) }
     }
 
-    /// Uses it, when other threads are done with it. `called_off` ends the waiting.
+    /// Uses it, when other threads are done with it. A signal ends the waiting.
     ///
     /// # Errors
     /// [`Kind::Misuse`] where this very thread is using it (a program that is asked for rows to be stored asks for others
-    /// with the same connection), and where it is closed.
-    pub fn with<R>(&self, called_off: &AtomicBool, body: impl FnOnce(&mut T) -> Result<R, Error>) -> Result<R, Error> {
-        self.turn(called_off, |thing| match thing {
+    /// with the same connection), where it is closed, and in a child of the process that made it.
+    pub fn with<R>(&self, body: impl FnOnce(&mut T) -> Result<R, Error>) -> Result<R, Error> {
+        self.turn(|thing| match thing {
             Some(thing) => body(thing),
             None => Err(misuse(format!("the {} is closed", self.what))),
         })
@@ -46,15 +48,15 @@ impl<T> Held<T> {
     ///
     /// # Errors
     /// As [`Held::with`].
-    pub fn take(&self, called_off: &AtomicBool) -> Result<Option<T>, Error> {
-        self.turn(called_off, |thing| Ok(thing.take()))
+    pub fn take(&self) -> Result<Option<T>, Error> {
+        self.turn(|thing| Ok(thing.take()))
     }
 
-    fn turn<R>(
-        &self,
-        called_off: &AtomicBool,
-        body: impl FnOnce(&mut Option<T>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    fn turn<R>(&self, body: impl FnOnce(&mut Option<T>) -> Result<R, Error>) -> Result<R, Error> {
+        if std::process::id() != self.process {
+            let text = format!("the {} was made by the parent of this process", self.what);
+            return Err(misuse(text).advise("open the database again in the child"));
+        }
         let this = thread::current().id();
         if *self.user.lock() == Some(this) {
             let text = format!("the {} is in use by the statement that asks for this", self.what);
@@ -63,9 +65,7 @@ impl<T> Held<T> {
         let mut thing = loop {
             match self.thing.try_lock_for(TURN) {
                 Some(thing) => break thing,
-                None if called_off.load(Ordering::Relaxed) => {
-                    return Err(Error::new(Kind::Interrupted, "interrupted"));
-                }
+                None if is_called_off() => return Err(ended()),
                 None => {}
             }
         };

@@ -7,13 +7,14 @@
 //!
 //! 1. A lock is taken only while this thread is not attached to the interpreter. Whoever holds one may have to attach (an
 //!    Arrow stream may be written in Python), and would wait for a thread that waits for it.
-//! 2. The main thread never runs a statement itself: another one does, while the main thread looks for signals
-//!    ([`waiting`]). So Ctrl-C ends a query as it ends everything else in Python.
+//! 2. What may take long asks now and then whether a signal has come ([`waiting`]). So Ctrl-C ends a query as it ends
+//!    everything else in Python.
 #![forbid(unsafe_code)]
 
 mod cells;
 mod databases;
 mod errors;
+mod files;
 mod held;
 mod instants;
 mod many;

@@ -3,6 +3,7 @@
 use counterfoil::{Connection, Error, Kind, Outcome, TransactionState, Value};
 
 use crate::placeholders::piece_bytes;
+use crate::waiting::{ended, is_called_off};
 
 /// Rows of one INSERT, and values of one, at most.
 const ROWS_MAX: usize = 1000;
@@ -37,6 +38,9 @@ fn all(connection: &mut Connection, sql: &str, rows: &[Vec<Value>]) -> Result<u6
 
 fn one(connection: &mut Connection, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
     let mut changed = 0;
+    if is_called_off() {
+        return Err(ended());
+    }
     for outcome in connection.run(sql, parameters)? {
         match outcome {
             Outcome::Count { rows, .. } => changed += rows,

@@ -97,6 +97,24 @@ pub fn read(sql: &str, style: Style) -> Result<Text, Error> {
     Ok(text)
 }
 
+/// Whether a text is one COPY that ends with TO STDOUT, or goes on with options from there.
+pub fn copies_out(sql: &str) -> bool {
+    let (mut at, mut depth) = (0, 0_usize);
+    let mut words: Vec<String> = Vec::new();
+    while at < sql.len() {
+        let piece = &sql[at..at + piece_bytes(&sql[at..], sql[..at].chars().next_back())];
+        at += piece.len();
+        match piece {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            ";" if !sql[at..].trim().is_empty() => return false,
+            _ if depth == 0 && piece.starts_with(is_letter) => words.push(piece.to_ascii_uppercase()),
+            _ => {}
+        }
+    }
+    words.first().is_some_and(|word| word == "COPY") && words.windows(2).any(|pair| pair == ["TO", "STDOUT"])
+}
+
 fn place_of(names: &mut Vec<String>, name: &str) -> usize {
     names.iter().position(|known| known == name).unwrap_or_else(|| {
         names.push(name.to_owned());

@@ -1,19 +1,19 @@
 //! Rows on their way to Python: as tuples, or as an Arrow stream.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use counterfoil::arrow::array::RecordBatch;
 use counterfoil::arrow::datatypes::{DataType, SchemaRef};
-use counterfoil::{Error, Interrupt, result_name};
+use counterfoil::{Error, field_name, is_uuid};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use crate::cells::cell;
-use crate::errors::exception;
+use crate::cells::{cell, uuid};
+use crate::errors::{about, exception};
 use crate::held::Held;
+use crate::session::Place;
 use crate::stream;
-use crate::waiting::wait;
+use crate::waiting::{ended, is_called_off, wait};
 
 /// Where batches come from.
 pub type Source = Box<dyn Iterator<Item = Result<RecordBatch, Error>> + Send>;
@@ -23,7 +23,6 @@ pub type Source = Box<dyn Iterator<Item = Result<RecordBatch, Error>> + Send>;
 pub struct Rows {
     schema: SchemaRef,
     reading: Arc<Held<Reading>>,
-    interrupt: Interrupt,
 }
 
 /// How far they were read.
@@ -31,6 +30,7 @@ pub struct Reading {
     source: Source,
     batch: Option<RecordBatch>,
     place: usize,
+    of: Place,
     /// What ended them.
     failed: Option<Error>,
 }
@@ -40,6 +40,9 @@ impl Reading {
     pub fn take(&mut self, most: usize) -> Result<Option<RecordBatch>, Error> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
+        }
+        if is_called_off() {
+            return Err(ended());
         }
         self.fill()?;
         Ok(self.read(most))
@@ -64,6 +67,7 @@ impl Reading {
                 }
                 Some(Ok(batch)) => Some(batch),
                 Some(Err(error)) => {
+                    let error = about(error, self.of.as_deref());
                     self.batch = None;
                     self.failed = Some(error.clone());
                     return Err(error);
@@ -75,23 +79,22 @@ impl Reading {
 }
 
 impl Rows {
-    /// Rows that a source gives, of which the first are read at once: most errors of a query are told when it is run.
-    /// `interrupt` ends what it does.
+    /// Rows of a database that a source gives, of which the first are read at once: most errors of a query are told when it
+    /// is run.
     ///
     /// # Errors
     /// The source's.
-    pub fn begin(schema: SchemaRef, source: Source, interrupt: Interrupt) -> Result<Self, Error> {
-        let mut reading = Reading { source, batch: None, place: 0, failed: None };
+    pub fn begin(schema: SchemaRef, source: Source, of: Place) -> Result<Self, Error> {
+        let mut reading = Reading { source, batch: None, place: 0, of, failed: None };
         reading.fill()?;
-        Ok(Self { schema, reading: Arc::new(Held::new("result", reading)), interrupt })
+        Ok(Self { schema, reading: Arc::new(Held::new("result", reading)) })
     }
 
     fn take(&self, py: Python<'_>, most: usize) -> PyResult<Option<RecordBatch>> {
         if let Some(batch) = self.reading.at_once(|reading| reading.read(most)) {
             return Ok(Some(batch));
         }
-        let reading = self.reading.clone();
-        wait(py, Some(&self.interrupt), move |called_off| reading.with(called_off, |reading| reading.take(most)))
+        wait(py, || self.reading.with(|reading| reading.take(most)))
     }
 }
 
@@ -104,7 +107,7 @@ impl Rows {
                 DataType::Decimal128(precision, scale) => (Some(*precision), Some(*scale)),
                 _ => (None, None),
             };
-            (field.name().clone(), result_name(field.data_type()), precision, scale)
+            (field.name().clone(), field_name(field), precision, scale)
         };
         self.schema.fields().iter().map(column).collect()
     }
@@ -116,16 +119,14 @@ impl Rows {
         let most = count.unwrap_or(usize::MAX);
         while rows.len() < most {
             let Some(batch) = self.take(py, most - rows.len())? else { break };
-            tuples(py, &batch, &mut rows)?;
+            tuples(py, &self.schema, &batch, &mut rows)?;
         }
         Ok(rows)
     }
 
     /// What ended the rows early, if anything did: raised again.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        let reading = self.reading.clone();
-        let failed = wait(py, None, move |called_off| reading.with(called_off, |reading| Ok(reading.failed.clone())));
-        match failed {
+        match wait(py, || self.reading.with(|reading| Ok(reading.failed.clone()))) {
             Ok(Some(error)) => Err(exception(py, &error)),
             // Closed is no failure.
             _ => Ok(()),
@@ -134,8 +135,8 @@ impl Rows {
 
     /// Ends the query.
     fn close(&self, py: Python<'_>) {
-        let reading = self.reading.clone();
-        py.detach(move || drop(reading.take(&AtomicBool::new(false))));
+        // What cannot be closed was closed, or is another process's.
+        py.detach(|| drop(self.reading.take()));
     }
 
     /// The rows that were not taken yet, for whoever reads Arrow's C streams.
@@ -145,7 +146,7 @@ impl Rows {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        stream::capsule(py, &self.schema, self.reading.clone(), self.interrupt.clone(), requested_schema)
+        stream::capsule(py, &self.schema, self.reading.clone(), requested_schema)
     }
 
     /// Names and types of the columns, as Arrow has them.
@@ -154,12 +155,18 @@ impl Rows {
     }
 }
 
-fn tuples<'py>(py: Python<'py>, batch: &RecordBatch, rows: &mut Vec<Bound<'py, PyTuple>>) -> PyResult<()> {
+fn tuples<'py>(
+    py: Python<'py>,
+    schema: &SchemaRef,
+    batch: &RecordBatch,
+    rows: &mut Vec<Bound<'py, PyTuple>>,
+) -> PyResult<()> {
     rows.reserve(batch.num_rows());
     let mut cells = Vec::with_capacity(batch.num_columns());
+    let columns: Vec<_> = batch.columns().iter().zip(schema.fields().iter().map(|field| is_uuid(field))).collect();
     for row in 0..batch.num_rows() {
-        for column in batch.columns() {
-            cells.push(cell(py, column, row)?);
+        for (column, is_uuid) in &columns {
+            cells.push(if *is_uuid { uuid(py, column, row) } else { cell(py, column, row) }?);
         }
         rows.push(PyTuple::new(py, cells.drain(..))?);
     }

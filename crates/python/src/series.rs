@@ -4,12 +4,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use counterfoil::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use counterfoil::{ColumnInfo, Cursor, Error, Interrupt, Value};
+use counterfoil::{ColumnInfo, Cursor, Error, Value, with_uuid};
 use pyo3::prelude::*;
 
 use crate::errors::misuse;
 use crate::held::Held;
 use crate::rows::Rows;
+use crate::session::Place;
 use crate::waiting::wait;
 use crate::{instants, values};
 
@@ -17,21 +18,24 @@ use crate::{instants, values};
 #[pyclass(frozen, module = "counterfoil._counterfoil")]
 pub struct Series {
     series: counterfoil::Series,
-    interrupt: Interrupt,
+    place: Place,
     nanoseconds: bool,
 }
 
 impl Series {
     /// Of the facade's.
-    pub fn new(series: counterfoil::Series, interrupt: Interrupt) -> Self {
+    pub fn new(series: counterfoil::Series, place: Place) -> Self {
         let in_nanoseconds =
             |column: &ColumnInfo| column.is_key && matches!(column.arrow, DataType::Timestamp(TimeUnit::Nanosecond, _));
         let nanoseconds = series.columns().iter().any(in_nanoseconds);
-        Self { series, interrupt, nanoseconds }
+        Self { series, place, nanoseconds }
     }
 
     fn schema(&self) -> SchemaRef {
-        let field = |column: ColumnInfo| Field::new(column.name, column.arrow, true);
+        let field = |column: ColumnInfo| {
+            let field = Field::new(column.name, column.arrow, true);
+            if column.kind == "uuid" { with_uuid(field) } else { field }
+        };
         Arc::new(Schema::new(self.series.columns().into_iter().map(field).collect::<Vec<_>>()))
     }
 
@@ -59,8 +63,7 @@ impl Series {
 
     /// Points in it, and whether that is exact.
     fn count(&self, py: Python<'_>) -> PyResult<(u64, bool)> {
-        let series = self.series.clone();
-        wait(py, Some(&self.interrupt), move |_| series.count())
+        wait(py, || self.series.count())
     }
 
     /// The points of one series, or of all of them, from `first` to `last`, both included.
@@ -73,29 +76,26 @@ impl Series {
         last: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Rows> {
         let key = key.map(values::row).transpose()?;
-        let (series, span) = (self.series.clone(), self.span(first, last)?);
-        let (schema, interrupt) = (self.schema(), self.interrupt.clone());
-        wait(py, Some(&self.interrupt), move |_| {
-            let rows = series.read(key.as_deref(), span)?;
-            Rows::begin(schema, Box::new(rows), interrupt)
+        let (span, schema) = (self.span(first, last)?, self.schema());
+        wait(py, || {
+            let rows = self.series.read(key.as_deref(), span)?;
+            Rows::begin(schema, Box::new(rows), self.place.clone())
         })
     }
 
     /// The newest point of a series: rows with one, or none.
     fn newest(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Rows> {
-        let (series, key) = (self.series.clone(), values::row(key)?);
-        let (schema, interrupt) = (self.schema(), self.interrupt.clone());
-        wait(py, Some(&self.interrupt), move |_| {
-            let newest = series.newest(&key)?;
-            Rows::begin(schema, Box::new(newest.into_iter().map(Ok)), interrupt)
+        let (key, schema) = (values::row(key)?, self.schema());
+        wait(py, || {
+            let newest = self.series.newest(&key)?;
+            Rows::begin(schema, Box::new(newest.into_iter().map(Ok)), self.place.clone())
         })
     }
 
     /// Begins to write.
     fn writer(&self, py: Python<'_>) -> PyResult<SeriesWriter> {
-        let series = self.series.clone();
-        let writer = wait(py, None, move |_| series.writer())?;
-        Ok(SeriesWriter { writer: Arc::new(Held::new("writer", writer)), nanoseconds: self.nanoseconds })
+        let writer = wait(py, || self.series.writer())?;
+        Ok(SeriesWriter { writer: Held::new("writer", writer), nanoseconds: self.nanoseconds })
     }
 }
 
@@ -106,18 +106,17 @@ pub struct SeriesCursor(Cursor);
 /// Writes points.
 #[pyclass(frozen, module = "counterfoil._counterfoil")]
 pub struct SeriesWriter {
-    writer: Arc<Held<counterfoil::SeriesWriter>>,
+    writer: Held<counterfoil::SeriesWriter>,
     nanoseconds: bool,
 }
 
 impl SeriesWriter {
-    fn with<T: Send + 'static>(
+    fn with<T: Send>(
         &self,
         py: Python<'_>,
-        body: impl FnOnce(&mut counterfoil::SeriesWriter) -> Result<T, Error> + Send + 'static,
+        body: impl FnOnce(&mut counterfoil::SeriesWriter) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        let writer = self.writer.clone();
-        wait(py, None, move |called_off| writer.with(called_off, body))
+        wait(py, || self.writer.with(body))
     }
 }
 
@@ -182,7 +181,6 @@ impl SeriesWriter {
 
     /// Ends it: what waits is not stored.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let writer = self.writer.clone();
-        wait(py, None, move |called_off| writer.take(called_off).map(drop))
+        wait(py, || self.writer.take().map(drop))
     }
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use counterfoil::{Connection, Error, Interrupt, Kind, Outcome, TransactionState, Value};
+use counterfoil::{Connection, Error, Interrupt, Outcome, TransactionState, Value};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::databases::Shared;
-use crate::errors::{misuse, told};
+use crate::errors::{about, exception, misuse, told};
+use crate::files::{self, Source, Target};
 use crate::held::Held;
 use crate::placeholders::{self, Style, Text};
 use crate::rows::Rows;
@@ -16,16 +17,21 @@ use crate::series::Series;
 use crate::waiting::wait;
 use crate::{many, stream, values};
 
+/// A database, as messages name it.
+pub type Place = Option<Arc<str>>;
+
 /// A connection and what it is of.
 pub struct Open {
     pub connection: Connection,
     pub shared: Arc<Shared>,
+    /// The database, as messages name it; none in memory.
+    pub place: Place,
 }
 
 /// A connection to a database. Any number of threads may hold it; one at a time is served.
 #[pyclass(frozen, module = "counterfoil._counterfoil")]
 pub struct Session {
-    open: Arc<Held<Open>>,
+    open: Held<Open>,
     interrupt: Interrupt,
     /// Held for a moment, and by nobody who attaches.
     notes: Arc<Mutex<Vec<String>>>,
@@ -36,22 +42,17 @@ type Answer = (&'static str, Option<u64>, Option<Rows>);
 
 impl Session {
     /// Of a connection.
-    pub fn new(shared: Arc<Shared>, connection: Connection) -> Self {
+    pub fn new(shared: Arc<Shared>, connection: Connection, place: Place) -> Self {
         let (interrupt, notes) = (connection.interrupt(), shared.notes.clone());
-        Self { open: Arc::new(Held::new("connection", Open { connection, shared })), interrupt, notes }
+        Self { open: Held::new("connection", Open { connection, shared, place }), interrupt, notes }
     }
 
-    fn with<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        body: impl FnOnce(&mut Open) -> Result<T, Error> + Send + 'static,
-    ) -> PyResult<T> {
-        let open = self.open.clone();
-        wait(py, Some(&self.interrupt), move |called_off| {
-            open.with(called_off, |open| {
+    fn with<T: Send>(&self, py: Python<'_>, body: impl FnOnce(&mut Open) -> Result<T, Error> + Send) -> PyResult<T> {
+        wait(py, || {
+            self.open.with(|open| {
                 let result = body(open);
                 open.shared.notes.lock().extend(open.connection.take_notices());
-                result
+                result.map_err(|error| about(error, open.place.as_deref()))
             })
         })
     }
@@ -69,11 +70,10 @@ impl Session {
         begin: bool,
     ) -> PyResult<Vec<Answer>> {
         let (text, parameters) = bound(py, sql, parameters)?;
-        let interrupt = self.interrupt.clone();
-        self.with(py, move |open| {
+        self.with(py, |open| {
             begun(&mut open.connection, begin && text.changes, |connection| {
                 let outcomes = connection.run(&text.sql, &parameters)?;
-                outcomes.into_iter().map(|outcome| answer(outcome, &interrupt)).collect()
+                outcomes.into_iter().map(|outcome| answer(outcome, &open.place)).collect()
             })
         })
     }
@@ -104,6 +104,18 @@ impl Session {
         })
     }
 
+    /// Runs `COPY ... FROM STDIN` with what a file of Python gives, and answers how many rows that were.
+    fn copy_in(&self, py: Python<'_>, sql: &str, source: &Bound<'_, PyAny>, begin: bool) -> PyResult<u64> {
+        let mut source = Source::new(source)?;
+        self.with(py, |open| begun(&mut open.connection, begin, |connection| connection.copy_in(sql, &mut source)))
+    }
+
+    /// Runs `COPY ... TO STDOUT` into a file of Python, and answers how many rows that were.
+    fn copy_out(&self, py: Python<'_>, sql: &str, target: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let target = Target::new(target)?;
+        self.with(py, |open| files::copy_out(&mut open.connection, sql, &target))
+    }
+
     /// Ends the transaction, if there is one: `COMMIT` or `ROLLBACK`.
     fn end(&self, py: Python<'_>, commit: bool) -> PyResult<()> {
         self.with(py, move |open| end(&mut open.connection, commit))
@@ -131,9 +143,8 @@ impl Session {
 
     /// Rolls back what is open, and closes the database if no other connection has it open. False if it was closed before.
     fn close(&self, py: Python<'_>) -> PyResult<bool> {
-        let open = self.open.clone();
-        wait(py, Some(&self.interrupt), move |called_off| {
-            let Some(mut open) = open.take(called_off)? else { return Ok(false) };
+        wait(py, || {
+            let Some(mut open) = self.open.take()? else { return Ok(false) };
             end(&mut open.connection, false)?;
             drop(open.connection);
             match Arc::into_inner(open.shared) {
@@ -157,12 +168,8 @@ impl Session {
     /// Deletes records by name, and answers how many there were.
     fn delete_records(&self, py: Python<'_>, names: Vec<String>) -> PyResult<usize> {
         self.with(py, move |open| {
-            if open.connection.transaction_state() != TransactionState::Idle {
-                let error = Error::new(Kind::NotSupported, "not supported: deleting a record inside a transaction");
-                return Err(error.advise("commit first"));
-            }
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            open.shared.database.records().delete(&names)
+            open.connection.delete_records(&names)
         })
     }
 
@@ -173,8 +180,9 @@ impl Session {
 
     /// A series table.
     fn series(&self, py: Python<'_>, name: String) -> PyResult<Series> {
-        let series = self.with(py, move |open| open.shared.database.series(&name))?;
-        Ok(Series::new(series, self.interrupt.clone()))
+        let (series, place) =
+            self.with(py, move |open| Ok((open.shared.database.series(&name)?, open.place.clone())))?;
+        Ok(Series::new(series, place))
     }
 }
 
@@ -208,17 +216,16 @@ fn end(connection: &mut Connection, commit: bool) -> Result<(), Error> {
     }
 }
 
-fn answer(outcome: Outcome, interrupt: &Interrupt) -> Result<Answer, Error> {
+fn answer(outcome: Outcome, place: &Place) -> Result<Answer, Error> {
     Ok(match outcome {
         Outcome::Rows(rows) => {
             let schema = rows.schema().clone();
-            ("SELECT", None, Some(Rows::begin(schema, Box::new(rows), interrupt.clone())?))
+            ("SELECT", None, Some(Rows::begin(schema, Box::new(rows), place.clone())?))
         }
         Outcome::Count { tag, rows } => (tag, Some(rows), None),
         Outcome::Done(tag) => (tag, None, None),
         _ => {
-            let error = Error::new(Kind::NotSupported, "not supported: COPY ... TO STDOUT from Python");
-            return Err(error.advise("run the query, and take its rows or .arrow()"));
+            return Err(misuse("COPY ... TO STDOUT answers no rows").advise("give copy_out a file for its text"));
         }
     })
 }
@@ -226,6 +233,11 @@ fn answer(outcome: Outcome, interrupt: &Interrupt) -> Result<Answer, Error> {
 /// A statement's text and its parameters.
 fn bound(py: Python<'_>, sql: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<(Text, Vec<Value>)> {
     let Some(given) = parameters else { return Ok((told(py, placeholders::read(sql, Style::None))?, Vec::new())) };
+    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
+        // They are sequences too, of letters.
+        let error = misuse("parameters are a sequence or a mapping of values").advise("write one value as [value]");
+        return Err(exception(py, &error));
+    }
     if is_mapping(given)? {
         let text = told(py, placeholders::read(sql, Style::Names))?;
         let parameters = named(py, &text.names, given)?;

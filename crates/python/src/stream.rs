@@ -1,12 +1,11 @@
 //! Arrow both ways, by the C interface that every data library of Python speaks (PyCapsules).
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use counterfoil::arrow::array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use counterfoil::arrow::datatypes::{Field, SchemaRef};
 use counterfoil::arrow::error::ArrowError;
-use counterfoil::{Connection, Error, Interrupt, Kind};
+use counterfoil::{Connection, Error, Kind};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
@@ -25,11 +24,10 @@ pub fn capsule<'py>(
     py: Python<'py>,
     schema: &SchemaRef,
     reading: Arc<Held<Reading>>,
-    interrupt: Interrupt,
     requested_schema: Option<Bound<'py, PyCapsule>>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let field = Arc::new(Field::new_struct("", schema.fields().clone(), false));
-    let batches = std::iter::from_fn(move || next(&reading, &interrupt).transpose());
+    let batches = std::iter::from_fn(move || next(&reading).transpose());
     Ok(to_stream_pycapsule(py, Box::new(ArrayIterator::new(batches, field)), requested_schema)?)
 }
 
@@ -39,12 +37,9 @@ pub fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Boun
 }
 
 /// The next batch. Whoever reads a stream may be attached or not, and on any thread.
-fn next(reading: &Arc<Held<Reading>>, interrupt: &Interrupt) -> Result<Option<ArrayRef>, ArrowError> {
-    let reading = reading.clone();
-    let take = move |called_off: &AtomicBool| {
-        reading.with(called_off, |reading| Ok(reading.take(usize::MAX).map_err(|error| error.to_string())))
-    };
-    let taken = Python::try_attach(|py| match wait(py, Some(interrupt), take) {
+fn next(reading: &Held<Reading>) -> Result<Option<ArrayRef>, ArrowError> {
+    let take = || reading.with(|reading| Ok(reading.take(usize::MAX).map_err(|error| error.to_string())));
+    let taken = Python::try_attach(|py| match wait(py, take) {
         Ok(taken) => taken.map_err(ArrowError::ComputeError),
         Err(error) => Err(passed_on(py, error)),
     });
