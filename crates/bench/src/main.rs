@@ -4,6 +4,7 @@
 //! counterfoil-bench first [FLIGHTS.csv]     the first database beside SQLite
 //! counterfoil-bench series [POINTS]         a series table through the library's doors, beside SQLite
 //! counterfoil-bench postgres [ROWS]         the door for clients of PostgreSQL, beside the library
+//! counterfoil-bench python PYTHON [ROWS]    the Python package beside the library (scripts/bench-python)
 //! ```
 //! Every table begins with the machine, the date and the command. Nothing here asserts a time.
 #![forbid(unsafe_code)]
@@ -12,6 +13,7 @@ mod first;
 mod flights;
 mod machine;
 mod postgres;
+mod python;
 mod series;
 mod stopwatch;
 
@@ -31,7 +33,11 @@ fn main() -> ExitCode {
         ["series", points] => points.parse().map_err(Failure::from).and_then(series::run),
         ["postgres"] => postgres::run(postgres::ROWS),
         ["postgres", rows] => rows.parse().map_err(Failure::from).and_then(postgres::run),
-        _ => Err("usage: counterfoil-bench first [FLIGHTS.csv], series [POINTS], postgres [ROWS]".into()),
+        ["python", interpreter] => python::run(interpreter.as_ref(), python::ROWS),
+        ["python", interpreter, rows] => {
+            rows.parse().map_err(Failure::from).and_then(|rows| python::run(interpreter.as_ref(), rows))
+        }
+        _ => Err("usage: counterfoil-bench first [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
