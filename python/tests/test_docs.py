@@ -1,4 +1,4 @@
-"""The code of docs/python.md runs as it stands there, and prints what stands behind it."""
+"""The code of the pages in docs runs as it stands there, prints what stands behind it, and draws the picture beside it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ROOT = pathlib.Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_the_code_of_the_page_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "data").symlink_to(ROOT / "data")
-    monkeypatch.chdir(tmp_path)
-    blocks = BLOCK.findall((ROOT / "docs/python.md").read_text())
+def run(page: str, folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(folder)
+    blocks = BLOCK.findall((ROOT / "docs" / page).read_text())
     assert len(blocks) > 8
     names: dict[str, object] = {}
     printed = ""
@@ -26,5 +26,15 @@ def test_the_code_of_the_page_runs(tmp_path: pathlib.Path, monkeypatch: pytest.M
             continue
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            exec(compile(block, "docs/python.md", "exec"), names)
+            exec(compile(block, page, "exec"), names)
         printed = out.getvalue()
+
+
+def test_the_code_of_the_page_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("python.md", tmp_path, monkeypatch)
+
+
+def test_the_tutorial_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("tutorial-python.md", tmp_path, monkeypatch)
+    drawn, kept = tmp_path / "flights.svg", ROOT / "docs/plots/tutorial-python.svg"
+    assert drawn.read_bytes() == kept.read_bytes(), f"the picture is another now: cp {drawn} {kept}"
