@@ -37,7 +37,10 @@ fn main() -> ExitCode {
         ["python", interpreter, rows] => {
             rows.parse().map_err(Failure::from).and_then(|rows| python::run(interpreter.as_ref(), rows))
         }
-        _ => Err("usage: counterfoil-bench first [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS]".into()),
+        _ => {
+            Err("usage: counterfoil-bench first [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS]"
+                .into())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,12 +6,19 @@ use counterfoil::arrow::datatypes::{
     Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, TimestampNanosecondType, UInt32Type,
 };
 
+use counterfoil::is_uuid;
+use counterfoil::value::parse;
+
 use crate::parameter::{EPOCH_DAYS, EPOCH_MICROSECONDS};
 use crate::types::Told;
 
 /// Appends a cell that is not NULL; false for types that are sent as text alone.
-pub fn put(out: &mut Vec<u8>, column: &dyn Array, row: usize) -> bool {
+pub fn put(out: &mut Vec<u8>, field: &Field, column: &dyn Array, row: usize) -> bool {
     match column.data_type() {
+        DataType::Utf8View if is_uuid(field) => {
+            let Some(bytes) = parse::uuid(column.as_string_view().value(row)) else { return false };
+            out.extend(bytes);
+        }
         DataType::Boolean => out.push(column.as_boolean().value(row).into()),
         DataType::Int16 => out.extend(column.as_primitive::<Int16Type>().value(row).to_be_bytes()),
         DataType::Int32 => out.extend(column.as_primitive::<Int32Type>().value(row).to_be_bytes()),
@@ -67,7 +74,7 @@ fn put_list(out: &mut Vec<u8>, of: &Field, parts: &dyn Array) -> bool {
         }
         let at = out.len();
         out.extend([0; 4]);
-        if !put(out, parts, row) {
+        if !put(out, of, parts, row) {
             return false;
         }
         let length = (out.len() - at - 4) as i32;

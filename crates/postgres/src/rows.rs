@@ -1,7 +1,7 @@
 //! Rows of a query as messages.
 
 use counterfoil::arrow::array::{Array, AsArray, RecordBatch};
-use counterfoil::arrow::datatypes::{DataType, Schema};
+use counterfoil::arrow::datatypes::{DataType, Field, Schema};
 use counterfoil::write_cell;
 
 use crate::binary;
@@ -70,8 +70,7 @@ impl Encoder {
             out.extend_from_slice(&count(batch.num_columns()));
             for (at, (column, field)) in batch.columns().iter().zip(batch.schema_ref().fields()).enumerate() {
                 let format = formats.get(at).copied().unwrap_or(Format::Text);
-                let is_vector = matches!(column.data_type(), DataType::List(_)) && Told::of(field).is_vector();
-                self.put(out, (format, is_vector), column.as_ref(), row)?;
+                self.put(out, (format, field), column.as_ref(), row)?;
             }
             Ok(())
         })
@@ -80,7 +79,7 @@ impl Encoder {
     fn put(
         &mut self,
         out: &mut Vec<u8>,
-        (format, is_vector): (Format, bool),
+        (format, field): (Format, &Field),
         column: &dyn Array,
         row: usize,
     ) -> Result<(), Refusal> {
@@ -91,7 +90,7 @@ impl Encoder {
         let at = out.len();
         out.extend_from_slice(&[0; 4]);
         match format {
-            Format::Binary if binary::put(out, column, row) => {}
+            Format::Binary if binary::put(out, field, column, row) => {}
             Format::Binary => {
                 return Err(Refusal::new("0A000", "not supported: a column of this type in binary, ask for text"));
             }
@@ -101,7 +100,7 @@ impl Encoder {
                     DataType::Boolean => self.cell.push(if column.as_boolean().value(row) { 't' } else { 'f' }),
                     _ => write_cell(&mut self.cell, column, row)?,
                 }
-                if is_vector {
+                if matches!(column.data_type(), DataType::List(_)) && Told::of(field).is_vector() {
                     self.cell = self.cell.trim_matches(['{', '}']).replace(',', " ");
                 }
                 out.extend_from_slice(self.cell.as_bytes());

@@ -1,7 +1,7 @@
 //! Types as clients know them: numbers that PostgreSQL gave them.
 
-use counterfoil::TYPE_OF;
 use counterfoil::arrow::datatypes::{DataType, Field, TimeUnit};
+use counterfoil::{TYPE_OF, is_uuid};
 
 use crate::array;
 
@@ -61,6 +61,7 @@ impl Told {
             _ => {}
         }
         match field.data_type() {
+            DataType::Utf8View if is_uuid(field) => told(oid::UUID, 16),
             Boolean => told(oid::BOOL, 1),
             Int8 | UInt8 | Int16 => told(oid::INT2, 2),
             UInt16 | Int32 => told(oid::INT4, 4),

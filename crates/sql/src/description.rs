@@ -98,7 +98,7 @@ impl Session {
             conclude(&plan, &mut given)?;
             if question.answers {
                 let fields = plan.schema().as_arrow().fields().iter().skip(question.before).cloned();
-                columns = Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())));
+                columns = Some(naming::shown(&Arc::new(Schema::new(fields.collect::<Vec<_>>()))));
             }
         }
         Ok(Description { parameters: given, columns })
@@ -256,7 +256,7 @@ fn concluded(expr: &Planned, counts_rows: bool) -> Option<(&Placeholder, DataTyp
     match expr {
         Planned::Placeholder(placeholder) => match &placeholder.field {
             Some(field) => Some((placeholder, field.data_type().clone())),
-            None => counts_rows.then(|| (placeholder, DataType::Int64)),
+            None => counts_rows.then_some((placeholder, DataType::Int64)),
         },
         Planned::Cast(Cast { expr, field, .. }) => match expr.as_ref() {
             Planned::Placeholder(placeholder @ Placeholder { field: None, .. }) => {

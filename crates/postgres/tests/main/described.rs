@@ -152,3 +152,19 @@ fn errors_have_the_codes_that_programs_look_at() {
         assert_eq!(client.ask(sql).code(), code, "{sql}");
     }
 }
+
+#[test]
+fn uuids_are_uuids() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (u UUID, n TEXT); INSERT INTO t VALUES ('00112233-4455-6677-8899-AABBCCDDEEFF', 'x'), (NULL, 'y')");
+    let answer = client.ask("SELECT u, n FROM t ORDER BY n");
+    assert_eq!(answer.columns, [("u".to_owned(), 2950), ("n".to_owned(), TEXT)]);
+    assert_eq!(answer.texts(), [["00112233-4455-6677-8899-aabbccddeeff", "x"], ["NULL", "y"]]);
+    client.send(&parse("", "SELECT u FROM t ORDER BY n", &[]));
+    client.send(&bind("", "", &[], 1));
+    client.send(&execute("", 0));
+    client.send(&sync());
+    let bytes: Vec<u8> = (0..16).map(|digit| digit * 0x11).collect();
+    assert_eq!(client.answer(None).rows, [[Some(bytes)], [None]]);
+}
