@@ -41,10 +41,10 @@ fn send(stream: &mut TcpStream, bytes: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// Memory of this process, in KiB.
+/// Memory of this process, in KiB, without what it has mapped of files: pages of the program come as they are first run.
 pub fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
