@@ -14,7 +14,7 @@ INSERT INTO pgbench_accounts SELECT v, 1, 0, '' FROM generate_series(1, 100000) 
 SQL
 for mode in simple extended prepared; do
     for script in select-only simple-update tpcb-like; do
-        said=$(pgbench --no-vacuum --builtin="$script" --protocol=$mode --client=4 --transactions=25 2>&1)
+        said=$(pgbench --no-vacuum --builtin="$script" --protocol=$mode --client=4 --transactions=25 2>&1) || true
         grep -q 'actually processed: 100/100' <<<"$said" || { printf 'pgbench %s %s:\n%s\n' $mode $script "$said" >&2; exit 1; }
     done
 done
