@@ -1,17 +1,8 @@
 #!/usr/bin/env bash
-# pgbench's own transactions over tables of its own. The environment says where the server is (PGHOST and its kin).
+# pgbench's own transactions over its own tables. The environment says where the server is (PGHOST and its kin).
 set -euo pipefail
 
-# What `pgbench -i` makes.
-psql -XAtq -v ON_ERROR_STOP=1 <<'SQL'
-CREATE TABLE pgbench_branches (bid INTEGER PRIMARY KEY, bbalance INTEGER, filler CHAR(88));
-CREATE TABLE pgbench_tellers (tid INTEGER PRIMARY KEY, bid INTEGER, tbalance INTEGER, filler CHAR(84));
-CREATE TABLE pgbench_accounts (aid INTEGER PRIMARY KEY, bid INTEGER, abalance INTEGER, filler CHAR(84));
-CREATE TABLE pgbench_history (tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP, filler CHAR(22));
-INSERT INTO pgbench_branches VALUES (1, 0, '');
-INSERT INTO pgbench_tellers SELECT v, 1, 0, '' FROM generate_series(1, 10) AS s(v);
-INSERT INTO pgbench_accounts SELECT v, 1, 0, '' FROM generate_series(1, 100000) AS s(v);
-SQL
+pgbench --initialize --scale=1 --quiet >/dev/null 2>&1 || { pgbench --initialize --scale=1 --quiet >&2; exit 1; }
 for mode in simple extended prepared; do
     for script in select-only simple-update tpcb-like; do
         said=$(pgbench --no-vacuum --builtin="$script" --protocol=$mode --client=4 --transactions=25 2>&1) || true

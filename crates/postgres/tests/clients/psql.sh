@@ -46,6 +46,9 @@ is '2' "$(printf '9001,a\n9002,"b, c"\n' | ask -c 'COPY birds (id, name) FROM ST
 printf '9003\tgood\nx\tbad\n' | ask -c 'COPY birds (id, name) FROM STDIN' 2>/dev/null && exit 1
 is '0' "$(ask -c 'SELECT count(*) FROM birds WHERE id = 9003')"
 
+# Rows piece by piece, by a cursor of SQL.
+is '5000' "$(ask -v FETCH_COUNT=100 <<<'SELECT v FROM generate_series(1, 5000) AS s(v);' | sort -n | tail -1)"
+
 # Ctrl-C ends what runs, and nothing else.
 long='SELECT count(*) FROM generate_series(1, 1000000000000) AS s(v) WHERE v % 7 = 8'
 psql -XAtq -c "$long" -c "SELECT 'goes on'" >"$work/cancelled" 2>&1 &

@@ -106,6 +106,21 @@ def rows_piece_by_piece(connection):
     connection.commit()
 
 
+def cursors_with_a_name(connection):
+    with connection.cursor(name="my cursor") as cursor:
+        cursor.itersize = 10
+        cursor.execute("SELECT id, name FROM p WHERE id < %s ORDER BY id", (100,))
+        assert [column.name for column in cursor.description] == ["id", "name"]
+        assert [row[0] for row in cursor.fetchmany(3)] == [1, 2, 3]
+        assert len(cursor.fetchall()) == 96
+    connection.commit()
+    with connection.cursor(name="held", withhold=True) as cursor:
+        cursor.execute("SELECT id FROM p ORDER BY id")
+        connection.commit()
+        assert cursor.fetchone() == (1,)
+    connection.commit()
+
+
 def cancelling(connection):
     timer = threading.Timer(0.5, connection.cancel_safe)
     timer.start()
@@ -118,7 +133,7 @@ def cancelling(connection):
 
 def main():
     with psycopg.connect() as connection:
-        for part in [parameters, transactions, copies, pipelines, rows_piece_by_piece, cancelling]:
+        for part in [parameters, transactions, copies, pipelines, rows_piece_by_piece, cursors_with_a_name, cancelling]:
             part(connection)
         connection.execute("DROP TABLE p")
 
