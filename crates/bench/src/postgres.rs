@@ -137,10 +137,10 @@ fn cells_of(batch: &RecordBatch) -> Result<(), Failure> {
     for row in 0..batch.num_rows() {
         for column in batch.columns() {
             match column.data_type() {
-                DataType::Int64 => drop(std::hint::black_box(column.as_primitive::<Int64Type>().value(row))),
-                DataType::Float64 => drop(std::hint::black_box(column.as_primitive::<Float64Type>().value(row))),
+                DataType::Int64 => _ = std::hint::black_box(column.as_primitive::<Int64Type>().value(row)),
+                DataType::Float64 => _ = std::hint::black_box(column.as_primitive::<Float64Type>().value(row)),
                 DataType::Timestamp(..) => {
-                    drop(std::hint::black_box(column.as_primitive::<TimestampMicrosecondType>().value(row)));
+                    _ = std::hint::black_box(column.as_primitive::<TimestampMicrosecondType>().value(row));
                 }
                 DataType::Utf8View => drop(std::hint::black_box(column.as_string_view().value(row).to_owned())),
                 other => return Err(format!("a column of type {other}").into()),
