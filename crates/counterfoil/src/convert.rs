@@ -107,7 +107,7 @@ impl From<sql::Error> for Error {
             sql::Error::Misuse(_) => Kind::Misuse,
             sql::Error::Input(_) => Kind::Input,
             sql::Error::Memory(_) => Kind::Full,
-            sql::Error::Locked(_) => Kind::Locked,
+            sql::Error::Locked(_) | sql::Error::Conflict(_) => Kind::Locked,
             sql::Error::Interrupted => Kind::Interrupted,
             sql::Error::Host(_) => Kind::Device,
             sql::Error::Relation(inner) => return Error::from(inner.clone()).with_state(error.sqlstate()),

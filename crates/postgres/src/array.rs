@@ -8,52 +8,35 @@ use crate::rows::Format;
 use crate::sqlstate::Refusal;
 use crate::types::oid;
 
-/// Types with their names in casts and the types of their arrays.
-const TYPES: [(u32, &str, u32); 17] = [
-    (oid::BOOL, "bool", 1000),
-    (oid::BYTEA, "bytea", 1001),
-    (oid::CHAR, "\"char\"", 1002),
-    (oid::NAME, "name", 1003),
-    (oid::INT2, "int2", 1005),
-    (oid::INT4, "int4", 1007),
-    (oid::TEXT, "text", 1009),
-    (oid::VARCHAR, "varchar", 1015),
-    (oid::INT8, "int8", 1016),
-    (oid::FLOAT4, "float4", 1021),
-    (oid::FLOAT8, "float8", 1022),
-    (oid::OID, "oid", 1028),
-    (oid::TIMESTAMP, "timestamp", 1115),
-    (oid::DATE, "date", 1182),
-    (oid::TIME, "time", 1183),
-    (oid::TIMESTAMPTZ, "timestamptz", 1185),
-    (oid::NUMERIC, "numeric", 1231),
+/// Types and the types of their arrays.
+const TYPES: [(u32, u32); 17] = [
+    (oid::BOOL, 1000),
+    (oid::BYTEA, 1001),
+    (oid::CHAR, 1002),
+    (oid::NAME, 1003),
+    (oid::INT2, 1005),
+    (oid::INT4, 1007),
+    (oid::TEXT, 1009),
+    (oid::VARCHAR, 1015),
+    (oid::INT8, 1016),
+    (oid::FLOAT4, 1021),
+    (oid::FLOAT8, 1022),
+    (oid::OID, 1028),
+    (oid::TIMESTAMP, 1115),
+    (oid::DATE, 1182),
+    (oid::TIME, 1183),
+    (oid::TIMESTAMPTZ, 1185),
+    (oid::NUMERIC, 1231),
 ];
 
 /// The type of arrays of a type; that of texts for types that are told as text.
 pub fn of(element: u32) -> u32 {
-    TYPES.iter().find(|(number, _, _)| *number == element).map_or(1009, |(_, _, array)| *array)
+    TYPES.iter().find(|(number, _)| *number == element).map_or(1009, |(_, array)| *array)
 }
 
 /// The type of the parts of an array.
 pub fn element(array: u32) -> Option<u32> {
-    TYPES.iter().find(|(_, _, number)| *number == array).map(|(element, _, _)| *element)
-}
-
-/// Parameters that are cast to an array where they stand (`$1::oid[]`) are of that type, if the client said no other.
-pub fn said_by_casts(sql: &str, types: &mut [u32]) {
-    for (at, _) in sql.match_indices("::") {
-        let digits = sql[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
-        let Some(before) = sql[..at - digits].strip_suffix('$') else { continue };
-        let Some(number) = sql[before.len() + 1..at].parse::<usize>().ok().and_then(|number| number.checked_sub(1))
-        else {
-            continue;
-        };
-        let Some((name, _)) = sql[at + 2..].split_once("[]") else { continue };
-        let found = TYPES.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name.trim()));
-        if let (Some((_, _, array)), Some(kind @ 0)) = (found, types.get_mut(number)) {
-            *kind = *array;
-        }
-    }
+    TYPES.iter().find(|(_, number)| *number == array).map(|(element, _)| *element)
 }
 
 /// An array of one dimension as SQL writes it; none where it is no array.
@@ -125,18 +108,5 @@ mod tests {
         many[12..16].copy_from_slice(&u32::MAX.to_be_bytes());
         assert_eq!(read(&many), None);
         assert_eq!(read(&array(1028, &[Some(&[0, 0, 0, 23])])), None);
-    }
-
-    #[test]
-    fn casts_say_what_parameters_are() {
-        let mut types = [0, 25, 0];
-        said_by_casts(
-            "SELECT $1::oid[], $2::oid[], '$3::oid', $3 ::int4[], ::text[], $0::oid[], $9::oid[]",
-            &mut types,
-        );
-        assert_eq!(types, [1028, 25, 0]);
-        said_by_casts("x = any($3::\"char\"[])", &mut types);
-        assert_eq!(types, [1028, 25, 1002]);
-        said_by_casts("ä$::", &mut types);
     }
 }

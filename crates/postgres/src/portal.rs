@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use counterfoil::arrow::array::RecordBatch;
 use counterfoil::arrow::compute::{CastOptions, cast_with_options};
-use counterfoil::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
+use counterfoil::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use counterfoil::arrow::error::ArrowError;
 use counterfoil::{Connection, CopyOut, Description, Error, Outcome, Rows, Value, statements};
 
@@ -61,7 +61,7 @@ impl Prepared {
         };
         let mut kinds = self.types.clone();
         for (oid, kind) in kinds.iter_mut().zip(description.parameters).filter(|(oid, _)| **oid == 0) {
-            *oid = kind.map_or(0, |kind| types::Told::of(&Field::new("", kind, true)).oid);
+            *oid = kind.map_or(0, |kind| types::Told::of(&kind).oid);
         }
         // What may be anything is a text.
         kinds.iter_mut().filter(|oid| **oid == 0).for_each(|oid| *oid = oid::TEXT);

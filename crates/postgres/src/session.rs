@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use counterfoil::{Connection, Ending, TransactionState, statements};
 
-use crate::array;
 use crate::budget::Share;
 use crate::copy::{CopyEnd, CopyIn};
 use crate::limits::Limits;
@@ -226,7 +225,6 @@ impl<S: Stream> Session<S> {
         };
         let mut types = types;
         types.resize(wanted.max(types.len()), 0);
-        array::said_by_casts(sql, &mut types);
         self.prepared.insert(name.to_owned(), Prepared { sql: sql.into(), types, told: None });
         Ok(self.wire.send(b'1', |_| ())?)
     }

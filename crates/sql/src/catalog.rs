@@ -14,6 +14,7 @@
 //! | [`facts`], [`functions`] | functions, and what they answer from |
 //! | [`words`], [`from`], [`casts`], [`constants`], [`subqueries`], [`nothing`], [`introspection`] | statements rewritten |
 
+mod arrays;
 mod casts;
 mod constants;
 mod facts;
@@ -45,6 +46,7 @@ use crate::planner::Planner;
 use held::Held;
 use shape::{Rows, Shape};
 
+pub(crate) use arrays::parameters as array_parameters;
 pub(crate) use facts::Facts;
 pub(crate) use functions::all as functions;
 pub(crate) use words::{Said, adapt, wants_facts};

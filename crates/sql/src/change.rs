@@ -24,6 +24,7 @@ use crate::cast;
 use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::naming;
+use crate::parameters;
 use crate::planner;
 use crate::provider::ROW_ID;
 use crate::rows;
@@ -115,7 +116,7 @@ impl Changed {
         let mut query = select(None, self.items.clone(), vec![planner::select_from(CHANGED, &alias)], None);
         naming::name_query(&mut query, session.names);
         let mut statement = Statement::Query(Box::new(query));
-        statement::bind(&mut statement, &self.parameters)?;
+        parameters::bind(&mut statement, &self.parameters)?;
         let snapshot = change.lease.pending();
         let plan = session.planner.plan(statement, &snapshot, extra)?;
         let schema = Arc::new(plan.schema().as_arrow().clone());
@@ -174,7 +175,7 @@ impl Session {
         parameters: &[Value],
     ) -> Result<Vec<RecordBatch>> {
         let mut statement = Statement::Query(Box::new(query));
-        statement::bind(&mut statement, parameters)?;
+        parameters::bind(&mut statement, parameters)?;
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, extra)?;
         self.planner.collect(&plan)
@@ -189,7 +190,7 @@ impl Session {
         parameters: &[Value],
     ) -> Result<SendableRecordBatchStream> {
         let mut statement = Statement::Query(Box::new(query));
-        statement::bind(&mut statement, parameters)?;
+        parameters::bind(&mut statement, parameters)?;
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, extra)?;
         self.planner.stream(&plan)

@@ -33,6 +33,7 @@ impl Session {
             }
             Statement::Rollback { chain: false, savepoint: Some(name) } => {
                 transaction.rollback_to(engine, &fold(name))?;
+                self.undo_cursors();
                 Ok(Outcome::Done("ROLLBACK"))
             }
             Statement::Savepoint { name } => {
@@ -41,6 +42,7 @@ impl Session {
             }
             Statement::ReleaseSavepoint { name } => {
                 transaction.release(&fold(name))?;
+                self.release_cursors();
                 Ok(Outcome::Done("RELEASE"))
             }
             other => Err(Error::NotSupported(other.to_string())),

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::naming;
 use crate::planner;
 use crate::series;
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Session, with_stack};
 use crate::statement::{self, fold, table_name};
 use crate::text;
 use crate::transaction::Change;
@@ -144,6 +144,10 @@ impl Session {
     pub fn copy_in(&mut self, sql: &str, input: &mut dyn BufRead) -> Result<Outcome> {
         self.planner.interrupt.clear();
         self.notices.clear();
+        with_stack(sql, || self.copy_in_here(sql, input))
+    }
+
+    fn copy_in_here(&mut self, sql: &str, input: &mut dyn BufRead) -> Result<Outcome> {
         let statements = statement::parse(sql)?;
         let [Statement::Copy { source, to: false, target: CopyTarget::Stdin, options, legacy_options, .. }] =
             statements.as_slice()

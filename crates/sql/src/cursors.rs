@@ -22,6 +22,8 @@ const CURSORS_MAX: usize = 100;
 pub(crate) struct Cursor {
     reading: Arc<Mutex<Reading>>,
     life: Life,
+    /// Savepoints of its transaction when it was declared, as far as they were not released.
+    savepoints: usize,
 }
 
 /// How long a cursor lives.
@@ -90,13 +92,14 @@ impl Session {
         let Outcome::Rows(rows) = self.query(&Statement::Query(query.clone()), parameters)? else {
             return Err(Error::Bug("a query without rows".into()));
         };
+        let savepoints = self.guard.transaction.savepoints();
         let life = match (held, in_block) {
             (true, true) => Life::Pending,
             (true, false) => Life::Held,
             (false, _) => Life::Transaction,
         };
         let reading = Arc::new(Mutex::new(Reading { rows, batch: None }));
-        self.cursors.insert(name, Cursor { reading, life });
+        self.cursors.insert(name, Cursor { reading, life, savepoints });
         Ok(Outcome::Done("DECLARE CURSOR"))
     }
 
@@ -139,7 +142,22 @@ impl Session {
             Life::Pending => is_committed,
             Life::Held => true,
         });
-        self.cursors.values_mut().for_each(|cursor| cursor.life = Life::Held);
+        for cursor in self.cursors.values_mut() {
+            (cursor.life, cursor.savepoints) = (Life::Held, 0);
+        }
+    }
+
+    /// ROLLBACK TO a savepoint: what was declared since saw what is undone.
+    pub(crate) fn undo_cursors(&mut self) {
+        let savepoints = self.guard.transaction.savepoints();
+        // The savepoint itself is still there.
+        self.cursors.retain(|_, cursor| cursor.savepoints < savepoints);
+    }
+
+    /// RELEASE of a savepoint: what was declared since belongs to the one before it.
+    pub(crate) fn release_cursors(&mut self) {
+        let savepoints = self.guard.transaction.savepoints();
+        self.cursors.values_mut().for_each(|cursor| cursor.savepoints = cursor.savepoints.min(savepoints));
     }
 }
 

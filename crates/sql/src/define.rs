@@ -16,10 +16,11 @@ use crate::columns;
 use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::naming;
+use crate::parameters;
 use crate::planner;
 use crate::series;
 use crate::session::{Outcome, Session};
-use crate::statement::{self, fold, ident, table_name};
+use crate::statement::{fold, ident, table_name};
 use crate::transaction::Change;
 use crate::types;
 use crate::value::Value;
@@ -96,7 +97,7 @@ impl Session {
         parameters: &[Value],
     ) -> Result<Outcome> {
         let mut statement = Statement::Query(Box::new(query.clone()));
-        statement::bind(&mut statement, parameters)?;
+        parameters::bind(&mut statement, parameters)?;
         naming::name_columns(&mut statement, naming::Names::Written);
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;

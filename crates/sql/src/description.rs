@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::expr::{Cast, Expr as Planned, Placeholder};
@@ -15,18 +15,22 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, Update, UpdateTableFromKind, With,
 };
 
+use crate::catalog;
 use crate::change;
 use crate::error::{Error, Result};
+use crate::functions;
 use crate::naming;
+use crate::parameters::{self, Unbound};
 use crate::planner;
-use crate::session::{Outcome, Session, refuse};
-use crate::statement::{self, Unbound, fold, ident};
+use crate::session::{Outcome, STACK_BYTES, Session, with_stack};
+use crate::statement::{self, fold, ident};
+use crate::types;
 
 /// What a statement wants and answers.
 #[derive(Clone, Debug, Default)]
 pub struct Description {
     /// The types of its parameters, in their order; none where a parameter may be anything.
-    pub parameters: Vec<Option<DataType>>,
+    pub parameters: Vec<Option<FieldRef>>,
     /// The columns of the rows it answers; none where it answers no rows.
     pub columns: Option<SchemaRef>,
 }
@@ -52,16 +56,19 @@ impl Session {
     /// What planning it answers: [`Error::Sql`], [`Error::NotFound`], [`Error::NotSupported`].
     pub fn description(&mut self, sql: &str, given: &[Option<DataType>]) -> Result<Description> {
         self.planner.interrupt.clear();
-        let statements = self.cache.parse(sql)?;
-        match statements.as_slice() {
-            [statement] => self.describe_statement(statement, given),
-            _ => Ok(Description::default()),
-        }
+        with_stack(sql, || {
+            let statements = self.cache.parse(sql)?;
+            match statements.as_slice() {
+                [statement] => self.describe_statement(statement, given),
+                _ => Ok(Description::default()),
+            }
+        })
     }
 
     fn describe_statement(&mut self, statement: &Statement, given: &[Option<DataType>]) -> Result<Description> {
-        let mut given = given.to_vec();
-        given.resize(statement::parameter_count(statement).max(given.len()), None);
+        let known = |kind: &Option<DataType>| kind.clone().map(|kind| Arc::new(Field::new("", kind, true)));
+        let mut parameters: Vec<Option<FieldRef>> = given.iter().map(known).collect();
+        parameters.resize(parameters::count(statement).max(given.len()), None);
         let columns = match statement {
             // These only look, and answer little.
             Statement::ShowVariable { .. } | Statement::ShowTables { .. } | Statement::ShowColumns { .. } => {
@@ -75,40 +82,47 @@ impl Session {
             }
             Statement::Fetch { name, .. } => Some(self.cursor_columns(&fold(name))?),
             Statement::Execute { name: Some(name), .. } => {
-                let prepared = self.prepared_by(name)?;
-                self.describe_statement(&prepared, &[])?.columns
+                // The text says the name alone, and what it names may nest deep.
+                let described = stacker::grow(STACK_BYTES, || self.ask(&self.prepared_by(name)?, &[], Vec::new()));
+                described?.columns
             }
-            _ => return self.ask(statement, given),
+            _ => return self.ask(statement, given, parameters),
         };
-        Ok(Description { parameters: given, columns })
+        Ok(Description { parameters, columns })
     }
 
-    fn ask(&mut self, statement: &Statement, mut given: Vec<Option<DataType>>) -> Result<Description> {
-        let known = given.clone();
+    fn ask(
+        &mut self,
+        statement: &Statement,
+        given: &[Option<DataType>],
+        mut parameters: Vec<Option<FieldRef>>,
+    ) -> Result<Description> {
+        for (place, array) in catalog::array_parameters(statement) {
+            parameters.get_mut(place).into_iter().for_each(|known| *known = known.take().or(Some(array.clone())));
+        }
         let mut columns = None;
         for question in self.questions(statement)? {
-            let plan = match self.plan_open(&question.query, &known, Unbound::Open) {
+            let plan = match self.plan_open(&question.query, given, Unbound::Open) {
                 Ok(plan) => plan,
                 // Something wants to know what an open parameter is: NULL will do, and says nothing about it.
-                Err(_) => match self.plan_open(&question.query, &known, Unbound::Null) {
+                Err(_) => match self.plan_open(&question.query, given, Unbound::Null) {
                     Ok(plan) => plan,
                     Err(_) => self.plan_open(&question.query, &[], Unbound::Null)?,
                 },
             };
-            conclude(&plan, &mut given)?;
+            conclude(&plan, &mut parameters)?;
             if question.answers {
                 let fields = plan.schema().as_arrow().fields().iter().skip(question.before).cloned();
                 columns = Some(naming::shown(&Arc::new(Schema::new(fields.collect::<Vec<_>>()))));
             }
         }
-        Ok(Description { parameters: given, columns })
+        Ok(Description { parameters, columns })
     }
 
     fn plan_open(&mut self, query: &Query, given: &[Option<DataType>], unbound: Unbound) -> Result<LogicalPlan> {
         let mut statement = Statement::Query(Box::new(query.clone()));
-        refuse(&statement)?;
         naming::name_columns(&mut statement, self.names);
-        statement::open(&mut statement, given, unbound)?;
+        parameters::open(&mut statement, given, unbound)?;
         let snapshot = self.view()?;
         self.planner.plan(statement, &snapshot, Vec::new())
     }
@@ -158,7 +172,7 @@ impl Session {
             Some(Query { body, .. }) if matches!(body.as_ref(), SetExpr::Values(_)) => {
                 let SetExpr::Values(values) = body.as_ref() else { return Err(Error::Bug("VALUES".into())) };
                 let cells = values.rows.iter().flat_map(|row| columns.iter().zip(&row.content));
-                let open = cells.filter(|(_, value)| statement::has_parameter(value));
+                let open = cells.filter(|(_, value)| parameters::stands_in(value));
                 items.extend(open.map(|(column, value)| stored(&alias, column, value.clone())));
             }
             Some(query) => {
@@ -232,7 +246,7 @@ fn changing(
 }
 
 /// What a plan says of parameters of which nothing was known.
-fn conclude(plan: &LogicalPlan, known: &mut [Option<DataType>]) -> Result<()> {
+fn conclude(plan: &LogicalPlan, known: &mut [Option<FieldRef>]) -> Result<()> {
     plan.apply_with_subqueries(|plan| {
         let counts_rows = matches!(plan, LogicalPlan::Limit(_));
         plan.apply_expressions(|expr| {
@@ -240,7 +254,7 @@ fn conclude(plan: &LogicalPlan, known: &mut [Option<DataType>]) -> Result<()> {
                 let Some((placeholder, kind)) = concluded(expr, counts_rows) else {
                     return Ok(TreeNodeRecursion::Continue);
                 };
-                let place = statement::parameter_index(&placeholder.id)?;
+                let place = parameters::index(&placeholder.id)?;
                 if let Some(known @ None) = known.get_mut(place) {
                     *known = Some(kind);
                 }
@@ -252,15 +266,19 @@ fn conclude(plan: &LogicalPlan, known: &mut [Option<DataType>]) -> Result<()> {
 }
 
 /// A parameter and what it is: what the library concluded, what it is cast to, or a number of rows.
-fn concluded(expr: &Planned, counts_rows: bool) -> Option<(&Placeholder, DataType)> {
+fn concluded(expr: &Planned, counts_rows: bool) -> Option<(&Placeholder, FieldRef)> {
     match expr {
         Planned::Placeholder(placeholder) => match &placeholder.field {
-            Some(field) => Some((placeholder, field.data_type().clone())),
-            None => counts_rows.then_some((placeholder, DataType::Int64)),
+            Some(field) => Some((placeholder, field.clone())),
+            None => counts_rows.then(|| (placeholder, Arc::new(Field::new("", DataType::Int64, true)))),
         },
         Planned::Cast(Cast { expr, field, .. }) => match expr.as_ref() {
-            Planned::Placeholder(placeholder @ Placeholder { field: None, .. }) => {
-                Some((placeholder, field.data_type().clone()))
+            Planned::Placeholder(placeholder @ Placeholder { field: None, .. }) => Some((placeholder, field.clone())),
+            _ => None,
+        },
+        Planned::ScalarFunction(call) if call.func.name() == functions::TO_UUID => match call.args.as_slice() {
+            [Planned::Placeholder(placeholder @ Placeholder { field: None, .. })] => {
+                Some((placeholder, Arc::new(types::with_uuid(Field::new("", DataType::Utf8View, true)))))
             }
             _ => None,
         },

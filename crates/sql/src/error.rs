@@ -49,6 +49,8 @@ pub enum Error {
     Memory(String),
     /// Another connection or process is writing, and did not end in time.
     Locked(String),
+    /// Another transaction committed since this one, which sees the same throughout, began.
+    Conflict(String),
     /// The query was interrupted by its caller.
     Interrupted,
     /// A file of the host (COPY) could not be read or written.
@@ -91,6 +93,7 @@ impl fmt::Display for Error {
             | Error::Input(text)
             | Error::Memory(text)
             | Error::Locked(text)
+            | Error::Conflict(text)
             | Error::Host(text) => f.write_str(text),
             Error::DivisionByZero => f.write_str("division by zero"),
             Error::OutOfRange => f.write_str("a number is out of the range of its type"),

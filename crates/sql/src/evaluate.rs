@@ -12,13 +12,13 @@ use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{Expr, ExprWithAlias};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use parking_lot::Mutex;
 
 use crate::coerce;
 use crate::dialect;
 use crate::error::{Error, Result};
+use crate::grammar::Grammar;
 use crate::planner::Planner;
 use crate::provider;
 use crate::rows::{self, Rows};
@@ -41,7 +41,7 @@ struct Ready {
 /// # Errors
 /// [`Error::Sql`].
 pub(crate) fn parse(sql: &str) -> Result<Expr> {
-    Ok(Parser::new(&PostgreSqlDialect {}).try_with_sql(sql)?.parse_expr()?)
+    Ok(Parser::new(&Grammar).try_with_sql(sql)?.parse_expr()?)
 }
 
 /// All rows of a batch as a record batch with the table's column names.

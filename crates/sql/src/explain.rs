@@ -9,7 +9,8 @@ use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
 use crate::insert;
-use crate::session::{Outcome, Session};
+use crate::parameters;
+use crate::session::{Outcome, STACK_BYTES, Session};
 use crate::show;
 use crate::statement::{self, fold};
 use crate::value::Value;
@@ -31,7 +32,7 @@ impl Session {
             return Err(Error::NotSupported("EXPLAIN of anything but a query".into()));
         }
         let mut statement = (**statement).clone();
-        statement::bind(&mut statement, parameters)?;
+        parameters::bind(&mut statement, parameters)?;
         let snapshot = self.view()?;
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
         let physical = self.planner.physical(&plan)?;
@@ -60,13 +61,20 @@ impl Session {
                     let text = format!("more than {PREPARED_MAX} prepared statements: DEALLOCATE some");
                     return Err(Error::NotSupported(text));
                 }
+                // Of others some would name themselves: PREPARE a AS EXECUTE a.
+                let (Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)) =
+                    statement.as_ref()
+                else {
+                    let text = "PREPARE of anything but SELECT, VALUES, INSERT, UPDATE and DELETE";
+                    return Err(Error::NotSupported(text.into()));
+                };
                 self.prepared.insert(fold(name), (**statement).clone());
                 Ok(Outcome::Done("PREPARE"))
             }
             Statement::Execute { name: Some(name), parameters: given, .. } => {
-                let statement = self.prepared_by(name)?;
                 let given = given.iter().map(|expr| constant(expr, parameters)).collect::<Result<Vec<_>>>()?;
-                self.dispatch(&statement, &given)
+                // The text says the name alone, and what it names may nest deep.
+                stacker::grow(STACK_BYTES, || self.dispatch(&self.prepared_by(name)?, &given))
             }
             Statement::Deallocate { name, .. } => {
                 if fold(name) == "all" {
@@ -92,7 +100,7 @@ fn constant(expr: &Expr, parameters: &[Value]) -> Result<Value> {
     let wrong = || Error::NotSupported(format!("the argument {expr} of EXECUTE: literals are taken"));
     match expr {
         Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) => {
-            statement::parameter(name, parameters).cloned()
+            parameters::value(name, parameters).cloned()
         }
         Expr::Value(ValueWithSpan { value, .. }) => insert::literal(value).ok_or_else(wrong),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => match constant(inner, parameters)? {

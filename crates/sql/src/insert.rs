@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::gathering::Gathering;
 use crate::naming;
+use crate::parameters;
 use crate::planner;
 use crate::rows;
 use crate::series;
@@ -223,7 +224,7 @@ impl Session {
         let mut query = query.clone();
         query.with = with.or(query.with);
         let mut statement = datafusion::sql::sqlparser::ast::Statement::Query(Box::new(query));
-        statement::bind(&mut statement, parameters)?;
+        parameters::bind(&mut statement, parameters)?;
         naming::name_columns(&mut statement, naming::Names::Written);
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
@@ -609,7 +610,7 @@ fn cell<'a>(expr: &Expr, parameters: &'a [Value]) -> Result<Option<Cell<'a>>> {
         }
         Expr::Nested(inner) => cell(inner, parameters),
         Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) => {
-            Ok(Some(Cell::Value(Cow::Borrowed(statement::parameter(name, parameters)?))))
+            Ok(Some(Cell::Value(Cow::Borrowed(parameters::value(name, parameters)?))))
         }
         Expr::Value(ValueWithSpan { value, .. }) => literal(value).map_or(Ok(None), owned),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {

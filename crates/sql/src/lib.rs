@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregates;
+mod asked;
 mod assign;
 mod bin;
 mod cast;
@@ -30,6 +31,7 @@ mod folding;
 mod frugal;
 mod functions;
 mod gathering;
+mod grammar;
 mod group;
 mod historian;
 mod idioms;
@@ -40,8 +42,10 @@ mod leaf_node;
 mod load;
 mod memory;
 mod naming;
+mod nesting;
 mod nulls;
 mod on_rollback;
+mod parameters;
 mod planner;
 mod provider;
 mod rights;

@@ -24,6 +24,7 @@ use datafusion::sql::parser::Statement as LibraryStatement;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::TryStreamExt;
 
+use crate::asked;
 use crate::catalog;
 use crate::coerce;
 use crate::dialect;
@@ -36,10 +37,12 @@ use crate::incidents;
 use crate::information;
 use crate::memory;
 use crate::naming;
+use crate::nesting;
 use crate::nulls;
 use crate::provider::{Catalog, Named, Provider};
 use crate::scan::Target;
 use crate::series;
+use crate::session::with_stack;
 use crate::shortcut::{Cheaper, Shortcut, Switch};
 use crate::statement::{self, object};
 
@@ -237,6 +240,10 @@ impl Planner {
 
     /// The plan of a view's query, its columns named as the view names them.
     fn view_plan(&mut self, view: &StoredView, snapshot: &Snapshot, depth: usize) -> Result<LogicalPlan> {
+        with_stack(&view.sql, || self.view_plan_here(view, snapshot, depth))
+    }
+
+    fn view_plan_here(&mut self, view: &StoredView, snapshot: &Snapshot, depth: usize) -> Result<LogicalPlan> {
         let mut statement = statement::parse(&view.sql)?
             .into_iter()
             .next()
@@ -276,7 +283,7 @@ impl Planner {
         let plan = self.state.statement_to_plan(statement);
         let plan = self.engine.executor.run(&self.interrupt, async { Ok(plan.await?) });
         plan.and_then(|plan| {
-            let plan = nulls::keep_unknown(coerce::unasked(plan)?)?;
+            let plan = nulls::keep_unknown(coerce::unasked(nesting::bounded(plan)?)?)?;
             forget_keys(plan)
         })
     }
@@ -289,6 +296,7 @@ impl Planner {
         extra: Vec<(String, Arc<dyn TableProvider>)>,
     ) -> Result<LogicalPlan> {
         self.adapt(&mut statement, snapshot)?;
+        asked::refuse(&statement)?;
         dialect::refuse(&statement)?;
         dialect::rewrite(&mut statement);
         for (name, table) in extra {

@@ -7,11 +7,13 @@ use counterfoil_log::{Snapshot, View as _, record_space};
 use counterfoil_relation::Named;
 use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 
+use crate::asked::is_locking;
 use crate::copy::CopyOut;
 use crate::cursors::Cursor;
 use crate::engine::{Engine, Interrupt, Rows};
 use crate::error::{Error, Result};
 use crate::naming::{self, Names};
+use crate::parameters;
 use crate::planner::Planner;
 use crate::rights::Rights;
 use crate::series;
@@ -141,11 +143,7 @@ impl Session {
     pub fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Outcome>> {
         self.planner.interrupt.clear();
         self.notices.clear();
-        if sql.len() <= SHORT_BYTES {
-            return self.run_text(sql, parameters);
-        }
-        // What a long text says may nest deep; the stack of the caller's thread may be small.
-        stacker::grow(STACK_BYTES, || self.run_text(sql, parameters))
+        with_stack(sql, || self.run_text(sql, parameters))
     }
 
     fn run_text(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Outcome>> {
@@ -185,8 +183,10 @@ impl Session {
     /// # Errors
     /// [`Error::Sql`].
     pub fn prepare(&mut self, sql: &str) -> Result<usize> {
-        let statements = self.cache.parse(sql)?;
-        Ok(statements.iter().map(statement::parameter_count).max().unwrap_or(0))
+        with_stack(sql, || {
+            let statements = self.cache.parse(sql)?;
+            Ok(statements.iter().map(parameters::count).max().unwrap_or(0))
+        })
     }
 
     fn run_statement(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
@@ -260,10 +260,9 @@ impl Session {
     /// Runs a query.
     pub(crate) fn query(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
         let mut statement = statement.clone();
-        refuse(&statement)?;
         // Named first: a column is called what the text says, whatever its parameters are.
         naming::name_columns(&mut statement, self.names);
-        statement::bind(&mut statement, parameters)?;
+        parameters::bind(&mut statement, parameters)?;
         self.set_config(&statement)?;
         let locks = is_locking(&statement);
         if locks && self.guard.transaction.in_block() {
@@ -405,6 +404,11 @@ impl Session {
     }
 }
 
+/// Does something with a text. What a long one says may nest deep, and the stack of the caller's thread may be small.
+pub(crate) fn with_stack<T>(sql: &str, body: impl FnOnce() -> T) -> T {
+    if sql.len() <= SHORT_BYTES { body() } else { stacker::grow(STACK_BYTES, body) }
+}
+
 /// What a session is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionState {
@@ -419,23 +423,4 @@ pub enum TransactionState {
 /// Whether a failed transaction takes this statement.
 fn ends_failure(statement: &Statement) -> bool {
     matches!(statement, Statement::Commit { .. } | Statement::Rollback { .. })
-}
-
-/// Whether a query asks that its rows stay as they are: FOR UPDATE and its kin.
-fn is_locking(statement: &Statement) -> bool {
-    matches!(statement, Statement::Query(query) if !query.locks.is_empty())
-}
-
-/// Refuses the parts of queries that would be dropped silently.
-pub(crate) fn refuse(statement: &Statement) -> Result<()> {
-    let Statement::Query(query) = statement else { return Ok(()) };
-    if query.locks.iter().any(|lock| lock.nonblock.is_some()) {
-        return Err(Error::NotSupported("NOWAIT and SKIP LOCKED: SET lock_timeout says how long is waited".into()));
-    }
-    if let SetExpr::Select(select) = query.body.as_ref()
-        && select.into.is_some()
-    {
-        return Err(Error::NotSupported("SELECT INTO: write CREATE TABLE ... AS".into()));
-    }
-    Ok(())
 }

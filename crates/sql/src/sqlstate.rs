@@ -16,6 +16,7 @@ impl Error {
             Error::OutOfRange | Error::TooLarge(_) => "22003",
             Error::TooLong(_) => "22001",
             Error::NotValid(_) => "22P02",
+            Error::Conflict(_) => "40001",
             Error::Relation(RelationError::Constraint(violation)) => of_rule(violation.rule),
             _ => return None,
         })

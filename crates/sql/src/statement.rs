@@ -1,22 +1,16 @@
-//! From text to statements: parsing, splitting scripts, and putting parameters into their places.
+//! From text to statements: parsing, splitting scripts, and names.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType as SqlType, ExactNumberInfo, Expr, Ident, ObjectName, ObjectNamePart, Statement, TimezoneInfo,
-    UnaryOperator, Value as Literal, ValueWithSpan, visit_expressions, visit_expressions_mut,
-};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart, Statement, Value as Literal};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
+use crate::grammar::Grammar;
 use crate::tokens;
-use crate::value::Value;
 
 /// How deep expressions and queries may nest.
 const DEPTH_MAX: usize = 100;
@@ -26,12 +20,6 @@ const OPERATORS_MAX: usize = 1000;
 
 /// Texts kept parsed.
 const CACHE_STATEMENTS_MAX: usize = 256;
-
-/// Parameters of a statement, at most: as many as PostgreSQL's protocol counts.
-const PARAMETERS_MAX: usize = 65_535;
-
-/// Digits that a DECIMAL may have behind its point.
-const SCALE_MAX: u8 = 38;
 
 /// Longer texts (bulk INSERTs) are not kept.
 const CACHE_TEXT_BYTES_MAX: usize = 16 << 10;
@@ -43,11 +31,10 @@ const CACHE_BYTES_MAX: usize = 32 << 10;
 /// # Errors
 /// [`Error::Sql`] with line and column of what is wrong.
 pub fn parse(sql: &str) -> Result<Vec<Statement>> {
-    let dialect = PostgreSqlDialect {};
-    let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location()?;
+    let tokens = Tokenizer::new(&Grammar, sql).tokenize_with_location()?;
     refuse_long_chains(&tokens)?;
     let tokens = tokens::adapt(tokens)?;
-    let parser = Parser::new(&dialect).with_recursion_limit(DEPTH_MAX);
+    let parser = Parser::new(&Grammar).with_recursion_limit(DEPTH_MAX);
     Ok(parser.with_tokens_with_locations(tokens).parse_statements()?)
 }
 
@@ -96,7 +83,7 @@ pub struct Piece<'a> {
 /// # Errors
 /// [`Error::Sql`] for a quote or comment that does not end.
 pub fn split(script: &str) -> Result<Vec<Piece<'_>>> {
-    let tokens = Tokenizer::new(&PostgreSqlDialect {}, script).tokenize_with_location()?;
+    let tokens = Tokenizer::new(&Grammar, script).tokenize_with_location()?;
     let places = Places::new(script);
     let mut pieces = Vec::new();
     let mut first: Option<(usize, usize)> = None;
@@ -165,184 +152,6 @@ impl Cache {
         }
         Ok(statements)
     }
-}
-
-/// The place of a parameter among those given: `$1` is the first.
-pub(crate) fn parameter_index(placeholder: &str) -> Result<usize> {
-    let number = placeholder.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
-    match number {
-        Some(number) if (1..=PARAMETERS_MAX).contains(&number) => Ok(number - 1),
-        _ => {
-            Err(Error::Sql(format!("parameter {placeholder}: parameters are written $1, $2, up to ${PARAMETERS_MAX}")))
-        }
-    }
-}
-
-/// The value of a parameter.
-pub(crate) fn parameter<'a>(placeholder: &str, parameters: &'a [Value]) -> Result<&'a Value> {
-    let value = parameters.get(parameter_index(placeholder)?).ok_or_else(|| {
-        Error::Misuse(format!("the statement wants parameter {placeholder}, and {} were given", parameters.len()))
-    })?;
-    match value {
-        Value::Decimal { scale, .. } if *scale > SCALE_MAX => Err(Error::Input(format!(
-            "parameter {placeholder} has {scale} digits behind the point: {SCALE_MAX} at most"
-        ))),
-        _ => Ok(value),
-    }
-}
-
-/// How many parameters a statement wants.
-pub fn parameter_count(statement: &Statement) -> usize {
-    let mut count = 0;
-    let _ = visit_expressions(statement, |expr: &Expr| {
-        if let Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) = expr {
-            count = count.max(parameter_index(name).map_or(0, |index| index + 1));
-        }
-        ControlFlow::<()>::Continue(())
-    });
-    count
-}
-
-/// Puts the values of parameters into their places, as literals.
-///
-/// # Errors
-/// [`Error::Misuse`] if there are too few.
-pub(crate) fn bind(statement: &mut Statement, parameters: &[Value]) -> Result<()> {
-    let failed = visit_expressions_mut(statement, |expr: &mut Expr| {
-        if let Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) = expr {
-            match parameter(name, parameters) {
-                Ok(value) => *expr = literal(value),
-                Err(error) => return ControlFlow::Break(error),
-            }
-        }
-        ControlFlow::Continue(())
-    });
-    match failed {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
-    }
-}
-
-/// What becomes of parameters of which nothing is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unbound {
-    /// They stay.
-    Open,
-    /// They are NULL.
-    Null,
-}
-
-/// Puts NULLs of these types where parameters of known types stand, to plan a statement that is not to run.
-///
-/// # Errors
-/// [`Error::Sql`] for parameters that are not written as such.
-pub(crate) fn open(statement: &mut Statement, given: &[Option<DataType>], unbound: Unbound) -> Result<()> {
-    let failed = visit_expressions_mut(statement, |expr: &mut Expr| {
-        if let Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) = expr {
-            let place = match parameter_index(name) {
-                Ok(place) => place,
-                Err(error) => return ControlFlow::Break(error),
-            };
-            let kind = given.get(place).and_then(Option::as_ref);
-            if let Some(null) =
-                kind.map(null_of).or((unbound == Unbound::Null).then(|| Expr::Value(Literal::Null.into())))
-            {
-                *expr = null;
-            }
-        }
-        ControlFlow::Continue(())
-    });
-    match failed {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
-    }
-}
-
-/// A NULL of a type.
-fn null_of(kind: &DataType) -> Expr {
-    let null = || Expr::Value(Literal::Null.into());
-    let data_type = match kind {
-        DataType::Boolean => SqlType::Boolean,
-        DataType::Int16 => SqlType::SmallInt(None),
-        DataType::Int32 => SqlType::Integer(None),
-        DataType::Int64 => SqlType::BigInt(None),
-        DataType::Float32 => SqlType::Real,
-        DataType::Float64 => SqlType::Double(ExactNumberInfo::None),
-        DataType::Decimal128(..) => SqlType::Numeric(ExactNumberInfo::None),
-        DataType::Utf8 | DataType::Utf8View => SqlType::Text,
-        DataType::Binary | DataType::BinaryView => SqlType::Bytea,
-        DataType::Date32 => SqlType::Date,
-        DataType::Time64(_) => SqlType::Time(None, TimezoneInfo::None),
-        DataType::Timestamp(_, None) => SqlType::Timestamp(None, TimezoneInfo::None),
-        DataType::Timestamp(_, Some(_)) => SqlType::Timestamp(None, TimezoneInfo::WithTimeZone),
-        _ => return null(),
-    };
-    Expr::Cast { kind: CastKind::Cast, expr: Box::new(null()), data_type, array: false, format: None }
-}
-
-/// Whether a parameter stands in an expression.
-pub(crate) fn has_parameter(expr: &Expr) -> bool {
-    let is_parameter = |expr: &Expr| matches!(expr, Expr::Value(ValueWithSpan { value: Literal::Placeholder(_), .. }));
-    visit_expressions(expr, |expr: &Expr| match is_parameter(expr) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    })
-    .is_break()
-}
-
-/// The literal of a value. A text stays a plain quoted literal, which becomes whatever is wanted where it stands.
-pub(crate) fn literal(value: &Value) -> Expr {
-    let cast = |text: String, data_type: SqlType| Expr::Cast {
-        kind: CastKind::Cast,
-        expr: Box::new(quoted(text)),
-        data_type,
-        array: false,
-        format: None,
-    };
-    let shown = |write: &dyn Fn(&mut String)| {
-        let mut text = String::new();
-        write(&mut text);
-        text
-    };
-    match value {
-        Value::Null => Expr::Value(Literal::Null.into()),
-        Value::Boolean(truth) => Expr::Value(Literal::Boolean(*truth).into()),
-        Value::Integer(number) => signed(*number < 0, number.unsigned_abs().to_string()),
-        Value::Double(number) => cast(number.to_string(), SqlType::Double(ExactNumberInfo::None)),
-        Value::Decimal { unscaled, scale } => {
-            let digits = shown(&|text| crate::text::decimal(text, *unscaled, *scale as i8));
-            signed(*unscaled < 0, digits.trim_start_matches('-').to_owned())
-        }
-        Value::Text(text) => quoted(text.clone()),
-        Value::Bytes(bytes) => {
-            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            Expr::Value(Literal::HexStringLiteral(digits).into())
-        }
-        Value::Date(days) => cast(shown(&|text| crate::text::date(text, i64::from(*days))), SqlType::Date),
-        Value::Time(microseconds) => cast(
-            shown(&|text| crate::text::time(text, i128::from(*microseconds) * 1000)),
-            SqlType::Time(None, TimezoneInfo::None),
-        ),
-        Value::Timestamp(nanoseconds) => {
-            let digits = if nanoseconds % 1000 == 0 { None } else { Some(9) };
-            let text = shown(&|text| crate::text::timestamp(text, *nanoseconds, false));
-            cast(text, SqlType::Timestamp(digits, TimezoneInfo::None))
-        }
-        Value::TimestampTz(nanoseconds) => {
-            let text = shown(&|text| crate::text::timestamp(text, *nanoseconds, true));
-            cast(text, SqlType::Timestamp(None, TimezoneInfo::WithTimeZone))
-        }
-        Value::Uuid(bytes) => quoted(shown(&|text| crate::text::uuid(text, bytes))),
-    }
-}
-
-/// A number in parentheses of its own where it is negative: `-$1` is the negative of it.
-fn signed(negative: bool, digits: String) -> Expr {
-    let number = Expr::Value(Literal::Number(digits, false).into());
-    if !negative {
-        return number;
-    }
-    Expr::Nested(Box::new(Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(number) }))
 }
 
 /// A quoted literal.
@@ -424,17 +233,6 @@ mod tests {
             [(1, "SELECT 'ä;b'", true), (4, "INSERT INTO t VALUES ($$;$$)", true), (4, "SELECT 2", false)]
         );
         assert!(split("SELECT 'open").is_err());
-    }
-
-    #[test]
-    fn parameters_are_bound_and_counted() {
-        let mut statement = parse("SELECT $1, a FROM t WHERE b = $2 LIMIT $3").unwrap().remove(0);
-        assert_eq!(parameter_count(&statement), 3);
-        assert!(bind(&mut statement.clone(), &[Value::Null]).is_err());
-        let fine = Value::Decimal { unscaled: 1, scale: 39 };
-        assert!(matches!(bind(&mut statement.clone(), &[fine.clone(), fine.clone(), fine]), Err(Error::Input(_))));
-        bind(&mut statement, &[Value::from("x"), Value::Integer(-2), Value::Integer(5)]).unwrap();
-        assert_eq!(statement.to_string(), "SELECT 'x', a FROM t WHERE b = (-2) LIMIT 5");
     }
 
     #[test]

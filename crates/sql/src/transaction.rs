@@ -133,7 +133,7 @@ impl Transaction {
         let moved = block.seen.as_ref().is_some_and(|seen| seen.commit_number() != lease.commit_number());
         if block.stable && moved {
             lease.rollback();
-            return Err(Error::Locked(
+            return Err(Error::Conflict(
                 "another transaction committed since this one began: ROLLBACK and try again".into(),
             ));
         }
@@ -201,6 +201,11 @@ impl Transaction {
         let block = self.block.as_mut().ok_or_else(|| outside("SAVEPOINT"))?;
         block.marks.push(Mark { name, point });
         Ok(())
+    }
+
+    /// How many savepoints there are.
+    pub(crate) fn savepoints(&self) -> usize {
+        self.block.as_ref().map_or(0, |block| block.marks.len())
     }
 
     pub(crate) fn rollback_to(&mut self, engine: &Engine, name: &str) -> Result<()> {

@@ -19,7 +19,7 @@ use crate::define::reserved;
 use crate::error::{Error, Result};
 use crate::naming;
 use crate::planner;
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Session, with_stack};
 use crate::statement::{self, fold, ident, table_name};
 use crate::transaction::Change;
 
@@ -150,10 +150,10 @@ impl Session {
     }
 
     fn names_of(&self, view: &StoredView) -> Result<HashSet<String>> {
-        match statement::parse(&view.sql)?.first() {
+        with_stack(&view.sql, || match statement::parse(&view.sql)?.first() {
             Some(query) => planner::names(&self.planner, query),
             None => Ok(HashSet::new()),
-        }
+        })
     }
 
     /// The views that read a table or view, themselves or through others, as they are before it changes.

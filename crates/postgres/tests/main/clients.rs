@@ -220,6 +220,21 @@ fn several_statements_are_one_transaction_and_begin_is_another() {
     assert_eq!(client.ask(" -- nothing").tags, Vec::<String>::new());
 }
 
+/// Drivers try a transaction again where they read 40001.
+#[test]
+fn a_transaction_that_another_one_overtook_is_told_to_try_again() {
+    let server = Server::new();
+    let (mut alice, mut other) = (server.client("alice"), server.client("alice"));
+    alice.ask("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    alice.ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM t");
+    other.ask("INSERT INTO t VALUES (1)");
+    assert_eq!(alice.ask("INSERT INTO t VALUES (2)").code(), "40001");
+    alice.ask("ROLLBACK");
+    alice.ask("BEGIN; INSERT INTO t VALUES (2)");
+    other.ask("SET lock_timeout = '10ms'");
+    assert_eq!(other.ask("INSERT INTO t VALUES (3)").code(), "55P03");
+}
+
 #[test]
 fn rows_are_copied_in_and_out() {
     let server = Server::new();

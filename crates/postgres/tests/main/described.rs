@@ -8,6 +8,7 @@ const INT4: u32 = 23;
 const INT8: u32 = 20;
 const TEXT: u32 = 25;
 const NUMERIC: u32 = 1700;
+const UUID: u32 = 2950;
 
 /// Prepares and asks.
 fn describe(client: &mut Client, name: &str, sql: &str, types: &[u32]) -> crate::client::Answer {
@@ -42,6 +43,51 @@ fn parameters_that_were_left_open_go_in_binary_as_they_were_told() {
     client.send(&execute("", 0));
     client.send(&sync());
     assert_eq!(client.answer(None).texts(), [["n"]]);
+}
+
+#[test]
+fn uuids_and_arrays_are_told_as_such() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (id UUID PRIMARY KEY, name TEXT)");
+    let told = describe(&mut client, "in", "INSERT INTO t VALUES ($1, $2) RETURNING id", &[]);
+    assert_eq!((told.parameters, told.columns), (vec![UUID, TEXT], vec![("id".to_owned(), UUID)]));
+    let id: [u8; 16] = std::array::from_fn(|place| place as u8);
+    client.send(&[bind("", "in", &[Some(&id), Some(b"n")], 1), execute("", 0), sync()].concat());
+    assert_eq!(client.answer(None).rows, [[Some(id.to_vec())]]);
+    let told = describe(&mut client, "one", "SELECT name FROM t WHERE id = $1", &[]);
+    assert_eq!(told.parameters, [UUID]);
+    client.send(&[bind("", "one", &[Some(&id)], 0), execute("", 0), sync()].concat());
+    assert_eq!(client.answer(None).texts(), [["n"]]);
+    let sql = "SELECT relname FROM pg_class WHERE oid = ANY ($1::oid[]) AND relname <> '$2::int4[]' AND relkind = $2";
+    assert_eq!(describe(&mut client, "array", sql, &[]).parameters[0], 1028);
+}
+
+#[test]
+fn spans_and_what_postgresql_does_not_have_go_in_binary() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    let sql = "SELECT INTERVAL '2 months 3 days 4 seconds', NULL, DATE '2000-01-02',
+               TIMESTAMP '2024-01-02 00:00:01' - TIMESTAMP '2024-01-01'";
+    client.send(&[parse("", sql, &[]), bind("", "", &[], 1), execute("", 0), sync()].concat());
+    let span = [&4_000_000i64.to_be_bytes()[..], &3i32.to_be_bytes(), &2i32.to_be_bytes()].concat();
+    let day = [&1_000_000i64.to_be_bytes()[..], &1i32.to_be_bytes(), &[0; 4]].concat();
+    assert_eq!(client.answer(None).rows, [[Some(span), None, Some(1i32.to_be_bytes().to_vec()), Some(day)]]);
+}
+
+/// What ends a thread's stack ends the server.
+#[test]
+fn texts_that_nest_deep_are_described() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    let case = format!("SELECT {}1{}", "CASE WHEN 1 = 1 THEN ".repeat(90), " END".repeat(90));
+    for sql in [case, format!("SELECT {}", ["1"; 900].join(" UNION ALL SELECT "))] {
+        let told = describe(&mut client, "", &sql, &[]);
+        assert_eq!((told.error, told.columns.len()), (None, 1));
+    }
+    assert_eq!(describe(&mut client, "", "PREPARE a AS EXECUTE a", &[]).error, None);
+    assert_eq!(client.ask("PREPARE a AS EXECUTE a").code(), "0A000");
+    assert_eq!(client.ask("SELECT 1").texts(), [["1"]]);
 }
 
 #[test]

@@ -95,7 +95,17 @@ fn rows_that_were_asked_for_update_stay_as_they_are() {
             "SELECT a FROM t FOR UPDATE SKIP LOCKED",
             "error: not supported: NOWAIT and SKIP LOCKED: SET lock_timeout says how long is waited",
         ),
+        (
+            "SELECT * FROM (SELECT a FROM t FOR UPDATE NOWAIT) AS s",
+            "error: not supported: NOWAIT and SKIP LOCKED: SET lock_timeout says how long is waited",
+        ),
+        ("SELECT * FROM (SELECT 1 INTO x) AS s", "error: not supported: SELECT INTO: write CREATE TABLE ... AS"),
+        ("BEGIN", "BEGIN"),
+        ("SELECT * FROM (SELECT a FROM t WHERE a = 5 FOR UPDATE) AS s", "5"),
     ]);
+    let refused = ask(&mut other, "UPDATE t SET a = -1 WHERE a = 5", &[]);
+    assert!(refused.starts_with("error: "), "{refused}");
+    database.expect(&[("COMMIT", "COMMIT")]);
     assert_eq!(ask(&mut other, "UPDATE t SET a = -3 WHERE a = 3", &[]), "UPDATE 1");
 }
 
@@ -129,4 +139,47 @@ fn prepared_statements_are_bounded_and_their_arguments_checked() {
     ]);
     let least = ask(&mut database.session, "EXECUTE p0(-$1)", &[Value::Integer(i64::MIN)]);
     assert!(least.starts_with("error: not supported: the argument"), "{least}");
+}
+
+#[test]
+fn cursors_that_saw_what_is_undone_end() {
+    let mut database = numbers();
+    database.expect(&[
+        ("BEGIN", "BEGIN"),
+        ("DECLARE before CURSOR FOR SELECT a FROM t ORDER BY a", "DECLARE CURSOR"),
+        ("SAVEPOINT one", "SAVEPOINT"),
+        ("INSERT INTO t VALUES (-1)", "INSERT 1"),
+        ("DECLARE seen CURSOR FOR SELECT a FROM t ORDER BY a", "DECLARE CURSOR"),
+        ("SAVEPOINT two", "SAVEPOINT"),
+        ("DECLARE inner CURSOR WITH HOLD FOR SELECT a FROM t ORDER BY a", "DECLARE CURSOR"),
+        ("FETCH 1 FROM inner", "-1"),
+        ("ROLLBACK TO two", "ROLLBACK"),
+        ("FETCH 1 FROM seen", "-1"),
+        ("ROLLBACK TO one", "ROLLBACK"),
+        ("FETCH 1 FROM before", "1"),
+        ("FETCH 1 FROM seen", "error: no cursor seen"),
+        ("ROLLBACK TO one", "ROLLBACK"),
+        ("FETCH 1 FROM inner", "error: no cursor inner"),
+        ("ROLLBACK TO one", "ROLLBACK"),
+        ("SAVEPOINT two", "SAVEPOINT"),
+        ("DECLARE kept CURSOR FOR SELECT 1", "DECLARE CURSOR"),
+        ("RELEASE two", "RELEASE"),
+        ("SAVEPOINT two", "SAVEPOINT"),
+        ("ROLLBACK TO two", "ROLLBACK"),
+        ("FETCH 1 FROM kept", "1"),
+        ("COMMIT", "COMMIT"),
+    ]);
+}
+
+#[test]
+fn statements_that_are_prepared_are_queries_and_changes() {
+    let mut database = numbers();
+    let refused = "error: not supported: PREPARE of anything but SELECT, VALUES, INSERT, UPDATE and DELETE";
+    database.expect(&[
+        ("PREPARE a AS EXECUTE a", refused),
+        ("PREPARE a AS PREPARE b AS SELECT 1", refused),
+        ("PREPARE a AS DROP TABLE t", refused),
+        ("PREPARE a AS VALUES (1)", "PREPARE"),
+        ("EXECUTE a", "1"),
+    ]);
 }

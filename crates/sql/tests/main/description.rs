@@ -1,7 +1,7 @@
 //! What statements want and answer, before they run.
 
-use counterfoil_sql::arrow::datatypes::{DataType, TimeUnit};
-use counterfoil_sql::{Value, result_name};
+use counterfoil_sql::arrow::datatypes::{DataType, FieldRef, TimeUnit};
+use counterfoil_sql::{Value, field_name, result_name};
 
 use crate::database::{Database, ask};
 
@@ -9,14 +9,14 @@ fn tables() -> Database {
     Database::after(
         "CREATE TABLE t (id INTEGER PRIMARY KEY, big BIGINT, name TEXT DEFAULT 'x', price NUMERIC(10,2), at TIMESTAMP,
                          zoned TIMESTAMPTZ, day DATE, good BOOLEAN, raw BYTEA, x DOUBLE PRECISION);
-         CREATE TABLE u (id BIGINT, t INTEGER)",
+         CREATE TABLE u (id BIGINT, t INTEGER, mark UUID)",
     )
 }
 
 /// Names of the parameters' types, and the columns with theirs.
 fn described(database: &mut Database, sql: &str, given: &[Option<DataType>]) -> (Vec<String>, Option<Vec<String>>) {
     let description = database.session.description(sql, given).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let kind = |kind: &Option<DataType>| kind.as_ref().map_or_else(|| "?".to_owned(), result_name);
+    let kind = |kind: &Option<FieldRef>| kind.as_ref().map_or_else(|| "?".to_owned(), |kind| field_name(kind));
     let columns = description.columns.map(|columns| {
         let column = |field: &std::sync::Arc<counterfoil_sql::arrow::datatypes::Field>| {
             format!("{} {}", field.name(), result_name(field.data_type()))
@@ -60,6 +60,11 @@ fn parameters_are_what_stands_beside_them() {
         ("DELETE FROM t WHERE at < $1", "timestamp"),
         ("DELETE FROM t USING u WHERE u.t = t.id AND u.id = $1", "bigint"),
         ("DECLARE c CURSOR FOR SELECT * FROM t WHERE id = $1", "integer"),
+        ("SELECT * FROM u WHERE mark = $1 OR mark IN ($2, $3)", "uuid, uuid, uuid"),
+        ("INSERT INTO u (mark, id) VALUES ($1, $2)", "uuid, bigint"),
+        ("UPDATE u SET mark = $1 WHERE mark = $2", "uuid, uuid"),
+        ("SELECT $1::UUID", "uuid"),
+        ("SELECT relname FROM pg_class WHERE oid = ANY($1::oid[]) AND relname <> '$2::oid[]'", "bigint[]"),
     ] {
         assert_eq!(described(&mut database, sql, &[]).0.join(", "), expected, "{sql}");
     }
@@ -118,4 +123,93 @@ fn what_cannot_be_described_is_told_and_bounded() {
         "error: parameter $4000000000: parameters are written $1, $2, up to $65535"
     );
     assert_eq!(ask(&mut database.session, "SELECT $65536", &[]).split(':').next(), Some("error"));
+}
+
+/// Texts that nest as deep as they may.
+fn deep_texts() -> Vec<String> {
+    let around = |before: &str, inner: &str, after: &str, times: usize| {
+        format!("SELECT {}{inner}{}", before.repeat(times), after.repeat(times))
+    };
+    vec![
+        around("CASE WHEN 1 = 1 THEN ", "1", " END", 90),
+        around("abs(", "1", ")", 90),
+        around("coalesce(", "$1", ", 1)", 10),
+        around("(", "1", ")", 90),
+        format!("SELECT {}", ["1"; 900].join(" + ")),
+        format!("SELECT {}", ["1"; 900].join(" UNION ALL SELECT ")),
+        format!("SELECT {}", ["$1::INTEGER = 1"; 300].join(" OR ")),
+        format!("SELECT * FROM {}(SELECT 1 AS a){}", "(SELECT * FROM ".repeat(40), " AS s)".repeat(40) + " AS s"),
+        around("(SELECT ", "1", ")", 12),
+    ]
+}
+
+#[test]
+fn what_nests_deep_is_described_and_run_on_small_stacks() {
+    let mut database = tables();
+    for (number, sql) in deep_texts().iter().enumerate() {
+        let start = &sql[..40];
+        assert!(database.session.prepare(sql).is_ok(), "{start}");
+        database.session.description(sql, &[]).unwrap_or_else(|error| panic!("{start}: {error}"));
+        let answer = ask(&mut database.session, sql, &[Value::Integer(1)]);
+        assert!(!answer.starts_with("error"), "{start}: {answer}");
+        assert_eq!(database.ask(&format!("PREPARE p{number} AS {sql}")), "PREPARE", "{start}");
+        let prepared = ask(&mut database.session, &format!("EXECUTE p{number}(1)"), &[]);
+        assert_eq!(prepared, answer, "{start}");
+        database.session.description(&format!("EXECUTE p{number}(1)"), &[]).expect("describes");
+        if !sql.contains('$') {
+            assert_eq!(
+                database.ask(&format!("CREATE VIEW v{number} AS SELECT * FROM ({sql}) AS q(c)")),
+                "CREATE VIEW",
+                "{start}"
+            );
+            assert_eq!(database.ask(&format!("SELECT * FROM v{number}")), answer, "{start}");
+        }
+    }
+}
+
+#[test]
+fn rules_of_tables_that_are_long_are_kept_on_small_stacks() {
+    let mut database = Database::new();
+    let long = ["1"; 900].join(" + ");
+    let case = format!("{}1{}", "CASE WHEN a > 0 THEN ".repeat(40), " END".repeat(40));
+    let made = format!("CREATE TABLE t (a INTEGER, b INTEGER DEFAULT {long}, CHECK (a < {long}), CHECK ({case} = 1))");
+    database.expect(&[
+        (made.as_str(), "CREATE TABLE"),
+        ("INSERT INTO t (a) VALUES (899)", "INSERT 1"),
+        ("SELECT * FROM t", "899|900"),
+        ("UPDATE t SET a = 1", "UPDATE 1"),
+        ("ALTER TABLE t ADD CHECK (b > 0)", "ALTER TABLE"),
+    ]);
+    assert!(database.ask("INSERT INTO t (a) VALUES (900)").starts_with("error: "));
+    assert!(database.ask("INSERT INTO t (a) VALUES (-1)").starts_with("INSERT"), "NULL is not false");
+}
+
+/// What the query library would write out to more than the machine has.
+#[test]
+fn what_would_grow_out_of_all_bounds_is_refused() {
+    let mut database = tables();
+    let around = |before: &str, after: &str, times: usize| {
+        format!("SELECT {}id{} FROM t", before.repeat(times), after.repeat(times))
+    };
+    let deeper = format!("SELECT {}1{}", "(SELECT ".repeat(13), ")".repeat(13));
+    assert_eq!(
+        database.ask(&deeper),
+        "error: not supported: subqueries nest more than 12 deep in expressions: write some as joins"
+    );
+    let refused = "error: not supported: BETWEEN, IN and coalesce nest too deep in an expression: name inner ones in a \
+                   subquery in FROM";
+    for (before, after) in [
+        ("coalesce(", ", 1)"),
+        ("((", " BETWEEN 0 AND 2)::INTEGER)"),
+        ("((", " IN (1, 2, 3))::INTEGER)"),
+        ("coalesce(abs(", "), 7)"),
+    ] {
+        assert_eq!(database.ask(&around(before, after, 40)), refused, "{before}");
+        assert_eq!(database.ask(&around(before, after, 6)), "", "{before}");
+    }
+    let long = format!(
+        "SELECT id FROM t WHERE id IN ({})",
+        (0..70_000).map(|it| it.to_string()).collect::<Vec<_>>().join(",")
+    );
+    assert_eq!(database.ask(&long), "");
 }

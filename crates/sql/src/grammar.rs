@@ -1,0 +1,127 @@
+//! The grammar in which texts are read: PostgreSQL's, as the library has it, except where that takes exponential time.
+
+use std::any::{Any, TypeId};
+
+use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+/// PostgreSQL's grammar without arguments whose names are expressions (`json_object('a': 1)`).
+///
+/// Where those may stand, the library reads every argument twice, first as a name and then as a value, so that calls that
+/// nest n deep are read 2^n times (sqlparser 0.62, `parse_function_args`). Names that are names (`make_interval(days => 1)`)
+/// stay.
+#[derive(Debug)]
+pub(crate) struct Grammar;
+
+macro_rules! as_postgresql {
+    ($($says:ident),+ $(,)?) => {
+        $(fn $says(&self) -> bool {
+            PostgreSqlDialect {}.$says()
+        })+
+    };
+}
+
+impl Dialect for Grammar {
+    fn dialect(&self) -> TypeId {
+        PostgreSqlDialect {}.type_id()
+    }
+
+    fn supports_named_fn_args_with_expr_name(&self) -> bool {
+        false
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        PostgreSqlDialect {}.identifier_quote_style(identifier)
+    }
+
+    fn is_delimited_identifier_start(&self, letter: char) -> bool {
+        PostgreSqlDialect {}.is_delimited_identifier_start(letter)
+    }
+
+    fn is_identifier_start(&self, letter: char) -> bool {
+        PostgreSqlDialect {}.is_identifier_start(letter)
+    }
+
+    fn is_identifier_part(&self, letter: char) -> bool {
+        PostgreSqlDialect {}.is_identifier_part(letter)
+    }
+
+    fn is_reserved_for_identifier(&self, word: Keyword) -> bool {
+        PostgreSqlDialect {}.is_reserved_for_identifier(word)
+    }
+
+    fn is_custom_operator_part(&self, letter: char) -> bool {
+        PostgreSqlDialect {}.is_custom_operator_part(letter)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        PostgreSqlDialect {}.get_next_precedence(parser)
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        PostgreSqlDialect {}.prec_value(precedence)
+    }
+
+    as_postgresql!(
+        allow_extract_custom,
+        allow_extract_single_quotes,
+        supports_alter_column_type_using,
+        supports_array_typedef_with_brackets,
+        supports_bitwise_shift_operators,
+        supports_comma_separated_trim,
+        supports_comment_on,
+        supports_comment_optimizer_hint,
+        supports_create_index_with_clause,
+        supports_create_table_like_parenthesized,
+        supports_empty_projections,
+        supports_explain_with_utility_options,
+        supports_factorial_operator,
+        supports_filter_during_aggregation,
+        supports_geometric_types,
+        supports_group_by_expr,
+        supports_insert_table_alias,
+        supports_interval_options,
+        supports_listen_notify,
+        supports_load_extension,
+        supports_named_fn_args_with_colon_operator,
+        supports_nested_comments,
+        supports_notnull_operator,
+        supports_numeric_literal_underscores,
+        supports_select_wildcard_with_alias,
+        supports_set_names,
+        supports_string_escape_constant,
+        supports_unicode_string_literal,
+        supports_xml_expressions,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_nest_are_read_in_linear_time() {
+        // 2^90 readings would not end.
+        let deep = |inner: &str| format!("SELECT {}{inner}{}", "abs(".repeat(90), ")".repeat(90));
+        assert!(crate::statement::parse(&deep("1")).is_ok());
+        assert!(crate::statement::parse(&deep("1 +")).is_err());
+        let many = format!("SELECT {}1{}", "coalesce(".repeat(90), ", f(1, g(2)))".repeat(90));
+        assert!(crate::statement::parse(&many).is_ok());
+    }
+
+    #[test]
+    fn arguments_may_have_names_and_operators_are_postgresql_s() {
+        for sql in [
+            "SELECT make_interval(days => 1, hours := 2)",
+            "SELECT a @> b, c -> 'd', e ~* 'f', 1 << 2, 5 !, E'\\n', U&'\\0041', 1_000, x NOTNULL FROM t",
+            "SELECT count(*) FILTER (WHERE a > 1), '{1}'::int[], $$text$$, $1 FROM t",
+            "SELECT /* a /* nested */ comment */ 1",
+            "EXPLAIN (ANALYZE, VERBOSE) SELECT",
+        ] {
+            let said = Parser::new(&PostgreSqlDialect {}).try_with_sql(sql).and_then(|mut it| it.parse_statements());
+            assert!(said.is_ok(), "{sql}: {said:?}");
+            assert_eq!(said, Parser::new(&Grammar).try_with_sql(sql).and_then(|mut it| it.parse_statements()), "{sql}");
+        }
+    }
+}
