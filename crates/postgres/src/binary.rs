@@ -1,9 +1,12 @@
 //! Values as PostgreSQL keeps them, for clients that ask for it.
 
-use counterfoil::arrow::array::{Array, AsArray};
+use counterfoil::arrow::array::{Array, ArrayAccessor, AsArray};
+use counterfoil::arrow::buffer::NullBuffer;
 use counterfoil::arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Field, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, TimestampNanosecondType, UInt32Type,
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, Time64MicrosecondType, TimeUnit,
+    TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
 use counterfoil::is_uuid;
@@ -12,46 +15,112 @@ use counterfoil::value::parse;
 use crate::parameter::{EPOCH_DAYS, EPOCH_MICROSECONDS};
 use crate::types::Told;
 
-/// Appends a cell that is not NULL; false for types that are sent as text alone.
-pub fn put(out: &mut Vec<u8>, field: &Field, column: &dyn Array, row: usize) -> bool {
-    match column.data_type() {
+const MICROSECONDS_A_DAY: i128 = 86_400_000_000;
+
+/// Appends a cell that is not NULL, of a column that was looked at before; false if it cannot be sent.
+pub type Put<'a> = Box<dyn Fn(&mut Vec<u8>, usize) -> bool + 'a>;
+
+/// What appends cells of a column; none for types that are sent as text alone. A column is looked at once for all its rows: what
+/// type it has is asked no cell.
+pub fn writer<'a>(field: &'a Field, column: &'a dyn Array) -> Option<Put<'a>> {
+    Some(match column.data_type() {
         DataType::Utf8View if is_uuid(field) => {
-            let Some(bytes) = parse::uuid(column.as_string_view().value(row)) else { return false };
-            out.extend(bytes);
+            let column = column.as_string_view();
+            Box::new(|out, row| parse::uuid(column.value(row)).map(|bytes| out.extend_from_slice(&bytes)).is_some())
         }
-        DataType::Boolean => out.push(column.as_boolean().value(row).into()),
-        DataType::Int16 => out.extend(column.as_primitive::<Int16Type>().value(row).to_be_bytes()),
-        DataType::Int32 => out.extend(column.as_primitive::<Int32Type>().value(row).to_be_bytes()),
-        DataType::Int64 => out.extend(column.as_primitive::<Int64Type>().value(row).to_be_bytes()),
-        DataType::Float32 => out.extend(column.as_primitive::<Float32Type>().value(row).to_be_bytes()),
-        DataType::Float64 => out.extend(column.as_primitive::<Float64Type>().value(row).to_be_bytes()),
-        DataType::Utf8 => out.extend(column.as_string::<i32>().value(row).bytes()),
-        DataType::LargeUtf8 => out.extend(column.as_string::<i64>().value(row).bytes()),
-        DataType::Utf8View => out.extend(column.as_string_view().value(row).bytes()),
-        DataType::Binary => out.extend(column.as_binary::<i32>().value(row)),
-        DataType::LargeBinary => out.extend(column.as_binary::<i64>().value(row)),
-        DataType::BinaryView => out.extend(column.as_binary_view().value(row)),
-        DataType::FixedSizeBinary(_) => out.extend(column.as_fixed_size_binary().value(row)),
-        DataType::Date32 => {
-            out.extend(column.as_primitive::<Date32Type>().value(row).saturating_sub(EPOCH_DAYS).to_be_bytes());
+        DataType::Boolean => {
+            let column = column.as_boolean();
+            Box::new(|out, row| {
+                out.push(column.value(row).into());
+                true
+            })
         }
-        DataType::Time64(TimeUnit::Microsecond) => {
-            out.extend(column.as_primitive::<Time64MicrosecondType>().value(row).to_be_bytes());
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            put_instant(out, column.as_primitive::<TimestampMicrosecondType>().value(row));
-        }
+        DataType::Int8 => numbers::<Int8Type, 2>(column, |number| i16::from(number).to_be_bytes()),
+        DataType::UInt8 => numbers::<UInt8Type, 2>(column, |number| i16::from(number).to_be_bytes()),
+        DataType::Int16 => numbers::<Int16Type, 2>(column, i16::to_be_bytes),
+        DataType::UInt16 => numbers::<UInt16Type, 4>(column, |number| i32::from(number).to_be_bytes()),
+        DataType::Int32 => numbers::<Int32Type, 4>(column, i32::to_be_bytes),
+        DataType::UInt32 => numbers::<UInt32Type, 4>(column, u32::to_be_bytes),
+        DataType::Int64 => numbers::<Int64Type, 8>(column, i64::to_be_bytes),
+        DataType::Float32 => numbers::<Float32Type, 4>(column, f32::to_be_bytes),
+        DataType::Float64 => numbers::<Float64Type, 8>(column, f64::to_be_bytes),
+        DataType::Date32 => numbers::<Date32Type, 4>(column, |days| days.saturating_sub(EPOCH_DAYS).to_be_bytes()),
+        DataType::Time64(TimeUnit::Microsecond) => numbers::<Time64MicrosecondType, 8>(column, i64::to_be_bytes),
+        DataType::Interval(IntervalUnit::MonthDayNano) => numbers::<IntervalMonthDayNanoType, 16>(column, span),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => numbers::<TimestampMicrosecondType, 8>(column, instant),
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-            put_instant(out, column.as_primitive::<TimestampNanosecondType>().value(row).div_euclid(1000));
+            numbers::<TimestampNanosecondType, 8>(column, |nanoseconds| instant(nanoseconds.div_euclid(1000)))
+        }
+        DataType::Duration(TimeUnit::Second) => numbers::<DurationSecondType, 16>(column, |it| between(it, 1_000_000)),
+        DataType::Duration(TimeUnit::Millisecond) => {
+            numbers::<DurationMillisecondType, 16>(column, |it| between(it, 1000))
+        }
+        DataType::Duration(TimeUnit::Microsecond) => {
+            numbers::<DurationMicrosecondType, 16>(column, |it| between(it, 1))
+        }
+        DataType::Duration(TimeUnit::Nanosecond) => {
+            numbers::<DurationNanosecondType, 16>(column, |it| between(it / 1000, 1))
+        }
+        DataType::UInt64 => {
+            let column = column.as_primitive::<UInt64Type>();
+            Box::new(|out, row| {
+                put_numeric(out, column.value(row).into(), 0);
+                true
+            })
         }
         DataType::Decimal128(_, scale) if *scale >= 0 => {
-            put_numeric(out, column.as_primitive::<Decimal128Type>().value(row), *scale as u32);
+            let (column, scale) = (column.as_primitive::<Decimal128Type>(), *scale as u32);
+            Box::new(move |out, row| {
+                put_numeric(out, column.value(row), scale);
+                true
+            })
         }
-        DataType::UInt32 => out.extend(column.as_primitive::<UInt32Type>().value(row).to_be_bytes()),
-        DataType::List(of) => return put_list(out, of, column.as_list::<i32>().value(row).as_ref()),
-        _ => return false,
-    }
-    true
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => texts(column)?,
+        DataType::Binary => bytes(column.as_binary::<i32>()),
+        DataType::LargeBinary => bytes(column.as_binary::<i64>()),
+        DataType::BinaryView => bytes(column.as_binary_view()),
+        DataType::FixedSizeBinary(_) => bytes(column.as_fixed_size_binary()),
+        // All of it is NULL: nothing is ever appended.
+        DataType::Null => Box::new(|_, _| false),
+        // Of lists of lists clients would have to be told the dimensions, which may differ.
+        DataType::List(of) if !matches!(of.data_type(), DataType::List(_)) => {
+            let column = column.as_list::<i32>();
+            Box::new(|out, row| put_list(out, of, column.value(row).as_ref()))
+        }
+        _ => return None,
+    })
+}
+
+/// What appends the bytes of texts.
+pub fn texts<'a>(column: &'a dyn Array) -> Option<Put<'a>> {
+    Some(match column.data_type() {
+        DataType::Utf8 => bytes(column.as_string::<i32>()),
+        DataType::LargeUtf8 => bytes(column.as_string::<i64>()),
+        DataType::Utf8View => bytes(column.as_string_view()),
+        _ => return None,
+    })
+}
+
+fn numbers<'a, T: ArrowPrimitiveType, const BYTES: usize>(
+    column: &'a dyn Array,
+    bytes: fn(T::Native) -> [u8; BYTES],
+) -> Put<'a> {
+    let column = column.as_primitive::<T>();
+    Box::new(move |out, row| {
+        out.extend_from_slice(&bytes(column.value(row)));
+        true
+    })
+}
+
+fn bytes<'a, A>(column: A) -> Put<'a>
+where
+    A: ArrayAccessor + 'a,
+    A::Item: AsRef<[u8]>,
+{
+    Box::new(move |out, row| {
+        out.extend_from_slice(column.value(row).as_ref());
+        true
+    })
 }
 
 /// One dimension, whether there are NULLs, the type of the parts, how many there are and that they count from 1, and each of them
@@ -64,27 +133,50 @@ fn put_list(out: &mut Vec<u8>, of: &Field, parts: &dyn Array) -> bool {
     if parts.is_empty() {
         return true;
     }
-    let Ok(count) = i32::try_from(parts.len()) else { return false };
+    let (Ok(count), Some(put)) = (i32::try_from(parts.len()), writer(of, parts)) else { return false };
     out.extend(count.to_be_bytes());
     out.extend(1i32.to_be_bytes());
-    for row in 0..parts.len() {
-        if parts.is_null(row) {
-            out.extend((-1i32).to_be_bytes());
-            continue;
-        }
-        let at = out.len();
-        out.extend([0; 4]);
-        if !put(out, of, parts, row) {
-            return false;
-        }
-        let length = (out.len() - at - 4) as i32;
-        out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+    let nulls = parts.logical_nulls();
+    (0..parts.len()).all(|row| put_behind_length(out, nulls.as_ref(), row, &put))
+}
+
+/// Appends a cell behind its length, or that it is NULL; false if it cannot be sent.
+pub fn put_behind_length(out: &mut Vec<u8>, nulls: Option<&NullBuffer>, row: usize, put: &Put<'_>) -> bool {
+    if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+        out.extend_from_slice(&(-1i32).to_be_bytes());
+        return true;
     }
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    if !put(out, row) {
+        return false;
+    }
+    // Values have less than 2 GiB: an Arrow array holds no longer ones.
+    let length = (out.len() - at - 4) as i32;
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
     true
 }
 
-fn put_instant(out: &mut Vec<u8>, microseconds: i64) {
-    out.extend(microseconds.saturating_sub(EPOCH_MICROSECONDS).to_be_bytes());
+/// Microseconds since 1970 as those since 2000.
+fn instant(microseconds: i64) -> [u8; 8] {
+    microseconds.saturating_sub(EPOCH_MICROSECONDS).to_be_bytes()
+}
+
+/// Microseconds, days and months.
+fn span(interval: IntervalMonthDayNano) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&(interval.nanoseconds / 1000).to_be_bytes());
+    bytes[8..12].copy_from_slice(&interval.days.to_be_bytes());
+    bytes[12..].copy_from_slice(&interval.months.to_be_bytes());
+    bytes
+}
+
+/// What lies between two instants: whole days and a time, as it is shown.
+fn between(ticks: i64, microseconds: i64) -> [u8; 16] {
+    let elapsed = i128::from(ticks) * i128::from(microseconds);
+    // Of 64 bits of seconds the days may be more than fit; what fits is more than the age of the world.
+    let days = i32::try_from(elapsed / MICROSECONDS_A_DAY).unwrap_or(if elapsed < 0 { i32::MIN } else { i32::MAX });
+    span(IntervalMonthDayNano::new(0, days, (elapsed % MICROSECONDS_A_DAY) as i64 * 1000))
 }
 
 /// Digits to base 10,000, those of the whole first, without zeros at either end.

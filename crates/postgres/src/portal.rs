@@ -99,7 +99,6 @@ struct Reading {
     schema: SchemaRef,
     /// Whether they are made so: the client was told other types than came out.
     is_cast: bool,
-    encoder: Encoder,
     batch: Option<RecordBatch>,
     next: usize,
     sent: u64,
@@ -233,10 +232,12 @@ impl Reading {
                     None => return Ok(true),
                 },
             };
+            let columns = Encoder::new(&batch, formats);
             while self.next < batch.num_rows() && left > 0 {
-                self.encoder.send(wire, formats, &batch, self.next)?;
+                columns.send(wire, self.next)?;
                 (self.next, self.sent, left) = (self.next + 1, self.sent + 1, left - 1);
             }
+            drop(columns);
             if self.next < batch.num_rows() {
                 self.batch = Some(batch);
                 return Ok(false);
@@ -270,8 +271,7 @@ fn begun(sql: &str, values: &[Value], connection: &mut Connection) -> Result<Pro
     Ok(match outcome {
         Some(Outcome::Rows(rows)) => {
             let schema = rows.schema().clone();
-            let reading =
-                Reading { rows, schema, is_cast: false, encoder: Encoder::new(), batch: None, next: 0, sent: 0 };
+            let reading = Reading { rows, schema, is_cast: false, batch: None, next: 0, sent: 0 };
             Progress::Reading(Box::new(reading))
         }
         Some(Outcome::CopyOut(text)) => Progress::CopyOut(text),

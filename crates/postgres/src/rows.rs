@@ -1,12 +1,16 @@
 //! Rows of a query as messages.
 
-use counterfoil::arrow::array::{Array, AsArray, RecordBatch};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use counterfoil::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use counterfoil::arrow::buffer::NullBuffer;
 use counterfoil::arrow::datatypes::{DataType, Field, Schema};
 use counterfoil::write_cell;
 
-use crate::binary;
+use crate::binary::{self, Put, put_behind_length};
 use crate::sqlstate::{Refusal, Stopped};
-use crate::types::Told;
+use crate::types::{Told, oid};
 use crate::wire::{Ended, Stream, Wire, put_text};
 
 /// How a column is sent.
@@ -44,71 +48,75 @@ fn count(columns: usize) -> [u8; 2] {
     u16::try_from(columns).unwrap_or(u16::MAX).to_be_bytes()
 }
 
-/// Rows of a batch, as far as there are so many of them.
-pub struct Encoder {
-    cell: String,
+/// Columns of a batch, ready to be sent row by row.
+pub struct Encoder<'a> {
+    columns: Vec<(Option<NullBuffer>, Put<'a>)>,
 }
 
-impl Encoder {
-    /// An encoder for all batches of a query.
-    pub fn new() -> Self {
-        Encoder { cell: String::new() }
+impl<'a> Encoder<'a> {
+    /// The columns of a batch, each in its format.
+    pub fn new(batch: &'a RecordBatch, formats: &[Format]) -> Self {
+        let columns = batch.columns().iter().zip(batch.schema_ref().fields()).enumerate();
+        let column = |(at, (column, field)): (usize, (&'a ArrayRef, &'a Arc<Field>))| {
+            let format = formats.get(at).copied().unwrap_or(Format::Text);
+            (column.logical_nulls(), writer(format, field, column.as_ref()))
+        };
+        Encoder { columns: columns.map(column).collect() }
     }
 
     /// Sends a row.
     ///
     /// # Errors
     /// [`Stopped`].
-    pub fn send<S: Stream>(
-        &mut self,
-        wire: &mut Wire<S>,
-        formats: &[Format],
-        batch: &RecordBatch,
-        row: usize,
-    ) -> Result<(), Stopped> {
+    pub fn send<S: Stream>(&self, wire: &mut Wire<S>, row: usize) -> Result<(), Stopped> {
         wire.try_send(b'D', |out| {
-            out.extend_from_slice(&count(batch.num_columns()));
-            for (at, (column, field)) in batch.columns().iter().zip(batch.schema_ref().fields()).enumerate() {
-                let format = formats.get(at).copied().unwrap_or(Format::Text);
-                self.put(out, (format, field), column.as_ref(), row)?;
+            out.extend_from_slice(&count(self.columns.len()));
+            match self.columns.iter().all(|(nulls, put)| put_behind_length(out, nulls.as_ref(), row, put)) {
+                true => Ok(()),
+                false => {
+                    Err(Refusal::new("0A000", "not supported: a value of this type in binary, ask for text").into())
+                }
             }
-            Ok(())
         })
     }
+}
 
-    fn put(
-        &mut self,
-        out: &mut Vec<u8>,
-        (format, field): (Format, &Field),
-        column: &dyn Array,
-        row: usize,
-    ) -> Result<(), Refusal> {
-        if column.is_null(row) || *column.data_type() == DataType::Null {
-            out.extend_from_slice(&(-1i32).to_be_bytes());
-            return Ok(());
-        }
-        let at = out.len();
-        out.extend_from_slice(&[0; 4]);
-        match format {
-            Format::Binary if binary::put(out, field, column, row) => {}
-            Format::Binary => {
-                return Err(Refusal::new("0A000", "not supported: a column of this type in binary, ask for text"));
-            }
-            Format::Text => {
-                self.cell.clear();
-                match column.data_type() {
-                    DataType::Boolean => self.cell.push(if column.as_boolean().value(row) { 't' } else { 'f' }),
-                    _ => write_cell(&mut self.cell, column, row)?,
-                }
-                if matches!(column.data_type(), DataType::List(_)) && Told::of(field).is_vector() {
-                    self.cell = self.cell.trim_matches(['{', '}']).replace(',', " ");
-                }
-                out.extend_from_slice(self.cell.as_bytes());
-            }
-        }
-        // Values have less than 2 GiB: an Arrow array holds no longer ones.
-        let length = (out.len() - at - 4) as i32;
-        out[at..at + 4].copy_from_slice(&length.to_be_bytes());
-        Ok(())
+fn writer<'a>(format: Format, field: &'a Field, column: &'a dyn Array) -> Put<'a> {
+    match format {
+        Format::Text => as_text(field, column),
+        Format::Binary => match binary::writer(field, column) {
+            Some(put) => put,
+            // What is told as text goes as one.
+            None if Told::of(field).oid == oid::TEXT => as_text(field, column),
+            // It may be NULL wherever it is asked for.
+            None => Box::new(|_, _| false),
+        },
     }
+}
+
+/// Cells as the shell shows them.
+fn as_text<'a>(field: &'a Field, column: &'a dyn Array) -> Put<'a> {
+    if let Some(texts) = binary::texts(column) {
+        return texts;
+    }
+    if *column.data_type() == DataType::Boolean {
+        let column = column.as_boolean();
+        return Box::new(|out, row| {
+            out.push(if column.value(row) { b't' } else { b'f' });
+            true
+        });
+    }
+    let is_vector = matches!(column.data_type(), DataType::List(_)) && Told::of(field).is_vector();
+    let scratch = Cell::new(String::new());
+    Box::new(move |out, row| {
+        let mut text = scratch.take();
+        text.clear();
+        let is_written = write_cell(&mut text, column, row).is_ok();
+        match is_vector {
+            true => out.extend_from_slice(text.trim_matches(['{', '}']).replace(',', " ").as_bytes()),
+            false => out.extend_from_slice(text.as_bytes()),
+        }
+        scratch.set(text);
+        is_written
+    })
 }

@@ -213,12 +213,12 @@ fn a_transaction_fails_with_a_bind_that_cannot_be() {
 fn a_row_that_cannot_be_sent_leaves_what_follows_understandable() {
     let server = Server::new();
     let mut client = server.client("alice");
-    let sql = "SELECT v, CASE WHEN v > 2 THEN INTERVAL '1 day' END FROM generate_series(1, 4) AS s(v) ORDER BY v";
+    let sql = "SELECT v, CASE WHEN v > 2 THEN ARRAY[ARRAY[v]] END FROM generate_series(1, 4) AS s(v) ORDER BY v";
     client.send(
         &[parse("", sql, &[]), bind("", "", &[], 1), execute("", 0), parse("", "SELECT 1", &[]), sync()].concat(),
     );
     let answer = client.answer(None);
-    // Two rows whose interval is NULL, and nothing of the third.
+    // Two rows whose array is NULL, and nothing of the third.
     assert_eq!((answer.rows.len(), answer.code(), answer.state), (2, "0A000", b'I'));
     assert_eq!(client.ask(sql).texts().len(), 4, "as text all of them are sent");
 }
