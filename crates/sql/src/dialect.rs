@@ -41,6 +41,7 @@ use crate::error::Error;
 use crate::evaluate;
 use crate::extremes;
 use crate::functions::{self, Checked};
+use crate::growing;
 use crate::historian;
 use crate::idioms;
 use crate::naming;
@@ -52,6 +53,7 @@ use crate::times;
 pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
     let scalars = state.scalar_functions().get_or_insert_with(Vec::new);
     scalars.extend(functions::all());
+    scalars.extend(growing::all());
     scalars.extend(historian::scalars());
     scalars.extend(catalog::functions(&Arc::default()));
     let aggregating = state.aggregate_functions().get_or_insert_with(Vec::new);

@@ -4,19 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart, Statement, Value as Literal};
-use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
+use crate::limits;
 use crate::tokens;
 
 /// How deep expressions and queries may nest.
 const DEPTH_MAX: usize = 100;
-
-/// How many operators one expression may have side by side, and one query UNIONs and JOINs.
-const OPERATORS_MAX: usize = 1000;
 
 /// Texts kept parsed.
 const CACHE_STATEMENTS_MAX: usize = 256;
@@ -31,40 +28,12 @@ const CACHE_BYTES_MAX: usize = 32 << 10;
 /// # Errors
 /// [`Error::Sql`] with line and column of what is wrong.
 pub fn parse(sql: &str) -> Result<Vec<Statement>> {
+    limits::of_text(sql)?;
     let tokens = Tokenizer::new(&Grammar, sql).tokenize_with_location()?;
-    refuse_long_chains(&tokens)?;
+    limits::of_tokens(&tokens)?;
     let tokens = tokens::adapt(tokens)?;
     let parser = Parser::new(&Grammar).with_recursion_limit(DEPTH_MAX);
     Ok(parser.with_tokens_with_locations(tokens).parse_statements()?)
-}
-
-/// `1 + 1 + 1` is parsed in a loop but nests as deep as it is long, and what nests is walked by recursion.
-fn refuse_long_chains(tokens: &[TokenWithSpan]) -> Result<()> {
-    let mut outer: Vec<usize> = Vec::new();
-    let mut count = 0_usize;
-    for token in tokens {
-        match &token.token {
-            Token::LParen => outer.push(std::mem::take(&mut count)),
-            Token::RParen => count = outer.pop().unwrap_or(0),
-            Token::Comma | Token::SemiColon => count = 0,
-            Token::Word(word) => count += usize::from(is_operator(word.keyword)),
-            Token::Whitespace(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_) => {}
-            _ => count += 1,
-        }
-        if count > OPERATORS_MAX {
-            let line = token.span.start.line;
-            return Err(Error::Sql(format!("more than {OPERATORS_MAX} operators in one expression (line {line})")));
-        }
-    }
-    Ok(())
-}
-
-fn is_operator(keyword: Keyword) -> bool {
-    use Keyword::{AND, AT, COLLATE, EXCEPT, ILIKE, IN, INTERSECT, IS, JOIN, LIKE, NOT, OR, OVERLAPS, UNION};
-    matches!(
-        keyword,
-        AND | OR | NOT | IS | IN | LIKE | ILIKE | UNION | EXCEPT | INTERSECT | JOIN | AT | COLLATE | OVERLAPS
-    )
 }
 
 /// A statement of a script.

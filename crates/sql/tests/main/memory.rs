@@ -74,3 +74,35 @@ fn sorts_and_groups_end_well_at_any_size_and_joins_in_an_answer_or_a_refusal() {
     assert!(refused > 0, "the largest sets do not fit");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+/// The query library would ask the system for all of it at once, and the process would end.
+#[test]
+fn answers_that_would_take_all_memory_are_refused() {
+    let mut database = Database::new();
+    for sql in [
+        "SELECT length(repeat('x', 2000000000))",
+        "SELECT length(lpad('x', 2147483647, 'ab'))",
+        "SELECT length(rpad('x', 2147483647))",
+        "SELECT length(replace(repeat('x', 1000000), 'x', repeat('y', 1000)))",
+        "SELECT max(length(repeat(v::text, 100000))) FROM generate_series(1, 100000) AS s(v)",
+        "SELECT max(length(lpad(v::text, 100000, 'ä'))) FROM generate_series(1, 100000) AS s(v)",
+    ] {
+        let answer = database.ask(sql);
+        assert!(
+            answer.starts_with("error: ") && answer.ends_with(" would answer more than 256 MiB at once"),
+            "{answer}"
+        );
+    }
+    database.expect(&[
+        (
+            "SELECT length(repeat('x', 1000000)), repeat('ab', 2), repeat('ab', -1), repeat(NULL, 3)",
+            "1000000|abab||NULL",
+        ),
+        (
+            "SELECT length(replace(repeat('x', 1000000), 'z', repeat('y', 1000))), replace('abab', 'b', 'é')",
+            "1000000|aéaé",
+        ),
+        ("SELECT lpad('a', 3, 'é'), rpad('abc', 2), lpad('a', 2)", "ééa|ab| a"),
+        ("SELECT replace('abc', '', 'x'), length(replace(repeat('x', 100000), 'x', 'yy'))", "abc|200000"),
+    ]);
+}
