@@ -148,6 +148,7 @@ impl Session {
     }
 
     fn copy_in_here(&mut self, sql: &str, input: &mut dyn BufRead) -> Result<Outcome> {
+        self.begin_statement()?;
         let statements = statement::parse(sql)?;
         let [Statement::Copy { source, to: false, target: CopyTarget::Stdin, options, legacy_options, .. }] =
             statements.as_slice()

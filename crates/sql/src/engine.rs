@@ -1,7 +1,7 @@
 //! What all sessions of one open database share: the store, the tables, and the machinery that runs queries.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use counterfoil_log::{View, Writer};
 use counterfoil_relation::Relations;
@@ -227,16 +227,23 @@ impl Drop for Executor {
 pub struct Interrupt {
     sender: Arc<watch::Sender<bool>>,
     pub(crate) is_called_off: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    /// When the statement that runs has had its time.
+    deadline: Option<Instant>,
 }
 
 impl Interrupt {
     pub(crate) fn new() -> Self {
-        Interrupt { sender: Arc::new(watch::Sender::new(false)), is_called_off: None }
+        Interrupt { sender: Arc::new(watch::Sender::new(false)), is_called_off: None, deadline: None }
     }
 
     /// Ends the statement that is running, or the result that is being read, with [`Error::Interrupted`].
     pub fn raise(&self) {
         self.sender.send_replace(true);
+    }
+
+    /// The statement that begins now ends after so much time, if it has not.
+    pub(crate) fn end_after(&mut self, time: Option<Duration>) {
+        self.deadline = time.and_then(|time| Instant::now().checked_add(time));
     }
 
     pub(crate) fn clear(&self) {
@@ -245,9 +252,12 @@ impl Interrupt {
 
     /// Ends when it is time to ask; never, where nobody is to be asked.
     async fn patience(&self) {
-        match &self.is_called_off {
-            Some(_) => tokio::time::sleep(PATIENCE).await,
-            None => std::future::pending().await,
+        match (&self.is_called_off, self.deadline) {
+            (None, None) => std::future::pending().await,
+            (Some(_), None) => tokio::time::sleep(PATIENCE).await,
+            (_, Some(deadline)) => {
+                tokio::time::sleep(PATIENCE.min(deadline.saturating_duration_since(Instant::now()))).await;
+            }
         }
     }
 
@@ -260,7 +270,8 @@ impl Interrupt {
     }
 
     fn is_called_off(&self) -> bool {
-        self.is_called_off.as_ref().is_some_and(|is_called_off| is_called_off())
+        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        is_late || self.is_called_off.as_ref().is_some_and(|is_called_off| is_called_off())
     }
 }
 

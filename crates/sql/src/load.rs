@@ -57,11 +57,9 @@ impl Session {
         columns: &[String],
         batches: &mut dyn Iterator<Item = Result<RecordBatch>>,
     ) -> Result<u64> {
-        if self.guard.transaction.has_failed() {
-            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
-        }
         self.planner.interrupt.clear();
         self.notices.clear();
+        self.begin_statement()?;
         let loaded = self.change(|session, change| session.load_into(change, table, columns, batches));
         if loaded.is_err() {
             self.guard.transaction.fail();

@@ -190,15 +190,24 @@ impl Session {
     }
 
     fn run_statement(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
-        if self.guard.transaction.has_failed() && !ends_failure(statement) {
-            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+        if !ends_failure(statement) {
+            self.begin_statement()?;
         }
-        self.start_clock();
         let outcome = self.dispatch(statement, parameters);
         if outcome.is_err() {
             self.guard.transaction.fail();
         }
         outcome
+    }
+
+    /// What comes first in every statement: nothing runs in a transaction that has failed, and clocks start.
+    pub(crate) fn begin_statement(&mut self) -> Result<()> {
+        if self.guard.transaction.has_failed() {
+            return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
+        }
+        self.start_clock();
+        self.planner.interrupt.end_after(self.settings.statement_timeout);
+        Ok(())
     }
 
     /// `now()` is the start of the transaction, in microseconds like every TIMESTAMP.

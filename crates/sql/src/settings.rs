@@ -23,6 +23,8 @@ const ENABLE_SUMMARIES: &str = "enable_summaries";
 /// What a session has been told.
 pub(crate) struct Settings {
     pub(crate) lock_timeout: Duration,
+    /// How long a statement may take, with the reading of its rows; none where it may take any time.
+    pub(crate) statement_timeout: Option<Duration>,
     /// Whether a commit is durable when it is acknowledged.
     pub(crate) synchronous_commit: bool,
     /// Whether aggregations over series may be answered from summaries.
@@ -37,6 +39,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             lock_timeout: LOCK_TIMEOUT,
+            statement_timeout: None,
             synchronous_commit: true,
             enable_summaries: true,
             as_given: false,
@@ -48,25 +51,24 @@ impl Default for Settings {
 /// Settings that can be set to anything (drivers do), with what they are before.
 const IGNORED: &[(&str, &str)] = &[
     ("application_name", ""),
-    ("client_encoding", "UTF8"),
     ("client_min_messages", "notice"),
-    ("datestyle", "ISO, YMD"),
     ("extra_float_digits", "1"),
     ("idle_in_transaction_session_timeout", "0"),
-    ("intervalstyle", "postgres"),
     ("jit", "off"),
     ("row_security", "on"),
     ("search_path", "public"),
-    ("statement_timeout", "0"),
 ];
 
 /// Settings that have one value.
 const FIXED: &[(&str, &str)] = &[
     ("default_transaction_isolation", "read committed"),
     ("block_size", "8192"),
+    ("client_encoding", "UTF8"),
+    ("datestyle", "ISO, YMD"),
     ("default_table_access_method", "heap"),
     ("in_hot_standby", "off"),
     ("integer_datetimes", "on"),
+    ("intervalstyle", "postgres"),
     ("is_superuser", "on"),
     ("max_identifier_length", "63"),
     ("max_index_keys", "32"),
@@ -83,6 +85,10 @@ impl Settings {
     pub(crate) fn value(&self, name: &str) -> Option<String> {
         if name == "lock_timeout" {
             return Some(format!("{}ms", self.lock_timeout.as_millis()));
+        }
+        if name == "statement_timeout" {
+            let milliseconds = self.statement_timeout.map_or(0, |time| time.as_millis());
+            return Some(if milliseconds == 0 { "0".into() } else { format!("{milliseconds}ms") });
         }
         if name == "synchronous_commit" {
             return Some(if self.synchronous_commit { "on" } else { "off" }.into());
@@ -103,6 +109,7 @@ impl Settings {
             "as_given",
             ENABLE_SUMMARIES,
             "lock_timeout",
+            "statement_timeout",
             "synchronous_commit",
         ]);
         names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
@@ -111,6 +118,10 @@ impl Settings {
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<()> {
         if name == "lock_timeout" {
             self.lock_timeout = duration(value)?;
+            return Ok(());
+        }
+        if name == "statement_timeout" {
+            self.statement_timeout = Some(duration(value)?).filter(|time| !time.is_zero());
             return Ok(());
         }
         if name == "synchronous_commit" {
@@ -140,6 +151,7 @@ impl Settings {
         match name {
             None => *self = Settings::default(),
             Some("lock_timeout") => self.lock_timeout = LOCK_TIMEOUT,
+            Some("statement_timeout") => self.statement_timeout = None,
             Some("synchronous_commit") => self.synchronous_commit = true,
             Some(ENABLE_SUMMARIES) => self.enable_summaries = true,
             Some("as_given") => self.as_given = false,
@@ -156,7 +168,10 @@ fn same(fixed: &str, value: &str) -> bool {
     match fixed {
         "on" => matches!(value.as_str(), "true" | "1" | "yes"),
         "UTC" => matches!(value.as_str(), "utc" | "gmt" | "z" | "+00" | "+00:00" | "0" | "etc/utc" | "default"),
-        "UTF8" => matches!(value.as_str(), "utf-8" | "unicode"),
+        // Without an encoding of its own a client takes the bytes as they are.
+        "UTF8" => matches!(value.as_str(), "utf-8" | "unicode" | "sql_ascii"),
+        // Dates are written in one way; in what order days and months are read does not matter to them.
+        "ISO, YMD" => value.split(',').next().is_some_and(|style| style.trim() == "iso"),
         _ => false,
     }
 }
