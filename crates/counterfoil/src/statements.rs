@@ -68,12 +68,32 @@ pub fn is_transaction_control(text: &str) -> bool {
 /// Whether a statement is a COPY that takes its rows from standard input.
 #[must_use]
 pub fn copies_in(text: &str) -> bool {
-    let mut words = text.split_whitespace().map(str::to_ascii_uppercase);
-    if words.next().as_deref() != Some("COPY") {
+    if first_word(text) != "COPY" {
         return false;
     }
-    let words: Vec<String> = words.collect();
-    words.windows(2).any(|pair| pair[0] == "FROM" && pair[1] == "STDIN")
+    let (mut cutter, mut depth, mut before) = (Cutter::new(text), 0_usize, String::new());
+    loop {
+        cutter.skip_blank();
+        match cutter.rest().chars().next() {
+            None => return false,
+            Some('(') => depth += 1,
+            Some(')') => depth = depth.saturating_sub(1),
+            Some(letter) if letter.is_alphanumeric() || letter == '_' => {
+                let rest = cutter.rest();
+                let is_part = |letter: char| !(letter.is_alphanumeric() || matches!(letter, '_' | '$'));
+                let word = &rest[..rest.find(is_part).unwrap_or(rest.len())];
+                if depth == 0 && before == "FROM" && word.eq_ignore_ascii_case("STDIN") {
+                    return true;
+                }
+                before = if depth == 0 { word.to_ascii_uppercase() } else { before };
+                cutter.advance(word.len());
+                continue;
+            }
+            Some(_) => before.clear(),
+        }
+        let length = cutter.token();
+        cutter.advance(length);
+    }
 }
 
 struct Cutter<'a> {
@@ -231,6 +251,28 @@ mod tests {
         assert_eq!(texts("select \"a;b\"; c"), ["select \"a;b\"", "c"]);
         assert_eq!(texts(";; -- nothing\n;"), Vec::<&str>::new());
         assert_eq!(texts("select 'ä;€"), ["select 'ä;€"]);
+    }
+
+    #[test]
+    fn copies_in_are_known_however_they_are_written() {
+        for sql in [
+            "COPY t FROM STDIN",
+            "copy t(a, b)from stdin(FORMAT csv)",
+            "COPY/**/t FROM/* x */STDIN",
+            "COPY \"from stdin\" FROM STDIN WITH (NULL '')",
+        ] {
+            assert!(copies_in(sql), "{sql}");
+        }
+        for sql in [
+            "COPY (SELECT 1 WHERE 'a' <> ' FROM STDIN ') TO STDOUT",
+            "COPY (SELECT a FROM STDIN) TO STDOUT",
+            "COPY t FROM 'STDIN'",
+            "COPY t FROM '/tmp/stdin'",
+            "SELECT 1 FROM STDIN",
+            "COPY t TO STDOUT",
+        ] {
+            assert!(!copies_in(sql), "{sql}");
+        }
     }
 
     #[test]

@@ -183,17 +183,18 @@ impl Users {
     }
 
     /// What a dialogue of SCRAM-SHA-256 with whoever gives this name is held against. For a name without a password it goes the
-    /// same way, and fails: `secret` is the server's own, drawn when it begins.
+    /// same way, and fails; what it is shown is the same whoever serves the database, and whenever.
     ///
     /// # Errors
     /// Those of reading.
-    pub fn scram(&self, name: &str, secret: &[u8; 32]) -> Result<Scram> {
+    pub fn scram(&self, name: &str) -> Result<Scram> {
         let users = all(&self.database.snapshot()?)?;
+        let secret = secret_of_nobody(&users);
         let known = users.into_iter().find_map(|user| match user.secret {
             Kept::Password(verifier) if user.info.name == name => Some((Some(user.info.role), verifier)),
             _ => None,
         });
-        let (role, verifier) = known.unwrap_or_else(|| (None, PasswordVerifier::nobodys(name.as_bytes(), secret)));
+        let (role, verifier) = known.unwrap_or_else(|| (None, PasswordVerifier::nobodys(name.as_bytes(), &secret)));
         Ok(Scram { role, verifier })
     }
 
@@ -278,6 +279,18 @@ fn check_name(name: &str) -> Result<()> {
     }
     Err(Error::new(Kind::Input, "this is not a name for a user")
         .advise(format!("use up to {NAME_BYTES_MAX} letters, digits, and _ - . @")))
+}
+
+/// What salts of names that nobody has come from: something that only this database knows, and knows as long as its first user
+/// is there. Drawn by each server anew, salts would tell after its next start which names there are.
+fn secret_of_nobody(users: &[User]) -> [u8; 32] {
+    let mut secret = [0; 32];
+    match users.first().map(|user| &user.secret) {
+        Some(Kept::Password(verifier)) => secret.copy_from_slice(&verifier.encode()[PASSWORD_VERIFIER_BYTES - 32..]),
+        Some(Kept::Token(digest)) => secret = digest.0,
+        None => {}
+    }
+    secret
 }
 
 fn all(view: &dyn View) -> Result<Vec<User>> {

@@ -88,10 +88,19 @@ impl Held {
         self.share.shrink(0);
     }
 
-    /// Where so many bytes can be put; none where there is no room for them.
-    pub fn room(&mut self, bytes: usize) -> Option<&mut Vec<u8>> {
-        self.clear();
-        self.share.is_enlarged(bytes).then_some(&mut self.bytes)
+    /// Whether there is room for so many bytes in all from now on; where not, it is as it was.
+    #[must_use]
+    pub fn is_enlarged(&mut self, bytes: usize) -> bool {
+        let has_room = self.share.is_enlarged(bytes);
+        if has_room {
+            self.bytes.reserve_exact(bytes.saturating_sub(self.bytes.len()));
+        }
+        has_room
+    }
+
+    /// The bytes, to be added to as far as there is room.
+    pub fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
     }
 }
 
@@ -122,8 +131,9 @@ mod tests {
         drop(first);
         assert_eq!(left(), 90);
         let mut held = Held::of(&budget);
-        assert!(held.room(101).is_none());
-        held.room(100).expect("room").extend([7; 100]);
+        assert!(!held.is_enlarged(101));
+        assert!(held.is_enlarged(100));
+        held.bytes().extend([7; 100]);
         assert_eq!((held.len(), left()), (100, 0));
         held.clear();
         assert_eq!((held.len(), left()), (0, 90));

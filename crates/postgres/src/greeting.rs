@@ -48,8 +48,6 @@ pub struct Porter {
     pub tls: Option<Tls>,
     /// Bounds.
     pub limits: Limits,
-    /// Of this server alone: what salts of names that nobody has come from.
-    pub secret: [u8; 32],
 }
 
 impl Porter {
@@ -110,7 +108,7 @@ impl Porter {
 
     fn authenticate<S: Stream>(&self, wire: &mut Wire<S>, user: &str) -> Result<Role, Stopped> {
         let refused = |failed| self.refused(failed);
-        let scram = self.database.users().scram(user, &self.secret)?;
+        let scram = self.database.users().scram(user)?;
         let end_point = self.tls.as_ref().filter(|_| wire.is_secure()).and_then(Tls::end_point);
         wire.send(b'R', |out| {
             out.extend_from_slice(&10u32.to_be_bytes());
@@ -267,7 +265,7 @@ mod tests {
         let tls = Tls::from_files(format!("{folder}pkcs8.pem"), format!("{folder}pkcs8.key")).expect("a certificate");
         let database = Database::create(Options::memory()).expect("a database");
         let limits = Limits::default();
-        let porter = Porter { database, asks_who: false, tls: Some(tls), limits, secret: [0; 32] };
+        let porter = Porter { database, asks_who: false, tls: Some(tls), limits };
         let ask = [8u32.to_be_bytes(), TLS.to_be_bytes()].concat();
         let startup = [&16u32.to_be_bytes()[..], &(PROTOCOL << 16).to_be_bytes(), b"user\0a\0"].concat();
         // Each request comes alone, as from a client that waits for its answer.

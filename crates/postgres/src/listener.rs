@@ -116,7 +116,7 @@ impl Listener {
         let host = |error: io::Error| Error::host("listen", address, &error).advise("choose another address");
         let listener = TcpListener::bind(address).map_err(host)?;
         let address = listener.local_addr().map_err(host)?;
-        let porter = Porter { database: database.clone(), asks_who, tls, limits, secret: counterfoil::random()? };
+        let porter = Porter { database: database.clone(), asks_who, tls, limits };
         let shared = Arc::new(Shared {
             porter,
             ending,

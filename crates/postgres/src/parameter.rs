@@ -30,7 +30,7 @@ pub fn read(kind: u32, format: Format, bytes: &[u8]) -> Result<Value, Refusal> {
 
 fn text(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
     let wrong = || Refusal::new("22P02", "a parameter is no value of its type");
-    let text = std::str::from_utf8(bytes).map_err(|_| Refusal::new("22021", "a parameter is not UTF-8"))?;
+    let text = letters(bytes)?;
     match kind {
         oid::BOOL => parse::boolean(text).map(Value::Boolean).ok_or_else(wrong),
         oid::INT2 | oid::INT4 | oid::INT8 | oid::OID => text.trim().parse().map(Value::Integer).map_err(|_| wrong()),
@@ -39,6 +39,12 @@ fn text(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
         // As in a statement, a text stands for what is wanted where it stands.
         _ => Ok(Value::Text(text.to_owned())),
     }
+}
+
+/// A text. None has a zero, which would end it for clients that are written in C.
+fn letters(bytes: &[u8]) -> Result<&str, Refusal> {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    text.ok_or_else(|| Refusal::new("22021", "a parameter is not UTF-8, or has a zero"))
 }
 
 fn binary(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
@@ -66,7 +72,7 @@ fn binary(kind: u32, bytes: &[u8]) -> Result<Value, Refusal> {
         oid::OID => bytes.try_into().ok().map(|bytes| Value::Integer(u32::from_be_bytes(bytes).into())),
         _ if array::element(kind).is_some() => array::read(bytes)?.map(Value::Text),
         0 | oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR => {
-            std::str::from_utf8(bytes).ok().map(|text| Value::Text(text.to_owned()))
+            Some(Value::Text(letters(bytes)?.to_owned()))
         }
         _ => return Err(Refusal::new("0A000", format!("not supported: binary parameters of type {kind}"))),
     };

@@ -78,7 +78,10 @@ enum Progress {
     Reading(Box<Reading>),
     CopyOut(CopyOut),
     CopyIn,
+    /// It has run, and what it came to is to be said.
     Over(String),
+    /// That was said.
+    Done,
 }
 
 /// A statement with its parameters.
@@ -167,6 +170,21 @@ impl Portal {
         })
     }
 
+    /// Its columns, before it runs: its rows will be of these.
+    ///
+    /// # Errors
+    /// What planning the statement answers.
+    pub fn promise(&mut self, connection: &mut Connection) -> Result<Option<SchemaRef>, Stopped> {
+        if let Progress::Reading(reading) = &self.progress {
+            return Ok(Some(reading.schema.clone()));
+        }
+        let told = match self.told.take() {
+            Some(told) => told,
+            None => connection.describe(&self.sql, &[])?.columns,
+        };
+        Ok(self.told.insert(told).clone())
+    }
+
     /// Runs it, up to so many rows; 0 for all of them.
     ///
     /// # Errors
@@ -182,6 +200,7 @@ impl Portal {
         }
         let schema = self.start(connection)?;
         let formats = schema.map(|schema| self.formats(schema.fields().len())).transpose()?.unwrap_or_default();
+        let is_query = matches!(statements::first_word(&self.sql).as_str(), "SELECT" | "VALUES" | "TABLE" | "WITH");
         let tag = match &mut self.progress {
             Progress::Reading(reading) => {
                 if !reading.send(wire, &formats, rows_max)? {
@@ -195,9 +214,11 @@ impl Portal {
             }
             Progress::CopyIn => return Ok(Ran::CopyIn),
             Progress::Over(tag) => std::mem::take(tag),
+            Progress::Done if is_query => "SELECT 0".to_owned(),
+            Progress::Done => return Err(Refusal::new("55000", "this portal has run: bind it anew").into()),
             Progress::Waiting => return Ok(Ran::Empty),
         };
-        self.progress = Progress::Over(String::new());
+        self.progress = Progress::Done;
         Ok(Ran::Complete(tag))
     }
 }

@@ -117,9 +117,7 @@ impl<S: Stream> Session<S> {
 
     /// Tells what went wrong; a client that is gone is not told.
     fn told(&mut self, done: Result<(), Stopped>) -> Result<(), Ended> {
-        for text in self.connection.take_notices() {
-            notice(&mut self.wire, &text)?;
-        }
+        self.tell_notices()?;
         match done {
             Ok(()) => Ok(()),
             Err(Stopped::Refused(refusal)) => {
@@ -133,6 +131,10 @@ impl<S: Stream> Session<S> {
             }
             Err(Stopped::Ended(ended)) => Err(ended),
         }
+    }
+
+    fn tell_notices(&mut self) -> Result<(), Ended> {
+        self.connection.take_notices().iter().try_for_each(|text| notice(&mut self.wire, text))
     }
 
     /// Says that the next message may come, and whether a transaction is open.
@@ -188,19 +190,36 @@ impl<S: Stream> Session<S> {
         Ok(self.wire.send(b'C', |out| crate::wire::put_text(out, tag))?)
     }
 
+    /// Takes rows. They are committed when the client has said that they are all of them: it may give them up behind the line
+    /// that ends them, too.
     fn copy_in(&mut self, sql: &str) -> Result<(), Stopped> {
         // Text, of columns whose number nobody minds.
         self.wire.send(b'G', |out| out.extend_from_slice(&[0, 0, 0]))?;
+        let is_alone = self.connection.transaction_state() == TransactionState::Idle;
+        if is_alone {
+            self.connection.execute("BEGIN", &[])?;
+        }
+        let copied = self.rows_in(sql);
+        // Before the next statement, which has notices of its own.
+        self.tell_notices()?;
+        if is_alone {
+            let end = if copied.is_ok() { "COMMIT" } else { "ROLLBACK" };
+            let ended = self.connection.execute(end, &[]);
+            let tag = format!("COPY {}", copied?);
+            ended?;
+            return self.complete(&tag);
+        }
+        self.complete(&format!("COPY {}", copied?))
+    }
+
+    fn rows_in(&mut self, sql: &str) -> Result<u64, Stopped> {
         let mut rows = CopyIn::new(&mut self.wire, self.limits.message_bytes_max);
         let copied = self.connection.copy_in(sql, &mut rows);
         match rows.finish() {
             CopyEnd::Over(ended) => Err(ended.into()),
             CopyEnd::Dropped => Err(no_room().into()),
             CopyEnd::GivenUp => Err(Refusal::new("57014", "the client gave the rows up, and none is there").into()),
-            CopyEnd::Done | CopyEnd::Coming => {
-                let tag = format!("COPY {}", copied?);
-                self.complete(&tag)
-            }
+            CopyEnd::Done | CopyEnd::Coming => Ok(copied?),
         }
     }
 
@@ -297,9 +316,11 @@ impl<S: Stream> Session<S> {
                     let columns = self.connection.cursor_columns(name).map_err(|_| no_portal())?;
                     return Ok(rows::describe(&mut self.wire, &columns, &[])?);
                 };
-                let columns = match answers_rows(portal.sql()) {
-                    true => portal.start(&mut self.connection)?,
-                    false => None,
+                let columns = match answers(portal.sql()) {
+                    Answers::Rows => portal.start(&mut self.connection)?,
+                    // Nothing changes before it is told to.
+                    Answers::RowsOfChange => portal.promise(&mut self.connection)?,
+                    Answers::Nothing => None,
                 };
                 match columns {
                     Some(schema) => {
@@ -330,7 +351,14 @@ impl<S: Stream> Session<S> {
         // Less than none means all, as for PostgreSQL.
         let rows_max = u64::try_from(rows_max).unwrap_or(0);
         match portal.run(&mut self.connection, &mut self.wire, rows_max)? {
-            Ran::Complete(tag) => self.complete(&tag),
+            Ran::Complete(tag) => {
+                let ends = statements::is_transaction_control(portal.sql());
+                if ends && self.connection.transaction_state() == TransactionState::Idle {
+                    // They saw what may be undone.
+                    self.portals.clear();
+                }
+                self.complete(&tag)
+            }
             Ran::Empty => Ok(self.wire.send(b'I', |_| ())?),
             Ran::Suspended => Ok(self.wire.send(b's', |_| ())?),
             Ran::CopyIn => {
@@ -374,11 +402,26 @@ fn may_be_grouped(text: &str) -> bool {
         && !matches!(statements::first_word(text).as_str(), "VACUUM" | "SAVEPOINT" | "RELEASE")
 }
 
-/// Whether a statement answers rows, or may.
-fn answers_rows(sql: &str) -> bool {
+/// Whether a query has a word of a change, wherever it stands.
+fn may_change(sql: &str) -> bool {
+    let is_change = |word: &str| ["INSERT", "UPDATE", "DELETE", "MERGE"].iter().any(|it| word.eq_ignore_ascii_case(it));
+    sql.split(|letter: char| !letter.is_ascii_alphabetic()).any(is_change)
+}
+
+/// What a statement may answer.
+enum Answers {
+    Rows,
+    /// Rows, of a statement that may change something.
+    RowsOfChange,
+    Nothing,
+}
+
+fn answers(sql: &str) -> Answers {
     match statements::first_word(sql).as_str() {
-        "SELECT" | "VALUES" | "TABLE" | "WITH" | "SHOW" | "EXPLAIN" | "EXECUTE" | "DESCRIBE" | "FETCH" => true,
-        "INSERT" | "UPDATE" | "DELETE" | "MERGE" => sql.to_ascii_uppercase().contains("RETURNING"),
-        _ => sql.starts_with('('),
+        "SELECT" | "VALUES" | "TABLE" | "SHOW" | "DESCRIBE" => Answers::Rows,
+        "WITH" if !may_change(sql) => Answers::Rows,
+        "WITH" | "EXPLAIN" | "EXECUTE" | "FETCH" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" => Answers::RowsOfChange,
+        _ if sql.starts_with('(') => Answers::Rows,
+        _ => Answers::Nothing,
     }
 }

@@ -5,12 +5,16 @@
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustls::ServerConnection;
+use socket2::{SockRef, TcpKeepalive};
 
 use crate::limits::Limits;
 use crate::tls::{self, Tls};
+
+/// After so long without a word a client's machine is asked whether it is there.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// A stream to a client.
 pub trait Stream: Read + Write {
@@ -54,6 +58,9 @@ impl Socket {
     /// A socket of a stranger.
     pub fn new(stream: TcpStream, limits: Limits) -> io::Result<Self> {
         stream.set_nodelay(true)?;
+        // A client whose machine is gone says nothing: whoever waits for the writer that it holds is not to wait for ever.
+        let probes = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
+        SockRef::from(&stream).set_tcp_keepalive(&probes)?;
         stream.set_read_timeout(Some(limits.patience))?;
         stream.set_write_timeout(Some(limits.patience))?;
         let stranger_until = Some(Instant::now() + limits.patience);

@@ -8,8 +8,9 @@
 //! 2. What goes out waits until 64 KiB are there, or until the next message would have to be waited for: so a client that sends
 //!    many messages at once is answered at once, and nobody waits for what nobody sends.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::budget::{Budget, Held};
 pub use crate::socket::Stream;
@@ -19,6 +20,9 @@ use crate::tls::Tls;
 const WAITING_BYTES: usize = 64 << 10;
 /// Room that the first bytes of a message are given; then it doubles with what came.
 const STEP_BYTES: usize = 16 << 10;
+/// How long a message may take to come, and one more second for every so many bytes of it: what came of it takes room.
+const PATIENCE: Duration = Duration::from_secs(10);
+const SLOWEST_BYTES: usize = 256 << 10;
 /// Why a message is not taken.
 const TOO_LONG: Ended = Ended::Malformed("it is longer than what is taken");
 
@@ -159,18 +163,39 @@ impl<S: Stream> Wire<S> {
         if length > bytes_max {
             return Err(TOO_LONG);
         }
-        let Some(body) = self.body.room(length) else {
-            let gone = io::copy(&mut (&mut self.stream).take(length as u64), &mut io::sink())?;
-            return if gone == length as u64 { Ok(false) } else { Err(Ended::Gone) };
-        };
-        while body.len() < length {
-            let step = (length - body.len()).min(body.len().max(STEP_BYTES));
-            body.reserve_exact(step);
-            if (&mut self.stream).take(step as u64).read_to_end(body)? < step {
-                return Err(Ended::Gone);
+        let until = Instant::now() + PATIENCE + Duration::from_secs((length / SLOWEST_BYTES) as u64);
+        self.body.clear();
+        while self.body.len() < length {
+            let step = (length - self.body.len()).min(self.body.len().max(STEP_BYTES));
+            // Of the budget a message takes what came of it and as much again: a length alone takes nothing.
+            if !self.body.is_enlarged(self.body.len() + step) {
+                let left = length - self.body.len();
+                self.body.clear();
+                self.read(left, until, |_, _| ())?;
+                return Ok(false);
             }
+            self.read(step, until, |body, bytes| body.extend_from_slice(bytes))?;
         }
         Ok(true)
+    }
+
+    /// Takes so many bytes as they come.
+    fn read(&mut self, bytes: usize, until: Instant, take: impl Fn(&mut Vec<u8>, &[u8])) -> Result<(), Ended> {
+        let mut left = bytes;
+        while left > 0 {
+            let came = self.stream.fill_buf()?;
+            let count = came.len().min(left);
+            if count == 0 {
+                return Err(Ended::Gone);
+            }
+            take(self.body.bytes(), &came[..count]);
+            self.stream.consume(count);
+            left -= count;
+            if left > 0 && Instant::now() > until {
+                return Err(Ended::Malformed("it comes too slowly"));
+            }
+        }
+        Ok(())
     }
 
     /// The body of the message that came last.

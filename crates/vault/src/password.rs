@@ -71,8 +71,8 @@ impl PasswordVerifier {
         self.stored_key.ct_eq(&*offered.stored_key).into()
     }
 
-    /// That of a user whom nobody is: no password is right. Whoever asks for the same name while the process runs is shown the
-    /// same salt, as for a user who exists.
+    /// That of a user whom nobody is: no password is right. Whoever asks for the same name with the same secret is shown
+    /// the same salt, as for a user who exists.
     pub fn nobodys(name: &[u8], secret: &[u8; KEY_BYTES]) -> PasswordVerifier {
         let derive = |what: &[u8]| mac(&mac(secret, what), name);
         let salt = array(&*derive(b"salt"), 0);

@@ -42,7 +42,7 @@ fn large_messages_share_one_budget() {
     first.send(&begun);
     // It is taken when it is read, which the server does beside us.
     let refused = (0..1000).find_map(|_| {
-        let answer = second.ask(&format!("SELECT length('{}')", "x".repeat(300_000)));
+        let answer = second.ask(&format!("SELECT length('{}')", "x".repeat(600_000)));
         if answer.error.is_none() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
@@ -207,6 +207,21 @@ fn a_transaction_fails_with_a_bind_that_cannot_be() {
     assert!(client.ask("INSERT INTO t VALUES (2)").error.is_some());
     assert_eq!(client.ask("COMMIT").state, b'I');
     assert_eq!(client.ask("SELECT count(*) FROM t").texts(), [["0"]]);
+}
+
+/// A length is only said; what counts is what comes.
+#[test]
+fn lengths_take_no_room_of_the_budget() {
+    let server = small_budget();
+    let mut sockets = Vec::new();
+    for _ in 0..4 {
+        let mut client = server.shown("alice", PASSWORD).expect("a client");
+        client.send(&[&[b'Q'][..], &900_000u32.to_be_bytes(), b"S"].concat());
+        sockets.push(client);
+    }
+    let mut client = server.shown("alice", PASSWORD).expect("a client");
+    let long = format!("SELECT length('{}')", "x".repeat(500_000));
+    assert_eq!(client.ask(&long).texts(), [["500000"]]);
 }
 
 #[test]

@@ -220,6 +220,67 @@ fn several_statements_are_one_transaction_and_begin_is_another() {
     assert_eq!(client.ask(" -- nothing").tags, Vec::<String>::new());
 }
 
+/// What a client copied in is there when it was told so, and not there when it gave it up, also behind the line that ends it.
+#[test]
+fn rows_that_are_given_up_are_not_there() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (a INTEGER, at TIMESTAMPTZ DEFAULT now())");
+    client.send(&message(b'Q', b"COPY t (a) FROM STDIN\0"));
+    client.send(&[message(b'd', b"1\n\\.\n"), message(b'f', b"no\0")].concat());
+    let answer = client.answer(None);
+    assert_eq!((answer.code(), answer.state), ("57014", b'I'));
+    assert_eq!(client.ask("SELECT count(*) FROM t").texts(), [["0"]]);
+    let copy = |client: &mut Client| {
+        client.send(&message(b'Q', b"COPY t(a)FROM STDIN(FORMAT text)\0"));
+        client.answer(Some(b"2\n\\.\n"))
+    };
+    assert_eq!(copy(&mut client).tags, ["COPY 1"]);
+    assert_eq!(client.ask("SELECT a FROM t").texts(), [["2"]]);
+    // A clock of its own: rows of a later statement are later.
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    assert_eq!(copy(&mut client).tags, ["COPY 1"]);
+    assert_eq!(client.ask("SELECT count(DISTINCT at) FROM t").texts(), [["2"]]);
+    client.ask("BEGIN; SELECT nothing");
+    let failed = copy(&mut client);
+    assert_eq!((failed.code(), failed.state), ("55000", b'E'));
+    client.ask("ROLLBACK");
+    let mut fresh = server.client("alice");
+    assert_eq!(copy(&mut fresh).tags, ["COPY 1"], "the first statement of a connection has a clock, too");
+}
+
+#[test]
+fn texts_have_no_zeros() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    for (kind, format) in [(25, 0), (0, 0), (25, 1)] {
+        client.send(&parse("", "SELECT $1", &[kind]));
+        client.send(&message(b'B', &[&b"\0\0"[..], &[0, 1, 0, format, 0, 1, 0, 0, 0, 3], b"a\0b", &[0, 0]].concat()));
+        client.send(&sync());
+        assert_eq!(client.answer(None).code(), "22021");
+    }
+}
+
+#[test]
+fn settings_that_would_not_be_kept_are_refused() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    for set in ["SET client_encoding = 'LATIN1'", "SET DateStyle = 'German'", "SET IntervalStyle = 'iso_8601'"] {
+        assert_eq!(client.ask(set).code(), "0A000", "{set}");
+    }
+    for set in
+        ["SET client_encoding = 'UTF-8'", "SET DateStyle = 'ISO'", "SET datestyle TO ISO, MDY", "SET NAMES 'utf8'"]
+    {
+        assert_eq!(client.ask(set).error, None, "{set}");
+    }
+    client.ask("SET statement_timeout = '100ms'");
+    assert_eq!(client.ask("SHOW statement_timeout").texts(), [["100ms"]]);
+    let long = "SELECT count(*) FROM generate_series(1, 1000000000000) AS s(v)";
+    assert_eq!(client.ask(long).code(), "57014");
+    client.ask("RESET statement_timeout");
+    assert_eq!(client.ask("SELECT 1").texts(), [["1"]]);
+}
+
 /// Drivers try a transaction again where they read 40001.
 #[test]
 fn a_transaction_that_another_one_overtook_is_told_to_try_again() {

@@ -90,6 +90,28 @@ fn texts_that_nest_deep_are_described() {
     assert_eq!(client.ask("SELECT 1").texts(), [["1"]]);
 }
 
+/// Nothing changes before Execute.
+#[test]
+fn portals_are_described_without_being_run() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (a INTEGER)");
+    let bound = [parse("", "INSERT INTO t VALUES (7) RETURNING a", &[]), bind("p", "", &[], 1)].concat();
+    client.send(&[bound.clone(), message(b'D', b"Pp\0"), sync()].concat());
+    assert_eq!(client.answer(None).columns, [("a".to_owned(), INT4)]);
+    assert_eq!(client.ask("SELECT count(*) FROM t").texts(), [["0"]]);
+    client.send(&[bound, message(b'D', b"Pp\0"), execute("p", 0), execute("p", 0), sync()].concat());
+    let answer = client.answer(None);
+    assert_eq!((answer.rows.len(), answer.tags.clone(), answer.code()), (1, vec!["INSERT 0 1".to_owned()], "55000"));
+    // What a portal saw ends with its transaction.
+    let query = [parse("", "SELECT a FROM t", &[]), bind("q", "", &[], 0), execute("q", 1)].concat();
+    let end = [parse("", "ROLLBACK", &[]), bind("r", "", &[], 0), execute("r", 0), execute("q", 0), sync()].concat();
+    client.ask("BEGIN; INSERT INTO t VALUES (8), (9)");
+    client.send(&[query, end].concat());
+    let answer = client.answer(None);
+    assert_eq!((answer.rows.len(), answer.code()), (1, "34000"));
+}
+
 #[test]
 fn rows_are_what_was_told_or_there_are_none() {
     let server = Server::new();
