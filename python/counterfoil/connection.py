@@ -156,7 +156,9 @@ class Connection:
         try:
             yield self
         except BaseException:
-            self._run(fail, None)
+            # What went wrong inside is what is told: a transaction that is gone is undone.
+            with contextlib.suppress(errors.Error):
+                self._run(fail, None)
             raise
         if succeed == "COMMIT":
             self.commit()
@@ -247,8 +249,8 @@ class Connection:
     def close(self) -> None:
         """Rolls back the transaction that is open and ends the connection. The last one of a process closes the database
         and gives back the writer's lock. Closing again does nothing."""
-        self._closed = True
         self._session.close()
+        self._closed = True
 
     def __enter__(self) -> Connection:
         self._open()

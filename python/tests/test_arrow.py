@@ -147,3 +147,12 @@ def test_what_is_not_installed_is_named(memory: counterfoil.Connection, monkeypa
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(ImportError, match=r"pip install 'counterfoil\[polars\]'"):
         memory.execute("SELECT 1").pl()
+
+
+def test_a_schema_that_is_asked_for_makes_no_null(memory: counterfoil.Connection) -> None:
+    wanted = pyarrow.schema([("a", pyarrow.int64())])
+    try:
+        table = pyarrow.table(memory.execute("SELECT 'x' AS a"), schema=wanted)
+    except (pyarrow.ArrowInvalid, ValueError, TypeError):
+        return
+    assert table.to_pydict() == {"a": ["x"]}

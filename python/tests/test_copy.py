@@ -149,3 +149,12 @@ def test_part_of_the_transaction(connection: counterfoil.Connection) -> None:
     connection.copy_out("COPY birds TO STDOUT", io.StringIO())
     assert not connection.in_transaction
     assert connection.execute("SELECT count(*) FROM birds").fetchone() == (0,)
+
+
+def test_a_file_that_takes_no_more_is_an_error(birds: counterfoil.Connection) -> None:
+    birds.copy_in("COPY birds FROM STDIN (FORMAT csv)", io.StringIO(ROWS))
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with io.FileIO(write, "w") as file, pytest.raises(BlockingIOError):
+        birds.copy_out("COPY birds TO STDOUT (FORMAT csv)", file)
+    os.close(read)

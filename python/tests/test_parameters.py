@@ -16,6 +16,7 @@ import pytest
         ("SELECT '?', ?", ["a"], ("?", "a")),
         ("SELECT 'it''s ?', ?", ["a"], ("it's ?", "a")),
         ("SELECT E'it\\'s ?', ?", ["a"], ("it's ?", "a")),
+        ("SELECT E'a''b\\'?', ?", ["a"], ("a'b'?", "a")),
         ('SELECT ? AS "what?"', ["a"], ("a",)),
         ("SELECT $$a ? b$$, ?", ["a"], ("a ? b", "a")),
         ("SELECT $tag$a $$ ? b$tag$, ?", ["a"], ("a $$ ? b", "a")),

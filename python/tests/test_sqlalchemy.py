@@ -129,3 +129,33 @@ def test_addresses(path: pathlib.Path) -> None:
     with engine.connect() as connection, pytest.raises(sqlalchemy.exc.ProgrammingError, match="for reading only"):
         connection.execute(sqlalchemy.text("CREATE TABLE t (a INTEGER)"))
     engine.dispose()
+
+
+def test_constraints_are_those_of_their_table(engine: Engine) -> None:
+    with engine.begin() as connection:
+        for statement in (
+            "CREATE TABLE p (x INTEGER, y INTEGER, UNIQUE (x, y))",
+            "CREATE TABLE q (z INTEGER PRIMARY KEY)",
+            "CREATE TABLE k1 (a INTEGER, b INTEGER, CONSTRAINT f FOREIGN KEY (a, b) REFERENCES p (y, x), "
+            "CONSTRAINT c CHECK (a > 1))",
+            "CREATE TABLE k2 (a INTEGER, CONSTRAINT f FOREIGN KEY (a) REFERENCES q (z) ON DELETE CASCADE, "
+            "CONSTRAINT c CHECK (a < 7))",
+        ):
+            connection.exec_driver_sql(statement)
+    (first,), (second,) = (inspect(engine).get_foreign_keys(table) for table in ("k1", "k2"))
+    pairs = dict(zip(first["constrained_columns"], first["referred_columns"]))
+    assert (first["referred_table"], pairs, first["options"]) == ("p", {"a": "y", "b": "x"}, {})
+    assert (second["referred_table"], second["referred_columns"]) == ("q", ["z"])
+    assert second["options"] == {"ondelete": "CASCADE"}
+    checks = [inspect(engine).get_check_constraints(table) for table in ("k1", "k2")]
+    assert [[check["sqltext"] for check in found] for found in checks] == [["a > 1"], ["a < 7"]]
+
+
+def test_only_the_type_is_serial(engine: Engine) -> None:
+    metadata = sqlalchemy.MetaData()
+    said = sqlalchemy.Column("x", sqlalchemy.String(60), server_default="My SERIAL number")
+    table = sqlalchemy.Table("t", metadata, sqlalchemy.Column("BIG SERIAL", sqlalchemy.Integer, primary_key=True), said)
+    metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(table.insert().values({"BIG SERIAL": 1}))
+        assert connection.execute(select(table.c.x)).scalar() == "My SERIAL number"

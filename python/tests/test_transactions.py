@@ -121,3 +121,26 @@ def test_maintenance_is_outside(table: counterfoil.Connection) -> None:
     table.execute("VACUUM")
     table.execute("SET synchronous_commit = off")
     assert not table.in_transaction
+
+
+def test_a_query_with_names_for_others_begins_none(table: counterfoil.Connection) -> None:
+    table.execute("WITH x AS (SELECT 'UPDATE' AS a) SELECT * FROM x").fetchall()
+    assert not table.in_transaction
+    with table.transaction():
+        table.execute("INSERT INTO t VALUES (1)")
+    assert not table.in_transaction, "it is committed"
+    table.execute("WITH x AS (SELECT 2 AS a) INSERT INTO t SELECT a FROM x")
+    assert table.in_transaction
+    table.rollback()
+    assert count(table) == 1
+
+
+def test_what_went_wrong_in_a_block_is_what_is_told(table: counterfoil.Connection) -> None:
+    with pytest.raises(ValueError, match="mine"), table.transaction(), table.transaction():
+        table.rollback()
+        raise ValueError("mine")
+
+
+def test_rows_of_many_see_those_before(table: counterfoil.Connection) -> None:
+    table.executemany("INSERT INTO t VALUES ((SELECT count(*) FROM t) + ?)", [[1], [1], [1]])
+    assert [row[0] for row in table.execute("SELECT a FROM t ORDER BY a")] == [1, 2, 3]

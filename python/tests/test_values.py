@@ -175,3 +175,11 @@ def test_dates_out_of_pythons_reach(memory: counterfoil.Connection) -> None:
     for sql in ("SELECT DATE '10000-01-01'", "SELECT TIMESTAMP '0044-03-15 00:00:00 BC'", "SELECT TIME '24:00:00'"):
         with pytest.raises(counterfoil.DataError, match="Python"):
             memory.execute(sql).fetchone()
+
+
+def test_moments_beyond_microseconds_are_refused(memory: counterfoil.Connection) -> None:
+    for moment in (numpy.datetime64("586511-01-01", "D"), numpy.datetime64(2**55 + 5, "s")):
+        with pytest.raises(counterfoil.Input):
+            memory.execute("SELECT ?", [moment])
+    row = memory.execute("SELECT ?::timestamp", [numpy.datetime64("2024-01-01", "D")]).fetchone()
+    assert row == (datetime.datetime(2024, 1, 1),)

@@ -64,8 +64,8 @@ pub fn writer<'a>(field: &'a Field, column: &'a dyn Array) -> Option<Put<'a>> {
         DataType::UInt64 => {
             let column = column.as_primitive::<UInt64Type>();
             Box::new(|out, row| {
-                put_numeric(out, column.value(row).into(), 0);
-                true
+                let count = i64::try_from(column.value(row));
+                count.map(|count| out.extend_from_slice(&count.to_be_bytes())).is_ok()
             })
         }
         DataType::Decimal128(_, scale) if *scale >= 0 => {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use counterfoil::arrow::array::RecordBatch;
+use counterfoil::arrow::array::{ArrayRef, RecordBatch};
 use counterfoil::arrow::compute::{CastOptions, cast_with_options};
-use counterfoil::arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use counterfoil::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use counterfoil::arrow::error::ArrowError;
 use counterfoil::{Connection, CopyOut, Description, Error, Outcome, Rows, Value, statements};
 
@@ -273,6 +273,17 @@ fn cast_to(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Refus
     let wrong = |error: ArrowError| {
         Refusal::new("0A000", format!("the statement answers other types than when it was prepared: {error}"))
     };
+    let is_lossy = |(column, field): (&ArrayRef, &FieldRef)| match (column.data_type(), field.data_type()) {
+        (DataType::Decimal128(..) | DataType::Float32 | DataType::Float64, to) => to.is_integer(),
+        (DataType::Timestamp(..), to) => matches!(to, DataType::Date32),
+        _ => false,
+    };
+    if batch.columns().iter().zip(schema.fields()).any(is_lossy) {
+        return Err(Refusal::new(
+            "0A000",
+            "the statement answers finer types than when it was prepared: prepare it anew",
+        ));
+    }
     // What does not fit is an error, and not NULL.
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let columns = batch.columns().iter().zip(schema.fields());

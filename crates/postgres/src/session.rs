@@ -175,6 +175,9 @@ impl<S: Stream> Session<S> {
     }
 
     fn statement(&mut self, text: &str) -> Result<(), Stopped> {
+        if self.is_forgotten(text) {
+            return self.complete("DEALLOCATE");
+        }
         let mut portal = Portal::new(text.into(), Vec::new(), Vec::new(), None);
         if let Some(schema) = portal.start(&mut self.connection)? {
             rows::describe(&mut self.wire, &schema, &[])?;
@@ -183,6 +186,27 @@ impl<S: Stream> Session<S> {
             Ran::CopyIn => self.copy_in(text),
             Ran::Complete(tag) => self.complete(&tag),
             Ran::Empty | Ran::Suspended => Ok(()),
+        }
+    }
+
+    /// Forgets statements of the protocol that SQL names; whether that was all that was to be done.
+    fn is_forgotten(&mut self, text: &str) -> bool {
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        match words.as_slice() {
+            [first, .., last] if first.eq_ignore_ascii_case("DEALLOCATE") && !last.eq_ignore_ascii_case("ALL") => {
+                let folded = last.to_ascii_lowercase();
+                self.prepared
+                    .remove(last.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(&folded))
+                    .is_some()
+            }
+            [first, last] if last.eq_ignore_ascii_case("ALL") => {
+                let idle = self.connection.transaction_state() == TransactionState::Idle;
+                if first.eq_ignore_ascii_case("DEALLOCATE") || (first.eq_ignore_ascii_case("DISCARD") && idle) {
+                    self.prepared.clear();
+                }
+                false
+            }
+            _ => false,
         }
     }
 

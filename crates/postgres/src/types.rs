@@ -68,7 +68,8 @@ impl Told {
             Int64 => told(oid::INT8, 8),
             // Numbers of objects in the catalogue are unsigned, and nothing else of this size is.
             UInt32 => told(oid::OID, 4),
-            UInt64 => told(oid::NUMERIC, -1),
+            // Counts, such as of row_number().
+            UInt64 => told(oid::INT8, 8),
             Float32 => told(oid::FLOAT4, 4),
             Float64 => told(oid::FLOAT8, 8),
             Decimal128(precision, scale) => {

@@ -5,6 +5,7 @@
 use std::io::{self, BufRead, Read};
 
 use counterfoil::{Connection, CopyOut, Error, Outcome};
+use pyo3::exceptions::PyBlockingIOError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -72,13 +73,16 @@ impl BufRead for Source {
 pub struct Target {
     write: Py<PyAny>,
     is_text: bool,
+    is_raw: bool,
 }
 
 impl Target {
     /// Writes to `file`: as text, if it is one of Python's text files.
     pub fn new(file: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let is_text = file.is_instance(&file.py().import("io")?.getattr("TextIOBase")?)?;
-        Ok(Self { write: file.getattr("write")?.unbind(), is_text })
+        let io = file.py().import("io")?;
+        let is_text = file.is_instance(&io.getattr("TextIOBase")?)?;
+        let is_raw = file.is_instance(&io.getattr("RawIOBase")?)?;
+        Ok(Self { write: file.getattr("write")?.unbind(), is_text, is_raw })
     }
 
     fn write(&self, piece: &[u8]) -> PyResult<()> {
@@ -89,8 +93,12 @@ impl Target {
             }
             let mut rest = piece;
             while !rest.is_empty() {
-                // A file without a buffer may take less. One that says nothing took it all.
+                // A file without a buffer may take less, and nothing where it would have to wait. Another that says nothing took
+                // it all.
                 let taken = write.call1((PyBytes::new(py, rest),))?;
+                if taken.is_none() && self.is_raw {
+                    return Err(PyBlockingIOError::new_err("the file takes no more now: open it so that it waits"));
+                }
                 let taken = if taken.is_none() { rest.len() } else { taken.extract()? };
                 rest = rest.get(taken..).unwrap_or_default();
             }

@@ -77,6 +77,15 @@ pub fn numpy(any: &Bound<'_, PyAny>) -> PyResult<Value> {
     if microseconds == i64::MIN {
         return Ok(Value::Null);
     }
+    // What is beyond 64 bits of microseconds comes back as another moment, of a unit that is coarser.
+    let kind = any.getattr("dtype")?;
+    let unit = any.py().import("numpy")?.call_method1("datetime_data", (&kind,))?.get_item(0)?.extract::<String>()?;
+    let is_fine = matches!(unit.as_str(), "us" | "ns" | "ps" | "fs" | "as");
+    let back = any.call_method1("astype", ("datetime64[us]",))?.call_method1("astype", (kind,))?;
+    if !is_fine && !back.eq(any)? {
+        let error = Error::new(Kind::Input, "a datetime64 is farther away than microseconds can be counted");
+        return Err(exception(any.py(), &error));
+    }
     // Nanoseconds reach from 1677 to 2262; beyond, numpy would count wrongly without a word.
     let reach = i64::MAX / 1000 - 1;
     if (-reach..=reach).contains(&microseconds) {

@@ -90,6 +90,12 @@ fn insert(sql: &str) -> Option<Insert<'_>> {
                 parameters += 1;
             }
             _ if piece.starts_with('$') => return None,
+            // A query in the row sees the rows before it.
+            _ if values.is_some()
+                && ["SELECT", "WITH", "TABLE"].iter().any(|word| piece.eq_ignore_ascii_case(word)) =>
+            {
+                return None;
+            }
             _ => {}
         }
     }

@@ -52,6 +52,9 @@ const READING: &[&str] = &[
     "VALUES",
 ];
 
+/// Words of statements that change something.
+const CHANGING: &[&str] = &["DELETE", "INSERT", "MERGE", "UPDATE"];
+
 /// Reads a text.
 ///
 /// # Errors
@@ -60,7 +63,7 @@ pub fn read(sql: &str, style: Style) -> Result<Text, Error> {
     let mut text = Text { sql: String::with_capacity(sql.len() + 8), names: Vec::new(), questions: 0, changes: false };
     let mut at = 0;
     let (mut begins, mut begun) = (true, false);
-    let mut dollars = false;
+    let (mut dollars, mut is_with) = (false, false);
     while at < sql.len() {
         let piece = &sql[at..at + piece_bytes(&sql[at..], sql[..at].chars().next_back())];
         at += piece.len();
@@ -82,9 +85,11 @@ pub fn read(sql: &str, style: Style) -> Result<Text, Error> {
             _ if begins && piece.starts_with(is_letter) => {
                 let word = piece.to_ascii_uppercase();
                 begun |= matches!(word.as_str(), "BEGIN" | "START");
-                text.changes |= !begun && !READING.contains(&word.as_str());
-                begins = false;
+                text.changes |= !begun && word != "WITH" && !READING.contains(&word.as_str());
+                (begins, is_with) = (false, word == "WITH");
             }
+            // A query that begins with names for others changes something if one of them, or itself, does.
+            _ if is_with && CHANGING.iter().any(|word| piece.eq_ignore_ascii_case(word)) => text.changes |= !begun,
             _ => {}
         }
         text.sql.push_str(piece);
@@ -157,7 +162,7 @@ pub fn piece_bytes(text: &str, before: Option<char>) -> usize {
 fn quoted(text: &str, quote: char, escapes: bool) -> usize {
     let mut letters = text.char_indices().skip(1);
     while let Some((at, letter)) = letters.next() {
-        if escapes && letter == '\\' {
+        if escapes && (letter == '\\' || text[at..].starts_with("''")) {
             letters.next();
         } else if letter == quote {
             // Doubled, it stands for itself: the next piece is the rest of the same string.

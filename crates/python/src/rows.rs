@@ -119,7 +119,11 @@ impl Rows {
         let most = count.unwrap_or(usize::MAX);
         while rows.len() < most {
             let Some(batch) = self.take(py, most - rows.len())? else { break };
-            tuples(py, &self.schema, &batch, &mut rows)?;
+            if let Err(error) = tuples(py, &self.schema, &batch, &mut rows) {
+                // Rows behind it were taken with it: none comes any more, rather than others than those that follow.
+                self.close(py);
+                return Err(error);
+            }
         }
         Ok(rows)
     }

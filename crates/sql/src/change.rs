@@ -119,7 +119,7 @@ impl Changed {
         parameters::bind(&mut statement, &self.parameters)?;
         let snapshot = change.lease.pending();
         let plan = session.planner.plan(statement, &snapshot, extra)?;
-        let schema = Arc::new(plan.schema().as_arrow().clone());
+        let schema = Arc::new(session.planner.schema_of(&plan)?);
         Ok((schema, session.planner.collect(&plan)?))
     }
 }

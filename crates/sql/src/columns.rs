@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::assign;
 use crate::cast;
-use crate::define::{self, columns_of, index_columns};
+use crate::define::{self, columns_of, index_columns, unqualified};
 use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::session::Session;
@@ -126,7 +126,7 @@ impl Session {
             }
             ColumnOption::Check(check) => {
                 let name = constraint.or_else(|| check.name.as_ref().map(fold));
-                table.checks.push(NewCheck { name, sql: check.expr.to_string(), columns: columns_of(&check.expr) });
+                table.checks.push(NewCheck { name, sql: unqualified(&check.expr), columns: columns_of(&check.expr) });
             }
             ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
                 column.identity = Some(identity(*generated_as, sequence_options.as_deref())?);
@@ -159,7 +159,7 @@ impl Session {
             }
             TableConstraint::Check(check) => {
                 let name = check.name.as_ref().map(fold);
-                table.checks.push(NewCheck { name, sql: check.expr.to_string(), columns: columns_of(&check.expr) });
+                table.checks.push(NewCheck { name, sql: unqualified(&check.expr), columns: columns_of(&check.expr) });
             }
             other => return Err(Error::NotSupported(format!("the constraint {other}"))),
         }

@@ -98,10 +98,10 @@ impl Session {
     ) -> Result<Outcome> {
         let mut statement = Statement::Query(Box::new(query.clone()));
         parameters::bind(&mut statement, parameters)?;
-        naming::name_columns(&mut statement, naming::Names::Written);
+        naming::name_columns(&mut statement, self.names);
         let snapshot = change.lease.pending();
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
-        let shown = naming::shown(&Arc::new(plan.schema().as_arrow().clone()));
+        let shown = naming::shown(&Arc::new(self.planner.schema_of(&plan)?));
         let fields = shown.fields();
         if !names.is_empty() && names.len() != fields.len() {
             return Err(Error::Sql(format!("{} names for the {} columns of the query", names.len(), fields.len())));
@@ -469,6 +469,20 @@ pub(crate) fn columns_of(expr: &Expr) -> Vec<String> {
         ControlFlow::<()>::Continue(())
     });
     columns
+}
+
+/// The text of a condition, whose columns are named without their table: that may be renamed.
+pub(crate) fn unqualified(condition: &Expr) -> String {
+    let mut condition = condition.clone();
+    let _ = visit_expressions_mut(&mut condition, |expr: &mut Expr| {
+        if let Expr::CompoundIdentifier(names) = expr
+            && let Some(name) = names.pop()
+        {
+            *expr = Expr::Identifier(name);
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    condition.to_string()
 }
 
 /// The text of a condition after a column was renamed.

@@ -112,7 +112,9 @@ impl Session {
             };
             conclude(&plan, &mut parameters)?;
             if question.answers {
-                let fields = plan.schema().as_arrow().fields().iter().skip(question.before).cloned();
+                // Where a parameter is open, what stands beside it may not be known to fit.
+                let schema = self.planner.schema_of(&plan).unwrap_or_else(|_| plan.schema().as_arrow().clone());
+                let fields = schema.fields().iter().skip(question.before).cloned();
                 columns = Some(naming::shown(&Arc::new(Schema::new(fields.collect::<Vec<_>>()))));
             }
         }

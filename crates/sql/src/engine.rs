@@ -25,6 +25,7 @@ use crate::naming;
 use crate::series::{Doors, Keeper};
 use crate::spill::{SealedFiles, Spill};
 use crate::store::{Lease, Store};
+use crate::waiting;
 
 /// Bytes of working memory that the queries of one database may take together, unless told otherwise or there are more
 /// than 32 processors.
@@ -165,6 +166,8 @@ impl Engine {
 /// The threads on which queries run.
 pub(crate) struct Executor {
     runtime: Option<Runtime>,
+    /// The process whose threads they are.
+    process: u32,
 }
 
 impl Executor {
@@ -177,7 +180,7 @@ impl Executor {
             .thread_name("counterfoil-query")
             .build()
             .map_err(|error| Error::Host(format!("cannot start the threads of the query engine: {error}")))?;
-        Ok(Executor { runtime: Some(runtime) })
+        Ok(Executor { runtime: Some(runtime), process: std::process::id() })
     }
 
     pub(crate) fn handle(&self) -> &Handle {
@@ -188,24 +191,20 @@ impl Executor {
     /// program.
     pub(crate) fn run<T>(&self, interrupt: &Interrupt, future: impl Future<Output = Result<T>>) -> Result<T> {
         let run = || {
-            let mut future = std::pin::pin!(future);
             let mut raised = interrupt.sender.subscribe();
-            loop {
-                // Whoever is asked may run a statement elsewhere, so this thread is out of the runtime by then.
-                let done = self.handle().block_on(async {
-                    tokio::select! {
-                        biased;
-                        _ = raised.wait_for(|raised| *raised) => Some(Err(Error::Interrupted)),
-                        done = &mut future => Some(done),
-                        () = interrupt.patience() => None,
-                    }
-                });
-                match done {
-                    Some(done) => return done,
-                    None if interrupt.is_called_off() => return Err(Error::Interrupted),
-                    None => {}
+            let either = async {
+                tokio::select! {
+                    biased;
+                    _ = raised.wait_for(|raised| *raised) => Err(Error::Interrupted),
+                    done = future => done,
                 }
-            }
+            };
+            waiting::wait(
+                self.handle(),
+                either,
+                || interrupt.patience(),
+                || interrupt.is_called_off().then_some(Err(Error::Interrupted)),
+            )
         };
         // What the future leaves half done is dropped with it; what it shares is behind locks that do not poison.
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
@@ -216,6 +215,11 @@ impl Executor {
 impl Drop for Executor {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
+            if self.process != std::process::id() {
+                // Of a process that was forked: its threads are not here, and what they held is as they left it.
+                std::mem::forget(runtime);
+                return;
+            }
             // Not waiting: the last handle may be dropped on a thread where waiting is not allowed.
             runtime.shutdown_background();
         }
@@ -250,15 +254,11 @@ impl Interrupt {
         self.sender.send_replace(false);
     }
 
-    /// Ends when it is time to ask; never, where nobody is to be asked.
-    async fn patience(&self) {
-        match (&self.is_called_off, self.deadline) {
-            (None, None) => std::future::pending().await,
-            (Some(_), None) => tokio::time::sleep(PATIENCE).await,
-            (_, Some(deadline)) => {
-                tokio::time::sleep(PATIENCE.min(deadline.saturating_duration_since(Instant::now()))).await;
-            }
-        }
+    /// How long is waited until somebody is asked; without end where nobody is to be.
+    fn patience(&self) -> Option<Duration> {
+        let asked = self.is_called_off.as_ref().map(|_| PATIENCE);
+        let left = self.deadline.map(|deadline| PATIENCE.min(deadline.saturating_duration_since(Instant::now())));
+        asked.into_iter().chain(left).min()
     }
 
     /// Asks between the steps of what no query runs.

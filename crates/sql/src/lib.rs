@@ -71,6 +71,7 @@ mod transaction;
 pub mod types;
 pub mod value;
 mod views;
+mod waiting;
 mod wording;
 
 /// The version of PostgreSQL whose ways these are: clients go by it when they ask the catalogue.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use counterfoil_log::{Snapshot, View};
 use counterfoil_relation::{self as relation, StoredView, Table};
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::datatypes::{FieldRef, Schema};
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, TableProvider};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Constraint, TableReference};
@@ -15,6 +15,7 @@ use datafusion::datasource::{MemTable, ViewTable, provider_as_source, source_as_
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::config::SessionConfig;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableScanBuilder};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -276,7 +277,19 @@ impl Planner {
         let plan = self.view_plan(view, snapshot, 0);
         self.is_describing = was_describing;
         schemas.iter().zip(known).for_each(|(schema, known)| schema.restore(known));
-        Ok(plan?.schema().as_arrow().clone())
+        self.schema_of(&plan?)
+    }
+
+    /// The columns that a plan answers. Its own schema says what the first branch of a UNION or CASE is; what comes of all of them
+    /// is known when they have been made alike.
+    pub(crate) fn schema_of(&self, plan: &LogicalPlan) -> Result<Schema> {
+        let alike = self.state.analyzer().execute_and_check(plan.clone(), self.state.config_options(), |_, _| {})?;
+        let fields = plan.schema().fields().iter().zip(alike.schema().fields());
+        let field = |(own, alike): (&FieldRef, &FieldRef)| match own.data_type() == alike.data_type() {
+            true => own.clone(),
+            false => Arc::new(alike.as_ref().clone().with_name(own.name())),
+        };
+        Ok(Schema::new(fields.map(field).collect::<Vec<_>>()))
     }
 
     pub(crate) fn plan_resolved(&self, statement: LibraryStatement) -> Result<LogicalPlan> {
@@ -366,7 +379,14 @@ impl Planner {
     /// Runs a query to its end.
     pub(crate) fn collect(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
         self.engine.executor.run(&self.interrupt, async {
-            Ok(frugal::stream(&self.state, &self.frugal, plan).await?.try_collect().await?)
+            let mut stream = frugal::stream(&self.state, &self.frugal, plan).await?;
+            let held = MemoryConsumer::new("rows").register(&self.engine.environment.memory_pool);
+            let mut batches = Vec::new();
+            while let Some(batch) = stream.try_next().await? {
+                held.try_grow(batch.get_array_memory_size())?;
+                batches.push(batch);
+            }
+            Ok(batches)
         })
     }
 

@@ -286,9 +286,11 @@ impl Session {
     /// Starts a plan. Rows of a transaction's own uncommitted state are read at once: what comes next may undo them.
     pub(crate) fn rows(&mut self, plan: &datafusion::logical_expr::LogicalPlan) -> Result<Rows> {
         if self.guard.transaction.is_writing() {
-            let schema = Arc::new(plan.schema().as_arrow().clone());
             let batches = self.planner.collect(plan)?;
-            let schema = batches.first().map_or(schema, |batch| batch.schema());
+            let schema = match batches.first() {
+                Some(batch) => batch.schema(),
+                None => Arc::new(self.planner.schema_of(plan)?),
+            };
             return Ok(Rows::batches(types::marked(&schema, plan.schema().as_arrow()), batches));
         }
         let stream = self.planner.stream(plan)?;

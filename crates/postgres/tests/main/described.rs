@@ -75,6 +75,52 @@ fn spans_and_what_postgresql_does_not_have_go_in_binary() {
     assert_eq!(client.answer(None).rows, [[Some(span), None, Some(1i32.to_be_bytes().to_vec()), Some(day)]]);
 }
 
+/// Clients read bytes by what they were told; what comes of branches of several types is told, not what the first one is.
+#[test]
+fn columns_are_told_as_what_comes_of_all_branches() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.ask("CREATE TABLE t (x INTEGER, n NUMERIC(8,2), d DATE); INSERT INTO t VALUES (1, 1.25, '2020-01-01')");
+    for sql in [
+        "SELECT CASE WHEN x > 1 THEN 1 ELSE 2.5 END AS q FROM t",
+        "SELECT x FROM t UNION ALL SELECT 2.5",
+        "SELECT d FROM t UNION ALL SELECT TIMESTAMP '2020-01-01 10:30:00'",
+        "SELECT 1 UNION ALL SELECT 3000000000",
+        "SELECT NULL UNION ALL SELECT 1",
+        "SELECT row_number() OVER (ORDER BY x) FROM t",
+        "UPDATE t SET x = x RETURNING CASE WHEN x > 1 THEN 1 ELSE 2.5 END",
+    ] {
+        let mut simple = client.ask(sql).texts();
+        describe(&mut client, "", sql, &[]);
+        client.send(&[bind("", "", &[], 0), execute("", 0), sync()].concat());
+        let read = client.answer(None);
+        let mut rows = read.texts();
+        // Branches of a UNION come in any order.
+        simple.sort();
+        rows.sort();
+        assert_eq!((read.error, rows), (None, simple), "{sql}");
+    }
+    client.ask("CREATE TABLE c AS SELECT 1 AS q UNION ALL SELECT 2.5");
+    assert_eq!(client.ask("SELECT sum(q) FROM c").texts(), [["3.5"]]);
+}
+
+#[test]
+fn statements_of_the_protocol_are_forgotten_by_name() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    client.send(&[parse("one", "SELECT 1", &[]), parse("two", "SELECT 2", &[]), sync()].concat());
+    client.answer(None);
+    assert_eq!(client.ask("DEALLOCATE one").tags, ["DEALLOCATE"]);
+    let run = |client: &mut Client, name: &str| {
+        client.send(&[bind("", name, &[], 0), execute("", 0), sync()].concat());
+        client.answer(None)
+    };
+    assert_eq!(run(&mut client, "one").code(), "26000");
+    assert_eq!(run(&mut client, "two").texts(), [["2"]]);
+    client.ask("DISCARD ALL");
+    assert_eq!(run(&mut client, "two").code(), "26000");
+}
+
 /// What ends a thread's stack ends the server.
 #[test]
 fn texts_that_nest_deep_are_described() {

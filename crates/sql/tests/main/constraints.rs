@@ -68,6 +68,19 @@ fn references_hold_cascade_and_set_null() {
 }
 
 #[test]
+fn checks_that_name_their_table_outlive_its_name() {
+    let mut database = Database::after("CREATE TABLE q (a INTEGER, CHECK (q.a > 0))");
+    database.expect(&[
+        ("ALTER TABLE q ADD CHECK (q.a < 10)", "ALTER TABLE"),
+        ("ALTER TABLE q RENAME TO r", "ALTER TABLE"),
+        ("ALTER TABLE r ADD COLUMN b INTEGER", "ALTER TABLE"),
+        ("INSERT INTO r VALUES (3, 4)", "INSERT 1"),
+    ]);
+    assert!(database.ask("INSERT INTO r VALUES (0, 4)").starts_with("error: "));
+    assert!(database.ask("INSERT INTO r VALUES (10, 4)").starts_with("error: "));
+}
+
+#[test]
 fn constraints_come_to_tables_that_are_there() {
     let mut database = Database::new();
     database.expect(&[

@@ -103,7 +103,7 @@ fn rows_that_were_asked_for_update_stay_as_they_are() {
         ("BEGIN", "BEGIN"),
         ("SELECT * FROM (SELECT a FROM t WHERE a = 5 FOR UPDATE) AS s", "5"),
     ]);
-    let refused = ask(&mut other, "UPDATE t SET a = -1 WHERE a = 5", &[]);
+    let refused = ask(&mut other, "UPDATE t SET a = -5 WHERE a = 5", &[]);
     assert!(refused.starts_with("error: "), "{refused}");
     database.expect(&[("COMMIT", "COMMIT")]);
     assert_eq!(ask(&mut other, "UPDATE t SET a = -3 WHERE a = 3", &[]), "UPDATE 1");
