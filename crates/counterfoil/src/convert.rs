@@ -104,7 +104,8 @@ impl From<sql::Error> for Error {
             sql::Error::NoTable(_) | sql::Error::NoColumn(_) | sql::Error::NoCursor(_) | sql::Error::NotFound(_) => {
                 Kind::NotFound
             }
-            sql::Error::Misuse(_) => Kind::Misuse,
+            sql::Error::Taken(sql::Named::Table, _) => Kind::Sql,
+            sql::Error::Misuse(_) | sql::Error::Taken(..) => Kind::Misuse,
             sql::Error::Input(_) => Kind::Input,
             sql::Error::Memory(_) => Kind::Full,
             sql::Error::Locked(_) | sql::Error::Conflict(_) => Kind::Locked,

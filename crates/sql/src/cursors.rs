@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use parking_lot::Mutex;
 
 use crate::engine::Rows;
-use crate::error::{Error, Result};
+use crate::error::{Error, Named, Result};
 use crate::session::{Outcome, Session};
 use crate::statement::fold;
 use crate::value::Value;
@@ -84,7 +84,7 @@ impl Session {
             return Err(Error::Misuse("a cursor ends with its transaction: BEGIN one first, or say WITH HOLD".into()));
         }
         if self.cursors.contains_key(&name) {
-            return Err(Error::Misuse(format!("there is a cursor {name} already: CLOSE it first")));
+            return Err(Error::Taken(Named::Cursor, format!("there is a cursor {name} already: CLOSE it first")));
         }
         if self.cursors.len() >= CURSORS_MAX {
             return Err(Error::NotSupported(format!("more than {CURSORS_MAX} cursors: CLOSE some")));

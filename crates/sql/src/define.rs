@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::cast;
 use crate::columns;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, name_taken};
 use crate::evaluate;
 use crate::naming;
 use crate::parameters;
@@ -84,7 +84,7 @@ impl Session {
         match self.engine().relations.named(&*change.lease, name).map_err(Error::Relation)? {
             None => Ok(false),
             Some(_) if if_not_exists => Ok(true),
-            Some(_) => Err(Error::Sql(format!("there is a table, view or index {name} already"))),
+            Some(_) => Err(name_taken(name)),
         }
     }
 

@@ -83,7 +83,8 @@ impl Session {
             Statement::Fetch { name, .. } => Some(self.cursor_columns(&fold(name))?),
             Statement::Execute { name: Some(name), .. } => {
                 // The text says the name alone, and what it names may nest deep.
-                let described = stacker::grow(STACK_BYTES, || self.ask(&self.prepared_by(name)?, &[], Vec::new()));
+                let described =
+                    stacker::grow(STACK_BYTES, || self.ask(&self.prepared_by(name)?.statement, &[], Vec::new()));
                 described?.columns
             }
             _ => return self.ask(statement, given, parameters),

@@ -35,6 +35,8 @@ pub enum Error {
     NoCursor(String),
     /// Something else that has a name does not exist: an index, a setting, a savepoint, a file.
     NotFound(String),
+    /// What is to be made is there already.
+    Taken(Named, String),
     /// A number was divided by zero.
     DivisionByZero,
     /// A number does not fit its type.
@@ -63,8 +65,24 @@ pub enum Error {
     Bug(String),
 }
 
+/// What has a name that another cannot have beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// A table, a view or an index.
+    Table,
+    /// A cursor of the session.
+    Cursor,
+    /// A statement that the session has prepared.
+    Statement,
+}
+
 /// The result of a statement, or of a part of one.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// That there is a table, a view or an index of a name: one of them has it.
+pub(crate) fn name_taken(name: &str) -> Error {
+    Error::Taken(Named::Table, format!("there is a table, view or index {name} already"))
+}
 
 impl Error {
     /// Whether the medium has no room left.
@@ -88,6 +106,7 @@ impl fmt::Display for Error {
             | Error::NoColumn(text)
             | Error::NoCursor(text)
             | Error::NotFound(text)
+            | Error::Taken(_, text)
             | Error::NotValid(text)
             | Error::Misuse(text)
             | Error::Input(text)

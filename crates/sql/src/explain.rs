@@ -7,7 +7,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Statement, ValueWithSpan};
 use futures::TryStreamExt;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Named, Result};
 use crate::insert;
 use crate::parameters;
 use crate::session::{Outcome, STACK_BYTES, Session};
@@ -17,6 +17,14 @@ use crate::value::Value;
 
 /// Statements that PREPARE may have named at a time.
 const PREPARED_MAX: usize = 1000;
+
+/// A statement that PREPARE named.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    pub(crate) statement: Statement,
+    /// How many arguments EXECUTE gives it.
+    wanted: usize,
+}
 
 impl Session {
     /// The physical plan of a query, a line a row; with ANALYZE after running it, with what each node did.
@@ -56,8 +64,13 @@ impl Session {
     /// PREPARE, EXECUTE, DEALLOCATE.
     pub(crate) fn prepared_statement(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
         match statement {
-            Statement::Prepare { name, statement, .. } => {
-                if self.prepared.len() >= PREPARED_MAX && !self.prepared.contains_key(&fold(name)) {
+            Statement::Prepare { name, data_types, statement } => {
+                let name = fold(name);
+                if self.prepared.contains_key(&name) {
+                    let text = format!("there is a prepared statement {name} already: DEALLOCATE it first");
+                    return Err(Error::Taken(Named::Statement, text));
+                }
+                if self.prepared.len() >= PREPARED_MAX {
                     let text = format!("more than {PREPARED_MAX} prepared statements: DEALLOCATE some");
                     return Err(Error::NotSupported(text));
                 }
@@ -68,13 +81,23 @@ impl Session {
                     let text = "PREPARE of anything but SELECT, VALUES, INSERT, UPDATE and DELETE";
                     return Err(Error::NotSupported(text.into()));
                 };
-                self.prepared.insert(fold(name), (**statement).clone());
+                let mut statement = (**statement).clone();
+                let wanted = parameters::count(&statement).max(data_types.len());
+                parameters::declare(&mut statement, data_types)?;
+                self.prepared.insert(name, Prepared { statement, wanted });
                 Ok(Outcome::Done("PREPARE"))
             }
             Statement::Execute { name: Some(name), parameters: given, .. } => {
                 let given = given.iter().map(|expr| constant(expr, parameters)).collect::<Result<Vec<_>>>()?;
                 // The text says the name alone, and what it names may nest deep.
-                stacker::grow(STACK_BYTES, || self.dispatch(&self.prepared_by(name)?, &given))
+                stacker::grow(STACK_BYTES, || {
+                    let Prepared { statement, wanted } = self.prepared_by(name)?;
+                    if given.len() != wanted {
+                        let text = format!("{name} wants {wanted} arguments, and {} were given", given.len());
+                        return Err(Error::Sql(text));
+                    }
+                    self.dispatch(&statement, &given)
+                })
             }
             Statement::Deallocate { name, .. } => {
                 if fold(name) == "all" {
@@ -89,7 +112,7 @@ impl Session {
     }
 
     /// A statement that PREPARE named.
-    pub(crate) fn prepared_by(&self, name: &ObjectName) -> Result<Statement> {
+    pub(crate) fn prepared_by(&self, name: &ObjectName) -> Result<Prepared> {
         let name = statement::parts(name)?.pop().unwrap_or_default();
         self.prepared.get(&name).cloned().ok_or_else(|| Error::NotFound(format!("no prepared statement {name}")))
     }

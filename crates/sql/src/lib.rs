@@ -102,7 +102,7 @@ pub use clock::Clock;
 pub use copy::CopyOut;
 pub use description::Description;
 pub use engine::{Engine, EngineOptions, Interrupt, MEMORY_BYTES_DEFAULT, Rows};
-pub use error::{Error, Result};
+pub use error::{Error, Named, Result};
 pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incident};
 pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;

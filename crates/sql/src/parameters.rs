@@ -74,6 +74,31 @@ pub(crate) fn bind(statement: &mut Statement, parameters: &[Value]) -> Result<()
     }
 }
 
+/// Gives parameters the types that a statement was prepared with.
+///
+/// # Errors
+/// [`Error::Sql`] for parameters that are not written as such.
+pub(crate) fn declare(statement: &mut Statement, types: &[SqlType]) -> Result<()> {
+    let failed = visit_expressions_mut(statement, |expr: &mut Expr| {
+        if let Expr::Value(ValueWithSpan { value: Literal::Placeholder(name), .. }) = expr {
+            match index(name) {
+                Ok(place) => {
+                    if let Some(data_type) = types.get(place).cloned() {
+                        let inner = Box::new(expr.clone());
+                        *expr = Expr::Cast { kind: CastKind::Cast, expr: inner, data_type, array: false, format: None };
+                    }
+                }
+                Err(error) => return ControlFlow::Break(error),
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    match failed {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
 /// What becomes of parameters of which nothing is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unbound {

@@ -12,6 +12,7 @@ use crate::copy::CopyOut;
 use crate::cursors::Cursor;
 use crate::engine::{Engine, Interrupt, Rows};
 use crate::error::{Error, Result};
+use crate::explain::Prepared;
 use crate::naming::{self, Names};
 use crate::parameters;
 use crate::planner::Planner;
@@ -56,7 +57,7 @@ pub struct Session {
     pub(crate) settings: Settings,
     pub(crate) rights: Rights,
     pub(crate) names: Names,
-    pub(crate) prepared: std::collections::HashMap<String, Statement>,
+    pub(crate) prepared: std::collections::HashMap<String, Prepared>,
     pub(crate) cursors: std::collections::HashMap<String, Cursor>,
     pub(crate) notices: Vec<String>,
     pub(crate) cache: Cache,

@@ -3,7 +3,7 @@
 
 use counterfoil_relation::{Error as RelationError, Rule};
 
-use crate::error::Error;
+use crate::error::{Error, Named};
 
 impl Error {
     /// The code of what went wrong; none where its kind says as much.
@@ -12,6 +12,9 @@ impl Error {
             Error::NoTable(_) => "42P01",
             Error::NoColumn(_) => "42703",
             Error::NoCursor(_) => "34000",
+            Error::Taken(Named::Table, _) => "42P07",
+            Error::Taken(Named::Cursor, _) => "42P03",
+            Error::Taken(Named::Statement, _) => "42P05",
             Error::DivisionByZero => "22012",
             Error::OutOfRange | Error::TooLarge(_) => "22003",
             Error::TooLong(_) => "22001",

@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::change::select;
 use crate::columns;
 use crate::define::reserved;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, name_taken};
 use crate::naming;
 use crate::planner;
 use crate::session::{Outcome, Session, with_stack};
@@ -42,7 +42,7 @@ impl Session {
             match present {
                 Some(_) if create.if_not_exists => return Ok(Outcome::Done("CREATE VIEW")),
                 Some(relation::Named::View(_)) if create.or_replace => {}
-                Some(_) => return Err(Error::Sql(format!("there is a table, view or index {name} already"))),
+                Some(_) => return Err(name_taken(&name)),
                 None => {}
             }
             let columns = create.columns.iter().map(|column| fold(&column.name)).collect();

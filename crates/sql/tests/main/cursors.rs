@@ -135,7 +135,14 @@ fn prepared_statements_are_bounded_and_their_arguments_checked() {
         ("PREPARE more AS SELECT 1", "error: not supported: more than 1000 prepared statements: DEALLOCATE some"),
         ("DEALLOCATE p1", "DEALLOCATE"),
         ("PREPARE more AS SELECT 1", "PREPARE"),
+        ("PREPARE more AS SELECT 2", "error: there is a prepared statement more already: DEALLOCATE it first"),
         ("EXECUTE p0(5)", "5"),
+        ("EXECUTE p0", "error: p0 wants 1 arguments, and 0 were given"),
+        ("EXECUTE p0(5, 6)", "error: p0 wants 1 arguments, and 2 were given"),
+        ("DEALLOCATE p0", "DEALLOCATE"),
+        ("PREPARE p0 (integer, text, date) AS SELECT $1 / 2, $2 || 'x'", "PREPARE"),
+        ("EXECUTE p0(7.6, 5, '2026-01-01')", "4|5x"),
+        ("EXECUTE p0('7', 5, NULL)", "3|5x"),
     ]);
     let least = ask(&mut database.session, "EXECUTE p0(-$1)", &[Value::Integer(i64::MIN)]);
     assert!(least.starts_with("error: not supported: the argument"), "{least}");

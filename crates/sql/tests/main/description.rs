@@ -153,9 +153,9 @@ fn what_nests_deep_is_described_and_run_on_small_stacks() {
         let answer = ask(&mut database.session, sql, &[Value::Integer(1)]);
         assert!(!answer.starts_with("error"), "{start}: {answer}");
         assert_eq!(database.ask(&format!("PREPARE p{number} AS {sql}")), "PREPARE", "{start}");
-        let prepared = ask(&mut database.session, &format!("EXECUTE p{number}(1)"), &[]);
-        assert_eq!(prepared, answer, "{start}");
-        database.session.description(&format!("EXECUTE p{number}(1)"), &[]).expect("describes");
+        let execute = format!("EXECUTE p{number}{}", if sql.contains('$') { "(1)" } else { "" });
+        assert_eq!(ask(&mut database.session, &execute, &[]), answer, "{start}");
+        database.session.description(&execute, &[]).expect("describes");
         if !sql.contains('$') {
             assert_eq!(
                 database.ask(&format!("CREATE VIEW v{number} AS SELECT * FROM ({sql}) AS q(c)")),
