@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::types;
 use crate::value::{Value, parse};
 
+/// The times that a TIME may be, in microseconds: from 00:00 to 24:00.
+pub(crate) const DAY: std::ops::RangeInclusive<i64> = 0..=86_400_000_000;
+
 /// Why a value does not go into a column; the caller adds the column's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
@@ -82,6 +85,7 @@ pub fn assign(value: &Value, kind: &Type) -> Result<Stored, Misfit> {
             _ => Err(Misfit::Kind),
         },
         Value::Time(microseconds) => match kind {
+            Type::Time if !DAY.contains(microseconds) => Err(Misfit::Range),
             Type::Time => Ok(Stored::Time(*microseconds)),
             _ => Err(Misfit::Kind),
         },

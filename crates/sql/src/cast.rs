@@ -7,9 +7,9 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArr
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Date64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Time64MicrosecondType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    Int64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 
 use crate::assign::{self, Misfit};
@@ -25,7 +25,7 @@ use crate::value::Value;
 /// naming the column.
 pub fn to_column(array: &ArrayRef, kind: &Type, name: &str) -> Result<ArrayRef> {
     let wanted = types::arrow(kind);
-    if array.data_type() == &wanted && !matches!(kind, Type::VarChar(_) | Type::Char(_) | Type::Uuid) {
+    if array.data_type() == &wanted && is_within(array, kind) {
         return Ok(array.clone());
     }
     if array.data_type() == &DataType::Null {
@@ -38,6 +38,20 @@ pub fn to_column(array: &ArrayRef, kind: &Type, name: &str) -> Result<ArrayRef> 
         return Ok(array);
     }
     one_by_one(array, kind, name)
+}
+
+/// Whether all values of an array of the right type are values of the column: programs that hand them over need not have looked.
+fn is_within(array: &ArrayRef, kind: &Type) -> bool {
+    match kind {
+        Type::VarChar(_) | Type::Char(_) | Type::Uuid => false,
+        Type::Numeric { precision, .. } => {
+            array.as_primitive::<Decimal128Type>().validate_decimal_precision(*precision).is_ok()
+        }
+        Type::Time => {
+            array.as_primitive::<Time64MicrosecondType>().iter().flatten().all(|time| assign::DAY.contains(&time))
+        }
+        _ => true,
+    }
 }
 
 /// The conversions that the library does as we would: widening numbers, texts to TEXT (also those of a dictionary), bytes to BYTEA.
@@ -152,11 +166,17 @@ pub fn element(array: &dyn Array, row: usize) -> Result<Value> {
         DataType::FixedSizeBinary(_) => Value::Bytes(array.as_fixed_size_binary().value(row).to_vec()),
         DataType::Date32 => Value::Date(array.as_primitive::<Date32Type>().value(row)),
         DataType::Date64 => Value::Date((array.as_primitive::<Date64Type>().value(row).div_euclid(86_400_000)) as i32),
+        DataType::Time32(TimeUnit::Second) => {
+            Value::Time(i64::from(array.as_primitive::<Time32SecondType>().value(row)) * 1_000_000)
+        }
+        DataType::Time32(TimeUnit::Millisecond) => {
+            Value::Time(i64::from(array.as_primitive::<Time32MillisecondType>().value(row)) * 1000)
+        }
         DataType::Time64(TimeUnit::Microsecond) => {
             Value::Time(array.as_primitive::<Time64MicrosecondType>().value(row))
         }
         DataType::Time64(TimeUnit::Nanosecond) => {
-            Value::Time(array.as_primitive::<Time64NanosecondType>().value(row) / 1000)
+            Value::Time(array.as_primitive::<Time64NanosecondType>().value(row).div_euclid(1000))
         }
         DataType::Timestamp(unit, zone) => {
             let (ticks, scale) = match unit {

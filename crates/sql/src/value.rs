@@ -185,7 +185,8 @@ pub mod parse {
         if (hours > 23 && !whole_day) || minutes > 59 || seconds > 60 {
             return None;
         }
-        Some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + fraction)
+        let time = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + fraction;
+        (time <= 86_400_000_000_000).then_some(time)
     }
 
     /// `2024-02-29 12:34:56.789`, with `T` or a blank between, and a zone (`Z`, `+02`, `+02:00`, ` UTC`) or none, and last

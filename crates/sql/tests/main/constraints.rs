@@ -1,5 +1,9 @@
 //! Rules of tables.
 
+use std::sync::Arc;
+
+use counterfoil_sql::arrow::array::{ArrayRef, Decimal128Array, RecordBatch, Time64MicrosecondArray};
+
 use crate::database::Database;
 
 #[test]
@@ -15,6 +19,33 @@ fn checks_are_evaluated_and_null_passes() {
         ("CREATE TABLE u (a INTEGER CHECK (nope > 0))", "error: no column nope (there are a)"),
         ("ALTER TABLE t RENAME COLUMN a TO z", "ALTER TABLE"),
         ("INSERT INTO t VALUES (5, 9)", "error: a row of table t breaks check constraint small"),
+    ]);
+}
+
+#[test]
+fn what_programs_hand_over_is_within_the_types_of_columns() {
+    let mut database = Database::new();
+    database.expect(&[("CREATE TABLE t (n NUMERIC(4, 2), at TIME)", "CREATE TABLE")]);
+    let day = 86_400_000_000;
+    let mut load = |number: i128, time: i64| {
+        let numbers = Decimal128Array::from_iter_values([number]).with_precision_and_scale(4, 2).expect("unlooked at");
+        let columns: [ArrayRef; 2] = [Arc::new(numbers), Arc::new(Time64MicrosecondArray::from_iter_values([time]))];
+        let batch = RecordBatch::try_from_iter(["n", "at"].into_iter().zip(columns)).expect("a batch");
+        let columns = ["n".to_owned(), "at".to_owned()];
+        database.session.load("t", &columns, &mut std::iter::once(Ok(batch))).map_err(|error| error.to_string())
+    };
+    assert_eq!(load(9999, day), Ok(1));
+    assert_eq!(load(0, day + 1), Err("a time is out of range (column at, time without time zone)".into()));
+    assert_eq!(load(0, -1), Err("a time is out of range (column at, time without time zone)".into()));
+    assert_eq!(load(10_000, 0), Err("a number is out of range (column n, numeric(4,2))".into()));
+    database.expect(&[
+        ("SELECT * FROM t", "99.99|24:00:00"),
+        ("INSERT INTO t (at) VALUES ('23:59:60')", "INSERT 1"),
+        ("INSERT INTO t (at) VALUES ('23:59:60.5')", "error: a text is not a valid time without time zone (column at)"),
+        (
+            "INSERT INTO t (at) SELECT TIME '23:59:60.5'",
+            "error: a time is out of range (column at, time without time zone)",
+        ),
     ]);
 }
 
