@@ -91,7 +91,7 @@ fn bytes(growth: Growth, arguments: &[ColumnarValue], rows: usize) -> u64 {
         (Growth::UpTo, [text, letters, filling @ ..]) => {
             let (text, letters, filling) = (texts(text), numbers(letters), filling.first().map(texts));
             let wide = |row| filling.as_ref().is_some_and(|filling| !filling(row).is_ascii());
-            total(&|row| length(text(row)) + letters(row).saturating_mul(if wide(row) { 4 } else { 1 }))
+            total(&|row| letters(row).saturating_mul(if wide(row) { 4 } else { 1 }).saturating_add(length(text(row))))
         }
         (Growth::Instead, [text, from, to]) => {
             let (text, from, to) = (texts(text), texts(from), texts(to));

@@ -1,15 +1,20 @@
 //! What a text may have, so that reading and planning it takes neither all memory nor all time.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
+use crate::grammar::Grammar;
+use crate::statement::Places;
 
 /// How many operators one expression may have side by side, and one query UNIONs and JOINs.
 const OPERATORS_MAX: usize = 1000;
 
 /// Words, numbers and signs of a text, about, at most: each takes up to a kilobyte of memory as it is read and planned.
 const TOKENS_MAX: usize = 1 << 20;
+
+/// Bytes that are read at a time to count.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// Columns of a SELECT or RETURNING, at most: as many as PostgreSQL has. Planning takes the square of their number.
 const COLUMNS_MAX: usize = 1664;
@@ -44,30 +49,45 @@ fn refuse_long_chains(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a text of too many words before any memory is taken for them. They are counted roughly: what stands in single quotes is
-/// none.
+/// Refuses a text of too many words before memory is taken for them.
 ///
 /// # Errors
 /// [`Error::NotSupported`].
 pub(crate) fn of_text(sql: &str) -> Result<()> {
-    if sql.len() <= TOKENS_MAX {
+    if words(sql) <= TOKENS_MAX || tokens(sql) <= TOKENS_MAX {
         return Ok(());
     }
+    Err(Error::NotSupported(format!(
+        "a text of more than {TOKENS_MAX} words, numbers and signs: send it in parts, or rows with COPY"
+    )))
+}
+
+/// What a text has at most, whatever of it stands in quotes.
+fn words(sql: &str) -> usize {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
-    let (mut count, mut is_quoted, mut before) = (0_usize, false, b' ');
-    for byte in sql.bytes() {
-        match byte {
-            b'\'' => is_quoted = !is_quoted,
-            _ if is_quoted || byte.is_ascii_whitespace() || (is_word(byte) && is_word(before)) => {}
-            _ => count += 1,
+    let goes_on = |before: u8, byte: u8| byte.is_ascii_whitespace() || (is_word(byte) && is_word(before));
+    std::iter::once(b' ').chain(sql.bytes()).zip(sql.bytes()).filter(|(before, byte)| !goes_on(*before, *byte)).count()
+}
+
+/// What a text has in the eyes of the tokenizer itself, which reads it piece by piece: whoever counted by rules of quotes of his
+/// own could be told that all of it stands in some.
+fn tokens(sql: &str) -> usize {
+    let (mut at, mut bytes, mut count) = (0, PIECE_BYTES, 0);
+    loop {
+        let end = sql.floor_char_boundary(at + bytes);
+        let piece = &sql[at..end];
+        let mut tokens = Vec::new();
+        let is_whole = Tokenizer::new(&Grammar, piece).tokenize_with_location_into_buf(&mut tokens).is_ok();
+        if end == sql.len() || count > TOKENS_MAX {
+            return count + tokens.len();
         }
-        before = byte;
-    }
-    match count {
-        0..=TOKENS_MAX => Ok(()),
-        _ => Err(Error::NotSupported(format!(
-            "a text of more than {TOKENS_MAX} words, numbers and signs: send it in parts, or rows with COPY"
-        ))),
+        // The last one may go on behind the piece, and so may what the tokenizer did not understand.
+        let last =
+            if is_whole { tokens.pop().map(|token| token.span.start) } else { tokens.last().map(|it| it.span.end) };
+        match last.map(|place| Places::new(piece).byte(place)) {
+            Some(read) if read > 0 => (at, bytes, count) = (at + read, PIECE_BYTES, count + tokens.len()),
+            _ => bytes += 2 * PIECE_BYTES,
+        }
     }
 }
 
@@ -76,8 +96,8 @@ fn refuse_many_columns(tokens: &[TokenWithSpan]) -> Result<()> {
     let (mut columns, mut outer): (Option<usize>, Vec<Option<usize>>) = (None, Vec::new());
     for token in tokens {
         match &token.token {
-            Token::LParen => outer.push(columns.take()),
-            Token::RParen => columns = outer.pop().flatten(),
+            Token::LParen | Token::LBracket => outer.push(columns.take()),
+            Token::RParen | Token::RBracket => columns = outer.pop().flatten(),
             Token::SemiColon => columns = None,
             Token::Word(word) => match word.keyword {
                 Keyword::SELECT | Keyword::RETURNING => columns = Some(1),
@@ -118,6 +138,20 @@ mod tests {
         assert!(parse(&format!("SELECT a, f({0}) FROM t WHERE a IN ({0})", list(5000))).is_ok());
         assert!(parse(&format!("INSERT INTO t VALUES {}", vec!["(1)"; 5000].join(","))).is_ok());
         assert!(parse(&format!("INSERT INTO t VALUES ({})", list(super::TOKENS_MAX))).is_err());
-        assert!(parse(&format!("SELECT '{}'", "a ".repeat(super::TOKENS_MAX))).is_ok(), "a text is one");
+        assert!(parse(&format!("SELECT ARRAY[{}]", list(5000))).is_ok());
+    }
+
+    /// Whoever writes a quote where none begins does not get past it, and what stands in quotes is one word.
+    #[test]
+    fn words_are_counted_as_they_are_read() {
+        let many = vec!["1"; super::TOKENS_MAX].join(",");
+        for before in ["", "/*'*/", "--'\n", "\"'\" ", "$a$'$a$ ", "E'\\'' ", "X'\\'' ", "$1$'$1$ "] {
+            let sql = format!("SELECT {before} IN ({many})");
+            assert!(super::of_text(&sql).is_err(), "{before}");
+        }
+        for quoted in ["'a '' 1, 2; '", "$$a ' 1, 2; $$", "E'\\' 1, 2, '", "/* ' 1, 2, */"] {
+            let text = quoted.replace("1, 2", &"1, 2 ".repeat(super::TOKENS_MAX / 2));
+            assert!(super::of_text(&format!("SELECT {text}")).is_ok(), "{quoted}");
+        }
     }
 }

@@ -78,18 +78,18 @@ pub fn split(script: &str) -> Result<Vec<Piece<'_>>> {
 }
 
 /// Byte offsets of the tokenizer's lines and columns (both counted from 1, columns in letters).
-struct Places<'a> {
+pub(crate) struct Places<'a> {
     script: &'a str,
     lines: Vec<usize>,
 }
 
 impl<'a> Places<'a> {
-    fn new(script: &'a str) -> Self {
+    pub(crate) fn new(script: &'a str) -> Self {
         let ends = script.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         Places { script, lines: std::iter::once(0).chain(ends).collect() }
     }
 
-    fn byte(&self, location: Location) -> usize {
+    pub(crate) fn byte(&self, location: Location) -> usize {
         let line = (location.line as usize).saturating_sub(1);
         let Some(start) = self.lines.get(line).copied() else { return self.script.len() };
         let column = (location.column as usize).saturating_sub(1);
