@@ -124,6 +124,7 @@ pub(crate) fn to_sql(error: Error) -> sql::Error {
     let text = error.to_string();
     match error.kind() {
         Kind::Locked => sql::Error::Locked(text),
+        Kind::Interrupted => sql::Error::Interrupted,
         Kind::Misuse => sql::Error::Misuse(text),
         Kind::NotSupported => sql::Error::NotSupported(text),
         Kind::Device => sql::Error::Host(text),

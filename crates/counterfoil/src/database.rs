@@ -187,9 +187,9 @@ impl Database {
 
     /// Runs one change of our own, as a commit.
     pub(crate) fn change<T>(&self, body: impl FnOnce(&mut counterfoil_log::Writer) -> Result<T>) -> Result<T> {
-        use counterfoil_sql::Store;
+        use counterfoil_sql::{Patience, Store};
         let store = &self.inner.store;
-        let mut lease = store.lease(store.volume().options.lock_timeout)?;
+        let mut lease = store.lease(Patience::of(store.volume().options.lock_timeout))?;
         let engine = &self.inner.engine;
         engine.settle(&mut lease);
         lease.begin()?;

@@ -114,10 +114,10 @@ impl Database {
     }
 
     fn change_header<T>(&self, change: impl FnOnce(&mut Header, &vault::VolumeKey) -> Result<T>) -> Result<T> {
-        use counterfoil_sql::Store;
+        use counterfoil_sql::{Patience, Store};
         let store = &self.inner.store;
         let volume = self.volume();
-        let mut lease = store.lease(volume.options.lock_timeout)?;
+        let mut lease = store.lease(Patience::of(volume.options.lock_timeout))?;
         self.inner.engine.settle(&mut lease);
         let opened = volume.opened();
         let mut header = opened.header.clone();

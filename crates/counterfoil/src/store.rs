@@ -15,12 +15,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use counterfoil_flash::Handle;
 use counterfoil_flash::lock::{COMMIT_MAX, Pin, Pins, WriterLock};
 use counterfoil_log::{self as log, Counting, NoPins, Recovered, Settings, Snapshot, View, Writer};
 use counterfoil_sql as sql;
 use counterfoil_vault::{self as vault, CounterError, CounterKind, HostCounter, Settled, SystemEntropy};
 use parking_lot::{Mutex, RwLock};
-use sql::{Lease, Store, WriterSlot};
+use sql::{Lease, Patience, Store, WriterSlot};
 
 use crate::convert::to_sql;
 use crate::error::{Error, Kind, Result};
@@ -92,7 +93,6 @@ impl Held {
 pub(crate) struct Opening {
     volume: Arc<Volume>,
     pins: Option<Pins>,
-    patience: Mutex<Duration>,
     lock: Mutex<Option<WriterLock>>,
     /// Why it was not, in full: the SQL floor has fewer kinds of errors.
     refused: Mutex<Option<Error>>,
@@ -110,7 +110,6 @@ impl FileStore {
         let opening = Arc::new(Opening {
             volume: volume.clone(),
             pins: pins.clone(),
-            patience: Mutex::new(volume.options.lock_timeout),
             lock: Mutex::new(None),
             refused: Mutex::new(None),
         });
@@ -121,7 +120,7 @@ impl FileStore {
             pins,
             reading: Mutex::new(reading),
             written: RwLock::new(None),
-            slot: WriterSlot::new(Box::new(move || for_slot.open())),
+            slot: WriterSlot::new(Box::new(move |patience: Patience<'_>| for_slot.open(patience))),
             opening,
             idle: Mutex::new(None),
         }
@@ -182,9 +181,8 @@ impl FileStore {
     }
 
     /// The writer, for one transaction.
-    pub(crate) fn lease(&self, patience: Duration) -> Result<Lease> {
+    pub(crate) fn lease(&self, patience: Patience<'_>) -> Result<Lease> {
         self.process.require()?;
-        *self.opening.patience.lock() = patience;
         let lease = self.slot.lease(patience).map_err(|error| self.take_refusal().unwrap_or_else(|| error.into()))?;
         let mut lease = lease;
         let mut written = self.written.write();
@@ -250,7 +248,7 @@ impl Store for FileStore {
         self.newest().map_err(|error| self.opening.refuse(error))
     }
 
-    fn writer(&self, patience: Duration) -> sql::Result<Lease> {
+    fn writer(&self, patience: Patience<'_>) -> sql::Result<Lease> {
         self.lease(patience).map_err(|error| self.opening.refuse(error))
     }
 
@@ -324,9 +322,21 @@ impl Reading {
     }
 }
 
+/// The lock of whoever writes to the file.
+fn locked(handle: &Handle, patience: Patience<'_>) -> Result<WriterLock> {
+    use counterfoil_flash::lock::LockError;
+    loop {
+        match WriterLock::acquire(handle, patience.piece()) {
+            Err(LockError::Held(_)) if !patience.left().is_zero() => patience.look()?,
+            Err(LockError::Device(error)) => return Err(unwritable(error)),
+            other => return Ok(other?),
+        }
+    }
+}
+
 impl Opening {
-    fn open(&self) -> sql::Result<Writer> {
-        self.try_open().map_err(|error| self.refuse(error))
+    fn open(&self, patience: Patience<'_>) -> sql::Result<Writer> {
+        self.try_open(patience).map_err(|error| self.refuse(error))
     }
 
     fn refuse(&self, error: Error) -> sql::Error {
@@ -335,7 +345,7 @@ impl Opening {
         short
     }
 
-    fn try_open(&self) -> Result<Writer> {
+    fn try_open(&self, patience: Patience<'_>) -> Result<Writer> {
         let volume = &*self.volume;
         if volume.options.read_only {
             return Err(Error::new(Kind::Misuse, "the database was opened for reading only"));
@@ -344,13 +354,9 @@ impl Opening {
         if lock.is_none()
             && let Some(handle) = volume.medium.handle()
         {
-            let patience = *self.patience.lock();
-            *lock = Some(WriterLock::acquire(handle, patience).map_err(|error| match error {
-                counterfoil_flash::lock::LockError::Device(error) => unwritable(error),
-                held => held.into(),
-            })?);
+            *lock = Some(locked(handle, patience)?);
         }
-        let opened = self.open_locked(volume);
+        let opened = self.open_locked(volume, patience);
         if opened.is_err() {
             *lock = None;
         }
@@ -358,12 +364,12 @@ impl Opening {
     }
 
     /// The writer's lock is ours: nobody else moves the image or its counter.
-    fn open_locked(&self, volume: &Volume) -> Result<Writer> {
+    fn open_locked(&self, volume: &Volume, patience: Patience<'_>) -> Result<Writer> {
         let pins: Box<dyn log::Pins> = match &self.pins {
             Some(pins) => Box::new(OtherReaders::new(pins.clone(), volume.options.snapshot_max_age)),
             None => Box::new(NoPins),
         };
-        let (mut counter, absent) = self.held_counter(volume)?;
+        let (mut counter, absent) = self.held_counter(volume, patience)?;
         let recovered = volume.recover()?;
         let version = recovered.version();
         let record = counter.as_mut().filter(|_| !absent).map(|counter| counter.record()).transpose()?;
@@ -407,11 +413,11 @@ impl Opening {
 
     /// The counter for this writer alone, and whether there is none yet. A lock upon the database keeps others from this
     /// file; a copy of it is another file, and its writer is kept out here.
-    fn held_counter(&self, volume: &Volume) -> Result<(Option<Box<dyn HostCounter>>, bool)> {
+    fn held_counter(&self, volume: &Volume, patience: Patience<'_>) -> Result<(Option<Box<dyn HostCounter>>, bool)> {
         let Some(mut counter) = volume.counter_to_step()? else { return Ok((None, false)) };
         // First without the lock: what is refused leaves nothing behind. Then again: it may have moved meanwhile.
         Self::is_absent(&mut *counter, volume)?;
-        counter.hold(*self.patience.lock())?;
+        counter.hold(patience.left())?;
         let absent = Self::is_absent(&mut *counter, volume)?;
         Ok((Some(counter), absent))
     }

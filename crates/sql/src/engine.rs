@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::group::Groups;
 use crate::memory;
 use crate::naming;
+use crate::patience::Patience;
 use crate::series::{Doors, Keeper};
 use crate::spill::{SealedFiles, Spill};
 use crate::store::{Lease, Store};
@@ -135,7 +136,7 @@ impl Engine {
     /// [`Error::Locked`] if a statement has the writer for longer than `patience`.
     pub fn flush(&self, patience: Duration) -> Result<()> {
         if self.waiting() > 0 {
-            self.settle(&mut self.store.writer(patience)?);
+            self.settle(&mut self.store.writer(Patience::of(patience))?);
         }
         Ok(())
     }

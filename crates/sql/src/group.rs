@@ -25,6 +25,7 @@ use tokio::sync::watch;
 
 use crate::engine::{Engine, Interrupt};
 use crate::error::{Error, Result};
+use crate::patience::Patience;
 use crate::store::Lease;
 use crate::transaction;
 
@@ -70,8 +71,7 @@ impl Groups {
     ///
     /// # Errors
     /// What taking and beginning answer.
-    pub(crate) fn join(&self, engine: &Engine, patience: Duration) -> Result<(Lease, Member)> {
-        let mut lease = engine.store.writer(patience)?;
+    pub(crate) fn join(&self, engine: &Engine, mut lease: Lease) -> Result<(Lease, Member)> {
         let mut state = self.0.lock();
         if state.open.is_none() || !lease.is_active() {
             state.lose();
@@ -122,7 +122,7 @@ impl Groups {
     /// Commits a group unless that was done.
     fn see_to(&self, engine: &Engine, number: u64, told: &watch::Receiver<Told>) -> Result<()> {
         while told.borrow().is_none() {
-            match engine.store.writer(LOOK_AGAIN_AFTER) {
+            match engine.store.writer(Patience::of(LOOK_AGAIN_AFTER)) {
                 Ok(mut lease) if self.0.lock().open.as_ref().is_some_and(|open| open.number == number) => {
                     self.close(engine, &mut lease);
                 }

@@ -48,6 +48,7 @@ mod nesting;
 mod nulls;
 mod on_rollback;
 mod parameters;
+mod patience;
 mod planner;
 mod provider;
 mod rights;
@@ -58,6 +59,7 @@ mod session;
 mod settings;
 mod shortcut;
 mod show;
+mod slot;
 mod slots;
 mod spill;
 mod sqlstate;
@@ -107,6 +109,7 @@ pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incid
 pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;
 pub use on_rollback::OnRollback;
+pub use patience::Patience;
 pub use rights::Rights;
 pub use series::{
     Appended, Cursor, NewField, NewPoints, PointWriter, Reason, SeriesReader, TIME_COLUMN, Written,
@@ -116,9 +119,10 @@ pub use series::{
 pub use session::{Outcome, Session, TransactionState};
 pub use settings::LOCK_TIMEOUT;
 pub use show::with_clause;
+pub use slot::{Chore, OpenWriter, WriterSlot};
 pub use spill::Spill;
 pub use statement::{Piece, kept_apart_name, split};
-pub use store::{Chore, Lease, LocalStore, OpenWriter, Store, WriterSlot};
+pub use store::{Lease, LocalStore, Store};
 pub use types::{
     TYPE_KEY, UTC, arrow as arrow_type, field_name, from_arrow as column_type, is_uuid, name as type_name, result_name,
     with_uuid,

@@ -366,7 +366,8 @@ impl Session {
         self.rights.to_write()?;
         let Some(every) = self.commit_every(table)? else { return self.change(body) };
         let engine = self.guard.engine.clone();
-        let (lease, member) = engine.groups.join(&engine, self.settings.lock_timeout)?;
+        let lease = engine.writer(self.settings.lock_timeout, &self.planner.interrupt)?;
+        let (lease, member) = engine.groups.join(&engine, lease)?;
         let mut change = Change::of_member(lease);
         match body(self, &mut change) {
             Ok(value) => {
@@ -400,7 +401,8 @@ impl Session {
     fn change_for<T>(&mut self, purpose: Purpose, body: impl FnOnce(&mut Self, &mut Change) -> Result<T>) -> Result<T> {
         self.rights.to_write()?;
         let Guard { transaction, engine } = &mut self.guard;
-        let mut change = transaction.change(engine, self.settings.lock_timeout, purpose)?;
+        let writer = || engine.writer(self.settings.lock_timeout, &self.planner.interrupt);
+        let mut change = transaction.change(engine, writer, purpose)?;
         let result = body(self, &mut change);
         let Guard { transaction, engine } = &mut self.guard;
         match result {

@@ -2,12 +2,13 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use counterfoil_log::{Snapshot, Writer};
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::RwLock;
 
 use crate::error::{Error, Result};
+use crate::patience::Patience;
+use crate::slot::WriterSlot;
 
 /// What the database's owner (the facade) gives to its sessions.
 pub trait Store: Send + Sync {
@@ -17,11 +18,12 @@ pub trait Store: Send + Sync {
     /// [`Error::Log`] if the newest root cannot be read.
     fn snapshot(&self) -> Result<Snapshot>;
 
-    /// The writer, for one transaction. Waits at most `patience` for whoever has it.
+    /// The writer, for one transaction. Waits for whoever has it.
     ///
     /// # Errors
-    /// [`Error::Locked`] after that time, [`Error::Misuse`] where the database is open for reading only.
-    fn writer(&self, patience: Duration) -> Result<Lease>;
+    /// [`Error::Locked`] where somebody has it for longer than there is patience, what calls the waiting off, [`Error::Misuse`]
+    /// where the database is open for reading only.
+    fn writer(&self, patience: Patience<'_>) -> Result<Lease>;
 
     /// Called after every commit with the state it made: what [`Store::snapshot`] answers from now on.
     fn committed(&self, snapshot: Snapshot);
@@ -32,6 +34,12 @@ pub trait Store: Send + Sync {
 pub struct Lease {
     writer: Option<Box<Writer>>,
     slot: Arc<WriterSlot>,
+}
+
+impl Lease {
+    pub(crate) fn of(writer: Box<Writer>, slot: Arc<WriterSlot>) -> Self {
+        Lease { writer: Some(writer), slot }
+    }
 }
 
 impl Deref for Lease {
@@ -56,102 +64,6 @@ impl Drop for Lease {
     }
 }
 
-/// Makes the writer when the first one to write asks for it: opening for writing is a commit of its own.
-pub type OpenWriter = Box<dyn FnMut() -> Result<Writer> + Send>;
-
-/// The place the writer stands at while nobody writes.
-pub struct WriterSlot {
-    state: Mutex<SlotState>,
-    given_back: Condvar,
-}
-
-struct SlotState {
-    writer: Option<Box<Writer>>,
-    loan: Loan,
-    open: OpenWriter,
-}
-
-/// What the writer is lent for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Loan {
-    Nothing,
-    Transaction,
-    /// Something short in between: whoever comes waits for it, however impatient.
-    Chore,
-}
-
-/// What became of asking for the writer for something short in between.
-pub enum Chore {
-    /// Nobody had it.
-    Lease(Lease),
-    /// A transaction has it, or has left something in it that is not committed.
-    Busy,
-    /// There is none.
-    NoWriter,
-}
-
-impl WriterSlot {
-    /// A slot whose writer is made by `open` when it is first wanted.
-    pub fn new(open: OpenWriter) -> Arc<Self> {
-        let state = SlotState { writer: None, loan: Loan::Nothing, open };
-        Arc::new(WriterSlot { state: Mutex::new(state), given_back: Condvar::new() })
-    }
-
-    /// Takes the writer, waiting at most `patience`.
-    ///
-    /// # Errors
-    /// [`Error::Locked`] after that time, or what opening the writer answers.
-    pub fn lease(self: &Arc<Self>, patience: Duration) -> Result<Lease> {
-        let deadline = Instant::now() + patience;
-        let mut state = self.state.lock();
-        while state.loan != Loan::Nothing {
-            if state.loan == Loan::Chore {
-                self.given_back.wait(&mut state);
-            } else if self.given_back.wait_until(&mut state, deadline).timed_out() && state.loan == Loan::Transaction {
-                return Err(Error::Locked(
-                    "another connection of this process is writing: wait for its COMMIT, or raise lock_timeout".into(),
-                ));
-            }
-        }
-        let writer = match state.writer.take() {
-            Some(writer) => writer,
-            None => Box::new((state.open)()?),
-        };
-        state.loan = Loan::Transaction;
-        Ok(Lease { writer: Some(writer), slot: self.clone() })
-    }
-
-    /// Takes the writer for something short, if there is one and nobody has it.
-    pub fn lease_for_chore(self: &Arc<Self>) -> Chore {
-        let mut state = self.state.lock();
-        match state.writer.take() {
-            // Statements wait for a commit that they make together, which a chore has no part in.
-            Some(writer) if writer.is_active() => {
-                state.writer = Some(writer);
-                Chore::Busy
-            }
-            Some(writer) => {
-                state.loan = Loan::Chore;
-                Chore::Lease(Lease { writer: Some(writer), slot: self.clone() })
-            }
-            None if state.loan == Loan::Nothing => Chore::NoWriter,
-            None => Chore::Busy,
-        }
-    }
-
-    fn give_back(&self, writer: Box<Writer>) {
-        let mut state = self.state.lock();
-        state.writer = Some(writer);
-        state.loan = Loan::Nothing;
-        self.given_back.notify_one();
-    }
-
-    /// Takes the writer out for good, to close it. `None` if there never was one, or it is lent.
-    pub fn retire(&self) -> Option<Box<Writer>> {
-        self.state.lock().writer.take()
-    }
-}
-
 /// A store over a writer that is open already: for `:memory:` databases and tests.
 pub struct LocalStore {
     slot: Arc<WriterSlot>,
@@ -163,7 +75,7 @@ impl LocalStore {
     pub fn new(mut writer: Writer) -> Arc<Self> {
         let latest = RwLock::new(writer.snapshot());
         let mut writer = Some(writer);
-        let open = move || writer.take().ok_or_else(|| Error::Misuse("the database is closed".into()));
+        let open = move |_: Patience<'_>| writer.take().ok_or_else(|| Error::Misuse("the database is closed".into()));
         Arc::new(LocalStore { slot: WriterSlot::new(Box::new(open)), latest })
     }
 }
@@ -173,7 +85,7 @@ impl Store for LocalStore {
         Ok(self.latest.read().clone())
     }
 
-    fn writer(&self, patience: Duration) -> Result<Lease> {
+    fn writer(&self, patience: Patience<'_>) -> Result<Lease> {
         self.slot.lease(patience)
     }
 

@@ -8,7 +8,6 @@
 //!   SERIALIZABLE: all see what the first one saw, and a change is refused if somebody else committed since.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use counterfoil_log::{Savepoint, Snapshot, View};
 use datafusion::logical_expr::execution_props::ExecutionProps;
@@ -120,13 +119,18 @@ impl Transaction {
     }
 
     /// Takes the writer for a statement that changes something.
-    pub(crate) fn change(&mut self, engine: &Engine, patience: Duration, purpose: Purpose) -> Result<Change> {
+    pub(crate) fn change(
+        &mut self,
+        engine: &Engine,
+        writer: impl FnOnce() -> Result<Lease>,
+        purpose: Purpose,
+    ) -> Result<Change> {
         if self.block.as_ref().is_some_and(|block| block.read_only) {
             return Err(Error::Misuse("this transaction is READ ONLY".into()));
         }
         let mut lease = match self.lease.take() {
             Some(lease) => lease,
-            None => fresh(engine, patience)?,
+            None => fresh(engine, writer()?),
         };
         begin(&mut lease, purpose)?;
         let Some(block) = &mut self.block else { return Ok(Change { lease, point: None }) };
@@ -248,10 +252,9 @@ fn place(block: &Block, name: &str) -> Result<usize> {
 }
 
 /// The writer, with what others wait for committed and whatever a crashed user of it left behind undone.
-fn fresh(engine: &Engine, patience: Duration) -> Result<Lease> {
-    let mut lease = engine.store.writer(patience)?;
+fn fresh(engine: &Engine, mut lease: Lease) -> Lease {
     engine.settle(&mut lease);
-    Ok(lease)
+    lease
 }
 
 /// Begins a commit, or goes on with it. As long as all its changes only delete, it may be granted what is kept for

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use counterfoil_flash::{BlockNumber, Device, Error, Geometry, MemoryDevice, Operation, PageNumber, Read};
-use counterfoil_sql::Interrupt;
 use counterfoil_sql::log::View;
+use counterfoil_sql::{Interrupt, Patience};
 
 use crate::database::{Database, ask};
 
@@ -232,7 +232,7 @@ fn a_group_keeps_what_ended_well_and_nothing_of_whoever_did_not() {
     let mut database = readings("1 h");
     let waiting = insert(&database, "a");
     // A user of the writer that is gone without a word.
-    drop(database.engine.store().writer(std::time::Duration::from_secs(5)).unwrap());
+    drop(database.engine.store().writer(Patience::of(std::time::Duration::from_secs(5))).unwrap());
     assert!(waiting.is_open());
     let other = insert(&database, "b");
     database.engine.flush(std::time::Duration::from_secs(5)).unwrap();

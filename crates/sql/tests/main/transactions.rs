@@ -89,6 +89,32 @@ fn one_writes_and_the_others_wait_their_time() {
 }
 
 #[test]
+fn who_waits_for_another_is_called_off() {
+    let mut database = Database::after("CREATE TABLE t (a INTEGER)");
+    let mut other = database.connect();
+    database.expect(&[("BEGIN", "BEGIN"), ("INSERT INTO t VALUES (1)", "INSERT 1")]);
+    assert_eq!(ask(&mut other, "SET lock_timeout = '600s'; SET statement_timeout = '200ms'", &[]), "SET\nSET");
+    assert_eq!(ask(&mut other, "INSERT INTO t VALUES (2)", &[]), "error: interrupted");
+    assert_eq!(ask(&mut other, "SET statement_timeout = 0", &[]), "SET");
+    let (interrupt, begun) = (other.interrupt(), std::time::Instant::now());
+    let interrupting = std::thread::spawn(move || {
+        while !interrupting_is_over(begun) {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            interrupt.raise();
+        }
+    });
+    assert_eq!(ask(&mut other, "DELETE FROM t", &[]), "error: interrupted");
+    interrupting.join().expect("a thread");
+    assert_eq!(database.ask("COMMIT"), "COMMIT");
+    assert_eq!(ask(&mut other, "DELETE FROM t", &[]), "DELETE 1");
+}
+
+/// For a second it is asked again and again: the statement begins within that, and forgets what was asked before.
+fn interrupting_is_over(begun: std::time::Instant) -> bool {
+    begun.elapsed() > std::time::Duration::from_secs(1)
+}
+
+#[test]
 fn a_dropped_session_gives_the_writer_back() {
     let mut database = Database::after("CREATE TABLE t (a INTEGER)");
     let mut other = database.connect();
