@@ -6,6 +6,8 @@ import contextlib
 import os
 import pathlib
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -101,6 +103,29 @@ def test_a_child_opens_for_itself(path: pathlib.Path) -> None:
 
     in_a_child(ask)
     parent.close()
+
+
+FORKS = """
+import counterfoil, os, sys
+path, key = sys.argv[1], bytes.fromhex(sys.argv[2])
+parent = counterfoil.connect(path, key=key, create=True, counter=os.path.dirname(path))
+parent.execute("CREATE TABLE t (a INTEGER)")
+parent.commit()
+parent.execute("SELECT * FROM t").fetchall()
+child = os.fork()
+if child == 0:
+    own = counterfoil.connect(path, key=key, counter=os.path.dirname(path))
+    own.execute("SELECT * FROM t").fetchall()
+    own.close()
+    sys.exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_child_ends_as_every_program(path: pathlib.Path) -> None:
+    """What it has of its parent is let go of when the interpreter ends, and touches neither threads nor the file."""
+    ended = subprocess.run([sys.executable, "-c", FORKS, str(path), KEY.hex()], timeout=60, check=False)
+    assert ended.returncode == 0
 
 
 def test_a_child_does_not_wait_for_its_parents_threads(memory: counterfoil.Connection) -> None:

@@ -52,8 +52,12 @@ impl<T> Held<T> {
         self.turn(|thing| Ok(thing.take()))
     }
 
+    fn is_forked(&self) -> bool {
+        std::process::id() != self.process
+    }
+
     fn turn<R>(&self, body: impl FnOnce(&mut Option<T>) -> Result<R, Error>) -> Result<R, Error> {
-        if std::process::id() != self.process {
+        if self.is_forked() {
             let text = format!("the {} was made by the parent of this process", self.what);
             return Err(misuse(text).advise("open the database again in the child"));
         }
@@ -71,6 +75,15 @@ impl<T> Held<T> {
         };
         let _user = User::enter(&self.user, this);
         body(&mut thing)
+    }
+}
+
+impl<T> Drop for Held<T> {
+    fn drop(&mut self) {
+        if self.is_forked() {
+            // Its threads are not here, its locks are as they left them, and its file is the parent's to write.
+            std::mem::forget(self.thing.get_mut().take());
+        }
     }
 }
 

@@ -167,8 +167,6 @@ impl Engine {
 /// The threads on which queries run.
 pub(crate) struct Executor {
     runtime: Option<Runtime>,
-    /// The process whose threads they are.
-    process: u32,
 }
 
 impl Executor {
@@ -181,7 +179,7 @@ impl Executor {
             .thread_name("counterfoil-query")
             .build()
             .map_err(|error| Error::Host(format!("cannot start the threads of the query engine: {error}")))?;
-        Ok(Executor { runtime: Some(runtime), process: std::process::id() })
+        Ok(Executor { runtime: Some(runtime) })
     }
 
     pub(crate) fn handle(&self) -> &Handle {
@@ -216,11 +214,6 @@ impl Executor {
 impl Drop for Executor {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            if self.process != std::process::id() {
-                // Of a process that was forked: its threads are not here, and what they held is as they left it.
-                std::mem::forget(runtime);
-                return;
-            }
             // Not waiting: the last handle may be dropped on a thread where waiting is not allowed.
             runtime.shutdown_background();
         }
