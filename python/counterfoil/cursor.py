@@ -93,7 +93,10 @@ class Cursor(Frames):
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
         """The next rows: ``size`` of them, or ``arraysize``."""
-        return self._rows().fetch(self.arraysize if size is None else size)
+        size = self.arraysize if size is None else size
+        if size < 0:
+            raise Misuse(f"fetchmany takes a number of rows, and {size} is none: use fetchall for all of them")
+        return self._rows().fetch(size)
 
     def fetchall(self) -> list[Row]:
         """All rows that were not taken yet."""

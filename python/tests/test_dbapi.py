@@ -55,6 +55,8 @@ def test_fetching_in_parts(memory: counterfoil.Connection) -> None:
     cursor = memory.execute("SELECT value FROM generate_series(1, 20000) AS t (value) ORDER BY value")
     assert cursor.fetchone() == (1,)
     assert cursor.fetchmany(2) == [(2,), (3,)]
+    with pytest.raises(counterfoil.Misuse):
+        cursor.fetchmany(-1)
     assert next(cursor) == (4,)
     assert len(cursor.fetchmany(9000)) == 9000
     rest = cursor.fetchall()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+
 import counterfoil
 import pytest
 
@@ -45,6 +47,7 @@ def test_placeholders(memory: counterfoil.Connection, sql: str, parameters: obje
         ("SELECT ?", [[1]], "a value of type list cannot be a parameter"),
         ("SELECT ?", "1", "parameters are a sequence or a mapping of values"),
         ("SELECT ?", b"1", "parameters are a sequence or a mapping of values"),
+        ("SELECT ?", 1, "parameters are a sequence or a mapping of values"),
     ],
 )
 def test_parameters_that_do_not_fit(
@@ -53,6 +56,20 @@ def test_parameters_that_do_not_fit(
     with pytest.raises(counterfoil.ProgrammingError) as refused:
         memory.execute(sql, parameters)  # type: ignore[arg-type]
     assert text in str(refused.value)
+
+
+def test_a_text_is_no_row(memory: counterfoil.Connection) -> None:
+    memory.execute("CREATE TABLE t (a TEXT, b TEXT)")
+    with pytest.raises(counterfoil.Misuse, match="sequence"):
+        memory.cursor().executemany("INSERT INTO t VALUES (?, ?)", ["ab"])
+
+
+def test_numbers_without_end(memory: counterfoil.Connection) -> None:
+    for number in (10**38, 10**5000, -(10**5000), decimal.Decimal("1E+38")):
+        with pytest.raises(counterfoil.DataError, match="38 digits"):
+            memory.execute("SELECT ?", [number])
+    for zero in ("0E-50", "0E+50", "-0E-1"):
+        assert memory.execute("SELECT ? = 0", [decimal.Decimal(zero)]).fetchone() == (True,)
 
 
 @pytest.mark.parametrize(

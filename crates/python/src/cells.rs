@@ -169,7 +169,8 @@ fn delta(py: Python<'_>, nanoseconds: i128) -> PyResult<Bound<'_, PyAny>> {
     let microseconds = nanoseconds.div_euclid(1000);
     let (days, rest) = (microseconds.div_euclid(86_400_000_000), microseconds.rem_euclid(86_400_000_000));
     let days = i32::try_from(days).map_err(|_| out_of_reach(py))?;
-    Ok(PyDelta::new(py, days, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, false)?.into_any())
+    let delta = PyDelta::new(py, days, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, false);
+    Ok(delta.map_err(|_| out_of_reach(py))?.into_any())
 }
 
 fn list<'py>(py: Python<'py>, items: &ArrayRef) -> PyResult<Bound<'py, PyAny>> {

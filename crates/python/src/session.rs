@@ -5,10 +5,10 @@ use std::sync::Arc;
 use counterfoil::{Connection, Error, Interrupt, Outcome, TransactionState, Value};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::databases::Shared;
-use crate::errors::{about, exception, misuse, told};
+use crate::errors::{about, misuse, told};
 use crate::files::{self, Source, Target};
 use crate::held::Held;
 use crate::placeholders::{self, Style, Text};
@@ -233,11 +233,6 @@ fn answer(outcome: Outcome, place: &Place) -> Result<Answer, Error> {
 /// A statement's text and its parameters.
 fn bound(py: Python<'_>, sql: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<(Text, Vec<Value>)> {
     let Some(given) = parameters else { return Ok((told(py, placeholders::read(sql, Style::None))?, Vec::new())) };
-    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
-        // They are sequences too, of letters.
-        let error = misuse("parameters are a sequence or a mapping of values").advise("write one value as [value]");
-        return Err(exception(py, &error));
-    }
     if is_mapping(given)? {
         let text = told(py, placeholders::read(sql, Style::Names))?;
         let parameters = named(py, &text.names, given)?;

@@ -19,8 +19,18 @@ static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// A row of parameters.
+///
+/// # Errors
+/// An exception for what is no sequence of values: a text is one of letters.
 pub fn row(values: &Bound<'_, PyAny>) -> PyResult<Vec<Value>> {
-    values.try_iter()?.map(|item| value(&item?)).collect()
+    let is_one = values.is_instance_of::<PyString>() || values.is_instance_of::<PyBytes>();
+    match values.try_iter() {
+        Ok(items) if !is_one => items.map(|item| value(&item?)).collect(),
+        _ => {
+            let error = misuse("parameters are a sequence or a mapping of values").advise("write one value as [value]");
+            Err(exception(values.py(), &error))
+        }
+    }
 }
 
 /// One parameter.
@@ -82,8 +92,9 @@ fn integer(any: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(number) = any.extract::<i64>() {
         return Ok(Value::Integer(number));
     }
-    // More than a BIGINT holds: a NUMERIC may.
-    numeric(any.py(), &any.str()?.to_string())
+    // More than a BIGINT holds: a NUMERIC may. Of numbers with thousands of digits Python writes no text.
+    let text = any.str().map_err(|_| too_long(any.py()))?;
+    numeric(any.py(), &text.to_string())
 }
 
 fn decimal(any: &Bound<'_, PyAny>) -> PyResult<Value> {
@@ -96,13 +107,18 @@ fn decimal(any: &Bound<'_, PyAny>) -> PyResult<Value> {
 fn numeric(py: Python<'_>, text: &str) -> PyResult<Value> {
     let digits = parse::decimal(text).and_then(|(unscaled, scale)| match scale {
         0..=DIGITS_MAX => Some((unscaled, scale as u8)),
+        _ if unscaled == 0 => Some((0, scale.clamp(0, DIGITS_MAX) as u8)),
         ..0 => Some((10_i128.checked_pow(scale.unsigned_abs())?.checked_mul(unscaled)?, 0)),
         _ => None,
     });
     match digits {
         Some((unscaled, scale)) if unscaled.unsigned_abs() < TOO_LARGE => Ok(Value::Decimal { unscaled, scale }),
-        _ => Err(refused(py, "a number of more than 38 digits")),
+        _ => Err(too_long(py)),
     }
+}
+
+fn too_long(py: Python<'_>) -> PyErr {
+    refused(py, "a number of more than 38 digits")
 }
 
 fn refused(py: Python<'_>, what: &'static str) -> PyErr {
