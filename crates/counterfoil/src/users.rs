@@ -159,6 +159,18 @@ impl Users {
         Ok(all(&self.database.snapshot()?)?.into_iter().map(|user| user.info).collect())
     }
 
+    /// A user, if there is one of this name.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn find(&self, name: &str) -> Result<Option<UserInfo>> {
+        self.database.require_process()?;
+        let name = record(name);
+        let Some(value) = self.database.snapshot()?.record(record_space::SETTING, &name) else { return Ok(None) };
+        let user = decode(&name, &value).ok_or(log::Error::Corrupt { what: "users" })?;
+        Ok(Some(user.info))
+    }
+
     /// What whoever shows this password, or a token in its place, may do; none for nobody whom we know.
     ///
     /// # Errors
@@ -191,11 +203,12 @@ impl Users {
         let users = all(&self.database.snapshot()?)?;
         let secret = secret_of_nobody(&users);
         let known = users.into_iter().find_map(|user| match user.secret {
-            Kept::Password(verifier) if user.info.name == name => Some((Some(user.info.role), verifier)),
+            Kept::Password(verifier) if user.info.name == name => Some((true, verifier)),
             _ => None,
         });
-        let (role, verifier) = known.unwrap_or_else(|| (None, PasswordVerifier::nobodys(name.as_bytes(), &secret)));
-        Ok(Scram { role, verifier })
+        let (is_known, verifier) =
+            known.unwrap_or_else(|| (false, PasswordVerifier::nobodys(name.as_bytes(), &secret)));
+        Ok(Scram { is_known, verifier })
     }
 
     /// What whoever shows this token may do; none for nobody whom we know.
@@ -210,7 +223,7 @@ impl Users {
 /// What a server of SCRAM-SHA-256 (RFC 5802, RFC 7677) knows of a user.
 #[derive(Debug)]
 pub struct Scram {
-    role: Option<Role>,
+    is_known: bool,
     verifier: PasswordVerifier,
 }
 
@@ -227,10 +240,10 @@ impl Scram {
         self.verifier.iterations()
     }
 
-    /// What the user may do and the signature that the server shows, if the proof is right for this AuthMessage.
+    /// The signature that the server shows, if the proof is right for this AuthMessage.
     #[must_use]
-    pub fn finish(&self, exchange: &[u8], proof: &[u8; 32]) -> Option<(Role, [u8; 32])> {
-        self.role.zip(self.verifier.signature(exchange, proof))
+    pub fn finish(&self, exchange: &[u8], proof: &[u8; 32]) -> Option<[u8; 32]> {
+        self.verifier.signature(exchange, proof).filter(|_| self.is_known)
     }
 }
 

@@ -50,16 +50,21 @@ pub fn read(bytes: &[u8]) -> Result<Option<String>, Refusal> {
         return Ok(body.end().ok().map(|()| "{}".to_owned()));
     }
     let (Ok(count), Ok(_first), 1) = (body.u32(), body.u32(), dimensions) else { return Ok(None) };
-    let mut parts = Vec::new();
-    for _ in 0..count {
+    // Part by part into one text: each of them as a text of its own would take many times the room of what came.
+    let mut text = String::from("{");
+    for at in 0..count {
         // Each has four bytes at least, so that no more of them are read than there are bytes.
         let Ok(part) = body.value() else { return Ok(None) };
-        parts.push(match part {
-            None => "NULL".to_owned(),
-            Some(part) => written(&parameter::read(element, Format::Binary, part)?)?,
-        });
+        if at > 0 {
+            text.push(',');
+        }
+        match part {
+            None => text.push_str("NULL"),
+            Some(part) => write(&mut text, &parameter::read(element, Format::Binary, part)?)?,
+        }
     }
-    Ok(body.end().ok().map(|()| format!("{{{}}}", parts.join(","))))
+    text.push('}');
+    Ok(body.end().ok().map(|()| text))
 }
 
 /// The number of dimensions, and the type of the parts.
@@ -69,14 +74,24 @@ fn header(body: &mut Body<'_>) -> Option<(u32, u32)> {
     (self::element(element).is_none()).then_some((dimensions, element))
 }
 
-fn written(part: &Value) -> Result<String, Refusal> {
-    Ok(match part {
-        Value::Boolean(truth) => truth.to_string(),
-        Value::Integer(number) => number.to_string(),
-        Value::Double(number) => number.to_string(),
-        Value::Text(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+fn write(out: &mut String, part: &Value) -> Result<(), Refusal> {
+    match part {
+        Value::Boolean(truth) => out.push_str(&truth.to_string()),
+        Value::Integer(number) => out.push_str(&number.to_string()),
+        Value::Double(number) => out.push_str(&number.to_string()),
+        Value::Text(text) => {
+            out.push('"');
+            for letter in text.chars() {
+                if matches!(letter, '\\' | '"') {
+                    out.push('\\');
+                }
+                out.push(letter);
+            }
+            out.push('"');
+        }
         _ => return Err(Refusal::new("0A000", "not supported: binary arrays of this type")),
-    })
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@
 
 use std::collections::HashMap;
 
-use counterfoil::{Database, Role};
+use counterfoil::Database;
 
 use crate::body::{Body, Malformed};
 use crate::budget::Held;
 use crate::limits::Limits;
+use crate::pass::Pass;
 use crate::scram::{Channel, Dialogue, Failed, MECHANISM, MECHANISM_BOUND};
 use crate::sqlstate::{Refusal, Stopped};
 use crate::tls::{self, Tls};
@@ -28,7 +29,7 @@ const ENCRYPTS_MAX: usize = 2;
 /// Who came.
 pub enum Guest {
     /// Somebody who has shown that it may come in.
-    User(Role),
+    User(Pass),
     /// Somebody who wants the statement of this connection ended.
     Canceller {
         /// The connection.
@@ -89,7 +90,7 @@ impl Porter {
         wire.secure(tls, false)
     }
 
-    fn greet<S: Stream>(&self, wire: &mut Wire<S>, code: u32) -> Result<Role, Stopped> {
+    fn greet<S: Stream>(&self, wire: &mut Wire<S>, code: u32) -> Result<Pass, Stopped> {
         if wire.is_exposed() {
             let text =
                 "from another machine only TLS is taken: ask for it with sslmode=verify-full, or require at least";
@@ -100,15 +101,16 @@ impl Porter {
         if code & 0xffff > 0 || !unknown.is_empty() {
             negotiate(wire, &unknown)?;
         }
-        let role = if self.asks_who { self.authenticate(wire, &user)? } else { Role::Writer };
+        let pass = if self.asks_who { self.authenticate(wire, &user)? } else { Pass::of_anybody() };
         wire.send(b'R', |out| out.extend_from_slice(&0u32.to_be_bytes()))?;
         wire.let_in()?;
-        Ok(role)
+        Ok(pass)
     }
 
-    fn authenticate<S: Stream>(&self, wire: &mut Wire<S>, user: &str) -> Result<Role, Stopped> {
+    fn authenticate<S: Stream>(&self, wire: &mut Wire<S>, user: &str) -> Result<Pass, Stopped> {
         let refused = |failed| self.refused(failed);
-        let scram = self.database.users().scram(user)?;
+        let users = self.database.users();
+        let scram = users.scram(user)?;
         let end_point = self.tls.as_ref().filter(|_| wire.is_secure()).and_then(Tls::end_point);
         wire.send(b'R', |out| {
             out.extend_from_slice(&10u32.to_be_bytes());
@@ -123,9 +125,10 @@ impl Porter {
         let ours = counterfoil::random()?;
         let (dialogue, answer) = Dialogue::begin(scram, channel, first, ours).map_err(refused)?;
         sasl(wire, 11, &answer)?;
-        let (role, answer) = dialogue.finish(&self.password(wire)?).map_err(refused)?;
+        let answer = dialogue.finish(&self.password(wire)?).map_err(refused)?;
+        let pass = Pass::of(users, user)?.ok_or_else(|| self.refused(Failed::Proof))?;
         sasl(wire, 12, &answer)?;
-        Ok(role)
+        Ok(pass)
     }
 
     fn password<S: Stream>(&self, wire: &mut Wire<S>) -> Result<Held, Stopped> {
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn nobody_comes_in_clear_from_another_machine() {
-        assert!(matches!(heard(true, 0), Ok(Guest::User(Role::Writer))));
+        assert!(matches!(heard(true, 0), Ok(Guest::User(_))));
         let refused = heard(false, 0).err().map(|stopped| format!("{stopped:?}"));
         assert!(refused.is_some_and(|text| text.contains("28000") && text.contains("only TLS is taken")));
     }

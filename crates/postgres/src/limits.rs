@@ -5,10 +5,10 @@ use std::time::Duration;
 /// Bounds of a server: whatever is sent to it, its memory and its waits end here.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Clients at a time; the next one is told so and closed.
+    /// Clients at a time that were let in; the next one is told so and closed.
     pub connections_max: usize,
-    /// Clients beyond them that are told so at a time; more are closed without a word.
-    pub refused_max: usize,
+    /// Those who have not shown who they are at a time: of more, whoever has taken longest is closed.
+    pub strangers_max: usize,
     /// Bytes of a message before a client has shown who it is.
     pub greeting_bytes_max: usize,
     /// Bytes of a statement with its parameters, or of a piece of COPY.
@@ -31,7 +31,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections_max: 256,
-            refused_max: 32,
+            strangers_max: 64,
             greeting_bytes_max: 10_000,
             message_bytes_max: 64 << 20,
             small_bytes: 64 << 10,

@@ -6,15 +6,16 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use counterfoil::{Database, Ending, Error, Interrupt, Kind, Result, SERVER_VERSION};
+use counterfoil::{Database, Ending, Error, Kind, Result, SERVER_VERSION};
 use parking_lot::{Condvar, Mutex};
 
 use crate::budget::Budget;
+use crate::cancel::Cancel;
 use crate::greeting::{Guest, Porter};
 use crate::limits::Limits;
-use crate::session::Session;
+use crate::session::{LetIn, Session};
 use crate::socket::{self, Socket};
 use crate::sqlstate::{Refusal, Stopped};
 use crate::tls::Tls;
@@ -32,6 +33,9 @@ const SETTINGS: [(&str, &str); 9] = [
     ("standard_conforming_strings", "on"),
     ("is_superuser", "off"),
 ];
+
+/// How long is waited for somebody to go who was sent away: for the answer to a wrong password, at most.
+const ROOM_WAIT: Duration = Duration::from_secs(1);
 
 /// How clients of PostgreSQL are served.
 #[derive(Clone, Debug)]
@@ -87,8 +91,15 @@ pub struct Listener {
 /// A client, as others see it.
 struct Client {
     stream: TcpStream,
+    since: Instant,
     /// What a statement of it is ended with, once it was let in.
-    cancel: Option<([u8; 4], Interrupt)>,
+    cancel: Option<([u8; 4], Cancel)>,
+}
+
+impl Client {
+    fn is_stranger(&self) -> bool {
+        self.cancel.is_none()
+    }
 }
 
 struct Shared {
@@ -161,8 +172,8 @@ impl Listener {
         let until = Instant::now() + self.shared.porter.limits.shutdown_wait;
         let mut clients = self.shared.clients.lock();
         for client in clients.values() {
-            if let Some((_, interrupt)) = &client.cancel {
-                interrupt.raise();
+            if let Some((_, cancel)) = &client.cancel {
+                cancel.raise();
             }
             let _ = client.stream.shutdown(Shutdown::Both);
         }
@@ -204,7 +215,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         // A client that went before it was taken, or no room for one more file: the next one may do better.
         let Ok(stream) = stream else {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
             continue;
         };
         number = number.wrapping_add(1);
@@ -216,20 +227,13 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 fn take(shared: &Arc<Shared>, number: u32, stream: TcpStream) -> io::Result<()> {
-    let full = {
-        let mut clients = shared.clients.lock();
-        let limits = &shared.porter.limits;
-        if clients.len() >= limits.connections_max + limits.refused_max {
-            // Not even told so: a thread for each of them would be what they want.
-            return Ok(());
-        }
-        clients.insert(number, Client { stream: stream.try_clone()?, cancel: None });
-        clients.len() > limits.connections_max
-    };
+    if !shared.count_stranger(number, &stream)? {
+        return Ok(());
+    }
     let wire = Wire::new(Socket::new(stream, shared.porter.limits)?, shared.budget.clone());
     let own = shared.clone();
     std::thread::Builder::new().name(format!("postgres {number}")).spawn(move || {
-        let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| own.serve(number, wire, full)));
+        let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| own.serve(number, wire)));
         own.forget(number);
         drop(served);
     })?;
@@ -237,15 +241,35 @@ fn take(shared: &Arc<Shared>, number: u32, stream: TcpStream) -> io::Result<()> 
 }
 
 impl Shared {
+    /// Counts somebody of whom nobody knows anything; false where there is no room. Those who say nothing do not keep others out:
+    /// of too many the one who has been there longest goes. It is waited for, so that there are never more threads than that.
+    fn count_stranger(&self, number: u32, stream: &TcpStream) -> io::Result<bool> {
+        let until = Instant::now() + ROOM_WAIT;
+        let mut clients = self.clients.lock();
+        loop {
+            let strangers = clients.values().filter(|client| client.is_stranger());
+            if strangers.clone().count() < self.porter.limits.strangers_max {
+                clients.insert(number, Client { stream: stream.try_clone()?, since: Instant::now(), cancel: None });
+                return Ok(true);
+            }
+            if let Some(longest) = strangers.min_by_key(|client| client.since) {
+                let _ = longest.stream.shutdown(Shutdown::Both);
+            }
+            if self.gone.wait_until(&mut clients, until).timed_out() {
+                return Ok(false);
+            }
+        }
+    }
+
     fn forget(&self, number: u32) {
         self.clients.lock().remove(&number);
         self.gone.notify_all();
     }
 
-    fn serve<S: Stream>(&self, number: u32, mut wire: Wire<S>, full: bool) {
-        match self.let_in(number, &mut wire, full) {
-            Ok(Some(connection)) => {
-                Session::new(wire, connection, self.porter.limits, self.ending.clone()).serve();
+    fn serve<S: Stream>(&self, number: u32, mut wire: Wire<S>) {
+        match self.let_in(number, &mut wire) {
+            Ok(Some(guest)) => {
+                Session::new(wire, guest, self.porter.limits, self.ending.clone()).serve();
             }
             Ok(None) => {}
             Err(Stopped::Refused(refusal)) => {
@@ -261,27 +285,18 @@ impl Shared {
     }
 
     /// A connection for whoever was let in; none for one who wanted something ended.
-    fn let_in<S: Stream>(
-        &self,
-        number: u32,
-        wire: &mut Wire<S>,
-        full: bool,
-    ) -> Result<Option<counterfoil::Connection>, Stopped> {
-        let role = match self.porter.hear(wire)? {
-            Guest::User(role) => role,
+    fn let_in<S: Stream>(&self, number: u32, wire: &mut Wire<S>) -> Result<Option<LetIn>, Stopped> {
+        let pass = match self.porter.hear(wire)? {
+            Guest::User(pass) => pass,
             Guest::Canceller { number, key } => {
                 self.cancel(number, key);
                 return Ok(None);
             }
         };
-        if full {
-            return Err(Refusal::fatal("53300", "too many clients: try again later").into());
-        }
-        let connection = self.porter.database.connect_as(role)?;
+        let connection = self.porter.database.connect_as(pass.role())?;
+        let cancel = Cancel::of(connection.interrupt());
         let key: [u8; 4] = counterfoil::random()?;
-        if let Some(client) = self.clients.lock().get_mut(&number) {
-            client.cancel = Some((key, connection.interrupt()));
-        }
+        self.count_in(number, key, cancel.clone())?;
         for (name, value) in SETTINGS {
             wire.send(b'S', |out| {
                 put_text(out, name);
@@ -292,15 +307,26 @@ impl Shared {
             out.extend_from_slice(&number.to_be_bytes());
             out.extend_from_slice(&key);
         })?;
-        Ok(Some(connection))
+        Ok(Some(LetIn { connection, pass, cancel }))
+    }
+
+    fn count_in(&self, number: u32, key: [u8; 4], cancel: Cancel) -> Result<(), Refusal> {
+        let mut clients = self.clients.lock();
+        if clients.values().filter(|client| !client.is_stranger()).count() >= self.porter.limits.connections_max {
+            return Err(Refusal::fatal("53300", "too many clients: try again later"));
+        }
+        if let Some(client) = clients.get_mut(&number) {
+            client.cancel = Some((key, cancel));
+        }
+        Ok(())
     }
 
     fn cancel(&self, number: u32, key: [u8; 4]) {
-        if let Some(Client { cancel: Some((own, interrupt)), .. }) = self.clients.lock().get(&number) {
+        if let Some(Client { cancel: Some((own, cancel)), .. }) = self.clients.lock().get(&number) {
             // However the key differs, it takes as long.
             let differs = own.iter().zip(key).fold(0, |differs, (own, key)| differs | (own ^ key));
             if differs == 0 {
-                interrupt.raise();
+                cancel.raise();
             }
         }
     }

@@ -11,7 +11,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use counterfoil::{Role, Scram};
+use counterfoil::Scram;
 
 /// The mechanism of every client.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
@@ -75,8 +75,8 @@ impl Dialogue {
         Ok((Dialogue { scram, binding, nonce, begun }, answer))
     }
 
-    /// Ends with the proof: what the user may do, and what to send.
-    pub fn finish(self, last: &[u8]) -> Result<(Role, String), Failed> {
+    /// Ends with the proof, and answers what to send.
+    pub fn finish(self, last: &[u8]) -> Result<String, Failed> {
         let last = std::str::from_utf8(last).map_err(|_| Failed::Proof)?;
         let (bare, proof) = last.rsplit_once(",p=").ok_or(Failed::Proof)?;
         if bare != format!("c={},r={}", self.binding, self.nonce) {
@@ -85,7 +85,7 @@ impl Dialogue {
         let proof =
             BASE64.decode(proof).ok().and_then(|proof| <[u8; 32]>::try_from(proof).ok()).ok_or(Failed::Proof)?;
         let exchange = format!("{},{bare}", self.begun);
-        let (role, signature) = self.scram.finish(exchange.as_bytes(), &proof).ok_or(Failed::Proof)?;
-        Ok((role, format!("v={}", BASE64.encode(signature))))
+        let signature = self.scram.finish(exchange.as_bytes(), &proof).ok_or(Failed::Proof)?;
+        Ok(format!("v={}", BASE64.encode(signature)))
     }
 }

@@ -10,9 +10,11 @@ use std::collections::HashMap;
 use counterfoil::{Connection, Ending, TransactionState, statements};
 
 use crate::budget::Share;
+use crate::cancel::Cancel;
 use crate::copy::{CopyEnd, CopyIn};
 use crate::limits::Limits;
 use crate::parameter;
+use crate::pass::Pass;
 use crate::portal::{Portal, Prepared, Ran};
 use crate::request::{Named, Request};
 use crate::rows::{self, Format};
@@ -26,10 +28,22 @@ const PORTALS_MAX: usize = 100;
 /// Bytes of the names, texts, types and values of all of them.
 const HELD_BYTES_MAX: usize = 64 << 20;
 
+/// What a client is let in with.
+pub struct LetIn {
+    /// A connection of its own.
+    pub connection: Connection,
+    /// Why it was.
+    pub pass: Pass,
+    /// What others end its statements with.
+    pub cancel: Cancel,
+}
+
 /// A client that was let in.
 pub struct Session<S> {
     wire: Wire<S>,
     connection: Connection,
+    pass: Pass,
+    cancel: Cancel,
     limits: Limits,
     ending: Ending,
     prepared: HashMap<String, Prepared>,
@@ -41,11 +55,12 @@ pub struct Session<S> {
 }
 
 impl<S: Stream> Session<S> {
-    /// A client with a connection of its own.
-    pub fn new(wire: Wire<S>, mut connection: Connection, limits: Limits, ending: Ending) -> Self {
+    /// A client that says what it wants on this wire.
+    pub fn new(wire: Wire<S>, guest: LetIn, limits: Limits, ending: Ending) -> Self {
+        let LetIn { mut connection, pass, cancel } = guest;
         connection.name_as_postgresql();
         let (prepared, portals, held) = (HashMap::new(), HashMap::new(), Share::of(wire.budget()));
-        Session { wire, connection, limits, ending, prepared, portals, held, is_skipping: false }
+        Session { wire, connection, pass, cancel, limits, ending, prepared, portals, held, is_skipping: false }
     }
 
     /// Serves it until it says good bye, is gone, or cannot be understood.
@@ -72,9 +87,23 @@ impl<S: Stream> Session<S> {
             if request == Request::Terminate {
                 return Ok(());
             }
+            if !self.may_go_on()? {
+                return Ok(());
+            }
             self.answer(request)?;
             self.wire.give_back(body);
         }
+    }
+
+    /// Whether the client is still one who may come in; else, or where that cannot be told, it is told so.
+    fn may_go_on(&mut self) -> Result<bool, Ended> {
+        let refusal = match self.pass.holds() {
+            Ok(true) => return Ok(true),
+            Ok(false) => Refusal::fatal("28000", "the user that came in is none any more"),
+            Err(error) => error.into(),
+        };
+        self.told(Err(refusal.into()))?;
+        Ok(false)
     }
 
     /// A message for which there was no room: refused as if it had been understood.
@@ -163,7 +192,13 @@ impl<S: Stream> Session<S> {
         if is_one {
             self.connection.execute("BEGIN", &[])?;
         }
-        let ran = pieces.iter().try_for_each(|piece| self.statement(piece.text));
+        self.cancel.begin();
+        let ran = pieces.iter().try_for_each(|piece| {
+            if self.cancel.is_asked() {
+                return Err(Refusal::new("57014", "interrupted").into());
+            }
+            self.statement(piece.text)
+        });
         if is_one {
             let end = if ran.is_ok() { "COMMIT" } else { "ROLLBACK" };
             let ended = self.connection.execute(end, &[]);
@@ -191,7 +226,8 @@ impl<S: Stream> Session<S> {
 
     /// Forgets statements of the protocol that SQL names; whether that was all that was to be done.
     fn is_forgotten(&mut self, text: &str) -> bool {
-        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        // More words than these have none of them.
+        let words: Vec<&str> = text.split_ascii_whitespace().take(4).collect();
         match words.as_slice() {
             [first, .., last] if first.eq_ignore_ascii_case("DEALLOCATE") && !last.eq_ignore_ascii_case("ALL") => {
                 let folded = last.to_ascii_lowercase();

@@ -166,12 +166,17 @@ impl Client {
     }
 
     fn receive(&mut self) -> (u8, Vec<u8>) {
+        self.receive_or_end().expect("a message")
+    }
+
+    /// None where the server has ended the connection.
+    fn receive_or_end(&mut self) -> Option<(u8, Vec<u8>)> {
         let mut head = [0; 5];
-        self.stream.read_exact(&mut head).expect("a message");
+        self.stream.read_exact(&mut head).ok()?;
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let mut body = vec![0; length - 4];
         self.stream.read_exact(&mut body).expect("all of it");
-        (head[0], body)
+        Some((head[0], body))
     }
 
     /// Everything up to the next ReadyForQuery. What is copied in comes from `rows`, which is given up where there are none.
@@ -209,6 +214,19 @@ impl Client {
                 _ => {}
             }
         }
+    }
+
+    /// What the server says last, before it ends the connection.
+    pub fn last_words(&mut self) -> Answer {
+        let mut answer = Answer::default();
+        while let Some((kind, body)) = self.receive_or_end() {
+            match kind {
+                b'D' => answer.rows.push(cells(&body)),
+                b'E' => answer.error = Some(refused(&body)),
+                _ => {}
+            }
+        }
+        answer
     }
 
     /// A simple query.

@@ -175,7 +175,7 @@ fn what_stands_before_a_statement_does_not_hide_what_it_is() {
 
 #[test]
 fn too_many_clients_are_told_so_and_who_goes_makes_room() {
-    let limits = Limits { connections_max: 2, refused_max: 8, ..Limits::default() };
+    let limits = Limits { connections_max: 2, strangers_max: 8, ..Limits::default() };
     let server = Server::with(|settings| settings.limits(limits));
     let (first, _second) = (server.client("alice"), server.client("bob"));
     let refused = server.shown("alice", crate::server::PASSWORD).err().expect("refused");
@@ -185,6 +185,48 @@ fn too_many_clients_are_told_so_and_who_goes_makes_room() {
     while server.shown("alice", crate::server::PASSWORD).is_err() {
         assert!(std::time::Instant::now() < until, "room is made");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn those_who_say_nothing_keep_nobody_out() {
+    let limits = Limits { strangers_max: 4, patience: Duration::from_secs(600), ..Limits::default() };
+    let server = Server::with(|settings| settings.limits(limits));
+    let silent: Vec<TcpStream> = (0..40).map(|_| crate::client::socket(server.listener.address())).collect();
+    let mut client = server.client("alice");
+    assert_eq!(client.ask("SELECT 1").texts(), [["1"]]);
+    drop(silent);
+}
+
+#[test]
+fn a_user_who_is_removed_goes_on_for_a_second_at_most() {
+    let server = Server::new();
+    let (mut alice, mut bob) = (server.client("alice"), server.client("bob"));
+    server.database.users().remove("bob").expect("removed");
+    server.database.users().add("bob", Role::Writer, &"another".to_owned().into()).expect("added");
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_eq!(alice.ask("SELECT 1").texts(), [["1"]]);
+    bob.send(&message(b'Q', b"SELECT 1\0"));
+    let told = bob.last_words();
+    assert_eq!((told.code(), told.rows.len()), ("28000", 0));
+}
+
+#[test]
+fn a_cancel_between_statements_leaves_out_those_behind() {
+    let server = Server::new();
+    let mut client = server.client("alice");
+    // Most of the time passes between two of them, in reading and planning.
+    let many = "SELECT 1;".repeat(20_000);
+    for _ in 0..5 {
+        let cancel = client.cancellation();
+        let cancelling = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            cancel();
+        });
+        let answer = client.ask(&many);
+        assert_eq!(answer.code(), "57014", "{} were answered", answer.tags.len());
+        cancelling.join().expect("a thread");
+        assert_eq!(client.ask("SELECT 1").texts(), [["1"]]);
     }
 }
 
