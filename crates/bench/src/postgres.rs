@@ -74,6 +74,8 @@ fn rows_in(client: &mut Client, library: &mut Connection, rows: usize) -> Result
 fn points(client: &mut Client, library: &mut Connection, rows: usize) -> Result<(), Failure> {
     let rate = |seconds: f64| POINTS as f64 / seconds;
     let key = |at: usize| (at * 7919 % rows + 1) as i64;
+    let (there_and_back, ()) = seconds(|| (0..POINTS).try_for_each(|_| client.sync()))?;
+    println!("{:<44} {:>9.0} us", "there and back, with nothing to do", there_and_back / POINTS as f64 * 1e6);
     client.prepare("one", ONE)?;
     let (door, ()) = seconds(|| (0..POINTS).try_for_each(|at| all(client.run("one", &[&key(at).to_be_bytes()])?, 1)))?;
     let mut one = library.prepare(ONE)?;
@@ -192,6 +194,12 @@ impl Client {
                 _ => {}
             }
         }
+    }
+
+    /// Asks for nothing.
+    fn sync(&mut self) -> Result<(), Failure> {
+        self.send(&message(b'S', b""))?;
+        self.answer().map(drop)
     }
 
     fn ask(&mut self, sql: &str) -> Result<usize, Failure> {
