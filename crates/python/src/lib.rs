@@ -23,6 +23,7 @@ mod rows;
 mod series;
 mod session;
 mod stream;
+mod texts;
 mod values;
 mod waiting;
 

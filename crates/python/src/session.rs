@@ -5,15 +5,16 @@ use std::sync::Arc;
 use counterfoil::{Connection, Error, Interrupt, Outcome, TransactionState, Value};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::databases::Shared;
 use crate::errors::{about, misuse, told};
 use crate::files::{self, Source, Target};
 use crate::held::Held;
-use crate::placeholders::{self, Style, Text};
+use crate::placeholders::{Style, Text};
 use crate::rows::Rows;
 use crate::series::Series;
+use crate::texts::Texts;
 use crate::waiting::wait;
 use crate::{many, stream, values};
 
@@ -35,6 +36,7 @@ pub struct Session {
     interrupt: Interrupt,
     /// Held for a moment, and by nobody who attaches.
     notes: Arc<Mutex<Vec<String>>>,
+    texts: Texts,
 }
 
 /// What a statement answered: its sort, how many rows it changed, and its rows.
@@ -44,7 +46,12 @@ impl Session {
     /// Of a connection.
     pub fn new(shared: Arc<Shared>, connection: Connection, place: Place) -> Self {
         let (interrupt, notes) = (connection.interrupt(), shared.notes.clone());
-        Self { open: Held::new("connection", Open { connection, shared, place }), interrupt, notes }
+        Self {
+            open: Held::new("connection", Open { connection, shared, place }),
+            interrupt,
+            notes,
+            texts: Texts::default(),
+        }
     }
 
     fn with<T: Send>(&self, py: Python<'_>, body: impl FnOnce(&mut Open) -> Result<T, Error> + Send) -> PyResult<T> {
@@ -55,6 +62,57 @@ impl Session {
                 result.map_err(|error| about(error, open.place.as_deref()))
             })
         })
+    }
+}
+
+impl Session {
+    /// A statement's text and its parameters.
+    fn bound(
+        &self,
+        py: Python<'_>,
+        sql: &str,
+        parameters: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<(Arc<Text>, Vec<Value>)> {
+        let Some(given) = parameters else { return Ok((told(py, self.texts.read(sql, Style::None))?, Vec::new())) };
+        if is_mapping(given)? {
+            let text = told(py, self.texts.read(sql, Style::Names))?;
+            let parameters = named(py, &text.names, given)?;
+            return Ok((text, parameters));
+        }
+        let text = told(py, self.texts.read(sql, Style::Questions))?;
+        let parameters = values::row(given)?;
+        told(py, fits(&text, parameters.len()))?;
+        Ok((text, parameters))
+    }
+
+    fn bound_many(&self, py: Python<'_>, sql: &str, rows: &Bound<'_, PyAny>) -> PyResult<(Arc<Text>, Vec<Vec<Value>>)> {
+        let mut bound: Vec<Vec<Value>> = Vec::new();
+        let mut text: Option<(Style, Arc<Text>)> = None;
+        for row in rows.try_iter()? {
+            let row = row?;
+            let style = if is_mapping(&row)? { Style::Names } else { Style::Questions };
+            if text.as_ref().is_none_or(|(before, _)| *before != style) {
+                let first = text.is_none();
+                text = Some((style, told(py, self.texts.read(sql, style))?));
+                told(
+                    py,
+                    if first { Ok(()) } else { Err(misuse("some rows of parameters are mappings, and some are not")) },
+                )?;
+            }
+            let Some((_, text)) = &text else { continue };
+            if style == Style::Names {
+                bound.push(named(py, &text.names, &row)?);
+            } else {
+                let row = values::row(&row)?;
+                told(py, fits(text, row.len()))?;
+                bound.push(row);
+            }
+        }
+        let text = match text {
+            Some((_, text)) => text,
+            None => told(py, self.texts.read(sql, Style::Questions))?,
+        };
+        Ok((text, bound))
     }
 }
 
@@ -69,7 +127,7 @@ impl Session {
         parameters: Option<&Bound<'_, PyAny>>,
         begin: bool,
     ) -> PyResult<Vec<Answer>> {
-        let (text, parameters) = bound(py, sql, parameters)?;
+        let (text, parameters) = self.bound(py, sql, parameters)?;
         self.with(py, |open| {
             begun(&mut open.connection, begin && text.changes, |connection| {
                 let outcomes = connection.run(&text.sql, &parameters)?;
@@ -80,7 +138,7 @@ impl Session {
 
     /// Runs one statement for each of many rows of parameters, all or none, and answers how many rows they changed.
     fn run_many(&self, py: Python<'_>, sql: &str, rows: &Bound<'_, PyAny>, begin: bool) -> PyResult<u64> {
-        let (text, rows) = bound_many(py, sql, rows)?;
+        let (text, rows) = self.bound_many(py, sql, rows)?;
         self.with(py, move |open| {
             if rows.is_empty() {
                 return Ok(0);
@@ -230,50 +288,6 @@ fn answer(outcome: Outcome, place: &Place) -> Result<Answer, Error> {
     })
 }
 
-/// A statement's text and its parameters.
-fn bound(py: Python<'_>, sql: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<(Text, Vec<Value>)> {
-    let Some(given) = parameters else { return Ok((told(py, placeholders::read(sql, Style::None))?, Vec::new())) };
-    if is_mapping(given)? {
-        let text = told(py, placeholders::read(sql, Style::Names))?;
-        let parameters = named(py, &text.names, given)?;
-        return Ok((text, parameters));
-    }
-    let text = told(py, placeholders::read(sql, Style::Questions))?;
-    let parameters = values::row(given)?;
-    told(py, fits(&text, parameters.len()))?;
-    Ok((text, parameters))
-}
-
-fn bound_many(py: Python<'_>, sql: &str, rows: &Bound<'_, PyAny>) -> PyResult<(Text, Vec<Vec<Value>>)> {
-    let mut bound: Vec<Vec<Value>> = Vec::new();
-    let mut text: Option<(Style, Text)> = None;
-    for row in rows.try_iter()? {
-        let row = row?;
-        let style = if is_mapping(&row)? { Style::Names } else { Style::Questions };
-        if text.as_ref().is_none_or(|(before, _)| *before != style) {
-            let first = text.is_none();
-            text = Some((style, told(py, placeholders::read(sql, style))?));
-            told(
-                py,
-                if first { Ok(()) } else { Err(misuse("some rows of parameters are mappings, and some are not")) },
-            )?;
-        }
-        let Some((_, text)) = &text else { continue };
-        if style == Style::Names {
-            bound.push(named(py, &text.names, &row)?);
-        } else {
-            let row = values::row(&row)?;
-            told(py, fits(text, row.len()))?;
-            bound.push(row);
-        }
-    }
-    let text = match text {
-        Some((_, text)) => text,
-        None => told(py, placeholders::read(sql, Style::Questions))?,
-    };
-    Ok((text, bound))
-}
-
 fn fits(text: &Text, given: usize) -> Result<(), Error> {
     if text.questions > 0 && text.questions != given {
         return Err(misuse(format!("the statement wants {} parameters, and {given} were given", text.questions)));
@@ -282,6 +296,9 @@ fn fits(text: &Text, given: usize) -> Result<(), Error> {
 }
 
 fn is_mapping(any: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if any.is_instance_of::<PyList>() || any.is_instance_of::<PyTuple>() {
+        return Ok(false);
+    }
     // Sequences have no keys; asking for the abstract class would cost more than the statement.
     Ok(any.is_instance_of::<PyDict>() || any.hasattr("keys")?)
 }
