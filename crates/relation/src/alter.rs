@@ -10,7 +10,7 @@ use crate::catalog::{self, NameEntry};
 use crate::define::{self, reread};
 use crate::files::{Coverage, Files, IndexFiles};
 use crate::table::RetiredColumn;
-use crate::{ColumnId, Engine, Error, IndexId, NewColumn, RowBatch, Storage, Table, TableId, Value};
+use crate::{ColumnId, Engine, Error, IndexId, NewColumn, RowBatch, Storage, Table, TableId, Value, path};
 
 /// RENAME TO.
 pub(crate) fn rename_table(
@@ -81,10 +81,9 @@ fn check_value(table: &Table, value: &Value) -> Result<(), Error> {
     only.check(&batch)
 }
 
-/// From now on rows are written with the columns that the table has now.
-fn begin_layout(table: &mut Table) -> Result<(), Error> {
-    let newest: Vec<ColumnId> = table.columns.iter().map(|column| column.id).collect();
-    table.layouts.push(newest);
+/// From now on rows are written with the columns and joins that the table has now.
+pub(crate) fn begin_layout(table: &mut Table) -> Result<(), Error> {
+    table.layouts.push(table.stored_layout());
     match u32::try_from(table.layouts.len()) {
         Ok(count) if count < 1 << 16 => Ok(()),
         _ => Err(Error::sql(format!("table {} was altered too often: VACUUM it first", table.name))),
@@ -134,7 +133,7 @@ pub(crate) fn drop_column(
 
 /// A foreign key may lean on the index of a longer key that goes with the column.
 fn refuse_shared_index(table: &Table, gone: &[IndexId]) -> Result<(), Error> {
-    match table.foreign_keys.iter().find(|key| key.index.is_some_and(|index| gone.contains(&index))) {
+    match table.foreign_keys.iter().find(|key| gone.contains(&key.index)) {
         Some(key) => {
             Err(Error::NotSupported(format!("dropping a column of the key that foreign key {} leans on", key.name)))
         }
@@ -192,5 +191,6 @@ pub(crate) fn truncate(shared: &Shared, writer: &mut dyn Storage, id: TableId, r
     if restart {
         catalog::put_identities(writer, id, &Vec::new())?;
     }
-    Ok(())
+    // Rows that reference this table although nobody enforces it join nothing now.
+    path::refill_descendants(shared, writer, id)
 }

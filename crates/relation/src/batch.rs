@@ -11,8 +11,8 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::layout::INLINE_BYTES;
-use crate::{Error, Layout, Type, Value, ValueRef};
+use crate::layout::{INLINE_BYTES, JOIN_BYTES};
+use crate::{Error, Layout, RowId, Type, Value, ValueRef};
 
 /// Bytes that a value may have.
 pub const VALUE_BYTES_MAX: usize = (1 << 30) - 1;
@@ -255,6 +255,49 @@ impl RowBatch {
         Ok(())
     }
 
+    /// The row at the end of a path, by the path's place in the layout.
+    ///
+    /// # Panics
+    /// If there is no such row or path.
+    pub(crate) fn join(&self, row: usize, place: usize) -> Option<RowId> {
+        let start = row * self.width() + self.layout.join_offset(place);
+        let mut number = [0; 8];
+        number[..JOIN_BYTES].copy_from_slice(&self.bytes[start..start + JOIN_BYTES]);
+        u64::from_le_bytes(number).checked_sub(1).map(RowId)
+    }
+
+    /// Writes the row at the end of a path. Row numbers are small enough ([`crate::files::ROW_NUMBERS_MAX`]).
+    pub(crate) fn set_join(&mut self, row: usize, place: usize, to: Option<RowId>) {
+        let start = row * self.width() + self.layout.join_offset(place);
+        let number = to.map_or(0, |to| to.0 + 1).to_le_bytes();
+        assert!(number[JOIN_BYTES..] == [0; 8 - JOIN_BYTES], "row numbers stay below their bound");
+        self.bytes[start..start + JOIN_BYTES].copy_from_slice(&number[..JOIN_BYTES]);
+    }
+
+    /// The same rows in another layout with the same columns, every join none.
+    pub(crate) fn with_layout(&self, layout: &Arc<Layout>) -> RowBatch {
+        assert!(layout.columns() == self.layout.columns(), "a layout with the same columns");
+        let columns = layout.width() - layout.joins().len() * JOIN_BYTES;
+        let mut bytes = vec![0; self.count * layout.width()];
+        for (image, own) in bytes.chunks_exact_mut(layout.width()).zip(self.bytes.chunks_exact(self.width())) {
+            image[..columns].copy_from_slice(&own[..columns]);
+        }
+        RowBatch { layout: layout.clone(), count: self.count, bytes, heap: self.heap.clone() }
+    }
+
+    /// Copies the joins of all rows of a batch with the same layout.
+    pub(crate) fn take_joins(&mut self, other: &RowBatch) {
+        assert!(self.layout == other.layout && self.count == other.count, "rows of the same layout");
+        let (width, joins) = (self.width(), self.layout.joins().len() * JOIN_BYTES);
+        let images = self.bytes.chunks_exact_mut(width).zip(other.bytes.chunks_exact(width));
+        images.for_each(|(own, other)| own[width - joins..].copy_from_slice(&other[width - joins..]));
+    }
+
+    /// Whether a row joins the same rows as that of another batch with the same layout.
+    pub(crate) fn joins_alike(&self, other: &RowBatch, row: usize) -> bool {
+        (0..self.layout.joins().len()).all(|place| self.join(row, place) == other.join(row, place))
+    }
+
     /// One row, as values that own their bytes.
     ///
     /// # Errors
@@ -404,5 +447,26 @@ impl RowBuilder {
 impl core::fmt::Debug for RowBatch {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("RowBatch").field("rows", &self.count).field("heap", &self.heap.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ColumnId, JoinId};
+
+    #[test]
+    fn the_joins_of_the_specification() {
+        let columns = || [(ColumnId(1), Type::Integer)];
+        let mut brought = RowBatch::new(Arc::new(Layout::new(columns())), 1);
+        brought.set(0, 0, ValueRef::Integer(7)).unwrap();
+        let layout = Arc::new(Layout::with_joins(columns(), Vec::from([JoinId(1), JoinId(2)])));
+        let mut stored = brought.with_layout(&layout);
+        assert_eq!((stored.join(0, 0), stored.join(0, 1)), (None, None));
+        stored.set_join(0, 0, Some(RowId(0)));
+        assert_eq!(stored.bytes(), [0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((stored.join(0, 0), stored.join(0, 1)), (Some(RowId(0)), None));
+        assert_eq!(stored.value(0, 0).unwrap(), ValueRef::Integer(7));
+        assert_eq!(stored.with_layout(brought.layout()).bytes(), brought.bytes());
     }
 }

@@ -68,6 +68,17 @@ impl RowBlock {
         (0..self.count()).filter(|row| self.is_visible(*row))
     }
 
+    /// The row at the end of a path of foreign keys, by the path's place among the table's joins; none where the path
+    /// leads nowhere.
+    ///
+    /// # Panics
+    /// If there is no such row or path.
+    #[must_use]
+    pub fn joined(&self, row: usize, path: usize) -> Option<RowId> {
+        assert!(row < self.count(), "no such row");
+        self.rows.join(row, path)
+    }
+
     /// Keeps the first rows only.
     pub(crate) fn truncate(&mut self, count: usize) {
         if count >= self.count() {

@@ -13,7 +13,7 @@
 //!
 //! Nothing that is read here is believed before it is checked: whatever follows may index by it.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -24,6 +24,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::files::Files;
+use crate::path::JOINS_MAX;
 use crate::relations::Named;
 use crate::shape::Shape;
 use crate::{ColumnId, Engine, Error, IndexId, Storage, StoredView, Table, TableId};
@@ -34,7 +35,8 @@ pub const NAME_BYTES_MAX: usize = 200;
 /// Columns that a table may have.
 pub const COLUMNS_MAX: usize = 1600;
 
-const FORMAT: u8 = 1;
+/// 2: rows hold joins, and foreign keys have numbers.
+const FORMAT: u8 = 2;
 const NEXT_TABLE: &[u8] = b"c";
 const NAME: u8 = b'n';
 const TABLE: u8 = b't';
@@ -77,8 +79,15 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T, Er
             Ok((value, [])) => Ok(value),
             _ => Err(wrong()),
         },
+        Some((&1, _)) => Err(older_format()),
         _ => Err(wrong()),
     }
+}
+
+/// What is said of tables from before rows held joins.
+fn older_format() -> Error {
+    let what = "tables of an older counterfoil; `export --all` with that version and `import --all` with this one";
+    Error::NotSupported(what.into())
 }
 
 fn put<T: Serialize>(writer: &mut dyn Storage, name: &[u8], value: &T) -> Result<(), Error> {
@@ -168,7 +177,11 @@ pub(crate) fn table_ids(view: &dyn View) -> Result<Vec<TableId>, Error> {
 
 fn decode_table(bytes: &[u8], id: TableId) -> Result<Table, Error> {
     let wrong = || Error::corrupt("", "description of a table");
-    let Some((&FORMAT, body)) = bytes.split_first() else { return Err(wrong()) };
+    let body = match bytes.split_first() {
+        Some((&FORMAT, body)) => body,
+        Some((&1, _)) => return Err(older_format()),
+        _ => return Err(wrong()),
+    };
     let (mut table, rest) = postcard::take_from_bytes::<Table>(body).map_err(|_| wrong())?;
     if !rest.is_empty() {
         let (engine, rest) = postcard::take_from_bytes::<Engine>(rest).map_err(|_| wrong())?;
@@ -201,14 +214,19 @@ fn check_table(table: &Table, id: TableId) -> Result<(), Error> {
         && { keys }.all(|key| all_known(&key.columns) && index_exists(&key.index))
         && table.foreign_keys.iter().all(|key| {
             let sides = key.columns.len() == key.parent_columns.len() && !key.columns.is_empty();
-            sides
-                && all_known(&key.columns)
-                && key.index.iter().all(index_exists)
-                && (key.index.is_some() == key.enforced)
+            sides && all_known(&key.columns) && index_exists(&key.index)
         })
-        && table.layouts.iter().all(|layout| layout.len() <= COLUMNS_MAX)
-        && table.layouts.last().is_some_and(|newest| newest.iter().eq(table.columns.iter().map(|column| &column.id)));
+        && are_distinct(table.foreign_keys.iter().map(|key| key.id))
+        && are_distinct(table.joins.iter().map(|join| join.id))
+        && table.joins.len() <= JOINS_MAX
+        && table.joins.iter().all(|join| join.steps.first().is_some_and(|step| table.begins(step)))
+        && table.layouts.iter().all(|layout| layout.columns.len() <= COLUMNS_MAX && layout.joins.len() <= JOINS_MAX)
+        && table.layouts.last().is_some_and(|newest| *newest == table.stored_layout());
     if sound { Ok(()) } else { Err(Error::corrupt("", "description of a table")) }
+}
+
+fn are_distinct<T: Ord>(numbers: impl Iterator<Item = T> + Clone) -> bool {
+    numbers.clone().collect::<BTreeSet<T>>().len() == numbers.count()
 }
 
 pub(crate) fn entry(view: &dyn View, name: &str) -> Result<Option<NameEntry>, Error> {
@@ -310,6 +328,20 @@ pub(crate) fn delete_view(writer: &mut dyn Storage, name: &str) -> Result<(), Er
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_from_before_joins_are_refused_with_what_to_do() {
+        let mut storage = Memory::default();
+        let new = NewTable { name: "t".into(), ..NewTable::default() };
+        let table = Relations::new().create_table(&mut storage, &new).unwrap();
+        let name = numbered(TABLE, table.id);
+        let mut bytes = storage.record(record_space::CATALOG, &name).unwrap().to_vec();
+        bytes[0] = 1;
+        storage.put_record(record_space::CATALOG, &name, &bytes).unwrap();
+        let error = Relations::new().table(&storage, "t").unwrap_err();
+        assert!(matches!(&error, Error::NotSupported(what) if what.contains("export --all")), "{error:?}");
+    }
+
     use crate::{NewColumn, NewTable, Relations, Type};
     use counterfoil_log::Memory;
 
@@ -321,7 +353,8 @@ mod tests {
         let new = NewTable { name: "t".into(), columns, ..NewTable::default() };
         let table = Relations::new().create_table(&mut storage, &new).unwrap();
         let bytes = storage.record(record_space::CATALOG, &numbered(TABLE, table.id)).unwrap();
-        let expected = [1, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 1];
+        let expected =
+            [2, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
         assert_eq!(*bytes, expected);
         assert!(decode_table(&bytes, table.id).unwrap() == *table);
     }

@@ -9,11 +9,14 @@ use alloc::vec::Vec;
 
 use crate::access::{Access, Shared};
 use crate::insert::{moved_images, not_unique};
+use crate::join::Joined;
 use crate::key::Keys;
 use crate::read::Wanted;
-use crate::reference::{self, check_references, children_range, still_referenced};
+use crate::reference::{self, children_range, missing_parent, still_referenced};
 use crate::state::{UPDATE_HEAD_BYTES, update_head};
-use crate::{Action, Error, ForeignKey, RowBatch, RowId, Statement, Storage, TableId, Type, Value, ValueRef, settle};
+use crate::{
+    Action, Error, ForeignKey, RowBatch, RowId, Statement, Storage, Table, TableId, Type, Value, ValueRef, settle,
+};
 
 /// A change still to be made.
 enum Work {
@@ -93,7 +96,8 @@ impl<'c, 's> Changes<'c, 's> {
             }
         }
         let unresolved = core::mem::take(&mut self.unresolved);
-        unresolved.iter().try_for_each(|unresolved| self.check_unresolved(writer, unresolved))
+        unresolved.iter().try_for_each(|unresolved| self.check_unresolved(writer, unresolved))?;
+        self.statement.rejoin.work_off(self.shared, writer)
     }
 
     fn delete_rows(&mut self, writer: &mut dyn Storage, table: TableId, mut rows: Vec<RowId>) -> Result<u64, Error> {
@@ -110,6 +114,7 @@ impl<'c, 's> Changes<'c, 's> {
         };
         append_deletes(writer, &access, &rows)?;
         if let Some(before) = before {
+            self.note_children(writer, &access, &before, &|_, key| !key.enforced)?;
             self.act_on_children(writer, &access, &before, None)?;
         }
         settle::note(self.shared, table);
@@ -139,13 +144,106 @@ impl<'c, 's> Changes<'c, 's> {
             return Err(Error::Misuse("an update of a row that is not there"));
         }
         let before = Arc::new(before.rows);
-        self.store_images(writer, &access, rows, &before, batch)?;
+        let after = Arc::new(self.with_joins(writer, &access, &before, batch)?);
+        self.store_images(writer, &access, rows, &before, &after)?;
         let access = self.shared.access_to_write(writer, table)?;
-        check_references(self.shared, self.statement, writer, &access, batch, Some(&before))?;
+        self.check_own_references(writer, &access, rows, &before, &after)?;
         if !access.table.children.is_empty() {
-            self.act_on_children(writer, &access, &before, Some(&Arc::new(batch.clone())))?;
+            self.note_children_of_changed(writer, &access, &before, &after)?;
+            self.act_on_children(writer, &access, &before, Some(&after))?;
         }
         settle::after_statement(self.shared, writer, &access)
+    }
+
+    /// New images as they are stored: with what they join. Where no reference changes they join what they joined; one
+    /// that changes must lead to a row, unless to one of the same table, which may change, too.
+    fn with_joins(
+        &self,
+        writer: &dyn Storage,
+        access: &Access,
+        before: &RowBatch,
+        batch: &RowBatch,
+    ) -> Result<RowBatch, Error> {
+        let mut after = batch.with_layout(&access.shape.newest);
+        let mut changes = Vec::with_capacity(access.table.foreign_keys.len());
+        for key in &access.table.foreign_keys {
+            let places = access.places(&key.columns)?;
+            changes.push(changed(access, before, batch, &places)?);
+        }
+        if changes.iter().all(Vec::is_empty) {
+            after.take_joins(before);
+            return Ok(after);
+        }
+        let joined = Joined::find(self.shared, writer, access, batch, true)?;
+        for ((key, changed), references) in access.table.foreign_keys.iter().zip(&changes).zip(&joined.references) {
+            let must_lead = key.enforced && key.parent != access.table.id;
+            if must_lead && references.dangling.iter().any(|row| changed.binary_search(row).is_ok()) {
+                return Err(missing_parent(&access.table, key));
+            }
+        }
+        joined.write_into(&mut after);
+        Ok(after)
+    }
+
+    /// References of a table to itself that have changed lead somewhere now that all its rows have; and what they join is
+    /// found at the end.
+    fn check_own_references(
+        &mut self,
+        writer: &dyn Storage,
+        access: &Access,
+        rows: &[RowId],
+        before: &RowBatch,
+        after: &RowBatch,
+    ) -> Result<(), Error> {
+        for key in access.table.foreign_keys.iter().filter(|key| key.parent == access.table.id) {
+            let changed = changed(access, before, after, &access.places(&key.columns)?)?;
+            changed.iter().for_each(|row| self.statement.rejoin.note_row(access.table.id, rows[*row]));
+            if !key.enforced || changed.is_empty() {
+                continue;
+            }
+            let keys = reference::keys_of(access, key, &access.table, after)?;
+            let which = keys.distinct(changed.iter().copied());
+            let parents = self.shared.index(writer, access, reference::parent_index(&access.table, key)?, true)?;
+            let mut found: Vec<usize> = parents.matches(&keys, &which)?.into_iter().map(|(place, _)| place).collect();
+            found.dedup();
+            if found.len() < which.len() {
+                return Err(missing_parent(&access.table, key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the rows that reference some rows along foreign keys that are asked for.
+    fn note_children(
+        &mut self,
+        writer: &dyn Storage,
+        access: &Access,
+        rows: &RowBatch,
+        asked: &dyn Fn(&Table, &ForeignKey) -> bool,
+    ) -> Result<(), Error> {
+        let every: Vec<usize> = (0..rows.count()).collect();
+        self.statement.rejoin.note_children(self.shared, writer, access, (rows, &every), asked)
+    }
+
+    /// Notes the rows that join something else because keys of rows have changed, or what these join.
+    fn note_children_of_changed(
+        &mut self,
+        writer: &dyn Storage,
+        access: &Access,
+        before: &RowBatch,
+        after: &RowBatch,
+    ) -> Result<(), Error> {
+        let joins: Vec<usize> = (0..after.count()).filter(|row| !after.joins_alike(before, *row)).collect();
+        let rejoin = &mut self.statement.rejoin;
+        let others = |child: &Table, _: &ForeignKey| child.id != access.table.id;
+        rejoin.note_children(self.shared, writer, access, (after, &joins), &others)?;
+        for index in access.table.unique_indexes() {
+            let keys = changed(access, before, after, &access.places(&index.columns)?)?;
+            let by_it = |_: &Table, key: &ForeignKey| key.parent_index == index.id;
+            rejoin.note_children(self.shared, writer, access, (before, &keys), &by_it)?;
+            rejoin.note_children(self.shared, writer, access, (after, &keys), &by_it)?;
+        }
+        Ok(())
     }
 
     /// Appends new images, tells the indexes, and checks that keys are still unique.
@@ -167,10 +265,9 @@ impl<'c, 's> Changes<'c, 's> {
         }
         append_updates(writer, access, rows, batch)?;
         let access = self.shared.access_to_write(writer, access.table.id)?;
-        let lengths: Vec<_> = access.parts.iter().map(|part| (part.segment.group, part.lengths.updates)).collect();
         for (_, new, which, fresh) in &changed {
             let entries = which.iter().map(|row| crate::key::entry(new.key(*row), rows[*row])).collect();
-            fresh.add_updated(entries, &lengths);
+            fresh.add_updated(entries, &access);
         }
         for (index, new, which, _) in changed.iter().filter(|(index, ..)| index.unique) {
             let mut sorted = which.clone();
@@ -263,7 +360,7 @@ impl<'c, 's> Changes<'c, 's> {
         keys: &Keys,
         which: &[usize],
     ) -> Result<Vec<(RowId, usize)>, Error> {
-        let reader = reference::child_reader(self.shared, writer, child, foreign_key)?;
+        let reader = reference::child_reader(self.shared, writer, child, foreign_key, true)?;
         let mut rows = Vec::new();
         for key in which {
             let found = reader.rows(&children_range(reader.definition(), foreign_key, keys.key(*key)))?;
@@ -280,7 +377,7 @@ impl<'c, 's> Changes<'c, 's> {
         keys: &Keys,
         which: &[usize],
     ) -> Result<(), Error> {
-        let reader = reference::child_reader(self.shared, writer, child, foreign_key)?;
+        let reader = reference::child_reader(self.shared, writer, child, foreign_key, true)?;
         for key in which {
             if reader.any(&children_range(reader.definition(), foreign_key, keys.key(*key)))?.is_some() {
                 return Err(still_referenced(&child.table, foreign_key));
@@ -330,6 +427,12 @@ impl<'c, 's> Changes<'c, 's> {
         }
         Ok(())
     }
+}
+
+/// The rows in which the key over some columns has changed, in order.
+fn changed(access: &Access, before: &RowBatch, after: &RowBatch, places: &[usize]) -> Result<Vec<usize>, Error> {
+    let (old, new) = (Keys::of(before, places).map_err(access.named())?, Keys::of(after, places)?);
+    Ok((0..new.count()).filter(|row| old.key(*row) != new.key(*row)).collect())
 }
 
 /// Writes the new reference into the last row of a batch.
@@ -401,7 +504,12 @@ fn append_deletes(writer: &mut dyn Storage, access: &Access, rows: &[RowId]) -> 
 }
 
 /// Appends new images to the update logs, long values to the heaps first.
-fn append_updates(writer: &mut dyn Storage, access: &Access, rows: &[RowId], batch: &RowBatch) -> Result<(), Error> {
+pub(crate) fn append_updates(
+    writer: &mut dyn Storage,
+    access: &Access,
+    rows: &[RowId],
+    batch: &RowBatch,
+) -> Result<(), Error> {
     let log = Error::log(&access.table.name);
     let width = batch.width();
     let layout = (access.table.layouts.len() - 1) as u32;

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::access::Shared;
 use crate::define::{self, Making, reread};
 use crate::read::Wanted;
-use crate::{ColumnId, Error, IndexId, NewCheck, NewForeignKey, NewKey, Rule, Storage, Table, TableId};
+use crate::{ColumnId, Error, IndexId, NewCheck, NewForeignKey, NewKey, Rule, Storage, Table, TableId, path};
 
 /// Rows that are looked at together.
 const BLOCK_ROWS: u64 = 4096;
@@ -51,6 +51,7 @@ pub(crate) fn add_constraint(
     for index in added {
         define::fill_index(shared, writer, &before, index)?;
     }
+    path::redefine(shared, writer, id)?;
     let table = reread(shared, writer, id)?;
     if let (NewConstraint::PrimaryKey(_), Some(key)) = (new, &table.primary_key) {
         check_not_null(shared, writer, &table, &key.columns)?;

@@ -8,14 +8,16 @@ use alloc::vec::Vec;
 use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
+use crate::alter::begin_layout;
 use crate::catalog::{self, COLUMNS_MAX, NameEntry};
 use crate::files::{Coverage, Files, IndexFiles};
 use crate::key::Keys;
+use crate::path::JOINS_MAX;
 use crate::read::Wanted;
 use crate::relations::Named;
 use crate::{
-    Action, Check, Column, ColumnId, Error, ForeignKey, IndexDef, IndexId, IndexOrigin, KeyDef, NewCheck, NewColumn,
-    NewForeignKey, NewIndex, NewKey, NewTable, Storage, Table, TableId, Type, insert, settle,
+    Action, Check, Column, ColumnId, Error, ForeignKey, ForeignKeyId, IndexDef, IndexId, IndexOrigin, KeyDef, NewCheck,
+    NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Storage, Table, TableId, Type, insert, path, settle,
 };
 
 /// CREATE TABLE.
@@ -31,7 +33,7 @@ pub(crate) fn create_table(shared: &Shared, writer: &mut dyn Storage, new: &NewT
     for column in &new.columns {
         making.add_column(column)?;
     }
-    making.table.layouts = Vec::from([making.table.columns.iter().map(|column| column.id).collect()]);
+    making.table.layouts = Vec::from([making.table.stored_layout()]);
     if let Some(key) = &new.primary_key {
         making.add_primary_key(key)?;
     }
@@ -44,6 +46,7 @@ pub(crate) fn create_table(shared: &Shared, writer: &mut dyn Storage, new: &NewT
         Files { next_row: 0, rewrites: 0, segments: Vec::new(), indexes: table.indexes.iter().map(none).collect() };
     store(shared, writer, &table)?;
     catalog::put_files(writer, id, &files)?;
+    path::redefine(shared, writer, id)?;
     reread(shared, writer, id)
 }
 
@@ -56,12 +59,15 @@ fn empty_table(id: TableId, name: &str) -> Table {
         uniques: Vec::new(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),
+        joins: Vec::new(),
         indexes: Vec::new(),
         children: Vec::new(),
         retired: Vec::new(),
         layouts: Vec::new(),
         next_column: 1,
         next_index: 1,
+        next_foreign_key: 1,
+        next_join: 1,
         engine: None,
         shape: None,
     }
@@ -229,6 +235,14 @@ impl Making<'_> {
         let parent_columns = self.parent_columns(&parent, new)?;
         let made_up = format!("{}_{}_fkey", self.table.name, new.columns.join("_"));
         let name = self.constraint_name(&new.name, made_up)?;
+        if parent.engine.is_some() {
+            let what = format!("foreign key {name} to table {}, whose rows another engine keeps", parent.name);
+            return Err(Error::NotSupported(what));
+        }
+        if self.table.foreign_keys.len() == JOINS_MAX {
+            return Err(Error::sql(format!("a table has at most {JOINS_MAX} foreign keys")));
+        }
+        path::refuse_cycle(self.shared, &*self.writer, &name, &self.table, &parent)?;
         if parent_columns.len() != columns.len() {
             return Err(Error::sql(format!("foreign key {name} has as many columns as it references")));
         }
@@ -247,23 +261,22 @@ impl Making<'_> {
             ))
         })?;
         self.check_defaults(new, &name, &columns)?;
-        let (enforced, parent_id) = (!new.not_enforced, parent.id);
-        let mut key = ForeignKey {
+        let paired = crate::reference::paired(&columns, &parent_columns, &parent_index.columns);
+        let paired = paired.ok_or_else(|| Error::corrupt(&parent.name, "index behind a key"))?;
+        let key = ForeignKey {
+            id: ForeignKeyId(self.table.next_foreign_key),
+            parent: parent.id,
+            parent_index: parent_index.id,
+            index: self.child_index(&name, paired)?,
             name,
             columns,
-            parent: parent_id,
             parent_columns,
-            parent_index: parent_index.id,
-            index: None,
             on_delete: new.on_delete,
             on_update: new.on_update,
-            enforced,
+            enforced: !new.not_enforced,
         };
-        if enforced {
-            let paired = crate::reference::paired(&key, &parent_index.columns);
-            let paired = paired.ok_or_else(|| Error::corrupt(&parent.name, "index behind a key"))?;
-            key.index = Some(self.child_index(&key.name, paired)?);
-        }
+        self.table.next_foreign_key =
+            key.id.0.checked_add(1).ok_or(Error::Misuse("no more numbers of foreign keys"))?;
         self.table.foreign_keys.push(key);
         self.note_child(parent)
     }
@@ -509,16 +522,22 @@ pub(crate) fn drop_foreign_keys(
     let mut changed = table.clone();
     let (gone, kept) = changed.foreign_keys.into_iter().partition::<Vec<_>, _>(|key| which(key));
     changed.foreign_keys = kept;
+    let joins = changed.joins.len();
+    changed.joins.retain(|join| !gone.iter().any(|key| join.steps.first() == Some(&key.step())));
+    if changed.joins.len() < joins {
+        begin_layout(&mut changed)?;
+    }
     for key in gone.iter().filter(|key| key.parent == table.id) {
         let place = changed.children.iter().position(|id| *id == key.parent);
         place.map(|place| changed.children.remove(place));
     }
-    let needed = |id: IndexId| changed.foreign_keys.iter().any(|key| key.index == Some(id));
+    let needed = |id: IndexId| changed.foreign_keys.iter().any(|key| key.index == id);
     let unneeded = |index: &&IndexDef| index.origin == IndexOrigin::ForeignKey && !needed(index.id);
     let indexes: Vec<_> = changed.indexes.iter().filter(unneeded).map(|index| index.id).collect();
     remove_indexes(shared, writer, &mut changed, &indexes)?;
     store(shared, writer, &changed)?;
     gone.iter()
         .filter(|key| key.parent != table.id)
-        .try_for_each(|key| forget_child(shared, writer, key.parent, table.id))
+        .try_for_each(|key| forget_child(shared, writer, key.parent, table.id))?;
+    path::redefine(shared, writer, table.id)
 }

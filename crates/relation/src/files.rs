@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::run::Run;
 use crate::{Error, IndexId, Table};
 
-/// Row numbers stay below this.
-pub(crate) const ROW_NUMBERS_MAX: u64 = 1 << 62;
+/// Row numbers stay below this: a join holds one, plus 1, in 6 bytes.
+pub(crate) const ROW_NUMBERS_MAX: u64 = 1 << 47;
 
 /// The physical side of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -150,11 +150,11 @@ impl Fresh {
         });
     }
 
-    /// Adds new keys of rows that the writer has just updated, and notes how far the update logs are in now.
-    pub(crate) fn add_updated(&self, entries: Vec<Vec<u8>>, lengths: &[(u64, u64)]) {
+    /// Adds new keys of rows that the writer has just updated, and notes how far the update logs, as opened since, are in.
+    pub(crate) fn add_updated(&self, entries: Vec<Vec<u8>>, access: &Access) {
         self.inner.write(|inner| {
             inner.entries.extend(entries.into_iter().map(Vec::into_boxed_slice));
-            inner.updates.extend(lengths.iter().copied());
+            inner.updates.extend(access.parts.iter().map(|part| (part.segment.group, part.lengths.updates)));
         });
     }
 }

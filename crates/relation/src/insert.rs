@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use crate::access::{Access, Shared};
 use crate::batch::Piece;
 use crate::files::{ROW_NUMBERS_MAX, Segment};
+use crate::join::Joined;
 use crate::key::Keys;
-use crate::reference::check_references;
+use crate::reference::check_inserted;
 use crate::state::SharedFresh;
-use crate::{Error, IndexDef, RowBatch, RowId, Rule, Statement, Storage, Table, catalog, identity, settle};
+use crate::{Error, ForeignKey, IndexDef, RowBatch, RowId, Rule, Statement, Storage, Table, catalog, identity, settle};
 
 /// The keys of the rows that come in, in one index.
 struct Incoming {
@@ -28,21 +29,38 @@ pub(crate) fn insert(
     access.table.check(batch)?;
     let first = RowId(access.next_row());
     if first.0.checked_add(batch.count() as u64).is_none_or(|end| end > ROW_NUMBERS_MAX) {
-        return Err(Error::NotSupported("more than 2^62 rows in the life of a table".into()));
+        return Err(Error::NotSupported("more than 2^47 rows in the life of a table".into()));
     }
     if batch.count() == 0 {
         return Ok(first);
     }
     let incoming = check_keys(shared, writer, &access, batch)?;
-    append(writer, &access, batch)?;
+    let joined = Joined::find(shared, writer, &access, batch, true)?;
+    check_inserted(statement, &access, batch, &joined, first)?;
+    append(writer, &access, &joined.stored(batch, &access.shape.newest))?;
     for one in &incoming {
         one.fresh.add_inserted(&one.keys, first);
     }
     identity::raise(writer, &access.table, batch)?;
+    note_earlier_children(shared, statement, writer, table, batch)?;
     let access = shared.access_to_write(writer, table.id)?;
-    check_references(shared, statement, writer, &access, batch, None)?;
     settle::after_statement(shared, writer, &access)?;
     Ok(first)
+}
+
+/// Rows may have come before the rows that they reference, where nobody enforces it: now they join them.
+fn note_earlier_children(
+    shared: &Shared,
+    statement: &mut Statement<'_>,
+    writer: &mut dyn Storage,
+    table: &Table,
+    batch: &RowBatch,
+) -> Result<(), Error> {
+    let access = shared.access_to_write(writer, table.id)?;
+    let every: Vec<usize> = (0..batch.count()).collect();
+    let asked = |_: &Table, key: &ForeignKey| !key.enforced;
+    statement.rejoin.note_children(shared, writer, &access, (batch, &every), &asked)?;
+    statement.rejoin.relieve(shared, writer)
 }
 
 /// Works out all keys and refuses those that are there already, in the table or twice in the batch.

@@ -6,6 +6,7 @@
 //!
 //! - [`Relations`] is the face: one per open database, shared by readers and the one writer.
 //! - [`Table`] says what is known of a table; [`NewTable`] and its kin ask for one.
+//! - A row holds the rows at the end of each path of foreign keys that begins at its table ([`Table::joins`]).
 //! - [`RowBatch`] carries rows in; [`RowBlock`] carries rows out, a [`Scan`] gives them by the thousand.
 //! - [`Storage`] is what is needed of the log's writer; reading needs only a `View`.
 //!
@@ -49,11 +50,14 @@ mod heads;
 mod identity;
 mod index;
 mod insert;
+mod join;
 mod key;
 mod layout;
+mod path;
 mod presence;
 mod read;
 mod reference;
+mod rejoin;
 mod relations;
 mod request;
 mod rules;
@@ -84,8 +88,8 @@ pub use salvage::Salvage;
 pub use scan::Scan;
 pub use statement::{Observer, Statement};
 pub use table::{
-    Action, Check, Column, ColumnId, Engine, ForeignKey, Identity, IndexDef, IndexId, IndexOrigin, KeyDef, RowId,
-    StoredView, Table, TableId,
+    Action, Check, Column, ColumnId, Engine, ForeignKey, ForeignKeyId, Identity, IndexDef, IndexId, IndexOrigin, Join,
+    JoinId, KeyDef, RowId, Step, StoredView, Table, TableId,
 };
 pub use value::{Type, Value, ValueRef};
 pub use verify::{LostRows, Problem, TableReport, VerifyProgress, VerifyReport};

@@ -17,7 +17,7 @@ use crate::read::Wanted;
 use crate::{
     ColumnId, Engine, Error, IndexDef, IndexId, KeyRange, NewColumn, NewConstraint, NewIndex, NewTable, RowBatch,
     RowBlock, RowId, Salvage, Scan, Statement, Storage, StoredView, Table, TableId, Type, Value, VerifyProgress,
-    VerifyReport, alter, constrain, define, identity, insert, reference, settle, vacuum, verify,
+    VerifyReport, alter, constrain, define, identity, insert, join, reference, settle, vacuum, verify,
 };
 
 /// What a name stands for. Tables, views and indexes share one space of names.
@@ -166,6 +166,25 @@ impl Relations {
         Ok(Some(confirmed.into_iter().map(|(_, row)| row).collect()))
     }
 
+    /// The rows of a table from which a path of foreign keys leads to one of some rows of the table at its end, in the
+    /// order of their numbers. `path`: its place among the table's joins. `None` if on the way more than `rows_max` rows of
+    /// a table come into question: then a scan is the better way.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a path that is not there, [`Error::Log`], [`Error::Corrupt`].
+    pub fn joined_to(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        path: usize,
+        rows: &[RowId],
+        rows_max: usize,
+    ) -> Result<Option<Vec<RowId>>, Error> {
+        let access = self.shared.access(view, table.id)?;
+        let join = access.table.joins.get(path).ok_or(Error::Misuse("a path that is not there"))?;
+        join::rows_joined_to(&self.shared, view, &access, join, rows, rows_max)
+    }
+
     /// For each row of a batch the row of the table with the same key in a unique index (none where the key has a NULL).
     ///
     /// # Errors
@@ -193,7 +212,7 @@ impl Relations {
     /// # Errors
     /// [`Error::Misuse`] for an index that is not there or a batch of another layout.
     pub fn repeats(&self, table: &Table, index: IndexId, batch: &RowBatch) -> Result<Vec<Option<usize>>, Error> {
-        if **batch.layout() != *table.layout() {
+        if batch.layout().columns() != table.layout().columns() {
             return Err(Error::Misuse("rows of another layout than the table's"));
         }
         let places: Option<Vec<_>> = index_of(table, index)?.columns.iter().map(|id| table.position(*id)).collect();

@@ -11,7 +11,7 @@ impl Table {
     /// # Errors
     /// [`Error::Constraint`] for the first column that breaks its rule; [`Error::Misuse`] for a batch of another layout.
     pub fn check(&self, batch: &RowBatch) -> Result<(), Error> {
-        if **batch.layout() != *self.layout() {
+        if batch.layout().columns() != self.layout().columns() {
             return Err(Error::Misuse("rows of another layout than the table's"));
         }
         self.columns.iter().enumerate().try_for_each(|(place, column)| check_column(self, place, column, batch))

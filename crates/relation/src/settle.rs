@@ -17,7 +17,8 @@ use crate::fresh;
 use crate::key::{Keys, split_entry, stored};
 use crate::read::Wanted;
 use crate::run::{Merge, Run, RunWriter};
-use crate::state::UPDATE_HEAD_BYTES;
+use crate::state::{SharedFresh, UPDATE_HEAD_BYTES};
+use crate::vacuum::{self, Joins};
 use crate::{Error, IndexDef, RowId, Storage, TableId, catalog};
 
 /// Runs of a tier that are merged into one of the next.
@@ -34,6 +35,12 @@ const DEAD_PER_ROW: u64 = 4;
 /// Notes that a table has changed, so that [`maintain`] looks at it.
 pub(crate) fn note(shared: &Shared, table: TableId) {
     shared.touched.write(|touched| touched.insert(table));
+}
+
+/// The fresh parts of all indexes of a table, brought up to it.
+pub(crate) fn fresh_parts(shared: &Shared, writer: &dyn View, access: &Access) -> Result<Vec<SharedFresh>, Error> {
+    let fresh = |index| fresh::of(&shared.states.fresh, writer, access, index, true);
+    access.table.indexes.iter().map(fresh).collect()
 }
 
 /// What a statement leaves in the fresh parts is kept within bounds before the next one comes.
@@ -261,7 +268,7 @@ pub(crate) fn maintain(shared: &Shared, writer: &mut dyn Storage) -> Result<bool
     for id in shared.touched.write(core::mem::take) {
         let Some(table) = shared.catalog.table(writer, id)? else { continue };
         if is_mostly_dead(shared, &shared.access_to_write(writer, id)?) {
-            crate::vacuum::rewrite(shared, writer, id)?;
+            vacuum::rewrite(shared, writer, id, Joins::Kept)?;
             done = true;
             continue;
         }

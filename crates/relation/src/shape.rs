@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::batch::Piece;
+use crate::layout::JOIN_BYTES;
 use crate::{ColumnId, Error, Layout, RowBatch, Table, Type};
 
 /// Set in the offset of a long value that comes from a column's default rather than from a segment's heap.
@@ -12,6 +13,9 @@ pub(crate) const FROM_DEFAULTS: u64 = 1 << 63;
 /// What follows from a table's definition for its images.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Shape {
+    /// What rows have when they are brought: columns.
+    pub(crate) brought: Arc<Layout>,
+    /// What they have when they are stored: columns and joins.
     pub(crate) newest: Arc<Layout>,
     pub(crate) layouts: Vec<Arc<Layout>>,
     /// For each layout how to make a newest image of one of its images; `None`: it is one.
@@ -26,6 +30,8 @@ pub(crate) struct Conversion {
     /// What columns have that the older layout lacks.
     template: Vec<u8>,
     moves: Vec<Move>,
+    /// Where joins stand in the older image, and in the newest.
+    joins: Vec<(usize, usize)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +46,9 @@ struct Move {
 impl Shape {
     /// Works it out; fails if the table's layouts name columns that it never had.
     pub(crate) fn of(table: &Table) -> Result<Self, Error> {
-        let newest = Arc::new(Layout::new(table.columns.iter().map(|column| (column.id, column.kind))));
+        let columns = || table.columns.iter().map(|column| (column.id, column.kind));
+        let brought = Arc::new(Layout::new(columns()));
+        let newest = Arc::new(Layout::with_joins(columns(), table.joins.iter().map(|join| join.id).collect()));
         let mut defaults = RowBatch::new(newest.clone(), 1);
         for (place, column) in table.columns.iter().enumerate() {
             if let Some(value) = &column.added_default {
@@ -52,13 +60,14 @@ impl Shape {
         let kind_of = |id: &ColumnId| kind_of(table, *id).map(|kind| (*id, kind));
         let mut layouts = Vec::with_capacity(table.layouts.len());
         let mut conversions = Vec::with_capacity(table.layouts.len());
-        for columns in &table.layouts {
-            let known: Option<Vec<_>> = columns.iter().map(kind_of).collect();
-            let layout = Layout::new(known.ok_or_else(|| Error::corrupt(&table.name, "list of layouts"))?);
+        for stored in &table.layouts {
+            let known: Option<Vec<_>> = stored.columns.iter().map(kind_of).collect();
+            let known = known.ok_or_else(|| Error::corrupt(&table.name, "list of layouts"))?;
+            let layout = Layout::with_joins(known, stored.joins.clone());
             conversions.push((layout != *newest).then(|| Conversion::new(&layout, &newest, defaults.bytes())));
             layouts.push(Arc::new(layout));
         }
-        Ok(Shape { newest, layouts, conversions, defaults: defaults.heap().to_vec() })
+        Ok(Shape { brought, newest, layouts, conversions, defaults: defaults.heap().to_vec() })
     }
 }
 
@@ -85,7 +94,11 @@ impl Conversion {
             let bytes = column.kind.bytes();
             Some(Move { from_column, from: from.columns()[from_column].offset, to_column, to: column.offset, bytes })
         });
-        Conversion { template: defaults.to_vec(), moves: moves.collect() }
+        let joins = to.joins().iter().enumerate().filter_map(|(place, join)| {
+            let from_place = from.joins().iter().position(|older| older == join)?;
+            Some((from.join_offset(from_place), to.join_offset(place)))
+        });
+        Conversion { template: defaults.to_vec(), moves: moves.collect(), joins: joins.collect() }
     }
 
     /// Appends the newest image of an older one.
@@ -102,6 +115,9 @@ impl Conversion {
                 new[step.to_column / 8] &= !bit;
             }
             new[step.to..step.to + step.bytes].copy_from_slice(&image[step.from..step.from + step.bytes]);
+        }
+        for (from, to) in &self.joins {
+            new[*to..*to + JOIN_BYTES].copy_from_slice(&image[*from..*from + JOIN_BYTES]);
         }
     }
 }

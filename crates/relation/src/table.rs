@@ -21,6 +21,14 @@ pub struct ColumnId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct IndexId(pub u32);
 
+/// The number of a foreign key within its table: never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ForeignKeyId(pub u32);
+
+/// The number of a path of foreign keys within the table where it begins: never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JoinId(pub u32);
+
 /// The number of a row within its table: never used again, never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RowId(pub u64);
@@ -42,6 +50,8 @@ pub struct Table {
     pub checks: Vec<Check>,
     /// REFERENCES.
     pub foreign_keys: Vec<ForeignKey>,
+    /// The paths of foreign keys that begin here; each row holds the row at the end of each. The shorter come first.
+    pub joins: Vec<Join>,
     /// All indexes: those behind keys and foreign keys, then those of CREATE INDEX.
     pub indexes: Vec<IndexDef>,
     /// Tables with a foreign key to this one; may name this table itself.
@@ -49,9 +59,11 @@ pub struct Table {
     /// Columns that were dropped and may still lie in images of older layouts.
     pub(crate) retired: Vec<RetiredColumn>,
     /// Layouts that images of this table have, the newest last.
-    pub(crate) layouts: Vec<Vec<ColumnId>>,
+    pub(crate) layouts: Vec<StoredLayout>,
     pub(crate) next_column: u32,
     pub(crate) next_index: u32,
+    pub(crate) next_foreign_key: u32,
+    pub(crate) next_join: u32,
     /// Who keeps the rows, where it is not this crate: then there are none here. Stored behind the rest, if it is there.
     #[serde(skip)]
     pub engine: Option<Engine>,
@@ -126,6 +138,8 @@ pub struct Check {
 /// FOREIGN KEY.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForeignKey {
+    /// Its number.
+    pub id: ForeignKeyId,
     /// The constraint's name.
     pub name: String,
     /// The columns that reference, in the order of `parent_columns`.
@@ -136,14 +150,40 @@ pub struct ForeignKey {
     pub parent_columns: Vec<ColumnId>,
     /// The unique index of the parent over `parent_columns` (in the index's own order).
     pub parent_index: IndexId,
-    /// The index of this table by which the rows are found that reference a key; none where not enforced.
-    pub index: Option<IndexId>,
+    /// The index of this table by which the rows are found that reference a key: it begins with the columns.
+    pub index: IndexId,
     /// What happens to referencing rows when the row referenced is deleted.
     pub on_delete: Action,
     /// What happens to referencing rows when the key referenced changes.
     pub on_update: Action,
     /// Whether it is checked.
     pub enforced: bool,
+}
+
+impl ForeignKey {
+    /// The step along it.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        Step { key: self.id, to: self.parent }
+    }
+}
+
+/// A path of foreign keys from one table to another (MILo-DB, section 3: the paths along which TJoin leads).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Join {
+    /// Its number.
+    pub id: JoinId,
+    /// Its steps, at least one; the first is a foreign key of the table where the path begins.
+    pub steps: Vec<Step>,
+}
+
+/// One step of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Step {
+    /// The foreign key, of the table where the step begins.
+    pub key: ForeignKeyId,
+    /// The table that it references.
+    pub to: TableId,
 }
 
 /// What happens to rows whose reference would dangle.
@@ -190,6 +230,13 @@ pub enum IndexOrigin {
     Created,
 }
 
+/// What images of one layout hold, in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredLayout {
+    pub(crate) columns: Vec<ColumnId>,
+    pub(crate) joins: Vec<JoinId>,
+}
+
 /// A column that was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RetiredColumn {
@@ -209,12 +256,12 @@ pub struct StoredView {
 }
 
 impl Table {
-    /// The layout of rows as they are written now: the columns in the order of `columns`.
+    /// The layout of rows as they are brought: the columns in the order of `columns`, and no joins, which are found.
     #[must_use]
     pub fn layout(&self) -> Arc<Layout> {
         match &self.shape {
-            Some(shape) => shape.newest.clone(),
-            None => Arc::new(self.lay_out()),
+            Some(shape) => shape.brought.clone(),
+            None => Arc::new(Layout::new(self.columns.iter().map(|column| (column.id, column.kind)))),
         }
     }
 
@@ -224,8 +271,12 @@ impl Table {
         !self.children.is_empty()
     }
 
-    pub(crate) fn lay_out(&self) -> Layout {
-        Layout::new(self.columns.iter().map(|column| (column.id, column.kind)))
+    /// What images hold as they are written now.
+    pub(crate) fn stored_layout(&self) -> StoredLayout {
+        StoredLayout {
+            columns: self.columns.iter().map(|column| column.id).collect(),
+            joins: self.joins.iter().map(|join| join.id).collect(),
+        }
     }
 
     /// A column by name, and where it stands.
@@ -244,6 +295,23 @@ impl Table {
     #[must_use]
     pub fn index(&self, id: IndexId) -> Option<&IndexDef> {
         self.indexes.iter().find(|index| index.id == id)
+    }
+
+    /// A foreign key by number.
+    #[must_use]
+    pub fn foreign_key(&self, id: ForeignKeyId) -> Option<&ForeignKey> {
+        self.foreign_keys.iter().find(|key| key.id == id)
+    }
+
+    /// Where among `joins` the path with these steps stands.
+    #[must_use]
+    pub fn join_along(&self, steps: &[Step]) -> Option<usize> {
+        self.joins.iter().position(|join| join.steps == steps)
+    }
+
+    /// Whether a step begins at this table.
+    pub(crate) fn begins(&self, step: &Step) -> bool {
+        self.foreign_key(step.key).is_some_and(|key| key.parent == step.to)
     }
 
     /// The indexes whose keys must differ.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use crate::access::{Access, Shared};
 use crate::files::{Coverage, Files, IndexFiles, Segment};
 use crate::insert::{moved_images, new_segment};
+use crate::join::Joined;
 use crate::presence::PresenceBuilder;
 use crate::read::Wanted;
 use crate::{Error, RowBatch, RowBlock, Storage, Table, TableId, catalog, settle};
@@ -15,7 +16,7 @@ const PIECE_ROWS: usize = 4096;
 /// Rewrites a table, unless there is nothing to gain.
 pub(crate) fn vacuum(shared: &Shared, writer: &mut dyn Storage, table: TableId) -> Result<(), Error> {
     let access = shared.access_to_write(writer, table)?;
-    if is_tidy(&access) { Ok(()) } else { rewrite(shared, writer, table) }
+    if is_tidy(&access) { Ok(()) } else { rewrite(shared, writer, table, Joins::Kept) }
 }
 
 fn is_tidy(access: &Access) -> bool {
@@ -24,12 +25,22 @@ fn is_tidy(access: &Access) -> bool {
     parts && runs && access.parts.len() <= 1 && access.table.layouts.len() == 1
 }
 
+/// What rewritten rows join.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Joins {
+    /// What they joined.
+    Kept,
+    /// What is found anew.
+    Found,
+}
+
 /// Rewrites a table. Row numbers stay. Nobody sees any of it before the commit; views from before keep what they had.
-pub(crate) fn rewrite(shared: &Shared, writer: &mut dyn Storage, id: TableId) -> Result<(), Error> {
+pub(crate) fn rewrite(shared: &Shared, writer: &mut dyn Storage, id: TableId, joins: Joins) -> Result<(), Error> {
     let access = shared.access_to_write(writer, id)?;
-    let table = Table { layouts: Vec::from([newest(&access)]), retired: Vec::new(), ..(*access.table).clone() };
+    let layouts = Vec::from([access.table.stored_layout()]);
+    let table = Table { layouts, retired: Vec::new(), ..(*access.table).clone() };
     let rewrites = access.files.rewrites.wrapping_add(1);
-    let segments = write_segment(writer, &access)?;
+    let segments = write_segment(shared, writer, &access, joins)?;
     let drop_group = |group| shared.drop_group(writer, &table.name, group);
     let runs = access.files.indexes.iter().flat_map(|index| &index.runs).map(|run| run.group());
     access.files.segments.iter().map(Segment::group).chain(runs).try_for_each(drop_group)?;
@@ -48,19 +59,23 @@ pub(crate) fn rewrite(shared: &Shared, writer: &mut dyn Storage, id: TableId) ->
     Ok(())
 }
 
-fn newest(access: &Access) -> Vec<crate::ColumnId> {
-    access.table.columns.iter().map(|column| column.id).collect()
-}
-
 /// Copies the rows that are there.
-fn write_segment(writer: &mut dyn Storage, access: &Access) -> Result<Vec<Segment>, Error> {
+fn write_segment(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    access: &Access,
+    joins: Joins,
+) -> Result<Vec<Segment>, Error> {
     let mut copy: Option<Copy> = None;
     for part in 0..access.parts.len() {
         let mut position = 0;
         while position < access.parts[part].count {
             let count = (access.parts[part].count - position).min(PIECE_ROWS as u64) as usize;
-            let block = access.read(writer, part, position, count, &Wanted::all())?;
+            let mut block = access.read(writer, part, position, count, &Wanted::all())?;
             position += block.count() as u64;
+            if joins == Joins::Found {
+                Joined::find(shared, writer, access, &block.rows, true)?.write_into(&mut block.rows);
+            }
             let Some(first) = block.visible_rows().next().map(|row| block.id(row)) else { continue };
             if copy.is_none() {
                 copy = Some(Copy { segment: new_segment(writer, first.0, 0)?, presence: Default::default(), last: 0 });

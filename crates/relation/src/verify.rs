@@ -11,12 +11,12 @@ use counterfoil_log::View;
 use crate::access::{Access, Shared};
 use crate::careful::{Careful, Piece};
 use crate::index::IndexReader;
+use crate::join::Joined;
 use crate::key::{Keys, split_entry, stored};
 use crate::read::Wanted;
-use crate::reference;
 use crate::run::{Cursor, Run};
 use crate::state::DELETE_BYTES;
-use crate::{Error, IndexDef, RowBlock, RowId, TableId};
+use crate::{Error, IndexDef, RowBlock, RowId, TableId, path};
 
 const PIECE_ROWS: usize = 4096;
 /// Problems named one by one for each table; of more it is said that there are more.
@@ -264,7 +264,7 @@ impl Verifier<'_> {
                 self.damage(error, &format!("index {}", reader.definition().name))?;
             }
         }
-        self.check_references(&sound)
+        self.check_joins(&sound, &ids)
     }
 
     /// Every row has its entry in an index, and a unique key no other row.
@@ -288,32 +288,28 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn check_references(&mut self, rows: &crate::RowBatch) -> Result<(), Error> {
-        for foreign_key in self.access.table.foreign_keys.iter().filter(|key| key.enforced) {
-            let outcome = self.follow(foreign_key, rows);
-            match outcome {
-                Ok((followed, missing)) => {
-                    self.report.references += followed;
-                    if missing > 0 {
-                        let name = &foreign_key.name;
-                        self.problem(format!("{missing} keys are referenced that do not exist: foreign key {name}"));
-                    }
-                }
-                Err(error) => self.damage(error, &format!("foreign key {}", foreign_key.name))?,
+    /// Every reference that is enforced leads to a row, and every row joins the rows to which its references lead.
+    fn check_joins(&mut self, rows: &crate::RowBatch, ids: &[RowId]) -> Result<(), Error> {
+        let table = self.access.table.clone();
+        let joined = match Joined::find(self.shared, self.view, self.access, rows, false) {
+            Ok(joined) => joined,
+            Err(error) => return self.damage(error, "foreign keys"),
+        };
+        let enforced = table.foreign_keys.iter().zip(&joined.references).filter(|(key, _)| key.enforced);
+        for (key, references) in enforced {
+            self.report.references += references.count;
+            if !references.dangling.is_empty() {
+                let count = references.dangling.len();
+                self.problem(format!("{count} rows reference rows that do not exist: foreign key {}", key.name));
+            }
+        }
+        for (place, join) in table.joins.iter().enumerate() {
+            if let Some((first, count)) = joined.wrong(rows, place) {
+                let what = format!("path {} leads elsewhere than it says", path::name_of(&table, join));
+                self.add(what, Some(LostRows { first: ids[first].0, count: count as u64 }));
             }
         }
         Ok(())
-    }
-
-    /// How many references of some rows there are, and how many lead nowhere.
-    fn follow(&self, foreign_key: &crate::ForeignKey, rows: &crate::RowBatch) -> Result<(u64, u64), Error> {
-        let parent = self.shared.access(self.view, foreign_key.parent)?;
-        let keys = reference::keys_of(self.access, foreign_key, &parent.table, rows)?;
-        let index = reference::parent_index(&parent.table, foreign_key)?;
-        let parents = self.shared.index(self.view, &parent, index, false)?;
-        let missing = reference::missing(&parents, &keys, &keys.distinct(0..keys.count()))?;
-        let followed = (0..keys.count()).filter(|row| !keys.has_null(*row)).count();
-        Ok((followed as u64, missing.len() as u64))
     }
 
     /// Every entry of a run is in its place, and belongs to a row that has or had this key.

@@ -10,6 +10,8 @@ mod define;
 mod foreign;
 #[path = "main/images.rs"]
 mod images;
+#[path = "main/joins.rs"]
+mod joins;
 #[path = "main/model.rs"]
 mod model;
 #[path = "main/rules.rs"]
