@@ -7,13 +7,17 @@
 //!
 //! a block, 4080 bytes (the payload of a page of 4096):
 //!  0       1   2       4     8              16
-//!  | level | 0 | count | 0 0 | first child  | entries: length u16, bytes ...  | zeros
+//!  | level | 0 | count | 0 0 | first child  | entries ... | zeros | ... signpost 1 | signpost 0 |
 //!  | u8    |   | u16   |     | u64          |
+//!
+//! an entry: | r << 5 | s | shared u16, if s = 31 | rest u16, if r = 7 | rest |
+//! the first s (or shared) bytes are those of the entry before, then come r + 1 (or rest) bytes of its own
 //! ```
 //!
 //! Level 0 holds the entries, in order. A block of level n + 1 holds the first entry of each of `count` blocks of level
 //! n, from block `first child` (counted within that level) on; of level 0, `first child` is 0. A run of one data block
-//! has no upper blocks. Signpost n says where in the block entry 16 n begins, so that an entry is found by halving. The filter knows the keys of all entries (without their row numbers).
+//! has no upper blocks. Signpost n says where in the block entry 32 n begins, which shares nothing, so that an entry is found
+//! by halving. The filter knows the keys of all entries (without their row numbers).
 //!
 //! Invariants: entries ascend strictly, within and across blocks; every level is complete; the topmost has one block.
 

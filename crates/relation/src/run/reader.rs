@@ -3,12 +3,11 @@
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use counterfoil_log::View;
 
 use super::Run;
-use super::block::{BLOCK_BYTES, Block, Place};
+use super::block::{BLOCK_BYTES, Block, Walk};
 use crate::Error;
 use crate::bloom;
 
@@ -96,9 +95,10 @@ impl Head {
 }
 
 fn child_in(run: &Run, block: Block<'_>, level: usize, low: &[u8]) -> Result<u32, Error> {
-    let place = block.seek(low)?;
-    let begins_there = block.entry(place)?.is_some_and(|(entry, _)| entry == low);
-    let before = if begins_there { place.before } else { place.before.saturating_sub(1) };
+    let (walk, found) = block.seek(low)?;
+    // Entries up to and with the one that begins at or before it; the first block if none does.
+    let begun = if found && walk.entry != low { walk.passed - 1 } else { walk.passed };
+    let before = begun.saturating_sub(1);
     let child = block.first_child().checked_add(before as u64);
     child
         .and_then(|child| u32::try_from(child).ok())
@@ -117,10 +117,10 @@ pub(crate) struct Cursor {
     bytes: Vec<u8>,
     /// Where among them the one in work begins.
     start: usize,
-    /// Where in it the next entry is.
-    place: Place,
-    /// The entry the cursor stands on.
-    current: Option<Range<usize>>,
+    /// How far it is walked.
+    walk: Walk,
+    /// Whether the walk stands on an entry.
+    stands: bool,
 }
 
 impl Cursor {
@@ -137,21 +137,23 @@ impl Cursor {
     /// Before the first entry of a block.
     fn at(run: &Run, block: u32, ahead: u32) -> Self {
         let run = Run { first: Vec::new(), last: Vec::new(), ..run.clone() };
-        Cursor { run, next: block, ahead, bytes: Vec::new(), start: 0, place: Place::FIRST, current: None }
+        Cursor { run, next: block, ahead, bytes: Vec::new(), start: 0, walk: Walk::default(), stands: false }
     }
 
     /// Moves from before a block to its first entry that is not less than `low`, or the first of the next block.
     fn seek(&mut self, view: &dyn View, low: &[u8]) -> Result<(), Error> {
         if self.next_block(view)? {
-            self.place = self.block()?.seek(low)?;
-            self.advance(view)?;
+            (self.walk, self.stands) = self.block()?.seek(low)?;
+            if !self.stands {
+                self.advance(view)?;
+            }
         }
         Ok(())
     }
 
     /// The entry the cursor stands on.
     pub(crate) fn current(&self) -> Option<&[u8]> {
-        self.current.clone().and_then(|range| self.bytes.get(range))
+        self.stands.then_some(self.walk.entry.as_slice())
     }
 
     /// The block in work.
@@ -163,25 +165,20 @@ impl Cursor {
     /// Steps to the next entry; whether there is one.
     pub(crate) fn advance(&mut self, view: &dyn View) -> Result<bool, Error> {
         loop {
-            if self.start < self.bytes.len()
-                && let Some((entry, after)) = self.block()?.entry(self.place)?
-            {
-                let length = entry.len();
-                let end = self.start + after.offset();
-                self.current = Some(end - length..end);
-                self.place = after;
-                return Ok(true);
+            self.stands = false;
+            if self.start < self.bytes.len() {
+                let block = self.bytes.get(self.start..self.start + BLOCK_BYTES);
+                self.stands = Block::new(block.unwrap_or_default(), 0)?.step(&mut self.walk)?;
             }
-            if !self.next_block(view)? {
-                self.current = None;
-                return Ok(false);
+            if self.stands || !self.next_block(view)? {
+                return Ok(self.stands);
             }
         }
     }
 
     fn next_block(&mut self, view: &dyn View) -> Result<bool, Error> {
-        self.current = None;
-        self.place = Place::FIRST;
+        self.stands = false;
+        self.walk = Walk::default();
         if self.start + BLOCK_BYTES < self.bytes.len() {
             self.start += BLOCK_BYTES;
             return Ok(true);
@@ -207,7 +204,7 @@ impl Cursor {
         let more = self.start + BLOCK_BYTES < self.bytes.len();
         if more {
             self.start += BLOCK_BYTES;
-            self.place = Place::FIRST;
+            self.walk = Walk::default();
         } else {
             self.bytes.clear();
             self.start = 0;
