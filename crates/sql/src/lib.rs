@@ -39,6 +39,8 @@ mod idioms;
 mod incidents;
 mod information;
 mod insert;
+mod joined;
+mod joining;
 mod leaf_node;
 mod limits;
 mod load;

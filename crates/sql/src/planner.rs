@@ -36,6 +36,7 @@ use crate::frugal;
 use crate::historian;
 use crate::incidents;
 use crate::information;
+use crate::joining::JoinAlong;
 use crate::memory;
 use crate::naming;
 use crate::nesting;
@@ -68,6 +69,8 @@ pub(crate) struct Planner {
     pub(crate) checks: Checks,
     /// Whether aggregations may be answered from summaries, and other shortcuts be taken.
     pub(crate) summaries: Switch,
+    /// Whether joins along foreign keys may be read off the rows.
+    pub(crate) foreign_key_joins: Switch,
     /// Calls in FROM that were planned so far, by which their hidden names differ.
     calls: u64,
 }
@@ -77,7 +80,7 @@ impl Planner {
         let public = Arc::new(Named::default());
         let information = Arc::new(Named::default());
         let catalogs = MemoryCatalogProviderList::new();
-        let summaries = Switch::default();
+        let (summaries, foreign_key_joins) = (Switch::default(), Switch::default());
         let [own, future, system] = std::array::from_fn(|_| Arc::new(Named::default()));
         let catalog = Catalog {
             public: public.clone(),
@@ -93,7 +96,7 @@ impl Planner {
             .with_catalog_list(Arc::new(catalogs))
             .with_query_planner(Arc::new(historian::QueryPlanner))
             .with_type_planner(Arc::new(crate::types::Planner))
-            .with_physical_optimizer_rules(rules(&summaries));
+            .with_physical_optimizer_rules(rules(&summaries, &foreign_key_joins));
         let state = dialect::register(state).build();
         let frugal = frugal::state(&state, engine.options.memory_bytes)?;
         let (interrupt, checks) = (Interrupt::new(), Checks::default());
@@ -111,6 +114,7 @@ impl Planner {
             interrupt,
             checks,
             summaries,
+            foreign_key_joins,
             calls: 0,
         })
     }
@@ -410,9 +414,10 @@ impl Planner {
 
 /// The rules by which the library improves physical plans, and ours. Ours comes behind the one that knows some answers from the
 /// number of rows alone, and before all that look at how much is read.
-fn rules(switch: &Switch) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn rules(switch: &Switch, foreign_key_joins: &Switch) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let behind = rules.iter().position(|rule| rule.name() == "aggregate_statistics").map_or(0, |place| place + 1);
+    rules.insert(behind, Arc::new(JoinAlong { switch: foreign_key_joins.clone() }));
     let shortcuts: [(&'static str, Cheaper); 2] =
         [("from_last_sample", historian::from_last_sample), ("from_summaries", series::from_summaries)];
     let shortcuts = shortcuts.map(|(name, cheaper)| Shortcut { name, switch: switch.clone(), cheaper });

@@ -23,7 +23,7 @@ use crate::rows::{self, Rows};
 use crate::steps::{Step, Steps};
 
 /// A part with fewer rows is read where it is asked for: handing it to another thread would cost more than reading it.
-const INLINE_ROWS_MAX: u64 = 2048;
+pub(crate) const INLINE_ROWS_MAX: u64 = 2048;
 /// Fewer rows than this are not worth a part of their own.
 const PART_ROWS_MIN: u64 = 16_384;
 
@@ -116,6 +116,37 @@ impl TableScan {
         })
     }
 
+    /// What is looked at.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// What is shown.
+    pub(crate) fn output(&self) -> &[Output] {
+        &self.output
+    }
+
+    /// What must be true of each row.
+    pub(crate) fn tests(&self) -> &[Test] {
+        &self.tests
+    }
+
+    /// The rows that an index named, if one was asked.
+    pub(crate) fn named_rows(&self) -> Option<&[RowId]> {
+        match &self.source {
+            Source::Rows { ids, .. } => Some(ids),
+            Source::Whole { .. } => None,
+        }
+    }
+
+    /// The name of that index.
+    pub(crate) fn index_name(&self) -> Option<String> {
+        match &self.source {
+            Source::Rows { index, .. } => Some(index.clone()),
+            Source::Whole { .. } => None,
+        }
+    }
+
     /// The columns whose values are needed: those shown and those tested.
     fn columns(&self) -> Vec<usize> {
         let mut columns = Vec::new();
@@ -154,11 +185,15 @@ impl TableScan {
     }
 }
 
+/// Up to so many of `total` rows are fetched by number: one costs about as much as twenty rows read in passing.
+pub(crate) fn named_rows_max(total: u64) -> usize {
+    usize::try_from(total / 20).unwrap_or(usize::MAX).max(64)
+}
+
 /// The rows that the best index names for these tests, if looking there is better than a scan.
 fn by_index(target: &Target, tests: &[Test], total: u64) -> Result<Option<(Vec<RowId>, String)>> {
     let Some((index, ranges)) = filter::candidates(tests, &target.table) else { return Ok(None) };
-    // A row fetched by number costs about as much as twenty rows read in passing.
-    let rows_max = usize::try_from(total / 20).unwrap_or(usize::MAX).max(64);
+    let rows_max = named_rows_max(total);
     let mut ids = Vec::new();
     for range in &ranges {
         let found = target.relations.lookup(&target.snapshot, &target.table, index, range, rows_max);

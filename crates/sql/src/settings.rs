@@ -17,8 +17,8 @@ use crate::statement::{fold, parts};
 /// How long a statement waits for the writer unless told otherwise.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether aggregations over series tables are answered from summaries where they can be.
-const ENABLE_SUMMARIES: &str = "enable_summaries";
+/// Settings that are on or off.
+const SWITCHES: [&str; 4] = ["as_given", "enable_foreign_key_joins", "enable_summaries", "synchronous_commit"];
 
 /// What a session has been told.
 pub(crate) struct Settings {
@@ -29,6 +29,8 @@ pub(crate) struct Settings {
     pub(crate) synchronous_commit: bool,
     /// Whether aggregations over series may be answered from summaries.
     pub(crate) enable_summaries: bool,
+    /// Whether joins along foreign keys may be read off the rows.
+    pub(crate) enable_foreign_key_joins: bool,
     /// Whether series tables store every point as it is given: for what was stored in such a table before.
     pub(crate) as_given: bool,
     /// Settings that clients set and that change nothing here, so that SHOW answers what SET said.
@@ -42,6 +44,7 @@ impl Default for Settings {
             statement_timeout: None,
             synchronous_commit: true,
             enable_summaries: true,
+            enable_foreign_key_joins: true,
             as_given: false,
             said: BTreeMap::new(),
         }
@@ -90,14 +93,15 @@ impl Settings {
             let milliseconds = self.statement_timeout.map_or(0, |time| time.as_millis());
             return Some(if milliseconds == 0 { "0".into() } else { format!("{milliseconds}ms") });
         }
-        if name == "synchronous_commit" {
-            return Some(if self.synchronous_commit { "on" } else { "off" }.into());
-        }
-        if name == ENABLE_SUMMARIES {
-            return Some(if self.enable_summaries { "on" } else { "off" }.into());
-        }
-        if name == "as_given" {
-            return Some(if self.as_given { "on" } else { "off" }.into());
+        let is_on = match name {
+            "as_given" => Some(self.as_given),
+            "enable_foreign_key_joins" => Some(self.enable_foreign_key_joins),
+            "enable_summaries" => Some(self.enable_summaries),
+            "synchronous_commit" => Some(self.synchronous_commit),
+            _ => None,
+        };
+        if let Some(is_on) = is_on {
+            return Some(if is_on { "on" } else { "off" }.into());
         }
         let known = IGNORED.iter().chain(FIXED).find(|(known, _)| *known == name);
         self.said.get(name).cloned().or_else(|| known.map(|(_, value)| (*value).to_owned()))
@@ -105,13 +109,8 @@ impl Settings {
 
     /// All settings of the session with their values.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
-        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain([
-            "as_given",
-            ENABLE_SUMMARIES,
-            "lock_timeout",
-            "statement_timeout",
-            "synchronous_commit",
-        ]);
+        let times = ["lock_timeout", "statement_timeout"];
+        let names = IGNORED.iter().chain(FIXED).map(|(name, _)| *name).chain(times).chain(SWITCHES);
         names.filter_map(|name| Some((name.to_owned(), self.value(name)?))).collect()
     }
 
@@ -124,16 +123,8 @@ impl Settings {
             self.statement_timeout = Some(duration(value)?).filter(|time| !time.is_zero());
             return Ok(());
         }
-        if name == "synchronous_commit" {
-            self.synchronous_commit = switch(name, value)?;
-            return Ok(());
-        }
-        if name == ENABLE_SUMMARIES {
-            self.enable_summaries = switch(name, value)?;
-            return Ok(());
-        }
-        if name == "as_given" {
-            self.as_given = switch(name, value)?;
+        if let Some(is_on) = self.switch(name) {
+            *is_on = switch(name, value)?;
             return Ok(());
         }
         if IGNORED.iter().any(|(known, _)| *known == name) {
@@ -147,15 +138,27 @@ impl Settings {
         }
     }
 
+    /// A setting that is on or off.
+    fn switch(&mut self, name: &str) -> Option<&mut bool> {
+        match name {
+            "as_given" => Some(&mut self.as_given),
+            "enable_foreign_key_joins" => Some(&mut self.enable_foreign_key_joins),
+            "enable_summaries" => Some(&mut self.enable_summaries),
+            "synchronous_commit" => Some(&mut self.synchronous_commit),
+            _ => None,
+        }
+    }
+
     fn reset(&mut self, name: Option<&str>) {
         match name {
             None => *self = Settings::default(),
             Some("lock_timeout") => self.lock_timeout = LOCK_TIMEOUT,
             Some("statement_timeout") => self.statement_timeout = None,
-            Some("synchronous_commit") => self.synchronous_commit = true,
-            Some(ENABLE_SUMMARIES) => self.enable_summaries = true,
-            Some("as_given") => self.as_given = false,
             Some(name) => {
+                if let Some(is_on) = self.switch(name) {
+                    // All are on at first but this one.
+                    *is_on = name != "as_given";
+                }
                 self.said.remove(name);
             }
         }
@@ -202,6 +205,7 @@ impl Session {
     /// Tells the planner what of the settings it goes by.
     pub(crate) fn tell_planner(&mut self) {
         self.planner.summaries.set(self.settings.enable_summaries);
+        self.planner.foreign_key_joins.set(self.settings.enable_foreign_key_joins);
         self.planner.said = Said::new(self.settings.all(), self.rights.writes);
     }
 
@@ -258,6 +262,7 @@ impl Session {
     pub(crate) fn reset_all(&mut self) {
         self.settings.reset(None);
         self.planner.summaries.set(self.settings.enable_summaries);
+        self.planner.foreign_key_joins.set(self.settings.enable_foreign_key_joins);
     }
 
     /// Changes a setting of the database, which is kept in it: part of the transaction, like a row.

@@ -25,7 +25,7 @@ impl Switch {
         self.0.store(on, Ordering::Relaxed);
     }
 
-    fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -15,6 +15,7 @@ mod dialect;
 mod historian;
 mod historian_document;
 mod historian_model;
+mod joining;
 mod last_sample;
 mod memory;
 mod noise;
