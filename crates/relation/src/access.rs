@@ -8,11 +8,12 @@ use counterfoil_log::{ContainerId, GroupId, View};
 
 use crate::files::{Files, ROW_NUMBERS_MAX, Segment};
 use crate::heads::Heads;
+use crate::key::KeyParts;
 use crate::layout::Layout;
 use crate::presence::Presence;
 use crate::shape::Shape;
 use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
-use crate::{Error, RowId, Storage, Table, TableId};
+use crate::{Error, IndexDef, IndexOrigin, RowId, Storage, Table, TableId};
 use counterfoil_log::Lock;
 
 /// Everything the crate keeps in memory about one database.
@@ -234,6 +235,13 @@ impl Access {
         let place = |id: &crate::ColumnId| self.table.position(*id);
         let places: Option<Vec<_>> = columns.iter().map(place).collect();
         places.ok_or_else(|| Error::corrupt(&self.table.name, "columns of an index"))
+    }
+
+    /// What the keys of an index are made of.
+    pub(crate) fn key_parts(&self, index: &IndexDef) -> Result<KeyParts, Error> {
+        let IndexOrigin::Path(join) = index.origin else { return self.places(&index.columns).map(KeyParts::Columns) };
+        let place = self.table.joins.iter().position(|known| known.id == join);
+        place.map(KeyParts::Join).ok_or_else(|| Error::corrupt(&self.table.name, "path of an index"))
     }
 
     /// Names this table in an error from further down.

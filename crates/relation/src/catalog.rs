@@ -27,7 +27,7 @@ use crate::files::Files;
 use crate::path::JOINS_MAX;
 use crate::relations::Named;
 use crate::shape::Shape;
-use crate::{ColumnId, Engine, Error, IndexId, Storage, StoredView, Table, TableId};
+use crate::{ColumnId, Engine, Error, IndexId, IndexOrigin, Storage, StoredView, Table, TableId};
 use counterfoil_log::Lock;
 
 /// Longest name of a table, view, index, column or constraint, in bytes.
@@ -35,8 +35,8 @@ pub const NAME_BYTES_MAX: usize = 200;
 /// Columns that a table may have.
 pub const COLUMNS_MAX: usize = 1600;
 
-/// 2: rows hold joins, and foreign keys have numbers.
-const FORMAT: u8 = 2;
+/// 2: rows hold joins, and foreign keys have numbers. 3: paths have indexes.
+const FORMAT: u8 = 3;
 const NEXT_TABLE: &[u8] = b"c";
 const NAME: u8 = b'n';
 const TABLE: u8 = b't';
@@ -79,12 +79,12 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T, Er
             Ok((value, [])) => Ok(value),
             _ => Err(wrong()),
         },
-        Some((&1, _)) => Err(older_format()),
+        Some((1..FORMAT, _)) => Err(older_format()),
         _ => Err(wrong()),
     }
 }
 
-/// What is said of tables from before rows held joins.
+/// What is said of tables from before paths had indexes.
 fn older_format() -> Error {
     let what = "tables of an older counterfoil; `export --all` with that version and `import --all` with this one";
     Error::NotSupported(what.into())
@@ -179,7 +179,7 @@ fn decode_table(bytes: &[u8], id: TableId) -> Result<Table, Error> {
     let wrong = || Error::corrupt("", "description of a table");
     let body = match bytes.split_first() {
         Some((&FORMAT, body)) => body,
-        Some((&1, _)) => return Err(older_format()),
+        Some((1..FORMAT, _)) => return Err(older_format()),
         _ => return Err(wrong()),
     };
     let (mut table, rest) = postcard::take_from_bytes::<Table>(body).map_err(|_| wrong())?;
@@ -205,7 +205,10 @@ fn check_table(table: &Table, id: TableId) -> Result<(), Error> {
         && table.columns.iter().all(|column| column.kind.is_valid())
         && table.columns.iter().all(|column| column.identity.is_none_or(|identity| identity.increment != 0))
         && table.retired.iter().all(|column| column.kind.is_valid() && !known(&column.id))
-        && table.indexes.iter().all(|index| !index.columns.is_empty() && all_known(&index.columns))
+        && table.indexes.iter().all(|index| match index.origin {
+            IndexOrigin::Path(join) => index.columns.is_empty() && table.joins.iter().any(|known| known.id == join),
+            _ => !index.columns.is_empty() && all_known(&index.columns),
+        })
         && table
             .indexes
             .iter()
@@ -354,7 +357,7 @@ mod tests {
         let table = Relations::new().create_table(&mut storage, &new).unwrap();
         let bytes = storage.record(record_space::CATALOG, &numbered(TABLE, table.id)).unwrap();
         let expected =
-            [2, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
+            [3, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
         assert_eq!(*bytes, expected);
         assert!(decode_table(&bytes, table.id).unwrap() == *table);
     }

@@ -145,7 +145,7 @@ impl<'c, 's> Changes<'c, 's> {
         }
         let before = Arc::new(before.rows);
         let after = Arc::new(self.with_joins(writer, &access, &before, batch)?);
-        self.store_images(writer, &access, rows, &before, &after)?;
+        store_images(self.shared, writer, &access, rows, &before, &after)?;
         let access = self.shared.access_to_write(writer, table)?;
         self.check_own_references(writer, &access, rows, &before, &after)?;
         if !access.table.children.is_empty() {
@@ -242,42 +242,6 @@ impl<'c, 's> Changes<'c, 's> {
             let by_it = |_: &Table, key: &ForeignKey| key.parent_index == index.id;
             rejoin.note_children(self.shared, writer, access, (before, &keys), &by_it)?;
             rejoin.note_children(self.shared, writer, access, (after, &keys), &by_it)?;
-        }
-        Ok(())
-    }
-
-    /// Appends new images, tells the indexes, and checks that keys are still unique.
-    fn store_images(
-        &self,
-        writer: &mut dyn Storage,
-        access: &Access,
-        rows: &[RowId],
-        before: &RowBatch,
-        batch: &RowBatch,
-    ) -> Result<(), Error> {
-        let mut changed = Vec::with_capacity(access.table.indexes.len());
-        for index in &access.table.indexes {
-            let places = access.places(&index.columns)?;
-            let (old, new) = (Keys::of(before, &places).map_err(access.named())?, Keys::of(batch, &places)?);
-            let fresh = self.shared.index(&*writer, access, index, true)?.fresh;
-            let which: Vec<_> = (0..new.count()).filter(|row| old.key(*row) != new.key(*row)).collect();
-            changed.push((index, new, which, fresh));
-        }
-        append_updates(writer, access, rows, batch)?;
-        let access = self.shared.access_to_write(writer, access.table.id)?;
-        for (_, new, which, fresh) in &changed {
-            let entries = which.iter().map(|row| crate::key::entry(new.key(*row), rows[*row])).collect();
-            fresh.add_updated(entries, &access);
-        }
-        for (index, new, which, _) in changed.iter().filter(|(index, ..)| index.unique) {
-            let mut sorted = which.clone();
-            sorted.retain(|row| !new.has_null(*row));
-            sorted.sort_by(|one, two| new.key(*one).cmp(new.key(*two)));
-            let twice = sorted.windows(2).any(|pair| new.key(pair[0]) == new.key(pair[1]));
-            let found = self.shared.index(&*writer, &access, index, true)?.matches(new, &sorted)?;
-            if twice || found.iter().any(|(place, row)| rows[sorted[*place]] != *row) {
-                return Err(not_unique(&access.table, index));
-            }
         }
         Ok(())
     }
@@ -499,6 +463,42 @@ fn append_deletes(writer: &mut dyn Storage, access: &Access, rows: &[RowId]) -> 
         let bytes: Vec<u8> = places.iter().flat_map(|place| rows[*place].0.to_le_bytes()).collect();
         writer.append(part.segment.deletes(), &bytes).map_err(Error::log(&access.table.name))?;
         part.state.write(|state| places.iter().for_each(|place| state.add_delete(rows[*place].0)));
+    }
+    Ok(())
+}
+
+/// Appends new images, tells the indexes, and checks that keys are still unique.
+pub(crate) fn store_images(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    access: &Access,
+    rows: &[RowId],
+    before: &RowBatch,
+    batch: &RowBatch,
+) -> Result<(), Error> {
+    let mut changed = Vec::with_capacity(access.table.indexes.len());
+    for index in &access.table.indexes {
+        let parts = access.key_parts(index)?;
+        let (old, new) = (Keys::of_parts(before, &parts).map_err(access.named())?, Keys::of_parts(batch, &parts)?);
+        let fresh = shared.index(&*writer, access, index, true)?.fresh;
+        let which: Vec<_> = (0..new.count()).filter(|row| old.key(*row) != new.key(*row)).collect();
+        changed.push((index, new, which, fresh));
+    }
+    append_updates(writer, access, rows, batch)?;
+    let access = shared.access_to_write(writer, access.table.id)?;
+    for (_, new, which, fresh) in &changed {
+        let entries = which.iter().map(|row| crate::key::entry(new.key(*row), rows[*row])).collect();
+        fresh.add_updated(entries, &access);
+    }
+    for (index, new, which, _) in changed.iter().filter(|(index, ..)| index.unique) {
+        let mut sorted = which.clone();
+        sorted.retain(|row| !new.has_null(*row));
+        sorted.sort_by(|one, two| new.key(*one).cmp(new.key(*two)));
+        let twice = sorted.windows(2).any(|pair| new.key(pair[0]) == new.key(pair[1]));
+        let found = shared.index(&*writer, &access, index, true)?.matches(new, &sorted)?;
+        if twice || found.iter().any(|(place, row)| rows[sorted[*place]] != *row) {
+            return Err(not_unique(&access.table, index));
+        }
     }
     Ok(())
 }

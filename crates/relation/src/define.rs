@@ -16,8 +16,9 @@ use crate::path::JOINS_MAX;
 use crate::read::Wanted;
 use crate::relations::Named;
 use crate::{
-    Action, Check, Column, ColumnId, Error, ForeignKey, ForeignKeyId, IndexDef, IndexId, IndexOrigin, KeyDef, NewCheck,
-    NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Storage, Table, TableId, Type, insert, path, settle,
+    Action, Check, Column, ColumnId, Error, ForeignKey, ForeignKeyId, IndexDef, IndexId, IndexOrigin, JoinId, KeyDef,
+    NewCheck, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Storage, Table, TableId, Type, insert, path,
+    settle,
 };
 
 /// CREATE TABLE.
@@ -156,7 +157,7 @@ fn new_index(
 ) -> Result<IndexId, Error> {
     let id = IndexId(table.next_index);
     table.next_index = table.next_index.checked_add(1).ok_or(Error::Misuse("no more index numbers"))?;
-    if origin != IndexOrigin::ForeignKey {
+    if origin.takes_name() {
         catalog::take_name(writer, name, NameEntry::Index(table.id, id))?;
     }
     table.indexes.push(IndexDef { id, name: name.into(), columns, unique, origin });
@@ -314,7 +315,8 @@ impl Making<'_> {
     /// An index that begins with these columns in this order and lives as long as the table: one behind a key, or a new
     /// one.
     fn child_index(&mut self, name: &str, columns: Vec<ColumnId>) -> Result<IndexId, Error> {
-        let fits = |index: &&IndexDef| index.origin != IndexOrigin::Created && index.columns.starts_with(&columns);
+        let lasts = |origin| !matches!(origin, IndexOrigin::Created | IndexOrigin::Path(_));
+        let fits = |index: &&IndexDef| lasts(index.origin) && index.columns.starts_with(&columns);
         if let Some(index) = self.table.indexes.iter().find(fits) {
             return Ok(index.id);
         }
@@ -447,9 +449,7 @@ pub(crate) fn remove_indexes(
     for index in files.indexes.iter().filter(|index| gone.contains(&index.index)) {
         index.runs.iter().try_for_each(|run| shared.drop_group(writer, &table.name, run.group()))?;
     }
-    for index in
-        table.indexes.iter().filter(|index| gone.contains(&index.id) && index.origin != IndexOrigin::ForeignKey)
-    {
+    for index in table.indexes.iter().filter(|index| gone.contains(&index.id) && index.origin.takes_name()) {
         catalog::free_name(writer, &index.name)?;
     }
     files.indexes.retain(|index| !gone.contains(&index.index));
@@ -480,7 +480,7 @@ pub(crate) fn drop_table(shared: &Shared, writer: &mut dyn Storage, id: TableId,
     }
     forget_parents(shared, writer, &access.table, id)?;
     drop_groups(shared, writer, &access)?;
-    for index in access.table.indexes.iter().filter(|index| index.origin != IndexOrigin::ForeignKey) {
+    for index in access.table.indexes.iter().filter(|index| index.origin.takes_name()) {
         catalog::free_name(writer, &index.name)?;
     }
     catalog::free_name(writer, &access.table.name)?;
@@ -532,7 +532,12 @@ pub(crate) fn drop_foreign_keys(
         place.map(|place| changed.children.remove(place));
     }
     let needed = |id: IndexId| changed.foreign_keys.iter().any(|key| key.index == id);
-    let unneeded = |index: &&IndexDef| index.origin == IndexOrigin::ForeignKey && !needed(index.id);
+    let leads = |id: JoinId| changed.joins.iter().any(|join| join.id == id);
+    let unneeded = |index: &&IndexDef| match index.origin {
+        IndexOrigin::ForeignKey => !needed(index.id),
+        IndexOrigin::Path(join) => !leads(join),
+        _ => false,
+    };
     let indexes: Vec<_> = changed.indexes.iter().filter(unneeded).map(|index| index.id).collect();
     remove_indexes(shared, writer, &mut changed, &indexes)?;
     store(shared, writer, &changed)?;

@@ -17,7 +17,7 @@ use counterfoil_log::View;
 
 use crate::access::{Access, Part};
 use crate::files::Coverage;
-use crate::key::{ByteRange, Keys, entry, split_entry, stored};
+use crate::key::{ByteRange, KeyParts, Keys, entry, split_entry, stored};
 use crate::read::Wanted;
 use crate::state::SharedFresh;
 use crate::{Error, IndexDef, IndexId, RowId};
@@ -188,11 +188,10 @@ impl Inner {
             self.step_back(access, coverage);
             self.written = true;
         }
-        let places = access.places(&index.columns)?;
-        let wanted = Wanted::only(&places);
+        let parts = access.key_parts(index)?;
         for number in 0..access.parts.len() {
-            self.extend_rows(view, access, number, &places, &wanted)?;
-            self.extend_updates(view, access, number, coverage, &places, &wanted)?;
+            self.extend_rows(view, access, number, &parts)?;
+            self.extend_updates(view, access, number, coverage, &parts)?;
         }
         self.rows = self.rows.max(access.next_row());
         Ok(())
@@ -210,21 +209,14 @@ impl Inner {
         }
     }
 
-    fn extend_rows(
-        &mut self,
-        view: &dyn View,
-        access: &Access,
-        number: usize,
-        places: &[usize],
-        wanted: &Wanted,
-    ) -> Result<(), Error> {
-        let part = &access.parts[number];
+    fn extend_rows(&mut self, view: &dyn View, access: &Access, number: usize, parts: &KeyParts) -> Result<(), Error> {
+        let (part, wanted) = (&access.parts[number], Wanted::only(parts.columns()));
         let from = self.rows.saturating_sub(part.segment.first);
         let mut position = part.presence.as_ref().map_or(from, |presence| presence.rank(from));
         while position < part.count {
             let count = (part.count - position).min(PIECE_ROWS as u64) as usize;
-            let batch = access.read_inserted(view, number, position, count, wanted)?;
-            let keys = Keys::of(&batch, places).map_err(access.named())?;
+            let batch = access.read_inserted(view, number, position, count, &wanted)?;
+            let keys = Keys::of_parts(&batch, parts).map_err(access.named())?;
             for row in 0..keys.count() {
                 if let Some(id) = part.row_at(position + row as u64) {
                     self.entries.insert(entry(keys.key(row), id).into_boxed_slice());
@@ -241,16 +233,15 @@ impl Inner {
         access: &Access,
         number: usize,
         coverage: &Coverage,
-        places: &[usize],
-        wanted: &Wanted,
+        parts: &KeyParts,
     ) -> Result<(), Error> {
-        let part = &access.parts[number];
+        let (part, wanted) = (&access.parts[number], Wanted::only(parts.columns()));
         let from = self.updates_in(part, coverage);
         if from < part.lengths.updates {
             let updates = part.state.read(|state| state.updates_between(from, part.lengths.updates));
             for piece in updates.chunks(PIECE_ROWS) {
-                let batch = access.read_updates(view, number, piece, wanted)?;
-                let keys = Keys::of(&batch, places).map_err(access.named())?;
+                let batch = access.read_updates(view, number, piece, &wanted)?;
+                let keys = Keys::of_parts(&batch, parts).map_err(access.named())?;
                 let entries = piece.iter().enumerate().map(|(row, update)| entry(keys.key(row), RowId(update.row)));
                 self.entries.extend(entries.map(Vec::into_boxed_slice));
             }

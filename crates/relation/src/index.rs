@@ -11,7 +11,7 @@ use counterfoil_log::View;
 use crate::access::{Access, Shared};
 use crate::files::IndexFiles;
 use crate::fresh;
-use crate::key::{ByteRange, Keys, entry, split_entry, stored};
+use crate::key::{ByteRange, KeyParts, Keys, entry, split_entry, stored};
 use crate::read::Wanted;
 use crate::run::{Head, Run};
 use crate::state::SharedFresh;
@@ -27,7 +27,7 @@ pub(crate) struct IndexReader<'a> {
     view: &'a dyn View,
     access: &'a Access,
     index: &'a IndexDef,
-    places: Vec<usize>,
+    parts: KeyParts,
     pub(crate) fresh: SharedFresh,
     runs: Vec<(&'a Run, Head)>,
 }
@@ -45,7 +45,7 @@ impl Shared {
         let files = index_files(access, index)?;
         let head = |run: &'a Run| Ok((run, self.heads.of(view, run).map_err(access.named())?));
         let runs = files.runs.iter().map(head).collect::<Result<_, Error>>()?;
-        Ok(IndexReader { view, access, index, places: access.places(&index.columns)?, fresh, runs })
+        Ok(IndexReader { view, access, index, parts: access.key_parts(index)?, fresh, runs })
     }
 }
 
@@ -155,10 +155,10 @@ impl IndexReader<'_> {
 
     /// Shows place, key and number of those rows that the view sees.
     fn confirm_each(&self, rows: &[RowId], visit: &mut dyn FnMut(usize, &[u8], RowId)) -> Result<(), Error> {
-        let wanted = Wanted::only(&self.places);
+        let wanted = Wanted::only(self.parts.columns());
         for (piece, some) in rows.chunks(PIECE_ROWS).enumerate() {
             let block = self.access.fetch(self.view, some, &wanted)?;
-            let keys = Keys::of(&block.rows, &self.places).map_err(self.access.named())?;
+            let keys = Keys::of_parts(&block.rows, &self.parts).map_err(self.access.named())?;
             for row in block.visible_rows() {
                 visit(piece * PIECE_ROWS + row, keys.key(row), some[row]);
             }

@@ -34,10 +34,11 @@ pub(crate) fn insert(
     if batch.count() == 0 {
         return Ok(first);
     }
-    let incoming = check_keys(shared, writer, &access, batch)?;
     let joined = Joined::find(shared, writer, &access, batch, true)?;
+    let stored = joined.stored(batch, &access.shape.newest);
+    let incoming = check_keys(shared, writer, &access, &stored)?;
     check_inserted(statement, &access, batch, &joined, first)?;
-    append(writer, &access, &joined.stored(batch, &access.shape.newest))?;
+    append(writer, &access, &stored)?;
     for one in &incoming {
         one.fresh.add_inserted(&one.keys, first);
     }
@@ -72,7 +73,7 @@ fn check_keys(
 ) -> Result<Vec<Incoming>, Error> {
     let mut incoming = Vec::with_capacity(access.table.indexes.len());
     for index in &access.table.indexes {
-        let keys = Keys::of(batch, &access.places(&index.columns)?)?;
+        let keys = Keys::of_parts(batch, &access.key_parts(index)?)?;
         let reader = shared.index(writer, access, index, true)?;
         if index.unique {
             let sorted = keys.sorted();

@@ -13,10 +13,11 @@ use alloc::vec::Vec;
 use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
-use crate::key::Keys;
+use crate::index::IndexReader;
+use crate::key::{ByteRange, Keys, join_key};
 use crate::read::Wanted;
 use crate::reference::{self, child_reader, children_range};
-use crate::{Error, ForeignKey, Join, Layout, RowBatch, RowId, TableId};
+use crate::{Error, ForeignKey, IndexOrigin, Join, Layout, RowBatch, RowId, TableId};
 
 /// Rows looked at together.
 const PIECE_ROWS: usize = 4096;
@@ -152,8 +153,8 @@ fn parents_of(
     Ok((parents, References { count: sorted.len() as u64, dangling }))
 }
 
-/// The rows of a table from which a path leads to one of some rows of the table at its end, in the order of their numbers;
-/// `None` if on the way more than `rows_max` rows of a table come into question.
+/// Rows of a table from which a path may lead to one of some rows of the table at its end, in the order of their numbers;
+/// `None` if there are more than `rows_max`.
 pub(crate) fn rows_joined_to(
     shared: &Shared,
     view: &dyn View,
@@ -163,57 +164,72 @@ pub(crate) fn rows_joined_to(
     rows_max: usize,
 ) -> Result<Option<Vec<RowId>>, Error> {
     let mut rows = rows.to_vec();
-    for (place, step) in join.steps.iter().enumerate().rev() {
+    rows.sort_unstable();
+    rows.dedup();
+    let lost = || Error::corrupt(&table.table.name, "list of paths");
+    if let [step] = join.steps.as_slice() {
+        let key = table.table.foreign_key(step.key).ok_or_else(lost)?;
         let parent = shared.access(view, step.to)?;
-        let from = match place.checked_sub(1) {
-            Some(before) => shared.access(view, join.steps[before].to)?,
-            None => shared.access(view, table.table.id)?,
-        };
-        let key = from.table.foreign_key(step.key);
-        let key = key.ok_or_else(|| Error::corrupt(&from.table.name, "list of paths"))?;
-        match children_of(shared, view, (&from, key), &parent, &rows, rows_max)? {
-            Some(children) => rows = children,
-            None => return Ok(None),
+        return children_of(shared, view, (table, key), &parent, &rows, rows_max);
+    }
+    let index = table.table.indexes.iter().find(|index| index.origin == IndexOrigin::Path(join.id));
+    let reader = shared.index(view, table, index.ok_or_else(lost)?, false)?;
+    let mut found = Found::new(rows_max);
+    for row in rows {
+        if !found.add(&reader, &ByteRange::exactly(&join_key(Some(row))))? {
+            return Ok(None);
         }
     }
-    Ok(Some(rows))
+    Ok(Some(found.finish()))
 }
 
-/// The rows that reference one of some rows along a foreign key; `None` if more than `rows_max` come into question.
+/// The rows that may reference one of some rows along a foreign key; `None` if there are more than `rows_max`.
 fn children_of(
     shared: &Shared,
     view: &dyn View,
     (child, key): (&Access, &ForeignKey),
     parent: &Access,
-    rows: &[RowId],
+    parents: &[RowId],
     rows_max: usize,
 ) -> Result<Option<Vec<RowId>>, Error> {
-    let mut parents = rows.to_vec();
-    parents.sort_unstable();
-    parents.dedup();
     let places = parent.places(&reference::parent_index(&parent.table, key)?.columns)?;
     let reader = child_reader(shared, view, child, key, false)?;
-    let mut candidates = Vec::new();
+    let mut found = Found::new(rows_max);
     for piece in parents.chunks(PIECE_ROWS) {
         let block = parent.fetch(view, piece, &Wanted::only(&places))?;
         let keys = Keys::of(&block.rows, &places).map_err(parent.named())?;
         for row in block.visible_rows().filter(|row| !keys.has_null(*row)) {
-            let range = children_range(reader.definition(), key, keys.key(row));
-            match reader.candidates(&range, rows_max.saturating_sub(candidates.len()))? {
-                Some(mut more) => candidates.append(&mut more),
-                None => return Ok(None),
+            if !found.add(&reader, &children_range(reader.definition(), key, keys.key(row)))? {
+                return Ok(None);
             }
         }
     }
-    candidates.sort_unstable();
-    candidates.dedup();
-    let step = child.table.join_along(&[key.step()]);
-    let step = step.ok_or_else(|| Error::corrupt(&child.table.name, "list of paths"))?;
-    let mut children = Vec::with_capacity(candidates.len());
-    for piece in candidates.chunks(PIECE_ROWS) {
-        let block = child.fetch(view, piece, &Wanted::only(&[]))?;
-        let joins = |row: &usize| block.rows.join(*row, step).is_some_and(|to| parents.binary_search(&to).is_ok());
-        children.extend(block.visible_rows().filter(joins).map(|row| piece[row]));
+    Ok(Some(found.finish()))
+}
+
+/// Rows found in several ranges of an index.
+struct Found {
+    rows: Vec<RowId>,
+    rows_max: usize,
+}
+
+impl Found {
+    fn new(rows_max: usize) -> Self {
+        Found { rows: Vec::new(), rows_max }
     }
-    Ok(Some(children))
+
+    /// Adds the rows of a range; whether there are not too many.
+    fn add(&mut self, reader: &IndexReader<'_>, range: &ByteRange) -> Result<bool, Error> {
+        let more = reader.candidates(range, self.rows_max.saturating_sub(self.rows.len()))?;
+        let is_all = more.is_some();
+        self.rows.extend(more.unwrap_or_default());
+        Ok(is_all)
+    }
+
+    /// All of them, each once.
+    fn finish(mut self) -> Vec<RowId> {
+        self.rows.sort_unstable();
+        self.rows.dedup();
+        self.rows
+    }
 }

@@ -13,6 +13,8 @@
 //! UUID                     its 16 bytes
 //! texts, BYTEA             each 00 as 00 FF, then 00 00
 //!
+//! a row that is joined     01 and its number, 6 bytes big-endian, or 02 for none: the whole key of an index of a path
+//!
 //! an entry of an index:    the key, cut after 512 bytes, and the row's number, 8 bytes big-endian
 //! ```
 //!
@@ -24,6 +26,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use crate::layout::JOIN_BYTES;
 use crate::{Error, RowBatch, RowId, Type, Value, ValueRef};
 
 /// Bytes of a key that an index entry holds.
@@ -228,6 +231,33 @@ fn push_bytes(value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
+/// What the keys of an index are made of, by places in the layout that rows are stored in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KeyParts {
+    /// Columns.
+    Columns(Vec<usize>),
+    /// What rows join along a path.
+    Join(usize),
+}
+
+impl KeyParts {
+    /// The columns whose values are needed.
+    pub(crate) fn columns(&self) -> &[usize] {
+        match self {
+            KeyParts::Columns(columns) => columns,
+            KeyParts::Join(_) => &[],
+        }
+    }
+}
+
+/// The key of rows that join a row.
+pub(crate) fn join_key(to: Option<RowId>) -> Vec<u8> {
+    match to {
+        Some(to) => [&[PRESENT], &to.0.to_be_bytes()[ROW_BYTES - JOIN_BYTES..]].concat(),
+        None => Vec::from([ABSENT]),
+    }
+}
+
 /// The keys of the rows of a batch in one index.
 pub(crate) struct Keys {
     bytes: Vec<u8>,
@@ -247,6 +277,21 @@ impl Keys {
                 push_value(value, &mut keys.bytes);
             }
             keys.ends.push((keys.bytes.len(), has_null));
+        }
+        Ok(keys)
+    }
+
+    /// Works out the keys of rows as they are stored.
+    pub(crate) fn of_parts(batch: &RowBatch, parts: &KeyParts) -> Result<Self, Error> {
+        let join = match parts {
+            KeyParts::Columns(columns) => return Keys::of(batch, columns),
+            KeyParts::Join(place) => *place,
+        };
+        let mut keys = Keys { bytes: Vec::new(), ends: Vec::with_capacity(batch.count()) };
+        for row in 0..batch.count() {
+            let to = batch.join(row, join);
+            keys.bytes.extend_from_slice(&join_key(to));
+            keys.ends.push((keys.bytes.len(), to.is_none()));
         }
         Ok(keys)
     }

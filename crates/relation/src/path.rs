@@ -20,9 +20,10 @@ use counterfoil_log::View;
 
 use crate::access::Shared;
 use crate::alter::begin_layout;
-use crate::define::reread;
+use crate::define::{remove_indexes, reread};
+use crate::files::{Coverage, IndexFiles};
 use crate::vacuum::{self, Joins};
-use crate::{Error, Join, JoinId, Step, Storage, Table, TableId, catalog};
+use crate::{Error, IndexDef, IndexId, IndexOrigin, Join, JoinId, Step, Storage, Table, TableId, catalog};
 
 /// Paths that a table's rows hold, and foreign keys that it may have.
 pub(crate) const JOINS_MAX: usize = 64;
@@ -98,7 +99,7 @@ fn others(tables: &[TableId], but: TableId) -> BTreeSet<TableId> {
     tables.iter().copied().filter(|table| *table != but).collect()
 }
 
-/// Writes down the paths of a table. Whether there are rows that lack one.
+/// Writes down the paths of a table, with an index for each of several steps. Whether there are rows that lack one.
 fn define_paths(
     shared: &Shared,
     writer: &mut dyn Storage,
@@ -107,27 +108,47 @@ fn define_paths(
 ) -> Result<bool, Error> {
     let has_rows = !shared.catalog.files(writer, table)?.segments.is_empty();
     let mut changed = Table { shape: None, joins: Vec::with_capacity(paths.len()), ..table.clone() };
-    let mut gains = false;
+    let mut gained = Vec::new();
     for steps in paths {
         let known = table.joins.iter().find(|join| join.steps == steps);
         let join = match known {
             Some(join) => join.clone(),
             None => {
-                gains = true;
                 let id = JoinId(changed.next_join);
                 changed.next_join = changed.next_join.checked_add(1).ok_or(Error::Misuse("no more path numbers"))?;
+                gained.push(Join { id, steps: steps.clone() });
                 Join { id, steps }
             }
         };
         changed.joins.push(join);
     }
+    index_paths(shared, writer, &mut changed, &gained)?;
     if has_rows {
         begin_layout(&mut changed)?;
     } else {
         changed.layouts = vec![changed.stored_layout()];
     }
     catalog::put_table(writer, &changed)?;
-    Ok(gains && has_rows)
+    Ok(!gained.is_empty() && has_rows)
+}
+
+/// Drops the indexes of paths that are gone, and begins those of paths that have come. They know nothing yet: whoever has
+/// rows is rewritten, and its indexes are made of all of them.
+fn index_paths(shared: &Shared, writer: &mut dyn Storage, table: &mut Table, gained: &[Join]) -> Result<(), Error> {
+    let leads = |id: JoinId| table.joins.iter().any(|join| join.id == id);
+    let is_gone = |index: &&IndexDef| matches!(index.origin, IndexOrigin::Path(join) if !leads(join));
+    let gone: Vec<_> = table.indexes.iter().filter(is_gone).map(|index| index.id).collect();
+    remove_indexes(shared, writer, table, &gone)?;
+    let mut files = (*shared.catalog.files(writer, table)?).clone();
+    for join in gained.iter().filter(|join| join.steps.len() > 1) {
+        let id = IndexId(table.next_index);
+        table.next_index = table.next_index.checked_add(1).ok_or(Error::Misuse("no more index numbers"))?;
+        let (name, origin) = (name_of(shared, writer, table, join)?, IndexOrigin::Path(join.id));
+        table.indexes.push(IndexDef { id, name, columns: Vec::new(), unique: false, origin });
+        let coverage = Coverage { rows: files.next_row, ..Coverage::none(files.rewrites) };
+        files.indexes.push(IndexFiles { index: id, coverage, runs: Vec::new() });
+    }
+    catalog::put_files(writer, table.id, &files)
 }
 
 /// Rewrites tables with the joins of their rows found anew, those that are joined before those that join them.
@@ -167,11 +188,20 @@ pub(crate) fn refill_descendants(shared: &Shared, writer: &mut dyn Storage, id: 
     refill(shared, writer, all)
 }
 
-/// A path for messages: by the name of its first foreign key, and how many steps come after it.
-pub(crate) fn name_of(table: &Table, join: &Join) -> String {
-    let first = join.steps.first().and_then(|step| table.foreign_key(step.key)).map_or("", |key| &key.name);
-    match join.steps.len() {
-        1 => String::from(first),
-        steps => format!("{first} and {} steps on", steps - 1),
+/// A path by the names of its foreign keys.
+pub(crate) fn name_of(shared: &Shared, view: &dyn View, table: &Table, join: &Join) -> Result<String, Error> {
+    let mut name = String::new();
+    let mut key = join.steps.first().and_then(|step| table.foreign_key(step.key)).cloned();
+    for (place, step) in join.steps.iter().enumerate() {
+        if place > 0 {
+            name.push('.');
+        }
+        name.push_str(key.as_ref().map_or("", |key| &key.name));
+        let next = join.steps.get(place + 1);
+        key = match next {
+            Some(next) => reread(shared, view, step.to)?.foreign_key(next.key).cloned(),
+            None => None,
+        };
     }
+    Ok(name)
 }

@@ -8,7 +8,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::access::{Access, Shared};
-use crate::change::append_updates;
+use crate::change::store_images;
 use crate::join::Joined;
 use crate::key::Keys;
 use crate::read::Wanted;
@@ -119,15 +119,17 @@ impl Rejoin {
             if changed.is_empty() {
                 continue;
             }
-            let mut all = block.rows;
+            let mut before = RowBatch::new(access.shape.newest.clone(), 0);
+            let mut all = block.rows.clone();
             joined.write_into(&mut all);
-            let mut images = RowBatch::new(access.shape.newest.clone(), 0);
-            changed.iter().try_for_each(|row| images.push_from(&all, *row))?;
+            let mut images = before.clone();
+            for row in &changed {
+                before.push_from(&block.rows, *row)?;
+                images.push_from(&all, *row)?;
+            }
             let changed: Vec<RowId> = changed.iter().map(|row| piece[*row]).collect();
-            let indexes = settle::fresh_parts(shared, writer, &access)?;
-            append_updates(writer, &access, &changed, &images)?;
+            store_images(shared, writer, &access, &changed, &before, &images)?;
             let access = shared.access_to_write(writer, table)?;
-            indexes.iter().for_each(|fresh| fresh.add_updated(Vec::new(), &access));
             let every: Vec<usize> = (0..images.count()).collect();
             let others = |child: &Table, _: &ForeignKey| child.id != table;
             self.note_children(shared, writer, &access, (&images, &every), &others)?;

@@ -166,9 +166,28 @@ impl Relations {
         Ok(Some(confirmed.into_iter().map(|(_, row)| row).collect()))
     }
 
-    /// The rows of a table from which a path of foreign keys leads to one of some rows of the table at its end, in the
-    /// order of their numbers. `path`: its place among the table's joins. `None` if on the way more than `rows_max` rows of
-    /// a table come into question: then a scan is the better way.
+    /// Rows whose key may lie in a range, in the order of their numbers: all whose key does, and some whose key did once.
+    /// Whoever reads the rows anyway is spared reading them twice. `None` if there are more than `rows_max`.
+    ///
+    /// # Errors
+    /// As [`Relations::lookup`].
+    pub fn candidates(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        index: IndexId,
+        range: &KeyRange,
+        rows_max: usize,
+    ) -> Result<Option<Vec<RowId>>, Error> {
+        let access = self.shared.access(view, table.id)?;
+        let index = index_of(&access.table, index)?;
+        let range = range.encode(&kinds(&access.table, index))?;
+        self.shared.index(view, &access, index, false)?.candidates(&range, rows_max)
+    }
+
+    /// Rows of a table from which a path of foreign keys may lead to one of some rows of the table at its end, in the order
+    /// of their numbers: all from which it does, and some from which it did once. `path`: its place among the table's
+    /// joins. `None` if there are more than `rows_max`: then a scan is the better way.
     ///
     /// # Errors
     /// [`Error::Misuse`] for a path that is not there, [`Error::Log`], [`Error::Corrupt`].
@@ -197,7 +216,7 @@ impl Relations {
         batch: &RowBatch,
     ) -> Result<Vec<Option<RowId>>, Error> {
         let access = self.shared.access(view, table.id)?;
-        let index = index_of(&access.table, index)?;
+        let index = unique_index(&access.table, index)?;
         let keys = Keys::of(batch, &access.places(&index.columns)?)?;
         let sorted = keys.sorted();
         let mut conflicts = vec![None; batch.count()];
@@ -215,7 +234,7 @@ impl Relations {
         if batch.layout().columns() != table.layout().columns() {
             return Err(Error::Misuse("rows of another layout than the table's"));
         }
-        let places: Option<Vec<_>> = index_of(table, index)?.columns.iter().map(|id| table.position(*id)).collect();
+        let places: Option<Vec<_>> = unique_index(table, index)?.columns.iter().map(|id| table.position(*id)).collect();
         let keys = Keys::of(batch, &places.ok_or(Error::Misuse("an index over columns that are not there"))?)?;
         let mut repeats = vec![None; batch.count()];
         for same in keys.sorted().chunk_by(|one, two| keys.key(*one) == keys.key(*two)) {
@@ -227,6 +246,10 @@ impl Relations {
 
 fn index_of(table: &Table, index: IndexId) -> Result<&IndexDef, Error> {
     table.index(index).ok_or(Error::Misuse("an index that is not there"))
+}
+
+fn unique_index(table: &Table, index: IndexId) -> Result<&IndexDef, Error> {
+    table.index(index).filter(|index| index.unique).ok_or(Error::Misuse("no unique index"))
 }
 
 fn kinds(table: &Table, index: &IndexDef) -> Vec<Type> {

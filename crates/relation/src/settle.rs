@@ -17,7 +17,7 @@ use crate::fresh;
 use crate::key::{Keys, split_entry, stored};
 use crate::read::Wanted;
 use crate::run::{Merge, Run, RunWriter};
-use crate::state::{SharedFresh, UPDATE_HEAD_BYTES};
+use crate::state::UPDATE_HEAD_BYTES;
 use crate::vacuum::{self, Joins};
 use crate::{Error, IndexDef, RowId, Storage, TableId, catalog};
 
@@ -35,12 +35,6 @@ const DEAD_PER_ROW: u64 = 4;
 /// Notes that a table has changed, so that [`maintain`] looks at it.
 pub(crate) fn note(shared: &Shared, table: TableId) {
     shared.touched.write(|touched| touched.insert(table));
-}
-
-/// The fresh parts of all indexes of a table, brought up to it.
-pub(crate) fn fresh_parts(shared: &Shared, writer: &dyn View, access: &Access) -> Result<Vec<SharedFresh>, Error> {
-    let fresh = |index| fresh::of(&shared.states.fresh, writer, access, index, true);
-    access.table.indexes.iter().map(fresh).collect()
 }
 
 /// What a statement leaves in the fresh parts is kept within bounds before the next one comes.
@@ -129,10 +123,10 @@ fn current<'e, E: AsRef<[u8]>>(
     if doubtful.is_empty() {
         return Ok(kept);
     }
-    let places = access.places(&index.columns)?;
+    let parts = access.key_parts(index)?;
     let rows: Vec<_> = doubtful.iter().map(|(_, row)| *row).collect();
-    let block = access.fetch(view, &rows, &Wanted::only(&places))?;
-    let keys = Keys::of(&block.rows, &places).map_err(access.named())?;
+    let block = access.fetch(view, &rows, &Wanted::only(parts.columns()))?;
+    let keys = Keys::of_parts(&block.rows, &parts).map_err(access.named())?;
     let is_stale = |(row, (place, _)): &(usize, &(usize, RowId))| {
         split_entry(kept[*place]).is_none_or(|(key, _)| key != stored(keys.key(*row)))
     };
@@ -211,8 +205,8 @@ fn merge(
 /// Makes runs of all rows of a table for an index that has none.
 pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, index: &IndexDef) -> Result<(), Error> {
     let access = shared.access_to_write(writer, table)?;
-    let places = access.places(&index.columns)?;
-    let wanted = Wanted::only(&places);
+    let parts = access.key_parts(index)?;
+    let wanted = Wanted::only(parts.columns());
     let mut runs: Vec<Run> = Vec::new();
     let mut entries: Vec<Vec<u8>> = Vec::new();
     for part in 0..access.parts.len() {
@@ -220,7 +214,7 @@ pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
         while position < access.parts[part].count {
             let count = (access.parts[part].count - position).min(PIECE_ENTRIES as u64) as usize;
             let block = access.read(writer, part, position, count, &wanted)?;
-            let keys = Keys::of(&block.rows, &places).map_err(access.named())?;
+            let keys = Keys::of_parts(&block.rows, &parts).map_err(access.named())?;
             entries.extend(block.visible_rows().map(|row| crate::key::entry(keys.key(row), block.id(row))));
             position += block.count() as u64;
             if entries.len() >= BUILD_ENTRIES {

@@ -207,9 +207,10 @@ pub enum Action {
 pub struct IndexDef {
     /// Its number.
     pub id: IndexId,
-    /// Its name, unique among tables, views and indexes; for an index behind a constraint, the constraint's.
+    /// Its name, unique among tables, views and indexes; for an index behind a constraint, the constraint's; for one of a
+    /// path, those of its foreign keys.
     pub name: String,
-    /// Its columns, first the most significant.
+    /// Its columns, first the most significant; none for a path.
     pub columns: Vec<ColumnId>,
     /// Whether two rows may not have the same key (rows with a NULL in the key apart).
     pub unique: bool,
@@ -228,6 +229,15 @@ pub enum IndexOrigin {
     ForeignKey,
     /// CREATE INDEX: the only kind that DROP INDEX drops.
     Created,
+    /// A path of foreign keys of several steps: by the row at its end, so the index has no columns of its own.
+    Path(JoinId),
+}
+
+impl IndexOrigin {
+    /// Whether the index takes a name among those of tables, views and indexes.
+    pub(crate) fn takes_name(self) -> bool {
+        !matches!(self, IndexOrigin::ForeignKey | IndexOrigin::Path(_))
+    }
 }
 
 /// What images of one layout hold, in this order.

@@ -270,7 +270,7 @@ impl Verifier<'_> {
     /// Every row has its entry in an index, and a unique key no other row.
     fn check_entries(&mut self, reader: &IndexReader<'_>, rows: &crate::RowBatch, ids: &[RowId]) -> Result<(), Error> {
         let index = reader.definition();
-        let keys = Keys::of(rows, &self.access.places(&index.columns)?)?;
+        let keys = Keys::of_parts(rows, &self.access.key_parts(index)?)?;
         for (row, id) in ids.iter().enumerate() {
             if !reader.holds(keys.key(row), *id)? {
                 self.problem(format!("index {} lacks row {}", index.name, id.0));
@@ -305,7 +305,10 @@ impl Verifier<'_> {
         }
         for (place, join) in table.joins.iter().enumerate() {
             if let Some((first, count)) = joined.wrong(rows, place) {
-                let what = format!("path {} leads elsewhere than it says", path::name_of(&table, join));
+                let what = format!(
+                    "path {} leads elsewhere than it says",
+                    path::name_of(self.shared, self.view, &table, join)?
+                );
                 self.add(what, Some(LostRows { first: ids[first].0, count: count as u64 }));
             }
         }
@@ -363,14 +366,14 @@ impl Verifier<'_> {
 
     fn compare_piece(&mut self, index: &IndexDef, piece: &[(Vec<u8>, RowId)]) -> Result<(), Error> {
         let access = self.access;
-        let places = access.places(&index.columns)?;
+        let parts = access.key_parts(index)?;
         let never = piece.iter().filter(|(_, row)| row.0 >= access.next_row()).count();
         if never > 0 {
             self.problem(format!("index {} names {never} rows that never were", index.name));
         }
         let rows: Vec<RowId> = piece.iter().map(|(_, row)| *row).collect();
-        let block = access.fetch(self.view, &rows, &Wanted::only(&places))?;
-        let keys = Keys::of(&block.rows, &places)?;
+        let block = access.fetch(self.view, &rows, &Wanted::only(parts.columns()))?;
+        let keys = Keys::of_parts(&block.rows, &parts)?;
         for row in block.visible_rows() {
             let (key, id) = &piece[row];
             let updated = access.locate(*id).is_some_and(|(part, _)| {

@@ -358,7 +358,8 @@ pub fn candidates(tests: &[Test], table: &Table) -> Option<(IndexId, Vec<KeyRang
     let mut flat = Vec::new();
     tests.iter().for_each(|test| flatten(test, &mut flat));
     let mut best: Option<(usize, IndexId, Vec<KeyRange>)> = None;
-    for index in &table.indexes {
+    // Those of paths have no columns.
+    for index in table.indexes.iter().filter(|index| !index.columns.is_empty()) {
         let Some(columns) = index.columns.iter().map(|id| table.position(*id)).collect::<Option<Vec<_>>>() else {
             continue;
         };

@@ -196,7 +196,7 @@ fn by_index(target: &Target, tests: &[Test], total: u64) -> Result<Option<(Vec<R
     let rows_max = named_rows_max(total);
     let mut ids = Vec::new();
     for range in &ranges {
-        let found = target.relations.lookup(&target.snapshot, &target.table, index, range, rows_max);
+        let found = target.relations.candidates(&target.snapshot, &target.table, index, range, rows_max);
         match found.map_err(Error::Relation)? {
             Some(rows) if ids.len() + rows.len() <= rows_max => ids.extend(rows),
             _ => return Ok(None),

@@ -85,7 +85,9 @@ fn check(bench: &mut Bench) -> usize {
                 let back = bench.relations.joined_to(&view, table, place, &[*row], usize::MAX).unwrap().unwrap();
                 let mut expected = found[place].remove(row).unwrap_or_default();
                 expected.sort_unstable();
-                assert_eq!(back, expected);
+                // There may be some that joined it once.
+                assert!(back.is_sorted_by(|one, other| one < other));
+                assert!(expected.iter().all(|row| back.binary_search(row).is_ok()), "{back:?} for {expected:?}");
             }
         }
     }

@@ -50,7 +50,7 @@ impl Held {
 
 /// The indexes of a table that PostgreSQL would have too.
 pub(super) fn shown_indexes(table: &Table) -> impl Iterator<Item = &IndexDef> {
-    table.indexes.iter().filter(|index| index.origin != IndexOrigin::ForeignKey)
+    table.indexes.iter().filter(|index| !matches!(index.origin, IndexOrigin::ForeignKey | IndexOrigin::Path(_)))
 }
 
 /// The places of columns, counted from 1.
