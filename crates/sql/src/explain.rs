@@ -9,6 +9,7 @@ use futures::TryStreamExt;
 
 use crate::error::{Error, Named, Result};
 use crate::insert;
+use crate::naming;
 use crate::parameters;
 use crate::session::{Outcome, STACK_BYTES, Session};
 use crate::show;
@@ -40,6 +41,8 @@ impl Session {
             return Err(Error::NotSupported("EXPLAIN of anything but a query".into()));
         }
         let mut statement = (**statement).clone();
+        // As when it is asked: a column may be there twice.
+        naming::name_columns(&mut statement, self.names);
         parameters::bind(&mut statement, parameters)?;
         let snapshot = self.view()?;
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;

@@ -173,6 +173,7 @@ fn explain_shows_the_plan() {
     assert!(plan.contains("TableScan") || plan.contains("Scan: t"), "{plan}");
     assert!(plan.contains("tests: [a]"), "{plan}");
     assert!(database.ask("EXPLAIN ANALYZE SELECT b FROM t").contains("output_rows=1"));
+    assert!(database.ask("EXPLAIN SELECT b, a, b FROM t").contains("Scan: t"), "a column may be there twice");
     assert!(database.ask("EXPLAIN DELETE FROM t").starts_with("error: not supported"));
 }
 
