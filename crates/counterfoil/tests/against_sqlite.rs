@@ -4,3 +4,4 @@ mod cell;
 mod flights;
 mod queries;
 mod scripts;
+mod trees;

@@ -213,13 +213,13 @@ impl<'p> Tree<'p> {
         while let Some(from) = due.pop() {
             let before = steps[from].clone()?;
             for key in &self.table(from).foreign_keys {
-                for to in 0..self.leaves.len() {
-                    if steps[to].is_some() || self.table(to).id != key.parent {
+                for (to, way) in steps.iter_mut().enumerate() {
+                    if way.is_some() || self.table(to).id != key.parent {
                         continue;
                     }
                     let Some(pairs) = self.pairs(from, to, key).filter(|pairs| all.hold(pairs)) else { continue };
                     along.extend(pairs);
-                    steps[to] = Some(before.iter().copied().chain([key.step()]).collect());
+                    *way = Some(before.iter().copied().chain([key.step()]).collect());
                     due.push(to);
                 }
             }

@@ -1,0 +1,313 @@
+//! Random tables that reference each other, random changes, and random queries along their foreign keys: the same rows as in SQLite.
+
+use super::cell::{Ours, Peer, Rows, Sqlite, difference};
+use super::scripts::Dice;
+
+/// A table that was made up.
+struct Table {
+    name: String,
+    /// The columns of its primary key.
+    key: Vec<String>,
+    references: Vec<Reference>,
+    /// Keys that its rows have; some may be gone.
+    keys: u64,
+}
+
+/// A foreign key.
+struct Reference {
+    columns: Vec<String>,
+    parent: usize,
+    enforced: bool,
+}
+
+impl Table {
+    /// The first tables reference nothing, later ones the one before and others.
+    fn new(dice: &mut Dice, number: usize, tables: &[Table]) -> Table {
+        let key = match dice.below(3) {
+            0 => vec!["k".into(), "l".into()],
+            _ => vec!["k".to_owned()],
+        };
+        let mut references = Vec::new();
+        if number > 0 {
+            for place in 0..1 + dice.below(3) {
+                // Mostly the one before, so that paths become long; two references to one table now and then.
+                let parent = if place == 0 { number - 1 } else { dice.below(number as u64) as usize };
+                let columns = (0..tables[parent].key.len()).map(|part| format!("r{place}{part}")).collect();
+                references.push(Reference { columns, parent, enforced: dice.below(2) == 0 });
+            }
+        }
+        Table { name: format!("t{number}"), key, references, keys: 0 }
+    }
+
+    /// CREATE TABLE; SQLite is not told of what nobody enforces.
+    fn create(&self, dice: &mut Dice, tables: &[Table], ours: bool) -> String {
+        let mut parts: Vec<String> = self.key.iter().map(|column| format!("{column} INTEGER NOT NULL")).collect();
+        let referencing = self.references.iter().flat_map(|reference| &reference.columns);
+        parts.extend(referencing.map(|column| format!("{column} INTEGER")));
+        parts.extend(["a INTEGER".into(), "b TEXT".into(), format!("PRIMARY KEY ({})", self.key.join(", "))]);
+        for reference in &self.references {
+            let action = dice.pick(&["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON UPDATE CASCADE"]);
+            let parent = &tables[reference.parent];
+            let (columns, key) = (reference.columns.join(", "), parent.key.join(", "));
+            let text = format!("FOREIGN KEY ({columns}) REFERENCES {} ({key})", parent.name);
+            match reference.enforced {
+                true => parts.push(format!("{text}{action}")),
+                false if ours => parts.push(format!("{text} NOT ENFORCED")),
+                false => {}
+            }
+        }
+        format!("CREATE TABLE {} ({})", self.name, parts.join(", "))
+    }
+
+    fn columns(&self) -> Vec<String> {
+        let referencing = self.references.iter().flat_map(|reference| reference.columns.iter().cloned());
+        self.key.iter().cloned().chain(referencing).chain(["a".into(), "b".into()]).collect()
+    }
+}
+
+/// The parts of the key numbered so.
+fn key_parts(number: u64, parts: usize) -> Vec<String> {
+    match parts {
+        1 => vec![number.to_string()],
+        _ => vec![(number / 7).to_string(), (number % 7).to_string()],
+    }
+}
+
+fn reference_to(dice: &mut Dice, parent: &Table, enforced: bool) -> Vec<String> {
+    if dice.below(9) == 0 || (enforced && parent.keys == 0) {
+        let mut parts = key_parts(0, parent.key.len());
+        // One part that is NULL is enough to reference nothing.
+        parts[0] = "NULL".into();
+        return parts;
+    }
+    // Where nobody enforces it, some that are not there, or not yet.
+    let keys = if enforced { parent.keys } else { parent.keys + 6 };
+    key_parts(dice.below(keys), parent.key.len())
+}
+
+fn value(dice: &mut Dice) -> String {
+    if dice.below(9) == 0 { "NULL".into() } else { dice.below(40).to_string() }
+}
+
+fn text(dice: &mut Dice) -> String {
+    if dice.below(9) == 0 {
+        "NULL".into()
+    } else {
+        format!("'{}{}'", dice.pick(&["ab", "abc", "b", "Ä"]), dice.below(9))
+    }
+}
+
+fn insert(dice: &mut Dice, tables: &mut [Table], number: usize) -> String {
+    let rows = 1 + dice.below(30);
+    let mut texts = Vec::new();
+    for _ in 0..rows {
+        let table = &tables[number];
+        let mut values = key_parts(table.keys, table.key.len());
+        for reference in &table.references {
+            values.extend(reference_to(dice, &tables[reference.parent], reference.enforced));
+        }
+        values.extend([value(dice), text(dice)]);
+        texts.push(format!("({})", values.join(", ")));
+        tables[number].keys += 1;
+    }
+    format!("INSERT INTO {} VALUES {}", tables[number].name, texts.join(", "))
+}
+
+fn change(dice: &mut Dice, tables: &mut [Table]) -> String {
+    let number = dice.below(tables.len() as u64) as usize;
+    let table = &tables[number];
+    let some = test(dice, table, &table.name);
+    match dice.below(8) {
+        0..4 => insert(dice, tables, number),
+        4 => format!("DELETE FROM {} WHERE {some} AND a < 12", table.name),
+        5 => format!("UPDATE {} SET a = {}, b = {} WHERE {some}", table.name, value(dice), text(dice)),
+        6 => {
+            // To a key that nobody has, or one that somebody references already.
+            let by = table.keys + dice.below(9);
+            let key = &table.key[0];
+            format!("UPDATE {} SET {key} = {key} + {by} WHERE {some} AND a > 30", table.name)
+        }
+        _ => match table.references.is_empty() {
+            true => insert(dice, tables, number),
+            false => {
+                let reference = &table.references[dice.below(table.references.len() as u64) as usize];
+                let to = reference_to(dice, &tables[reference.parent], reference.enforced);
+                let set = reference.columns.iter().zip(to).map(|(column, to)| format!("{column} = {to}"));
+                format!("UPDATE {} SET {} WHERE {some}", table.name, set.collect::<Vec<_>>().join(", "))
+            }
+        },
+    }
+}
+
+/// A condition on the rows of one table.
+fn test(dice: &mut Dice, table: &Table, name: &str) -> String {
+    let columns = table.columns();
+    let column = &columns[dice.below(columns.len() as u64 - 1) as usize];
+    let number = dice.below(40);
+    match dice.below(9) {
+        0 => format!("{name}.{column} IS NULL"),
+        1 => format!("{name}.{column} BETWEEN {number} AND {}", number + dice.below(5)),
+        2 => format!("{name}.{column} IN ({number}, {}, {})", dice.below(40), dice.below(40)),
+        3 => format!("{name}.b LIKE 'ab{}%'", dice.below(9)),
+        4 => format!("{name}.b = {}", text(dice)),
+        5 => format!("({name}.a = {number} OR {name}.{column} < {})", dice.below(6)),
+        6 => format!("{name}.{column} > {number} AND {name}.b IS NOT NULL"),
+        _ => format!("{name}.{column} = {number}"),
+    }
+}
+
+/// A query over a tree of tables, as it is asked on both sides.
+fn query(dice: &mut Dice, tables: &[Table]) -> String {
+    let mut joined = vec![dice.below(tables.len() as u64) as usize];
+    if dice.below(3) > 0 {
+        joined[0] = tables.len() - 1 - dice.below(2) as usize;
+    }
+    let mut from = format!("{} AS j0", tables[joined[0]].name);
+    for _ in 0..dice.below(5) {
+        let child = dice.below(joined.len() as u64) as usize;
+        let table = &tables[joined[child]];
+        if table.references.is_empty() {
+            continue;
+        }
+        let reference = &table.references[dice.below(table.references.len() as u64) as usize];
+        let (parent, number) = (&tables[reference.parent], joined.len());
+        let equal = |(own, key): (&String, &String)| match dice.below(2) {
+            0 => format!("j{child}.{own} = j{number}.{key}"),
+            _ => format!("j{number}.{key} = j{child}.{own}"),
+        };
+        let mut pairs: Vec<String> = reference.columns.iter().zip(&parent.key).map(equal).collect();
+        match dice.below(12) {
+            // Something else than the key says, or less.
+            0 => pairs.push(format!("j{number}.a = j{child}.a")),
+            1 if pairs.len() > 1 => drop(pairs.pop()),
+            2 => pairs[0] = format!("j{child}.a = j{number}.{}", parent.key[0]),
+            3 => pairs.push(format!("j{number}.a < j{child}.a + 10")),
+            _ => {}
+        }
+        let kind = if dice.below(10) == 0 { "LEFT JOIN" } else { "JOIN" };
+        from.push_str(&format!(" {kind} {} AS j{number} ON {}", parent.name, pairs.join(" AND ")));
+        joined.push(reference.parent);
+    }
+    let mut tests = Vec::new();
+    for _ in 0..1 + dice.below(3) {
+        let place = dice.below(joined.len() as u64) as usize;
+        tests.push(test(dice, &tables[joined[place]], &format!("j{place}")));
+    }
+    let any = |dice: &mut Dice| {
+        let place = dice.below(joined.len() as u64) as usize;
+        let columns = tables[joined[place]].columns();
+        format!("j{place}.{}", columns[dice.below(columns.len() as u64) as usize])
+    };
+    let (one, other) = (any(dice), any(dice));
+    let (shown, behind) = match dice.below(6) {
+        0 => ("count(*)".into(), String::new()),
+        1 => (format!("{one}, count(*), min({other}), max({other})"), format!(" GROUP BY {one}")),
+        2 => (format!("DISTINCT {one}, {other}"), String::new()),
+        3 => (format!("count({one}), count(DISTINCT {other})"), String::new()),
+        _ => (format!("{one}, {other}, {}", any(dice)), String::new()),
+    };
+    format!(
+        "SELECT {shown} FROM {from} WHERE {}{behind}",
+        tests.join(if dice.below(8) == 0 { " OR " } else { " AND " })
+    )
+}
+
+/// In an order that both sides have.
+fn sorted(mut rows: Rows) -> Rows {
+    rows.sort_by_key(|row| row.iter().map(|cell| format!("{cell}|")).collect::<String>());
+    rows
+}
+
+struct Pair {
+    ours: Ours,
+    sqlite: Sqlite,
+    log: Vec<String>,
+}
+
+impl Pair {
+    fn both(&mut self, ours: &str, theirs: &str) -> bool {
+        self.log.push(ours.to_owned());
+        let (ours, theirs) = (self.ours.run(ours), self.sqlite.run(theirs));
+        assert_eq!(ours.is_ok(), theirs.is_ok(), "ours {ours:?}, SQLite's {theirs:?}\n{}", self.log.join(";\n"));
+        ours.is_ok()
+    }
+
+    /// Asks both; whether the answer was read along foreign keys.
+    fn ask(&mut self, query: &str) -> bool {
+        let (ours, theirs) = (self.ours.run(query), self.sqlite.run(query).unwrap());
+        let said = ours.as_ref().map(|_| ()).map_err(Clone::clone);
+        let ours = ours.unwrap_or_else(|_| panic!("{query}: {said:?}\n{}", self.log.join(";\n")));
+        if let Some(what) = difference(&sorted(ours), &sorted(theirs)) {
+            panic!("{query}: {what}\n{}", self.log.join(";\n"));
+        }
+        let plan = self.ours.run(&format!("EXPLAIN {query}")).unwrap();
+        plan.iter().flatten().any(|line| line.to_string().contains("Join along foreign keys"))
+    }
+
+    /// Some changes; one in three in a transaction that may be rolled back.
+    fn change(&mut self, dice: &mut Dice, tables: &mut [Table]) {
+        let is_whole = dice.below(3) > 0;
+        if !is_whole {
+            self.both("BEGIN", "BEGIN");
+        }
+        for _ in 0..1 + dice.below(3) {
+            let text = change(dice, tables);
+            if !self.both(&text, &text) && !is_whole {
+                self.both("ROLLBACK", "ROLLBACK");
+                return;
+            }
+        }
+        if !is_whole {
+            let end = if dice.below(3) == 0 { "ROLLBACK" } else { "COMMIT" };
+            self.both(end, end);
+        }
+        if dice.below(6) == 0 {
+            self.ours.run("VACUUM").unwrap();
+        }
+    }
+}
+
+/// Makes tables up, the same on both sides but for indexes, of which SQLite needs none.
+fn made_up(dice: &mut Dice, pair: &mut Pair) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    for number in 0..4 + dice.below(3) as usize {
+        let table = Table::new(dice, number, &tables);
+        let same = dice.0;
+        let ours = table.create(dice, &tables, true);
+        let theirs = table.create(&mut Dice(same), &tables, false);
+        assert!(pair.both(&ours, &theirs));
+        for column in table.columns() {
+            if dice.below(2) == 0 {
+                pair.ours.run(&format!("CREATE INDEX ON {} ({column})", table.name)).unwrap();
+            }
+        }
+        tables.push(table);
+    }
+    tables
+}
+
+#[test]
+fn random_queries_along_foreign_keys_answer_as_sqlite_does() {
+    let full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|proof| proof == "full");
+    let (mut asked, mut along) = (0, 0);
+    for seed in 0..if full { 125 } else { 10 } {
+        let mut dice = Dice(seed);
+        let mut pair = Pair { ours: Ours::new(), sqlite: Sqlite::new(), log: vec![format!("-- seed {seed}")] };
+        let mut tables = made_up(&mut dice, &mut pair);
+        for number in 0..tables.len() {
+            for _ in 0..3 {
+                let text = insert(&mut dice, &mut tables, number);
+                pair.both(&text, &text);
+            }
+        }
+        for _ in 0..10 {
+            pair.change(&mut dice, &mut tables);
+            for _ in 0..4 {
+                let query = query(&mut dice, &tables);
+                asked += 1;
+                along += usize::from(pair.ask(&query));
+            }
+        }
+    }
+    assert!(along * 5 > asked, "{along} of {asked} queries were read along foreign keys");
+}
