@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use counterfoil_relation::{RowBlock, RowId, Table};
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions, UInt32Array};
+use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::{DataFusionError, Statistics};
@@ -40,6 +41,8 @@ pub(crate) struct Leaf {
     pub(crate) path: Option<usize>,
     /// What must be true of its rows.
     pub(crate) tests: Vec<Test>,
+    /// Whether rows stay that join none of its rows, or only one of which the tests are not true: their columns are NULL.
+    pub(crate) is_optional: bool,
 }
 
 /// The plan node.
@@ -112,10 +115,12 @@ fn described(root: &Table, leaf: &Leaf) -> String {
     let key = join.and_then(|join| root.foreign_key(join.steps.first()?.key));
     let columns = key.iter().flat_map(|key| &key.columns).filter_map(|id| root.position(*id));
     let columns: Vec<&str> = columns.map(|place| root.columns[place].name.as_str()).collect();
-    match join.map_or(0, |join| join.steps.len()) {
-        0 | 1 => format!("{} by {}", leaf.table.name, columns.join(", ")),
-        steps => format!("{} by {} and {} more", leaf.table.name, columns.join(", "), steps - 1),
-    }
+    let further = match join.map_or(0, |join| join.steps.len()) {
+        0 | 1 => String::new(),
+        steps => format!(" and {} more", steps - 1),
+    };
+    let or_none = if leaf.is_optional { " or none" } else { "" };
+    format!("{}{or_none} by {}{further}", leaf.table.name, columns.join(", "))
 }
 
 impl DisplayAs for JoinedScan {
@@ -194,8 +199,12 @@ struct Work {
     step_rows: usize,
 }
 
-/// Rows of one leaf: a block, and for each row of the answer its place there; none if nothing of the leaf is needed.
+/// Rows of one leaf: a block, and for each row of the answer its place there, or [`NO_ROW`]; none if nothing of the leaf is
+/// needed.
 type Side = Option<(RowBlock, Vec<u32>)>;
+
+/// The place of a row that an optional leaf does not have.
+const NO_ROW: u32 = u32::MAX;
 
 impl Step for Work {
     /// The next batch that has a row.
@@ -247,7 +256,7 @@ impl Work {
     /// The rows of a leaf at the ends of paths, and which paths lead to one of which the tests are true.
     fn look_up(&self, number: usize, leaf: &Leaf, ends: &[Option<RowId>]) -> Result<(Side, Vec<bool>)> {
         if self.columns[number].is_empty() && leaf.tests.is_empty() {
-            return Ok((None, ends.iter().map(Option::is_some).collect()));
+            return Ok((None, ends.iter().map(|end| leaf.is_optional || end.is_some()).collect()));
         }
         let mut distinct: Vec<RowId> = ends.iter().copied().flatten().collect();
         distinct.sort_unstable();
@@ -264,14 +273,20 @@ impl Work {
             Rows::At(places) => places.iter().for_each(|place| holds[*place as usize] = true),
         }
         let place = |end: &Option<RowId>| end.and_then(|end| distinct.binary_search(&end).ok());
-        let places: Vec<Option<usize>> = ends.iter().map(place).collect();
-        let stay: Vec<bool> = places.iter().map(|place| place.is_some_and(|place| holds[place])).collect();
-        let kept = places.iter().flatten().filter(|place| holds[**place]).map(|place| *place as u32);
-        Ok((Some((block, kept.collect())), stay))
+        let places = ends.iter().map(|end| place(end).filter(|place| holds[*place]));
+        let mut places: Vec<u32> = places.map(|place| place.map_or(NO_ROW, |place| place as u32)).collect();
+        let stay: Vec<bool> = places.iter().map(|place| leaf.is_optional || *place != NO_ROW).collect();
+        retain(&mut places, &stay);
+        Ok((Some((block, places)), stay))
     }
 
     fn batch(&self, sides: &[Side], count: usize) -> Result<RecordBatch> {
         let column = |place: &Place| match &sides[place.leaf] {
+            Some((block, places)) if self.leaves[place.leaf].is_optional => {
+                let all = rows::decode(&block.rows, place.column, &Rows::All(block.count()))?;
+                let there = places.iter().map(|place| Some(*place).filter(|place| *place != NO_ROW));
+                Ok(take(&all, &UInt32Array::from_iter(there), None)?)
+            }
             Some((block, places)) => rows::decode(&block.rows, place.column, &Rows::At(places.clone())),
             None => Err(Error::Bug("a column of a table that was not read".into())),
         };

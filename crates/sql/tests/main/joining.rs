@@ -83,10 +83,10 @@ fn what_is_no_join_along_foreign_keys_is_left_alone() {
         "SELECT count(*) FROM t0 JOIN t1 ON t0.dup = t1.dup WHERE t1.id = 3",
         "SELECT count(*) FROM t0 JOIN t1 ON t0.t1 = t1.id AND t0.dup = t1.dup WHERE t1.id = 3",
         "SELECT count(*) FROM t0 JOIN t1 ON t0.t3 = t1.id WHERE t1.id = 3",
-        "SELECT count(*) FROM t0 JOIN t1 ON t0.t1 = t1.id AND t0.ms < t1.ms WHERE t1.id = 3",
         "SELECT count(*) FROM t0 JOIN t1 ON t0.t1 = t1.id + 1 WHERE t1.id = 3",
         // Rows that join nothing are part of the answer, or the only one.
         "SELECT count(*), count(t1.id) FROM t1 LEFT JOIN t0 ON t0.t1 = t1.id AND t0.id < 9 WHERE t1.id = 3",
+        "SELECT count(*), count(t1.id) FROM t0 LEFT JOIN t1 ON t0.t1 = t1.id AND t1.id = 3",
         "SELECT count(*) FROM t0 WHERE t0.t1 NOT IN (SELECT id FROM t1 WHERE dup = 3)",
         // No index names few.
         "SELECT count(*) FROM t0 JOIN t1 ON t0.t1 = t1.id WHERE t1.ms > 5",
@@ -94,6 +94,31 @@ fn what_is_no_join_along_foreign_keys_is_left_alone() {
     ] {
         let plan = both(&mut database, query);
         assert!(!plan.contains("Join along"), "{query}: {plan}");
+    }
+    // The part that is one: what stays of t0 is not decided by it.
+    let part = "SELECT count(*) FROM t0 LEFT JOIN (t1 JOIN t2 ON t1.t2 = t2.id AND t2.id = 7) ON t0.t1 = t1.id WHERE t0.dup = 7";
+    let plan = both(&mut database, part);
+    assert!(plan.contains("HashJoin") && plan.contains("Join along foreign keys: t1 to t2"), "{plan}");
+}
+
+#[test]
+fn conditions_between_tables_and_tables_that_may_lack_a_row() {
+    let mut database = paper();
+    for query in [
+        "SELECT count(*) FROM t0 JOIN t1 ON t0.t1 = t1.id AND t0.ms < t1.ms WHERE t1.id = 3",
+        "SELECT t0.id, t1.ms + t2.ms FROM t0 JOIN t1 ON t0.t1 = t1.id JOIN t2 ON t1.t2 = t2.id \
+         WHERE t2.id = 7 AND t0.ms + t1.ms > 700 AND t1.id::text LIKE '1%' ORDER BY 1",
+        "SELECT t0.id, t1.id, t1.ms FROM t0 LEFT JOIN t1 ON t0.t1 = t1.id AND t1.dup < 20 WHERE t0.dup = 7 ORDER BY 1",
+        "SELECT t0.id, t3.id, t4.id, t5.ms FROM t0 LEFT JOIN t3 ON t0.t3 = t3.id LEFT JOIN t4 ON t3.t4 = t4.id \
+         JOIN t1 ON t0.t1 = t1.id LEFT JOIN t2 ON t2.id = t1.t2 LEFT JOIN t5 ON t5.id = 3 WHERE t1.id IN (3, 5) ORDER BY 1",
+        "SELECT t0.id, t1.ms, t2.dup FROM t0 JOIN t1 ON t0.t1 = t1.id LEFT JOIN t2 ON t1.t2 = t2.id AND t2.dup = 4 \
+         WHERE t1.id BETWEEN 3 AND 9 AND (t2.id IS NULL OR t2.ms > 100) ORDER BY 1",
+        "SELECT count(*), count(t4.id), count(t5.dup), max(t5.ms) FROM t0 JOIN t3 ON t0.t3 = t3.id \
+         LEFT JOIN t4 ON t3.t4 = t4.id LEFT JOIN t5 ON t3.t5 = t5.id WHERE t3.dup = 11",
+        "SELECT t3.id FROM t3 LEFT JOIN t5 ON t3.t5 = t5.id WHERE t3.id < 20 AND t5.id IS NULL ORDER BY 1",
+    ] {
+        let plan = both(&mut database, query);
+        assert!(plan.contains("Join along foreign keys: "), "{query}: {plan}");
     }
 }
 
