@@ -76,15 +76,15 @@ impl WriterSlot {
     /// writer answers.
     pub fn lease(self: &Arc<Self>, patience: Patience<'_>) -> Result<Lease> {
         self.wait_for_turn(patience)?;
+        let turn = Turn(self);
         let standing = self.state.lock().writer.take();
         // It is opened while it is ours: others wait in the queue, and may be called off there.
-        let writer = match standing.map_or_else(|| self.open.lock()(patience).map(Box::new), Ok) {
-            Ok(writer) => writer,
-            Err(error) => {
-                self.state.lock().is_free();
-                return Err(error);
-            }
+        let writer = match standing {
+            Some(writer) => writer,
+            None => Box::new(self.open.lock()(patience)?),
         };
+        // From here on the lease gives it back.
+        std::mem::forget(turn);
         Ok(Lease::of(writer, self.clone()))
     }
 
@@ -94,11 +94,13 @@ impl WriterSlot {
             state.loan = Loan::Transaction;
             return Ok(());
         }
-        let ticket = state.queue_up();
+        let queued = Queued { slot: self, ticket: state.queue_up() };
+        // The place in the queue is left with the state unlocked.
+        drop(state);
+        let mut state = self.state.lock();
         let mut looked = Instant::now();
         loop {
-            if state.is_turn_of(ticket) {
-                state.queue.pop_front();
+            if state.is_turn_of(queued.ticket) {
                 state.loan = Loan::Transaction;
                 return Ok(());
             }
@@ -113,10 +115,7 @@ impl WriterSlot {
                 }
                 _ => Ok(()),
             };
-            if called_off.is_err() {
-                state.leave(ticket);
-                return called_off;
-            }
+            called_off?;
             let piece = patience.piece().max(Duration::from_millis(1));
             parking_lot::MutexGuard::unlocked(&mut state, || std::thread::park_timeout(piece));
         }
@@ -150,6 +149,27 @@ impl WriterSlot {
     /// Takes the writer out for good, to close it. `None` if there never was one, or it is lent.
     pub fn retire(&self) -> Option<Box<Writer>> {
         self.state.lock().writer.take()
+    }
+}
+
+/// Somebody's turn before there is a lease: it ends where opening the writer fails, also by a panic.
+struct Turn<'a>(&'a WriterSlot);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().is_free();
+    }
+}
+
+/// A place in the queue: it is left when the waiting ends, however it does.
+struct Queued<'a> {
+    slot: &'a WriterSlot,
+    ticket: u64,
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.slot.state.lock().leave(self.ticket);
     }
 }
 
@@ -237,8 +257,27 @@ mod tests {
         assert_eq!(ended, Err(Error::Interrupted));
         assert!(slot.state.lock().queue.is_empty());
         slot.state.lock().is_free();
+        // Whoever panics while it waits has left, too.
+        slot.wait_for_turn(Patience::of(Duration::ZERO)).expect("nobody has it");
+        let panics = || slot.wait_for_turn(Patience::asking(Duration::MAX, &|| panic!("of the one who waits")));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+        assert!(slot.state.lock().queue.is_empty());
+        slot.state.lock().is_free();
         // One that cannot be opened is not lent.
         assert!(matches!(slot.lease(Patience::of(Duration::ZERO)), Err(Error::Misuse(_))));
+        assert!(matches!(slot.lease(Patience::of(Duration::ZERO)), Err(Error::Misuse(_))));
+    }
+
+    #[test]
+    fn a_panic_while_the_writer_is_opened_ends_the_turn() {
+        let mut tries = 0;
+        let slot = WriterSlot::new(Box::new(move |_| {
+            tries += 1;
+            assert!(tries > 1, "the first one panics");
+            Err(Error::Misuse("there is no writer".into()))
+        }));
+        let first = || drop(slot.lease(Patience::of(Duration::ZERO)));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(first)).is_err());
         assert!(matches!(slot.lease(Patience::of(Duration::ZERO)), Err(Error::Misuse(_))));
     }
 }
