@@ -116,6 +116,7 @@ impl<'c, 's> Changes<'c, 's> {
         if let Some(before) = before {
             self.note_children(writer, &access, &before, &|_, key| !key.enforced)?;
             self.act_on_children(writer, &access, &before, None)?;
+            self.statement.rejoin.relieve(self.shared, writer)?;
         }
         settle::note(self.shared, table);
         Ok(rows.len() as u64)
@@ -151,7 +152,9 @@ impl<'c, 's> Changes<'c, 's> {
         if !access.table.children.is_empty() {
             self.note_children_of_changed(writer, &access, &before, &after)?;
             self.act_on_children(writer, &access, &before, Some(&after))?;
+            self.statement.rejoin.relieve(self.shared, writer)?;
         }
+        let access = self.shared.access_to_write(writer, table)?;
         settle::after_statement(self.shared, writer, &access)
     }
 
