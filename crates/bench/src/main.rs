@@ -5,6 +5,7 @@
 //! counterfoil-bench series [POINTS]         a series table through the library's doors, beside SQLite
 //! counterfoil-bench postgres [ROWS]         the door for clients of PostgreSQL, beside the library
 //! counterfoil-bench python PYTHON [ROWS]    the Python package beside the library (scripts/bench-python)
+//! counterfoil-bench relation [ROWS]         MILo-DB's schema and queries, beside SQLite and SQLCipher
 //! ```
 //! Every table begins with the machine, the date and the command. Nothing here asserts a time.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ mod flights;
 mod machine;
 mod postgres;
 mod python;
+mod relation;
 mod series;
 mod stopwatch;
 
@@ -37,10 +39,13 @@ fn main() -> ExitCode {
         ["python", interpreter, rows] => {
             rows.parse().map_err(Failure::from).and_then(|rows| python::run(interpreter.as_ref(), rows))
         }
-        _ => {
-            Err("usage: counterfoil-bench first [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS]"
-                .into())
-        }
+        ["relation"] => relation::run(relation::ROWS),
+        ["relation", rows] => rows.parse().map_err(Failure::from).and_then(relation::run),
+        _ => Err(
+            "usage: counterfoil-bench first [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS], \
+                  relation [ROWS]"
+                .into(),
+        ),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

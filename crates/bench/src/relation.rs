@@ -1,0 +1,104 @@
+//! The paper's section 7 on the wall clock: MILo-DB's schema and its 18 queries, beside SQLite and SQLCipher.
+//!
+//! Ours is sealed and bound to a file counter, SQLCipher encrypts and cannot notice an old copy, SQLite does neither. All have an index on
+//! every indexed attribute and every foreign key, built after the load, and every query runs to its last row.
+
+mod ours;
+mod queries;
+mod schema;
+mod sqlcipher;
+mod sqlite;
+
+use crate::{Failure, machine};
+use queries::Query;
+
+/// Rows of T0 unless told otherwise.
+pub const ROWS: u64 = schema::ROWS;
+/// Rows that are committed one by one.
+const SINGLE: u64 = 500;
+/// How often a query runs: the middle one counts.
+const RUNS: usize = 5;
+
+/// What a database took.
+#[derive(Clone, Copy, Default)]
+pub struct Cost {
+    pub seconds: f64,
+    /// Bytes handed to the operating system's files.
+    pub bytes: f64,
+}
+
+/// A database under test.
+trait Subject {
+    /// The load, indexes, and what it takes to be compact afterwards.
+    fn load(&mut self, rows: u64) -> Result<Cost, Failure>;
+    /// Rows appended to T0, each in a transaction of its own.
+    fn commits(&mut self, rows: u64, count: u64) -> Result<Cost, Failure>;
+    /// Seconds that a query takes (the middle of a few runs), and its rows.
+    fn query(&mut self, sql: &str) -> Result<(f64, u64), Failure>;
+}
+
+/// Measures and prints the tables.
+pub fn run(rows: u64) -> Result<(), Failure> {
+    let folder = crate::first::Folder::new()?;
+    machine::print();
+    println!(
+        "ours: sealed, file counter; SQLite {}, in the clear; SQLCipher {}\n",
+        rusqlite::version(),
+        sqlcipher::version()?
+    );
+    let mut subjects: [(&str, Box<dyn Subject>); 3] = [
+        ("ours", Box::new(ours::Ours::new(&folder)?)),
+        ("SQLite", Box::new(sqlite::Sqlite::new(&folder)?)),
+        ("SQLCipher", Box::new(sqlcipher::SqlCipher::new(&folder)?)),
+    ];
+    let mut loads = [Cost::default(); 3];
+    for (load, (_, subject)) in loads.iter_mut().zip(&mut subjects) {
+        *load = subject.load(rows)?;
+    }
+    let all: u64 = schema::TABLES.iter().map(|table| table.rows(rows)).sum();
+    println!("{:<34} {:>12} {:>12} {:>12}", format!("{rows} rows in T0, {all} in all"), "ours", "SQLite", "SQLCipher");
+    three("bulk load and indexes, s", loads.map(|load| load.seconds), "goal 3 times SQLCipher's speed");
+    three("  bytes written a row", loads.map(|load| load.bytes / all as f64), "goal no more than SQLCipher");
+    let mut commits = [Cost::default(); 3];
+    for (cost, (_, subject)) in commits.iter_mut().zip(&mut subjects) {
+        *cost = subject.commits(rows, SINGLE)?;
+    }
+    three("one row of T0 and commit, us", commits.map(|cost| cost.seconds * 1e6 / SINGLE as f64), "");
+    three("  bytes written", commits.map(|cost| cost.bytes / SINGLE as f64), "goal a tenth of SQLCipher's");
+    println!();
+    ask(&mut subjects, rows)
+}
+
+/// Times the 18 queries.
+fn ask(subjects: &mut [(&str, Box<dyn Subject>); 3], rows: u64) -> Result<(), Failure> {
+    println!("{:<10} {:>8} {:>8} {:>12} {:>12} {:>12}   us", "query", "rows", "paper's", "ours", "SQLite", "SQLCipher");
+    let mut logs = [0.0; 3];
+    let queries = queries::all(rows);
+    for Query { name, paper_rows, sql } in &queries {
+        let mut seconds = [0.0; 3];
+        let mut counts = [0; 3];
+        for (place, (_, subject)) in subjects.iter_mut().enumerate() {
+            (seconds[place], counts[place]) = subject.query(sql)?;
+            logs[place] += f64::ln(seconds[place]);
+        }
+        if counts.iter().any(|count| *count != counts[0]) {
+            return Err(format!("{name}: {counts:?} rows").into());
+        }
+        let [ours, sqlite, cipher] = seconds.map(|seconds| seconds * 1e6);
+        println!("{name:<10} {:>8} {paper_rows:>8} {ours:>12.0} {sqlite:>12.0} {cipher:>12.0}", counts[0]);
+    }
+    let means = logs.map(|log| (log / queries.len() as f64).exp() * 1e6);
+    three("geometric mean, us", means, "goal twice as fast as SQLCipher");
+    Ok(())
+}
+
+fn three(what: &str, [ours, sqlite, cipher]: [f64; 3], goal: &str) {
+    println!("{what:<34} {ours:>12.1} {sqlite:>12.1} {cipher:>12.1}   {:.2} of SQLCipher's; {goal}", ours / cipher);
+}
+
+/// Bytes that a process has handed to files so far.
+fn written(process: u32) -> Result<f64, Failure> {
+    let counts = std::fs::read_to_string(format!("/proc/{process}/io"))?;
+    let line = counts.lines().find_map(|line| line.strip_prefix("wchar: "));
+    Ok(line.ok_or("no count of bytes written")?.trim().parse()?)
+}

@@ -1,0 +1,85 @@
+//! Ours, through the library.
+
+use counterfoil::{Connection, Database, Error, Kind};
+
+use super::schema::{INDEXED, Row, TABLES, batch};
+use super::{Cost, RUNS, Subject, written};
+use crate::Failure;
+use crate::first::Folder;
+use crate::stopwatch::{median, seconds};
+
+const BATCH_ROWS: u64 = 8192;
+
+pub struct Ours {
+    connection: Connection,
+    _database: Database,
+}
+
+impl Ours {
+    pub fn new(folder: &Folder) -> Result<Self, Failure> {
+        let database = Database::create(folder.options("paper.db")?)?;
+        Ok(Ours { connection: database.connect()?, _database: database })
+    }
+
+    fn load_all(&mut self, rows: u64) -> Result<(), Failure> {
+        for table in &TABLES {
+            self.connection.execute(&table.create(), &[])?;
+            let count = table.rows(rows);
+            let mut batches = (0..count).step_by(BATCH_ROWS as usize).map(|first| {
+                let rows: Vec<Row> = (first..count.min(first + BATCH_ROWS)).map(|id| table.row(id, rows)).collect();
+                batch(table, &rows).map_err(|error| Error::new(Kind::Bug, error.to_string()))
+            });
+            self.connection.load(table.name, &table.columns(), &mut batches)?;
+        }
+        for index in TABLES.iter().flat_map(|table| table.indexes(false)) {
+            self.connection.execute(&index, &[])?;
+        }
+        self.connection.execute("VACUUM", &[])?;
+        Ok(())
+    }
+}
+
+impl Subject for Ours {
+    fn load(&mut self, rows: u64) -> Result<Cost, Failure> {
+        let before = written(std::process::id())?;
+        let (seconds, ()) = seconds(|| self.load_all(rows))?;
+        Ok(Cost { seconds, bytes: written(std::process::id())? - before })
+    }
+
+    fn commits(&mut self, rows: u64, count: u64) -> Result<Cost, Failure> {
+        let table = &TABLES[TABLES.len() - 1];
+        let marks: Vec<String> =
+            (1..=1 + table.references.len() + INDEXED.len() + 1).map(|n| format!("${n}")).collect();
+        let insert = format!("INSERT INTO {} VALUES ({})", table.name, marks.join(", "));
+        let mut insert = self.connection.prepare(&insert)?;
+        let before = written(std::process::id())?;
+        let (seconds, ()) = seconds(|| {
+            for id in rows..rows + count {
+                let row = table.row(id, rows);
+                let mut values = vec![row.id.into()];
+                values.extend(row.references.iter().map(|reference| (*reference).into()));
+                values.extend(row.values.iter().map(|value| value.as_str().into()));
+                values.push(row.a1.as_str().into());
+                insert.execute(&values)?;
+            }
+            Ok(())
+        })?;
+        Ok(Cost { seconds, bytes: written(std::process::id())? - before })
+    }
+
+    fn query(&mut self, sql: &str) -> Result<(f64, u64), Failure> {
+        let mut rows = 0;
+        let seconds = median(RUNS, || {
+            let (seconds, count) = seconds(|| {
+                let mut count = 0;
+                for batch in self.connection.query(sql, &[])? {
+                    count += batch?.num_rows() as u64;
+                }
+                Ok(count)
+            })?;
+            rows = count;
+            Ok(seconds)
+        })?;
+        Ok((seconds, rows))
+    }
+}

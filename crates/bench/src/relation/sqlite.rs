@@ -1,0 +1,87 @@
+//! SQLite, in the clear, in WAL mode with `synchronous = FULL`.
+
+use super::schema::{Row, TABLES};
+use super::{Cost, RUNS, Subject, written};
+use crate::Failure;
+use crate::first::Folder;
+use crate::stopwatch::{median, seconds};
+
+pub struct Sqlite(rusqlite::Connection);
+
+impl Sqlite {
+    pub fn new(folder: &Folder) -> Result<Self, Failure> {
+        let connection = folder.sqlite("paper.sqlite")?;
+        connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA cache_size = -65536")?;
+        Ok(Sqlite(connection))
+    }
+
+    fn load_all(&mut self, rows: u64) -> Result<(), Failure> {
+        let transaction = self.0.transaction()?;
+        for table in &TABLES {
+            transaction.execute_batch(&table.create())?;
+            let marks = vec!["?"; table.columns().len()].join(", ");
+            let mut insert = transaction.prepare(&format!("INSERT INTO {} VALUES ({marks})", table.name))?;
+            for id in 0..table.rows(rows) {
+                insert.execute(rusqlite::params_from_iter(values(&table.row(id, rows))))?;
+            }
+        }
+        transaction.commit()?;
+        for index in TABLES.iter().flat_map(|table| table.indexes(true)) {
+            self.0.execute_batch(&index)?;
+        }
+        self.0.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); ANALYZE")?;
+        Ok(())
+    }
+}
+
+fn values(row: &Row) -> Vec<rusqlite::types::Value> {
+    let mut values = vec![row.id.into()];
+    values.extend(row.references.iter().map(|reference| rusqlite::types::Value::from(*reference)));
+    values.extend(row.values.iter().map(|value| rusqlite::types::Value::from(value.clone())));
+    values.push(row.a1.clone().into());
+    values
+}
+
+impl Subject for Sqlite {
+    fn load(&mut self, rows: u64) -> Result<Cost, Failure> {
+        let before = written(std::process::id())?;
+        let (seconds, ()) = seconds(|| self.load_all(rows))?;
+        Ok(Cost { seconds, bytes: written(std::process::id())? - before })
+    }
+
+    fn commits(&mut self, rows: u64, count: u64) -> Result<Cost, Failure> {
+        let table = &TABLES[TABLES.len() - 1];
+        let marks = vec!["?"; table.columns().len()].join(", ");
+        let mut insert = self.0.prepare(&format!("INSERT INTO {} VALUES ({marks})", table.name))?;
+        let before = written(std::process::id())?;
+        let (seconds, ()) = seconds(|| {
+            for id in rows..rows + count {
+                insert.execute(rusqlite::params_from_iter(values(&table.row(id, rows))))?;
+            }
+            Ok(())
+        })?;
+        Ok(Cost { seconds, bytes: written(std::process::id())? - before })
+    }
+
+    fn query(&mut self, sql: &str) -> Result<(f64, u64), Failure> {
+        let mut statement = self.0.prepare(sql)?;
+        let columns = statement.column_count();
+        let mut count = 0;
+        let seconds = median(RUNS, || {
+            let (seconds, rows) = seconds(|| {
+                let (mut rows, mut bytes, mut found) = (statement.query([])?, 0, 0_u64);
+                while let Some(row) = rows.next()? {
+                    for column in 0..columns {
+                        bytes += row.get_ref(column)?.as_str()?.len();
+                    }
+                    found += 1;
+                }
+                std::hint::black_box(bytes);
+                Ok(found)
+            })?;
+            count = rows;
+            Ok(seconds)
+        })?;
+        Ok((seconds, count))
+    }
+}
