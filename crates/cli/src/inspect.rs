@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use counterfoil::{Error, Inspection, Region, SeriesUse, utc};
+use counterfoil::{Error, IndexUse, Inspection, Region, SeriesUse, TableUse, utc};
 
 use crate::arguments::Inspect;
 use crate::context::Context;
@@ -75,6 +75,9 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
     for (table, rows) in &inspection.tables {
         line(out, "table", format_args!("{table}: {rows} rows"))?;
     }
+    for (table, figures) in &inspection.relations {
+        show_relation(out, table, figures)?;
+    }
     for series in &inspection.series {
         show_series(out, series)?;
     }
@@ -98,6 +101,50 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
         ),
     )?;
     out.flush()
+}
+
+/// How a table of rows is kept, and what rewriting it would cost and gain.
+fn show_relation(out: &mut impl Write, table: &str, of: &TableUse) -> io::Result<()> {
+    let filled = percent(of.rows, of.rows + of.deleted);
+    line(
+        out,
+        "rows",
+        format_args!(
+            "{table}: {} in {} segments, {filled} there; {} deleted and {} updated in logs of {}",
+            bytes(of.row_bytes),
+            of.segments,
+            of.deleted,
+            of.updates,
+            bytes(of.log_bytes)
+        ),
+    )?;
+    for index in &of.indexes {
+        let runs: Vec<String> = tiers(index).map(|(tier, count)| format!("{count} of tier {tier}")).collect();
+        let runs = if runs.is_empty() { "none".to_owned() } else { runs.join(", ") };
+        line(
+            out,
+            "index",
+            format_args!(
+                "{}: {}, runs: {runs}; {} rows in none yet",
+                index.name,
+                bytes(index.bytes()),
+                index.fresh_rows
+            ),
+        )?;
+    }
+    match of.rewrite_bytes {
+        0 => line(out, "reorganize", format_args!("{table}: nothing to gain")),
+        written => {
+            let (written, freed) = (bytes(written), bytes(of.freed_bytes()));
+            line(out, "reorganize", format_args!("{table}: writes about {written} and leaves it {freed} smaller"))
+        }
+    }
+}
+
+/// How many runs an index has of each tier, the largest tier first.
+fn tiers(index: &IndexUse) -> impl Iterator<Item = (u8, usize)> + '_ {
+    let count = |tier: u8| index.runs.iter().filter(|run| run.tier == tier).count();
+    (0..=u8::MAX).rev().map(move |tier| (tier, count(tier))).filter(|(_, count)| *count > 0)
 }
 
 /// How a series table is kept.

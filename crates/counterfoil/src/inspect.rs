@@ -3,6 +3,7 @@
 mod series;
 
 use counterfoil_log::{Owner, Report};
+use counterfoil_relation::TableUse;
 use counterfoil_vault::CounterKind;
 
 use crate::database::Database;
@@ -89,6 +90,8 @@ pub struct Inspection {
     pub record_bytes: u64,
     /// Tables with their rows.
     pub tables: Vec<(String, u64)>,
+    /// How the tables that are no series are kept, by name.
+    pub relations: Vec<(String, TableUse)>,
     /// How series tables are kept.
     pub series: Vec<SeriesUse>,
     /// Series tables that keep points apart which were ahead of the clock, and how many.
@@ -121,6 +124,8 @@ impl Database {
         let counted = tables.iter().map(|table| Ok((table.name.clone(), rows(table)?)));
         let kept = tables.iter().map(|table| series::of(table, self.inner.engine.series(), &snapshot, &report));
         let series = kept.filter_map(Result::transpose).collect::<Result<_>>()?;
+        let plain = tables.iter().filter(|table| table.engine.is_none());
+        let kept = plain.map(|table| Ok((table.name.clone(), relations.figures(&snapshot, table)?)));
         let header = volume.opened().header.clone();
         let counter_value = match header.counter {
             CounterKind::None => None,
@@ -145,6 +150,7 @@ impl Database {
             records: report.records,
             record_bytes: report.record_bytes,
             tables: counted.collect::<Result<_>>()?,
+            relations: kept.collect::<Result<_>>()?,
             series,
             kept_apart: self.kept_apart(&snapshot)?,
             incidents: self.incidents()?.len(),

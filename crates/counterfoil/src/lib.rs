@@ -61,6 +61,7 @@ pub use connection::{
     Connection, CopyOut, Description, Interrupt, Outcome, Prepared, Rows, Transaction, TransactionState, Value,
 };
 pub use copies::Progress;
+pub use counterfoil_relation::{IndexUse, RunUse, TableUse};
 pub use counterfoil_sql::{SERVER_VERSION, TYPE_OF, field_name, is_uuid, result_name, value, with_uuid};
 pub use counters::CounterInfo;
 pub use database::Database;

@@ -16,8 +16,9 @@ use crate::key::Keys;
 use crate::read::Wanted;
 use crate::{
     ColumnId, Engine, Error, IndexDef, IndexId, KeyRange, NewColumn, NewConstraint, NewIndex, NewTable, RowBatch,
-    RowBlock, RowId, Salvage, Scan, Statement, Storage, StoredView, Table, TableId, Type, Value, VerifyProgress,
-    VerifyReport, alter, constrain, define, identity, insert, join, reference, settle, vacuum, verify,
+    RowBlock, RowId, Salvage, Scan, Statement, Storage, StoredView, Table, TableId, TableUse, Type, Value,
+    VerifyProgress, VerifyReport, alter, constrain, define, figures, identity, insert, join, reference, settle, vacuum,
+    verify,
 };
 
 /// What a name stands for. Tables, views and indexes share one space of names.
@@ -540,6 +541,14 @@ impl Relations {
             None => catalog::table_ids(writer)?,
         };
         ids.into_iter().try_for_each(|id| vacuum::vacuum(&self.shared, writer, id))
+    }
+
+    /// How a table is kept, and what VACUUM would cost and gain.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn figures(&self, view: &dyn View, table: &Table) -> Result<TableUse, Error> {
+        figures::of(&self.shared, view, table.id)
     }
 
     /// Checks every table: rows, rows against indexes, indexes against rows, references. Goes on past damage.

@@ -286,6 +286,11 @@ impl SegmentState {
         updates
     }
 
+    /// Newer images that a view of these lengths sees.
+    pub(crate) fn update_count(&self, lengths: Lengths) -> u64 {
+        self.updates.keys().filter(|(_, offset)| *offset < lengths.updates).count() as u64
+    }
+
     /// Deletes and updates that the logs hold.
     pub(crate) fn entries(&self) -> u64 {
         (self.deletes.len() + self.updates.len()) as u64

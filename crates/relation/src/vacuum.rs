@@ -19,7 +19,8 @@ pub(crate) fn vacuum(shared: &Shared, writer: &mut dyn Storage, table: TableId) 
     if is_tidy(&access) { Ok(()) } else { rewrite(shared, writer, table, Joins::Kept) }
 }
 
-fn is_tidy(access: &Access) -> bool {
+/// Whether a rewrite would gain nothing.
+pub(crate) fn is_tidy(access: &Access) -> bool {
     let parts = access.parts.iter().all(|part| part.lengths.deletes == 0 && part.lengths.updates == 0);
     let runs = access.files.indexes.iter().all(|index| index.runs.len() <= 1);
     parts && runs && access.parts.len() <= 1 && access.table.layouts.len() == 1

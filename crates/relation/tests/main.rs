@@ -6,6 +6,8 @@ mod bench;
 mod damage;
 #[path = "main/define.rs"]
 mod define;
+#[path = "main/figures.rs"]
+mod figures;
 #[path = "main/foreign.rs"]
 mod foreign;
 #[path = "main/images.rs"]

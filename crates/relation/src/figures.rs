@@ -1,0 +1,121 @@
+//! How a table is kept, and what it would cost and gain to rewrite it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use counterfoil_log::View;
+
+use crate::access::{Access, Shared};
+use crate::state::DELETE_BYTES;
+use crate::vacuum::is_tidy;
+use crate::{Error, TableId};
+
+/// How a table is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableUse {
+    /// Rows that are there.
+    pub rows: u64,
+    /// Rows that are deleted and still take their place.
+    pub deleted: u64,
+    /// Newer images in the update logs, replaced ones included.
+    pub updates: u64,
+    /// Segments that the rows lie in: each covers row numbers of its own.
+    pub segments: usize,
+    /// Bytes of images and long values as they were inserted, of deleted rows too.
+    pub row_bytes: u64,
+    /// Bytes of the delete and update logs.
+    pub log_bytes: u64,
+    /// Its indexes.
+    pub indexes: Vec<IndexUse>,
+    /// Bytes that VACUUM would write; 0 where there is nothing to gain. Long values and index entries are reckoned by the
+    /// share of rows that are there.
+    pub rewrite_bytes: u64,
+}
+
+/// How an index is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexUse {
+    /// Its name.
+    pub name: String,
+    /// Its runs, the newest last.
+    pub runs: Vec<RunUse>,
+    /// Rows that no run knows yet: their entries are in memory.
+    pub fresh_rows: u64,
+}
+
+/// A run of an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunUse {
+    /// How often its entries were merged.
+    pub tier: u8,
+    /// Entries in it.
+    pub entries: u64,
+    /// Bytes of it.
+    pub bytes: u64,
+}
+
+impl TableUse {
+    /// Bytes that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.row_bytes + self.log_bytes + self.indexes.iter().map(IndexUse::bytes).sum::<u64>()
+    }
+
+    /// Bytes that VACUUM would free beyond those that it would write; none where it has nothing to do.
+    #[must_use]
+    pub fn freed_bytes(&self) -> u64 {
+        match self.rewrite_bytes {
+            0 => 0,
+            written => self.bytes().saturating_sub(written),
+        }
+    }
+}
+
+impl IndexUse {
+    /// Bytes of its runs.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.bytes).sum()
+    }
+}
+
+/// Looks at a table.
+pub(crate) fn of(shared: &Shared, view: &dyn View, id: TableId) -> Result<TableUse, Error> {
+    let access = shared.access(view, id)?;
+    let mut figures = TableUse { rows: access.count(), segments: access.parts.len(), ..TableUse::default() };
+    for part in &access.parts {
+        figures.deleted += part.lengths.deletes / DELETE_BYTES as u64;
+        figures.updates += part.state.read(|state| state.update_count(part.lengths));
+        figures.row_bytes += part.count * part.layout.width() as u64 + part.heap_bytes;
+        figures.log_bytes += part.lengths.deletes + part.lengths.updates;
+    }
+    figures.indexes = access.table.indexes.iter().filter_map(|index| index_use(&access, index)).collect();
+    if !is_tidy(&access) {
+        figures.rewrite_bytes = rewrite_bytes(&access, &figures);
+    }
+    Ok(figures)
+}
+
+fn index_use(access: &Access, index: &crate::IndexDef) -> Option<IndexUse> {
+    let files = access.files.index(index.id)?;
+    let run = |run: &crate::run::Run| RunUse { tier: run.tier, entries: run.entries, bytes: run.bytes() };
+    let fresh_rows = access.next_row().saturating_sub(files.coverage.rows);
+    Some(IndexUse { name: index.name.clone(), runs: files.runs.iter().map(run).collect(), fresh_rows })
+}
+
+/// What one segment and one run for each index would take.
+fn rewrite_bytes(access: &Access, figures: &TableUse) -> u64 {
+    let heap: u64 = access.parts.iter().map(|part| part.heap_bytes).sum();
+    let images = figures.rows * access.shape.newest.width() as u64;
+    let indexes = figures.indexes.iter().map(|index| {
+        let entries: u64 = index.runs.iter().map(|run| run.entries).sum();
+        share(index.bytes(), figures.rows, entries)
+    });
+    images + share(heap, figures.rows, figures.rows + figures.deleted + figures.updates) + indexes.sum::<u64>()
+}
+
+/// `part` of so many of `bytes`.
+fn share(bytes: u64, part: u64, whole: u64) -> u64 {
+    let share = u128::from(bytes) * u128::from(part.min(whole)) / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(bytes)
+}
