@@ -106,6 +106,8 @@ pub(crate) fn drop_column(
             if !cascade {
                 return Err(Error::sql(format!("column {name} is referenced by foreign keys of table {}", child.name)));
             }
+            // As it is now: what went of another child's foreign keys may have changed its paths.
+            let child = reread(shared, writer, child.id)?;
             define::drop_foreign_keys(shared, writer, &child, &referenced)?;
         }
     }

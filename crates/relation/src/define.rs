@@ -476,6 +476,8 @@ pub(crate) fn drop_table(shared: &Shared, writer: &mut dyn Storage, id: TableId,
                 access.table.name, child.name
             )));
         }
+        // As it is now: what went of another child's foreign keys may have changed its paths.
+        let child = reread(shared, writer, child.id)?;
         drop_foreign_keys(shared, writer, &child, &|key| key.parent == id)?;
     }
     forget_parents(shared, writer, &access.table, id)?;

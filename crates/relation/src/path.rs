@@ -28,23 +28,21 @@ use crate::{Error, IndexDef, IndexId, IndexOrigin, Join, JoinId, Step, Storage, 
 /// Paths that a table's rows hold, and foreign keys that it may have.
 pub(crate) const JOINS_MAX: usize = 64;
 
-/// The paths that begin at a table, the shorter first.
+/// The paths that begin at a table, the shorter first: its foreign keys, and each with what goes on from the table there.
 fn paths_of(shared: &Shared, view: &dyn View, table: &Table) -> Result<Vec<Vec<Step>>, Error> {
-    let mut paths: Vec<Vec<Step>> = table.foreign_keys.iter().map(|key| vec![key.step()]).collect();
-    let mut next = 0;
-    while let Some(path) = paths.get(next).cloned() {
-        next += 1;
-        let Some(end) = path.last().map(|step| step.to).filter(|end| *end != table.id) else { continue };
-        let end = reread(shared, view, end)?;
-        for key in end.foreign_keys.iter().filter(|key| key.parent != end.id) {
-            let longer = path.iter().copied().chain([key.step()]);
-            paths.push(longer.collect());
+    let mut paths: Vec<Vec<Step>> = Vec::new();
+    for key in &table.foreign_keys {
+        paths.push(vec![key.step()]);
+        if key.parent == table.id {
+            continue;
         }
-        if paths.len() >= JOINS_MAX {
-            paths.truncate(JOINS_MAX);
-            break;
-        }
+        let parent = reread(shared, view, key.parent)?;
+        let goes_on = |join: &&Join| join.steps.first().is_some_and(|step| step.to != parent.id);
+        let longer = parent.joins.iter().filter(goes_on).map(|join| [&[key.step()], join.steps.as_slice()].concat());
+        paths.extend(longer);
     }
+    paths.sort_by_key(Vec::len);
+    paths.truncate(JOINS_MAX);
     Ok(paths)
 }
 

@@ -195,6 +195,61 @@ fn more_foreign_keys_than_a_row_can_hold_are_refused() {
 }
 
 #[test]
+fn tables_that_are_referenced_on_several_ways_are_dropped_with_their_keys() {
+    let mut bench = Bench::new(6);
+    bench.create(&table("t", &["id", "x"], 1, vec![]));
+    bench.create(&table("a", &["id", "t"], 1, vec![reference(&["t"], "t")]));
+    bench.create(&table("b", &["id", "a", "t"], 1, vec![reference(&["a"], "a"), reference(&["t"], "t")]));
+    bench.create(&table("c", &["id", "b"], 1, vec![reference(&["b"], "b")]));
+    assert_eq!(paths(&bench, "c"), ["b", "b.a", "b.t", "b.a.t"]);
+    for name in ["t", "a", "b", "c"] {
+        let width = bench.table(name).columns.len();
+        bench.insert(name, &(0..5).map(|id| vec![int(id); width]).collect::<Vec<_>>()).unwrap();
+    }
+    check(&mut bench);
+    let t = bench.table("t");
+    bench.begin();
+    bench.statement(|relations, writer| relations.drop_column(writer, &t, "id", true)).unwrap();
+    assert_eq!(
+        (paths(&bench, "b"), paths(&bench, "c")),
+        (vec!["a".to_owned()], vec!["b".to_owned(), "b.a".to_owned()])
+    );
+    bench.rollback();
+    bench.statement(|relations, writer| relations.drop_table(writer, &t, true)).unwrap();
+    assert_eq!(paths(&bench, "c"), ["b", "b.a"]);
+    assert_eq!(check(&mut bench), 5 + 10);
+    bench.verify();
+}
+
+#[test]
+fn a_table_joins_along_what_its_parent_joins_along_and_no_further() {
+    let mut bench = Bench::new(7);
+    bench.create(&table("l0", &["id"], 1, vec![]));
+    // Two references to the table before, on each of six levels, and two of the last to itself.
+    for level in 1..=6 {
+        let (name, parent) = (format!("l{level}"), format!("l{}", level - 1));
+        let mut keys = vec![reference(&["one"], &parent), reference(&["two"], &parent)];
+        if level == 6 {
+            keys.extend([reference(&["own"], "l6"), reference(&["again"], "l6")]);
+        }
+        bench.create(&table(&name, &["id", "one", "two", "own", "again"], 1, keys));
+    }
+    bench.create(&table("last", &["id", "l6"], 1, vec![reference(&["l6"], "l6")]));
+    assert_eq!(paths(&bench, "l6").len(), 64);
+    assert_eq!(paths(&bench, "last").len(), 63, "its reference, and the parent's paths but those to itself");
+    bench.insert("l0", &[vec![int(0)], vec![int(1)]]).unwrap();
+    for level in 1..=6 {
+        bench.insert(&format!("l{level}"), &[vec![int(0), int(0), int(1), int(0), int(0)]]).unwrap();
+        if level < 6 {
+            bench.insert(&format!("l{level}"), &[vec![int(1), int(1), int(0), int(0), int(0)]]).unwrap();
+        }
+    }
+    bench.insert("last", &[vec![int(0), int(0)]]).unwrap();
+    check(&mut bench);
+    bench.verify();
+}
+
+#[test]
 fn rows_of_before_join_along_a_foreign_key_of_after() {
     for fresh_rows in [2, 100] {
         let mut bench = Bench::with_fresh_rows(5, fresh_rows);
