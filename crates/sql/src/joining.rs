@@ -13,6 +13,8 @@
 
 mod tree;
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use counterfoil_relation::RowId;
@@ -20,8 +22,8 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column};
-use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
@@ -29,14 +31,23 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use crate::error::{Error, Result};
+use crate::filter;
 use crate::joined::{JoinedScan, Leaf, Place};
+use crate::rows::Rows;
 use crate::scan::{TableScan, Target};
 use crate::shortcut::Switch;
 use crate::types;
 use tree::{Condition, Shown, Tree};
 
-/// With so few rows named, reading them is less work than asking another index.
+/// With so few rows named, reading them is less work than asking for more.
 const FEW_ROWS: usize = 256;
+/// One in so many of the root's rows is fetched by number: in the order of their numbers they cost less than a scan of all and
+/// a hash join of each.
+const ROOT_SHARE: u64 = 4;
+/// A leaf with at most one in so many of the root's rows is read to its end, to know which of its rows come into question.
+const LEAF_SHARE: u64 = 8;
+/// Rows read at a time.
+const BLOCK_ROWS: usize = 4096;
 
 /// The rule.
 #[derive(Debug)]
@@ -103,6 +114,11 @@ fn above(
     schema: &Schema,
     scan: impl FnOnce(Vec<Place>, SchemaRef) -> JoinedScan,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    // The library finds columns below a projection by their names: two of one name would be taken for one another.
+    let names: BTreeSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
+    if names.len() < output.len() {
+        return Ok(None);
+    }
     let mut places: Vec<Place> = output.iter().map(|shown| shown.place).collect();
     places.extend(tree.conditions.iter().flat_map(Condition::places));
     places.sort_unstable();
@@ -126,44 +142,84 @@ fn above(
     };
     let shown = output.iter().zip(schema.fields()).map(shown).collect::<Result<Vec<_>>>()?;
     let mut below: Arc<dyn ExecutionPlan> = Arc::new(scan(places.clone(), Arc::new(Schema::new(fields.clone()))));
-    if !conditions.is_empty() {
-        below = Arc::new(FilterExec::try_new(conjunction(conditions), below)?);
+    // One above the other: a condition may rely on what one below it has left out.
+    for condition in conditions {
+        below = Arc::new(FilterExec::try_new(condition, below)?);
     }
     Ok(Some(Arc::new(ProjectionExec::try_new(shown, below)?)))
 }
 
-/// The rows of the root that indexes name, if one of them names few; and which indexes do.
+/// Rows of a leaf that come into question: what names them, and the path by which rows of the root join them.
+struct Named<'p> {
+    rows: Cow<'p, [RowId]>,
+    by: String,
+    path: Option<usize>,
+}
+
+/// The rows of the root that come into question, if they are few enough; and what named them.
 fn candidates(tree: &Tree<'_>, root: usize, paths: &[Option<usize>]) -> Result<Option<(Vec<RowId>, Vec<String>)>> {
     let Target { relations, snapshot, table } = tree.leaves[root].target();
     let total = relations.count(snapshot, table).map_err(Error::Relation)?;
-    let rows_max = crate::scan::named_rows_max(total);
-    let mut named: Vec<(&[RowId], &TableScan, Option<usize>)> = Vec::new();
+    let rows_max = usize::try_from(total / ROOT_SHARE).unwrap_or(usize::MAX).max(FEW_ROWS);
+    let mut named = Vec::new();
     for (number, (scan, path)) in tree.leaves.iter().zip(paths).enumerate() {
         // Rows without an optional leaf stay.
-        let rows = scan.named_rows().filter(|_| !tree.is_optional(number));
-        named.extend(rows.map(|rows| (rows, *scan, *path)));
+        if !tree.is_optional(number) {
+            named.extend(rows_of(scan, *path, total)?);
+        }
     }
-    named.sort_by_key(|(rows, ..)| rows.len());
+    named.sort_by_key(|named| named.rows.len());
     let mut all: Option<Vec<RowId>> = None;
-    let mut indexes = Vec::new();
-    for (rows, scan, path) in named {
+    let mut by = Vec::new();
+    for Named { rows, by: name, path } in named {
         if all.as_ref().is_some_and(|all| all.len() <= FEW_ROWS) {
             break;
         }
-        let mut rows = match path {
-            None => rows.to_vec(),
-            Some(path) => {
-                let back = relations.joined_to(snapshot, table, path, rows, rows_max).map_err(Error::Relation)?;
-                let Some(back) = back else { continue };
-                back
-            }
+        let back = match path {
+            // Each of them is looked up, whatever comes of it.
+            Some(_) if rows.len() > rows_max => None,
+            None => Some(rows.into_owned()),
+            Some(path) => relations.joined_to(snapshot, table, path, &rows, rows_max).map_err(Error::Relation)?,
         };
+        let Some(mut rows) = back else { continue };
         rows.sort_unstable();
         if let Some(all) = &all {
             rows.retain(|row| all.binary_search(row).is_ok());
         }
         all = Some(rows);
-        indexes.extend(scan.index_name());
+        by.push(name);
     }
-    Ok(all.filter(|rows| rows.len() <= rows_max).map(|rows| (rows, indexes)))
+    Ok(all.filter(|rows| rows.len() <= rows_max).map(|rows| (rows, by)))
+}
+
+/// The rows of a leaf that come into question, if they are few of its rows: those that an index has named, or, of a table
+/// that is small beside the root, those of which the tests are true.
+fn rows_of<'p>(scan: &'p TableScan, path: Option<usize>, total: u64) -> Result<Option<Named<'p>>> {
+    let Target { relations, snapshot, table } = scan.target();
+    let count = relations.count(snapshot, table).map_err(Error::Relation)?;
+    let named = match (scan.named_rows(), scan.index_name()) {
+        (Some(rows), Some(by)) => Named { rows: Cow::Borrowed(rows), by, path },
+        _ if path.is_none() || scan.tests().is_empty() || count > total / LEAF_SHARE => return Ok(None),
+        _ => Named { rows: Cow::Owned(matching(scan)?), by: format!("{} read", table.name), path },
+    };
+    // The root's rows join those of the leaf about evenly: many of these are many of the root.
+    let is_few = named.rows.len() <= FEW_ROWS || named.rows.len() as u64 <= count / ROOT_SHARE;
+    Ok(Some(named).filter(|_| is_few))
+}
+
+/// The rows of a table of which a scan's tests are true.
+fn matching(scan: &TableScan) -> Result<Vec<RowId>> {
+    let Target { relations, snapshot, table } = scan.target();
+    let mut columns = Vec::new();
+    scan.tests().iter().for_each(|test| test.columns(&mut columns));
+    let all = relations.scan(snapshot.clone(), table).map_err(Error::Relation)?;
+    let mut all = all.with_columns(&columns);
+    let mut rows = Vec::new();
+    while let Some(block) = all.next(BLOCK_ROWS).map_err(Error::Relation)? {
+        match filter::select(&block, scan.tests())? {
+            Rows::All(count) => rows.extend((0..count).map(|row| block.id(row))),
+            Rows::At(places) => rows.extend(places.iter().map(|place| block.id(*place as usize))),
+        }
+    }
+    Ok(rows)
 }

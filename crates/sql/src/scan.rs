@@ -186,7 +186,7 @@ impl TableScan {
 }
 
 /// Up to so many of `total` rows are fetched by number: one costs about as much as twenty rows read in passing.
-pub(crate) fn named_rows_max(total: u64) -> usize {
+fn named_rows_max(total: u64) -> usize {
     usize::try_from(total / 20).unwrap_or(usize::MAX).max(64)
 }
 
