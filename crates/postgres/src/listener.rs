@@ -273,11 +273,12 @@ impl Shared {
             }
             Ok(None) => {}
             Err(Stopped::Refused(refusal)) => {
-                if let Some(error) = refusal.end() {
-                    self.ending.failed(error.clone());
-                }
                 if refusal.send(&mut wire).is_ok() {
                     wire.close();
+                }
+                // Only now: whoever is told may end everything at once.
+                if let Some(error) = refusal.end() {
+                    self.ending.failed(error.clone());
                 }
             }
             Err(Stopped::Ended(_)) => {}
