@@ -148,7 +148,7 @@ fn on_conflict_minds_what_is_kept_apart() {
         database.expect(&[
             ("INSERT INTO r VALUES ('a', '2077-01-01', 1), ('a', '2025-01-01', 2)", "INSERT 2"),
             ("INSERT INTO r VALUES ('a', '2077-01-01', 8), ('a', '2025-01-01', 8) ON CONFLICT DO NOTHING", "INSERT 0"),
-            ("SELECT value FROM future.r UNION ALL SELECT value FROM r", "1\n2"),
+            ("SELECT value FROM future.r UNION ALL SELECT value FROM r ORDER BY value", "1\n2"),
             (
                 "INSERT INTO r VALUES ('a', '2077-01-01', 10), ('b', '2077-01-01', 20), ('a', '2025-01-01', 30)
                   ON CONFLICT (sensor, ts) DO UPDATE SET value = r.value + excluded.value",
