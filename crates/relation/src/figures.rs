@@ -107,15 +107,14 @@ fn index_use(access: &Access, index: &crate::IndexDef) -> Option<IndexUse> {
 fn rewrite_bytes(access: &Access, figures: &TableUse) -> u64 {
     let heap: u64 = access.parts.iter().map(|part| part.heap_bytes).sum();
     let images = figures.rows * access.shape.newest.width() as u64;
-    let indexes = figures.indexes.iter().map(|index| {
-        let entries: u64 = index.runs.iter().map(|run| run.entries).sum();
-        share(index.bytes(), figures.rows, entries)
-    });
+    // Entries of a large run take what entries take; a small one is mostly the room that is left in its blocks.
+    let largest = |index: &IndexUse| index.runs.iter().max_by_key(|run| run.entries).copied();
+    let indexes = figures.indexes.iter().filter_map(largest).map(|run| share(run.bytes, figures.rows, run.entries));
     images + share(heap, figures.rows, figures.rows + figures.deleted + figures.updates) + indexes.sum::<u64>()
 }
 
-/// `part` of so many of `bytes`.
+/// What `part` takes where `whole` takes so many bytes.
 fn share(bytes: u64, part: u64, whole: u64) -> u64 {
-    let share = u128::from(bytes) * u128::from(part.min(whole)) / u128::from(whole.max(1));
+    let share = u128::from(bytes) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(share).unwrap_or(bytes)
 }

@@ -1,25 +1,73 @@
 //! One block of a run: entries, each written as what differs from the one before.
 //!
-//! Entries under one key differ in the last bytes of a row number, so most of an entry is said by the one before it. Every
-//! 32nd is written whole, and a signpost says where it lies, so that an entry is found by halving and few steps.
+//! Entries in order share most of their keys, and rows that came in the order of their keys lie near one another: an entry is
+//! what its key adds to the one before, and how far its row is from the one before. Every 32nd is written whole, and a signpost
+//! says where it lies, so that an entry is found by halving and few steps.
 
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use crate::Error;
-use crate::key::{ENTRY_BYTES_MAX, ROW_BYTES};
+use crate::key::{KEY_BYTES_MAX, ROW_BYTES};
 
 /// Bytes of a block.
 pub(crate) const BLOCK_BYTES: usize = 4080;
 const HEAD_BYTES: usize = 16;
 /// Entries from one signpost to the next.
 const SIGNPOST_ENTRIES: usize = 32;
-/// In the low five bits of an entry's first byte: how many bytes are shared with the entry before stands in two bytes more.
+/// In the low five bits of an entry's first byte: how many bytes of its key are those of the one before stands in two bytes more.
 const SHARED_APART: usize = 31;
-/// In its high three bits: how many bytes follow stands in two bytes more. Smaller values are one less than the number.
+/// In its high three bits: how many bytes of its key follow stands in two bytes more.
 const REST_APART: usize = 7;
+/// Bytes that a difference of rows takes at most: seven bits in each.
+const DIFFERENCE_BYTES_MAX: usize = 10;
 
 fn signposts(count: usize) -> usize {
     count.div_ceil(SIGNPOST_ENTRIES)
+}
+
+/// Splits an entry into its key and its row.
+fn split(entry: &[u8]) -> Option<(&[u8], u64)> {
+    let (key, row) = entry.split_last_chunk::<ROW_BYTES>()?;
+    Some((key, u64::from_be_bytes(*row)))
+}
+
+/// How far a row is from the one before: small in either direction is small.
+fn difference(before: u64, row: u64) -> u64 {
+    let signed = row.wrapping_sub(before) as i64;
+    ((signed << 1) ^ (signed >> 63)) as u64
+}
+
+/// The row that is so far from the one before.
+fn row_after(before: u64, difference: u64) -> u64 {
+    before.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg())
+}
+
+/// Appends a number, seven bits in a byte, the lowest first; every byte but the last has its high bit set.
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Takes such a number off the front of some bytes; none where it does not end, is too large, or is written too long.
+fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for at in 0..DIFFERENCE_BYTES_MAX {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let part = u64::from(byte & 0x7F);
+        if part << (7 * at) >> (7 * at) != part {
+            return None;
+        }
+        number |= part << (7 * at);
+        if byte & 0x80 == 0 {
+            return (at == 0 || *byte > 0).then_some(number);
+        }
+    }
+    None
 }
 
 /// A block being filled.
@@ -27,7 +75,10 @@ pub(super) struct BlockWriter {
     bytes: Vec<u8>,
     signposts: Vec<u16>,
     count: u16,
-    last: Vec<u8>,
+    /// The entry written last: its key and its row.
+    last: (Vec<u8>, u64),
+    /// The entry asked about or written, as it stands in the block.
+    code: Vec<u8>,
 }
 
 impl BlockWriter {
@@ -35,7 +86,7 @@ impl BlockWriter {
         let mut bytes = Vec::with_capacity(BLOCK_BYTES);
         bytes.extend_from_slice(&[level, 0, 0, 0, 0, 0, 0, 0]);
         bytes.extend_from_slice(&first_child.to_le_bytes());
-        BlockWriter { bytes, signposts: Vec::new(), count: 0, last: Vec::new() }
+        BlockWriter { bytes, signposts: Vec::new(), count: 0, last: (Vec::new(), 0), code: Vec::new() }
     }
 
     /// Whether the next entry is written whole.
@@ -43,43 +94,45 @@ impl BlockWriter {
         usize::from(self.count).is_multiple_of(SIGNPOST_ENTRIES)
     }
 
-    /// How many first bytes of an entry are said by the one before it.
-    fn shared(&self, entry: &[u8]) -> usize {
-        match self.at_signpost() {
-            true => 0,
-            false => self.last.iter().zip(entry).take_while(|(one, other)| one == other).count(),
+    /// Writes an entry into `code`, as it stands behind the one before; how many bytes of its key are that one's.
+    fn encode(&mut self, key: &[u8], row: u64) -> usize {
+        let (shared, before) = match self.at_signpost() {
+            true => (0, 0),
+            false => (self.last.0.iter().zip(key).take_while(|(one, other)| one == other).count(), self.last.1),
+        };
+        let rest = &key[shared..];
+        let (low, high) = (shared.min(SHARED_APART), rest.len().min(REST_APART));
+        self.code.clear();
+        self.code.push((high << 5 | low) as u8);
+        if low == SHARED_APART {
+            self.code.extend_from_slice(&(shared as u16).to_le_bytes());
         }
+        if high == REST_APART {
+            self.code.extend_from_slice(&(rest.len() as u16).to_le_bytes());
+        }
+        self.code.extend_from_slice(rest);
+        put_number(&mut self.code, difference(before, row));
+        shared
     }
 
-    pub(super) fn has_room(&self, entry: &[u8]) -> bool {
-        let shared = self.shared(entry);
-        let rest = entry.len() - shared;
-        let numbers = 2 * (usize::from(shared >= SHARED_APART) + usize::from(rest > REST_APART));
+    /// Takes an entry that comes after all before it, if there is room for it.
+    pub(super) fn push(&mut self, entry: &[u8]) -> bool {
+        let (key, row) = split(entry).filter(|(key, _)| key.len() <= KEY_BYTES_MAX).expect("a key and a row");
+        assert!(self.count == 0 || (self.last.0.as_slice(), self.last.1) < (key, row), "entries come in order");
+        let shared = self.encode(key, row);
         let signposts = 2 * signposts(usize::from(self.count) + 1);
-        self.bytes.len() + 1 + numbers + rest + signposts <= BLOCK_BYTES
-    }
-
-    pub(super) fn push(&mut self, entry: &[u8]) {
-        assert!(self.has_room(entry) && entry.len() <= ENTRY_BYTES_MAX, "an entry fits its block");
-        assert!(self.count == 0 || self.last.as_slice() < entry, "entries come in order");
-        let shared = self.shared(entry);
-        let rest = &entry[shared..];
+        if self.bytes.len() + self.code.len() + signposts > BLOCK_BYTES {
+            return false;
+        }
         if self.at_signpost() {
             self.signposts.push(self.bytes.len() as u16);
         }
-        let low = shared.min(SHARED_APART);
-        let high = (rest.len() - 1).min(REST_APART);
-        self.bytes.push((high << 5 | low) as u8);
-        if low == SHARED_APART {
-            self.bytes.extend_from_slice(&(shared as u16).to_le_bytes());
-        }
-        if high == REST_APART {
-            self.bytes.extend_from_slice(&(rest.len() as u16).to_le_bytes());
-        }
-        self.bytes.extend_from_slice(rest);
-        self.last.truncate(shared);
-        self.last.extend_from_slice(rest);
+        self.bytes.extend_from_slice(&self.code);
+        self.last.0.truncate(shared);
+        self.last.0.extend_from_slice(&key[shared..]);
+        self.last.1 = row;
         self.count += 1;
+        true
     }
 
     pub(super) fn finish(mut self) -> Vec<u8> {
@@ -98,6 +151,18 @@ pub(super) struct Block<'a> {
     bytes: &'a [u8; BLOCK_BYTES],
     count: usize,
     first_child: u64,
+}
+
+/// An entry as it stands in its block.
+struct Coded<'a> {
+    /// How many bytes of its key are those of the one before.
+    shared: usize,
+    /// The others.
+    own: &'a [u8],
+    /// How far its row is from the one before.
+    difference: u64,
+    /// The offset behind it.
+    after: usize,
 }
 
 /// A walk over the entries of a block, one after another.
@@ -139,25 +204,25 @@ impl<'a> Block<'a> {
         self.first_child
     }
 
-    /// The entry at an offset: how many bytes it shares with the one before, the others, and the offset after it.
-    fn parse(&self, offset: usize) -> Result<(usize, &'a [u8], usize), Error> {
+    /// The entry at an offset.
+    fn parse(&self, offset: usize) -> Result<Coded<'a>, Error> {
         let (first, mut rest) = self.bytes.get(offset..).and_then(|bytes| bytes.split_first()).ok_or_else(nonsense)?;
         let mut number = |code: usize, apart: usize| {
             if code != apart {
-                return Ok(None);
+                return Ok(code);
             }
             let (bytes, after) = rest.split_first_chunk::<2>().ok_or_else(nonsense)?;
             rest = after;
-            Ok(Some(usize::from(u16::from_le_bytes(*bytes))))
+            Ok(usize::from(u16::from_le_bytes(*bytes)))
         };
-        let (low, high) = (usize::from(first & 31), usize::from(first >> 5));
-        let shared = number(low, SHARED_APART)?.unwrap_or(low);
-        let length = number(high, REST_APART)?.unwrap_or(high + 1);
-        if !(ROW_BYTES + 1..=ENTRY_BYTES_MAX).contains(&(shared + length)) {
+        let shared = number(usize::from(first & 31), SHARED_APART)?;
+        let length = number(usize::from(first >> 5), REST_APART)?;
+        if !(1..=KEY_BYTES_MAX).contains(&(shared + length)) {
             return Err(nonsense());
         }
-        let own = rest.get(..length).ok_or_else(nonsense)?;
-        Ok((shared, own, BLOCK_BYTES - rest.len() + length))
+        let (own, mut rest) = rest.split_at_checked(length).ok_or_else(nonsense)?;
+        let difference = take_number(&mut rest).ok_or_else(nonsense)?;
+        Ok(Coded { shared, own, difference, after: BLOCK_BYTES - rest.len() })
     }
 
     /// Goes on to the next entry; whether there is one.
@@ -165,14 +230,18 @@ impl<'a> Block<'a> {
         if walk.passed >= self.count {
             return Ok(false);
         }
-        let (shared, own, after) = self.parse(walk.offset)?;
-        let whole = walk.passed.is_multiple_of(SIGNPOST_ENTRIES);
-        if shared > walk.entry.len() || (whole && shared > 0) {
+        let coded = self.parse(walk.offset)?;
+        let (key, before) = match walk.passed.is_multiple_of(SIGNPOST_ENTRIES) {
+            true => (0, 0),
+            false => split(&walk.entry).map(|(key, row)| (key.len(), row)).ok_or_else(nonsense)?,
+        };
+        if coded.shared > key {
             return Err(nonsense());
         }
-        walk.entry.truncate(shared);
-        walk.entry.extend_from_slice(own);
-        walk.offset = after;
+        walk.entry.truncate(coded.shared);
+        walk.entry.extend_from_slice(coded.own);
+        walk.entry.extend_from_slice(&row_after(before, coded.difference).to_be_bytes());
+        walk.offset = coded.after;
         walk.passed += 1;
         Ok(true)
     }
@@ -184,12 +253,14 @@ impl<'a> Block<'a> {
         Walk { passed: number * SIGNPOST_ENTRIES, offset, entry: Vec::new() }
     }
 
-    /// The entry that a signpost points to, which is written whole.
-    fn whole(&self, number: usize) -> Result<&'a [u8], Error> {
-        match self.parse(self.signpost(number).offset)? {
-            (0, entry, _) => Ok(entry),
-            _ => Err(nonsense()),
-        }
+    /// Whether the entry that a signpost points to, which is written whole, is less than `low`.
+    fn is_less(&self, number: usize, low: &[u8]) -> Result<bool, Error> {
+        let Coded { shared: 0, own, difference, .. } = self.parse(self.signpost(number).offset)? else {
+            return Err(nonsense());
+        };
+        let (low, behind) = low.split_at(own.len().min(low.len()));
+        let row = row_after(0, difference).to_be_bytes();
+        Ok(own.cmp(low).then_with(|| row.as_slice().cmp(behind)) == Ordering::Less)
     }
 
     /// Walks to the first entry that is not less than `low`; none if all are, and then the walk has passed them.
@@ -198,7 +269,7 @@ impl<'a> Block<'a> {
         let (mut from, mut to) = (0, signposts(self.count));
         while to - from > 1 {
             let middle = from + (to - from) / 2;
-            if self.whole(middle)? < low { from = middle } else { to = middle }
+            if self.is_less(middle, low)? { from = middle } else { to = middle }
         }
         let mut walk = if from == 0 { Walk::default() } else { self.signpost(from) };
         while self.step(&mut walk)? {
@@ -220,17 +291,39 @@ mod tests {
     #[test]
     fn the_block_of_the_specification() {
         let mut writer = BlockWriter::new(0, 0);
-        for (key, row) in [(1, 5), (1, 7), (2, 6)] {
+        for (key, row) in [(1, 5), (1, 70), (2, 6)] {
             let key = [[1, 0x80, 0, 0, 0, 0, 0, 0].as_slice(), &[key]].concat();
-            writer.push(&entry(&key, RowId(row)));
+            assert!(writer.push(&entry(&key, RowId(row))));
         }
         let bytes = writer.finish();
         let head = [0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        let first = [0xE0, 17, 0, 1, 0x80, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5];
-        let others = [0x10, 7, 0xE8, 9, 0, 2, 0, 0, 0, 0, 0, 0, 0, 6];
+        let first = [0xE0, 9, 0, 1, 0x80, 0, 0, 0, 0, 0, 0, 1, 10];
+        let others = [0x09, 0x82, 0x01, 0x28, 2, 0x7F];
         let expected = [head.as_slice(), &first, &others].concat();
         assert_eq!(bytes[..expected.len()], expected);
         assert!(bytes[expected.len()..BLOCK_BYTES - 2].iter().all(|byte| *byte == 0));
         assert_eq!(bytes[BLOCK_BYTES - 2..], [16, 0]);
+    }
+
+    #[test]
+    fn differences_of_rows_go_both_ways_and_around() {
+        let rows = [0, 1, 63, 64, 8191, 8192, (1 << 47) - 1, u64::MAX / 2, u64::MAX / 2 + 1, u64::MAX];
+        for (before, row) in rows.iter().flat_map(|before| rows.map(|row| (*before, row))) {
+            let mut bytes = Vec::new();
+            put_number(&mut bytes, difference(before, row));
+            assert!(bytes.len() <= DIFFERENCE_BYTES_MAX);
+            bytes.push(7);
+            let mut rest = bytes.as_slice();
+            let read = take_number(&mut rest).map(|difference| row_after(before, difference));
+            assert_eq!((read, rest), (Some(row), [7].as_slice()));
+        }
+    }
+
+    #[test]
+    fn a_number_is_written_in_one_way_only() {
+        let too_large = [[0xFF; 9].as_slice(), &[2]].concat();
+        for wrong in [[].as_slice(), &[0x80], &[0x80, 0], &[0xFF; 11], &too_large] {
+            assert_eq!(take_number(&mut { wrong }), None, "{wrong:?}");
+        }
     }
 }

@@ -52,14 +52,14 @@ impl RunWriter {
     /// Adds an entry that comes after all before it.
     pub(crate) fn push(&mut self, writer: &mut dyn Storage, entry: &[u8]) -> Result<(), Error> {
         assert!(self.entries == 0 || self.last.as_slice() < entry, "entries come in order");
-        if !self.block.has_room(entry) {
+        if !self.block.push(entry) {
             self.close_block();
             self.flush(writer, BUFFER_BYTES)?;
+            assert!(self.block.push(entry), "a block has room for one entry");
         }
         if self.fences.len() == self.blocks as usize {
             self.fences.push(entry.to_vec());
         }
-        self.block.push(entry);
         if let Some((key, _)) = split_entry(entry) {
             self.bloom.add(key);
         }
@@ -101,20 +101,18 @@ impl RunWriter {
     /// Writes one level above blocks that begin with `fences`; returns what the new blocks begin with.
     fn write_level(&mut self, level: u8, fences: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut firsts = Vec::new();
-        let mut block: Option<BlockWriter> = None;
+        let mut block = BlockWriter::new(level, 0);
         for (child, fence) in fences.iter().enumerate() {
-            if let Some(full) = block.take_if(|block| !block.has_room(fence)) {
+            if !block.push(fence) {
+                let full = mem::replace(&mut block, BlockWriter::new(level, child as u64));
                 self.buffer.append(&mut full.finish());
-            }
-            let block = block.get_or_insert_with(|| {
+                assert!(block.push(fence), "a block has room for one entry");
                 firsts.push(fence.clone());
-                BlockWriter::new(level, child as u64)
-            });
-            block.push(fence);
+            } else if child == 0 {
+                firsts.push(fence.clone());
+            }
         }
-        if let Some(last) = block {
-            self.buffer.append(&mut last.finish());
-        }
+        self.buffer.append(&mut block.finish());
         firsts
     }
 

@@ -23,7 +23,7 @@ fn populated() -> Bench {
     let columns = vec![NewColumn::new("id", Type::Integer), NewColumn::new("parent", Type::Integer)];
     bench.create(&NewTable { name: "child".into(), columns, foreign_keys: vec![reference], ..parent });
     let parents: Vec<_> =
-        (0..1000).map(|id| vec![int(id), text(&format!("a note that is long enough {id}"))]).collect();
+        (0..1000).map(|id| vec![int(id), text(&format!("a note that is long enough {id}").repeat(5))]).collect();
     bench.insert("parent", &parents).unwrap();
     let children: Vec<_> = (0..1500).map(|id| vec![int(id), int(id % 400)]).collect();
     bench.insert("child", &children).unwrap();

@@ -22,7 +22,7 @@ fn filled(fresh_rows: usize) -> Bench {
     let index = NewIndex { columns: vec!["note".into()], ..NewIndex::default() };
     bench.statement(|relations, writer| relations.create_index(writer, &table, &index)).unwrap();
     for piece in 0..20 {
-        let rows: Vec<_> = (0..100).map(|row| vec![int(piece * 100 + row), text(&"note ".repeat(5))]).collect();
+        let rows: Vec<_> = (0..1000).map(|row| vec![int(piece * 1000 + row), text(&"note ".repeat(5))]).collect();
         bench.insert("t", &rows).unwrap();
     }
     bench
@@ -32,26 +32,26 @@ fn filled(fresh_rows: usize) -> Bench {
 fn a_tidy_table_has_nothing_to_gain() {
     let mut bench = filled(1 << 20);
     let told = figures(&mut bench);
-    assert_eq!((told.rows, told.deleted, told.updates, told.segments), (2000, 0, 0, 1));
-    assert_eq!(told.row_bytes, 2000 * (1 + 4 + 16 + 25));
+    assert_eq!((told.rows, told.deleted, told.updates, told.segments), (20_000, 0, 0, 1));
+    assert_eq!(told.row_bytes, 20_000 * (1 + 4 + 16 + 25));
     assert_eq!((told.rewrite_bytes, told.freed_bytes()), (0, 0));
-    assert!(told.indexes.iter().all(|index| index.runs.is_empty() && index.fresh_rows == 2000));
+    assert!(told.indexes.iter().all(|index| index.runs.is_empty() && index.fresh_rows == 20_000));
 }
 
 #[test]
 fn what_a_rewrite_costs_and_gains_is_what_it_then_does() {
-    let mut bench = filled(150);
-    let rows: Vec<RowId> = (0..2000).map(RowId).collect();
-    bench.delete("t", &rows[..900]).unwrap();
-    let changed: Vec<_> = (900..1200).map(|row| vec![int(row), text(&"other".repeat(5))]).collect();
-    bench.update("t", &rows[900..1200], &changed).unwrap();
+    let mut bench = filled(1500);
+    let rows: Vec<RowId> = (0..20_000).map(RowId).collect();
+    bench.delete("t", &rows[..9000]).unwrap();
+    let changed: Vec<_> = (9000..12_000).map(|row| vec![int(row), text(&"other".repeat(5))]).collect();
+    bench.update("t", &rows[9000..12_000], &changed).unwrap();
     let before = figures(&mut bench);
-    assert_eq!((before.rows, before.deleted, before.updates), (1100, 900, 300));
+    assert_eq!((before.rows, before.deleted, before.updates), (11_000, 9000, 3000));
     assert!(before.indexes.iter().all(|index| index.runs.len() > 1), "{before:?}");
     let table = bench.table("t");
     bench.statement(|relations, writer| relations.vacuum(writer, Some(&table))).unwrap();
     let after = figures(&mut bench);
-    assert_eq!((after.rows, after.deleted, after.updates, after.log_bytes), (1100, 0, 0, 0));
+    assert_eq!((after.rows, after.deleted, after.updates, after.log_bytes), (11_000, 0, 0, 0));
     let near = |told: u64, is: u64| told.abs_diff(is) * 5 < is;
     assert!(near(before.rewrite_bytes, after.bytes()), "{} told, {} written", before.rewrite_bytes, after.bytes());
     assert!(near(before.freed_bytes(), before.bytes() - after.bytes()));
