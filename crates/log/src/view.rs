@@ -62,3 +62,29 @@ pub trait View {
     /// The commit this view shows; of a commit in the making, the one before it.
     fn commit_number(&self) -> CommitNumber;
 }
+
+impl<V: View + ?Sized> View for &V {
+    fn length(&self, container: ContainerId) -> Result<u64, Error> {
+        (**self).length(container)
+    }
+
+    fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        (**self).read(container, offset, buffer)
+    }
+
+    fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {
+        (**self).read_nameless(pool, page, buffer)
+    }
+
+    fn record(&self, space: u8, name: &[u8]) -> Option<Arc<[u8]>> {
+        (**self).record(space, name)
+    }
+
+    fn records(&self, space: u8, prefix: &[u8]) -> Vec<(Vec<u8>, Arc<[u8]>)> {
+        (**self).records(space, prefix)
+    }
+
+    fn commit_number(&self) -> CommitNumber {
+        (**self).commit_number()
+    }
+}

@@ -8,6 +8,8 @@
 //! - [`Table`] says what is known of a table; [`NewTable`] and its kin ask for one.
 //! - A row holds the rows at the end of each path of foreign keys that begins at its table ([`Table::joins`]).
 //! - [`RowBatch`] carries rows in; [`RowBlock`] carries rows out, a [`Scan`] gives them by the thousand.
+//! - [`Source`]s with [`Test`]s are a question to a table and what its rows join: [`Relations::candidates_of_root`] asks the
+//!   indexes, [`Relations::read_joined`] the rows.
 //! - [`Storage`] is what is needed of the log's writer; reading needs only a `View`.
 //!
 //! ```
@@ -56,6 +58,7 @@ mod key;
 mod layout;
 mod path;
 mod presence;
+mod query;
 mod read;
 mod reference;
 mod rejoin;
@@ -84,6 +87,9 @@ pub use figures::{IndexUse, RunUse, TableUse};
 pub use fresh::FRESH_ROWS;
 pub use key::{KeyBound, KeyRange};
 pub use layout::{INLINE_BYTES, Layout, LayoutColumn};
+pub use query::{
+    Candidates, Comparison, Constant, JoinedRows, NO_ROW, NamedRows, Selection, Side, Source, Test, select,
+};
 pub use relations::{Named, Relations};
 pub use request::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable};
 pub use salvage::Salvage;

@@ -16,5 +16,7 @@ mod images;
 mod joins;
 #[path = "main/model.rs"]
 mod model;
+#[path = "main/questions.rs"]
+mod questions;
 #[path = "main/rules.rs"]
 mod rules;

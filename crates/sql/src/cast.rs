@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_relation::{ColumnId, Layout, RowBatch, Type};
+use counterfoil_relation::{ColumnId, Layout, RowBatch, Selection, Type};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArray, TimestampNanosecondArray};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
@@ -14,7 +14,7 @@ use datafusion::arrow::datatypes::{
 
 use crate::assign::{self, Misfit};
 use crate::error::{Error, Result};
-use crate::rows::{self, Rows};
+use crate::rows;
 use crate::types;
 use crate::value::Value;
 
@@ -121,7 +121,7 @@ fn one_by_one(array: &ArrayRef, kind: &Type, name: &str) -> Result<ArrayRef> {
         };
         batch.set(row, 0, stored.borrow()).map_err(Error::Relation)?;
     }
-    rows::decode(&batch, 0, &Rows::All(array.len()))
+    rows::decode(&batch, 0, &Selection::All(array.len()))
 }
 
 fn text_of(array: &dyn Array, row: usize) -> Option<&str> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_relation::{self as relation, RowBatch, Rule, Table, TableId, Violation};
+use counterfoil_relation::{self as relation, RowBatch, Rule, Selection, Table, TableId, Violation};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::planner::Planner;
 use crate::provider;
-use crate::rows::{self, Rows};
+use crate::rows;
 
 /// CHECK constraints ready to run, by table. Dropped when the table's columns or checks are others.
 #[derive(Default)]
@@ -46,7 +46,7 @@ pub(crate) fn parse(sql: &str) -> Result<Expr> {
 
 /// All rows of a batch as a record batch with the table's column names.
 pub(crate) fn record_batch(table: &Table, batch: &RowBatch) -> Result<RecordBatch> {
-    let all = Rows::All(batch.count());
+    let all = Selection::All(batch.count());
     let columns = (0..table.columns.len()).map(|column| rows::decode(batch, column, &all));
     let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.count()));

@@ -13,11 +13,10 @@
 
 mod tree;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use counterfoil_relation::RowId;
+use counterfoil_relation::Source;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use datafusion::common::config::ConfigOptions;
@@ -31,23 +30,12 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use crate::error::{Error, Result};
-use crate::filter;
-use crate::joined::{JoinedScan, Leaf, Place};
-use crate::rows::Rows;
-use crate::scan::{TableScan, Target};
+use crate::joined::{JoinedScan, Place};
+use crate::scan::TableScan;
 use crate::shortcut::Switch;
 use crate::types;
 use tree::{Condition, Shown, Tree};
-
-/// With so few rows named, reading them is less work than asking for more.
-const FEW_ROWS: usize = 256;
-/// One in so many of the root's rows is fetched by number: in the order of their numbers they cost less than a scan of all and
-/// a hash join of each.
-const ROOT_SHARE: u64 = 4;
-/// A leaf with at most one in so many of the root's rows is read to its end, to know which of its rows come into question.
-const LEAF_SHARE: u64 = 8;
-/// Rows read at a time.
-const BLOCK_ROWS: usize = 4096;
+pub(crate) use tree::{Joins, Optional};
 
 /// The rule.
 #[derive(Debug)]
@@ -87,24 +75,42 @@ fn cheaper(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan
         return Ok(None);
     }
     let Some((tree, output)) = Tree::read(plan) else { return Ok(None) };
-    let Some((root, paths)) = (0..tree.leaves.len()).find_map(|root| Some((root, tree.paths(root)?))) else {
-        return Ok(None);
-    };
-    let Some((ids, indexes)) = candidates(&tree, root, &paths)? else { return Ok(None) };
-    let leaf = |(number, (scan, path)): (usize, (&&TableScan, &Option<usize>))| Leaf {
-        table: scan.target().table.clone(),
-        path: *path,
-        tests: scan.tests().to_vec(),
-        is_optional: tree.is_optional(number),
-    };
-    let leaves = tree.leaves.iter().zip(&paths).enumerate().map(leaf).collect();
-    let target = tree.leaves[root].target().clone();
-    let scan = |output, schema| JoinedScan::new(target, leaves, output, schema, ids, indexes);
+    let Some(scan) = scan_of(&tree)? else { return Ok(None) };
     if tree.conditions.is_empty() && output.iter().all(|shown| shown.wider.is_none()) {
         let output = output.iter().map(|shown| shown.place).collect();
         return Ok(Some(Arc::new(scan(output, plan.schema()))));
     }
     above(&tree, &output, &plan.schema(), scan)
+}
+
+/// The scan that answers what tables that are joined so answer, if they are along foreign keys and indexes make it cheap.
+pub(crate) fn along_foreign_keys(
+    scans: &[TableScan],
+    joins: Joins,
+    output: Vec<Place>,
+    schema: SchemaRef,
+) -> Result<Option<JoinedScan>> {
+    let tree = Tree { leaves: scans.iter().collect(), joins, conditions: Vec::new() };
+    Ok(scan_of(&tree)?.map(|scan| scan(output, schema)))
+}
+
+/// The scan of a tree, if it is one along foreign keys and indexes make it cheap, still to be told what it shows.
+fn scan_of(tree: &Tree<'_>) -> Result<Option<impl FnOnce(Vec<Place>, SchemaRef) -> JoinedScan + use<>>> {
+    let Some((root, paths)) = (0..tree.leaves.len()).find_map(|root| Some((root, tree.paths(root)?))) else {
+        return Ok(None);
+    };
+    let source = |(number, (scan, path)): (usize, (&&TableScan, &Option<usize>))| Source {
+        table: scan.target().table.clone(),
+        path: *path,
+        tests: scan.tests().to_vec(),
+        is_optional: tree.is_optional(number),
+    };
+    let sources: Vec<Source> = tree.leaves.iter().zip(&paths).enumerate().map(source).collect();
+    let named: Vec<_> = tree.leaves.iter().map(|scan| scan.named_rows()).collect();
+    let target = tree.leaves[root].target().clone();
+    let candidates = target.relations.candidates_of_root(&target.snapshot, &sources, &named);
+    let Some(candidates) = candidates.map_err(Error::Relation)? else { return Ok(None) };
+    Ok(Some(move |output, schema| JoinedScan::new(target, sources, output, schema, candidates)))
 }
 
 /// The scan, and above it what it does not do itself: conditions that only whole rows decide, and wider integers.
@@ -147,79 +153,4 @@ fn above(
         below = Arc::new(FilterExec::try_new(condition, below)?);
     }
     Ok(Some(Arc::new(ProjectionExec::try_new(shown, below)?)))
-}
-
-/// Rows of a leaf that come into question: what names them, and the path by which rows of the root join them.
-struct Named<'p> {
-    rows: Cow<'p, [RowId]>,
-    by: String,
-    path: Option<usize>,
-}
-
-/// The rows of the root that come into question, if they are few enough; and what named them.
-fn candidates(tree: &Tree<'_>, root: usize, paths: &[Option<usize>]) -> Result<Option<(Vec<RowId>, Vec<String>)>> {
-    let Target { relations, snapshot, table } = tree.leaves[root].target();
-    let total = relations.count(snapshot, table).map_err(Error::Relation)?;
-    let rows_max = usize::try_from(total / ROOT_SHARE).unwrap_or(usize::MAX).max(FEW_ROWS);
-    let mut named = Vec::new();
-    for (number, (scan, path)) in tree.leaves.iter().zip(paths).enumerate() {
-        // Rows without an optional leaf stay.
-        if !tree.is_optional(number) {
-            named.extend(rows_of(scan, *path, total)?);
-        }
-    }
-    named.sort_by_key(|named| named.rows.len());
-    let mut all: Option<Vec<RowId>> = None;
-    let mut by = Vec::new();
-    for Named { rows, by: name, path } in named {
-        if all.as_ref().is_some_and(|all| all.len() <= FEW_ROWS) {
-            break;
-        }
-        let back = match path {
-            // Each of them is looked up, whatever comes of it.
-            Some(_) if rows.len() > rows_max => None,
-            None => Some(rows.into_owned()),
-            Some(path) => relations.joined_to(snapshot, table, path, &rows, rows_max).map_err(Error::Relation)?,
-        };
-        let Some(mut rows) = back else { continue };
-        rows.sort_unstable();
-        if let Some(all) = &all {
-            rows.retain(|row| all.binary_search(row).is_ok());
-        }
-        all = Some(rows);
-        by.push(name);
-    }
-    Ok(all.filter(|rows| rows.len() <= rows_max).map(|rows| (rows, by)))
-}
-
-/// The rows of a leaf that come into question, if they are few of its rows: those that an index has named, or, of a table
-/// that is small beside the root, those of which the tests are true.
-fn rows_of<'p>(scan: &'p TableScan, path: Option<usize>, total: u64) -> Result<Option<Named<'p>>> {
-    let Target { relations, snapshot, table } = scan.target();
-    let count = relations.count(snapshot, table).map_err(Error::Relation)?;
-    let named = match (scan.named_rows(), scan.index_name()) {
-        (Some(rows), Some(by)) => Named { rows: Cow::Borrowed(rows), by, path },
-        _ if path.is_none() || scan.tests().is_empty() || count > total / LEAF_SHARE => return Ok(None),
-        _ => Named { rows: Cow::Owned(matching(scan)?), by: format!("{} read", table.name), path },
-    };
-    // The root's rows join those of the leaf about evenly: many of these are many of the root.
-    let is_few = named.rows.len() <= FEW_ROWS || named.rows.len() as u64 <= count / ROOT_SHARE;
-    Ok(Some(named).filter(|_| is_few))
-}
-
-/// The rows of a table of which a scan's tests are true.
-fn matching(scan: &TableScan) -> Result<Vec<RowId>> {
-    let Target { relations, snapshot, table } = scan.target();
-    let mut columns = Vec::new();
-    scan.tests().iter().for_each(|test| test.columns(&mut columns));
-    let all = relations.scan(snapshot.clone(), table).map_err(Error::Relation)?;
-    let mut all = all.with_columns(&columns);
-    let mut rows = Vec::new();
-    while let Some(block) = all.next(BLOCK_ROWS).map_err(Error::Relation)? {
-        match filter::select(&block, scan.tests())? {
-            Rows::All(count) => rows.extend((0..count).map(|row| block.id(row))),
-            Rows::At(places) => rows.extend(places.iter().map(|place| block.id(*place as usize))),
-        }
-    }
-    Ok(rows)
 }

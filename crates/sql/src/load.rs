@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_relation::{RowBlock, Table};
+use counterfoil_relation::{RowBlock, Selection, Table};
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::gathering::Gathering;
 use crate::insert::Target;
 use crate::planner;
-use crate::rows::{self, Rows};
+use crate::rows;
 use crate::session::Session;
 use crate::statement;
 use crate::transaction::Change;
@@ -29,7 +29,7 @@ pub fn table_schema(table: &Table) -> SchemaRef {
 /// [`Error::Relation`] for images that make no sense.
 pub fn table_batch(table: &Table, block: &RowBlock) -> Result<RecordBatch> {
     let places: Vec<u32> = block.visible_rows().map(|row| row as u32).collect();
-    let wanted = Rows::At(places);
+    let wanted = Selection::At(places);
     let columns = (0..table.columns.len()).map(|column| rows::decode(&block.rows, column, &wanted));
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(wanted.count()));

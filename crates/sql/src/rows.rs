@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_relation::{Layout, RowBatch, Type};
+use counterfoil_relation::{Layout, RowBatch, Selection, Type};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, GenericByteViewArray, PrimitiveArray, StringViewArray,
     StringViewBuilder,
@@ -22,38 +22,11 @@ use crate::types;
 /// Bytes of a text that lie in the image itself.
 const INLINE_BYTES: u32 = 12;
 
-/// Which rows of a batch are wanted.
-#[derive(Clone, Debug)]
-pub enum Rows {
-    /// All, from the first to the last.
-    All(usize),
-    /// Those at these places.
-    At(Vec<u32>),
-}
-
-impl Rows {
-    /// How many rows are wanted.
-    pub fn count(&self) -> usize {
-        match self {
-            Rows::All(count) => *count,
-            Rows::At(places) => places.len(),
-        }
-    }
-
-    /// Calls `visit` with every place wanted, in order.
-    fn each(&self, mut visit: impl FnMut(usize)) {
-        match self {
-            Rows::All(count) => (0..*count).for_each(visit),
-            Rows::At(places) => places.iter().for_each(|place| visit(*place as usize)),
-        }
-    }
-}
-
 /// One column of a batch as an Arrow array.
 ///
 /// # Errors
 /// [`Error::Relation`] for images that make no sense.
-pub fn decode(batch: &RowBatch, column: usize, rows: &Rows) -> Result<ArrayRef> {
+pub fn decode(batch: &RowBatch, column: usize, rows: &Selection) -> Result<ArrayRef> {
     let place = batch.layout().columns()[column];
     Ok(match place.kind {
         Type::Boolean => boolean(batch, column, rows),
@@ -100,7 +73,7 @@ fn corrupt(what: &'static str) -> Error {
     Error::Relation(counterfoil_relation::Error::Corrupt { table: String::new(), what })
 }
 
-fn nulls(batch: &RowBatch, column: usize, rows: &Rows) -> Option<NullBuffer> {
+fn nulls(batch: &RowBatch, column: usize, rows: &Selection) -> Option<NullBuffer> {
     let (bytes, width) = (batch.bytes(), batch.width());
     let (byte, bit) = (column / 8, 1_u8 << (column % 8));
     let mut any = 0;
@@ -116,7 +89,7 @@ fn nulls(batch: &RowBatch, column: usize, rows: &Rows) -> Option<NullBuffer> {
 fn primitive<T: ArrowPrimitiveType, const N: usize>(
     batch: &RowBatch,
     column: usize,
-    rows: &Rows,
+    rows: &Selection,
     load: impl Fn([u8; N]) -> T::Native,
 ) -> PrimitiveArray<T> {
     let (bytes, width) = (batch.bytes(), batch.width());
@@ -134,13 +107,13 @@ fn primitive<T: ArrowPrimitiveType, const N: usize>(
 fn fixed<T: ArrowPrimitiveType, const N: usize>(
     batch: &RowBatch,
     column: usize,
-    rows: &Rows,
+    rows: &Selection,
     load: impl Fn([u8; N]) -> T::Native,
 ) -> ArrayRef {
     Arc::new(primitive::<T, N>(batch, column, rows, load))
 }
 
-fn boolean(batch: &RowBatch, column: usize, rows: &Rows) -> ArrayRef {
+fn boolean(batch: &RowBatch, column: usize, rows: &Selection) -> ArrayRef {
     let (bytes, width) = (batch.bytes(), batch.width());
     let offset = batch.layout().columns()[column].offset;
     let mut values = Vec::with_capacity(rows.count());
@@ -148,7 +121,7 @@ fn boolean(batch: &RowBatch, column: usize, rows: &Rows) -> ArrayRef {
     Arc::new(BooleanArray::new(values.into(), nulls(batch, column, rows)))
 }
 
-fn uuid(batch: &RowBatch, column: usize, rows: &Rows) -> ArrayRef {
+fn uuid(batch: &RowBatch, column: usize, rows: &Selection) -> ArrayRef {
     let mut builder = StringViewBuilder::with_capacity(rows.count());
     let mut text = String::with_capacity(36);
     rows.each(|row| {
@@ -167,11 +140,11 @@ fn uuid(batch: &RowBatch, column: usize, rows: &Rows) -> ArrayRef {
 type Views = (ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>);
 
 /// Views of a variable column. Of all rows, the whole heap is shared; of some, only what they need is copied.
-fn views(batch: &RowBatch, column: usize, rows: &Rows) -> Result<Views> {
+fn views(batch: &RowBatch, column: usize, rows: &Selection) -> Result<Views> {
     let (bytes, width) = (batch.bytes(), batch.width());
     let offset = batch.layout().columns()[column].offset;
     let heap = batch.heap();
-    let shared = matches!(rows, Rows::All(_)) && heap.len() <= i32::MAX as usize;
+    let shared = matches!(rows, Selection::All(_)) && heap.len() <= i32::MAX as usize;
     let mut buffers = if shared && !heap.is_empty() { vec![heap.to_vec()] } else { Vec::new() };
     let mut views: Vec<u128> = Vec::with_capacity(rows.count());
     let mut failed = false;

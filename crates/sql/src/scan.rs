@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
-use counterfoil_relation::{Relations, RowBlock, RowId, Scan, Table};
+use counterfoil_relation::{NamedRows, Relations, RowBlock, RowId, Scan, Selection, Table, Test, select};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
@@ -17,9 +17,8 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::error::{Error, Result};
-use crate::filter::{self, Test};
 use crate::leaf_node::leaf_node;
-use crate::rows::{self, Rows};
+use crate::rows;
 use crate::steps::{Step, Steps};
 
 /// A part with fewer rows is read where it is asked for: handing it to another thread would cost more than reading it.
@@ -40,7 +39,7 @@ pub enum Output {
 #[derive(Clone)]
 enum Source {
     Whole { parts: usize },
-    Rows { ids: Arc<Vec<RowId>>, index: String },
+    Named(Arc<NamedRows>),
 }
 
 /// What a scan looks at, shared by its parts.
@@ -82,10 +81,11 @@ impl TableScan {
         parallelism: usize,
     ) -> Result<Self> {
         let total = target.relations.count(&target.snapshot, &target.table).map_err(Error::Relation)?;
-        let (source, rows) = match by_index(&target, &tests, total)? {
-            Some((ids, index)) => {
-                let rows = ids.len() as u64;
-                (Source::Rows { ids: Arc::new(ids), index }, rows)
+        let named = target.relations.named_rows(&target.snapshot, &target.table, &tests).map_err(Error::Relation)?;
+        let (source, rows) = match named {
+            Some(named) => {
+                let rows = named.rows.len() as u64;
+                (Source::Named(Arc::new(named)), rows)
             }
             None => {
                 let parts = (total / PART_ROWS_MIN).clamp(1, parallelism.max(1) as u64) as usize;
@@ -94,7 +94,7 @@ impl TableScan {
         };
         let parts = match &source {
             Source::Whole { parts } => *parts,
-            Source::Rows { .. } => 1,
+            Source::Named(_) => 1,
         };
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema.clone()),
@@ -132,17 +132,9 @@ impl TableScan {
     }
 
     /// The rows that an index named, if one was asked.
-    pub(crate) fn named_rows(&self) -> Option<&[RowId]> {
+    pub(crate) fn named_rows(&self) -> Option<&NamedRows> {
         match &self.source {
-            Source::Rows { ids, .. } => Some(ids),
-            Source::Whole { .. } => None,
-        }
-    }
-
-    /// The name of that index.
-    pub(crate) fn index_name(&self) -> Option<String> {
-        match &self.source {
-            Source::Rows { index, .. } => Some(index.clone()),
+            Source::Named(named) => Some(named),
             Source::Whole { .. } => None,
         }
     }
@@ -160,6 +152,18 @@ impl TableScan {
         columns
     }
 
+    /// Whether it is soon done: it reads the rows that an index named, or a table of few rows.
+    pub(crate) fn is_of_few(&self) -> bool {
+        self.rows <= INLINE_ROWS_MAX || self.named_rows().is_some()
+    }
+
+    /// Begins to read a part, so many rows at a time.
+    pub(crate) fn stream(&self, part: usize, step_rows: usize) -> Result<SendableRecordBatchStream> {
+        let metrics = BaselineMetrics::new(&self.metrics, part);
+        let work = self.work(part, step_rows)?;
+        Ok(Steps::stream(work, self.rows <= INLINE_ROWS_MAX, metrics, self.schema.clone()))
+    }
+
     fn work(&self, part: usize, step_rows: usize) -> Result<Work> {
         let columns = self.columns();
         let reader = match &self.source {
@@ -170,8 +174,8 @@ impl TableScan {
                 // There may be fewer parts than were asked for.
                 if part < scans.len() { Reader::Scan(Box::new(scans.swap_remove(part))) } else { Reader::Nothing }
             }
-            Source::Rows { ids, .. } => {
-                Reader::Rows { target: self.target.clone(), ids: ids.clone(), next: 0, columns }
+            Source::Named(named) => {
+                Reader::Named { target: self.target.clone(), named: named.clone(), next: 0, columns }
             }
         };
         Ok(Work {
@@ -183,31 +187,6 @@ impl TableScan {
             step_rows,
         })
     }
-}
-
-/// Up to so many of `total` rows are fetched by number: one costs about as much as twenty rows read in passing.
-fn named_rows_max(total: u64) -> usize {
-    usize::try_from(total / 20).unwrap_or(usize::MAX).max(64)
-}
-
-/// The rows that the best index names for these tests, if looking there is better than a scan.
-fn by_index(target: &Target, tests: &[Test], total: u64) -> Result<Option<(Vec<RowId>, String)>> {
-    let Some((index, ranges)) = filter::candidates(tests, &target.table) else { return Ok(None) };
-    let rows_max = named_rows_max(total);
-    let mut ids = Vec::new();
-    for range in &ranges {
-        let found = target.relations.candidates(&target.snapshot, &target.table, index, range, rows_max);
-        match found.map_err(Error::Relation)? {
-            Some(rows) if ids.len() + rows.len() <= rows_max => ids.extend(rows),
-            _ => return Ok(None),
-        }
-    }
-    if ranges.len() > 1 {
-        ids.sort_unstable();
-        ids.dedup();
-    }
-    let name = target.table.index(index).map(|index| index.name.clone()).unwrap_or_default();
-    Ok(Some((ids, name)))
 }
 
 impl fmt::Debug for TableScan {
@@ -222,7 +201,10 @@ impl DisplayAs for TableScan {
         match &self.source {
             Source::Whole { parts: 1 } => write!(f, "Scan: {}", table.name)?,
             Source::Whole { parts } => write!(f, "Scan: {} in {parts} parts", table.name)?,
-            Source::Rows { ids, index } => write!(f, "Index: {index} of {} ({} candidates)", table.name, ids.len())?,
+            Source::Named(named) => {
+                let index = if named.index.is_empty() { "none" } else { &named.index };
+                write!(f, "Index: {index} of {} ({} candidates)", table.name, named.rows.len())?;
+            }
         }
         let shown = self.output.iter().map(|output| match output {
             Output::Column(column) => table.columns[*column].name.as_str(),
@@ -253,9 +235,7 @@ impl ExecutionPlan for TableScan {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
-        let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let work = self.work(partition, context.session_config().batch_size())?;
-        Ok(Steps::stream(work, self.rows <= INLINE_ROWS_MAX, metrics, self.schema.clone()))
+        Ok(self.stream(partition, context.session_config().batch_size())?)
     }
 
     fn statistics_from_inputs(
@@ -271,7 +251,7 @@ impl ExecutionPlan for TableScan {
                 // Each part stops at the limit for itself.
                 (Source::Whole { .. }, true, Some(limit)) => Precision::Inexact(rows.min(limit)),
                 (Source::Whole { .. }, false, _) => Precision::Inexact(rows.div_ceil(5)),
-                (Source::Rows { .. }, ..) => Precision::Inexact(rows),
+                (Source::Named(_), ..) => Precision::Inexact(rows),
             };
         }
         Ok(Arc::new(statistics))
@@ -302,7 +282,7 @@ struct Work {
 
 enum Reader {
     Scan(Box<Scan<Snapshot>>),
-    Rows { target: Target, ids: Arc<Vec<RowId>>, next: usize, columns: Vec<usize> },
+    Named { target: Target, named: Arc<NamedRows>, next: usize, columns: Vec<usize> },
     Nothing,
 }
 
@@ -311,7 +291,8 @@ impl Reader {
         match self {
             Reader::Nothing => Ok(None),
             Reader::Scan(scan) => scan.next(step_rows).map_err(Error::Relation),
-            Reader::Rows { target, ids, next, columns } => {
+            Reader::Named { target, named, next, columns } => {
+                let ids: &[RowId] = &named.rows;
                 let end = (*next + step_rows).min(ids.len());
                 if *next == end {
                     return Ok(None);
@@ -331,7 +312,7 @@ impl Step for Work {
     fn step(&mut self) -> Result<Option<RecordBatch>> {
         while self.rows_left > 0 {
             let Some(block) = self.reader.next(self.step_rows)? else { return Ok(None) };
-            let selected = filter::select(&block, &self.tests)?;
+            let selected = select(&block, &self.tests).map_err(Error::Relation)?;
             if selected.count() > 0 {
                 return self.batch(&block, &selected).map(Some);
             }
@@ -341,7 +322,7 @@ impl Step for Work {
 }
 
 impl Work {
-    fn batch(&mut self, block: &RowBlock, selected: &Rows) -> Result<RecordBatch> {
+    fn batch(&mut self, block: &RowBlock, selected: &Selection) -> Result<RecordBatch> {
         let columns = self.output.iter().map(|output| match output {
             Output::Column(column) => rows::decode(&block.rows, *column, selected),
             Output::RowId => Ok(row_ids(block, selected)),
@@ -357,11 +338,11 @@ impl Work {
     }
 }
 
-fn row_ids(block: &RowBlock, selected: &Rows) -> ArrayRef {
+fn row_ids(block: &RowBlock, selected: &Selection) -> ArrayRef {
     let id = |row: usize| block.id(row).0 as i64;
     let ids: Vec<i64> = match selected {
-        Rows::All(count) => (0..*count).map(id).collect(),
-        Rows::At(places) => places.iter().map(|place| id(*place as usize)).collect(),
+        Selection::All(count) => (0..*count).map(id).collect(),
+        Selection::At(places) => places.iter().map(|place| id(*place as usize)).collect(),
     };
     Arc::new(Int64Array::from(ids))
 }

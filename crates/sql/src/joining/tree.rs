@@ -58,18 +58,24 @@ impl Condition {
 }
 
 /// A table that is joined where it has a row, and is NULL where not.
-struct Optional {
-    leaf: usize,
-    on: Vec<(Place, Place)>,
+pub(crate) struct Optional {
+    pub(crate) leaf: usize,
+    pub(crate) on: Vec<(Place, Place)>,
+}
+
+/// How the tables of a tree are joined.
+#[derive(Default)]
+pub(crate) struct Joins {
+    /// Columns that are equal in every row.
+    pub(crate) equal: Vec<(Place, Place)>,
+    pub(crate) optional: Vec<Optional>,
 }
 
 /// A tree of joins.
 #[derive(Default)]
 pub(super) struct Tree<'p> {
     pub(super) leaves: Vec<&'p TableScan>,
-    /// Columns that are equal in every row.
-    equal: Vec<(Place, Place)>,
-    optional: Vec<Optional>,
+    pub(super) joins: Joins,
     pub(super) conditions: Vec<Condition>,
 }
 
@@ -83,7 +89,7 @@ impl<'p> Tree<'p> {
 
     /// Whether rows stay that have none of this leaf.
     pub(super) fn is_optional(&self, leaf: usize) -> bool {
-        self.optional.iter().any(|optional| optional.leaf == leaf)
+        self.joins.optional.iter().any(|optional| optional.leaf == leaf)
     }
 
     /// Adds what a node reads; what the node's columns are.
@@ -147,10 +153,10 @@ impl<'p> Tree<'p> {
         let equal = |(one, other)| Some((self.shown(one, &left)?.place, self.shown(other, &right)?.place));
         let on: Vec<(Place, Place)> = join.on.iter().map(|(one, other)| equal((one, other))).collect::<Option<_>>()?;
         match join.join_type {
-            JoinType::Inner => self.equal.extend(on),
+            JoinType::Inner => self.joins.equal.extend(on),
             // One table, of whose rows nothing is asked but by tests of its own.
             JoinType::Left if middle == (self.leaves.len() - 1, self.conditions.len()) && join.filter.is_none() => {
-                self.optional.push(Optional { leaf: middle.0, on });
+                self.joins.optional.push(Optional { leaf: middle.0, on });
             }
             _ => return None,
         }
@@ -199,10 +205,10 @@ impl<'p> Tree<'p> {
         let is_inner = |leaf: usize| !self.is_optional(leaf);
         // A row without an optional leaf has nothing there that could be equal.
         let touches = |place: &Place| !is_inner(place.leaf);
-        if !is_inner(root) || self.equal.iter().any(|(one, other)| touches(one) || touches(other)) {
+        if !is_inner(root) || self.joins.equal.iter().any(|(one, other)| touches(one) || touches(other)) {
             return None;
         }
-        let all = Classes::of(&self.equal);
+        let all = Classes::of(&self.joins.equal);
         let mut along = Vec::new();
         steps[root] = Some(Vec::new());
         let mut due = vec![root];
@@ -217,10 +223,10 @@ impl<'p> Tree<'p> {
                 due.push(to);
             }
         }
-        if !Classes::of(&along).hold(&self.equal) {
+        if !Classes::of(&along).hold(&self.joins.equal) {
             return None;
         }
-        for optional in &self.optional {
+        for optional in &self.joins.optional {
             steps[optional.leaf] = Some(self.optional_steps(optional, &steps, &along)?);
         }
         let place = |steps: Option<Vec<Step>>| match steps?.as_slice() {
@@ -237,7 +243,7 @@ impl<'p> Tree<'p> {
         steps: &[Option<Vec<Step>>],
         along: &[(Place, Place)],
     ) -> Option<Vec<Step>> {
-        let with = |more: &[(Place, Place)]| Classes::of(&[&self.equal, along, more].concat());
+        let with = |more: &[(Place, Place)]| Classes::of(&[&self.joins.equal, along, more].concat());
         let all = with(&optional.on);
         for from in (0..self.leaves.len()).filter(|leaf| !self.is_optional(*leaf)) {
             let Some((key, pairs)) = self.key_between(from, optional.leaf, &all) else { continue };

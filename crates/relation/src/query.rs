@@ -1,0 +1,50 @@
+//! Questions to a table and to the tables that its rows join along foreign keys (MILo-DB, sections 3.1 and 4.2).
+//!
+//! ```text
+//! tests of each source -- indexes --> rows of each source -- paths, backwards --> rows of the root (candidates)
+//!                                                                                      |
+//!              rows of the answer <-- tests, asked again <-- what each of them joins --+
+//! ```
+//!
+//! Indexes decide how much is read and never what is answered: every test is asked of the rows themselves.
+
+mod joined;
+mod named;
+mod ranges;
+mod selection;
+mod test;
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+pub use joined::{JoinedRows, NO_ROW, Side};
+pub use named::{Candidates, NamedRows};
+pub use selection::Selection;
+pub use test::{Comparison, Constant, Test, select};
+
+use crate::Table;
+
+/// A table that a question reads.
+#[derive(Clone)]
+pub struct Source {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The path by which rows of the root join it, by its place among the root's joins; none for the root.
+    pub path: Option<usize>,
+    /// What must be true of its rows.
+    pub tests: Vec<Test>,
+    /// Whether rows stay that join none of its rows, or only one of which the tests are not true: they have [`NO_ROW`] there.
+    pub is_optional: bool,
+}
+
+impl Source {
+    /// The columns that its tests look at, by their places, each once.
+    #[must_use]
+    pub fn tested_columns(&self) -> Vec<usize> {
+        let mut columns = Vec::new();
+        self.tests.iter().for_each(|test| test.columns(&mut columns));
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+}

@@ -1,0 +1,95 @@
+//! Rows of a root together with the rows that they join.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use counterfoil_log::View;
+
+use super::Source;
+use super::test::select;
+use crate::{Error, Relations, RowBlock, RowId};
+
+/// The place of a row that an optional source does not have.
+pub const NO_ROW: u32 = u32::MAX;
+
+/// Rows of one source.
+pub struct Side {
+    /// Rows of its table.
+    pub block: RowBlock,
+    /// For each row of the answer its place there, or [`NO_ROW`].
+    pub places: Vec<u32>,
+}
+
+/// Rows of an answer.
+pub struct JoinedRows {
+    /// For each source its rows; none where nothing of it was wanted.
+    pub sides: Vec<Option<Side>>,
+    /// How many rows.
+    pub count: usize,
+}
+
+impl Relations {
+    /// Reads rows of the root and, source by source, what those join that are still in question. `columns`: for each source the
+    /// columns whose values are needed, those tested among them.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] without a root, [`Error::Log`], [`Error::Corrupt`].
+    pub fn read_joined(
+        &self,
+        view: &dyn View,
+        sources: &[Source],
+        columns: &[Vec<usize>],
+        rows: &[RowId],
+    ) -> Result<JoinedRows, Error> {
+        let root = sources.iter().position(|source| source.path.is_none());
+        let root = root.ok_or(Error::Misuse("a question without a root"))?;
+        let block = self.fetch(view, &sources[root].table, rows, Some(&columns[root]))?;
+        let mut kept = select(&block, &sources[root].tests)?.into_places();
+        let mut sides: Vec<Option<Side>> = sources.iter().map(|_| None).collect();
+        for (number, source) in sources.iter().enumerate() {
+            let Some(path) = source.path else { continue };
+            let ends: Vec<Option<RowId>> = kept.iter().map(|row| block.joined(*row as usize, path)).collect();
+            let (side, stay) = self.look_up(view, source, &columns[number], &ends)?;
+            retain(&mut kept, &stay);
+            sides.iter_mut().flatten().for_each(|side| retain(&mut side.places, &stay));
+            sides[number] = side;
+        }
+        let count = kept.len();
+        sides[root] = Some(Side { block, places: kept });
+        Ok(JoinedRows { sides, count })
+    }
+
+    /// The rows of a source at the ends of paths, and which paths lead to one of which the tests are true.
+    fn look_up(
+        &self,
+        view: &dyn View,
+        source: &Source,
+        columns: &[usize],
+        ends: &[Option<RowId>],
+    ) -> Result<(Option<Side>, Vec<bool>), Error> {
+        if columns.is_empty() && source.tests.is_empty() {
+            return Ok((None, ends.iter().map(|end| source.is_optional || end.is_some()).collect()));
+        }
+        let mut distinct: Vec<RowId> = ends.iter().copied().flatten().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let block = self.fetch(view, &source.table, &distinct, Some(columns))?;
+        if block.visible_count() < distinct.len() {
+            return Err(Error::corrupt(&source.table.name, "row that is joined along a foreign key"));
+        }
+        let mut holds = vec![false; distinct.len()];
+        select(&block, &source.tests)?.each(|place| holds[place] = true);
+        let place = |end: &Option<RowId>| end.and_then(|end| distinct.binary_search(&end).ok());
+        let places = ends.iter().map(|end| place(end).filter(|place| holds[*place]));
+        let mut places: Vec<u32> = places.map(|place| place.map_or(NO_ROW, |place| place as u32)).collect();
+        let stay: Vec<bool> = places.iter().map(|place| source.is_optional || *place != NO_ROW).collect();
+        retain(&mut places, &stay);
+        Ok((Some(Side { block, places }), stay))
+    }
+}
+
+/// Keeps those that stay.
+fn retain(places: &mut Vec<u32>, stay: &[bool]) {
+    let mut stay = stay.iter();
+    places.retain(|_| stay.next().copied().unwrap_or(false));
+}

@@ -1,0 +1,126 @@
+//! Which ranges of which index hold all rows of which tests are true.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::test::{Comparison, Constant, Test};
+use crate::{IndexDef, IndexId, KeyBound, KeyRange, Table, Type, Value};
+
+/// Most values of an IN list that are looked up one by one.
+const LOOKUPS_MAX: usize = 256;
+
+/// A way to rows of which tests may be true: ranges of an index.
+pub(super) struct Way {
+    pub(super) index: IndexId,
+    /// All rows of which the tests are true have keys in them.
+    pub(super) ranges: Vec<KeyRange>,
+    /// The columns of which the ranges say something.
+    pub(super) columns: Vec<usize>,
+    /// How much they say: 2 for each value, 1 for bounds, and one half more for a key of which there is one.
+    weight: usize,
+}
+
+/// The ways to rows of which all of these tests are true, those that say most first.
+pub(super) fn ways(tests: &[&Test], table: &Table) -> Vec<Way> {
+    // Indexes of paths have no columns.
+    let indexes = table.indexes.iter().filter(|index| !index.columns.is_empty());
+    let mut ways: Vec<Way> = indexes.filter_map(|index| way(tests, table, index)).collect();
+    ways.sort_by_key(|way| core::cmp::Reverse(way.weight));
+    ways
+}
+
+fn way(tests: &[&Test], table: &Table, index: &IndexDef) -> Option<Way> {
+    let columns: Vec<usize> = index.columns.iter().map(|id| table.position(*id)).collect::<Option<_>>()?;
+    let prefix: Vec<Value> = columns.iter().map_while(|column| equal(tests, table, *column)).collect();
+    let is_one = index.unique && prefix.len() == columns.len();
+    let way = |ranges, said: usize, weight: usize| Way {
+        index: index.id,
+        ranges,
+        columns: columns[..said].to_vec(),
+        weight: 2 * weight + usize::from(is_one),
+    };
+    let known = prefix.len();
+    let Some(next) = columns.get(known).copied() else {
+        return Some(way(vec![KeyRange::equal(prefix)], known, 2 * known));
+    };
+    if let Some(values) = listed(tests, table, next) {
+        let with = |value: Value| KeyRange::equal(prefix.iter().cloned().chain([value]).collect());
+        return Some(way(values.into_iter().map(with).collect(), known + 1, 2 * known + 2));
+    }
+    match bounds(tests, table, next) {
+        None if known == 0 => None,
+        None => Some(way(vec![KeyRange::equal(prefix)], known, 2 * known)),
+        bounds => Some(way(vec![KeyRange { prefix, bounds }], known + 1, 2 * known + 1)),
+    }
+}
+
+/// Takes a conjunction apart.
+pub(super) fn flatten<'a>(test: &'a Test, flat: &mut Vec<&'a Test>) {
+    match test {
+        Test::All(tests) => tests.iter().for_each(|test| flatten(test, flat)),
+        other => flat.push(other),
+    }
+}
+
+fn equal(tests: &[&Test], table: &Table, wanted: usize) -> Option<Value> {
+    tests.iter().find_map(|test| match test {
+        Test::Compare { column, comparison: Comparison::Equal, constant } if *column == wanted => {
+            stored(&table.columns[wanted].kind, constant)
+        }
+        Test::Null { column, wanted: true } if *column == wanted => Some(Value::Null),
+        _ => None,
+    })
+}
+
+fn listed(tests: &[&Test], table: &Table, wanted: usize) -> Option<Vec<Value>> {
+    let constants = tests.iter().find_map(|test| match test {
+        Test::In { column, constants } if *column == wanted && constants.len() <= LOOKUPS_MAX => Some(constants),
+        _ => None,
+    })?;
+    let mut once: Vec<&Constant> = Vec::new();
+    constants.iter().for_each(|constant| {
+        if !once.contains(&constant) {
+            once.push(constant);
+        }
+    });
+    once.into_iter().map(|constant| stored(&table.columns[wanted].kind, constant)).collect()
+}
+
+fn bounds(tests: &[&Test], table: &Table, wanted: usize) -> Option<(KeyBound, KeyBound)> {
+    let (mut low, mut high) = (KeyBound::Unbounded, KeyBound::Unbounded);
+    for test in tests {
+        let Test::Compare { column, comparison, constant } = test else { continue };
+        if *column != wanted {
+            continue;
+        }
+        // Several bounds on one side: any of them is right, since every test is asked again of each row.
+        let Some(value) = stored(&table.columns[wanted].kind, constant) else { continue };
+        match comparison {
+            Comparison::Less => high = KeyBound::Excluded(value),
+            Comparison::AtMost => high = KeyBound::Included(value),
+            Comparison::Greater => low = KeyBound::Excluded(value),
+            Comparison::AtLeast => low = KeyBound::Included(value),
+            Comparison::Equal | Comparison::Unequal => {}
+        }
+    }
+    (low != KeyBound::Unbounded || high != KeyBound::Unbounded).then_some((low, high))
+}
+
+/// The constant as a value of a key.
+fn stored(kind: &Type, constant: &Constant) -> Option<Value> {
+    Some(match (kind, constant) {
+        (Type::Boolean, Constant::Whole(number)) => Value::Boolean(*number != 0),
+        (Type::SmallInt | Type::Integer | Type::BigInt, Constant::Whole(number)) => Value::BigInt(*number),
+        (Type::Date, Constant::Whole(days)) => Value::Date(i32::try_from(*days).ok()?),
+        (Type::Time, Constant::Whole(ticks)) => Value::Time(*ticks),
+        (Type::Timestamp { .. }, Constant::Whole(ticks)) => Value::Timestamp(*ticks),
+        (Type::TimestampTz, Constant::Whole(ticks)) => Value::TimestampTz(*ticks),
+        (Type::Real | Type::Double, Constant::Float(number)) => Value::Double(*number),
+        (Type::Numeric { .. }, Constant::Decimal(number)) => Value::Numeric(*number),
+        (Type::Bytea, Constant::Bytes(bytes)) => Value::Bytea(bytes.clone()),
+        (Type::Uuid, Constant::Bytes(bytes)) => Value::Uuid(bytes.as_slice().try_into().ok()?),
+        (_, Constant::Bytes(bytes)) => Value::Text(String::from_utf8(bytes.clone()).ok()?),
+        _ => return None,
+    })
+}
