@@ -169,6 +169,13 @@ impl Connection {
         }
     }
 
+    /// The rows of a question.
+    pub(crate) fn ask(&mut self, question: &sql::Question) -> Result<Rows> {
+        self.inner.store.process().require()?;
+        let rows = self.session.ask_question(question).map_err(|error| full(&self.inner, error))?;
+        Ok(Rows { rows, inner: self.inner.clone() })
+    }
+
     /// Parses a statement once, to be run with parameters many times.
     ///
     /// # Errors

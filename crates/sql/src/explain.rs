@@ -40,20 +40,31 @@ impl Session {
         if !matches!(statement.as_ref(), Statement::Query(_)) {
             return Err(Error::NotSupported("EXPLAIN of anything but a query".into()));
         }
-        let mut statement = (**statement).clone();
-        // As when it is asked: a column may be there twice.
-        naming::name_columns(&mut statement, self.names);
-        parameters::bind(&mut statement, parameters)?;
-        let snapshot = self.view()?;
-        let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
-        let physical = self.planner.physical(&plan)?;
+        let direct = self.direct_scan(statement, parameters)?;
+        let is_direct = direct.is_some();
+        let physical = match direct {
+            Some(scan) => scan.node(),
+            None => self.planned((**statement).clone(), parameters)?,
+        };
         let text = if *analyze || option("analyze") {
             self.run_through(physical.clone())?;
             DisplayableExecutionPlan::with_metrics(physical.as_ref()).indent(*verbose).to_string()
         } else {
             DisplayableExecutionPlan::new(physical.as_ref()).indent(*verbose).to_string()
         };
+        // The library's planner had no part in it.
+        let text = if is_direct { format!("Direct: {text}") } else { text };
         show::table(vec![("QUERY PLAN", text.lines().map(|line| Some(line.to_owned())).collect())])
+    }
+
+    /// The physical plan of the query library.
+    fn planned(&mut self, mut statement: Statement, parameters: &[Value]) -> Result<Arc<dyn ExecutionPlan>> {
+        // As when it is asked: a column may be there twice.
+        naming::name_columns(&mut statement, self.names);
+        parameters::bind(&mut statement, parameters)?;
+        let snapshot = self.view()?;
+        let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
+        self.planner.physical(&plan)
     }
 
     fn run_through(&mut self, physical: Arc<dyn ExecutionPlan>) -> Result<()> {

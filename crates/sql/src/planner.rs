@@ -382,8 +382,13 @@ impl Planner {
 
     /// Runs a query to its end.
     pub(crate) fn collect(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
+        let stream = self.stream(plan)?;
+        self.collect_stream(stream)
+    }
+
+    /// Runs what was started to its end.
+    pub(crate) fn collect_stream(&self, mut stream: SendableRecordBatchStream) -> Result<Vec<RecordBatch>> {
         self.engine.executor.run(&self.interrupt, async {
-            let mut stream = frugal::stream(&self.state, &self.frugal, plan).await?;
             let held = MemoryConsumer::new("rows").register(&self.engine.environment.memory_pool);
             let mut batches = Vec::new();
             while let Some(batch) = stream.try_next().await? {

@@ -269,6 +269,9 @@ impl Session {
 
     /// Runs a query.
     pub(crate) fn query(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
+        if let Some(rows) = self.directly(statement, parameters)? {
+            return Ok(Outcome::Rows(rows));
+        }
         let mut statement = statement.clone();
         // Named first: a column is called what the text says, whatever its parameters are.
         naming::name_columns(&mut statement, self.names);

@@ -18,7 +18,8 @@ use crate::statement::{fold, parts};
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings that are on or off.
-const SWITCHES: [&str; 4] = ["as_given", "enable_foreign_key_joins", "enable_summaries", "synchronous_commit"];
+const SWITCHES: [&str; 5] =
+    ["as_given", "enable_direct_queries", "enable_foreign_key_joins", "enable_summaries", "synchronous_commit"];
 
 /// What a session has been told.
 pub(crate) struct Settings {
@@ -29,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) synchronous_commit: bool,
     /// Whether aggregations over series may be answered from summaries.
     pub(crate) enable_summaries: bool,
+    /// Whether simple questions are answered without the query library.
+    pub(crate) enable_direct_queries: bool,
     /// Whether joins along foreign keys may be read off the rows.
     pub(crate) enable_foreign_key_joins: bool,
     /// Whether series tables store every point as it is given: for what was stored in such a table before.
@@ -44,6 +47,7 @@ impl Default for Settings {
             statement_timeout: None,
             synchronous_commit: true,
             enable_summaries: true,
+            enable_direct_queries: true,
             enable_foreign_key_joins: true,
             as_given: false,
             said: BTreeMap::new(),
@@ -95,6 +99,7 @@ impl Settings {
         }
         let is_on = match name {
             "as_given" => Some(self.as_given),
+            "enable_direct_queries" => Some(self.enable_direct_queries),
             "enable_foreign_key_joins" => Some(self.enable_foreign_key_joins),
             "enable_summaries" => Some(self.enable_summaries),
             "synchronous_commit" => Some(self.synchronous_commit),
@@ -142,6 +147,7 @@ impl Settings {
     fn switch(&mut self, name: &str) -> Option<&mut bool> {
         match name {
             "as_given" => Some(&mut self.as_given),
+            "enable_direct_queries" => Some(&mut self.enable_direct_queries),
             "enable_foreign_key_joins" => Some(&mut self.enable_foreign_key_joins),
             "enable_summaries" => Some(&mut self.enable_summaries),
             "synchronous_commit" => Some(&mut self.synchronous_commit),

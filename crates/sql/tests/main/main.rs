@@ -12,6 +12,7 @@ mod database;
 mod date_bin;
 mod description;
 mod dialect;
+mod direct;
 mod historian;
 mod historian_document;
 mod historian_model;

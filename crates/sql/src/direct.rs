@@ -1,0 +1,90 @@
+//! Answers simple questions without the query library: columns of rows that an index names, and of the rows that these join along
+//! foreign keys. Parsing, optimizing and planning in general takes a hundred times longer than reading such a row.
+//!
+//! ```text
+//! statement -- reading --> Question -- bound to tables --> TableScan, or JoinedScan along foreign keys --> rows
+//!      \                      \                                 \
+//!       any other shape        a view, a series, a value of      no index names few rows
+//!                              another type
+//!                               -------> the query library
+//! ```
+//!
+//! It never answers otherwise than the library does: both read by the same scans, and whatever is not surely understood is left to
+//! the library (`SET enable_direct_queries = off` leaves it everything).
+
+mod binding;
+mod question;
+mod reading;
+mod writing;
+
+use datafusion::sql::sqlparser::ast::Statement;
+
+use crate::engine::Rows;
+use crate::error::{Error, Result};
+use crate::session::{Outcome, Session};
+use crate::value::Value;
+use binding::{Bound, Near};
+pub use question::{ColumnName, Condition, Question, column};
+
+impl Session {
+    /// The rows of a statement that is a simple question; none of any other, and of one whose answer is not near at hand.
+    pub(crate) fn directly(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Option<Rows>> {
+        let scan = self.direct_scan(statement, parameters)?;
+        scan.map(|scan| self.read(&scan)).transpose()
+    }
+
+    /// The rows of a question, as a statement.
+    ///
+    /// # Errors
+    /// As those of the query that asks the same.
+    pub fn ask_question(&mut self, question: &Question) -> Result<Rows> {
+        self.planner.interrupt.clear();
+        let rows = self.begin_statement().and_then(|()| match self.scan_for(question)? {
+            Some(scan) => self.read(&scan).map(Some),
+            None => Ok(None),
+        });
+        match rows {
+            Ok(Some(rows)) => Ok(rows),
+            Ok(None) => self.ask_library(question),
+            Err(error) => {
+                self.guard.transaction.fail();
+                Err(error)
+            }
+        }
+    }
+
+    fn ask_library(&mut self, question: &Question) -> Result<Rows> {
+        let (text, values) = writing::statement(question);
+        match self.run_one(&text, &values)? {
+            Outcome::Rows(rows) => Ok(rows),
+            _ => Err(Error::Bug("a question without rows".into())),
+        }
+    }
+
+    /// The scan that answers such a statement.
+    pub(crate) fn direct_scan(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Option<Near>> {
+        if !self.settings.enable_direct_queries {
+            return Ok(None);
+        }
+        match reading::question(statement, parameters) {
+            Some(question) => self.scan_for(&question),
+            None => Ok(None),
+        }
+    }
+
+    fn scan_for(&mut self, question: &Question) -> Result<Option<Near>> {
+        let snapshot = self.view()?;
+        let Some(bound) = Bound::to_tables(question, &self.guard.engine, &snapshot)? else { return Ok(None) };
+        bound.scan(self.settings.enable_foreign_key_joins)
+    }
+
+    /// The rows of a scan. Those of a transaction's own uncommitted state are read at once: what comes next may undo them.
+    fn read(&mut self, scan: &Near) -> Result<Rows> {
+        let stream = scan.stream(self.planner.state.config().batch_size())?;
+        let schema = stream.schema();
+        if self.guard.transaction.is_writing() {
+            return Ok(Rows::batches(schema, self.planner.collect_stream(stream)?));
+        }
+        Ok(Rows::stream(schema, stream, self.guard.engine.executor.clone(), self.planner.interrupt.clone()))
+    }
+}

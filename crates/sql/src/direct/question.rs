@@ -1,0 +1,234 @@
+//! A question to tables that are joined along foreign keys: columns of rows of which conditions are true.
+
+use crate::filter::Comparison;
+use crate::value::Value;
+
+/// What is asked: columns of the rows of tables of which conditions are true.
+///
+/// Debug shows names, never values.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// The tables, in the order in which a star shows their columns.
+    pub(super) sources: Vec<Source>,
+    /// The columns of the answer.
+    pub(super) shown: Vec<Shown>,
+    /// What must be true of a row.
+    pub(super) conditions: Vec<Condition>,
+    /// Rows wanted, at most.
+    pub(super) limit: Option<usize>,
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) table: String,
+    /// What columns name it by.
+    pub(super) alias: String,
+    pub(super) joined: Joined,
+}
+
+/// How a table comes to those before it.
+#[derive(Clone, Debug)]
+pub(super) enum Joined {
+    /// Beside them: nothing said yet.
+    Beside,
+    /// Rows stay where these are true; they name tables from the one of this number on.
+    Where { from: usize, on: Vec<Condition> },
+    /// As before, and rows stay that find none.
+    OrNone { from: usize, on: Vec<Condition> },
+}
+
+/// A column of the answer.
+#[derive(Clone, Debug)]
+pub(super) enum Shown {
+    /// All columns of all tables.
+    All,
+    /// All columns of one.
+    AllOf(String),
+    /// One, perhaps by another name.
+    Column(ColumnName, Option<String>),
+}
+
+/// A column, by its name as the table has it, and the name of the table where it is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnName {
+    pub(super) table: Option<String>,
+    pub(super) column: String,
+}
+
+/// What may be asked of a row. A comparison with NULL is true of none.
+///
+/// Debug shows names, never values.
+#[derive(Clone, Debug)]
+pub struct Condition(pub(super) Asked);
+
+/// What a condition asks.
+#[derive(Clone, Debug)]
+pub(super) enum Asked {
+    /// Two columns are equal.
+    Same(ColumnName, ColumnName),
+    /// A column is NULL, or is not.
+    Null { column: ColumnName, wanted: bool },
+    /// A column compares so with a value.
+    Compare { column: ColumnName, comparison: Comparison, value: Value },
+    /// A column has one of these values.
+    In { column: ColumnName, values: Vec<Value> },
+    /// A truth value is this one.
+    Is { column: ColumnName, truth: bool },
+    /// All of these.
+    All(Vec<Condition>),
+    /// Any of these.
+    Any(Vec<Condition>),
+}
+
+/// A column: `table.column`, or `column` where one table alone has it. Names are as they were created, nothing is folded.
+#[must_use]
+pub fn column(name: &str) -> ColumnName {
+    match name.split_once('.') {
+        Some((table, column)) => ColumnName { table: Some(table.into()), column: column.into() },
+        None => ColumnName { table: None, column: name.into() },
+    }
+}
+
+impl ColumnName {
+    fn compares(self, comparison: Comparison, value: impl Into<Value>) -> Condition {
+        Condition(Asked::Compare { column: self, comparison, value: value.into() })
+    }
+
+    /// `=`
+    #[must_use]
+    pub fn equals(self, value: impl Into<Value>) -> Condition {
+        self.compares(Comparison::Equal, value)
+    }
+
+    /// `<>`
+    #[must_use]
+    pub fn differs(self, value: impl Into<Value>) -> Condition {
+        self.compares(Comparison::Unequal, value)
+    }
+
+    /// `<`
+    #[must_use]
+    pub fn less(self, value: impl Into<Value>) -> Condition {
+        self.compares(Comparison::Less, value)
+    }
+
+    /// `<=`
+    #[must_use]
+    pub fn at_most(self, value: impl Into<Value>) -> Condition {
+        self.compares(Comparison::AtMost, value)
+    }
+
+    /// `>`
+    #[must_use]
+    pub fn greater(self, value: impl Into<Value>) -> Condition {
+        self.compares(Comparison::Greater, value)
+    }
+
+    /// `>=`
+    #[must_use]
+    pub fn at_least(self, value: impl Into<Value>) -> Condition {
+        self.compares(Comparison::AtLeast, value)
+    }
+
+    /// `BETWEEN`, the bounds included.
+    #[must_use]
+    pub fn between(self, low: impl Into<Value>, high: impl Into<Value>) -> Condition {
+        self.clone().at_least(low).and(self.at_most(high))
+    }
+
+    /// `IN`
+    #[must_use]
+    pub fn is_in<V: Into<Value>>(self, values: impl IntoIterator<Item = V>) -> Condition {
+        Condition(Asked::In { column: self, values: values.into_iter().map(Into::into).collect() })
+    }
+
+    /// `IS NULL`
+    #[must_use]
+    pub fn is_null(self) -> Condition {
+        Condition(Asked::Null { column: self, wanted: true })
+    }
+
+    /// `IS NOT NULL`
+    #[must_use]
+    pub fn is_not_null(self) -> Condition {
+        Condition(Asked::Null { column: self, wanted: false })
+    }
+
+    /// `=` another column.
+    #[must_use]
+    pub fn is_same_as(self, other: ColumnName) -> Condition {
+        Condition(Asked::Same(self, other))
+    }
+}
+
+impl Condition {
+    /// Both are true.
+    #[must_use]
+    pub fn and(self, other: Condition) -> Condition {
+        Condition(match self.0 {
+            Asked::All(mut conditions) => {
+                conditions.push(other);
+                Asked::All(conditions)
+            }
+            one => Asked::All(vec![Condition(one), other]),
+        })
+    }
+
+    /// One of them is true, or both.
+    #[must_use]
+    pub fn or(self, other: Condition) -> Condition {
+        Condition(match self.0 {
+            Asked::Any(mut conditions) => {
+                conditions.push(other);
+                Asked::Any(conditions)
+            }
+            one => Asked::Any(vec![Condition(one), other]),
+        })
+    }
+}
+
+impl Question {
+    /// All columns of all rows of a table.
+    #[must_use]
+    pub fn of(table: &str) -> Self {
+        Question::default().with(table, Joined::Beside)
+    }
+
+    fn with(mut self, table: &str, joined: Joined) -> Self {
+        self.sources.push(Source { table: table.into(), alias: table.into(), joined });
+        self
+    }
+
+    /// Joins a table where `on` is true.
+    #[must_use]
+    pub fn join(self, table: &str, on: Condition) -> Self {
+        self.with(table, Joined::Where { from: 0, on: vec![on] })
+    }
+
+    /// Joins a table where `on` is true; rows that find none stay, with NULLs.
+    #[must_use]
+    pub fn left_join(self, table: &str, on: Condition) -> Self {
+        self.with(table, Joined::OrNone { from: 0, on: vec![on] })
+    }
+
+    /// Of these rows those of which `condition` is true.
+    #[must_use]
+    pub fn filter(mut self, condition: Condition) -> Self {
+        self.conditions.push(condition);
+        self
+    }
+
+    /// These columns, behind those asked for before; without any all are shown.
+    #[must_use]
+    pub fn columns<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
+        self.shown.extend(names.into_iter().map(|name| Shown::Column(column(name), None)));
+        self
+    }
+
+    /// So many rows at most, whichever come first.
+    #[must_use]
+    pub fn limit(self, rows: usize) -> Self {
+        Question { limit: Some(rows), ..self }
+    }
+}

@@ -1,0 +1,299 @@
+//! Reads a question out of a statement, where a statement is one.
+//!
+//! What is not recognised is no question: then the query library reads the statement, refuses what is wrong with it and says so.
+//! So nothing here guesses: a word that the library might take otherwise is none of ours.
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, Query, Select,
+    SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
+    TableWithJoins, UnaryOperator, Value as Literal, WildcardAdditionalOptions,
+};
+
+use super::question::{Asked, ColumnName, Condition, Joined, Question, Shown, Source};
+use crate::filter::Comparison;
+use crate::parameters;
+use crate::statement::{fold, kept_apart, table_name};
+use crate::value::Value;
+
+/// The question that a statement is.
+pub(super) fn question(statement: &Statement, parameters: &[Value]) -> Option<Question> {
+    let Statement::Query(query) = statement else { return None };
+    let Query {
+        with: None,
+        body,
+        order_by: None,
+        limit_clause,
+        fetch: None,
+        locks,
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators,
+    } = query.as_ref()
+    else {
+        return None;
+    };
+    let SetExpr::Select(select) = body.as_ref() else { return None };
+    if !locks.is_empty() || !pipe_operators.is_empty() {
+        return None;
+    }
+    let reading = Reading { parameters };
+    let mut question = Question { limit: reading.limit(limit_clause.as_ref())?, ..Question::default() };
+    let (shown, from, selection) = plain(select)?;
+    from.iter().try_for_each(|tables| reading.tables(tables, &mut question.sources))?;
+    question.shown = shown.iter().map(reading_shown).collect::<Option<_>>()?;
+    if let Some(selection) = selection {
+        reading.conditions(selection, &mut question.conditions)?;
+    }
+    Some(question)
+}
+
+/// What a SELECT shows, of which tables, and which rows: if that is all it says.
+fn plain(select: &Select) -> Option<(&[SelectItem], &[TableWithJoins], Option<&Expr>)> {
+    let Select {
+        select_token: _,
+        optimizer_hints,
+        distinct: None,
+        select_modifiers: None,
+        top: None,
+        top_before_distinct: _,
+        projection,
+        exclude: None,
+        into: None,
+        from,
+        lateral_views,
+        prewhere: None,
+        selection,
+        connect_by,
+        group_by: GroupByExpr::Expressions(groups, modifiers),
+        cluster_by,
+        distribute_by,
+        sort_by,
+        having: None,
+        named_window,
+        qualify: None,
+        window_before_qualify: _,
+        value_table_mode: None,
+        flavor: SelectFlavor::Standard,
+    } = select
+    else {
+        return None;
+    };
+    let nothing_else = optimizer_hints.is_empty()
+        && lateral_views.is_empty()
+        && connect_by.is_empty()
+        && groups.is_empty()
+        && modifiers.is_empty()
+        && cluster_by.is_empty()
+        && distribute_by.is_empty()
+        && sort_by.is_empty()
+        && named_window.is_empty();
+    nothing_else.then_some((projection, from, selection.as_ref()))
+}
+
+fn reading_shown(item: &SelectItem) -> Option<Shown> {
+    let bare = |options: &WildcardAdditionalOptions| {
+        let WildcardAdditionalOptions {
+            wildcard_token: _,
+            opt_ilike: None,
+            opt_exclude: None,
+            opt_except: None,
+            opt_replace: None,
+            opt_rename: None,
+            opt_alias: None,
+        } = options
+        else {
+            return None;
+        };
+        Some(())
+    };
+    Some(match item {
+        SelectItem::Wildcard(options) => {
+            bare(options)?;
+            Shown::All
+        }
+        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+            bare(options)?;
+            Shown::AllOf(table_name(name).ok()?)
+        }
+        SelectItem::UnnamedExpr(expr) => Shown::Column(column(expr)?, None),
+        SelectItem::ExprWithAlias { expr, alias } => Shown::Column(column(expr)?, Some(fold(alias))),
+        _ => return None,
+    })
+}
+
+fn column(expr: &Expr) -> Option<ColumnName> {
+    // Words such as `current_role` are not columns, whatever columns there are.
+    let is_word = |name: &Ident| name.quote_style.is_none() && fold(name).starts_with("current_");
+    match expr {
+        Expr::Identifier(name) if !is_word(name) => Some(ColumnName { table: None, column: fold(name) }),
+        Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+            [table, column] => Some(ColumnName { table: Some(fold(table)), column: fold(column) }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Reads with the values of parameters.
+struct Reading<'p> {
+    parameters: &'p [Value],
+}
+
+impl Reading<'_> {
+    /// The rows wanted, if that is a number.
+    fn limit(&self, clause: Option<&LimitClause>) -> Option<Option<usize>> {
+        let limit = match clause {
+            None | Some(LimitClause::LimitOffset { limit: None, offset: None, .. }) => return Some(None),
+            Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by }) if limit_by.is_empty() => {
+                limit
+            }
+            _ => return None,
+        };
+        match self.value(limit)? {
+            Value::Integer(rows) => usize::try_from(rows).ok().map(Some),
+            _ => None,
+        }
+    }
+
+    fn tables(&self, tables: &TableWithJoins, sources: &mut Vec<Source>) -> Option<()> {
+        let from = sources.len();
+        sources.push(source(&tables.relation, Joined::Beside)?);
+        for Join { relation, global, join_operator } in &tables.joins {
+            if *global {
+                return None;
+            }
+            let joined = match join_operator {
+                JoinOperator::Join(JoinConstraint::On(on)) | JoinOperator::Inner(JoinConstraint::On(on)) => {
+                    Joined::Where { from, on: self.conjuncts(on)? }
+                }
+                JoinOperator::Left(JoinConstraint::On(on)) | JoinOperator::LeftOuter(JoinConstraint::On(on)) => {
+                    Joined::OrNone { from, on: self.conjuncts(on)? }
+                }
+                _ => return None,
+            };
+            sources.push(source(relation, joined)?);
+        }
+        Some(())
+    }
+
+    fn conjuncts(&self, expr: &Expr) -> Option<Vec<Condition>> {
+        let mut conditions = Vec::new();
+        self.conditions(expr, &mut conditions)?;
+        Some(conditions)
+    }
+
+    /// Adds what `expr` says, piece by piece.
+    fn conditions(&self, expr: &Expr, conditions: &mut Vec<Condition>) -> Option<()> {
+        match expr {
+            Expr::Nested(inner) => self.conditions(inner, conditions),
+            Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+                self.conditions(left, conditions)?;
+                self.conditions(right, conditions)
+            }
+            _ => self.condition(expr).map(|condition| conditions.push(condition)),
+        }
+    }
+
+    fn condition(&self, expr: &Expr) -> Option<Condition> {
+        Some(Condition(match expr {
+            Expr::Nested(inner) => return self.condition(inner),
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => Asked::Is { column: column(expr)?, truth: true },
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => Asked::Is { column: column(expr)?, truth: false },
+            Expr::IsNull(inner) => Asked::Null { column: column(inner)?, wanted: true },
+            Expr::IsNotNull(inner) => Asked::Null { column: column(inner)?, wanted: false },
+            Expr::BinaryOp { op: BinaryOperator::And, .. } => Asked::All(self.conjuncts(expr)?),
+            Expr::BinaryOp { left, op: BinaryOperator::Or, right } => {
+                Asked::Any(vec![self.condition(left)?, self.condition(right)?])
+            }
+            Expr::BinaryOp { left, op, right } => self.comparison(left, comparison(op)?, right)?,
+            Expr::Between { expr, negated: false, low, high } => {
+                let side = |comparison, value: &Expr| {
+                    Some(Condition(Asked::Compare { column: column(expr)?, comparison, value: self.value(value)? }))
+                };
+                Asked::All(vec![side(Comparison::AtLeast, low)?, side(Comparison::AtMost, high)?])
+            }
+            Expr::InList { expr, list, negated: false } => {
+                let values = list.iter().map(|value| self.value(value)).collect::<Option<_>>()?;
+                Asked::In { column: column(expr)?, values }
+            }
+            _ => return None,
+        }))
+    }
+
+    fn comparison(&self, left: &Expr, comparison: Comparison, right: &Expr) -> Option<Asked> {
+        match (column(left), column(right)) {
+            (Some(one), Some(other)) if comparison == Comparison::Equal => Some(Asked::Same(one, other)),
+            (Some(column), None) => Some(Asked::Compare { column, comparison, value: self.value(right)? }),
+            (None, Some(column)) => {
+                Some(Asked::Compare { column, comparison: comparison.turned(), value: self.value(left)? })
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a literal or a parameter.
+    fn value(&self, expr: &Expr) -> Option<Value> {
+        let literal = match expr {
+            Expr::Nested(inner) => return self.value(inner),
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => return negative(expr),
+            Expr::Value(literal) => &literal.value,
+            _ => return None,
+        };
+        match literal {
+            Literal::Placeholder(name) => parameters::value(name, self.parameters).ok().cloned(),
+            Literal::Number(digits, false) => digits.parse().ok().map(Value::Integer),
+            Literal::SingleQuotedString(text) => Some(Value::Text(text.clone())),
+            Literal::Boolean(truth) => Some(Value::Boolean(*truth)),
+            Literal::Null => Some(Value::Null),
+            _ => None,
+        }
+    }
+}
+
+fn negative(expr: &Expr) -> Option<Value> {
+    let Expr::Value(literal) = expr else { return None };
+    let Literal::Number(digits, false) = &literal.value else { return None };
+    format!("-{digits}").parse().ok().map(Value::Integer)
+}
+
+fn comparison(operator: &BinaryOperator) -> Option<Comparison> {
+    Some(match operator {
+        BinaryOperator::Eq => Comparison::Equal,
+        BinaryOperator::NotEq => Comparison::Unequal,
+        BinaryOperator::Lt => Comparison::Less,
+        BinaryOperator::LtEq => Comparison::AtMost,
+        BinaryOperator::Gt => Comparison::Greater,
+        BinaryOperator::GtEq => Comparison::AtLeast,
+        _ => return None,
+    })
+}
+
+/// A table that is named, and nothing more is said of it.
+fn source(factor: &TableFactor, joined: Joined) -> Option<Source> {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: None,
+        with_hints,
+        version: None,
+        with_ordinality: false,
+        partitions,
+        json_path: None,
+        sample: None,
+        index_hints,
+    } = factor
+    else {
+        return None;
+    };
+    let table = table_name(name).ok().filter(|name| kept_apart(name).is_none())?;
+    if !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty() {
+        return None;
+    }
+    let alias = match alias {
+        None => table.clone(),
+        Some(TableAlias { explicit: _, name, columns, at: None }) if columns.is_empty() => fold(name),
+        Some(_) => return None,
+    };
+    Some(Source { table, alias, joined })
+}

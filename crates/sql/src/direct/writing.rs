@@ -1,0 +1,121 @@
+//! A question as a statement, for the query library.
+
+use std::fmt::Write;
+
+use super::question::{Asked, ColumnName, Condition, Joined, Question, Shown};
+use crate::filter::Comparison;
+use crate::statement::ident;
+use crate::value::Value;
+
+/// A text being written, and the values of its parameters.
+#[derive(Default)]
+struct Writing {
+    text: String,
+    values: Vec<Value>,
+}
+
+/// The text of a question, and its parameters.
+pub(super) fn statement(question: &Question) -> (String, Vec<Value>) {
+    let mut writing = Writing::default();
+    let shown = question.shown.iter().map(shown).collect::<Vec<_>>().join(", ");
+    writing.add(format_args!("SELECT {} FROM", if shown.is_empty() { "*" } else { &shown }));
+    for (number, source) in question.sources.iter().enumerate() {
+        let between = match &source.joined {
+            Joined::Beside if number == 0 => "",
+            Joined::Beside => ",",
+            Joined::Where { .. } => " JOIN",
+            Joined::OrNone { .. } => " LEFT JOIN",
+        };
+        writing.add(format_args!("{between} {} AS {}", ident(&source.table), ident(&source.alias)));
+        if let Joined::Where { on, .. } | Joined::OrNone { on, .. } = &source.joined {
+            writing.all(" ON ", on);
+        }
+    }
+    if !question.conditions.is_empty() {
+        writing.all(" WHERE ", &question.conditions);
+    }
+    if let Some(limit) = question.limit {
+        writing.add(format_args!(" LIMIT {limit}"));
+    }
+    (writing.text, writing.values)
+}
+
+fn name(column: &ColumnName) -> String {
+    match &column.table {
+        Some(table) => format!("{}.{}", ident(table), ident(&column.column)),
+        None => ident(&column.column).to_string(),
+    }
+}
+
+fn shown(shown: &Shown) -> String {
+    match shown {
+        Shown::All => "*".into(),
+        Shown::AllOf(alias) => format!("{}.*", ident(alias)),
+        Shown::Column(column, None) => name(column),
+        Shown::Column(column, Some(alias)) => format!("{} AS {}", name(column), ident(alias)),
+    }
+}
+
+impl Writing {
+    fn add(&mut self, what: std::fmt::Arguments<'_>) {
+        // Writing into a text does not fail.
+        let _ = self.text.write_fmt(what);
+    }
+
+    fn value(&mut self, value: &Value) {
+        self.values.push(value.clone());
+        self.add(format_args!("${}", self.values.len()));
+    }
+
+    fn all(&mut self, before: &str, conditions: &[Condition]) {
+        self.text.push_str(before);
+        self.joined(" AND ", conditions);
+    }
+
+    fn joined(&mut self, between: &str, conditions: &[Condition]) {
+        self.text.push('(');
+        for (number, condition) in conditions.iter().enumerate() {
+            if number > 0 {
+                self.text.push_str(between);
+            }
+            self.condition(condition);
+        }
+        self.text.push(')');
+    }
+
+    fn condition(&mut self, condition: &Condition) {
+        match &condition.0 {
+            Asked::Same(one, other) => self.add(format_args!("{} = {}", name(one), name(other))),
+            Asked::Null { column, wanted: true } => self.add(format_args!("{} IS NULL", name(column))),
+            Asked::Null { column, wanted: false } => self.add(format_args!("{} IS NOT NULL", name(column))),
+            Asked::Compare { column, comparison, value } => {
+                self.add(format_args!("{} {} ", name(column), sign(*comparison)));
+                self.value(value);
+            }
+            Asked::In { values, .. } if values.is_empty() => self.text.push_str("false"),
+            Asked::In { column, values } => {
+                self.add(format_args!("{} IN (", name(column)));
+                for (number, value) in values.iter().enumerate() {
+                    self.text.push_str(if number > 0 { ", " } else { "" });
+                    self.value(value);
+                }
+                self.text.push(')');
+            }
+            Asked::Is { column, truth: true } => self.text.push_str(&name(column)),
+            Asked::Is { column, truth: false } => self.add(format_args!("NOT {}", name(column))),
+            Asked::All(conditions) => self.joined(" AND ", conditions),
+            Asked::Any(conditions) => self.joined(" OR ", conditions),
+        }
+    }
+}
+
+fn sign(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Equal => "=",
+        Comparison::Unequal => "<>",
+        Comparison::Less => "<",
+        Comparison::AtMost => "<=",
+        Comparison::Greater => ">",
+        Comparison::AtLeast => ">=",
+    }
+}

@@ -1,0 +1,299 @@
+//! Simple questions are answered without the query library, exactly as the library answers them.
+
+use counterfoil_sql::{Outcome, Question, Rows, Value, column};
+use datafusion::arrow::datatypes::SchemaRef;
+
+use crate::database::Database;
+
+const OFF: &str = "SET enable_direct_queries = off";
+const ON: &str = "SET enable_direct_queries = on";
+
+/// Two tables of every type, one of which references the other, and a view.
+fn types() -> Database {
+    let mut database = Database::after(
+        "CREATE TABLE p (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, code CHAR(3), flag BOOLEAN);
+         CREATE TABLE t (id BIGINT PRIMARY KEY, small SMALLINT, p INTEGER REFERENCES p, d DOUBLE PRECISION, r REAL,
+             n NUMERIC(10, 2), day DATE, tick TIME, ts TIMESTAMP, fine TIMESTAMP(9), tz TIMESTAMPTZ, u UUID, b BYTEA,
+             v VARCHAR(20), flag BOOLEAN, \"Odd Name\" INTEGER);
+         CREATE TABLE pair (a INTEGER, b TEXT, value INTEGER, PRIMARY KEY (a, b));
+         CREATE TABLE child (id INTEGER PRIMARY KEY, a INTEGER, b TEXT, FOREIGN KEY (a, b) REFERENCES pair);
+         CREATE INDEX ON t (small); CREATE INDEX ON t (u); CREATE INDEX ON t (ts); CREATE INDEX ON t (v);
+         CREATE INDEX ON t (n); CREATE INDEX ON t (day); CREATE INDEX ON t (d); CREATE INDEX ON t (tz);
+         CREATE VIEW seen AS SELECT id, small FROM t",
+    );
+    for statement in [
+        "INSERT INTO p SELECT i, 'name ' || i, 'c' || i % 10, i % 3 = 0 FROM generate_series(1, 40) AS i",
+        &format!("INSERT INTO t VALUES {}", (1..=5000).map(row).collect::<Vec<_>>().join(", ")),
+        "INSERT INTO pair SELECT i % 10, 'b' || i / 10, i FROM generate_series(0, 99) AS i",
+        "INSERT INTO child SELECT i, CASE WHEN i % 5 > 0 THEN i % 10 END, 'b' || i % 10 FROM generate_series(0, 2999) AS i",
+        "DELETE FROM t WHERE id % 50 = 7",
+        "UPDATE t SET small = 5, v = NULL WHERE id % 90 = 1",
+    ] {
+        let said = database.ask(statement);
+        assert!(!said.starts_with("error"), "{statement}: {said}");
+    }
+    database
+}
+
+fn row(i: i32) -> String {
+    let (day, hour, minute, second) = (i / 1440 % 28 + 1, i / 60 % 24, i % 60, i % 60);
+    let p = if i % 41 == 0 { "NULL".into() } else { (i % 41).to_string() };
+    let flag = ["true", "false", "NULL"][i as usize % 3];
+    format!(
+        "({i}, {}, {p}, {}, {}, {}, '2024-01-{:02}', '10:{minute:02}:05', '2024-01-{day:02} {hour:02}:{minute:02}:00',
+          '2024-01-01 00:{minute:02}:{second:02}.123456789', '2024-01-{day:02} {hour:02}:{minute:02}:00Z',
+          '{i:032x}', '\\x{i:08x}', 'v{}', {flag}, {})",
+        i % 100,
+        f64::from(i) / 4.0,
+        f64::from(i) / 8.0,
+        f64::from(i) / 100.0,
+        i % 28 + 1,
+        i % 50,
+        i % 7,
+    )
+}
+
+/// What a query answers: its columns, and its rows in some order.
+fn answer(database: &mut Database, query: &str, parameters: &[Value]) -> Result<(SchemaRef, Vec<String>), String> {
+    let outcome = database.session.run_one(query, parameters).map_err(|error| error.to_string())?;
+    match outcome {
+        Outcome::Rows(rows) => lines(rows),
+        _ => Err("no rows".into()),
+    }
+}
+
+fn lines(rows: Rows) -> Result<(SchemaRef, Vec<String>), String> {
+    let schema = rows.schema().clone();
+    let mut lines = Vec::new();
+    for batch in rows.collect_all().map_err(|error| error.to_string())? {
+        assert_eq!(batch.schema(), schema);
+        lines.extend((0..batch.num_rows()).map(|row| format!("{:?}", batch.slice(row, 1).columns())));
+    }
+    lines.sort();
+    Ok((schema, lines))
+}
+
+/// Asks both ways, which must agree; whether the first was direct.
+fn both(database: &mut Database, query: &str, parameters: &[Value]) -> bool {
+    let direct = answer(database, query, parameters);
+    let plan = database.session.run_one(&format!("EXPLAIN {query}"), parameters);
+    let is_direct = plan.is_ok_and(|plan| match plan {
+        Outcome::Rows(rows) => format!("{:?}", rows.collect_all()).contains("Direct: "),
+        _ => false,
+    });
+    database.expect(&[(OFF, "SET")]);
+    let planned = answer(database, query, parameters);
+    database.expect(&[(ON, "SET")]);
+    assert_eq!(direct, planned, "{query} {parameters:?}");
+    is_direct
+}
+
+#[test]
+fn simple_questions_are_answered_directly_and_alike() {
+    let mut database = types();
+    for query in [
+        "SELECT * FROM t WHERE id = 77",
+        "SELECT v, id AS number, v FROM t AS x WHERE x.id = 77",
+        "SELECT x.*, id FROM t x WHERE id IN (77, 78, 5000, 5001, NULL)",
+        "SELECT id FROM public.t WHERE 100 > id AND id >= 95",
+        "SELECT id FROM t WHERE id BETWEEN 10 AND 20 AND (small = 11 OR small = 12 OR flag)",
+        "SELECT id, \"Odd Name\" FROM t WHERE small = 3 AND NOT flag",
+        "SELECT id FROM t WHERE small = 3 AND v IS NULL",
+        "SELECT id FROM t WHERE u = '00000000-0000-0000-0000-00000000004D'",
+        "SELECT id FROM t WHERE v = 'v7' AND small <> -3 LIMIT 4",
+        "SELECT id FROM t WHERE id = NULL",
+        "SELECT id FROM t WHERE id = -5",
+        "SELECT id FROM t WHERE (id = 5) AND ((small IS NOT NULL))",
+        "SELECT * FROM p",
+        "SELECT id FROM p WHERE code = 'c3'",
+        "SELECT name FROM p LIMIT 0",
+        "SELECT t.id, p.name FROM t JOIN p ON t.p = p.id WHERE p.name = 'name 7'",
+        "SELECT * FROM t INNER JOIN p ON p.id = t.p AND t.id < 50",
+        "SELECT t.id, name FROM t, p WHERE t.p = p.id AND t.id = 30",
+        "SELECT t.id, p.* FROM t LEFT JOIN p ON t.p = p.id WHERE t.id BETWEEN 30 AND 90",
+        "SELECT t.id, name FROM t LEFT JOIN p ON t.p = p.id AND p.flag WHERE t.id BETWEEN 30 AND 90",
+        "SELECT child.id, value FROM child JOIN pair ON child.a = pair.a AND child.b = pair.b WHERE value = 33",
+        "SELECT child.id FROM child JOIN pair ON child.a = pair.a AND child.b = pair.b WHERE child.id < 40 LIMIT 400",
+    ] {
+        assert!(both(&mut database, query, &[]), "{query}");
+    }
+}
+
+#[test]
+fn what_is_not_simple_is_planned() {
+    let mut database = types();
+    for query in [
+        "SELECT id + 1 FROM t WHERE id = 77",
+        "SELECT id FROM t WHERE id = 77 ORDER BY id",
+        "SELECT DISTINCT small FROM t WHERE id < 20",
+        "SELECT count(*) FROM t WHERE id < 20",
+        "SELECT small FROM t WHERE id < 20 GROUP BY small",
+        "SELECT small, current_role FROM t WHERE id = 3",
+        "SELECT id FROM t WHERE id = 3 OFFSET 1",
+        "SELECT id FROM t WHERE id = 3 OR id + 1 = 5",
+        "SELECT id FROM t WHERE small = 40000",
+        "SELECT id FROM t WHERE id = '77'",
+        "SELECT id FROM t WHERE day = '2024-01-05'",
+        "SELECT id FROM t WHERE n = 1.25",
+        "SELECT id FROM t WHERE d = 1.25",
+        "SELECT id FROM t WHERE r = 1",
+        "SELECT id FROM t WHERE NOT (id > 3)",
+        "SELECT id FROM t WHERE id IN (SELECT 5)",
+        "SELECT id FROM t WHERE id NOT IN (5) AND small = 3",
+        "SELECT id FROM t WHERE \"Odd Name\" = 3",
+        "SELECT id FROM t WHERE id = small AND small = 3",
+        "SELECT id FROM seen WHERE id = 3",
+        "SELECT table_name FROM information_schema.tables",
+        "SELECT t.id FROM t JOIN p USING (id) WHERE t.id = 3",
+        "SELECT t.id FROM t NATURAL JOIN p WHERE t.id = 3",
+        "SELECT t.id FROM t RIGHT JOIN p ON t.p = p.id WHERE t.id = 3",
+        "SELECT t.id FROM t LEFT JOIN p ON t.p = p.id WHERE t.id = 34 AND p.flag",
+        "SELECT t.id FROM t LEFT JOIN p ON t.p = p.id AND t.id > 5 WHERE t.id < 9",
+        "SELECT t.id FROM t LEFT JOIN p ON t.p = p.id AND p.id = 5 WHERE p.id IS NULL AND t.id < 9",
+        "SELECT t.id FROM t JOIN p ON t.id = p.id WHERE t.id = 3",
+        "SELECT a.id FROM child AS a JOIN pair ON a.a = pair.a WHERE a.id = 3",
+        "SELECT t.id FROM t JOIN p ON t.p = p.id AND t.small = p.id WHERE t.id = 3",
+        "SELECT t.id FROM t, p WHERE t.id = 3",
+        "SELECT id FROM t TABLESAMPLE SYSTEM (50)",
+        "SELECT id FROM t WHERE id = 3 FOR UPDATE",
+        "SELECT u.id FROM t AS u (id, other) WHERE u.id = 3",
+        // Errors are the library's.
+        "SELECT nothing FROM t WHERE id = 3",
+        "SELECT id FROM t, p WHERE id = 3",
+        "SELECT t.id FROM t AS x WHERE x.id = 3",
+        "SELECT id FROM t JOIN t ON id = id",
+        "SELECT a.id FROM t AS a JOIN p ON b.p = p.id JOIN t AS b ON b.p = p.id WHERE a.id = 3",
+        "SELECT a.id FROM t AS a, t AS b JOIN p ON a.p = p.id WHERE a.id = 3 AND b.id = 3 AND b.p = p.id",
+        "SELECT id FROM missing",
+        "SELECT id FROM t WHERE flag = 1",
+        "SELECT id FROM t WHERE small",
+        "SELECT id FROM t WHERE id = $1",
+        "SELECT id FROM t LIMIT -1",
+    ] {
+        assert!(!both(&mut database, query, &[]), "{query}");
+    }
+}
+
+#[test]
+fn parameters_are_values_of_the_columns_types() {
+    let mut database = types();
+    let at = 1_704_067_200_000_000_000_i128;
+    let minute = 60_000_000_000_i128;
+    for (condition, value, is_direct) in [
+        ("id = $1", Value::Integer(77), true),
+        ("small = $1", Value::Integer(77), true),
+        ("small = $1", Value::Integer(70_000), false),
+        ("id = $1", Value::Text("77".into()), false),
+        ("id = $1", Value::Null, true),
+        ("d = $1", Value::Double(4.25), true),
+        ("d = $1", Value::Integer(4), false),
+        ("n = $1", Value::Decimal { unscaled: 1250, scale: 2 }, false),
+        ("day = $1", Value::Date(19_724), true),
+        ("tick > $1 AND id < 90", Value::Time(36_050_000_000), true),
+        ("ts = $1", Value::Timestamp(at + 7 * minute), true),
+        ("ts = $1", Value::Timestamp(at + 7 * minute + 1), false),
+        ("fine < $1 AND id < 90", Value::Timestamp(at + 7 * minute), true),
+        ("tz = $1", Value::TimestampTz(at + 60 * minute), true),
+        ("u = $1", Value::Uuid([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 77]), true),
+        ("u = $1", Value::Text("00000000-0000-0000-0000-00000000004d".into()), true),
+        ("u = $1", Value::Text("no uuid".into()), false),
+        ("v = $1", Value::Text("v7".into()), true),
+        ("b = $1 AND id < 90", Value::Bytes(vec![0, 0, 0, 5]), true),
+        ("flag = $1 AND id < 90", Value::Boolean(true), true),
+        ("id = -$1", Value::Integer(-77), false),
+    ] {
+        let query = format!("SELECT id, v FROM t WHERE {condition}");
+        assert_eq!(both(&mut database, &query, std::slice::from_ref(&value)), is_direct, "{query} {value:?}");
+    }
+    let rows = [Value::Integer(90), Value::Integer(3)];
+    assert!(both(&mut database, "SELECT name FROM p LIMIT $2", &rows));
+    assert!(both(&mut database, "SELECT p.name FROM t JOIN p ON p.id = t.p WHERE t.id = $1 LIMIT $2", &rows));
+}
+
+#[test]
+fn a_transaction_sees_what_it_has_done_itself() {
+    let mut database = types();
+    database.expect(&[
+        ("BEGIN", "BEGIN"),
+        ("INSERT INTO p VALUES (99, 'new')", "INSERT 1"),
+        ("SELECT name FROM p WHERE id = 99", "new"),
+        ("UPDATE p SET name = 'newer' WHERE id = 99", "UPDATE 1"),
+        ("SELECT name FROM p WHERE id = 99", "newer"),
+        ("SELECT t.id, name FROM t JOIN p ON t.p = p.id WHERE p.id = 99", ""),
+        ("UPDATE t SET p = 99 WHERE id = 5", "UPDATE 1"),
+        ("SELECT t.id, name FROM t JOIN p ON t.p = p.id WHERE p.id = 99", "5|newer"),
+        ("ROLLBACK", "ROLLBACK"),
+        ("SELECT name FROM p WHERE id = 99", ""),
+    ]);
+}
+
+#[test]
+fn questions_of_programs_are_answered_as_their_texts_are() {
+    let mut database = types();
+    let along = || column("t.p").is_same_as(column("p.id"));
+    let few = || column("t.id").between(30, 60);
+    for (question, text) in [
+        (Question::of("t").filter(column("id").equals(77)), "SELECT * FROM t WHERE id = 77"),
+        (
+            Question::of("t")
+                .filter(column("small").is_in([3, 4, 5]))
+                .filter(column("v").is_not_null())
+                .columns(["id", "v"]),
+            "SELECT id, v FROM t WHERE small IN (3, 4, 5) AND v IS NOT NULL",
+        ),
+        (
+            Question::of("t").join("p", along()).filter(few().and(column("name").differs("name 33"))),
+            "SELECT * FROM t JOIN p ON t.p = p.id WHERE t.id BETWEEN 30 AND 60 AND name <> 'name 33'",
+        ),
+        (
+            Question::of("t")
+                .left_join("p", along().and(column("p.flag").equals(true)))
+                .filter(few())
+                .columns(["t.id", "name"]),
+            "SELECT t.id, name FROM t LEFT JOIN p ON t.p = p.id AND p.flag WHERE t.id BETWEEN 30 AND 60",
+        ),
+        (
+            Question::of("t").filter(column("id").less(3).or(column("id").greater(4998)).or(column("v").is_null())),
+            "SELECT * FROM t WHERE id < 3 OR id > 4998 OR v IS NULL",
+        ),
+        (Question::of("t").filter(column("id").is_in(Vec::<i64>::new())), "SELECT * FROM t WHERE false"),
+        // Not near at hand.
+        (
+            Question::of("t").filter(column("n").equals(Value::Decimal { unscaled: 125, scale: 2 })).columns(["id"]),
+            "SELECT id FROM t WHERE n = 1.25",
+        ),
+        (
+            Question::of("t")
+                .filter(column("Odd Name").at_most(2))
+                .filter(column("id").at_most(9000))
+                .columns(["Odd Name", "id"]),
+            "SELECT \"Odd Name\", id FROM t WHERE \"Odd Name\" <= 2 AND id <= 9000",
+        ),
+        (Question::of("seen").filter(column("id").equals(5)), "SELECT * FROM seen WHERE id = 5"),
+        (
+            Question::of("t").join("p", column("t.id").is_same_as(column("p.id"))).columns(["t.id", "p.name"]),
+            "SELECT t.id, p.name FROM t JOIN p ON t.id = p.id",
+        ),
+        (Question::of("t").columns(["nothing"]), "SELECT nothing FROM t"),
+        (Question::of("nothing"), "SELECT * FROM nothing"),
+        (Question::of("T"), "SELECT * FROM \"T\""),
+        (Question::of("t").join("t", along()), "SELECT * FROM t JOIN t ON t.p = p.id"),
+    ] {
+        let asked = database.session.ask_question(&question).map_err(|error| error.to_string()).and_then(lines);
+        let said = answer(&mut database, text, &[]);
+        assert_eq!(asked.as_ref().ok(), said.as_ref().ok(), "{text}: {asked:?}");
+        assert_eq!(asked.is_err(), said.is_err(), "{text}");
+    }
+    let three = database.session.ask_question(&Question::of("t").filter(few()).limit(3)).map(lines).unwrap().unwrap();
+    assert_eq!(three.1.len(), 3);
+}
+
+#[test]
+fn a_failed_transaction_takes_no_question() {
+    let mut database = types();
+    database.ask("BEGIN");
+    database.ask("SELECT nothing FROM t");
+    assert!(database.session.ask_question(&Question::of("p")).is_err());
+    database.expect(&[("ROLLBACK", "ROLLBACK")]);
+    assert!(database.session.ask_question(&Question::of("p")).is_ok());
+}
