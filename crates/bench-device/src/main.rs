@@ -6,6 +6,7 @@
 //! counterfoil-bench-device profile           where our own costs come from
 //! counterfoil-bench-device prices            single operations, and memory
 //! counterfoil-bench-device wear [COMMITS]    how evenly blocks wear (1,000,000 commits unless told)
+//! counterfoil-bench-device milo [ROWS]       MILo-DB's schema, inserts and 18 queries (1,000,000 rows in T0 unless told)
 //! counterfoil-bench-device plots FOLDER      the curves of the paper's Figures 5, 7 and 8, as SVG
 //! ```
 //! Every table begins with the machine, the date and the command. Times are of the counted clock: operations on a simulated
@@ -19,6 +20,7 @@ mod drm_table;
 mod figure;
 #[path = "../../bench/src/machine.rs"]
 mod machine;
+mod milo;
 mod observed;
 mod ours;
 mod plots;
@@ -48,16 +50,18 @@ fn run(words: &[&str]) -> Result<(), Failure> {
             profile::print();
             prices_table::print();
             wear::print(COMMITS);
+            milo::print(milo::ROWS)?;
         }
         ["drm"] => drm_table::print(),
         ["profile"] => profile::print(),
         ["prices"] => prices_table::print(),
         ["wear"] => wear::print(COMMITS_IN_FULL),
         ["wear", commits] => wear::print(commits.parse()?),
+        ["milo"] => milo::print(milo::ROWS_IN_FULL)?,
+        ["milo", rows] => milo::print(rows.parse()?)?,
         _ => {
-            return Err(
-                "usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | plots FOLDER]".into()
-            );
+            return Err("usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | milo [ROWS] | plots FOLDER]"
+                .into());
         }
     }
     Ok(())

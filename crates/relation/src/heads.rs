@@ -8,25 +8,36 @@ use crate::Error;
 use crate::run::{Head, Run};
 use counterfoil_log::Lock;
 
-/// Bytes of heads kept for one database.
-const KEPT_BYTES_MAX: usize = 64 << 20;
+/// Bytes of heads kept for one database, unless [`crate::Relations::with_head_bytes`] says otherwise.
+const KEPT_BYTES: usize = 64 << 20;
 
 /// Heads by container.
-#[derive(Default)]
 pub(crate) struct Heads {
     kept: Lock<BTreeMap<ContainerId, Head>>,
+    bytes_max: usize,
+}
+
+impl Default for Heads {
+    fn default() -> Self {
+        Heads::with_bytes(KEPT_BYTES)
+    }
 }
 
 impl Heads {
+    /// None yet, and never more than so many bytes.
+    pub(crate) fn with_bytes(bytes_max: usize) -> Self {
+        Heads { kept: Lock::default(), bytes_max }
+    }
+
     /// The head of a run.
     pub(crate) fn of(&self, view: &dyn View, run: &Run) -> Result<Head, Error> {
         if let Some(head) = self.kept.read(|kept| kept.get(&run.container()).cloned()) {
             return Ok(head);
         }
-        let head = Head::read(view, run)?;
+        let head = Head::read(view, run, self.bytes_max as u64)?;
         self.kept.write(|kept| {
             let bytes: usize = kept.values().map(Head::bytes).sum();
-            if bytes + head.bytes() > KEPT_BYTES_MAX {
+            if bytes + head.bytes() > self.bytes_max {
                 kept.clear();
             }
             kept.insert(run.container(), head.clone());

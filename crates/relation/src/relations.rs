@@ -12,6 +12,7 @@ use crate::access::Shared;
 use crate::catalog::{self, NameEntry};
 use crate::change::Changes;
 use crate::fresh::FRESH_ROWS;
+use crate::heads::Heads;
 use crate::key::Keys;
 use crate::read::Wanted;
 use crate::{
@@ -63,6 +64,14 @@ impl Relations {
     #[must_use]
     pub fn with_fresh_rows(fresh_rows: usize) -> Self {
         Relations { shared: Shared::new(fresh_rows) }
+    }
+
+    /// The same, with another bound for the bytes of index runs (their upper levels and filters) that are kept in memory: 64 MiB
+    /// unless told otherwise. It may differ from open to open.
+    #[must_use]
+    pub fn with_head_bytes(mut self, bytes: usize) -> Self {
+        self.shared.heads = Heads::with_bytes(bytes);
+        self
     }
 
     /// All tables, by name.

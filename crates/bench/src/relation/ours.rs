@@ -1,8 +1,11 @@
 //! Ours, through the library.
 
+use std::sync::Arc;
+
+use counterfoil::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use counterfoil::{Connection, Database, Error, Kind};
 
-use super::schema::{INDEXED, Row, TABLES, batch};
+use super::figure7::{INDEXED, Row, TABLES, Table};
 use super::{Cost, RUNS, Subject, written};
 use crate::Failure;
 use crate::first::Folder;
@@ -82,4 +85,17 @@ impl Subject for Ours {
         })?;
         Ok((seconds, rows))
     }
+}
+
+/// Rows as the library takes them.
+fn batch(table: &Table, rows: &[Row]) -> Result<RecordBatch, Failure> {
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.id)))];
+    for place in 0..table.references.len() {
+        columns.push(Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.references[place]))));
+    }
+    for place in 0..INDEXED.len() {
+        columns.push(Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.values[place].as_str()))));
+    }
+    columns.push(Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.a1.as_str()))));
+    Ok(RecordBatch::try_from_iter(table.columns().iter().zip(columns))?)
 }

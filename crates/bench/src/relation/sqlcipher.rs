@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use super::schema::{Row, TABLES};
+use super::figure7::{Row, TABLES};
 use super::{Cost, RUNS, Subject, written};
 use crate::Failure;
 use crate::first::Folder;

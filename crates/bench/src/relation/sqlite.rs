@@ -1,6 +1,6 @@
 //! SQLite, in the clear, in WAL mode with `synchronous = FULL`.
 
-use super::schema::{Row, TABLES};
+use super::figure7::{Row, TABLES};
 use super::{Cost, RUNS, Subject, written};
 use crate::Failure;
 use crate::first::Folder;

@@ -21,15 +21,15 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads them.
-    pub(crate) fn read(view: &dyn View, run: &Run) -> Result<Self, Error> {
+    /// Reads them, if they are no more than so many bytes.
+    pub(crate) fn read(view: &dyn View, run: &Run, bytes_max: u64) -> Result<Self, Error> {
         let start = run.head_offset();
         let bytes = run.bytes().saturating_sub(start);
         let there = view.length(run.container()).map_err(Error::log(""))?;
         if run.bytes() != there {
             return Err(Error::corrupt("", "length of an index run"));
         }
-        if bytes > HEAD_BYTES_MAX {
+        if bytes > bytes_max.min(HEAD_BYTES_MAX) {
             return Ok(Head { kept: None });
         }
         let mut kept = vec![0; bytes as usize];

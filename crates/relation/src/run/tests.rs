@@ -51,7 +51,7 @@ fn a_run_reads_as_the_set_it_was_written_from() {
         run.check().unwrap();
         assert_eq!(run.bytes(), storage.length(run.container()).unwrap());
         assert_eq!(run.entries, entries.len() as u64);
-        let head = Head::read(&storage, &run).unwrap();
+        let head = Head::read(&storage, &run, HEAD_BYTES_MAX).unwrap();
         let bare = Head::bare();
         let mut cursor = Cursor::start(&run);
         let mut read = BTreeSet::new();
@@ -115,7 +115,7 @@ fn nonsense_ends_in_an_error_or_a_wrong_answer_never_in_a_panic() {
             bytes[place.min(run.bytes() as usize - 1)] = dice.roll(256) as u8;
         }
         let low = dice.key();
-        for head in [Head::read(&broken, &run).unwrap(), Head::bare()] {
+        for head in [Head::read(&broken, &run, HEAD_BYTES_MAX).unwrap(), Head::bare()] {
             let _ = head.may_hold(&broken, &run, &low);
             if let Ok(mut cursor) = head.seek(&broken, &run, &low) {
                 for _ in 0..1000 {
@@ -148,7 +148,7 @@ fn a_description_that_makes_no_sense_is_refused() {
     }
     let mut longer = good.clone();
     longer.levels[0] += 1;
-    assert!(longer.check().is_ok() && Head::read(&storage, &longer).is_err());
+    assert!(longer.check().is_ok() && Head::read(&storage, &longer, HEAD_BYTES_MAX).is_err());
 }
 
 #[test]

@@ -1,0 +1,263 @@
+//! The database of section 7 on a simulated token.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use counterfoil_flash_sim::{Meters, Part, Scenario, SimulatedDevice};
+use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Snapshot, Writer, create};
+use counterfoil_relation::{
+    Candidates, Comparison, Constant, Error, NamedRows, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable,
+    Relations, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
+};
+use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
+
+use super::TABLES;
+use super::figure7::{self, INDEXED};
+use super::table1::{Asked, Is, Query};
+use crate::Failure;
+
+/// Pages in an extent: a block.
+const EXTENT_PAGES: u32 = 64;
+/// Extents of the record store.
+const WINDOW_EXTENTS: u32 = 16;
+/// Bytes on the medium for a row of T0, what it joins and all that is in the making among them.
+const BYTES_A_ROW: u64 = 1500;
+/// Rows that are loaded with a commit.
+const LOAD_ROWS: u64 = 4096;
+/// Rows of an answer read at a time.
+const STEP_ROWS: usize = 256;
+/// Rows whose entries are fresh at most.
+const FRESH_ROWS: usize = 1024;
+
+/// What a query came to.
+pub struct Answer {
+    pub rows: u64,
+    /// Rows of T0 that came into question.
+    pub candidates: usize,
+    /// What named them.
+    pub by: Vec<String>,
+}
+
+/// A token.
+pub struct Token {
+    device: SimulatedDevice,
+    writer: Writer,
+    relations: Relations,
+    tables: BTreeMap<&'static str, Arc<Table>>,
+    /// Rows that T0 had when the values of all tables were chosen.
+    scale: u64,
+    /// The next row of each table.
+    next: BTreeMap<&'static str, u64>,
+}
+
+impl Token {
+    /// The tables, loaded, indexed and reorganized.
+    pub fn loaded(rows: u64) -> Result<Self, Failure> {
+        let blocks = (rows * BYTES_A_ROW).div_ceil(u64::from(EXTENT_PAGES) * 2048) + 1024;
+        let device = SimulatedDevice::new(Part::milo_token(blocks), Scenario::calm(1));
+        let mut entropy = DangerFixedEntropy::seeded(1);
+        let key = VolumeKey::generate(&mut entropy)?;
+        let id = DatabaseId::generate(&mut entropy)?;
+        let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
+        let layout = Layout::new(&device.part().geometry, EXTENT_PAGES, WINDOW_EXTENTS)?;
+        let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
+        let settings = Settings {
+            counter: Some(Box::new(MemoryCounter::at(0, None))),
+            counting: Counting::EveryCommit,
+            pins: Box::new(NoPins),
+            headers: None,
+        };
+        let writer = create(media, vault, layout, settings, &mut entropy, 0, 0)?;
+        let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0);
+        let (tables, next) = (BTreeMap::new(), BTreeMap::new());
+        let mut token = Token { device, writer, relations, tables, scale: rows, next };
+        for table in &TABLES {
+            token.create(table)?;
+            token.load(table, table.rows(rows))?;
+        }
+        token.reorganize()?;
+        Ok(token)
+    }
+
+    /// A change, committed, and what is then due.
+    fn change<T>(&mut self, body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>) -> Result<T, Failure> {
+        self.writer.begin()?;
+        let done = body(&self.relations, &mut self.writer)?;
+        self.writer.commit()?;
+        self.relations.committed(&self.writer);
+        self.writer.begin()?;
+        match self.relations.maintain(&mut self.writer)? {
+            true => drop(self.writer.commit()?),
+            false => self.writer.rollback(),
+        }
+        self.relations.committed(&self.writer);
+        Ok(done)
+    }
+
+    fn create(&mut self, table: &figure7::Table) -> Result<(), Failure> {
+        let references = table.references.iter().map(|other| NewForeignKey {
+            columns: vec![(*other).into()],
+            parent: (*other).into(),
+            ..NewForeignKey::default()
+        });
+        let kind = |name: &str| match name {
+            "a1" => Type::Text,
+            name if INDEXED.contains(&name) => Type::Char(10),
+            _ => Type::BigInt,
+        };
+        let new = NewTable {
+            name: table.name.into(),
+            columns: table.columns().iter().map(|name| NewColumn::new(name.as_str(), kind(name))).collect(),
+            primary_key: Some(NewKey { name: None, columns: vec!["id".into()] }),
+            foreign_keys: references.collect(),
+            ..NewTable::default()
+        };
+        let made = self.change(|relations, writer| {
+            let mut made = relations.create_table(writer, &new)?;
+            for column in INDEXED {
+                let index = NewIndex { columns: vec![column.into()], ..NewIndex::default() };
+                made = relations.create_index(writer, &made, &index)?;
+            }
+            Ok(made)
+        })?;
+        self.tables.insert(table.name, made);
+        Ok(())
+    }
+
+    fn load(&mut self, table: &figure7::Table, count: u64) -> Result<(), Failure> {
+        let from = self.next.get(table.name).copied().unwrap_or(0);
+        for first in (from..from + count).step_by(LOAD_ROWS as usize) {
+            let rows = first..(first + LOAD_ROWS).min(from + count);
+            self.add(table, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Adds rows of a table with one commit.
+    fn add(&mut self, table: &figure7::Table, rows: std::ops::Range<u64>) -> Result<(), Failure> {
+        let stored = self.tables[table.name].clone();
+        let mut builder = RowBuilder::new(stored.layout());
+        for id in rows.clone() {
+            push(&mut builder, table, id, self.scale)?;
+        }
+        let batch = builder.finish();
+        self.change(|relations, writer| relations.insert(writer, &stored, &batch))?;
+        self.next.insert(table.name, rows.end);
+        Ok(())
+    }
+
+    /// Adds one row to a table, with a commit of its own.
+    pub fn insert(&mut self, name: &str) -> Result<(), Failure> {
+        let table = TABLES.iter().find(|table| table.name == name).ok_or("no such table")?;
+        let next = self.next[table.name];
+        self.add(table, next..next + 1)
+    }
+
+    /// Adds so many rows to T0, one by one, and to the others what belongs to them.
+    pub fn grow(&mut self, fresh: u64) -> Result<(), Failure> {
+        for table in &TABLES {
+            for _ in 0..table.rows(fresh).min(fresh) {
+                self.insert(table.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes so many rows of T0 and updates as many, here and there.
+    pub fn wear(&mut self, count: u64) -> Result<(), Failure> {
+        let table = self.tables["t0"].clone();
+        let description = &TABLES[TABLES.len() - 1];
+        let step = (self.rows() / (2 * count + 1)).max(2);
+        for number in 0..count {
+            let gone = RowId(2 * number * step + 1);
+            self.change(|relations, writer| relations.delete(writer, &table, &[gone]))?;
+            let changed = (2 * number + 1) * step;
+            let mut builder = RowBuilder::new(table.layout());
+            push(&mut builder, description, changed, self.scale)?;
+            let mut batch = builder.finish();
+            batch.set(0, table.columns.len() - 1, ValueRef::Text(&"updated ".repeat(11)))?;
+            self.change(|relations, writer| relations.update(writer, &table, &[RowId(changed)], &batch))?;
+        }
+        Ok(())
+    }
+
+    /// All tables and indexes in one piece each.
+    pub fn reorganize(&mut self) -> Result<(), Failure> {
+        self.change(|relations, writer| relations.vacuum(writer, None))
+    }
+
+    /// Rows of T0.
+    pub fn rows(&self) -> u64 {
+        self.next["t0"]
+    }
+
+    pub fn meters(&self) -> Meters {
+        self.device.meters()
+    }
+
+    /// Asks a query.
+    pub fn ask(&mut self, query: &Query) -> Result<Answer, Failure> {
+        let view = self.writer.snapshot();
+        let sources = self.sources(query);
+        let named = sources.iter().map(|source| self.relations.named_rows(&view, &source.table, &source.tests));
+        let named: Vec<Option<NamedRows>> = named.collect::<Result<_, _>>()?;
+        let named: Vec<Option<&NamedRows>> = named.iter().map(Option::as_ref).collect();
+        let candidates = self.relations.candidates_of_root(&view, &sources, &named)?;
+        let all = || Candidates { rows: (0..self.rows()).map(RowId).collect(), by: vec!["t0 read".into()] };
+        let candidates = candidates.unwrap_or_else(all);
+        let shown = |source: &Source| {
+            let is_shown = query.shown.contains(&source.table.name.as_str());
+            let mut columns = source.tested_columns();
+            columns.extend(is_shown.then(|| source.table.columns.len() - 1));
+            columns
+        };
+        let columns: Vec<Vec<usize>> = sources.iter().map(shown).collect();
+        let rows = self.count(&view, &sources, &columns, &candidates.rows)?;
+        Ok(Answer { rows, candidates: candidates.rows.len(), by: candidates.by })
+    }
+
+    fn count(
+        &self,
+        view: &Snapshot,
+        sources: &[Source],
+        columns: &[Vec<usize>],
+        candidates: &[RowId],
+    ) -> Result<u64, Failure> {
+        let mut rows = 0;
+        for piece in candidates.chunks(STEP_ROWS) {
+            rows += self.relations.read_joined(view, sources, columns, piece)?.count as u64;
+        }
+        Ok(rows)
+    }
+
+    fn sources(&self, query: &Query) -> Vec<Source> {
+        let root = &self.tables["t0"];
+        let source = |name: &&str| {
+            let table = self.tables[name].clone();
+            let path = root.joins.iter().position(|join| join.steps.last().is_some_and(|step| step.to == table.id));
+            let asked = query.asked.iter().filter(|asked| asked.table == *name);
+            let tests = asked.map(|asked| test(&table, asked)).collect();
+            Source { table, path, tests, is_optional: false }
+        };
+        query.tables().iter().map(source).collect()
+    }
+}
+
+fn test(table: &Table, Asked { column, is, .. }: &Asked) -> Test {
+    let column = table.column(column).map_or(0, |(place, _)| place);
+    let (comparison, constant) = match is {
+        Is::Id(id) => (Comparison::Equal, Constant::Whole(*id as i64)),
+        Is::Equal(value) => (Comparison::Equal, Constant::Bytes(value.clone().into_bytes())),
+        Is::Above(value) => (Comparison::Greater, Constant::Bytes(value.clone().into_bytes())),
+    };
+    Test::Compare { column, comparison, constant }
+}
+
+fn push(builder: &mut RowBuilder, table: &figure7::Table, id: u64, scale: u64) -> Result<(), Error> {
+    let row = table.row(id, scale);
+    let mut values = vec![ValueRef::BigInt(row.id)];
+    values.extend(row.references.iter().map(|reference| ValueRef::BigInt(*reference)));
+    values.extend(row.values.iter().map(|value| ValueRef::Text(value)));
+    values.push(ValueRef::Text(&row.a1));
+    builder.push(&values)
+}
