@@ -5,13 +5,13 @@
 //! ```text
 //! | data blocks | upper blocks, level by level | ... | top block | Bloom filter |
 //!
-//! a block, 4080 bytes (the payload of a page of 4096):
+//! a block, as many bytes as a page holds (or a few pages, where they are small):
 //!  0       1   2       4     8              16
 //!  | level | 0 | count | 0 0 | first child  | entries ... | zeros | ... signpost 1 | signpost 0 |
 //!  | u8    |   | u16   |     | u64          |
 //!
-//! an entry: | r << 5 | s | shared u16, if s = 31 | rest u16, if r = 7 | rest |
-//! the first s (or shared) bytes are those of the entry before, then come r + 1 (or rest) bytes of its own
+//! an entry: | r << 5 | s | shared u16, if s = 31 | rest u16, if r = 7 | rest | difference of rows |
+//! the first s (or shared) bytes of its key are those of the entry before, then come r (or rest) bytes of its own
 //! ```
 //!
 //! Level 0 holds the entries, in order. A block of level n + 1 holds the first entry of each of `count` blocks of level
@@ -25,7 +25,6 @@ mod block;
 mod reader;
 mod writer;
 
-pub(crate) use block::BLOCK_BYTES;
 pub(crate) use reader::{Cursor, Head, Merge};
 pub(crate) use writer::RunWriter;
 
@@ -36,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::key::ENTRY_BYTES_MAX;
+use block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 
 /// What the catalog holds of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,8 @@ pub(crate) struct Run {
     pub(crate) tier: u8,
     group: u64,
     container: u64,
+    /// Bytes of a block.
+    block_bytes: u32,
     /// Entries in it, at least one.
     pub(crate) entries: u64,
     /// Blocks of each level, from the data up.
@@ -75,10 +77,15 @@ impl Run {
         let single = self.levels.last() == Some(&1);
         let shrinks = self.levels.is_sorted_by(|below, above| below > above);
         let bounds = [&self.first, &self.last].iter().all(|entry| (9..=ENTRY_BYTES_MAX).contains(&entry.len()));
-        if single && shrinks && bounds && self.lines > 0 && self.entries > 0 && self.first <= self.last {
+        let blocks = (BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(self.block_bytes as usize));
+        if single && shrinks && bounds && blocks && self.lines > 0 && self.entries > 0 && self.first <= self.last {
             return Ok(());
         }
         Err(Error::corrupt("", "description of an index run"))
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.block_bytes as usize
     }
 
     fn data_blocks(&self) -> u32 {
@@ -88,7 +95,7 @@ impl Run {
     /// The block of a level, as a place in the container.
     fn block_offset(&self, level: usize, block: u32) -> u64 {
         let below: u64 = self.levels.iter().take(level).map(|blocks| u64::from(*blocks)).sum();
-        (below + u64::from(block)) * BLOCK_BYTES as u64
+        (below + u64::from(block)) * u64::from(self.block_bytes)
     }
 
     /// Where the upper levels and the filter begin.

@@ -10,8 +10,10 @@ use core::cmp::Ordering;
 use crate::Error;
 use crate::key::{KEY_BYTES_MAX, ROW_BYTES};
 
-/// Bytes of a block.
-pub(crate) const BLOCK_BYTES: usize = 4080;
+/// Bytes that a block has at least: a few of the largest entries.
+pub(super) const BLOCK_BYTES_MIN: usize = 1984;
+/// Bytes that a block has at most: places in it are told by two bytes.
+pub(super) const BLOCK_BYTES_MAX: usize = 65_535;
 const HEAD_BYTES: usize = 16;
 /// Entries from one signpost to the next.
 const SIGNPOST_ENTRIES: usize = 32;
@@ -21,6 +23,13 @@ const SHARED_APART: usize = 31;
 const REST_APART: usize = 7;
 /// Bytes that a difference of rows takes at most: seven bits in each.
 const DIFFERENCE_BYTES_MAX: usize = 10;
+
+/// Bytes of the blocks of a run on pages that hold so many: whole pages, and one of them where it is large enough, so that a
+/// block is read with as few as can be.
+pub(super) fn block_bytes(page_bytes: usize) -> usize {
+    let page_bytes = page_bytes.clamp(64, BLOCK_BYTES_MAX);
+    page_bytes * BLOCK_BYTES_MIN.div_ceil(page_bytes)
+}
 
 fn signposts(count: usize) -> usize {
     count.div_ceil(SIGNPOST_ENTRIES)
@@ -79,14 +88,16 @@ pub(super) struct BlockWriter {
     last: (Vec<u8>, u64),
     /// The entry asked about or written, as it stands in the block.
     code: Vec<u8>,
+    bytes_max: usize,
 }
 
 impl BlockWriter {
-    pub(super) fn new(level: u8, first_child: u64) -> Self {
-        let mut bytes = Vec::with_capacity(BLOCK_BYTES);
+    /// A block of so many bytes.
+    pub(super) fn new(level: u8, first_child: u64, bytes_max: usize) -> Self {
+        let mut bytes = Vec::with_capacity(bytes_max);
         bytes.extend_from_slice(&[level, 0, 0, 0, 0, 0, 0, 0]);
         bytes.extend_from_slice(&first_child.to_le_bytes());
-        BlockWriter { bytes, signposts: Vec::new(), count: 0, last: (Vec::new(), 0), code: Vec::new() }
+        BlockWriter { bytes, signposts: Vec::new(), count: 0, last: (Vec::new(), 0), code: Vec::new(), bytes_max }
     }
 
     /// Whether the next entry is written whole.
@@ -121,7 +132,7 @@ impl BlockWriter {
         assert!(self.count == 0 || (self.last.0.as_slice(), self.last.1) < (key, row), "entries come in order");
         let shared = self.encode(key, row);
         let signposts = 2 * signposts(usize::from(self.count) + 1);
-        if self.bytes.len() + self.code.len() + signposts > BLOCK_BYTES {
+        if self.bytes.len() + self.code.len() + signposts > self.bytes_max {
             return false;
         }
         if self.at_signpost() {
@@ -137,7 +148,7 @@ impl BlockWriter {
 
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.bytes[2..4].copy_from_slice(&self.count.to_le_bytes());
-        self.bytes.resize(BLOCK_BYTES - 2 * self.signposts.len(), 0);
+        self.bytes.resize(self.bytes_max - 2 * self.signposts.len(), 0);
         for place in self.signposts.iter().rev() {
             self.bytes.extend_from_slice(&place.to_le_bytes());
         }
@@ -148,7 +159,7 @@ impl BlockWriter {
 /// A block that was read.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
-    bytes: &'a [u8; BLOCK_BYTES],
+    bytes: &'a [u8],
     count: usize,
     first_child: u64,
 }
@@ -189,12 +200,11 @@ fn nonsense() -> Error {
 impl<'a> Block<'a> {
     /// Takes the bytes of a block that must be of this level.
     pub(super) fn new(bytes: &'a [u8], level: u8) -> Result<Self, Error> {
-        let bytes: &[u8; BLOCK_BYTES] = bytes.try_into().map_err(|_| nonsense())?;
         let [its_level, 0, low, high, 0, 0, 0, 0, a, b, c, d, e, f, g, h, ..] = *bytes else {
             return Err(nonsense());
         };
         let count = usize::from(u16::from_le_bytes([low, high]));
-        if its_level != level || count == 0 || 2 * signposts(count) > BLOCK_BYTES - HEAD_BYTES {
+        if its_level != level || count == 0 || 2 * signposts(count) > bytes.len() - HEAD_BYTES {
             return Err(nonsense());
         }
         Ok(Block { bytes, count, first_child: u64::from_le_bytes([a, b, c, d, e, f, g, h]) })
@@ -222,7 +232,7 @@ impl<'a> Block<'a> {
         }
         let (own, mut rest) = rest.split_at_checked(length).ok_or_else(nonsense)?;
         let difference = take_number(&mut rest).ok_or_else(nonsense)?;
-        Ok(Coded { shared, own, difference, after: BLOCK_BYTES - rest.len() })
+        Ok(Coded { shared, own, difference, after: self.bytes.len() - rest.len() })
     }
 
     /// Goes on to the next entry; whether there is one.
@@ -248,7 +258,7 @@ impl<'a> Block<'a> {
 
     /// Before the entry that a signpost points to: the one numbered 32 times the signpost's own number.
     fn signpost(&self, number: usize) -> Walk {
-        let at = BLOCK_BYTES - 2 * (number + 1);
+        let at = self.bytes.len() - 2 * (number + 1);
         let offset = usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]));
         Walk { passed: number * SIGNPOST_ENTRIES, offset, entry: Vec::new() }
     }
@@ -290,7 +300,7 @@ mod tests {
     /// Entries of two rows under one key, and of one under the next.
     #[test]
     fn the_block_of_the_specification() {
-        let mut writer = BlockWriter::new(0, 0);
+        let mut writer = BlockWriter::new(0, 0, 4080);
         for (key, row) in [(1, 5), (1, 70), (2, 6)] {
             let key = [[1, 0x80, 0, 0, 0, 0, 0, 0].as_slice(), &[key]].concat();
             assert!(writer.push(&entry(&key, RowId(row))));
@@ -301,8 +311,8 @@ mod tests {
         let others = [0x09, 0x82, 0x01, 0x28, 2, 0x7F];
         let expected = [head.as_slice(), &first, &others].concat();
         assert_eq!(bytes[..expected.len()], expected);
-        assert!(bytes[expected.len()..BLOCK_BYTES - 2].iter().all(|byte| *byte == 0));
-        assert_eq!(bytes[BLOCK_BYTES - 2..], [16, 0]);
+        assert!(bytes[expected.len()..4078].iter().all(|byte| *byte == 0));
+        assert_eq!(bytes[4078..], [16, 0]);
     }
 
     #[test]
@@ -325,5 +335,11 @@ mod tests {
         for wrong in [[].as_slice(), &[0x80], &[0x80, 0], &[0xFF; 11], &too_large] {
             assert_eq!(take_number(&mut { wrong }), None, "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn blocks_are_whole_pages() {
+        assert_eq!([496, 1008, 2032, 4080, 16_368, 65_520].map(block_bytes), [1984, 2016, 2032, 4080, 16_368, 65_520]);
+        assert!((0..100_000).all(|page| (BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block_bytes(page))));
     }
 }

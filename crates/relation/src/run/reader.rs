@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use counterfoil_log::View;
 
 use super::Run;
-use super::block::{BLOCK_BYTES, Block, Walk};
+use super::block::{Block, Walk};
 use crate::Error;
 use crate::bloom;
 
@@ -83,10 +83,10 @@ impl Head {
     /// The child of an upper block in which `low` would lie: the last that begins at or before it.
     fn child(&self, view: &dyn View, run: &Run, level: usize, block: u32, low: &[u8]) -> Result<u32, Error> {
         let offset = run.block_offset(level, block);
-        match self.kept(run, offset, BLOCK_BYTES)? {
+        match self.kept(run, offset, run.block_bytes())? {
             Some(bytes) => child_in(run, Block::new(bytes, level as u8)?, level, low),
             None => {
-                let mut bytes = vec![0; BLOCK_BYTES];
+                let mut bytes = vec![0; run.block_bytes()];
                 view.read(run.container(), offset, &mut bytes).map_err(Error::log(""))?;
                 child_in(run, Block::new(&bytes, level as u8)?, level, low)
             }
@@ -158,7 +158,7 @@ impl Cursor {
 
     /// The block in work.
     fn block(&self) -> Result<Block<'_>, Error> {
-        let bytes = self.bytes.get(self.start..self.start + BLOCK_BYTES);
+        let bytes = self.bytes.get(self.start..self.start + self.run.block_bytes());
         Block::new(bytes.unwrap_or_default(), 0)
     }
 
@@ -167,7 +167,7 @@ impl Cursor {
         loop {
             self.stands = false;
             if self.start < self.bytes.len() {
-                let block = self.bytes.get(self.start..self.start + BLOCK_BYTES);
+                let block = self.bytes.get(self.start..self.start + self.run.block_bytes());
                 self.stands = Block::new(block.unwrap_or_default(), 0)?.step(&mut self.walk)?;
             }
             if self.stands || !self.next_block(view)? {
@@ -179,8 +179,8 @@ impl Cursor {
     fn next_block(&mut self, view: &dyn View) -> Result<bool, Error> {
         self.stands = false;
         self.walk = Walk::default();
-        if self.start + BLOCK_BYTES < self.bytes.len() {
-            self.start += BLOCK_BYTES;
+        if self.start + self.run.block_bytes() < self.bytes.len() {
+            self.start += self.run.block_bytes();
             return Ok(true);
         }
         let count = self.ahead.min(self.run.data_blocks().saturating_sub(self.next));
@@ -191,7 +191,7 @@ impl Cursor {
         }
         let offset = self.run.block_offset(0, self.next);
         self.next += count;
-        self.bytes.resize(count as usize * BLOCK_BYTES, 0);
+        self.bytes.resize(count as usize * self.run.block_bytes(), 0);
         let read = view.read(self.run.container(), offset, &mut self.bytes).map_err(Error::log(""));
         if read.is_err() {
             self.bytes.clear();
@@ -201,9 +201,9 @@ impl Cursor {
 
     /// Goes on after a block that could not be read; whether there may be one left.
     pub(crate) fn skip_block(&mut self) -> bool {
-        let more = self.start + BLOCK_BYTES < self.bytes.len();
+        let more = self.start + self.run.block_bytes() < self.bytes.len();
         if more {
-            self.start += BLOCK_BYTES;
+            self.start += self.run.block_bytes();
             self.walk = Walk::default();
         } else {
             self.bytes.clear();

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use counterfoil_log::View;
 
+use super::reader::HEAD_BYTES_MAX;
 use super::*;
 use crate::RowId;
 use crate::key::{entry, split_entry};
@@ -111,7 +112,8 @@ fn nonsense_ends_in_an_error_or_a_wrong_answer_never_in_a_panic() {
         let (_, bytes) = broken.containers.get_mut(&run.container()).unwrap();
         for _ in 0..=dice.roll(3) {
             let place = dice.roll(bytes.len() as u64) as usize;
-            let place = if dice.roll(2) == 0 { place / BLOCK_BYTES * BLOCK_BYTES + place % 24 } else { place };
+            let place =
+                if dice.roll(2) == 0 { place / run.block_bytes() * run.block_bytes() + place % 24 } else { place };
             bytes[place.min(run.bytes() as usize - 1)] = dice.roll(256) as u8;
         }
         let low = dice.key();
@@ -156,7 +158,7 @@ fn a_damaged_block_is_passed_over_alone() {
     let mut storage = Memory::default();
     let entries = entries(&mut Dice(5), 4000);
     let run = write(&mut storage, &entries);
-    storage.containers.get_mut(&run.container()).unwrap().1[2 * BLOCK_BYTES] = 77;
+    storage.containers.get_mut(&run.container()).unwrap().1[2 * run.block_bytes()] = 77;
     let mut cursor = Cursor::careful(&run);
     let (mut read, mut damaged) = (0, 0);
     loop {

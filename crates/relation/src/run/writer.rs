@@ -6,19 +6,20 @@ use core::mem;
 use counterfoil_log::{ContainerId, GroupId};
 
 use super::Run;
-use super::block::{BLOCK_BYTES, BlockWriter};
+use super::block::{BlockWriter, block_bytes};
 use crate::bloom::Bloom;
 use crate::key::split_entry;
 use crate::{Error, Storage};
 
 /// Bytes handed to the log at a time.
-const BUFFER_BYTES: usize = 64 * BLOCK_BYTES;
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// A run being written. A power cut or a rollback on the way leaves nothing: no commit names the container yet.
 pub(crate) struct RunWriter {
     group: GroupId,
     container: ContainerId,
     tier: u8,
+    block_bytes: usize,
     buffer: Vec<u8>,
     /// The data block in work.
     block: BlockWriter,
@@ -35,12 +36,14 @@ impl RunWriter {
     pub(crate) fn create(writer: &mut dyn Storage, tier: u8, entries_max: u64) -> Result<Self, Error> {
         let group = writer.create_group().map_err(Error::log(""))?;
         let container = writer.create_container(group).map_err(Error::log(""))?;
+        let block_bytes = block_bytes(writer.page_bytes());
         Ok(RunWriter {
             group,
             container,
             tier,
+            block_bytes,
             buffer: Vec::new(),
-            block: BlockWriter::new(0, 0),
+            block: BlockWriter::new(0, 0, block_bytes),
             blocks: 0,
             fences: Vec::new(),
             bloom: Bloom::for_keys(entries_max),
@@ -89,11 +92,13 @@ impl RunWriter {
         self.buffer.append(&mut bloom.into_bytes());
         self.flush(writer, 0)?;
         let (tier, group, container) = (self.tier, self.group.0, self.container.0);
-        Ok(Some(Run { tier, group, container, entries: self.entries, levels, lines, first, last: self.last }))
+        let block_bytes = self.block_bytes as u32;
+        let entries = self.entries;
+        Ok(Some(Run { tier, group, container, block_bytes, entries, levels, lines, first, last: self.last }))
     }
 
     fn close_block(&mut self) {
-        let block = mem::replace(&mut self.block, BlockWriter::new(0, 0));
+        let block = mem::replace(&mut self.block, BlockWriter::new(0, 0, self.block_bytes));
         self.buffer.append(&mut block.finish());
         self.blocks += 1;
     }
@@ -101,10 +106,10 @@ impl RunWriter {
     /// Writes one level above blocks that begin with `fences`; returns what the new blocks begin with.
     fn write_level(&mut self, level: u8, fences: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut firsts = Vec::new();
-        let mut block = BlockWriter::new(level, 0);
+        let mut block = BlockWriter::new(level, 0, self.block_bytes);
         for (child, fence) in fences.iter().enumerate() {
             if !block.push(fence) {
-                let full = mem::replace(&mut block, BlockWriter::new(level, child as u64));
+                let full = mem::replace(&mut block, BlockWriter::new(level, child as u64, self.block_bytes));
                 self.buffer.append(&mut full.finish());
                 assert!(block.push(fence), "a block has room for one entry");
                 firsts.push(fence.clone());
