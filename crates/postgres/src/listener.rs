@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use counterfoil::{Database, Ending, Error, Kind, Result, SERVER_VERSION};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::budget::Budget;
 use crate::cancel::Cancel;
@@ -36,6 +36,8 @@ const SETTINGS: [(&str, &str); 9] = [
 
 /// How long is waited for somebody to go who was sent away: for the answer to a wrong password, at most.
 const ROOM_WAIT: Duration = Duration::from_secs(1);
+/// How long those who are told something when serving ends may take to hear it.
+const ANSWER_WAIT: Duration = Duration::from_secs(2);
 
 /// How clients of PostgreSQL are served.
 #[derive(Clone, Debug)]
@@ -175,13 +177,14 @@ impl Listener {
             if let Some((_, cancel)) = &client.cancel {
                 cancel.raise();
             }
+            let _ = client.stream.shutdown(Shutdown::Read);
+        }
+        // Nothing more is heard of them, and what they are being told may still reach them: why the database cannot go on, perhaps.
+        self.shared.wait_for_all(&mut clients, until.min(Instant::now() + ANSWER_WAIT));
+        for client in clients.values() {
             let _ = client.stream.shutdown(Shutdown::Both);
         }
-        while !clients.is_empty() {
-            if self.shared.gone.wait_until(&mut clients, until).timed_out() {
-                break;
-            }
-        }
+        self.shared.wait_for_all(&mut clients, until);
     }
 }
 
@@ -241,6 +244,11 @@ fn take(shared: &Arc<Shared>, number: u32, stream: TcpStream) -> io::Result<()> 
 }
 
 impl Shared {
+    /// Waits until no client is left.
+    fn wait_for_all(&self, clients: &mut MutexGuard<'_, HashMap<u32, Client>>, until: Instant) {
+        while !clients.is_empty() && !self.gone.wait_until(clients, until).timed_out() {}
+    }
+
     /// Counts somebody of whom nobody knows anything; false where there is no room. Those who say nothing do not keep others out:
     /// of too many the one who has been there longest goes. It is waited for, so that there are never more threads than that.
     fn count_stranger(&self, number: u32, stream: &TcpStream) -> io::Result<bool> {
@@ -273,12 +281,11 @@ impl Shared {
             }
             Ok(None) => {}
             Err(Stopped::Refused(refusal)) => {
-                if refusal.send(&mut wire).is_ok() {
-                    wire.close();
-                }
-                // Only now: whoever is told may end everything at once.
                 if let Some(error) = refusal.end() {
                     self.ending.failed(error.clone());
+                }
+                if refusal.send(&mut wire).is_ok() {
+                    wire.close();
                 }
             }
             Err(Stopped::Ended(_)) => {}

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use counterfoil::{Connection, Ending, Error, TransactionState, statements};
+use counterfoil::{Connection, Ending, TransactionState, statements};
 
 use crate::budget::Share;
 use crate::cancel::Cancel;
@@ -52,8 +52,6 @@ pub struct Session<S> {
     held: Share,
     /// Whether messages are dropped up to the next Sync.
     is_skipping: bool,
-    /// Why the database cannot go on, once a statement found that.
-    end: Option<Error>,
 }
 
 impl<S: Stream> Session<S> {
@@ -62,19 +60,7 @@ impl<S: Stream> Session<S> {
         let LetIn { mut connection, pass, cancel } = guest;
         connection.name_as_postgresql();
         let (prepared, portals, held) = (HashMap::new(), HashMap::new(), Share::of(wire.budget()));
-        Session {
-            wire,
-            connection,
-            pass,
-            cancel,
-            limits,
-            ending,
-            prepared,
-            portals,
-            held,
-            is_skipping: false,
-            end: None,
-        }
+        Session { wire, connection, pass, cancel, limits, ending, prepared, portals, held, is_skipping: false }
     }
 
     /// Serves it until it says good bye, is gone, or cannot be understood.
@@ -82,11 +68,6 @@ impl<S: Stream> Session<S> {
         let ended = self.ready().and_then(|()| self.each());
         if let Err(Ended::Malformed(what)) = ended {
             let _ = Refusal::malformed(what).send(&mut self.wire);
-        }
-        if let Some(error) = self.end.take() {
-            // Whoever serves the database may end everything as soon as it is told: the client comes first.
-            let _ = self.wire.flush();
-            self.ending.failed(error);
         }
         // Whoever says good bye may still read what it asked for before.
         self.wire.close();
@@ -110,9 +91,6 @@ impl<S: Stream> Session<S> {
                 return Ok(());
             }
             self.answer(request)?;
-            if self.end.is_some() {
-                return Ok(());
-            }
             self.wire.give_back(body);
         }
     }
@@ -174,7 +152,9 @@ impl<S: Stream> Session<S> {
             Err(Stopped::Refused(refusal)) => {
                 // Whatever was wrong: what comes next in the transaction may have counted on it.
                 self.connection.fail_transaction();
-                self.end = self.end.take().or(refusal.end().cloned());
+                if let Some(error) = refusal.end() {
+                    self.ending.failed(error.clone());
+                }
                 refusal.send(&mut self.wire)?;
                 if refusal.is_fatal() { Err(Ended::Gone) } else { Ok(()) }
             }
