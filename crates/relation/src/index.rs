@@ -216,6 +216,31 @@ impl IndexReader<'_> {
         Ok(matches)
     }
 
+    /// As [`IndexReader::matches`] for a unique index, where one row for each key is enough: where rows came in the order of
+    /// their keys, the row that must be it is looked at first, and the index need not be read.
+    pub(crate) fn owners(&self, keys: &Keys, which: &[usize]) -> Result<Vec<(usize, RowId)>, Error> {
+        let guess = |row: &usize| {
+            let key = stored(keys.key(*row));
+            self.runs.iter().find_map(|(run, _)| run.guess(key))
+        };
+        let guessed: Vec<(usize, RowId)> =
+            which.iter().enumerate().filter_map(|(place, row)| Some((place, guess(row)?))).collect();
+        let rows: Vec<RowId> = guessed.iter().map(|(_, row)| *row).collect();
+        let mut owners = Vec::new();
+        self.confirm_each(&rows, &mut |at, key, row| {
+            let place = guessed[at].0;
+            if keys.key(which[place]) == key {
+                owners.push((place, row));
+            }
+        })?;
+        let known: Vec<usize> = owners.iter().map(|(place, _)| *place).collect();
+        let left: Vec<usize> = (0..which.len()).filter(|place| known.binary_search(place).is_err()).collect();
+        let others = self.matches(keys, &left.iter().map(|place| which[*place]).collect::<Vec<_>>())?;
+        owners.extend(others.into_iter().map(|(place, row)| (left[place], row)));
+        owners.sort_unstable();
+        Ok(owners)
+    }
+
     /// Whether the index has the entry of a row under a key.
     pub(crate) fn holds(&self, key: &[u8], row: RowId) -> Result<bool, Error> {
         let entry = entry(key, row);

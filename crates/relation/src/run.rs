@@ -33,8 +33,8 @@ use alloc::vec::Vec;
 use counterfoil_log::{ContainerId, GroupId};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
-use crate::key::ENTRY_BYTES_MAX;
+use crate::key::{ENTRY_BYTES_MAX, split_entry};
+use crate::{Error, RowId};
 use block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 
 /// What the catalog holds of a run.
@@ -84,6 +84,16 @@ impl Run {
         Err(Error::corrupt("", "description of an index run"))
     }
 
+    /// The row that has a key, if the rows of this run came in the order of their keys and no key is missing: then it is as far
+    /// from the first row as the key is from the first key. Whoever asks looks at that row.
+    pub(crate) fn guess(&self, key: &[u8]) -> Option<RowId> {
+        let (first, last) = (counted(&self.first)?, counted(&self.last)?);
+        let (span, key) = (last.0.checked_sub(first.0)?, number(key)?);
+        let is_dense = last.1.checked_sub(first.1) == Some(span) && span.checked_add(1) == Some(self.entries);
+        let place = key.checked_sub(first.0).filter(|place| is_dense && *place <= span)?;
+        Some(RowId(first.1 + place))
+    }
+
     fn block_bytes(&self) -> usize {
         self.block_bytes as usize
     }
@@ -111,6 +121,18 @@ impl Run {
     pub(crate) fn bytes(&self) -> u64 {
         self.filter_offset() + u64::from(self.lines) * crate::bloom::LINE_BYTES as u64
     }
+}
+
+/// The number that an index key of one whole number stands for, in their order.
+fn number(key: &[u8]) -> Option<u64> {
+    let bytes: &[u8; 9] = key.try_into().ok()?;
+    Some(u64::from_be_bytes(*bytes.last_chunk()?))
+}
+
+/// The number and the row of an entry.
+fn counted(entry: &[u8]) -> Option<(u64, u64)> {
+    let (key, row) = split_entry(entry)?;
+    Some((number(key)?, row.0))
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ const BYTES_A_ROW: u64 = 1500;
 const LOAD_ROWS: u64 = 4096;
 /// Rows of an answer read at a time.
 const STEP_ROWS: usize = 256;
+/// Bytes of pages that are kept.
+const CACHE_BYTES: usize = 8 << 10;
 /// Rows whose entries are fresh at most.
 const FRESH_ROWS: usize = 1024;
 
@@ -67,7 +69,7 @@ impl Token {
             pins: Box::new(NoPins),
             headers: None,
         };
-        let writer = create(media, vault, layout, settings, &mut entropy, 0, 0)?;
+        let writer = create(media, vault, layout, settings, &mut entropy, 0, CACHE_BYTES)?;
         let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0);
         let (tables, next) = (BTreeMap::new(), BTreeMap::new());
         let mut token = Token { device, writer, relations, tables, scale: rows, next };

@@ -64,7 +64,10 @@ impl Relations {
         }
         let total = self.count(view, table)?;
         let share = |share: u64| usize::try_from(total / share).unwrap_or(usize::MAX).max(TABLE_ROWS_MIN);
-        let named = self.of_all(view, table, &tests.iter().collect::<Vec<_>>(), share(LIST_SHARE))?;
+        let tests: Vec<&Test> = tests.iter().collect();
+        // One list alone is not made shorter by another.
+        let list_share = if may_narrow(&tests, table) { LIST_SHARE } else { TABLE_SHARE };
+        let named = self.of_all(view, table, &tests, share(list_share))?;
         Ok(named.filter(|named| named.rows.len() <= share(TABLE_SHARE)))
     }
 
@@ -219,6 +222,13 @@ impl Relations {
         }
         Ok(rows)
     }
+}
+
+/// Whether several indexes may have something to say of rows of which these are true.
+fn may_narrow(tests: &[&Test], table: &Table) -> bool {
+    let mut flat = Vec::new();
+    tests.iter().for_each(|test| flatten(test, &mut flat));
+    ways(&flat, table).len() > 1 || flat.iter().any(|test| matches!(test, Test::Any(_)))
 }
 
 /// The rows that both name.

@@ -14,6 +14,9 @@ use crate::bloom;
 /// Bytes of upper levels and filter that are worth keeping in memory for one run.
 pub(crate) const HEAD_BYTES_MAX: u64 = 16 << 20;
 
+/// Bytes that a cursor over a whole run reads at a time.
+const AHEAD_BYTES: u32 = 128 << 10;
+
 /// The upper levels and the filter of a run: in memory if they are not too large, else read piece by piece.
 #[derive(Clone)]
 pub(crate) struct Head {
@@ -126,7 +129,7 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// Before the first entry, reading several blocks at a time.
     pub(crate) fn start(run: &Run) -> Self {
-        Cursor::at(run, 0, 32)
+        Cursor::at(run, 0, (AHEAD_BYTES / run.block_bytes).max(1))
     }
 
     /// Before the first entry, reading block by block, so that one that cannot be read is passed over alone.
@@ -218,13 +221,15 @@ pub(crate) struct Merge {
     cursors: Vec<Cursor>,
     /// Cursors that stand on an entry, the least entry last.
     order: Vec<usize>,
+    /// The entry given last.
+    last: Vec<u8>,
 }
 
 impl Merge {
     /// Before the first entry of all.
     pub(crate) fn new(view: &dyn View, runs: &[&Run]) -> Result<Self, Error> {
         let cursors = runs.iter().map(|run| Cursor::start(run)).collect();
-        let mut merge = Merge { cursors, order: Vec::new() };
+        let mut merge = Merge { cursors, order: Vec::new(), last: Vec::new() };
         for cursor in 0..merge.cursors.len() {
             merge.step(view, cursor)?;
         }
@@ -236,6 +241,12 @@ impl Merge {
         let start = out.len();
         let Some(least) = self.order.pop() else { return Ok(false) };
         out.extend_from_slice(self.cursors[least].current().unwrap_or_default());
+        // Nobody has looked at the order within a run before.
+        if self.last.as_slice() >= &out[start..] {
+            return Err(Error::corrupt("", "order of an index run"));
+        }
+        self.last.clear();
+        self.last.extend_from_slice(&out[start..]);
         self.step(view, least)?;
         while let Some(same) = self.order.pop_if(|cursor| self.cursors[*cursor].current() == Some(&out[start..])) {
             self.step(view, same)?;

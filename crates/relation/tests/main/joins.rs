@@ -427,3 +427,35 @@ fn whatever_is_done_rows_join_what_their_keys_name() {
     }
     assert!(joined as u64 > 500 * seeds, "{joined} joins seen in {seeds} histories");
 }
+
+/// Rows that came in the order of their keys are found without the index; those whose key has changed, or whose place another has
+/// taken, are found all the same.
+#[test]
+fn a_parent_is_found_where_its_key_says_and_elsewhere() {
+    let mut bench = Bench::with_fresh_rows(3, 64);
+    bench.create(&table("parent", &["id", "other"], 1, vec![]));
+    bench.create(&table("child", &["id", "parent"], 1, vec![loose(&["parent"], "parent")]));
+    bench.insert("parent", &(0..1000).map(|id| vec![int(id), int(0)]).collect::<Vec<_>>()).unwrap();
+    let parent = bench.table("parent");
+    bench.statement(|relations, writer| relations.vacuum(writer, Some(&parent))).unwrap();
+    // 5 and 6 change places, 7 goes to the end, 8 goes, 9 goes and comes anew.
+    let moved = [vec![int(6), int(1)], vec![int(5), int(1)], vec![int(5000), int(1)]];
+    bench.update("parent", &[RowId(5), RowId(6), RowId(7)], &moved).unwrap();
+    bench.delete("parent", &[RowId(8), RowId(9)]).unwrap();
+    bench.insert("parent", &[vec![int(9), int(2)]]).unwrap();
+    let asked = [4, 5, 6, 7, 8, 9, 10, 999, 1000, 5000, -1];
+    bench
+        .insert(
+            "child",
+            &asked.iter().enumerate().map(|(id, parent)| vec![int(id as i32), int(*parent)]).collect::<Vec<_>>(),
+        )
+        .unwrap();
+    check(&mut bench);
+    let child = bench.table("child");
+    let view = bench.writer.pending();
+    let block = bench.relations.fetch(&view, &child, &(0..11).map(RowId).collect::<Vec<_>>(), None).unwrap();
+    let joined: Vec<_> = (0..11).map(|row| block.joined(row, 0).map(|row| row.0)).collect();
+    let expected = [Some(4), Some(6), Some(5), None, None, Some(1000), Some(10), Some(999), None, Some(7), None];
+    assert_eq!(joined, expected);
+    bench.verify();
+}
