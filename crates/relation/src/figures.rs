@@ -7,7 +7,7 @@ use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
 use crate::state::DELETE_BYTES;
-use crate::vacuum::is_tidy;
+use crate::vacuum::are_rows_tidy;
 use crate::{Error, TableId};
 
 /// How a table is kept.
@@ -30,6 +30,8 @@ pub struct TableUse {
     /// Bytes that VACUUM would write; 0 where there is nothing to gain. Long values and index entries are reckoned by the
     /// share of rows that are there.
     pub rewrite_bytes: u64,
+    /// Bytes of what VACUUM would replace by that.
+    pub replaced_bytes: u64,
 }
 
 /// How an index is kept.
@@ -64,10 +66,7 @@ impl TableUse {
     /// Bytes that VACUUM would free beyond those that it would write; none where it has nothing to do.
     #[must_use]
     pub fn freed_bytes(&self) -> u64 {
-        match self.rewrite_bytes {
-            0 => 0,
-            written => self.bytes().saturating_sub(written),
-        }
+        self.replaced_bytes.saturating_sub(self.rewrite_bytes)
     }
 }
 
@@ -90,7 +89,14 @@ pub(crate) fn of(shared: &Shared, view: &dyn View, id: TableId) -> Result<TableU
         figures.log_bytes += part.lengths.deletes + part.lengths.updates;
     }
     figures.indexes = access.table.indexes.iter().filter_map(|index| index_use(&access, index)).collect();
-    if !is_tidy(&access) {
+    if are_rows_tidy(&access) {
+        for index in figures.indexes.iter().filter(|index| index.runs.len() > 1) {
+            figures.replaced_bytes += index.bytes();
+            figures.rewrite_bytes +=
+                index_bytes(index, index.runs.iter().fold(0, |sum, run| sum.saturating_add(run.entries)));
+        }
+    } else {
+        figures.replaced_bytes = figures.bytes();
         figures.rewrite_bytes = rewrite_bytes(&access, &figures);
     }
     Ok(figures)
@@ -107,10 +113,15 @@ fn index_use(access: &Access, index: &crate::IndexDef) -> Option<IndexUse> {
 fn rewrite_bytes(access: &Access, figures: &TableUse) -> u64 {
     let heap: u64 = access.parts.iter().map(|part| part.heap_bytes).sum();
     let images = figures.rows * access.shape.newest.width() as u64;
-    // Entries of a large run take what entries take; a small one is mostly the room that is left in its blocks.
-    let largest = |index: &IndexUse| index.runs.iter().max_by_key(|run| run.entries).copied();
-    let indexes = figures.indexes.iter().filter_map(largest).map(|run| share(run.bytes, figures.rows, run.entries));
+    let indexes = figures.indexes.iter().map(|index| index_bytes(index, figures.rows));
     images + share(heap, figures.rows, figures.rows + figures.deleted + figures.updates) + indexes.sum::<u64>()
+}
+
+/// What one run of so many entries would take. Entries of a large run take what entries take; a small one is mostly the room that
+/// is left in its blocks.
+fn index_bytes(index: &IndexUse, entries: u64) -> u64 {
+    let largest = index.runs.iter().max_by_key(|run| run.entries);
+    largest.map_or(0, |run| share(run.bytes, entries, run.entries))
 }
 
 /// What `part` takes where `whole` takes so many bytes.

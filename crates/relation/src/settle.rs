@@ -167,6 +167,28 @@ fn merge_tiers(
     }
 }
 
+/// Makes one run of all that an index has.
+pub(crate) fn merge_all(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    table: TableId,
+    index: &IndexDef,
+) -> Result<(), Error> {
+    let access = shared.access_to_write(writer, table)?;
+    let runs = access.files.index(index.id).map_or(&[][..], |files| &files.runs);
+    if runs.len() <= 1 {
+        return Ok(());
+    }
+    let entries = runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.entries));
+    let tier = tier_of(entries, shared.fresh_rows);
+    let run = merge(shared, writer, &access, index, runs, tier)?;
+    let mut files = (*access.files).clone();
+    if let Some(files) = files.index_mut(index.id) {
+        files.runs = run.into_iter().collect();
+    }
+    catalog::put_files(writer, table, &files)
+}
+
 /// Makes one run of several and drops them.
 fn merge(
     shared: &Shared,
@@ -239,7 +261,7 @@ pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
 /// The tier of a run of so many entries.
 fn tier_of(entries: u64, fresh_rows: usize) -> u8 {
     let mut tier = 0;
-    let mut size = fresh_rows as u64;
+    let mut size = fresh_rows.max(1) as u64;
     while size.saturating_mul(TIER_RUNS as u64) <= entries {
         size *= TIER_RUNS as u64;
         tier += 1;

@@ -1,4 +1,4 @@
-//! Rewriting a table: the rows that are there into one segment of the newest layout, its indexes into one run each.
+//! Tidying a table: the rows that are there into one segment of the newest layout, its indexes into one run each.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,17 +13,19 @@ use crate::{Error, RowBatch, RowBlock, Storage, Table, TableId, catalog, settle}
 
 const PIECE_ROWS: usize = 4096;
 
-/// Rewrites a table, unless there is nothing to gain.
+/// Brings a table and its indexes into one piece each. Rows that are in one already stay where they are.
 pub(crate) fn vacuum(shared: &Shared, writer: &mut dyn Storage, table: TableId) -> Result<(), Error> {
     let access = shared.access_to_write(writer, table)?;
-    if is_tidy(&access) { Ok(()) } else { rewrite(shared, writer, table, Joins::Kept) }
+    if !are_rows_tidy(&access) {
+        return rewrite(shared, writer, table, Joins::Kept);
+    }
+    access.table.indexes.iter().try_for_each(|index| settle::merge_all(shared, writer, table, index))
 }
 
-/// Whether a rewrite would gain nothing.
-pub(crate) fn is_tidy(access: &Access) -> bool {
+/// Whether a rewrite of the rows would gain nothing.
+pub(crate) fn are_rows_tidy(access: &Access) -> bool {
     let parts = access.parts.iter().all(|part| part.lengths.deletes == 0 && part.lengths.updates == 0);
-    let runs = access.files.indexes.iter().all(|index| index.runs.len() <= 1);
-    parts && runs && access.parts.len() <= 1 && access.table.layouts.len() == 1
+    parts && access.parts.len() <= 1 && access.table.layouts.len() == 1
 }
 
 /// What rewritten rows join.

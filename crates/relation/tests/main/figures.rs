@@ -1,5 +1,6 @@
 //! What is told of a table's keeping is what VACUUM then does.
 
+use counterfoil_flash::{PageNumber, Read};
 use counterfoil_relation::{NewColumn, NewIndex, NewKey, NewTable, RowId, TableUse, Type};
 
 use crate::bench::{Bench, int, text};
@@ -56,4 +57,35 @@ fn what_a_rewrite_costs_and_gains_is_what_it_then_does() {
     assert!(near(before.rewrite_bytes, after.bytes()), "{} told, {} written", before.rewrite_bytes, after.bytes());
     assert!(near(before.freed_bytes(), before.bytes() - after.bytes()));
     assert_eq!(after.rewrite_bytes, 0);
+}
+
+#[test]
+fn rows_in_one_piece_stay_where_they_are() {
+    let mut bench = filled(1500);
+    let before = figures(&mut bench);
+    assert!(before.rewrite_bytes > 0 && before.rewrite_bytes < before.row_bytes, "{before:?}");
+    let table = bench.table("t");
+    let pages = pages(&bench);
+    bench.statement(|relations, writer| relations.vacuum(writer, Some(&table))).unwrap();
+    let there: std::collections::BTreeSet<_> = pages.into_iter().collect();
+    let written = self::pages(&bench).iter().filter(|page| !there.contains(*page)).count() as u64 * 512;
+    let after = figures(&mut bench);
+    assert!(written < before.row_bytes, "{written} bytes for {} of rows", before.row_bytes);
+    assert!(after.indexes.iter().all(|index| index.runs.len() == 1), "{after:?}");
+    assert_eq!((after.rows, after.row_bytes), (before.rows, before.row_bytes));
+    assert_eq!((after.rewrite_bytes, after.freed_bytes()), (0, 0));
+    let fresh =
+        |told: &counterfoil_relation::TableUse| told.indexes.iter().map(|index| index.fresh_rows).collect::<Vec<_>>();
+    assert_eq!(fresh(&after), fresh(&before));
+    bench.verify();
+}
+
+/// All pages in which containers may lie.
+fn pages(bench: &Bench) -> Vec<Vec<u8>> {
+    let read = |page| {
+        let mut bytes = vec![0; 512];
+        bench.device.read(PageNumber(page), 0, &mut bytes).unwrap();
+        bytes
+    };
+    bench.pages().map(read).collect()
 }
