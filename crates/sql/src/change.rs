@@ -14,6 +14,7 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Int64Type, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, GroupByExpr, Query, Select, SelectFlavor,
@@ -21,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::cast;
+use crate::direct;
 use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::naming;
@@ -181,17 +183,21 @@ impl Session {
         self.planner.collect(&plan)
     }
 
-    /// Starts a query inside a change. It goes on seeing what was there when it began, whatever is changed meanwhile.
+    /// Starts a query for rows of a table inside a change. It goes on seeing what was there when it began, whatever is changed meanwhile.
     fn stream_query(
         &mut self,
         change: &mut Change,
         query: Query,
-        extra: Vec<(String, Arc<dyn TableProvider>)>,
+        table: &Arc<Table>,
         parameters: &[Value],
     ) -> Result<SendableRecordBatchStream> {
         let mut statement = Statement::Query(Box::new(query));
-        parameters::bind(&mut statement, parameters)?;
         let snapshot = change.lease.pending();
+        if let Some(stream) = self.stream_directly(&statement, parameters, &snapshot, table)? {
+            return Ok(stream);
+        }
+        parameters::bind(&mut statement, parameters)?;
+        let extra = vec![(TARGET.to_owned(), self.planner.numbered(table.clone(), &snapshot))];
         let plan = self.planner.plan(statement, &snapshot, extra)?;
         self.planner.stream(&plan)
     }
@@ -214,16 +220,24 @@ impl Session {
             let from_count = from.len();
             let mut items = vec![column_item(&alias, ROW_ID, ROW_ID)];
             items.extend(session.assigned_items(&table, &alias, &update.assignments)?);
+            let direct = match with.is_none() && from_count == 1 {
+                true => session.update_directly(change, &table, (&alias, &items), update, parameters)?,
+                false => None,
+            };
             let query = select(with, items, from, update.selection.clone());
             let several = from_count > 1;
             let part_rows = if stands_alone(&table, &update.assignments)? { PART_ROWS } else { usize::MAX };
-            let snapshot = change.lease.pending();
-            let extra = vec![(TARGET.to_owned(), session.planner.numbered(table.clone(), &snapshot))];
             let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
             changed.alias = Some(alias);
             returning_items(update.returning.as_deref(), &mut changed);
-            let mut stream = session.stream_query(change, query, extra, parameters)?;
             let mut images = Images::new(&table, several);
+            let mut stream = match direct {
+                Some((stream, constants)) => {
+                    images.constants = constants;
+                    stream
+                }
+                None => session.stream_query(change, query, &table, parameters)?,
+            };
             while let Some(batch) = session.planner.next(&mut stream)? {
                 images.add(&batch)?;
                 if images.numbers.len() >= part_rows {
@@ -234,6 +248,24 @@ impl Session {
             changed.finish(session, change)
         })?;
         self.changed("UPDATE", changed)
+    }
+
+    /// Begins to read the rows of an update without planning, and what SET gives all of them alike.
+    fn update_directly(
+        &mut self,
+        change: &mut Change,
+        table: &Arc<Table>,
+        (alias, items): (&str, &[SelectItem]),
+        update: &Update,
+        parameters: &[Value],
+    ) -> Result<Option<(SendableRecordBatchStream, Vec<Option<ScalarValue>>)>> {
+        let mut items = items.to_vec();
+        let constants = take_constants(table, alias, &mut items[1..], parameters);
+        let query = select(None, items, vec![planner::select_from(TARGET, alias)], update.selection.clone());
+        let snapshot = change.lease.pending();
+        let query = Statement::Query(Box::new(query));
+        let stream = self.stream_directly(&query, parameters, &snapshot, table)?;
+        Ok(stream.map(|stream| (stream, constants)))
     }
 
     fn delete(&mut self, with: Option<With>, delete: &Delete, parameters: &[Value]) -> Result<Outcome> {
@@ -258,9 +290,8 @@ impl Session {
             from.extend(delete.using.iter().flatten().cloned());
             let items = vec![column_item(&alias, ROW_ID, ROW_ID)];
             let query = select(with, items, from, delete.selection.clone());
-            let snapshot = change.lease.pending();
-            let extra = vec![(TARGET.to_owned(), session.planner.numbered(table.clone(), &snapshot))];
-            let batches = session.collect_query(change, query, extra, parameters)?;
+            let stream = session.stream_query(change, query, &table, parameters)?;
+            let batches = session.planner.collect_stream(stream)?;
             let mut seen = HashSet::new();
             let mut rows = Vec::new();
             for batch in &batches {
@@ -307,6 +338,25 @@ impl Session {
         });
         Ok(items.collect())
     }
+}
+
+/// Takes out of an update's items what is the same in every row, and has the column as it is read in its place: what is left is
+/// a question to the table alone.
+fn take_constants(
+    table: &Table,
+    alias: &str,
+    items: &mut [SelectItem],
+    parameters: &[Value],
+) -> Vec<Option<ScalarValue>> {
+    let mut constants = vec![None; table.columns.len()];
+    for ((item, constant), column) in items.iter_mut().zip(&mut constants).zip(&table.columns) {
+        let SelectItem::ExprWithAlias { expr, .. } = item else { continue };
+        *constant = direct::constant(expr, parameters);
+        if constant.is_some() {
+            *expr = column_expr(alias, &column.name);
+        }
+    }
+    constants
 }
 
 /// Gives the rows of these numbers their new images.
@@ -412,6 +462,8 @@ pub(crate) struct Images<'t> {
     table: &'t Table,
     numbers: Vec<i128>,
     images: RowBatch,
+    /// For each column the value that it has in all of them, where the query does not say.
+    constants: Vec<Option<ScalarValue>>,
     /// The rows met so far, where a query may answer a row more than once: the first time counts.
     seen: Option<HashSet<i128>>,
 }
@@ -419,15 +471,19 @@ pub(crate) struct Images<'t> {
 impl<'t> Images<'t> {
     /// None yet; `repeat`: the query may answer a row more than once.
     fn new(table: &'t Table, repeat: bool) -> Self {
-        Images { table, numbers: Vec::new(), images: RowBatch::new(table.layout(), 0), seen: repeat.then(HashSet::new) }
+        let images = RowBatch::new(table.layout(), 0);
+        let constants = vec![None; table.columns.len()];
+        Images { table, numbers: Vec::new(), images, constants, seen: repeat.then(HashSet::new) }
     }
 
     /// Adds a batch of row numbers and all columns.
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        let columns = batch.columns()[1..].iter().zip(&self.table.columns);
-        let columns: Vec<Option<ArrayRef>> = columns
-            .map(|(array, column)| cast::to_column(array, &column.kind, &column.name).map(Some))
-            .collect::<Result<_>>()?;
+        let columns = batch.columns()[1..].iter().zip(&self.table.columns).zip(&self.constants);
+        let column = |((array, column), constant): ((&ArrayRef, &relation::Column), &Option<ScalarValue>)| {
+            let constant = constant.as_ref().map(|constant| constant.to_array_of_size(batch.num_rows())).transpose()?;
+            cast::to_column(constant.as_ref().unwrap_or(array), &column.kind, &column.name).map(Some)
+        };
+        let columns: Vec<Option<ArrayRef>> = columns.map(column).collect::<Result<_>>()?;
         let images = rows::encode(&self.table.layout(), &columns, batch.num_rows())?;
         for (row, number) in numbers(batch).into_iter().enumerate() {
             if self.seen.as_mut().is_none_or(|seen| seen.insert(number)) {

@@ -17,6 +17,11 @@ mod question;
 mod reading;
 mod writing;
 
+use std::sync::Arc;
+
+use counterfoil_log::Snapshot;
+use counterfoil_relation::Table;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::sqlparser::ast::Statement;
 
 use crate::engine::Rows;
@@ -25,6 +30,7 @@ use crate::session::{Outcome, Session};
 use crate::value::Value;
 use binding::{Bound, Near};
 pub use question::{ColumnName, Condition, Question, column};
+pub(crate) use reading::constant;
 
 impl Session {
     /// The rows of a statement that is a simple question; none of any other, and of one whose answer is not near at hand.
@@ -66,16 +72,42 @@ impl Session {
         if !self.settings.enable_direct_queries {
             return Ok(None);
         }
-        match reading::question(statement, parameters) {
-            Some(question) => self.scan_for(&question),
-            None => Ok(None),
-        }
+        let Some(question) = reading::question(statement, parameters) else { return Ok(None) };
+        self.scan_for(&question)
     }
 
     fn scan_for(&mut self, question: &Question) -> Result<Option<Near>> {
         let snapshot = self.view()?;
-        let Some(bound) = Bound::to_tables(question, &self.guard.engine, &snapshot)? else { return Ok(None) };
-        bound.scan(self.settings.enable_foreign_key_joins)
+        self.scan_as_of(question, &snapshot, None)
+    }
+
+    fn scan_as_of(
+        &self,
+        question: &Question,
+        snapshot: &Snapshot,
+        target: Option<&Arc<Table>>,
+    ) -> Result<Option<Near>> {
+        let Some(bound) = Bound::to_tables(question, &self.guard.engine, snapshot, target)? else { return Ok(None) };
+        let joins = self.settings.enable_foreign_key_joins;
+        // As the library plans: whatever goes wrong there is an error of the statement.
+        self.guard.engine.executor.run(&self.planner.interrupt, async { bound.scan(joins) })
+    }
+
+    /// Begins to read the rows that a statement is to change, as of a snapshot: `target` is the table that it names
+    /// [`TARGET`](crate::change::TARGET). None where that takes planning.
+    pub(crate) fn stream_directly(
+        &self,
+        statement: &Statement,
+        parameters: &[Value],
+        snapshot: &Snapshot,
+        target: &Arc<Table>,
+    ) -> Result<Option<SendableRecordBatchStream>> {
+        if !self.settings.enable_direct_queries {
+            return Ok(None);
+        }
+        let Some(question) = reading::question(statement, parameters) else { return Ok(None) };
+        let scan = self.scan_as_of(&question, snapshot, Some(target))?;
+        scan.map(|scan| scan.stream(self.planner.state.config().batch_size())).transpose()
     }
 
     /// The rows of a scan. Those of a transaction's own uncommitted state are read at once: what comes next may undo them.

@@ -132,6 +132,16 @@ pub fn listed_in(table: &Table, column: usize, values: &[Value]) -> Option<Test>
     Some(Test::In { column, constants: values.map(|value| given(kind, value)).collect::<Option<_>>()? })
 }
 
+/// The days from 0001-01-01 to 9999-12-31: others the library does not read.
+const WRITTEN_DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
+const DAY_MICROSECONDS: i64 = 86_400_000_000;
+
+/// Whether the library reads a time when it is written.
+fn is_written(nanoseconds: i128) -> bool {
+    i32::try_from(nanoseconds.div_euclid(i128::from(DAY_MICROSECONDS) * 1000))
+        .is_ok_and(|days| WRITTEN_DAYS.contains(&days))
+}
+
 /// What cells of this type compare with, for a value that is of this type: none where the query library would first make another
 /// type of one of them.
 fn given(kind: &Type, value: &Value) -> Option<Constant> {
@@ -140,20 +150,28 @@ fn given(kind: &Type, value: &Value) -> Option<Constant> {
         (Type::SmallInt, Value::Integer(number)) => Constant::Whole(i64::from(i16::try_from(*number).ok()?)),
         (Type::Integer, Value::Integer(number)) => Constant::Whole(i64::from(i32::try_from(*number).ok()?)),
         (Type::BigInt, Value::Integer(number)) => Constant::Whole(*number),
+        // A NaN is written as one, whatever its sign.
+        (Type::Double, Value::Double(number)) if number.is_nan() => Constant::Float(f64::NAN),
         (Type::Double, Value::Double(number)) => Constant::Float(*number + 0.0),
-        (Type::Date, Value::Date(days)) => Constant::Whole(i64::from(*days)),
-        (Type::Time, Value::Time(ticks)) => Constant::Whole(*ticks),
+        (Type::Date, Value::Date(days)) if WRITTEN_DAYS.contains(days) => Constant::Whole(i64::from(*days)),
+        (Type::Time, Value::Time(ticks)) if (0..DAY_MICROSECONDS).contains(ticks) => Constant::Whole(*ticks),
         (Type::Timestamp { nanoseconds: false }, Value::Timestamp(nanoseconds))
         | (Type::TimestampTz, Value::TimestampTz(nanoseconds))
-            if nanoseconds % 1000 == 0 =>
+            if nanoseconds % 1000 == 0 && is_written(*nanoseconds) =>
         {
             Constant::Whole(i64::try_from(nanoseconds / 1000).ok()?)
         }
-        (Type::Timestamp { nanoseconds: true }, Value::Timestamp(nanoseconds)) => {
+        (Type::Timestamp { nanoseconds: true }, Value::Timestamp(nanoseconds)) if is_written(*nanoseconds) => {
             Constant::Whole(i64::try_from(*nanoseconds).ok()?)
         }
         (Type::Uuid, Value::Uuid(bytes)) => Constant::Bytes(bytes.to_vec()),
-        (Type::Uuid, Value::Text(text)) => Constant::Bytes(parse::uuid(text)?.to_vec()),
+        // The library compares several of them as texts.
+        (Type::Uuid, Value::Text(text)) => {
+            let bytes = parse::uuid(text)?;
+            let mut usual = String::new();
+            crate::text::uuid(&mut usual, &bytes);
+            (usual == *text).then(|| Constant::Bytes(bytes.to_vec()))?
+        }
         (Type::Text | Type::VarChar(_) | Type::Char(_), Value::Text(text)) => {
             Constant::Bytes(text.clone().into_bytes())
         }

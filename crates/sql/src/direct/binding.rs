@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{self as relation, Table};
-use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::question::{Asked, ColumnName, Condition, Joined, Question, Shown};
+use crate::change::TARGET;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::filter::{self, Comparison, Test};
 use crate::joined::{JoinedScan, Place};
 use crate::joining::{self, Joins, Optional};
+use crate::provider::ROW_ID;
 use crate::scan::{Output, TableScan, Target};
 use crate::series;
 use crate::types;
@@ -64,11 +66,22 @@ pub(super) struct Bound {
 
 impl Bound {
     /// Binds a question; none where it names what is not there, or says what only the query library understands.
-    pub(super) fn to_tables(question: &Question, engine: &Arc<Engine>, snapshot: &Snapshot) -> Result<Option<Self>> {
+    /// `target`: the table that is called [`TARGET`].
+    pub(super) fn to_tables(
+        question: &Question,
+        engine: &Arc<Engine>,
+        snapshot: &Snapshot,
+        target: Option<&Arc<Table>>,
+    ) -> Result<Option<Self>> {
         let mut leaves = Vec::with_capacity(question.sources.len());
         for source in &question.sources {
-            let named = engine.relations.named(snapshot, &source.table).map_err(Error::Relation)?;
-            let Some(relation::Named::Table(table)) = named else { return Ok(None) };
+            let table = match target.filter(|_| source.table == TARGET) {
+                Some(target) => target.clone(),
+                None => match engine.relations.named(snapshot, &source.table).map_err(Error::Relation)? {
+                    Some(relation::Named::Table(table)) => table,
+                    _ => return Ok(None),
+                },
+            };
             let is_twice = leaves.iter().any(|leaf: &Leaf| leaf.alias == source.alias);
             if is_twice || series::is_series(&table) {
                 return Ok(None);
@@ -76,13 +89,15 @@ impl Bound {
             let is_optional = matches!(source.joined, Joined::OrNone { .. });
             leaves.push(Leaf { alias: source.alias.clone(), table, tests: Vec::new(), is_optional });
         }
-        let target = |leaf: &Leaf| Target {
+        let target_of = |leaf: &Leaf| Target {
             relations: engine.relations.clone(),
             snapshot: snapshot.clone(),
             table: leaf.table.clone(),
         };
-        let targets = leaves.iter().map(target).collect();
-        let mut binding = Binding { leaves, joins: Joins::default() };
+        let targets = leaves.iter().map(target_of).collect();
+        // The numbers of rows that are joined are not read.
+        let is_change = target.is_some() && leaves.len() == 1;
+        let mut binding = Binding { leaves, joins: Joins::default(), is_change };
         Ok(binding.bind(question).map(|(shown, schema)| Bound {
             leaves: binding.leaves,
             targets,
@@ -100,7 +115,7 @@ impl Bound {
         let mut scans = Vec::with_capacity(leaves.len());
         for (leaf, target) in leaves.into_iter().zip(targets) {
             let output = match is_alone {
-                true => shown.iter().map(|place| Output::Column(place.column)).collect(),
+                true => shown.iter().map(|place| output_of(&leaf.table, place.column)).collect(),
                 false => Vec::new(),
             };
             let limit = limit.filter(|_| is_alone);
@@ -121,6 +136,13 @@ impl Bound {
 struct Binding {
     leaves: Vec<Leaf>,
     joins: Joins,
+    /// Whether rows are to be changed: then they have numbers.
+    is_change: bool,
+}
+
+/// What a column is to a scan: those behind the last is the row's number.
+fn output_of(table: &Table, column: usize) -> Output {
+    if column < table.columns.len() { Output::Column(column) } else { Output::RowId }
 }
 
 impl Binding {
@@ -154,12 +176,18 @@ impl Binding {
                     let leaf = self.leaves.iter().position(|leaf| leaf.alias == *alias)?;
                     shown.extend(columns(leaf).map(|place| (place, None)));
                 }
+                // The number of a row is shown to those who change it, and nothing is asked of it.
+                Shown::Column(name, _) if self.is_change && name.column == ROW_ID => {
+                    shown.push((Place { leaf: 0, column: self.leaves[0].table.columns.len() }, None));
+                }
                 Shown::Column(name, alias) => shown.push((self.place(name, all)?, alias.as_ref())),
             }
         }
         let field = |(place, alias): &(Place, Option<&String>)| -> Field {
             let leaf = &self.leaves[place.leaf];
-            let column = &leaf.table.columns[place.column];
+            let Some(column) = leaf.table.columns.get(place.column) else {
+                return Field::new(ROW_ID, DataType::Int64, false);
+            };
             let name = alias.unwrap_or(&column.name);
             types::field(name, &column.kind, leaf.is_optional || !column.not_null)
         };

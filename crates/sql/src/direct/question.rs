@@ -166,25 +166,27 @@ impl Condition {
     /// Both are true.
     #[must_use]
     pub fn and(self, other: Condition) -> Condition {
-        Condition(match self.0 {
-            Asked::All(mut conditions) => {
-                conditions.push(other);
-                Asked::All(conditions)
+        let mut all = Vec::new();
+        for condition in [self, other] {
+            match condition.0 {
+                Asked::All(conditions) => all.extend(conditions),
+                one => all.push(Condition(one)),
             }
-            one => Asked::All(vec![Condition(one), other]),
-        })
+        }
+        Condition(Asked::All(all))
     }
 
     /// One of them is true, or both.
     #[must_use]
     pub fn or(self, other: Condition) -> Condition {
-        Condition(match self.0 {
-            Asked::Any(mut conditions) => {
-                conditions.push(other);
-                Asked::Any(conditions)
+        let mut any = Vec::new();
+        for condition in [self, other] {
+            match condition.0 {
+                Asked::Any(conditions) => any.extend(conditions),
+                one => any.push(Condition(one)),
             }
-            one => Asked::Any(vec![Condition(one), other]),
-        })
+        }
+        Condition(Asked::Any(any))
     }
 }
 

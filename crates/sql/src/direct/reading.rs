@@ -3,9 +3,10 @@
 //! What is not recognised is no question: then the query library reads the statement, refuses what is wrong with it and says so.
 //! So nothing here guesses: a word that the library might take otherwise is none of ours.
 
+use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, Query, Select,
-    SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
+    BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, ObjectNamePart, Query,
+    Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
     TableWithJoins, UnaryOperator, Value as Literal, WildcardAdditionalOptions,
 };
 
@@ -42,10 +43,32 @@ pub(super) fn question(statement: &Statement, parameters: &[Value]) -> Option<Qu
     let (shown, from, selection) = plain(select)?;
     from.iter().try_for_each(|tables| reading.tables(tables, &mut question.sources))?;
     question.shown = shown.iter().map(reading_shown).collect::<Option<_>>()?;
+    // What stands beside a star may be the same column again, and tables that are named with their schema are not known without it:
+    // the library says so.
+    let has_star = question.shown.iter().any(|shown| !matches!(shown, Shown::Column(..)));
+    if has_star && (shown.len() > 1 || from.iter().any(names_a_schema)) {
+        return None;
+    }
     if let Some(selection) = selection {
         reading.conditions(selection, &mut question.conditions)?;
     }
     Some(question)
+}
+
+/// The value that an expression is in every row, if it is a literal or a parameter whose type is the same wherever it stands.
+pub(crate) fn constant(expr: &Expr, parameters: &[Value]) -> Option<ScalarValue> {
+    Some(match (Reading { parameters }).value(expr)? {
+        Value::Null => ScalarValue::Null,
+        Value::Boolean(truth) => ScalarValue::Boolean(Some(truth)),
+        Value::Integer(number) => ScalarValue::Int64(Some(number)),
+        Value::Text(text) => ScalarValue::Utf8(Some(text)),
+        _ => return None,
+    })
+}
+
+fn names_a_schema(tables: &TableWithJoins) -> bool {
+    let mut factors = std::iter::once(&tables.relation).chain(tables.joins.iter().map(|join| &join.relation));
+    factors.any(|factor| matches!(factor, TableFactor::Table { name, .. } if name.0.len() > 1))
 }
 
 /// What a SELECT shows, of which tables, and which rows: if that is all it says.
@@ -79,7 +102,9 @@ fn plain(select: &Select) -> Option<(&[SelectItem], &[TableWithJoins], Option<&E
     else {
         return None;
     };
-    let nothing_else = optimizer_hints.is_empty()
+    // A question without columns asks for all; a SELECT without them for none.
+    let nothing_else = !projection.is_empty()
+        && optimizer_hints.is_empty()
         && lateral_views.is_empty()
         && connect_by.is_empty()
         && groups.is_empty()
@@ -114,21 +139,27 @@ fn reading_shown(item: &SelectItem) -> Option<Shown> {
         }
         SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
             bare(options)?;
-            Shown::AllOf(table_name(name).ok()?)
+            let [ObjectNamePart::Identifier(alias)] = name.0.as_slice() else { return None };
+            Shown::AllOf(named(alias)?)
         }
         SelectItem::UnnamedExpr(expr) => Shown::Column(column(expr)?, None),
-        SelectItem::ExprWithAlias { expr, alias } => Shown::Column(column(expr)?, Some(fold(alias))),
+        SelectItem::ExprWithAlias { expr, alias } => Shown::Column(column(expr)?, Some(named(alias)?)),
         _ => return None,
     })
+}
+
+/// A name, if it is folded alike by everybody: letters beyond ASCII are not.
+fn named(name: &Ident) -> Option<String> {
+    (name.quote_style.is_some() || name.value.is_ascii()).then(|| fold(name))
 }
 
 fn column(expr: &Expr) -> Option<ColumnName> {
     // Words such as `current_role` are not columns, whatever columns there are.
     let is_word = |name: &Ident| name.quote_style.is_none() && fold(name).starts_with("current_");
     match expr {
-        Expr::Identifier(name) if !is_word(name) => Some(ColumnName { table: None, column: fold(name) }),
+        Expr::Identifier(name) if !is_word(name) => Some(ColumnName { table: None, column: named(name)? }),
         Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-            [table, column] => Some(ColumnName { table: Some(fold(table)), column: fold(column) }),
+            [table, column] => Some(ColumnName { table: Some(named(table)?), column: named(column)? }),
             _ => None,
         },
         _ => None,
@@ -286,13 +317,14 @@ fn source(factor: &TableFactor, joined: Joined) -> Option<Source> {
     else {
         return None;
     };
-    let table = table_name(name).ok().filter(|name| kept_apart(name).is_none())?;
+    let is_alike = |part: &ObjectNamePart| matches!(part, ObjectNamePart::Identifier(name) if named(name).is_some());
+    let table = table_name(name).ok().filter(|table| kept_apart(table).is_none() && name.0.iter().all(is_alike))?;
     if !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty() {
         return None;
     }
     let alias = match alias {
         None => table.clone(),
-        Some(TableAlias { explicit: _, name, columns, at: None }) if columns.is_empty() => fold(name),
+        Some(TableAlias { explicit: _, name, columns, at: None }) if columns.is_empty() => named(name)?,
         Some(_) => return None,
     };
     Some(Source { table, alias, joined })

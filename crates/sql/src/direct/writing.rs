@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use super::question::{Asked, ColumnName, Condition, Joined, Question, Shown};
 use crate::filter::Comparison;
-use crate::statement::ident;
 use crate::value::Value;
 
 /// A text being written, and the values of its parameters.
@@ -26,7 +25,7 @@ pub(super) fn statement(question: &Question) -> (String, Vec<Value>) {
             Joined::Where { .. } => " JOIN",
             Joined::OrNone { .. } => " LEFT JOIN",
         };
-        writing.add(format_args!("{between} {} AS {}", ident(&source.table), ident(&source.alias)));
+        writing.add(format_args!("{between} {} AS {}", quoted(&source.table), quoted(&source.alias)));
         if let Joined::Where { on, .. } | Joined::OrNone { on, .. } = &source.joined {
             writing.all(" ON ", on);
         }
@@ -40,19 +39,24 @@ pub(super) fn statement(question: &Question) -> (String, Vec<Value>) {
     (writing.text, writing.values)
 }
 
+/// A name in quotes, whatever stands in it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 fn name(column: &ColumnName) -> String {
     match &column.table {
-        Some(table) => format!("{}.{}", ident(table), ident(&column.column)),
-        None => ident(&column.column).to_string(),
+        Some(table) => format!("{}.{}", quoted(table), quoted(&column.column)),
+        None => quoted(&column.column),
     }
 }
 
 fn shown(shown: &Shown) -> String {
     match shown {
         Shown::All => "*".into(),
-        Shown::AllOf(alias) => format!("{}.*", ident(alias)),
+        Shown::AllOf(alias) => format!("{}.*", quoted(alias)),
         Shown::Column(column, None) => name(column),
-        Shown::Column(column, Some(alias)) => format!("{} AS {}", name(column), ident(alias)),
+        Shown::Column(column, Some(alias)) => format!("{} AS {}", name(column), quoted(alias)),
     }
 }
 
@@ -92,7 +96,9 @@ impl Writing {
                 self.add(format_args!("{} {} ", name(column), sign(*comparison)));
                 self.value(value);
             }
-            Asked::In { values, .. } if values.is_empty() => self.text.push_str("false"),
+            Asked::In { column, values } if values.is_empty() => {
+                self.add(format_args!("({} IS NULL AND false)", name(column)))
+            }
             Asked::In { column, values } => {
                 self.add(format_args!("{} IN (", name(column)));
                 for (number, value) in values.iter().enumerate() {

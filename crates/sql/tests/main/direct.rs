@@ -94,12 +94,12 @@ fn simple_questions_are_answered_directly_and_alike() {
     for query in [
         "SELECT * FROM t WHERE id = 77",
         "SELECT v, id AS number, v FROM t AS x WHERE x.id = 77",
-        "SELECT x.*, id FROM t x WHERE id IN (77, 78, 5000, 5001, NULL)",
+        "SELECT x.* FROM t x WHERE id IN (77, 78, 5000, 5001, NULL)",
         "SELECT id FROM public.t WHERE 100 > id AND id >= 95",
         "SELECT id FROM t WHERE id BETWEEN 10 AND 20 AND (small = 11 OR small = 12 OR flag)",
         "SELECT id, \"Odd Name\" FROM t WHERE small = 3 AND NOT flag",
         "SELECT id FROM t WHERE small = 3 AND v IS NULL",
-        "SELECT id FROM t WHERE u = '00000000-0000-0000-0000-00000000004D'",
+        "SELECT id FROM t WHERE u = '00000000-0000-0000-0000-00000000004d'",
         "SELECT id FROM t WHERE v = 'v7' AND small <> -3 LIMIT 4",
         "SELECT id FROM t WHERE id = NULL",
         "SELECT id FROM t WHERE id = -5",
@@ -110,7 +110,7 @@ fn simple_questions_are_answered_directly_and_alike() {
         "SELECT t.id, p.name FROM t JOIN p ON t.p = p.id WHERE p.name = 'name 7'",
         "SELECT * FROM t INNER JOIN p ON p.id = t.p AND t.id < 50",
         "SELECT t.id, name FROM t, p WHERE t.p = p.id AND t.id = 30",
-        "SELECT t.id, p.* FROM t LEFT JOIN p ON t.p = p.id WHERE t.id BETWEEN 30 AND 90",
+        "SELECT t.id, p.id, name, p.flag FROM t LEFT JOIN p ON t.p = p.id WHERE t.id BETWEEN 30 AND 90",
         "SELECT t.id, name FROM t LEFT JOIN p ON t.p = p.id AND p.flag WHERE t.id BETWEEN 30 AND 90",
         "SELECT child.id, value FROM child JOIN pair ON child.a = pair.a AND child.b = pair.b WHERE value = 33",
         "SELECT child.id FROM child JOIN pair ON child.a = pair.a AND child.b = pair.b WHERE child.id < 40 LIMIT 400",
@@ -169,6 +169,17 @@ fn what_is_not_simple_is_planned() {
         "SELECT id FROM t WHERE small",
         "SELECT id FROM t WHERE id = $1",
         "SELECT id FROM t LIMIT -1",
+        "SELECT FROM p WHERE id = 3",
+        "SELECT *, * FROM p WHERE id = 3",
+        "SELECT *, id AS name FROM p WHERE id = 3",
+        "SELECT x.*, id FROM t x WHERE id = 77",
+        "SELECT t.id, p.* FROM t LEFT JOIN p ON t.p = p.id WHERE t.id BETWEEN 30 AND 90",
+        "SELECT p.* FROM public.p WHERE id = 3",
+        "SELECT public.p.* FROM p WHERE id = 3",
+        "SELECT id AS Ä FROM p WHERE id = 3",
+        "SELECT Ä.id FROM p AS Ä WHERE id = 3",
+        "SELECT id FROM t WHERE u = '00000000-0000-0000-0000-00000000004D'",
+        "SELECT id FROM t WHERE u = '00000000-0000-0000-0000-00000000004D' AND u = '00000000-0000-0000-0000-00000000004d'",
     ] {
         assert!(!both(&mut database, query, &[]), "{query}");
     }
@@ -187,6 +198,12 @@ fn parameters_are_values_of_the_columns_types() {
         ("id = $1", Value::Null, true),
         ("d = $1", Value::Double(4.25), true),
         ("d = $1", Value::Integer(4), false),
+        ("d = $1", Value::Double(-f64::NAN), true),
+        ("d < $1 AND id < 20", Value::Double(-f64::NAN), true),
+        ("day > $1 AND id < 90", Value::Date(2_932_897), false),
+        ("tick >= $1 AND id < 90", Value::Time(86_400_000_000), false),
+        ("tick >= $1 AND id < 90", Value::Time(-1), false),
+        ("ts > $1 AND id < 90", Value::Timestamp(at * 1000), false),
         ("n = $1", Value::Decimal { unscaled: 1250, scale: 2 }, false),
         ("day = $1", Value::Date(19_724), true),
         ("tick > $1 AND id < 90", Value::Time(36_050_000_000), true),
@@ -277,6 +294,8 @@ fn questions_of_programs_are_answered_as_their_texts_are() {
         (Question::of("t").columns(["nothing"]), "SELECT nothing FROM t"),
         (Question::of("nothing"), "SELECT * FROM nothing"),
         (Question::of("T"), "SELECT * FROM \"T\""),
+        (Question::of("t").filter(column("nothing").is_in(Vec::<i64>::new())), "SELECT * FROM t WHERE nothing IN (1)"),
+        (Question::of("x\\\"; DELETE FROM t; --"), "SELECT * FROM nothing"),
         (Question::of("t").join("t", along()), "SELECT * FROM t JOIN t ON t.p = p.id"),
     ] {
         let asked = database.session.ask_question(&question).map_err(|error| error.to_string()).and_then(lines);
@@ -296,4 +315,56 @@ fn a_failed_transaction_takes_no_question() {
     assert!(database.session.ask_question(&Question::of("p")).is_err());
     database.expect(&[("ROLLBACK", "ROLLBACK")]);
     assert!(database.session.ask_question(&Question::of("p")).is_ok());
+}
+
+#[test]
+fn changes_of_few_rows_are_those_of_the_library() {
+    let statements = [
+        "UPDATE t SET small = 7 WHERE id = 77",
+        "UPDATE t SET small = '8', v = NULL, flag = true, p = NULL WHERE id IN (70, 71, 77) AND small <> 71",
+        "UPDATE t AS x SET v = 'other' WHERE x.v = 'v7' AND x.id < 900",
+        "UPDATE t SET small = small + 1, v = 'one more' WHERE small = 9",
+        "UPDATE t SET day = '2025-05-05', n = 3, d = 4, u = '00000000-0000-0000-0000-0000000000ff' WHERE id = 78",
+        "UPDATE t SET small = 100000 WHERE id = 77",
+        "UPDATE t SET small = 'many' WHERE id = 77",
+        "UPDATE t SET small = 'many' WHERE id = -1",
+        "UPDATE t SET p = 1000 WHERE id = 77",
+        "UPDATE t SET id = 78 WHERE id = 77",
+        "UPDATE t SET nothing = 78 WHERE id = 77",
+        "UPDATE t SET v = 'far too long for a column of twenty letters' WHERE id = 77",
+        "UPDATE p SET id = 4001, name = 'moved' WHERE id = 40",
+        "UPDATE p SET name = NULL WHERE id = 39",
+        "UPDATE t SET \"Odd Name\" = DEFAULT WHERE id = 81 RETURNING id, \"Odd Name\"",
+        "UPDATE t SET v = 'returned' WHERE id IN (82, 83) RETURNING *",
+        "UPDATE t SET __counterfoil_row = 5 WHERE id = 3",
+        "DELETE FROM t WHERE id = 85",
+        "DELETE FROM t WHERE id BETWEEN 90 AND 95 RETURNING id, v",
+        "DELETE FROM t AS x WHERE x.small = 33 AND x.id > 1000",
+        "DELETE FROM p WHERE id = 3",
+        "DELETE FROM child WHERE id = 4 OR id = 5",
+        "DELETE FROM child USING pair WHERE child.a = pair.a AND child.b = pair.b AND value = 33",
+        "DELETE FROM p WHERE id = 41",
+        "SELECT __counterfoil_row FROM t WHERE id = 3",
+        "UPDATE t SET v = 'x' WHERE __counterfoil_row = 5",
+        "DELETE FROM t WHERE __counterfoil_row IN (11, 12)",
+        "DELETE FROM t WHERE __counterfoil_row IS NULL",
+    ];
+    let (mut direct, mut planned) = (types(), types());
+    planned.expect(&[(OFF, "SET")]);
+    for statement in statements {
+        let (one, other) = (direct.ask(statement), planned.ask(statement));
+        assert_eq!(one, other, "{statement}");
+    }
+    for table in ["t", "p", "pair", "child"] {
+        let all = format!("SELECT * FROM {table} ORDER BY 1, 2");
+        assert!(direct.ask(&all) == planned.ask(&all), "{table}");
+    }
+    let with = |database: &mut Database, value: Value| {
+        let outcome = database.session.run_one("UPDATE t SET v = $1 WHERE id = $2", &[value, Value::Integer(97)]);
+        (outcome.map(drop).map_err(|error| error.to_string()), database.ask("SELECT v FROM t WHERE id = 97"))
+    };
+    for value in [Value::Text("given".into()), Value::Null, Value::Integer(5), Value::Boolean(true), Value::Double(1.5)]
+    {
+        assert_eq!(with(&mut direct, value.clone()), with(&mut planned, value));
+    }
 }
