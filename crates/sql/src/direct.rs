@@ -26,6 +26,7 @@ use datafusion::sql::sqlparser::ast::Statement;
 
 use crate::engine::Rows;
 use crate::error::{Error, Result};
+use crate::running;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
 use binding::{Bound, Near};
@@ -107,12 +108,17 @@ impl Session {
         }
         let Some(question) = reading::question(statement, parameters) else { return Ok(None) };
         let scan = self.scan_as_of(&question, snapshot, Some(target))?;
-        scan.map(|scan| scan.stream(self.planner.state.config().batch_size())).transpose()
+        scan.map(|scan| self.begin(&scan)).transpose()
+    }
+
+    fn begin(&self, scan: &Near) -> Result<SendableRecordBatchStream> {
+        let state = &self.planner.state;
+        running::start_with(state, |hold| scan.stream(state.config().batch_size(), hold))
     }
 
     /// The rows of a scan. Those of a transaction's own uncommitted state are read at once: what comes next may undo them.
     fn read(&mut self, scan: &Near) -> Result<Rows> {
-        let stream = scan.stream(self.planner.state.config().batch_size())?;
+        let stream = self.begin(scan)?;
         let schema = stream.schema();
         if self.guard.transaction.is_writing() {
             return Ok(Rows::batches(schema, self.planner.collect_stream(stream)?));

@@ -12,25 +12,20 @@
 //! late for that; sorts and groups hand nothing out before they have seen all rows.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use datafusion::common::DataFusionError;
 use datafusion::config::ConfigOptions;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 
 use crate::error::Result;
-use crate::memory;
+use crate::{memory, running};
 
 /// Rows of a batch in a frugal run.
 const BATCH_ROWS: usize = 128;
-/// How long a frugal run waits for what the run before it held.
-const WAIT: Duration = Duration::from_millis(1);
-const WAITS_MAX: usize = 100;
 
 /// The library set up for frugal runs.
 pub(crate) fn state(state: &SessionState, bytes_max: usize) -> Result<Arc<SessionState>> {
@@ -60,7 +55,7 @@ pub(crate) async fn stream(
 
 async fn start(state: &SessionState, plan: &LogicalPlan) -> Result<SendableRecordBatchStream, DataFusionError> {
     let physical = state.query_planner().create_physical_plan(plan, state).await?;
-    execute_stream(physical, state.task_ctx())
+    running::start(state, physical)
 }
 
 struct Run {
@@ -74,9 +69,8 @@ impl Run {
         let batch = self.stream.as_mut()?.next().await;
         match (batch, self.reserve.take()) {
             (Some(Err(error)), Some((state, plan))) if is_exhausted(&error) => {
-                // What the first run holds must be free before the second begins.
+                // What the first run holds is free before the second begins.
                 self.stream = None;
-                settle(&state);
                 match start(&state, &plan).await {
                     Ok(stream) => self.stream.insert(stream).next().await,
                     Err(error) => Some(Err(error)),
@@ -89,16 +83,4 @@ impl Run {
 
 fn is_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
-}
-
-/// Waits until the tasks of a run that was dropped have let go of their memory; not for ever, since other queries may
-/// hold some.
-fn settle(state: &SessionState) {
-    let pool = &state.runtime_env().memory_pool;
-    for _ in 0..WAITS_MAX {
-        if pool.reserved() == 0 {
-            return;
-        }
-        std::thread::sleep(WAIT);
-    }
 }

@@ -19,6 +19,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
 use crate::rows;
+use crate::running::Hold;
 use crate::scan::{INLINE_ROWS_MAX, Target};
 use crate::steps::{Step, Steps};
 
@@ -82,7 +83,7 @@ impl JoinedScan {
     }
 
     /// Begins to read, so many rows of the root at a time.
-    pub(crate) fn stream(&self, step_rows: usize) -> SendableRecordBatchStream {
+    pub(crate) fn stream(&self, step_rows: usize, hold: Hold) -> SendableRecordBatchStream {
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let work = Work {
             target: self.target.clone(),
@@ -95,7 +96,7 @@ impl JoinedScan {
             rows_left: self.limit.unwrap_or(usize::MAX),
             step_rows,
         };
-        Steps::stream(work, self.ids.len() as u64 <= INLINE_ROWS_MAX, metrics, self.schema.clone())
+        Steps::stream(work, hold, self.ids.len() as u64 <= INLINE_ROWS_MAX, metrics, self.schema.clone())
     }
 
     /// For each leaf the columns whose values are needed: those shown and those tested.
@@ -163,7 +164,7 @@ impl ExecutionPlan for JoinedScan {
         _partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
-        Ok(self.stream(context.session_config().batch_size()))
+        Ok(self.stream(context.session_config().batch_size(), context))
     }
 
     fn statistics_from_inputs(

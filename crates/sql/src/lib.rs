@@ -56,6 +56,7 @@ mod planner;
 mod provider;
 mod rights;
 mod rows;
+mod running;
 mod scan;
 mod series;
 mod session;

@@ -19,6 +19,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
 use crate::rows;
+use crate::running::Hold;
 use crate::steps::{Step, Steps};
 
 /// A part with fewer rows is read where it is asked for: handing it to another thread would cost more than reading it.
@@ -158,10 +159,10 @@ impl TableScan {
     }
 
     /// Begins to read a part, so many rows at a time.
-    pub(crate) fn stream(&self, part: usize, step_rows: usize) -> Result<SendableRecordBatchStream> {
+    pub(crate) fn stream(&self, part: usize, step_rows: usize, hold: Hold) -> Result<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, part);
         let work = self.work(part, step_rows)?;
-        Ok(Steps::stream(work, self.rows <= INLINE_ROWS_MAX, metrics, self.schema.clone()))
+        Ok(Steps::stream(work, hold, self.rows <= INLINE_ROWS_MAX, metrics, self.schema.clone()))
     }
 
     fn work(&self, part: usize, step_rows: usize) -> Result<Work> {
@@ -235,7 +236,7 @@ impl ExecutionPlan for TableScan {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
-        Ok(self.stream(partition, context.session_config().batch_size())?)
+        Ok(self.stream(partition, context.session_config().batch_size(), context)?)
     }
 
     fn statistics_from_inputs(

@@ -15,6 +15,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
+use crate::running::Hold;
 
 /// What gives batches one by one, each of them work for a thread of its own.
 pub(crate) trait Step: Send + 'static {
@@ -28,9 +29,15 @@ const STEPS_MAX: usize = 16;
 /// before anybody takes it.
 const BYTES_AHEAD: usize = 4 << 20;
 
+/// What a thread works on, and what it holds meanwhile.
+struct Work<W> {
+    of: W,
+    _hold: Hold,
+}
+
 /// What a thread gives back.
 struct Stepped<W> {
-    work: Box<W>,
+    work: Box<Work<W>>,
     batches: VecDeque<RecordBatch>,
     /// How the part ended, if it did.
     end: Option<Result<()>>,
@@ -38,10 +45,10 @@ struct Stepped<W> {
 
 impl<W: Step> Stepped<W> {
     /// Takes so many steps.
-    fn of(mut work: Box<W>, steps: usize) -> Self {
+    fn of(mut work: Box<Work<W>>, steps: usize) -> Self {
         let (mut batches, mut bytes) = (VecDeque::new(), 0);
         while batches.len() < steps && bytes < BYTES_AHEAD {
-            match work.step() {
+            match work.of.step() {
                 Ok(Some(batch)) => {
                     bytes += batch.get_array_memory_size();
                     batches.push_back(batch);
@@ -58,7 +65,7 @@ impl<W: Step> Stepped<W> {
 /// A block takes less time than two threads need to tell each other that it is there. So the first step is handed over by itself,
 /// and then twice as many each time.
 pub(crate) struct Steps<W> {
-    work: Option<Box<W>>,
+    work: Option<Box<Work<W>>>,
     ahead: Option<JoinHandle<Stepped<W>>>,
     steps: usize,
     ready: VecDeque<RecordBatch>,
@@ -67,14 +74,15 @@ pub(crate) struct Steps<W> {
 }
 
 impl<W: Step> Steps<W> {
-    /// The batches of a part as the query library takes them.
+    /// The batches of a part as the query library takes them. `hold` is held as long as a thread has something of it.
     pub(crate) fn stream(
         work: W,
+        hold: Hold,
         inline: bool,
         metrics: BaselineMetrics,
         schema: SchemaRef,
     ) -> SendableRecordBatchStream {
-        let work = Some(Box::new(work));
+        let work = Some(Box::new(Work { of: work, _hold: hold }));
         let steps = Steps { work, ahead: None, steps: 1, ready: VecDeque::new(), end: None, inline };
         let stream = futures::stream::unfold((steps, metrics), |(mut steps, metrics)| async move {
             let batch = steps.next().await.transpose()?;
@@ -96,7 +104,7 @@ impl<W: Step> Steps<W> {
 
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         if self.inline {
-            return self.work.as_mut().map_or(Ok(None), |work| work.step());
+            return self.work.as_mut().map_or(Ok(None), |work| work.of.step());
         }
         if self.ready.is_empty() && self.end.is_none() {
             self.more().await?;
@@ -145,7 +153,8 @@ mod tests {
 
     #[test]
     fn narrow_batches_are_handed_over_many_at_a_time_and_wide_ones_few() {
-        let of = |bytes| Stepped::of(Box::new(Wide(bytes)), STEPS_MAX).batches.len();
+        let work = |bytes| Box::new(Work { of: Wide(bytes), _hold: Arc::new(()) });
+        let of = |bytes| Stepped::of(work(bytes), STEPS_MAX).batches.len();
         assert_eq!(of(100), STEPS_MAX);
         assert_eq!(of(1 << 20), 4);
         assert_eq!(of(8 << 20), 1);

@@ -16,6 +16,7 @@ use crate::filter::{self, Comparison, Test};
 use crate::joined::{JoinedScan, Place};
 use crate::joining::{self, Joins, Optional};
 use crate::provider::ROW_ID;
+use crate::running::Hold;
 use crate::scan::{Output, TableScan, Target};
 use crate::series;
 use crate::types;
@@ -38,10 +39,10 @@ pub(crate) enum Near {
 
 impl Near {
     /// Begins to read, so many rows at a time.
-    pub(super) fn stream(&self, step_rows: usize) -> Result<SendableRecordBatchStream> {
+    pub(super) fn stream(&self, step_rows: usize, hold: Hold) -> Result<SendableRecordBatchStream> {
         match self {
-            Near::Table(scan) => scan.stream(0, step_rows),
-            Near::Joined(scan) => Ok(scan.stream(step_rows)),
+            Near::Table(scan) => scan.stream(0, step_rows, hold),
+            Near::Joined(scan) => Ok(scan.stream(step_rows, hold)),
         }
     }
 

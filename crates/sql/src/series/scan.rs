@@ -341,11 +341,11 @@ impl ExecutionPlan for SeriesScan {
     fn execute(
         &self,
         partition: usize,
-        _context: Arc<TaskContext>,
+        context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let inline = self.points.get_value().is_some_and(|points| *points as u64 <= INLINE_POINTS_MAX);
-        Ok(Steps::stream(self.work(partition)?, inline, metrics, self.schema.clone()))
+        Ok(Steps::stream(self.work(partition)?, context, inline, metrics, self.schema.clone()))
     }
 
     fn statistics_from_inputs(

@@ -184,11 +184,11 @@ impl ExecutionPlan for SeriesSummaries {
     fn execute(
         &self,
         partition: usize,
-        _context: Arc<TaskContext>,
+        context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let inline = self.series_count <= INLINE_SERIES_MAX;
-        Ok(Steps::stream(self.work(partition)?, inline, metrics, self.schema.clone()))
+        Ok(Steps::stream(self.work(partition)?, context, inline, metrics, self.schema.clone()))
     }
 }
 
