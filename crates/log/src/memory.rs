@@ -81,6 +81,10 @@ impl Storage for Memory {
         self.page_bytes.unwrap_or(512)
     }
 
+    fn pages_left(&self) -> u64 {
+        u64::from(u32::MAX)
+    }
+
     fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error> {
         let (_, there) = self.containers.get_mut(&container).ok_or(Error::Corrupt { what: "container" })?;
         there.extend_from_slice(bytes);

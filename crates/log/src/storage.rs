@@ -10,6 +10,9 @@ pub trait Storage: View {
     /// Bytes of payload of a page.
     fn page_bytes(&self) -> usize;
 
+    /// Pages that may come to be used beside those that are, as [`Writer::pages_left`] has it.
+    fn pages_left(&self) -> u64;
+
     /// Adds bytes to a container; returns where they begin.
     ///
     /// # Errors
@@ -80,6 +83,10 @@ pub trait Storage: View {
 impl Storage for Writer {
     fn page_bytes(&self) -> usize {
         self.payload_bytes()
+    }
+
+    fn pages_left(&self) -> u64 {
+        Writer::pages_left(self)
     }
 
     fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error> {

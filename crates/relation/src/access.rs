@@ -16,15 +16,25 @@ use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
 use crate::{Error, IndexDef, IndexOrigin, RowId, Storage, Table, TableId};
 use counterfoil_log::Lock;
 
+/// Bytes from which on a segment is closed, unless [`crate::Relations::with_segment_bytes`] says otherwise.
+pub(crate) const SEGMENT_BYTES: u64 = 64 << 20;
+
+/// Segments of a table, about, at most.
+const SEGMENTS_MAX: u64 = 256;
+
 /// Everything the crate keeps in memory about one database.
 pub(crate) struct Shared {
     /// Rows after which the fresh part of an index becomes a run.
     pub(crate) fresh_rows: usize,
+    /// Bytes from which on a segment is closed and another one begun.
+    pub(crate) segment_bytes: u64,
     pub(crate) catalog: crate::catalog::Catalog,
     pub(crate) states: States,
     pub(crate) heads: Heads,
-    /// Tables that have changed since the house was last kept.
+    /// Tables that have changed since it was last asked what is pressing.
     pub(crate) touched: Lock<BTreeSet<TableId>>,
+    /// Tables that may have to be tidied.
+    pub(crate) untidy: Lock<BTreeSet<TableId>>,
     /// Whether groups were dropped of which memory may still know something.
     pub(crate) dropped: Lock<bool>,
 }
@@ -33,10 +43,12 @@ impl Shared {
     pub(crate) fn new(fresh_rows: usize) -> Self {
         Shared {
             fresh_rows: fresh_rows.max(1),
+            segment_bytes: SEGMENT_BYTES,
             catalog: Default::default(),
             states: Default::default(),
             heads: Default::default(),
             touched: Default::default(),
+            untidy: Default::default(),
             dropped: Default::default(),
         }
     }
@@ -85,6 +97,24 @@ impl Part {
             None => number,
         };
         (position < self.count).then_some(position)
+    }
+
+    /// Whether runs that have seen so many renewals may know a row under a key that it no longer has.
+    pub(crate) fn may_have_had_other_keys(&self, row: RowId, renewals: u64) -> bool {
+        let has_looked = self.segment.renewed.is_none_or(|renewed| renewed.number <= renewals);
+        let number = row.0.saturating_sub(self.segment.first);
+        self.state
+            .read(|state| state.update_of(row.0, self.lengths).is_some() || (!has_looked && state.was_updated(number)))
+    }
+
+    /// Bytes of its rows and their long values.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.count * self.layout.width() as u64).saturating_add(self.heap_bytes)
+    }
+
+    /// Rows that the view sees.
+    pub(crate) fn visible(&self) -> u64 {
+        self.count.saturating_sub(self.lengths.deletes / DELETE_BYTES as u64)
     }
 
     /// The first row number after this segment.
@@ -204,6 +234,12 @@ pub(crate) fn name(error: Error, table: &Table) -> Error {
 }
 
 impl Access {
+    /// Bytes from which on a segment of this table is closed: the catalog says of each where it is, so a large table has larger ones.
+    pub(crate) fn segment_bytes(&self, shared: &Shared) -> u64 {
+        let bytes = self.parts.iter().fold(0_u64, |sum, part| sum.saturating_add(part.bytes()));
+        shared.segment_bytes.max(bytes / SEGMENTS_MAX)
+    }
+
     /// The number of the next row to be inserted.
     pub(crate) fn next_row(&self) -> u64 {
         let grown = self.parts.last().map_or(0, Part::end);
@@ -218,8 +254,7 @@ impl Access {
 
     /// Rows the view sees.
     pub(crate) fn count(&self) -> u64 {
-        let seen = |part: &Part| part.count.saturating_sub(part.lengths.deletes / DELETE_BYTES as u64);
-        self.parts.iter().map(seen).sum()
+        self.parts.iter().map(Part::visible).sum()
     }
 
     /// Whether the view sees a row.

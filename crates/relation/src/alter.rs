@@ -185,11 +185,12 @@ pub(crate) fn truncate(shared: &Shared, writer: &mut dyn Storage, id: TableId, r
     define::drop_groups(shared, writer, &access)?;
     let rewrites = access.files.rewrites.wrapping_add(1);
     let empty = |index: &IndexFiles| {
-        let coverage = Coverage { rewrites, rows: access.next_row(), updates: Vec::new() };
-        IndexFiles { index: index.index, coverage, runs: Vec::new() }
+        let coverage = Coverage { rows: access.next_row(), ..Coverage::none(rewrites) };
+        IndexFiles::empty(index.index, coverage)
     };
     let indexes = access.files.indexes.iter().map(empty).collect();
-    catalog::put_files(writer, id, &Files { next_row: access.next_row(), rewrites, segments: Vec::new(), indexes })?;
+    let next_row = access.next_row();
+    catalog::put_files(writer, id, &Files { next_row, rewrites, indexes, ..Files::default() })?;
     if restart {
         catalog::put_identities(writer, id, &Vec::new())?;
     }

@@ -35,8 +35,8 @@ pub const NAME_BYTES_MAX: usize = 200;
 /// Columns that a table may have.
 pub const COLUMNS_MAX: usize = 1600;
 
-/// 2: rows hold joins, and foreign keys have numbers. 3: paths have indexes.
-const FORMAT: u8 = 5;
+/// 2: rows hold joins, and foreign keys have numbers. 3: paths have indexes. 4, 5: runs as they are. 6: reorganized in steps.
+const FORMAT: u8 = 6;
 const NEXT_TABLE: &[u8] = b"c";
 const NAME: u8 = b'n';
 const TABLE: u8 = b't';
@@ -357,7 +357,7 @@ mod tests {
         let table = Relations::new().create_table(&mut storage, &new).unwrap();
         let bytes = storage.record(record_space::CATALOG, &numbered(TABLE, table.id)).unwrap();
         let expected =
-            [5, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
+            [6, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
         assert_eq!(*bytes, expected);
         assert!(decode_table(&bytes, table.id).unwrap() == *table);
     }

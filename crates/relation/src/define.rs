@@ -42,9 +42,8 @@ pub(crate) fn create_table(shared: &Shared, writer: &mut dyn Storage, new: &NewT
     new.checks.iter().try_for_each(|check| making.add_check(check))?;
     new.foreign_keys.iter().try_for_each(|key| making.add_foreign_key(key))?;
     let Making { table, .. } = making;
-    let none = |index: &IndexDef| IndexFiles { index: index.id, coverage: Default::default(), runs: Vec::new() };
-    let files =
-        Files { next_row: 0, rewrites: 0, segments: Vec::new(), indexes: table.indexes.iter().map(none).collect() };
+    let none = |index: &IndexDef| IndexFiles::empty(index.id, Coverage::default());
+    let files = Files { indexes: table.indexes.iter().map(none).collect(), ..Files::default() };
     store(shared, writer, &table)?;
     catalog::put_files(writer, id, &files)?;
     path::redefine(shared, writer, id)?;
@@ -374,7 +373,7 @@ pub(crate) fn fill_index(
     index: IndexId,
 ) -> Result<Arc<Table>, Error> {
     let (id, mut files) = (before.table.id, (*before.files).clone());
-    files.indexes.push(IndexFiles { index, coverage: Coverage::none(files.rewrites), runs: Vec::new() });
+    files.indexes.push(IndexFiles::empty(index, Coverage::none(files.rewrites)));
     catalog::put_files(writer, id, &files)?;
     let table = reread(shared, writer, id)?;
     let definition = table.index(index).ok_or(Error::Misuse("an index that is not there"))?;
@@ -447,7 +446,7 @@ pub(crate) fn remove_indexes(
     }
     let mut files = (*shared.catalog.files(writer, table)?).clone();
     for index in files.indexes.iter().filter(|index| gone.contains(&index.index)) {
-        index.runs.iter().try_for_each(|run| shared.drop_group(writer, &table.name, run.group()))?;
+        index.groups().try_for_each(|group| shared.drop_group(writer, &table.name, group))?;
     }
     for index in table.indexes.iter().filter(|index| gone.contains(&index.id) && index.origin.takes_name()) {
         catalog::free_name(writer, &index.name)?;
@@ -492,7 +491,7 @@ pub(crate) fn drop_table(shared: &Shared, writer: &mut dyn Storage, id: TableId,
 /// Drops all containers of a table.
 pub(crate) fn drop_groups(shared: &Shared, writer: &mut dyn Storage, access: &Access) -> Result<(), Error> {
     let segments = access.files.segments.iter().map(|segment| segment.group());
-    let runs = access.files.indexes.iter().flat_map(|index| &index.runs).map(|run| run.group());
+    let runs = access.files.indexes.iter().flat_map(|index| index.groups());
     segments.chain(runs).try_for_each(|group| shared.drop_group(writer, &access.table.name, group))
 }
 

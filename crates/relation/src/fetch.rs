@@ -30,23 +30,24 @@ impl Access {
         located: &[Option<(usize, u64)>],
         wanted: &Wanted,
     ) -> Result<RowBlock, Error> {
-        let mut blocks: Vec<RowBlock> = Vec::with_capacity(self.parts.len());
-        for number in 0..self.parts.len() {
-            let of_part = rows.iter().zip(located).filter_map(|(row, place)| {
-                place.filter(|(part, _)| *part == number).map(|(_, position)| (*row, position))
-            });
-            blocks.push(self.read_at(view, number, &of_part.collect::<Vec<_>>(), wanted)?);
+        // Places of the rows, those of a segment together.
+        let mut places: Vec<usize> = (0..rows.len()).collect();
+        places.sort_by_key(|place| located[*place].map(|(part, _)| part));
+        // For each row its block, and where it is in it.
+        let mut found: Vec<Option<(usize, usize)>> = alloc::vec![None; rows.len()];
+        let mut blocks: Vec<RowBlock> = Vec::new();
+        for together in places.chunk_by(|one, next| part_of(located[*one]) == part_of(located[*next])) {
+            let Some(part) = part_of(located[together[0]]) else { continue };
+            let of_part = together.iter().filter_map(|place| Some((rows[*place], located[*place]?.1)));
+            let block = self.read_at(view, part, &of_part.collect::<Vec<_>>(), wanted)?;
+            together.iter().enumerate().for_each(|(row, place)| found[*place] = Some((blocks.len(), row)));
+            blocks.push(block);
         }
-        let mut taken = alloc::vec![0; blocks.len()];
         let batch = RowBatch::new(self.shape.newest.clone(), 0);
         let mut result = RowBlock { rows: batch, ids: RowIds::List(rows.to_vec()), visible: None };
         let mut hidden = Vec::new();
-        for (place, located) in located.iter().enumerate() {
-            let found = located.map(|(part, _)| {
-                let row = taken[part];
-                taken[part] += 1;
-                (&blocks[part], row)
-            });
+        for (place, found) in found.into_iter().enumerate() {
+            let found = found.map(|(block, row)| (&blocks[block], row));
             match found.filter(|(block, row)| block.is_visible(*row)) {
                 Some((block, row)) => result.rows.push_moved(&block.rows, row),
                 None => {
@@ -58,4 +59,9 @@ impl Access {
         hidden.into_iter().for_each(|row| result.hide(row));
         Ok(result)
     }
+}
+
+/// The segment in which a row lies.
+fn part_of(located: Option<(usize, u64)>) -> Option<usize> {
+    located.map(|(part, _)| part)
 }

@@ -5,9 +5,11 @@ use alloc::vec::Vec;
 
 use counterfoil_log::View;
 
-use crate::access::{Access, Shared};
+use crate::access::{Access, Part, Shared};
+use crate::merge::{Due, is_due};
+use crate::reorganize::untidy;
+use crate::run::Run;
 use crate::state::DELETE_BYTES;
-use crate::vacuum::are_rows_tidy;
 use crate::{Error, TableId};
 
 /// How a table is kept.
@@ -39,13 +41,15 @@ pub struct TableUse {
 pub struct IndexUse {
     /// Its name.
     pub name: String,
-    /// Its runs, the newest last.
+    /// Its sorted runs, the newest last.
     pub runs: Vec<RunUse>,
+    /// Bytes that a merge under way has made of some of them.
+    pub made_bytes: u64,
     /// Rows that no run knows yet: their entries are in memory.
     pub fresh_rows: u64,
 }
 
-/// A run of an index.
+/// A sorted run of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunUse {
     /// How often its entries were merged.
@@ -74,7 +78,7 @@ impl IndexUse {
     /// Bytes of its runs.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.runs.iter().map(|run| run.bytes).sum()
+        self.runs.iter().map(|run| run.bytes).sum::<u64>() + self.made_bytes
     }
 }
 
@@ -89,32 +93,38 @@ pub(crate) fn of(shared: &Shared, view: &dyn View, id: TableId) -> Result<TableU
         figures.log_bytes += part.lengths.deletes + part.lengths.updates;
     }
     figures.indexes = access.table.indexes.iter().filter_map(|index| index_use(&access, index)).collect();
-    if are_rows_tidy(&access) {
-        for index in figures.indexes.iter().filter(|index| index.runs.len() > 1) {
+    let places = untidy(shared, &access);
+    for part in places.iter().map(|place| &access.parts[*place]) {
+        figures.replaced_bytes += part.bytes() + part.lengths.deletes + part.lengths.updates;
+        figures.rewrite_bytes += renewed_bytes(&access, part);
+    }
+    for (index, files) in figures.indexes.iter().zip(&access.files.indexes) {
+        if !places.is_empty() || is_due(shared, &access, files, Due::Untidy) {
+            let entries = if places.is_empty() { files.entries() } else { figures.rows };
             figures.replaced_bytes += index.bytes();
-            figures.rewrite_bytes +=
-                index_bytes(index, index.runs.iter().fold(0, |sum, run| sum.saturating_add(run.entries)));
+            figures.rewrite_bytes += index_bytes(index, entries);
         }
-    } else {
-        figures.replaced_bytes = figures.bytes();
-        figures.rewrite_bytes = rewrite_bytes(&access, &figures);
     }
     Ok(figures)
 }
 
 fn index_use(access: &Access, index: &crate::IndexDef) -> Option<IndexUse> {
     let files = access.files.index(index.id)?;
-    let run = |run: &crate::run::Run| RunUse { tier: run.tier, entries: run.entries, bytes: run.bytes() };
+    let run = |pieces: &[Run]| RunUse {
+        tier: pieces[0].tier,
+        entries: pieces.iter().map(|run| run.entries).sum(),
+        bytes: pieces.iter().map(Run::bytes).sum(),
+    };
+    let made_bytes = files.merging.iter().flat_map(|merging| &merging.made).map(Run::bytes).sum();
     let fresh_rows = access.next_row().saturating_sub(files.coverage.rows);
-    Some(IndexUse { name: index.name.clone(), runs: files.runs.iter().map(run).collect(), fresh_rows })
+    Some(IndexUse { name: index.name.clone(), runs: files.sorted().map(run).collect(), made_bytes, fresh_rows })
 }
 
-/// What one segment and one run for each index would take.
-fn rewrite_bytes(access: &Access, figures: &TableUse) -> u64 {
-    let heap: u64 = access.parts.iter().map(|part| part.heap_bytes).sum();
-    let images = figures.rows * access.shape.newest.width() as u64;
-    let indexes = figures.indexes.iter().map(|index| index_bytes(index, figures.rows));
-    images + share(heap, figures.rows, figures.rows + figures.deleted + figures.updates) + indexes.sum::<u64>()
+/// What the rows of a segment take that are there.
+fn renewed_bytes(access: &Access, part: &Part) -> u64 {
+    let updates = part.state.read(|state| state.update_count(part.lengths));
+    let images = part.visible() * access.shape.newest.width() as u64;
+    images + share(part.heap_bytes, part.visible(), part.count + updates)
 }
 
 /// What one run of so many entries would take. Entries of a large run take what entries take; a small one is mostly the room that

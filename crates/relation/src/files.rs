@@ -1,14 +1,16 @@
 //! Where a table's bytes lie: its segments and the runs of its indexes.
 //!
-//! The record is rewritten when a segment begins, a run is written or merged, or the table is rewritten; not when rows
+//! The record is rewritten when a segment begins or is renewed, a run is written or a step of a merge is done; not when rows
 //! are added: how many rows there are follows from the lengths of the containers.
 //!
 //! Invariants (`Files::check`):
 //! 1. segments cover ascending ranges of row numbers that do not meet; only the last may still grow;
 //! 2. every index of the table has exactly one entry here;
-//! 3. runs describe themselves sensibly.
+//! 3. runs describe themselves sensibly, and pieces of one sorted run follow each other;
+//! 4. a merge under way is of runs that are there, and what it has written goes as far as it says.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use counterfoil_log::{ContainerId, GroupId};
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,8 @@ pub(crate) struct Files {
     pub(crate) next_row: u64,
     /// How often the table was rewritten or emptied.
     pub(crate) rewrites: u64,
+    /// How often segments of it were renewed since.
+    pub(crate) renewals: u64,
     pub(crate) segments: Vec<Segment>,
     pub(crate) indexes: Vec<IndexFiles>,
 }
@@ -46,6 +50,17 @@ pub(crate) struct Segment {
     pub(crate) updates: u64,
     /// The map of the row numbers that are there; without one, all are.
     pub(crate) presence: Option<u64>,
+    /// Which rows had been updated when it was renewed; without it, none that any run could know under another key.
+    pub(crate) renewed: Option<Renewed>,
+}
+
+/// Rows that index runs from before a renewal may know under keys that are no longer theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Renewed {
+    /// The number of the renewal: runs with this one or a later one have looked since.
+    pub(crate) number: u64,
+    /// The map of their row numbers.
+    pub(crate) rows: u64,
 }
 
 impl Segment {
@@ -72,6 +87,10 @@ impl Segment {
     pub(crate) fn presence(&self) -> Option<ContainerId> {
         self.presence.map(ContainerId)
     }
+
+    pub(crate) fn renewed_rows(&self) -> Option<ContainerId> {
+        self.renewed.map(|renewed| ContainerId(renewed.rows))
+    }
 }
 
 /// The settled part of an index.
@@ -79,8 +98,76 @@ impl Segment {
 pub(crate) struct IndexFiles {
     pub(crate) index: IndexId,
     pub(crate) coverage: Coverage,
-    /// Newest last; tiers do not grow from one to the next.
+    /// Newest last; tiers do not grow from one to the next. Those that follow the one before are pieces of one sorted run.
     pub(crate) runs: Vec<Run>,
+    /// A merge of some of them that is under way.
+    pub(crate) merging: Option<Merging>,
+}
+
+/// A merge of runs, as far as its last step came. Until it has ended, the runs that go into it are the index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Merging {
+    /// The first run that goes into it, and how many do.
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// The tier of what it makes.
+    pub(crate) tier: u8,
+    /// The last entry that was looked at; empty before the first.
+    pub(crate) until: Vec<u8>,
+    /// What it has made: pieces of one sorted run.
+    pub(crate) made: Vec<Run>,
+}
+
+impl Merging {
+    /// The places of the runs that go into it.
+    pub(crate) fn places(&self) -> Range<usize> {
+        self.first as usize..(self.first as usize).saturating_add(self.count as usize)
+    }
+}
+
+impl IndexFiles {
+    /// An index of which nothing is settled.
+    pub(crate) fn empty(index: IndexId, coverage: Coverage) -> Self {
+        IndexFiles { index, coverage, runs: Vec::new(), merging: None }
+    }
+
+    /// The sorted runs, each in its pieces.
+    pub(crate) fn sorted(&self) -> impl Iterator<Item = &[Run]> {
+        pieces(&self.runs)
+    }
+
+    /// Groups of all that is written of it.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = GroupId> {
+        let made = self.merging.iter().flat_map(|merging| &merging.made);
+        self.runs.iter().chain(made).map(Run::group)
+    }
+
+    /// Entries of its runs.
+    pub(crate) fn entries(&self) -> u64 {
+        self.runs.iter().fold(0, |sum, run| sum.saturating_add(run.entries))
+    }
+
+    fn is_sound(&self) -> bool {
+        let merging = self.merging.as_ref().is_none_or(|merging| {
+            let inputs = self.runs.get(merging.places()).unwrap_or_default();
+            let behind = self.runs.get(merging.places().end);
+            let whole = inputs.first().is_some_and(|run| !run.follows) && behind.is_none_or(|run| !run.follows);
+            let within = merging.made.last().is_none_or(|run| run.last <= merging.until);
+            whole && within && are_pieces(&merging.made)
+        });
+        merging && pieces(&self.runs).all(are_pieces)
+    }
+}
+
+/// Sorted runs out of their pieces.
+pub(crate) fn pieces(runs: &[Run]) -> impl Iterator<Item = &[Run]> {
+    runs.chunk_by(|_, next| next.follows)
+}
+
+/// Whether runs are pieces of one sorted run.
+fn are_pieces(runs: &[Run]) -> bool {
+    let first = runs.first().is_none_or(|run| !run.follows);
+    first && runs.windows(2).all(|pair| pair[1].follows && pair[0].last < pair[1].first)
 }
 
 /// What the runs of an index know: everything before these marks. What comes after is the index's fresh part.
@@ -88,6 +175,8 @@ pub(crate) struct IndexFiles {
 pub(crate) struct Coverage {
     /// How often the table was rewritten or emptied: marks before and after that do not compare.
     pub(crate) rewrites: u64,
+    /// How often segments had been renewed: other logs came in the place of some that the marks are of.
+    pub(crate) renewals: u64,
     /// Rows below this number, as they were inserted.
     pub(crate) rows: u64,
     /// For each segment (by its group) so many bytes of its update log; none means 0.
@@ -124,6 +213,9 @@ impl Files {
             let ends = segment.first.checked_add(segment.span.unwrap_or(0));
             let ends = ends.filter(|ends| *ends <= ROW_NUMBERS_MAX).ok_or_else(wrong)?;
             let open = segment.span.is_none();
+            if segment.renewed.is_some_and(|renewed| renewed.number > self.renewals || open) {
+                return Err(wrong());
+            }
             if segment.first < from || (open && !last) || segment.layout as usize >= table.layouts.len() {
                 return Err(wrong());
             }
@@ -137,7 +229,12 @@ impl Files {
         {
             return Err(wrong());
         }
-        self.indexes.iter().flat_map(|index| &index.runs).try_for_each(Run::check)
+        let runs = |index: &IndexFiles| -> Result<(), Error> {
+            let made = index.merging.iter().flat_map(|merging| &merging.made);
+            index.runs.iter().chain(made).try_for_each(Run::check)?;
+            if index.is_sound() { Ok(()) } else { Err(wrong()) }
+        };
+        self.indexes.iter().try_for_each(runs)
     }
 
     fn grows(&self) -> bool {

@@ -1,4 +1,7 @@
 //! Heads of index runs that are kept in memory, up to a bound.
+//!
+//! A lookup reads some pages of a head, or none where it is kept. So a head is read whole when lookups have read as much of it in
+//! pieces: the first query after an open reads what it needs, and thousands of lookups read it once.
 
 use alloc::collections::BTreeMap;
 
@@ -10,11 +13,21 @@ use counterfoil_log::Lock;
 
 /// Bytes of heads kept for one database, unless [`crate::Relations::with_head_bytes`] says otherwise.
 const KEPT_BYTES: usize = 64 << 20;
+/// Blocks that a lookup reads of a head that is not kept.
+const LOOKUP_BLOCKS: u64 = 2;
 
 /// Heads by container.
 pub(crate) struct Heads {
-    kept: Lock<BTreeMap<ContainerId, Head>>,
+    kept: Lock<Kept>,
     bytes_max: usize,
+}
+
+#[derive(Default)]
+struct Kept {
+    heads: BTreeMap<ContainerId, Head>,
+    bytes: usize,
+    /// About how much was read in pieces of those that are not kept.
+    read: BTreeMap<ContainerId, u64>,
 }
 
 impl Default for Heads {
@@ -29,24 +42,41 @@ impl Heads {
         Heads { kept: Lock::default(), bytes_max }
     }
 
-    /// The head of a run.
-    pub(crate) fn of(&self, view: &dyn View, run: &Run) -> Result<Head, Error> {
-        if let Some(head) = self.kept.read(|kept| kept.get(&run.container()).cloned()) {
+    /// The head of a run, for so many lookups.
+    pub(crate) fn of(&self, view: &dyn View, run: &Run, lookups: usize) -> Result<Head, Error> {
+        if let Some(head) = self.kept.read(|kept| kept.heads.get(&run.container()).cloned()) {
             return Ok(head);
         }
-        let head = Head::read(view, run, self.bytes_max as u64)?;
+        let bytes = (run.block_bytes() as u64 * LOOKUP_BLOCKS).saturating_mul(lookups as u64);
+        let pays = self.kept.write(|kept| {
+            let read = kept.read.entry(run.container()).or_default();
+            *read = read.saturating_add(bytes);
+            *read >= run.head_bytes()
+        });
+        if !pays || run.head_bytes() > self.bytes_max as u64 {
+            return Ok(Head::bare());
+        }
+        let head = Head::read(view, run)?;
         self.kept.write(|kept| {
-            let bytes: usize = kept.values().map(Head::bytes).sum();
-            if bytes + head.bytes() > self.bytes_max {
-                kept.clear();
+            if kept.bytes + head.bytes() > self.bytes_max {
+                *kept = Kept::default();
             }
-            kept.insert(run.container(), head.clone());
+            kept.bytes += head.bytes();
+            kept.read.remove(&run.container());
+            if let Some(twin) = kept.heads.insert(run.container(), head.clone()) {
+                kept.bytes -= twin.bytes();
+            }
         });
         Ok(head)
     }
 
     /// Drops the heads of runs that a view does not have.
     pub(crate) fn prune(&self, view: &dyn View) {
-        self.kept.write(|kept| kept.retain(|container, _| view.length(*container).is_ok()));
+        let is_there = |container: &ContainerId| view.length(*container).is_ok();
+        self.kept.write(|kept| {
+            kept.heads.retain(|container, _| is_there(container));
+            kept.read.retain(|container, _| is_there(container));
+            kept.bytes = kept.heads.values().map(Head::bytes).sum();
+        });
     }
 }

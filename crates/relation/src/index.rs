@@ -24,28 +24,27 @@ const FEW_ROWS: usize = 64;
 
 /// An index opened for one view.
 pub(crate) struct IndexReader<'a> {
+    shared: &'a Shared,
     view: &'a dyn View,
     access: &'a Access,
     index: &'a IndexDef,
     parts: KeyParts,
     pub(crate) fresh: SharedFresh,
-    runs: Vec<(&'a Run, Head)>,
+    runs: &'a [Run],
 }
 
 impl Shared {
     /// Opens an index of a table.
     pub(crate) fn index<'a>(
-        &self,
+        &'a self,
         view: &'a dyn View,
         access: &'a Access,
         index: &'a IndexDef,
         writing: bool,
     ) -> Result<IndexReader<'a>, Error> {
         let fresh = fresh::of(&self.states.fresh, view, access, index, writing)?;
-        let files = index_files(access, index)?;
-        let head = |run: &'a Run| Ok((run, self.heads.of(view, run).map_err(access.named())?));
-        let runs = files.runs.iter().map(head).collect::<Result<_, Error>>()?;
-        Ok(IndexReader { view, access, index, parts: access.key_parts(index)?, fresh, runs })
+        let runs = &index_files(access, index)?.runs;
+        Ok(IndexReader { shared: self, view, access, index, parts: access.key_parts(index)?, fresh, runs })
     }
 }
 
@@ -64,18 +63,22 @@ impl IndexReader<'_> {
                 return Ok(false);
             }
         }
-        for (run, head) in &self.runs {
-            if !self.visit_run(run, head, &range, visit)? {
+        for run in self.runs {
+            if !self.visit_run(run, &range, visit)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
+    /// The head of a run, for so many lookups.
+    fn head(&self, run: &Run, lookups: usize) -> Result<Head, Error> {
+        self.shared.heads.of(self.view, run, lookups).map_err(self.access.named())
+    }
+
     fn visit_run(
         &self,
         run: &Run,
-        head: &Head,
         range: &ByteRange,
         visit: &mut dyn FnMut(RowId) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
@@ -84,7 +87,7 @@ impl IndexReader<'_> {
         if run.last.as_slice() < low || after(&run.first) {
             return Ok(true);
         }
-        let named = self.access.named();
+        let (named, head) = (self.access.named(), self.head(run, 1)?);
         if range.exact && !head.may_hold(self.view, run, stored(low)).map_err(&named)? {
             return Ok(true);
         }
@@ -108,10 +111,6 @@ impl IndexReader<'_> {
         key: &[u8],
         visit: &mut dyn FnMut(RowId) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let (first, last) = (run.first.as_slice(), run.last.as_slice());
-        if last < key || (first > key && !first.starts_with(key)) {
-            return Ok(true);
-        }
         let named = self.access.named();
         if !head.may_hold(self.view, run, key).map_err(&named)? {
             return Ok(true);
@@ -195,14 +194,20 @@ impl IndexReader<'_> {
         let mut places = Vec::new();
         let mut rows = Vec::new();
         self.fresh.rows_under(which.iter().map(|row| keys.key(*row)), &mut places, &mut rows);
-        for (run, head) in &self.runs {
-            for (place, which) in which.iter().enumerate() {
+        for run in self.runs {
+            let within: Vec<usize> =
+                (0..which.len()).filter(|place| run.may_have(stored(keys.key(which[*place])))).collect();
+            if within.is_empty() {
+                continue;
+            }
+            let head = self.head(run, within.len())?;
+            for place in within {
                 let visit = &mut |row| {
                     places.push(place);
                     rows.push(row);
                     Ok(true)
                 };
-                self.visit_key(run, head, stored(keys.key(*which)), visit)?;
+                self.visit_key(run, &head, stored(keys.key(which[place])), visit)?;
             }
         }
         let mut matches = Vec::new();
@@ -221,7 +226,7 @@ impl IndexReader<'_> {
     pub(crate) fn owners(&self, keys: &Keys, which: &[usize]) -> Result<Vec<(usize, RowId)>, Error> {
         let guess = |row: &usize| {
             let key = stored(keys.key(*row));
-            self.runs.iter().find_map(|(run, _)| run.guess(key))
+            self.runs.iter().find_map(|run| run.guess(key))
         };
         let guessed: Vec<(usize, RowId)> =
             which.iter().enumerate().filter_map(|(place, row)| Some((place, guess(row)?))).collect();
@@ -248,9 +253,9 @@ impl IndexReader<'_> {
             return Ok(true);
         }
         let named = self.access.named();
-        for (run, head) in &self.runs {
-            let inside = run.first <= entry && entry <= run.last;
-            if inside && head.may_hold(self.view, run, stored(key)).map_err(&named)? {
+        for run in self.runs.iter().filter(|run| run.first <= entry && entry <= run.last) {
+            let head = self.head(run, 1)?;
+            if head.may_hold(self.view, run, stored(key)).map_err(&named)? {
                 let cursor = head.seek(self.view, run, &entry).map_err(&named)?;
                 if cursor.current() == Some(&entry) {
                     return Ok(true);
@@ -262,7 +267,7 @@ impl IndexReader<'_> {
 
     /// The runs of the index.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
-        self.runs.iter().map(|(run, _)| *run)
+        self.runs.iter()
     }
 
     /// The index.

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::access::{Access, Shared};
+use crate::access::{Access, Part, Shared};
 use crate::batch::Piece;
 use crate::files::{ROW_NUMBERS_MAX, Segment};
 use crate::join::Joined;
@@ -96,7 +96,9 @@ fn open_segment(shared: &Shared, writer: &mut dyn Storage, table: &Table) -> Res
     let access = shared.access_to_write(writer, table.id)?;
     let newest = access.table.layouts.len() - 1;
     let last = access.parts.last();
-    if last.is_some_and(|part| part.segment.span.is_none() && part.segment.layout as usize == newest) {
+    let segment_bytes = access.segment_bytes(shared);
+    let grows = |part: &Part| part.segment.span.is_none() && part.bytes() < segment_bytes;
+    if last.is_some_and(|part| grows(part) && part.segment.layout as usize == newest) {
         return Ok(access);
     }
     let mut files = (*access.files).clone();
@@ -114,7 +116,18 @@ pub(crate) fn new_segment(writer: &mut dyn Storage, first: u64, layout: u32) -> 
     let group = writer.create_group().map_err(Error::log(""))?;
     let mut container = || writer.create_container(group).map(|id| id.0).map_err(Error::log(""));
     let (rows, heap, deletes, updates) = (container()?, container()?, container()?, container()?);
-    Ok(Segment { first, span: None, layout, group: group.0, rows, heap, deletes, updates, presence: None })
+    Ok(Segment {
+        first,
+        span: None,
+        layout,
+        group: group.0,
+        rows,
+        heap,
+        deletes,
+        updates,
+        presence: None,
+        renewed: None,
+    })
 }
 
 /// Appends a batch to the last segment. Long values first: a row never points to what is not there.

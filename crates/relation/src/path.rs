@@ -144,7 +144,7 @@ fn index_paths(shared: &Shared, writer: &mut dyn Storage, table: &mut Table, gai
         let (name, origin) = (name_of(shared, writer, table, join)?, IndexOrigin::Path(join.id));
         table.indexes.push(IndexDef { id, name, columns: Vec::new(), unique: false, origin });
         let coverage = Coverage { rows: files.next_row, ..Coverage::none(files.rewrites) };
-        files.indexes.push(IndexFiles { index: id, coverage, runs: Vec::new() });
+        files.indexes.push(IndexFiles::empty(id, coverage));
     }
     catalog::put_files(writer, table.id, &files)
 }

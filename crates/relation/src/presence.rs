@@ -175,6 +175,12 @@ impl PresenceBuilder {
         chunk.bits.iter().for_each(|word| self.bytes.extend_from_slice(&word.to_le_bytes()));
     }
 
+    /// The bytes; `None` if there are no numbers.
+    pub(crate) fn into_bytes(mut self) -> Option<Vec<u8>> {
+        self.close_chunk();
+        (self.count > 0).then_some(self.bytes)
+    }
+
     /// The bytes; `None` if the numbers run from 0 on without a gap, when no map is needed.
     pub(crate) fn finish(mut self) -> Option<Vec<u8>> {
         self.close_chunk();

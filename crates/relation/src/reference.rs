@@ -56,7 +56,7 @@ pub(crate) fn children_range(index: &IndexDef, foreign_key: &ForeignKey, key: &[
 
 /// A child's index, opened to find the rows that reference a key.
 pub(crate) fn child_reader<'a>(
-    shared: &Shared,
+    shared: &'a Shared,
     view: &'a dyn View,
     child: &'a Access,
     foreign_key: &ForeignKey,

@@ -15,11 +15,12 @@ use crate::fresh::FRESH_ROWS;
 use crate::heads::Heads;
 use crate::key::Keys;
 use crate::read::Wanted;
+use crate::reorganize::Effort;
 use crate::{
     ColumnId, Engine, Error, IndexDef, IndexId, KeyRange, NewColumn, NewConstraint, NewIndex, NewTable, RowBatch,
     RowBlock, RowId, Salvage, Scan, Statement, Storage, StoredView, Table, TableId, TableUse, Type, Value,
-    VerifyProgress, VerifyReport, alter, constrain, define, figures, identity, insert, join, reference, settle, vacuum,
-    verify,
+    VerifyProgress, VerifyReport, alter, constrain, define, figures, identity, insert, join, merge, reference,
+    reorganize, settle, verify,
 };
 
 /// What a name stands for. Tables, views and indexes share one space of names.
@@ -64,6 +65,14 @@ impl Relations {
     #[must_use]
     pub fn with_fresh_rows(fresh_rows: usize) -> Self {
         Relations { shared: Shared::new(fresh_rows) }
+    }
+
+    /// The same, with another bound for the bytes of a table's segments: 64 MiB unless told otherwise. What is renewed at once is a
+    /// segment or two. It may differ from open to open.
+    #[must_use]
+    pub fn with_segment_bytes(mut self, bytes: u64) -> Self {
+        self.shared.segment_bytes = bytes.max(1);
+        self
     }
 
     /// The same, with another bound for the bytes of index runs (their upper levels and filters) that are kept in memory: 64 MiB
@@ -530,17 +539,47 @@ impl Relations {
         self.shared.rolled_back(view);
     }
 
-    /// Work that is due, inside a transaction of its own after a commit: merges index runs that have become many,
-    /// rewrites tables that are mostly dead. Returns whether there is anything to commit.
+    /// A step of the work that is due in tables that have changed, inside a transaction of its own after a commit: renews a segment
+    /// of which much is gone, or merges some entries of index runs that have become many. Returns whether there is anything to
+    /// commit; then there may be more to do.
     ///
     /// # Errors
     /// [`Error::Log`], [`Error::Corrupt`].
     pub fn maintain(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
-        settle::maintain(&self.shared, writer)
+        reorganize::maintain(&self.shared, writer)
     }
 
-    /// VACUUM, of one table or all: rewrites the rows that are there into one segment and the indexes into one run each.
-    /// Tables that are tidy are left alone.
+    /// As [`Relations::maintain`], but only what is pressing: for after each commit, where somebody calls that when there is time.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn relieve(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
+        reorganize::relieve(&self.shared, writer)
+    }
+
+    /// Gives up what merges have made so far, for the room it takes: they begin anew when there is more. Whether there was anything.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn abandon_merges(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
+        let mut any = false;
+        for id in catalog::table_ids(writer)? {
+            any |= merge::abandon(&self.shared, writer, id)?;
+        }
+        Ok(any)
+    }
+
+    /// Has [`Relations::maintain`] look at all tables: those of a database just opened may have been left half tidied.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn note_all(&self, view: &dyn View) -> Result<(), Error> {
+        catalog::table_ids(view)?.into_iter().for_each(|id| settle::note(&self.shared, id));
+        Ok(())
+    }
+
+    /// VACUUM, of one table or all: renews the segments of which something is gone, joins small ones, and merges each index into
+    /// one sorted run. Tables that are tidy are left alone.
     ///
     /// # Errors
     /// [`Error::Log`], [`Error::Corrupt`].
@@ -549,7 +588,19 @@ impl Relations {
             Some(table) => vec![table.id],
             None => catalog::table_ids(writer)?,
         };
-        ids.into_iter().try_for_each(|id| vacuum::vacuum(&self.shared, writer, id))
+        for id in ids {
+            while reorganize::step(&self.shared, writer, id, Effort::Whole)? {}
+        }
+        Ok(())
+    }
+
+    /// One step of a VACUUM, for a transaction of its own: whether there was one. Many of them come to the same, and each may be
+    /// the last.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    pub fn vacuum_step(&self, writer: &mut dyn Storage, table: TableId) -> Result<bool, Error> {
+        reorganize::step(&self.shared, writer, table, Effort::Whole)
     }
 
     /// How a table is kept, and what VACUUM would cost and gain.

@@ -22,10 +22,12 @@
 //! Invariants: entries ascend strictly, within and across blocks; every level is complete; the topmost has one block.
 
 mod block;
+mod merge;
 mod reader;
 mod writer;
 
-pub(crate) use reader::{Cursor, Head, Merge};
+pub(crate) use merge::Merge;
+pub(crate) use reader::{Cursor, Head};
 pub(crate) use writer::RunWriter;
 
 use alloc::vec::Vec;
@@ -46,6 +48,10 @@ pub(crate) struct Run {
     container: u64,
     /// Bytes of a block.
     block_bytes: u32,
+    /// Whether it goes on where the run before it ends: both are pieces of one sorted run.
+    pub(crate) follows: bool,
+    /// Renewals of segments that there had been when its entries were held against the rows.
+    pub(crate) renewals: u64,
     /// Entries in it, at least one.
     pub(crate) entries: u64,
     /// Blocks of each level, from the data up.
@@ -67,9 +73,9 @@ impl Run {
         ContainerId(self.container)
     }
 
-    /// The same run, filed under another tier.
-    pub(crate) fn with_tier(self, tier: u8) -> Self {
-        Run { tier, ..self }
+    /// The same run as a piece that goes on where another ends, or does not.
+    pub(crate) fn following(self, follows: bool) -> Self {
+        Run { follows, ..self }
     }
 
     /// Whether the description makes sense; nothing in it is believed before.
@@ -84,6 +90,11 @@ impl Run {
         Err(Error::corrupt("", "description of an index run"))
     }
 
+    /// Whether its ends leave room for entries under a key.
+    pub(crate) fn may_have(&self, key: &[u8]) -> bool {
+        self.last.as_slice() >= key && (self.first.as_slice() <= key || self.first.starts_with(key))
+    }
+
     /// The row that has a key, if the rows of this run came in the order of their keys and no key is missing: then it is as far
     /// from the first row as the key is from the first key. Whoever asks looks at that row.
     pub(crate) fn guess(&self, key: &[u8]) -> Option<RowId> {
@@ -94,7 +105,7 @@ impl Run {
         Some(RowId(first.1 + place))
     }
 
-    fn block_bytes(&self) -> usize {
+    pub(crate) fn block_bytes(&self) -> usize {
         self.block_bytes as usize
     }
 
@@ -111,6 +122,11 @@ impl Run {
     /// Where the upper levels and the filter begin.
     fn head_offset(&self) -> u64 {
         self.block_offset(1, 0)
+    }
+
+    /// Bytes of the upper levels and the filter.
+    pub(crate) fn head_bytes(&self) -> u64 {
+        self.bytes().saturating_sub(self.head_offset())
     }
 
     fn filter_offset(&self) -> u64 {

@@ -48,6 +48,8 @@ pub(crate) struct SegmentState {
     updates: BTreeMap<(u64, u64), u32>,
     updates_bytes: u64,
     presence: Option<Arc<Presence>>,
+    /// Rows that had been updated when the segment was renewed.
+    renewed: Option<Arc<Presence>>,
     written: bool,
 }
 
@@ -135,6 +137,7 @@ impl SegmentState {
         self.deletes_bytes >= lengths.deletes
             && self.updates_bytes >= lengths.updates
             && (segment.presence.is_none() || self.presence.is_some())
+            && (segment.renewed.is_none() || self.renewed.is_some())
             && (self.written || !writing)
             && !(writing && (self.deletes_bytes > lengths.deletes || self.updates_bytes > lengths.updates))
     }
@@ -156,6 +159,9 @@ impl SegmentState {
         }
         if let Some(container) = segment.presence().filter(|_| self.presence.is_none()) {
             self.presence = Some(Arc::new(read_presence(view, container, segment.span.unwrap_or(0))?));
+        }
+        if let Some(container) = segment.renewed_rows().filter(|_| self.renewed.is_none()) {
+            self.renewed = Some(Arc::new(read_presence(view, container, segment.span.unwrap_or(0))?));
         }
         self.read_deletes(view, segment, lengths.deletes)?;
         self.read_updates(view, segment, shape, lengths.updates)
@@ -243,6 +249,11 @@ impl SegmentState {
         self.presence.clone()
     }
 
+    /// Whether a row, by its number in the segment, had been updated when the segment was renewed.
+    pub(crate) fn was_updated(&self, number: u64) -> bool {
+        self.renewed.as_ref().is_some_and(|renewed| renewed.position(number).is_some())
+    }
+
     /// Whether a row is deleted, for a view of these lengths.
     pub(crate) fn is_deleted(&self, row: u64, lengths: Lengths) -> bool {
         self.deletes.get(&row).is_some_and(|offset| *offset < lengths.deletes)
@@ -289,11 +300,6 @@ impl SegmentState {
     /// Newer images that a view of these lengths sees.
     pub(crate) fn update_count(&self, lengths: Lengths) -> u64 {
         self.updates.keys().filter(|(_, offset)| *offset < lengths.updates).count() as u64
-    }
-
-    /// Deletes and updates that the logs hold.
-    pub(crate) fn entries(&self) -> u64 {
-        (self.deletes.len() + self.updates.len()) as u64
     }
 }
 

@@ -1,34 +1,30 @@
-//! Tidying a table: the rows that are there into one segment of the newest layout, its indexes into one run each.
+//! Writing rows anew: without those that are gone, as they are now, in the newest layout.
+//!
+//! ```text
+//! before   | segment, deletes, updates | segment | ...
+//!           \__________ renewed ________________/            row numbers stay
+//! after    | segment | segment | ...                        of at most so many bytes
+//! ```
+//!
+//! Nobody sees any of it before the commit; views from before keep what they had. Index runs stay as they are, so a renewal knows
+//! no key: entries of rows that are gone name nothing, and for the rows that had been updated the new segment keeps a map, by which
+//! the next merge of runs from before looks at their rows.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use crate::access::{Access, Shared};
-use crate::files::{Coverage, Files, IndexFiles, Segment};
+use crate::access::{Access, Part, Shared};
+use crate::files::{Coverage, Files, IndexFiles, Renewed, Segment};
 use crate::insert::{moved_images, new_segment};
 use crate::join::Joined;
 use crate::presence::PresenceBuilder;
 use crate::read::Wanted;
-use crate::{Error, RowBatch, RowBlock, Storage, Table, TableId, catalog, settle};
+use crate::{Error, RowBatch, RowBlock, Storage, Table, TableId, catalog, define, settle};
 
 const PIECE_ROWS: usize = 4096;
 
-/// Brings a table and its indexes into one piece each. Rows that are in one already stay where they are.
-pub(crate) fn vacuum(shared: &Shared, writer: &mut dyn Storage, table: TableId) -> Result<(), Error> {
-    let access = shared.access_to_write(writer, table)?;
-    if !are_rows_tidy(&access) {
-        return rewrite(shared, writer, table, Joins::Kept);
-    }
-    access.table.indexes.iter().try_for_each(|index| settle::merge_all(shared, writer, table, index))
-}
-
-/// Whether a rewrite of the rows would gain nothing.
-pub(crate) fn are_rows_tidy(access: &Access) -> bool {
-    let parts = access.parts.iter().all(|part| part.lengths.deletes == 0 && part.lengths.updates == 0);
-    parts && access.parts.len() <= 1 && access.table.layouts.len() == 1
-}
-
-/// What rewritten rows join.
+/// What rows that are written anew join.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Joins {
     /// What they joined.
@@ -37,22 +33,18 @@ pub(crate) enum Joins {
     Found,
 }
 
-/// Rewrites a table. Row numbers stay. Nobody sees any of it before the commit; views from before keep what they had.
+/// Rewrites a table and its indexes.
 pub(crate) fn rewrite(shared: &Shared, writer: &mut dyn Storage, id: TableId, joins: Joins) -> Result<(), Error> {
     let access = shared.access_to_write(writer, id)?;
     let layouts = Vec::from([access.table.stored_layout()]);
     let table = Table { layouts, retired: Vec::new(), ..(*access.table).clone() };
     let rewrites = access.files.rewrites.wrapping_add(1);
-    let segments = write_segment(shared, writer, &access, joins)?;
-    let drop_group = |group| shared.drop_group(writer, &table.name, group);
-    let runs = access.files.indexes.iter().flat_map(|index| &index.runs).map(|run| run.group());
-    access.files.segments.iter().map(Segment::group).chain(runs).try_for_each(drop_group)?;
-    let indexes = table.indexes.iter().map(|index| IndexFiles {
-        index: index.id,
-        coverage: Coverage::none(rewrites),
-        runs: Vec::new(),
-    });
-    let files = Files { next_row: access.next_row(), rewrites, segments, indexes: indexes.collect() };
+    let mut copier = Copier::new(shared, &access, 0);
+    copier.copy(writer, 0..access.parts.len(), joins)?;
+    let segments = copier.finish(writer, None)?;
+    define::drop_groups(shared, writer, &access)?;
+    let indexes = table.indexes.iter().map(|index| IndexFiles::empty(index.id, Coverage::none(rewrites)));
+    let files = Files { next_row: access.next_row(), rewrites, renewals: 0, segments, indexes: indexes.collect() };
     catalog::put_table(writer, &table)?;
     catalog::put_files(writer, id, &files)?;
     if access.count() > shared.fresh_rows as u64 {
@@ -62,43 +54,134 @@ pub(crate) fn rewrite(shared: &Shared, writer: &mut dyn Storage, id: TableId, jo
     Ok(())
 }
 
-/// Copies the rows that are there.
-fn write_segment(
-    shared: &Shared,
-    writer: &mut dyn Storage,
-    access: &Access,
-    joins: Joins,
-) -> Result<Vec<Segment>, Error> {
-    let mut copy: Option<Copy> = None;
-    for part in 0..access.parts.len() {
-        let mut position = 0;
-        while position < access.parts[part].count {
-            let count = (access.parts[part].count - position).min(PIECE_ROWS as u64) as usize;
-            let mut block = access.read(writer, part, position, count, &Wanted::all())?;
-            position += block.count() as u64;
-            if joins == Joins::Found {
-                Joined::find(shared, writer, access, &block.rows, true)?.write_into(&mut block.rows);
-            }
-            let Some(first) = block.visible_rows().next().map(|row| block.id(row)) else { continue };
-            if copy.is_none() {
-                copy = Some(Copy { segment: new_segment(writer, first.0, 0)?, presence: Default::default(), last: 0 });
-            }
-            if let Some(copy) = &mut copy {
-                copy.add(writer, access, &block)?;
-            }
+/// Renews segments that lie side by side.
+pub(crate) fn renew(shared: &Shared, writer: &mut dyn Storage, id: TableId, places: Range<usize>) -> Result<(), Error> {
+    let access = shared.access_to_write(writer, id)?;
+    // Keys that no run knows yet come from the logs that go.
+    for index in &access.table.indexes {
+        if access.parts[places.clone()].iter().any(|part| has_unknown_keys(&access, part, index.id)) {
+            settle::flush(shared, writer, id, index)?;
         }
     }
-    copy.map_or(Ok(Vec::new()), |copy| Ok(Vec::from([copy.finish(writer, access)?])))
+    let access = shared.access_to_write(writer, id)?;
+    let newest = access.table.layouts.len() as u32 - 1;
+    let mut copier = Copier::new(shared, &access, newest);
+    copier.copy(writer, places.clone(), Joins::Kept)?;
+    let mut files = (*access.files).clone();
+    files.renewals += 1;
+    files.next_row = access.next_row();
+    let segments = copier.finish(writer, Some(files.renewals))?;
+    let gone: Vec<_> = files.segments.splice(places, segments).map(|segment| segment.group).collect();
+    for index in &mut files.indexes {
+        index.coverage.updates.retain(|(group, _)| !gone.contains(group));
+        index.coverage.renewals = files.renewals;
+    }
+    for segment in access.files.segments.iter().filter(|segment| gone.contains(&segment.group)) {
+        shared.drop_group(writer, &access.table.name, segment.group())?;
+    }
+    forget_layouts(writer, &access.table, &mut files)?;
+    catalog::put_files(writer, id, &files)
+}
+
+/// Whether a segment has updates that no run of an index knows.
+fn has_unknown_keys(access: &Access, part: &Part, index: crate::IndexId) -> bool {
+    access.files.index(index).is_none_or(|files| files.coverage.of_updates(&part.segment) < part.lengths.updates)
+}
+
+/// Forgets the older layouts if no rows have them any more.
+fn forget_layouts(writer: &mut dyn Storage, table: &Table, files: &mut Files) -> Result<(), Error> {
+    let newest = table.layouts.len() as u32 - 1;
+    let may_have_older = |segment: &Segment| {
+        // Updates say their layout by its place.
+        let updates = writer.length(segment.updates());
+        segment.layout != newest || updates.map_or(true, |bytes| bytes > 0)
+    };
+    if newest == 0 || files.segments.iter().any(may_have_older) {
+        return Ok(());
+    }
+    files.segments.iter_mut().for_each(|segment| segment.layout = 0);
+    let layouts = Vec::from([table.stored_layout()]);
+    catalog::put_table(writer, &Table { layouts, retired: Vec::new(), ..table.clone() })
+}
+
+/// Copies the rows that are there into new segments.
+struct Copier<'a> {
+    shared: &'a Shared,
+    access: &'a Access,
+    layout: u32,
+    segment_bytes: u64,
+    /// The fewest renewals that a run of any index has seen.
+    oldest_run: u64,
+    done: Vec<Copy>,
+}
+
+impl<'a> Copier<'a> {
+    fn new(shared: &'a Shared, access: &'a Access, layout: u32) -> Self {
+        let made =
+            access.files.indexes.iter().filter_map(|index| index.merging.as_ref()).flat_map(|merging| &merging.made);
+        let runs = access.files.indexes.iter().flat_map(|index| &index.runs).chain(made).map(|run| run.renewals);
+        let oldest_run = runs.min().unwrap_or(access.files.renewals);
+        let segment_bytes = access.segment_bytes(shared);
+        Copier { shared, access, layout, segment_bytes, oldest_run, done: Vec::new() }
+    }
+
+    fn copy(&mut self, writer: &mut dyn Storage, places: Range<usize>, joins: Joins) -> Result<(), Error> {
+        let access = self.access;
+        for place in places {
+            let part = &access.parts[place];
+            let mut position = 0;
+            while position < part.count {
+                let count = (part.count - position).min(PIECE_ROWS as u64) as usize;
+                let mut block = access.read(writer, place, position, count, &Wanted::all())?;
+                position += block.count() as u64;
+                if joins == Joins::Found {
+                    Joined::find(self.shared, writer, access, &block.rows, true)?.write_into(&mut block.rows);
+                }
+                self.add(writer, part, &block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what is visible of a block to the last copy, or to a new one if that is full.
+    fn add(&mut self, writer: &mut dyn Storage, part: &Part, block: &RowBlock) -> Result<(), Error> {
+        let Some(first) = block.visible_rows().next().map(|row| block.id(row)) else { return Ok(()) };
+        let full = |copy: &Copy| copy.bytes >= self.segment_bytes;
+        if self.done.last().is_none_or(full) {
+            self.done.push(Copy::new(new_segment(writer, first.0, self.layout)?));
+        }
+        let Some(copy) = self.done.last_mut() else { return Ok(()) };
+        copy.add(writer, self.access, block)?;
+        for row in block.visible_rows().map(|row| block.id(row)) {
+            if part.may_have_had_other_keys(row, self.oldest_run) {
+                copy.updated.push(row.0 - copy.segment.first);
+            }
+        }
+        Ok(())
+    }
+
+    /// The new segments. `renewal`: the number of the renewal; none where no index knows these rows.
+    fn finish(self, writer: &mut dyn Storage, renewal: Option<u64>) -> Result<Vec<Segment>, Error> {
+        self.done.into_iter().map(|copy| copy.finish(writer, self.access, renewal)).collect()
+    }
 }
 
 /// A segment being written.
 struct Copy {
     segment: Segment,
+    bytes: u64,
     presence: PresenceBuilder,
+    /// Rows that some run may know under another key.
+    updated: PresenceBuilder,
     last: u64,
 }
 
 impl Copy {
+    fn new(segment: Segment) -> Self {
+        let (presence, updated) = Default::default();
+        Copy { segment, bytes: 0, presence, updated, last: 0 }
+    }
+
     fn add(&mut self, writer: &mut dyn Storage, access: &Access, block: &RowBlock) -> Result<(), Error> {
         let log = Error::log(&access.table.name);
         let mut batch = RowBatch::new(Arc::clone(block.rows.layout()), 0);
@@ -112,17 +195,27 @@ impl Copy {
             false => writer.append(self.segment.heap(), batch.heap()).map_err(log)?,
         };
         writer.append(self.segment.rows(), &moved_images(&batch, base)).map_err(log)?;
+        self.bytes += (batch.bytes().len() + batch.heap().len()) as u64;
         Ok(())
     }
 
-    fn finish(mut self, writer: &mut dyn Storage, access: &Access) -> Result<Segment, Error> {
-        let log = Error::log(&access.table.name);
+    fn finish(mut self, writer: &mut dyn Storage, access: &Access, renewal: Option<u64>) -> Result<Segment, Error> {
         self.segment.span = Some(self.last - self.segment.first + 1);
         if let Some(map) = self.presence.finish() {
-            let container = writer.create_container(self.segment.group()).map_err(log)?;
-            writer.append(container, &map).map_err(log)?;
-            self.segment.presence = Some(container.0);
+            self.segment.presence = Some(store_map(writer, access, &self.segment, &map)?);
+        }
+        if let (Some(map), Some(number)) = (self.updated.into_bytes(), renewal) {
+            let rows = store_map(writer, access, &self.segment, &map)?;
+            self.segment.renewed = Some(Renewed { number, rows });
         }
         Ok(self.segment)
     }
+}
+
+/// Stores a map of row numbers beside the rows of a segment.
+fn store_map(writer: &mut dyn Storage, access: &Access, segment: &Segment, map: &[u8]) -> Result<u64, Error> {
+    let log = Error::log(&access.table.name);
+    let container = writer.create_container(segment.group()).map_err(log)?;
+    writer.append(container, map).map_err(log)?;
+    Ok(container.0)
 }

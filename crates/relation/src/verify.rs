@@ -342,21 +342,21 @@ impl Verifier<'_> {
             last = cursor.current().unwrap_or_default().to_vec();
             count += 1;
             if piece.len() == PIECE_ROWS {
-                self.check_piece(index, &mut piece)?;
+                self.check_piece(index, run, &mut piece)?;
             }
         }
-        self.check_piece(index, &mut piece)?;
+        self.check_piece(index, run, &mut piece)?;
         if !skipped && count != run.entries {
             self.problem(format!("a run of index {} has {count} entries instead of {}", index.name, run.entries));
         }
         Ok(())
     }
 
-    fn check_piece(&mut self, index: &IndexDef, piece: &mut Vec<(Vec<u8>, RowId)>) -> Result<(), Error> {
+    fn check_piece(&mut self, index: &IndexDef, run: &Run, piece: &mut Vec<(Vec<u8>, RowId)>) -> Result<(), Error> {
         let count = piece.len() as u64;
         self.report.entries += count;
         piece.sort_unstable_by_key(|(_, row)| *row);
-        if let Err(error) = self.compare_piece(index, piece) {
+        if let Err(error) = self.compare_piece(index, run, piece) {
             self.damage(error, &format!("rows of index {}", index.name))?;
         }
         piece.clear();
@@ -364,7 +364,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn compare_piece(&mut self, index: &IndexDef, piece: &[(Vec<u8>, RowId)]) -> Result<(), Error> {
+    fn compare_piece(&mut self, index: &IndexDef, run: &Run, piece: &[(Vec<u8>, RowId)]) -> Result<(), Error> {
         let access = self.access;
         let parts = access.key_parts(index)?;
         let never = piece.iter().filter(|(_, row)| row.0 >= access.next_row()).count();
@@ -376,10 +376,8 @@ impl Verifier<'_> {
         let keys = Keys::of_parts(&block.rows, &parts)?;
         for row in block.visible_rows() {
             let (key, id) = &piece[row];
-            let updated = access.locate(*id).is_some_and(|(part, _)| {
-                let part = &access.parts[part];
-                part.state.read(|state| state.update_of(id.0, part.lengths).is_some())
-            });
+            let part = access.locate(*id).map(|(part, _)| &access.parts[part]);
+            let updated = part.is_some_and(|part| part.may_have_had_other_keys(*id, run.renewals));
             if !updated && stored(keys.key(row)) != key.as_slice() {
                 self.problem(format!("index {} has row {} under a key that is not its own", index.name, id.0));
             }

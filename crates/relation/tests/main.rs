@@ -18,5 +18,7 @@ mod joins;
 mod model;
 #[path = "main/questions.rs"]
 mod questions;
+#[path = "main/reorganize.rs"]
+mod reorganize;
 #[path = "main/rules.rs"]
 mod rules;

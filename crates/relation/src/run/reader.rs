@@ -11,29 +11,22 @@ use super::block::{Block, Walk};
 use crate::Error;
 use crate::bloom;
 
-/// Bytes of upper levels and filter that are worth keeping in memory for one run.
-pub(crate) const HEAD_BYTES_MAX: u64 = 16 << 20;
-
 /// Bytes that a cursor over a whole run reads at a time.
 const AHEAD_BYTES: u32 = 128 << 10;
 
-/// The upper levels and the filter of a run: in memory if they are not too large, else read piece by piece.
+/// The upper levels and the filter of a run: in memory, or read piece by piece.
 #[derive(Clone)]
 pub(crate) struct Head {
     kept: Option<Arc<Vec<u8>>>,
 }
 
 impl Head {
-    /// Reads them, if they are no more than so many bytes.
-    pub(crate) fn read(view: &dyn View, run: &Run, bytes_max: u64) -> Result<Self, Error> {
-        let start = run.head_offset();
-        let bytes = run.bytes().saturating_sub(start);
+    /// Reads them.
+    pub(crate) fn read(view: &dyn View, run: &Run) -> Result<Self, Error> {
+        let (start, bytes) = (run.head_offset(), run.head_bytes());
         let there = view.length(run.container()).map_err(Error::log(""))?;
         if run.bytes() != there {
             return Err(Error::corrupt("", "length of an index run"));
-        }
-        if bytes > bytes_max.min(HEAD_BYTES_MAX) {
-            return Ok(Head { kept: None });
         }
         let mut kept = vec![0; bytes as usize];
         view.read(run.container(), start, &mut kept).map_err(Error::log(""))?;
@@ -41,7 +34,6 @@ impl Head {
     }
 
     /// A head that keeps nothing.
-    #[cfg(test)]
     pub(crate) fn bare() -> Self {
         Head { kept: None }
     }
@@ -132,6 +124,16 @@ impl Cursor {
         Cursor::at(run, 0, (AHEAD_BYTES / run.block_bytes).max(1))
     }
 
+    /// On the first entry after one, reading several blocks at a time from there on.
+    pub(crate) fn after(view: &dyn View, run: &Run, entry: &[u8]) -> Result<Self, Error> {
+        let mut cursor = Head::bare().seek(view, run, entry)?;
+        if cursor.current() == Some(entry) {
+            cursor.advance(view)?;
+        }
+        cursor.ahead = Cursor::start(run).ahead;
+        Ok(cursor)
+    }
+
     /// Before the first entry, reading block by block, so that one that cannot be read is passed over alone.
     pub(crate) fn careful(run: &Run) -> Self {
         Cursor::at(run, 0, 1)
@@ -213,54 +215,5 @@ impl Cursor {
             self.start = 0;
         }
         more || self.next < self.run.data_blocks()
-    }
-}
-
-/// Several runs read as one, in order.
-pub(crate) struct Merge {
-    cursors: Vec<Cursor>,
-    /// Cursors that stand on an entry, the least entry last.
-    order: Vec<usize>,
-    /// The entry given last.
-    last: Vec<u8>,
-}
-
-impl Merge {
-    /// Before the first entry of all.
-    pub(crate) fn new(view: &dyn View, runs: &[&Run]) -> Result<Self, Error> {
-        let cursors = runs.iter().map(|run| Cursor::start(run)).collect();
-        let mut merge = Merge { cursors, order: Vec::new(), last: Vec::new() };
-        for cursor in 0..merge.cursors.len() {
-            merge.step(view, cursor)?;
-        }
-        Ok(merge)
-    }
-
-    /// Appends the next entry to `out`; whether there was one. The same entry in several runs comes once.
-    pub(crate) fn next(&mut self, view: &dyn View, out: &mut Vec<u8>) -> Result<bool, Error> {
-        let start = out.len();
-        let Some(least) = self.order.pop() else { return Ok(false) };
-        out.extend_from_slice(self.cursors[least].current().unwrap_or_default());
-        // Nobody has looked at the order within a run before.
-        if self.last.as_slice() >= &out[start..] {
-            return Err(Error::corrupt("", "order of an index run"));
-        }
-        self.last.clear();
-        self.last.extend_from_slice(&out[start..]);
-        self.step(view, least)?;
-        while let Some(same) = self.order.pop_if(|cursor| self.cursors[*cursor].current() == Some(&out[start..])) {
-            self.step(view, same)?;
-        }
-        Ok(true)
-    }
-
-    /// Advances a cursor and files it by the entry it then stands on.
-    fn step(&mut self, view: &dyn View, cursor: usize) -> Result<(), Error> {
-        if self.cursors[cursor].advance(view)? {
-            let entry = self.cursors[cursor].current();
-            let place = self.order.partition_point(|other| self.cursors[*other].current() > entry);
-            self.order.insert(place, cursor);
-        }
-        Ok(())
     }
 }

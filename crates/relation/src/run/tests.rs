@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 
 use counterfoil_log::View;
 
-use super::reader::HEAD_BYTES_MAX;
 use super::*;
 use crate::RowId;
 use crate::key::{entry, split_entry};
@@ -37,7 +36,7 @@ fn entries(dice: &mut Dice, count: u64) -> BTreeSet<Vec<u8>> {
 }
 
 fn write(storage: &mut Memory, entries: &BTreeSet<Vec<u8>>) -> Run {
-    let mut writer = RunWriter::create(storage, 0, entries.len() as u64).unwrap();
+    let mut writer = RunWriter::create(storage, 0, 0, entries.len() as u64).unwrap();
     entries.iter().for_each(|entry| writer.push(storage, entry).unwrap());
     writer.finish(storage).unwrap().unwrap()
 }
@@ -52,7 +51,7 @@ fn a_run_reads_as_the_set_it_was_written_from() {
         run.check().unwrap();
         assert_eq!(run.bytes(), storage.length(run.container()).unwrap());
         assert_eq!(run.entries, entries.len() as u64);
-        let head = Head::read(&storage, &run, HEAD_BYTES_MAX).unwrap();
+        let head = Head::read(&storage, &run).unwrap();
         let bare = Head::bare();
         let mut cursor = Cursor::start(&run);
         let mut read = BTreeSet::new();
@@ -83,7 +82,7 @@ fn merged_runs_read_as_the_union() {
     let mut storage = Memory::default();
     let sets: Vec<_> = (0..5).map(|_| entries(&mut dice, 2000)).collect();
     let runs: Vec<_> = sets.iter().map(|set| write(&mut storage, set)).collect();
-    let mut merge = Merge::new(&storage, &runs.iter().collect::<Vec<_>>()).unwrap();
+    let mut merge = Merge::after(&storage, runs.chunks(1), &[]).unwrap();
     let mut entry = Vec::new();
     for expected in sets.into_iter().flatten().collect::<BTreeSet<_>>() {
         entry.clear();
@@ -96,7 +95,7 @@ fn merged_runs_read_as_the_union() {
 #[test]
 fn nothing_makes_no_run() {
     let mut storage = Memory::default();
-    let writer = RunWriter::create(&mut storage, 0, 10).unwrap();
+    let writer = RunWriter::create(&mut storage, 0, 0, 10).unwrap();
     assert!(writer.finish(&mut storage).unwrap().is_none());
     assert!(storage.containers.is_empty());
 }
@@ -117,7 +116,7 @@ fn nonsense_ends_in_an_error_or_a_wrong_answer_never_in_a_panic() {
             bytes[place.min(run.bytes() as usize - 1)] = dice.roll(256) as u8;
         }
         let low = dice.key();
-        for head in [Head::read(&broken, &run, HEAD_BYTES_MAX).unwrap(), Head::bare()] {
+        for head in [Head::read(&broken, &run).unwrap(), Head::bare()] {
             let _ = head.may_hold(&broken, &run, &low);
             if let Ok(mut cursor) = head.seek(&broken, &run, &low) {
                 for _ in 0..1000 {
@@ -150,7 +149,7 @@ fn a_description_that_makes_no_sense_is_refused() {
     }
     let mut longer = good.clone();
     longer.levels[0] += 1;
-    assert!(longer.check().is_ok() && Head::read(&storage, &longer, HEAD_BYTES_MAX).is_err());
+    assert!(longer.check().is_ok() && Head::read(&storage, &longer).is_err());
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(crate) struct RunWriter {
     group: GroupId,
     container: ContainerId,
     tier: u8,
+    renewals: u64,
     block_bytes: usize,
     buffer: Vec<u8>,
     /// The data block in work.
@@ -32,8 +33,8 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Begins a run of at most `entries_max` entries.
-    pub(crate) fn create(writer: &mut dyn Storage, tier: u8, entries_max: u64) -> Result<Self, Error> {
+    /// Begins a run of at most `entries_max` entries, which are those of the rows after so many renewals.
+    pub(crate) fn create(writer: &mut dyn Storage, tier: u8, renewals: u64, entries_max: u64) -> Result<Self, Error> {
         let group = writer.create_group().map_err(Error::log(""))?;
         let container = writer.create_container(group).map_err(Error::log(""))?;
         let block_bytes = block_bytes(writer.page_bytes());
@@ -41,6 +42,7 @@ impl RunWriter {
             group,
             container,
             tier,
+            renewals,
             block_bytes,
             buffer: Vec::new(),
             block: BlockWriter::new(0, 0, block_bytes),
@@ -91,10 +93,11 @@ impl RunWriter {
         let lines = bloom.lines();
         self.buffer.append(&mut bloom.into_bytes());
         self.flush(writer, 0)?;
-        let (tier, group, container) = (self.tier, self.group.0, self.container.0);
+        let (tier, renewals, group, container) = (self.tier, self.renewals, self.group.0, self.container.0);
         let block_bytes = self.block_bytes as u32;
         let entries = self.entries;
-        Ok(Some(Run { tier, group, container, block_bytes, entries, levels, lines, first, last: self.last }))
+        let (follows, last) = (false, self.last);
+        Ok(Some(Run { tier, group, container, block_bytes, follows, renewals, entries, levels, lines, first, last }))
     }
 
     fn close_block(&mut self) {

@@ -26,6 +26,20 @@ pub struct Bench {
     pub writer: Writer,
     pub relations: Relations,
     fresh_rows: usize,
+    segment_bytes: u64,
+}
+
+/// Where few rows are fresh, segments are small as well: of a few rows, or of some dozens.
+pub fn tables(fresh_rows: usize) -> Relations {
+    Relations::with_fresh_rows(fresh_rows).with_segment_bytes(segment_bytes(fresh_rows))
+}
+
+fn segment_bytes(fresh_rows: usize) -> u64 {
+    match fresh_rows {
+        0..=2 => 100,
+        3..=32 => 3000,
+        _ => 64 << 20,
+    }
 }
 
 impl Bench {
@@ -34,6 +48,10 @@ impl Bench {
     }
 
     pub fn with_fresh_rows(seed: u64, fresh_rows: usize) -> Bench {
+        Bench::with_segments(seed, fresh_rows, segment_bytes(fresh_rows))
+    }
+
+    pub fn with_segments(seed: u64, fresh_rows: usize, segment_bytes: u64) -> Bench {
         let geometry = Geometry {
             page_bytes: 512,
             block_pages: 4,
@@ -51,9 +69,9 @@ impl Bench {
         let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
         let settings = settings(&counter);
         let writer = create(media, vault.clone(), layout, settings, &mut entropy, 0, CACHE).unwrap();
-        let relations = Relations::with_fresh_rows(fresh_rows);
+        let relations = Relations::with_fresh_rows(fresh_rows).with_segment_bytes(segment_bytes);
         let dice = DangerFixedEntropy::seeded(seed);
-        Bench { device, vault, layout, counter, entropy, dice, writer, relations, fresh_rows }
+        Bench { device, vault, layout, counter, entropy, dice, writer, relations, fresh_rows, segment_bytes }
     }
 
     /// A number below `sides`. The dice are the tests' own, so that a run stays the same when the log below changes.
@@ -69,7 +87,7 @@ impl Bench {
             Recovered::recover(Arc::new(self.device.clone()), self.vault.clone(), self.layout, CACHE).unwrap();
         let device = Box::new(self.device.clone());
         self.writer = recovered.open(device, settings(&self.counter), &mut self.entropy).unwrap();
-        self.relations = Relations::with_fresh_rows(self.fresh_rows);
+        self.relations = Relations::with_fresh_rows(self.fresh_rows).with_segment_bytes(self.segment_bytes);
     }
 
     /// The pages in which containers may lie.

@@ -7,7 +7,7 @@ use counterfoil_relation::{
     Error, IndexOrigin, KeyBound, KeyRange, NewColumn, NewIndex, NewKey, NewTable, RowId, Rule, Table, Type, Value,
 };
 
-use crate::bench::{Bench, batch, int, rounds, rows_of};
+use crate::bench::{Bench, batch, int, rounds, rows_of, tables};
 
 type Rows = BTreeMap<RowId, Vec<Value>>;
 
@@ -171,6 +171,10 @@ impl Model {
             52..55 => self.alter(bench),
             55..57 => self.change_indexes(bench),
             57 if bench.dice(6) == 0 => self.truncate(bench),
+            57 => {
+                let table = bench.table("t");
+                bench.statement(|relations, writer| relations.vacuum_step(writer, table.id)).unwrap();
+            }
             58 => {
                 let table = bench.table("t");
                 bench.statement(|relations, writer| relations.vacuum(writer, Some(&table))).unwrap();
@@ -329,7 +333,7 @@ fn run(seed: u64, fresh_rows: usize, transactions: usize) {
             2 => {
                 // Another process, which has never seen a writer.
                 let view = bench.recovered();
-                let own = counterfoil_relation::Relations::with_fresh_rows(fresh_rows);
+                let own = tables(fresh_rows);
                 let writers = std::mem::replace(&mut bench.relations, own);
                 let table = bench.relations.table(&view, "t").unwrap().unwrap();
                 model.agrees(&mut bench, &view, &table);

@@ -1,0 +1,212 @@
+//! Merging the runs of an index, a step at a time.
+//!
+//! ```text
+//! fresh --16384 rows--> tier 0 --8 runs--> tier 1 --8 runs--> tier 2 ...
+//!
+//! runs    | tier 1 | tier 0 | tier 0 | ... | tier 0 |   the index, until the merge has ended
+//!                  |<------ a merge of these ------>|
+//! made             | piece | piece | ...                a step each, up to the entry `until`
+//! ```
+//!
+//! A step reads and writes so many entries and no more, in whatever transaction it is called. Where it stands is in the catalog, so
+//! that a cut costs one step, and the next one goes on wherever it is taken. What a merge makes is one sorted run in pieces: their
+//! ranges of keys do not meet, and each has a filter of its own, so that the memory a step takes is bounded as well.
+//!
+//! Until it has ended it takes room for what goes into it once more. It does not begin where there is less, and where room is
+//! short in the middle it is given up (`abandon`).
+
+use alloc::vec::Vec;
+
+use crate::access::{Access, Shared};
+use crate::files::{Files, IndexFiles, Merging, pieces};
+use crate::run::{Merge, Run, RunWriter};
+use crate::settle::{Doubt, current};
+use crate::{Error, IndexDef, Storage, TableId, catalog};
+
+/// Sorted runs of a tier that are merged into one of the next.
+const TIER_RUNS: usize = 8;
+/// Entries that a step looks at, in rows of a fresh part.
+const STEP_FRESH_PARTS: usize = 16;
+/// Pieces of a sorted run, about, at most: the catalog says where each begins and ends.
+const PIECES_MAX: u64 = 64;
+/// Entries looked at together.
+const PIECE_ENTRIES: usize = 4096;
+/// Entries of rows that are gone from which on all runs are merged, in rows of a fresh part, if there are as many as rows.
+const DEAD_FRESH_PARTS: u64 = 4;
+
+/// What makes a merge due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// A tier that has become far too many runs.
+    Crowded,
+    /// A tier that is full, or as many dead entries as rows.
+    Full,
+    /// More than one run.
+    Several,
+    /// More than one run, or one with entries of rows that are gone.
+    Untidy,
+}
+
+/// Looks at so many entries of a merge that is under way, or begins one if it is due. Whether there was anything to do.
+pub(crate) fn step(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    table: TableId,
+    index: &IndexDef,
+    due: Due,
+) -> Result<bool, Error> {
+    let access = shared.access_to_write(writer, table)?;
+    let mut files = (*access.files).clone();
+    let Some(place) = files.indexes.iter().position(|files| files.index == index.id) else { return Ok(false) };
+    let merging = match files.indexes[place].merging.take() {
+        Some(merging) => merging,
+        None => match begin(shared, &access, &files.indexes[place], due) {
+            Some(merging) if has_room(writer, &files.indexes[place], &merging) => merging,
+            _ => return Ok(false),
+        },
+    };
+    go_on(shared, writer, &access, index, (&mut files, place), merging)?;
+    catalog::put_files(writer, table, &files)?;
+    Ok(true)
+}
+
+fn has_room(writer: &dyn Storage, files: &IndexFiles, merging: &Merging) -> bool {
+    let inputs = files.runs.get(merging.places()).unwrap_or_default();
+    let bytes = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.bytes()));
+    bytes / writer.page_bytes() as u64 + inputs.len() as u64 <= writer.pages_left()
+}
+
+/// Gives up what merges of a table have made so far; whether there was anything.
+pub(crate) fn abandon(shared: &Shared, writer: &mut dyn Storage, table: TableId) -> Result<bool, Error> {
+    let Some(definition) = shared.catalog.table(writer, table)? else { return Ok(false) };
+    let mut files = (*shared.catalog.files(writer, &definition)?).clone();
+    let under_way: Vec<Merging> = files.indexes.iter_mut().filter_map(|index| index.merging.take()).collect();
+    for run in under_way.iter().flat_map(|merging| &merging.made) {
+        shared.drop_group(writer, &definition.name, run.group())?;
+    }
+    if under_way.is_empty() {
+        return Ok(false);
+    }
+    catalog::put_files(writer, table, &files)?;
+    Ok(true)
+}
+
+/// Whether a step would find anything to do.
+pub(crate) fn is_due(shared: &Shared, access: &Access, files: &IndexFiles, due: Due) -> bool {
+    files.merging.is_some() || begin(shared, access, files, due).is_some()
+}
+
+/// The merge that is due.
+fn begin(shared: &Shared, access: &Access, files: &IndexFiles, due: Due) -> Option<Merging> {
+    let all = |tier: Option<u8>| {
+        let tier = tier.unwrap_or_else(|| tier_of(files.entries(), shared.fresh_rows));
+        Merging { first: 0, count: files.runs.len() as u32, tier, until: Vec::new(), made: Vec::new() }
+    };
+    let sorted = files.sorted().count();
+    match due {
+        Due::Several | Due::Untidy if sorted > 1 => Some(all(None)),
+        Due::Untidy if has_dead(access, files) => Some(all(None)),
+        Due::Several | Due::Untidy => None,
+        Due::Full if is_mostly_dead(shared, access, files) => Some(all(None)),
+        Due::Full => full_tier(files, TIER_RUNS),
+        Due::Crowded => full_tier(files, 2 * TIER_RUNS),
+    }
+}
+
+/// Whether segments were renewed since a run was written: it may name rows that are gone.
+fn has_dead(access: &Access, files: &IndexFiles) -> bool {
+    files.runs.iter().any(|run| run.renewals < access.files.renewals)
+}
+
+fn is_mostly_dead(shared: &Shared, access: &Access, files: &IndexFiles) -> bool {
+    let dead = files.entries().saturating_sub(access.count());
+    has_dead(access, files) && dead >= access.count().max(DEAD_FRESH_PARTS * shared.fresh_rows as u64)
+}
+
+/// The merge of the lowest tier with so many sorted runs.
+fn full_tier(files: &IndexFiles, runs_max: usize) -> Option<Merging> {
+    let mut first = files.runs.len();
+    let tiers: Vec<&[Run]> = files.runs.chunk_by(|one, next| one.tier == next.tier).collect();
+    for runs in tiers.into_iter().rev() {
+        first -= runs.len();
+        if pieces(runs).count() >= runs_max {
+            let (first, count, tier) = (first as u32, runs.len() as u32, runs[0].tier.saturating_add(1));
+            return Some(Merging { first, count, tier, until: Vec::new(), made: Vec::new() });
+        }
+    }
+    None
+}
+
+/// The tier of a run of so many entries.
+pub(crate) fn tier_of(entries: u64, fresh_rows: usize) -> u8 {
+    let mut tier = 0;
+    let mut size = fresh_rows.max(1) as u64;
+    while size.saturating_mul(TIER_RUNS as u64) <= entries {
+        size *= TIER_RUNS as u64;
+        tier += 1;
+    }
+    tier
+}
+
+/// Makes the next piece, and the index of them if it is the last.
+fn go_on(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    access: &Access,
+    index: &IndexDef,
+    (files, place): (&mut Files, usize),
+    mut merging: Merging,
+) -> Result<(), Error> {
+    let inputs = files.indexes[place].runs.get(merging.places()).unwrap_or_default();
+    let entries = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.entries));
+    let share = usize::try_from(entries / PIECES_MAX).unwrap_or(usize::MAX);
+    let entries_max = shared.fresh_rows.saturating_mul(STEP_FRESH_PARTS).max(share);
+    let (piece, is_last) = make_piece(writer, access, index, inputs, &mut merging, entries_max)?;
+    let follows = !merging.made.is_empty();
+    merging.made.extend(piece.map(|piece| piece.following(follows)));
+    if !is_last {
+        files.indexes[place].merging = Some(merging);
+        return Ok(());
+    }
+    for run in inputs {
+        shared.drop_group(writer, &access.table.name, run.group())?;
+    }
+    files.indexes[place].runs.splice(merging.places(), merging.made);
+    Ok(())
+}
+
+/// Merges as many entries as a step may look at. Whether they were the last.
+fn make_piece(
+    writer: &mut dyn Storage,
+    access: &Access,
+    index: &IndexDef,
+    inputs: &[Run],
+    merging: &mut Merging,
+    entries_max: usize,
+) -> Result<(Option<Run>, bool), Error> {
+    let named = access.named();
+    let renewals = access.files.renewals;
+    let looked = inputs.iter().map(|run| run.renewals).min().unwrap_or(renewals);
+    let mut output = RunWriter::create(writer, merging.tier, renewals, entries_max as u64)?;
+    let mut merge = Merge::after(writer, pieces(inputs), &merging.until).map_err(&named)?;
+    let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES), 0);
+    loop {
+        bytes.clear();
+        ends.clear();
+        let count = PIECE_ENTRIES.min(entries_max - seen);
+        while ends.len() < count && merge.next(writer, &mut bytes).map_err(&named)? {
+            ends.push(bytes.len());
+        }
+        let starts = core::iter::once(0).chain(ends.iter().copied());
+        let piece: Vec<&[u8]> = starts.zip(&ends).map(|(start, end)| &bytes[start..*end]).collect();
+        let Some(last) = piece.last() else { return Ok((output.finish(writer)?, true)) };
+        merging.until = last.to_vec();
+        for entry in current(writer, access, index, &piece, Doubt::Since(looked))? {
+            output.push(writer, entry)?;
+        }
+        seen += piece.len();
+        if seen >= entries_max {
+            return Ok((output.finish(writer)?, false));
+        }
+    }
+}

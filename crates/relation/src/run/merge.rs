@@ -1,0 +1,108 @@
+//! Several sorted runs read as one, in order, from any entry on.
+
+use alloc::vec::Vec;
+
+use counterfoil_log::View;
+
+use super::{Cursor, Run};
+use crate::Error;
+
+/// Walks the pieces of a sorted run one after another.
+struct Chain<'a> {
+    /// The piece in work.
+    cursor: Option<Cursor>,
+    /// Those after it.
+    rest: core::slice::Iter<'a, Run>,
+}
+
+impl<'a> Chain<'a> {
+    /// On the first entry after one.
+    fn after(view: &dyn View, pieces: &'a [Run], entry: &[u8]) -> Result<Self, Error> {
+        let passed = pieces.partition_point(|piece| piece.last.as_slice() <= entry);
+        let mut rest = pieces.get(passed..).unwrap_or_default().iter();
+        let cursor = match rest.as_slice().first() {
+            Some(piece) if piece.first.as_slice() <= entry => {
+                rest.next();
+                Some(Cursor::after(view, piece, entry)?)
+            }
+            _ => None,
+        };
+        let mut chain = Chain { cursor, rest };
+        if chain.current().is_none() {
+            chain.advance(view)?;
+        }
+        Ok(chain)
+    }
+
+    fn current(&self) -> Option<&[u8]> {
+        self.cursor.as_ref()?.current()
+    }
+
+    /// Steps to the next entry; whether there is one.
+    fn advance(&mut self, view: &dyn View) -> Result<bool, Error> {
+        loop {
+            if let Some(cursor) = &mut self.cursor
+                && cursor.advance(view)?
+            {
+                return Ok(true);
+            }
+            let Some(piece) = self.rest.next() else {
+                self.cursor = None;
+                return Ok(false);
+            };
+            self.cursor = Some(Cursor::start(piece));
+        }
+    }
+}
+
+/// Several sorted runs read as one.
+pub(crate) struct Merge<'a> {
+    chains: Vec<Chain<'a>>,
+    /// Those that stand on an entry, the least entry last.
+    order: Vec<usize>,
+    /// The entry given last.
+    last: Vec<u8>,
+}
+
+impl<'a> Merge<'a> {
+    /// Before the first entry after one; all are after one without bytes. Each run is given as its pieces.
+    pub(crate) fn after(view: &dyn View, runs: impl Iterator<Item = &'a [Run]>, entry: &[u8]) -> Result<Self, Error> {
+        let chains = runs.map(|pieces| Chain::after(view, pieces, entry)).collect::<Result<_, _>>()?;
+        let mut merge = Merge { chains, order: Vec::new(), last: entry.to_vec() };
+        (0..merge.chains.len()).for_each(|chain| merge.file(chain));
+        Ok(merge)
+    }
+
+    /// Appends the next entry to `out`; whether there was one. The same entry in several runs comes once.
+    pub(crate) fn next(&mut self, view: &dyn View, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let start = out.len();
+        let Some(least) = self.order.pop() else { return Ok(false) };
+        out.extend_from_slice(self.chains[least].current().unwrap_or_default());
+        // Nobody has looked at the order within a run before.
+        if self.last.as_slice() >= &out[start..] {
+            return Err(Error::corrupt("", "order of an index run"));
+        }
+        self.last.clear();
+        self.last.extend_from_slice(&out[start..]);
+        self.step(view, least)?;
+        while let Some(same) = self.order.pop_if(|chain| self.chains[*chain].current() == Some(&out[start..])) {
+            self.step(view, same)?;
+        }
+        Ok(true)
+    }
+
+    fn step(&mut self, view: &dyn View, chain: usize) -> Result<(), Error> {
+        self.chains[chain].advance(view)?;
+        self.file(chain);
+        Ok(())
+    }
+
+    /// Files a run by the entry on which it stands.
+    fn file(&mut self, chain: usize) {
+        let entry = self.chains[chain].current();
+        if entry.is_some() {
+            let place = self.order.partition_point(|other| self.chains[*other].current() > entry);
+            self.order.insert(place, chain);
+        }
+    }
+}
