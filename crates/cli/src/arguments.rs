@@ -152,9 +152,9 @@ pub enum Command {
     Verify(Verify),
     /// Show what is in the file, and draw it
     Inspect(Inspect),
-    /// Merge what can be merged, without rewriting all
+    /// Merge and renew what pays, as is done in the background
     Reorganize(Only),
-    /// Rewrite tables without what was deleted: the space is used again, and the file keeps its length
+    /// Renew tables without what was deleted: the space is used again, and the file keeps its length
     Compact(Only),
     /// Compact, then say whether deleted rows are gone from the medium
     Purge(Only),

@@ -121,11 +121,15 @@ fn show_relation(out: &mut impl Write, table: &str, of: &TableUse) -> io::Result
     for index in &of.indexes {
         let runs: Vec<String> = tiers(index).map(|(tier, count)| format!("{count} of tier {tier}")).collect();
         let runs = if runs.is_empty() { "none".to_owned() } else { runs.join(", ") };
+        let merging = match index.made_bytes {
+            0 => String::new(),
+            made => format!("; a merge is under way, {} of it made", bytes(made)),
+        };
         line(
             out,
             "index",
             format_args!(
-                "{}: {}, runs: {runs}; {} rows in none yet",
+                "{}: {}, runs: {runs}{merging}; {} rows in none yet",
                 index.name,
                 bytes(index.bytes()),
                 index.fresh_rows

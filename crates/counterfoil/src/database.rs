@@ -1,6 +1,7 @@
 //! An open database.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{Relations, Table};
@@ -30,6 +31,13 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<FileStore>,
     pub(crate) engine: Arc<Engine>,
     recovery_code: Option<Zeroizing<String>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Whoever tidies uses the engine, and must not be the one who drops it.
+        self.store.rest();
+    }
 }
 
 /// Bytes that the queries of a database may have spilled at any time: more is a query gone wrong, and the folder is
@@ -95,8 +103,16 @@ impl Database {
     fn with_store(store: Arc<FileStore>, recovery_code: Option<Zeroizing<String>>) -> Result<Self> {
         let asked = &store.volume().options;
         let spill = asked.spill_folder.clone().map(|folder| Spill { folder, bytes_max: SPILL_BYTES_MAX });
-        let options = EngineOptions { memory_bytes: asked.memory_bytes, spill, ..EngineOptions::default() };
+        let (memory_bytes, reorganizes) = (asked.memory_bytes, asked.reorganize);
+        let options = EngineOptions { memory_bytes, spill, is_tidied: reorganizes, ..EngineOptions::default() };
         let engine = Engine::new(store.clone(), Arc::new(Relations::new()), options)?;
+        if reorganizes {
+            let tidied = Arc::downgrade(&engine);
+            store.keep_house_with(Arc::new(move |writer| {
+                let more = tidied.upgrade()?.tidy(writer);
+                more.then_some(Duration::ZERO)
+            }));
+        }
         Ok(Self { inner: Arc::new(Inner { store, engine, recovery_code }) })
     }
 

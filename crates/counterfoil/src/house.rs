@@ -22,6 +22,7 @@ impl Database {
     pub fn reorganize(&self) -> Result<()> {
         let relations = self.inner.engine.relations().clone();
         let series = self.inner.engine.series().clone();
+        relations.note_all(&self.snapshot()?)?;
         let mut is_first = true;
         while self.change(|writer| Ok(self.inner.engine.retain(writer, std::mem::take(&mut is_first))?))? {}
         while self.change(|writer| Ok(relations.maintain(writer)?))? {}
@@ -29,15 +30,15 @@ impl Database {
         Ok(())
     }
 
-    /// Rewrites all tables without what was deleted; the space that becomes free is used again. A table is a commit of
-    /// its own, so it may be interrupted at any time.
+    /// Renews what was deleted from or updated in all tables, and merges their indexes; the space that becomes free is used again.
+    /// Each step is a commit of its own, so it may be interrupted at any time.
     ///
     /// # Errors
     /// Those of writing.
     pub fn compact(&self) -> Result<()> {
         let relations = self.inner.engine.relations().clone();
         for table in self.tables(&self.snapshot()?)? {
-            self.change(|writer| Ok(relations.vacuum(writer, Some(&table))?))?;
+            while self.change(|writer| Ok(relations.vacuum_step(writer, table.id)?))? {}
         }
         Ok(())
     }

@@ -1,20 +1,34 @@
-//! Counts the last commits of a writer that has gone quiet.
+//! Work for when a writer has gone quiet, each kind of it on a thread of its own that sleeps while there is nothing to do.
 //!
-//! Commits take a step of the counter together, those of a second. The next commit after that second closes the group;
-//! where none comes, this thread does. It sleeps while there is nothing to count.
+//! ```text
+//! commit --> wanted --> so long a wait --> the writer, if nobody has it --> work --> wanted again, if there is more
+//!   ^__________________________________ the writer is given back after each piece ___________________|
+//! ```
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use counterfoil_sql::{Chore, WriterSlot};
+use counterfoil_sql::{Chore, Lease, WriterSlot};
 use parking_lot::{Condvar, Mutex};
 
-/// The thread, while a writer is open.
-pub(crate) struct IdleCounter {
+/// Such a thread, while a writer is open.
+pub(crate) struct Idle {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
+
+/// From when on a wait counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// From the first commit on: those that follow join it.
+    FirstCommit,
+    /// From the last one on: while commits come there is no work.
+    LastCommit,
+}
+
+/// What is done, with the writer; how long to wait for the next piece of it, if there is one.
+pub(crate) type Work = Arc<dyn Fn(&mut Lease) -> Option<Duration> + Send + Sync>;
 
 #[derive(Default)]
 struct Shared {
@@ -22,34 +36,39 @@ struct Shared {
     changed: Condvar,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Wanted {
-    #[default]
-    Nothing,
-    /// There is a commit that may not be counted yet.
-    Counting,
-    End,
+#[derive(Clone, Copy, Default)]
+struct Wanted {
+    /// There was a commit, or there is more to do.
+    is_due: bool,
+    /// Commits so far.
+    commits: u64,
+    is_ended: bool,
 }
 
-impl IdleCounter {
-    /// Counts what the writer of `slot` leaves uncounted for `patience`. Where no thread can be had, the next commit and
-    /// closing count all the same.
-    pub(crate) fn start(slot: Arc<WriterSlot>, patience: Duration) -> Self {
+impl Idle {
+    /// Works when the writer of `slot` has been left alone for `patience`. Where no thread can be had, nothing is done: the next commit
+    /// and closing do what must be done.
+    pub(crate) fn start(name: &str, slot: Arc<WriterSlot>, (since, patience): (Since, Duration), work: Work) -> Self {
         let shared = Arc::new(Shared::default());
         let theirs = shared.clone();
-        let thread = std::thread::Builder::new().name("counterfoil-counter".into());
-        let thread = thread.spawn(move || theirs.run(&slot, patience)).ok();
+        let thread = std::thread::Builder::new().name(format!("counterfoil-{name}"));
+        let thread = thread.spawn(move || theirs.run(&slot, (since, patience), &work)).ok();
         Self { shared, thread }
     }
 
     /// A commit was made.
     pub(crate) fn committed(&self) {
-        self.shared.want_counting();
+        let mut wanted = self.shared.wanted.lock();
+        wanted.commits += 1;
+        if !wanted.is_due {
+            wanted.is_due = true;
+            self.shared.changed.notify_one();
+        }
     }
 
     /// Ends the thread; afterwards it does not hold the writer.
     pub(crate) fn stop(mut self) {
-        *self.shared.wanted.lock() = Wanted::End;
+        self.shared.wanted.lock().is_ended = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
             // A panic of that thread has been told of where it happened.
@@ -59,49 +78,42 @@ impl IdleCounter {
 }
 
 impl Shared {
-    fn run(&self, slot: &Arc<WriterSlot>, patience: Duration) {
+    fn run(&self, slot: &Arc<WriterSlot>, (since, patience): (Since, Duration), work: &Work) {
         let mut wait = patience;
-        while self.wait_for_commit() && self.wait_out(wait) {
+        while self.wait_until_due() && self.wait_out(since, wait) {
             wait = patience;
             match slot.lease_for_chore() {
                 Chore::Lease(mut writer) => {
-                    // What the counter answers is kept by the writer, for whoever uses it next.
-                    let counted = writer.close_group_if_due();
-                    if let (Ok(()), Some(milliseconds)) = (counted, writer.group_closes_in()) {
-                        wait = Duration::from_millis(milliseconds);
-                        self.want_counting();
+                    if let Some(next) = work(&mut writer) {
+                        wait = next;
+                        self.wanted.lock().is_due = true;
                     }
                 }
-                // A transaction is open: it closes the group when it writes, or we do when it has ended.
-                Chore::Busy => self.want_counting(),
+                // Somebody has it: he does what must be done, or we do when he has ended.
+                Chore::Busy => self.wanted.lock().is_due = true,
                 Chore::NoWriter => {}
             }
         }
     }
 
-    fn want_counting(&self) {
-        let mut wanted = self.wanted.lock();
-        if *wanted == Wanted::Nothing {
-            *wanted = Wanted::Counting;
-            self.changed.notify_one();
-        }
-    }
-
     /// False at the end.
-    fn wait_for_commit(&self) -> bool {
+    fn wait_until_due(&self) -> bool {
         let mut wanted = self.wanted.lock();
-        self.changed.wait_while(&mut wanted, |wanted| *wanted == Wanted::Nothing);
-        *wanted == Wanted::Counting
+        self.changed.wait_while(&mut wanted, |wanted| !wanted.is_due && !wanted.is_ended);
+        !wanted.is_ended
     }
 
-    /// Lets the time pass in which other commits join the group; from then on those that come are asked about anew.
-    fn wait_out(&self, patience: Duration) -> bool {
+    /// Lets the time pass; what comes from then on is due anew. False at the end.
+    fn wait_out(&self, since: Since, patience: Duration) -> bool {
         let mut wanted = self.wanted.lock();
-        self.changed.wait_while_for(&mut wanted, |wanted| *wanted != Wanted::End, patience);
-        let goes_on = *wanted == Wanted::Counting;
-        if goes_on {
-            *wanted = Wanted::Nothing;
+        loop {
+            let commits = wanted.commits;
+            self.changed.wait_while_for(&mut wanted, |wanted| !wanted.is_ended, patience);
+            let is_quiet = since == Since::FirstCommit || wanted.commits == commits;
+            if wanted.is_ended || is_quiet {
+                wanted.is_due = false;
+                return !wanted.is_ended;
+            }
         }
-        goes_on
     }
 }

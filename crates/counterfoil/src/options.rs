@@ -123,6 +123,7 @@ pub struct Options {
     pub(crate) cache_bytes: usize,
     pub(crate) memory_bytes: usize,
     pub(crate) spill_folder: Option<PathBuf>,
+    pub(crate) reorganize: bool,
     pub(crate) on_note: Option<OnNote>,
     pub(crate) page_bytes: u32,
     pub(crate) size_limit: Option<u64>,
@@ -171,6 +172,7 @@ impl Options {
             cache_bytes: CACHE_BYTES_DEFAULT,
             memory_bytes: counterfoil_sql::EngineOptions::default().memory_bytes,
             spill_folder: Some(std::env::temp_dir()),
+            reorganize: true,
             on_note: None,
             page_bytes: 4096,
             size_limit: None,
@@ -229,6 +231,13 @@ impl Options {
     #[must_use]
     pub fn snapshot_max_age(self, snapshot_max_age: Duration) -> Self {
         Self { snapshot_max_age, ..self }
+    }
+
+    /// Whether tables are tidied in the background when nobody writes: segments of which much is gone are renewed, and index runs merged,
+    /// in small commits that give way to others. So it is unless told otherwise; without it commits do as much by and by.
+    #[must_use]
+    pub fn reorganize(self, reorganize: bool) -> Self {
+        Self { reorganize, ..self }
     }
 
     /// Bytes of opened pages that are kept.

@@ -25,7 +25,7 @@ use sql::{Lease, Patience, Store, WriterSlot};
 
 use crate::convert::to_sql;
 use crate::error::{Error, Kind, Result};
-use crate::idle::IdleCounter;
+use crate::idle::{Idle, Since, Work};
 use crate::incidents;
 use crate::volume::{self, Freshness, Keeper, Volume};
 
@@ -35,6 +35,9 @@ pub(crate) const GROUP_MILLISECONDS: u64 = 1000;
 /// The same of a counter in a TPM, whose memory wears out: at a step a second, 100,000 writes would be gone after a day of
 /// writing.
 const TPM_GROUP_MILLISECONDS: u64 = 60_000;
+
+/// How long a writer is left alone before tables are tidied.
+pub(crate) const HOUSE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The process that a handle belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +68,18 @@ pub(crate) struct FileStore {
     written: RwLock<Option<Snapshot>>,
     slot: Arc<WriterSlot>,
     opening: Arc<Opening>,
-    /// Counts what is left uncounted, once we have written.
-    idle: Mutex<Option<IdleCounter>>,
+    /// What is done when the writer has gone quiet, once we have written.
+    idle: Mutex<Resting>,
+    /// Tidies tables, a step at a time.
+    housework: Mutex<Option<Work>>,
+}
+
+/// Who works when the writer has gone quiet.
+#[derive(Default)]
+struct Resting {
+    threads: Vec<Idle>,
+    /// They are being ended, and a commit that one of them makes meanwhile starts no others.
+    is_ending: bool,
 }
 
 /// What the newest recovery found, and what keeps it where it is.
@@ -122,7 +135,8 @@ impl FileStore {
             written: RwLock::new(None),
             slot: WriterSlot::new(Box::new(move |patience: Patience<'_>| for_slot.open(patience))),
             opening,
-            idle: Mutex::new(None),
+            idle: Mutex::default(),
+            housework: Mutex::new(None),
         }
     }
 
@@ -206,17 +220,47 @@ impl FileStore {
         }
     }
 
+    /// Gives what is to be done when the writer has gone quiet.
+    pub(crate) fn keep_house_with(&self, work: Work) {
+        *self.housework.lock() = Some(work);
+    }
+
     /// Has the commit that was just made counted in time, whether or not another one comes; without a counter it is made
-    /// durable then at the latest.
-    fn count_when_idle(&self) {
-        let patience = Duration::from_millis(group_milliseconds(self.volume.counter_kind()));
+    /// durable then at the latest. And has tables tidied if no other one comes.
+    fn work_when_idle(&self) {
         let mut idle = self.idle.lock();
-        idle.get_or_insert_with(|| IdleCounter::start(self.slot.clone(), patience)).committed();
+        if idle.is_ending {
+            return;
+        }
+        if idle.threads.is_empty() {
+            let patience = Duration::from_millis(group_milliseconds(self.volume.counter_kind()));
+            let slot = || self.slot.clone();
+            idle.threads.push(Idle::start("counter", slot(), (Since::FirstCommit, patience), Arc::new(count)));
+            if let Some(work) = self.housework.lock().clone() {
+                idle.threads.push(Idle::start("house", slot(), (Since::LastCommit, HOUSE_PATIENCE), work));
+            }
+        }
+        idle.threads.iter().for_each(Idle::committed);
     }
 
     /// Whether this process has written.
     pub(crate) fn has_written(&self) -> bool {
         self.written.read().is_some()
+    }
+
+    /// Ends what is done when the writer has gone quiet.
+    pub(crate) fn rest(&self) {
+        // A child that inherited this has none of the threads.
+        if self.process.require().is_ok() {
+            let threads = {
+                let mut idle = self.idle.lock();
+                idle.is_ending = true;
+                std::mem::take(&mut idle.threads)
+            };
+            // Not under the lock, which a commit of theirs takes.
+            threads.into_iter().for_each(Idle::stop);
+            self.idle.lock().is_ending = false;
+        }
     }
 
     /// Ends the writing: counts what is not counted, gives the lock back.
@@ -225,13 +269,11 @@ impl FileStore {
             // A child that drops what it inherited: nothing of it is the child's to close.
             return Ok(());
         }
-        if let Some(idle) = self.idle.lock().take() {
-            idle.stop();
-        }
+        self.rest();
         let closed = match self.slot.retire() {
             Some(mut writer) => writer.close(),
             None if self.has_written() => {
-                self.count_when_idle();
+                self.work_when_idle();
                 return Err(Error::new(Kind::Misuse, "a transaction is open").advise("end it before closing"));
             }
             None => Ok(()),
@@ -255,8 +297,16 @@ impl Store for FileStore {
     fn committed(&self, snapshot: Snapshot) {
         *self.written.write() = Some(snapshot);
         self.let_go();
-        self.count_when_idle();
+        self.work_when_idle();
     }
+}
+
+/// Counts the last commits of a writer that has gone quiet. Commits take a step of the counter together, those of a second. The next
+/// commit after that second closes the group; where none comes, this does.
+fn count(writer: &mut Lease) -> Option<Duration> {
+    // What the counter answers is kept by the writer, for whoever uses it next.
+    writer.close_group_if_due().ok()?;
+    writer.group_closes_in().map(Duration::from_millis)
 }
 
 impl Drop for FileStore {

@@ -9,4 +9,5 @@ mod lost_pages;
 mod pairs;
 mod rollback;
 mod series_native;
+mod tidied;
 mod trees;

@@ -233,12 +233,24 @@ impl Session {
         if self.guard.transaction.in_block() {
             return Err(Error::Misuse("VACUUM is a transaction of its own: COMMIT first".into()));
         }
-        self.freeing_change(|session, change| {
-            let table = name.map(|name| planner::table(session.engine(), &*change.lease, name)).transpose()?;
-            let relations = session.engine().relations.clone();
-            relations.vacuum(&mut *change.lease, table.as_deref()).map_err(Error::Relation)?;
-            Ok(Outcome::Done("VACUUM"))
-        })
+        let snapshot = self.view()?;
+        let relations = self.engine().relations.clone();
+        let tables = match name {
+            Some(name) => vec![planner::table(self.engine(), &snapshot, name)?],
+            None => relations.tables(&snapshot).map_err(Error::Relation)?,
+        };
+        for table in tables {
+            // Each step is a commit: whoever ends it keeps what was done, and others write in between.
+            let mut more = true;
+            while more {
+                self.planner.interrupt.check()?;
+                more = self.freeing_change(|_, change| {
+                    let is_there = relations.table_by_id(&*change.lease, table.id).map_err(Error::Relation)?.is_some();
+                    Ok(is_there && relations.vacuum_step(&mut *change.lease, table.id).map_err(Error::Relation)?)
+                })?;
+            }
+        }
+        Ok(Outcome::Done("VACUUM"))
     }
 
     fn alter_table(&mut self, alter: &AlterTable) -> Result<Outcome> {

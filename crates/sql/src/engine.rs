@@ -26,6 +26,7 @@ use crate::patience::Patience;
 use crate::series::{Doors, Keeper};
 use crate::spill::{SealedFiles, Spill};
 use crate::store::{Lease, Store};
+use crate::transaction::{self, Purpose};
 use crate::waiting;
 
 /// Bytes of working memory that the queries of one database may take together, unless told otherwise or there are more
@@ -47,13 +48,15 @@ pub struct EngineOptions {
     pub spill: Option<Spill>,
     /// What time it is.
     pub clock: Clock,
+    /// Whether somebody calls [`Engine::tidy`] when nobody writes: then commits leave it all but the most pressing.
+    pub is_tidied: bool,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
         let parallelism = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let memory_bytes = MEMORY_BYTES_DEFAULT.max(parallelism * memory::MEMORY_BYTES_MIN);
-        EngineOptions { memory_bytes, parallelism, spill: None, clock: Clock::default() }
+        EngineOptions { memory_bytes, parallelism, spill: None, clock: Clock::default(), is_tidied: false }
     }
 }
 
@@ -139,6 +142,12 @@ impl Engine {
             self.settle(&mut self.store.writer(Patience::of(patience))?);
         }
         Ok(())
+    }
+
+    /// Takes a step in tidying a table that has changed, as a commit of its own; whether there may be more to do.
+    pub fn tidy(&self, lease: &mut Lease) -> bool {
+        self.settle(lease);
+        transaction::tidy(self, lease, Purpose::Store)
     }
 
     /// Lets go of what a series table keeps no longer, some thousand pages in a transaction; whether there is anything to commit.

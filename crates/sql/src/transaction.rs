@@ -17,6 +17,9 @@ use crate::error::{Error, Result};
 use crate::series;
 use crate::store::Lease;
 
+/// Where less than this part of the medium is left, what was deleted is tidied at once.
+const ROOM_PART: u64 = 8;
+
 /// What a session is in the middle of.
 #[derive(Default)]
 pub(crate) struct Transaction {
@@ -290,12 +293,25 @@ fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
 /// medium, say) is undone and left to the next one.
 pub(crate) fn keep_house(engine: &Engine, lease: &mut Lease) {
     // After deletions it gives space back: it writes tables anew without what was deleted from them.
-    let purpose = if lease.only_frees() { Purpose::Free } else { Purpose::Store };
+    let frees = lease.only_frees();
+    let purpose = if frees { Purpose::Free } else { Purpose::Store };
     keep_retention(engine, lease);
-    do_chore(engine, lease, purpose, |lease| {
-        let done = engine.relations.maintain(&mut **lease).map_err(Error::Relation)?;
+    let _ = do_chore(engine, lease, purpose, |lease| {
+        let relations = &engine.relations;
+        let done = match engine.options.is_tidied && !frees {
+            true => relations.relieve(&mut **lease),
+            false => relations.maintain(&mut **lease),
+        };
+        let done = done.map_err(Error::Relation)?;
         Ok(engine.series.maintain(&mut **lease).map_err(series::error)? || done)
     });
+    // What was deleted where there is little room is room at once.
+    while frees && lease.pages_left() < lease.pages_max() / ROOM_PART && tidy(engine, lease, Purpose::Free) {}
+}
+
+/// A step in tidying tables; whether there was one.
+pub(crate) fn tidy(engine: &Engine, lease: &mut Lease, purpose: Purpose) -> bool {
+    do_chore(engine, lease, purpose, |lease| engine.relations.maintain(&mut **lease).map_err(Error::Relation))
 }
 
 /// Where something found no room, the oldest points go of tables that are kept for as long as there is some: what failed is not
@@ -303,24 +319,34 @@ pub(crate) fn keep_house(engine: &Engine, lease: &mut Lease) {
 pub(crate) fn make_room(engine: &Engine, lease: &mut Lease, error: &Error) {
     if error.is_full() {
         keep_retention(engine, lease);
+        // A merge begins anew when there is room for it.
+        let relations = &engine.relations;
+        let abandon = |lease: &mut Lease| relations.abandon_merges(&mut **lease).map_err(Error::Relation);
+        let _ = do_chore(engine, lease, Purpose::Free, abandon);
     }
 }
 
 fn keep_retention(engine: &Engine, lease: &mut Lease) {
     for id in engine.retention.written() {
-        do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease, id));
+        let _ = do_chore(engine, lease, Purpose::Free, |lease| engine.retention.keep(engine, &mut *lease, id));
     }
 }
 
-/// Does something in a commit of its own, if there is anything to do.
-fn do_chore(engine: &Engine, lease: &mut Lease, purpose: Purpose, chore: impl FnOnce(&mut Lease) -> Result<bool>) {
+/// Does something in a commit of its own, if there is anything to do. Whether there was and the commit stands.
+fn do_chore(
+    engine: &Engine,
+    lease: &mut Lease,
+    purpose: Purpose,
+    chore: impl FnOnce(&mut Lease) -> Result<bool>,
+) -> bool {
     if begin(lease, purpose).is_err() {
-        return;
+        return false;
     }
     match chore(lease) {
         Ok(true) if lease.commit().is_ok() => {
             engine.committed(&**lease);
             engine.store.committed(lease.snapshot());
+            return true;
         }
         Ok(false) if !lease.has_changes() => lease.rollback(),
         _ => {
@@ -328,6 +354,7 @@ fn do_chore(engine: &Engine, lease: &mut Lease, purpose: Purpose, chore: impl Fn
             engine.rolled_back(&**lease);
         }
     }
+    false
 }
 
 /// A session that ends undoes what it has not committed.
