@@ -87,7 +87,7 @@ impl Engine {
             }
         };
         let environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(memory::Shared::new(options.memory_bytes))
+            .with_memory_pool(memory::Shared::new(options.memory_bytes, options.parallelism))
             .with_disk_manager_builder(disk)
             .build_arc()?;
         let executor = Arc::new(Executor::new(options.parallelism)?);

@@ -7,7 +7,9 @@
 //!
 //! 1. Those who can spill get half at most, in equal parts: the other half is there for what merges their runs. A pool
 //!    that lends everything to sorters starves the merge that would end them (DataFusion 55, `FairSpillPool`).
-//! 2. A merge of runs takes whatever it is given, so it gets a quarter at most, in equal parts as well.
+//! 2. A merge of runs takes whatever it is given, so it gets a quarter at most, in equal parts as well: as many as a query has, or
+//!    more. It cannot give back what it holds, and by the time that the next one begins its first rows may be out. It reserves what
+//!    it reckons for each run, as many runs as it can; what the rows then take beyond that is a little, and is never refused.
 //! 3. Those who cannot spill take what is left, a quarter of the bound at least; what they hold is taken off first.
 //!
 //! 4. Who merges the parts of a query is not counted. It holds two batches of each part, whose texts lie with the
@@ -35,6 +37,10 @@ const MERGES_RUNS: &str = "ExternalSorterMerge";
 const MERGES_PARTS: &str = "SortPreservingMergeExec";
 /// What a sorter that spills keeps back for merging, where there is enough.
 const MERGE_BYTES_MAX: usize = 10 << 20;
+/// What a merge asks for beyond its share is a little up to this part of it,
+const LITTLE_PART: usize = 16;
+/// and granted up to this part of it in all.
+const BEYOND_PART: usize = 4;
 /// Rows of a batch, where there is enough memory for them.
 const BATCH_ROWS_MAX: usize = 8192;
 const BATCH_ROWS_MIN: usize = 512;
@@ -61,6 +67,8 @@ pub(crate) fn batch_rows(bytes_max: usize, parallelism: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Shared {
     bytes_max: usize,
+    /// Parts of one query that run at once.
+    parts: usize,
     lent: Mutex<Lent>,
 }
 
@@ -94,8 +102,8 @@ impl Lent {
 }
 
 impl Shared {
-    pub(crate) fn new(bytes_max: usize) -> Arc<Self> {
-        Arc::new(Shared { bytes_max, lent: Mutex::default() })
+    pub(crate) fn new(bytes_max: usize, parts: usize) -> Arc<Self> {
+        Arc::new(Shared { bytes_max, parts: parts.max(1), lent: Mutex::default() })
     }
 
     /// Whether a reservation may have so many bytes more.
@@ -105,16 +113,18 @@ impl Shared {
             return true;
         }
         let left = self.bytes_max.saturating_sub(lent.fixed.bytes);
-        let part = match (consumer.can_spill(), consumer.name().starts_with(MERGES_RUNS)) {
-            (true, _) => left.min(self.bytes_max / 2),
-            (false, true) => left.min(self.bytes_max / 4),
+        let (part, least) = match (consumer.can_spill(), consumer.name().starts_with(MERGES_RUNS)) {
+            (true, _) => (left.min(self.bytes_max / 2), 1),
+            (false, true) => (left.min(self.bytes_max / 4), self.parts),
             (false, false) => {
                 let kept = (lent.spilling.bytes + lent.merging.bytes).min(self.bytes_max / 4 * 3);
                 return additional <= left.saturating_sub(kept);
             }
         };
-        let share = part / lent.side(consumer).consumers.max(1);
-        reservation.size().saturating_add(additional) <= share
+        let share = part / lent.side(consumer).consumers.max(least);
+        let asked = reservation.size().saturating_add(additional);
+        let is_a_little = !consumer.can_spill() && additional <= share / LITTLE_PART;
+        asked <= share || (is_a_little && asked <= share + share / BEYOND_PART)
     }
 }
 
@@ -175,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_can_spill_has_half_in_equal_parts() {
-        let pool: Arc<dyn MemoryPool> = Shared::new(1000);
+        let pool: Arc<dyn MemoryPool> = Shared::new(1000, 1);
         let (first, second) = (reserve(&pool, "a", true), reserve(&pool, "b", true));
         assert!(first.try_grow(251).is_err());
         first.try_grow(250).unwrap();
@@ -187,11 +197,16 @@ mod tests {
 
     #[test]
     fn a_merge_of_runs_leaves_room_for_others() {
-        let pool: Arc<dyn MemoryPool> = Shared::new(1000);
+        let pool: Arc<dyn MemoryPool> = Shared::new(1000, 1);
         let (sorter, merge) = (reserve(&pool, "a", true), reserve(&pool, "ExternalSorterMerge[0]", false));
         sorter.try_grow(500).unwrap();
         assert!(merge.try_grow(251).is_err());
         merge.try_grow(250).unwrap();
+        // What the rows of a merge under way take more than was reckoned.
+        assert!(merge.try_grow(16).is_err());
+        (0..4).for_each(|_| merge.try_grow(15).unwrap());
+        assert!(merge.try_grow(15).is_err());
+        merge.shrink(60);
         reserve(&pool, "SortPreservingMergeExec[0]", false).try_grow(5000).unwrap();
         let build = reserve(&pool, "HashJoinInput", false);
         build.try_grow(250).unwrap();
@@ -199,8 +214,19 @@ mod tests {
     }
 
     #[test]
+    fn a_merge_of_runs_keeps_its_share_when_the_next_begins() {
+        let pool: Arc<dyn MemoryPool> = Shared::new(1000, 2);
+        let first = reserve(&pool, "ExternalSorterMerge[0]", false);
+        assert!(first.try_grow(126).is_err());
+        first.try_grow(90).unwrap();
+        let second = reserve(&pool, "ExternalSorterMerge[1]", false);
+        first.try_grow(35).unwrap();
+        second.try_grow(125).unwrap();
+    }
+
+    #[test]
     fn what_cannot_spill_is_taken_off_first() {
-        let pool: Arc<dyn MemoryPool> = Shared::new(1000);
+        let pool: Arc<dyn MemoryPool> = Shared::new(1000, 1);
         let (build, sorter) = (reserve(&pool, "HashJoinInput", false), reserve(&pool, "a", true));
         build.try_grow(900).unwrap();
         assert!(sorter.try_grow(101).is_err());
