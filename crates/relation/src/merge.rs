@@ -56,15 +56,16 @@ pub(crate) fn step(
     due: Due,
 ) -> Result<bool, Error> {
     let access = shared.access_to_write(writer, table)?;
+    let indexes = &access.files.indexes;
+    let Some(place) = indexes.iter().position(|files| files.index == index.id) else { return Ok(false) };
+    let begun = || begin(shared, &access, &indexes[place], due);
+    let Some(merging) = indexes[place].merging.clone().or_else(begun) else { return Ok(false) };
+    let goes_on = indexes[place].merging.is_some();
+    if !goes_on && !has_room(writer, &indexes[place], &merging) {
+        return Ok(false);
+    }
     let mut files = (*access.files).clone();
-    let Some(place) = files.indexes.iter().position(|files| files.index == index.id) else { return Ok(false) };
-    let merging = match files.indexes[place].merging.take() {
-        Some(merging) => merging,
-        None => match begin(shared, &access, &files.indexes[place], due) {
-            Some(merging) if has_room(writer, &files.indexes[place], &merging) => merging,
-            _ => return Ok(false),
-        },
-    };
+    files.indexes[place].merging = None;
     go_on(shared, writer, &access, index, (&mut files, place), merging)?;
     catalog::put_files(writer, table, &files)?;
     Ok(true)
