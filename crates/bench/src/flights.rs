@@ -21,18 +21,36 @@ pub fn import_into_sqlite(connection: &mut rusqlite::Connection, file: &Path) ->
     let definitions: Vec<String> = columns.iter().map(|name| format!("{name} {}", kind(name))).collect();
     let transaction = connection.transaction()?;
     transaction.execute_batch(&format!("CREATE TABLE flights ({})", definitions.join(", ")))?;
-    let marks = vec!["?"; columns.len()].join(",");
-    let mut rows = 0;
-    {
-        let mut insert = transaction.prepare(&format!("INSERT INTO flights VALUES ({marks})"))?;
-        let mut record = csv::StringRecord::new();
-        while reader.read_record(&mut record)? {
-            let fields = record.iter().map(|text| (text != "NA").then_some(text));
-            insert.execute(rusqlite::params_from_iter(fields))?;
-            rows += 1;
-        }
-    }
+    let rows = insert(&transaction, "flights", &mut reader)?;
     transaction.commit()?;
+    Ok(rows)
+}
+
+/// Loads a file with a header into a table that has its columns; the number of rows.
+pub fn load_into_sqlite(connection: &mut rusqlite::Connection, table: &str, file: &Path) -> Result<u64, Failure> {
+    let mut reader = csv::Reader::from_reader(open(file)?);
+    reader.headers()?;
+    let transaction = connection.transaction()?;
+    let rows = insert(&transaction, table, &mut reader)?;
+    transaction.commit()?;
+    Ok(rows)
+}
+
+fn insert(
+    transaction: &rusqlite::Transaction<'_>,
+    table: &str,
+    reader: &mut csv::Reader<Box<dyn Read>>,
+) -> Result<u64, Failure> {
+    let columns: Vec<String> = reader.headers()?.iter().map(str::to_owned).collect();
+    let marks = vec!["?"; columns.len()].join(",");
+    let mut insert = transaction.prepare(&format!("INSERT INTO {table} ({}) VALUES ({marks})", columns.join(", ")))?;
+    let mut record = csv::StringRecord::new();
+    let mut rows = 0;
+    while reader.read_record(&mut record)? {
+        let fields = record.iter().map(|text| (text != "NA").then_some(text));
+        insert.execute(rusqlite::params_from_iter(fields))?;
+        rows += 1;
+    }
     Ok(rows)
 }
 

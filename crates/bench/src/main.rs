@@ -5,6 +5,7 @@
 //! counterfoil-bench series [POINTS]         a series table through the library's doors, beside SQLite
 //! counterfoil-bench postgres [ROWS]         the door for clients of PostgreSQL, beside the library
 //! counterfoil-bench python PYTHON [ROWS]    the Python package beside the library (scripts/bench-python)
+//! counterfoil-bench linked [FLIGHTS.csv]    flights with all their foreign keys, beside SQLite
 //! counterfoil-bench relation [ROWS]         MILo-DB's schema and queries, beside SQLite and SQLCipher
 //! ```
 //! Every table begins with the machine, the date and the command. Nothing here asserts a time.
@@ -12,6 +13,7 @@
 
 mod first;
 mod flights;
+mod linked;
 mod machine;
 mod postgres;
 mod python;
@@ -31,6 +33,8 @@ fn main() -> ExitCode {
         ["first", flights] => first::run(Some(flights.into())),
         [first::WRITER, database, key] => first::write_until_killed(database.as_ref(), key.as_ref()),
         [first::SQLITE_WRITER, database] => first::sqlite_write_until_killed(database.as_ref()),
+        ["linked"] => linked::run(std::env::var_os("COUNTERFOIL_FLIGHTS").map(Into::into)),
+        ["linked", flights] => linked::run(Some(flights.into())),
         ["series"] => series::run(series::POINTS),
         ["series", points] => points.parse().map_err(Failure::from).and_then(series::run),
         ["postgres"] => postgres::run(postgres::ROWS),
@@ -42,7 +46,7 @@ fn main() -> ExitCode {
         ["relation"] => relation::run(relation::ROWS),
         ["relation", rows] => rows.parse().map_err(Failure::from).and_then(relation::run),
         _ => Err(
-            "usage: counterfoil-bench first [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS], \
+            "usage: counterfoil-bench first [FLIGHTS.csv], linked [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS], \
                   relation [ROWS]"
                 .into(),
         ),

@@ -2,6 +2,7 @@
 
 mod cell;
 mod flights;
+mod linked;
 mod queries;
 mod scripts;
 mod trees;

@@ -11,13 +11,13 @@ use counterfoil::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch,
 use super::cell::{Ours, Peer, Sqlite, difference};
 
 /// Columns of a table: name and type, `i` whole number, `r` number with a fraction, `t` text.
-struct Table {
+pub struct Table {
     name: &'static str,
     file: &'static str,
     columns: &'static str,
 }
 
-const TABLES: [Table; 5] = [
+pub const TABLES: [Table; 5] = [
     Table { name: "airlines", file: "airlines.csv", columns: "carrier t, name t" },
     Table {
         name: "airports",
@@ -107,6 +107,12 @@ fn load(ours: &mut Ours, sqlite: &mut Sqlite, table: &Table) -> usize {
     let columns = columns_of(table);
     ours.run(&create(&columns, table.name, ["BIGINT", "DOUBLE PRECISION", "TEXT"])).unwrap();
     sqlite.run(&create(&columns, table.name, ["INTEGER", "REAL", "TEXT"])).unwrap();
+    load_rows(ours, sqlite, table)
+}
+
+/// Loads the rows into tables that are there; how many.
+pub fn load_rows(ours: &mut Ours, sqlite: &mut Sqlite, table: &Table) -> usize {
+    let columns = columns_of(table);
     let rows = records(table);
     let names: Vec<String> = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
     let mut batches = rows.chunks(BATCH_ROWS).map(|rows| Ok::<_, Error>(batch(&columns, rows)));
