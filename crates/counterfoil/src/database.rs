@@ -1,6 +1,7 @@
 //! An open database.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use counterfoil_log::Snapshot;
@@ -39,6 +40,9 @@ impl Drop for Inner {
         self.store.rest();
     }
 }
+
+/// How long the writer is left to others between two steps of tidying.
+const BETWEEN_STEPS: Duration = Duration::from_millis(5);
 
 /// Bytes that the queries of a database may have spilled at any time: more is a query gone wrong, and the folder is
 /// not ours alone.
@@ -107,10 +111,14 @@ impl Database {
         let options = EngineOptions { memory_bytes, spill, is_tidied: reorganizes, ..EngineOptions::default() };
         let engine = Engine::new(store.clone(), Arc::new(Relations::new()), options)?;
         if reorganizes {
-            let tidied = Arc::downgrade(&engine);
+            let (tidied, has_looked) = (Arc::downgrade(&engine), AtomicBool::new(false));
             store.keep_house_with(Arc::new(move |writer| {
-                let more = tidied.upgrade()?.tidy(writer);
-                more.then_some(Duration::ZERO)
+                let engine = tidied.upgrade()?;
+                if !has_looked.swap(true, Ordering::Relaxed) {
+                    // What was left half done when the database was last closed.
+                    engine.relations().note_all(&**writer).ok()?;
+                }
+                engine.tidy(writer).then_some(BETWEEN_STEPS)
             }));
         }
         Ok(Self { inner: Arc::new(Inner { store, engine, recovery_code }) })

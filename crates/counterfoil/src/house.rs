@@ -37,7 +37,9 @@ impl Database {
     /// Those of writing.
     pub fn compact(&self) -> Result<()> {
         let relations = self.inner.engine.relations().clone();
-        for table in self.tables(&self.snapshot()?)? {
+        // A snapshot that lived on would keep what the steps free.
+        let tables = self.tables(&self.snapshot()?)?;
+        for table in tables {
             while self.change(|writer| Ok(relations.vacuum_step(writer, table.id)?))? {}
         }
         Ok(())

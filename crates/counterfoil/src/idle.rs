@@ -80,7 +80,7 @@ impl Idle {
 impl Shared {
     fn run(&self, slot: &Arc<WriterSlot>, (since, patience): (Since, Duration), work: &Work) {
         let mut wait = patience;
-        while self.wait_until_due() && self.wait_out(since, wait) {
+        while self.wait_until_due() && self.wait_out(since, (wait, patience)) {
             wait = patience;
             match slot.lease_for_chore() {
                 Chore::Lease(mut writer) => {
@@ -104,12 +104,14 @@ impl Shared {
     }
 
     /// Lets the time pass; what comes from then on is due anew. False at the end.
-    fn wait_out(&self, since: Since, patience: Duration) -> bool {
+    fn wait_out(&self, since: Since, (mut patience, full): (Duration, Duration)) -> bool {
         let mut wanted = self.wanted.lock();
         loop {
             let commits = wanted.commits;
             self.changed.wait_while_for(&mut wanted, |wanted| !wanted.is_ended, patience);
             let is_quiet = since == Since::FirstCommit || wanted.commits == commits;
+            // Whoever waits for quiet waits for as much of it as ever.
+            patience = full;
             if wanted.is_ended || is_quiet {
                 wanted.is_due = false;
                 return !wanted.is_ended;

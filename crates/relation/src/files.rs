@@ -159,6 +159,11 @@ impl IndexFiles {
     }
 }
 
+/// What a merge under way has made.
+fn made_of(index: &IndexFiles) -> impl Iterator<Item = &Run> {
+    index.merging.iter().flat_map(|merging| &merging.made)
+}
+
 /// Sorted runs out of their pieces.
 pub(crate) fn pieces(runs: &[Run]) -> impl Iterator<Item = &[Run]> {
     runs.chunk_by(|_, next| next.follows)
@@ -230,9 +235,9 @@ impl Files {
             return Err(wrong());
         }
         let runs = |index: &IndexFiles| -> Result<(), Error> {
-            let made = index.merging.iter().flat_map(|merging| &merging.made);
-            index.runs.iter().chain(made).try_for_each(Run::check)?;
-            if index.is_sound() { Ok(()) } else { Err(wrong()) }
+            index.runs.iter().chain(made_of(index)).try_for_each(Run::check)?;
+            let seen = index.runs.iter().chain(made_of(index)).all(|run| run.renewals <= self.renewals);
+            if index.is_sound() && seen { Ok(()) } else { Err(wrong()) }
         };
         self.indexes.iter().try_for_each(runs)
     }

@@ -59,6 +59,10 @@ pub(crate) fn step(
     let indexes = &access.files.indexes;
     let Some(place) = indexes.iter().position(|files| files.index == index.id) else { return Ok(false) };
     let begun = || begin(shared, &access, &indexes[place], due);
+    // One that is under way goes on when there is time, or if it is in the way of one that is pressing.
+    if due == Due::Crowded && begun().is_none() {
+        return Ok(false);
+    }
     let Some(merging) = indexes[place].merging.clone().or_else(begun) else { return Ok(false) };
     let goes_on = indexes[place].merging.is_some();
     if !goes_on && !has_room(writer, &indexes[place], &merging) {
@@ -74,7 +78,9 @@ pub(crate) fn step(
 fn has_room(writer: &dyn Storage, files: &IndexFiles, merging: &Merging) -> bool {
     let inputs = files.runs.get(merging.places()).unwrap_or_default();
     let bytes = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.bytes()));
-    bytes / writer.page_bytes() as u64 + inputs.len() as u64 <= writer.pages_left()
+    let pages = bytes / writer.page_bytes() as u64 + inputs.len() as u64;
+    // Others want to store something meanwhile.
+    pages.saturating_mul(2) <= writer.pages_left()
 }
 
 /// Gives up what merges of a table have made so far; whether there was anything.
@@ -162,6 +168,7 @@ fn go_on(
     let entries = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.entries));
     let share = usize::try_from(entries / PIECES_MAX).unwrap_or(usize::MAX);
     let entries_max = shared.fresh_rows.saturating_mul(STEP_FRESH_PARTS).max(share);
+    let entries_max = entries_max.min(usize::try_from(entries).unwrap_or(usize::MAX)).max(1);
     let (piece, is_last) = make_piece(writer, access, index, inputs, &mut merging, entries_max)?;
     let follows = !merging.made.is_empty();
     merging.made.extend(piece.map(|piece| piece.following(follows)));

@@ -18,6 +18,8 @@ use crate::{Error, Storage, TableId};
 
 /// A segment is renewed for at least so many changes, as a part of the rows of a fresh part.
 const CHANGES_MIN_PART: u64 = 16;
+/// Segments that are renewed together at most.
+const TOGETHER_MAX: usize = 8;
 /// So many times as worn as pays is pressing.
 const PRESSING: u64 = 8;
 /// Rows for each change from which on fewer are not worth a renewal.
@@ -50,8 +52,9 @@ pub(crate) fn maintain(shared: &Shared, writer: &mut dyn Storage) -> Result<bool
 
 /// As [`maintain`], but only what is pressing: the rest waits for it. Whether there was anything.
 pub(crate) fn relieve(shared: &Shared, writer: &mut dyn Storage) -> Result<bool, Error> {
-    for id in shared.touched.write(core::mem::take) {
-        shared.untidy.write(|untidy| untidy.insert(id));
+    let touched = shared.touched.write(core::mem::take);
+    shared.untidy.write(|untidy| untidy.extend(touched.iter().copied()));
+    for id in touched {
         if shared.catalog.table(writer, id)?.is_some() && step(shared, writer, id, Effort::WherePressing)? {
             shared.touched.write(|touched| touched.insert(id));
             return Ok(true);
@@ -87,7 +90,8 @@ pub(crate) fn step(shared: &Shared, writer: &mut dyn Storage, id: TableId, effor
 /// Whether a table is so small that its indexes would have no runs.
 fn is_small(shared: &Shared, access: &Access) -> bool {
     let stored: u64 = access.parts.iter().map(|part| part.count).sum();
-    stored <= shared.fresh_rows as u64
+    let bytes = access.parts.iter().fold(0_u64, |sum, part| sum.saturating_add(part.bytes()));
+    stored <= shared.fresh_rows as u64 && bytes <= shared.segment_bytes
 }
 
 /// The next segments to be renewed together.
@@ -108,8 +112,11 @@ fn to_renew(shared: &Shared, access: &Access, effort: Effort) -> Option<Range<us
     let mut places = due..due + 1;
     let mut total = bytes[due];
     // A large neighbour is not written again and again for a small one.
-    let joins = |total: u64, next: u64| {
-        (next <= total || effort == Effort::Whole) && total.saturating_add(next) <= segment_bytes
+    let mut count = 1;
+    let mut joins = |total: u64, next: u64| {
+        let does = (next <= total || effort == Effort::Whole) && total.saturating_add(next) <= segment_bytes;
+        count += usize::from(does);
+        does && count <= TOGETHER_MAX
     };
     while places.start > 0 && joins(total, bytes[places.start - 1]) {
         places.start -= 1;
@@ -150,6 +157,7 @@ fn is_tidy(access: &Access, part: &Part) -> bool {
 fn is_worn(shared: &Shared, part: &Part, times: u64) -> bool {
     let updates = part.lengths.updates / (UPDATE_HEAD_BYTES + part.layout.width()) as u64;
     let changes = part.lengths.deletes / DELETE_BYTES as u64 + updates;
-    let least = (shared.fresh_rows as u64 / CHANGES_MIN_PART).max(1);
+    // Of wide rows there are few.
+    let least = (shared.fresh_rows as u64 / CHANGES_MIN_PART).min(part.count / ROWS_PER_CHANGE).max(1);
     changes >= least * times && changes.saturating_mul(ROWS_PER_CHANGE) >= part.count.saturating_mul(times)
 }

@@ -32,8 +32,9 @@ pub(crate) fn after_statement(shared: &Shared, writer: &mut dyn Storage, access:
     let due: Vec<_> = access.table.indexes.iter().filter(|index| is_due(shared, writer, access, index)).collect();
     for index in due {
         flush(shared, writer, access.table.id, index)?;
-        // Within a long transaction runs would become too many; otherwise `maintain` sees to it.
-        while merge::step(shared, writer, access.table.id, index, Due::Crowded)? {}
+        // Within a long transaction runs would become too many; otherwise `maintain` sees to it. A step looks at more entries than
+        // the run has that just came.
+        merge::step(shared, writer, access.table.id, index, Due::Crowded)?;
     }
     Ok(())
 }

@@ -68,7 +68,7 @@ pub(crate) fn renew(shared: &Shared, writer: &mut dyn Storage, id: TableId, plac
     let mut copier = Copier::new(shared, &access, newest);
     copier.copy(writer, places.clone(), Joins::Kept)?;
     let mut files = (*access.files).clone();
-    files.renewals += 1;
+    files.renewals = files.renewals.wrapping_add(1);
     files.next_row = access.next_row();
     let segments = copier.finish(writer, Some(files.renewals))?;
     let gone: Vec<_> = files.segments.splice(places, segments).map(|segment| segment.group).collect();
@@ -129,6 +129,9 @@ impl<'a> Copier<'a> {
         let access = self.access;
         for place in places {
             let part = &access.parts[place];
+            if part.visible() == 0 {
+                continue;
+            }
             let mut position = 0;
             while position < part.count {
                 let count = (part.count - position).min(PIECE_ROWS as u64) as usize;

@@ -233,11 +233,14 @@ impl Session {
         if self.guard.transaction.in_block() {
             return Err(Error::Misuse("VACUUM is a transaction of its own: COMMIT first".into()));
         }
-        let snapshot = self.view()?;
         let relations = self.engine().relations.clone();
-        let tables = match name {
-            Some(name) => vec![planner::table(self.engine(), &snapshot, name)?],
-            None => relations.tables(&snapshot).map_err(Error::Relation)?,
+        let tables = {
+            // A snapshot that lived on would keep what the steps free.
+            let snapshot = self.view()?;
+            match name {
+                Some(name) => vec![planner::table(self.engine(), &snapshot, name)?],
+                None => relations.tables(&snapshot).map_err(Error::Relation)?,
+            }
         };
         for table in tables {
             // Each step is a commit: whoever ends it keeps what was done, and others write in between.

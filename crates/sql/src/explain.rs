@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Statement, ValueWithSpan};
 use futures::TryStreamExt;
 
@@ -11,7 +11,6 @@ use crate::error::{Error, Named, Result};
 use crate::insert;
 use crate::naming;
 use crate::parameters;
-use crate::running;
 use crate::session::{Outcome, STACK_BYTES, Session};
 use crate::show;
 use crate::statement::{self, fold};
@@ -71,7 +70,7 @@ impl Session {
     fn run_through(&mut self, physical: Arc<dyn ExecutionPlan>) -> Result<()> {
         let planner = &self.planner;
         self.guard.engine.executor.run(&planner.interrupt, async {
-            let stream = running::start(&planner.state, physical)?;
+            let stream = execute_stream(physical, planner.state.task_ctx())?;
             Ok(stream.try_for_each(|_| async { Ok(()) }).await?)
         })
     }

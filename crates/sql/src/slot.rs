@@ -126,7 +126,7 @@ impl WriterSlot {
         let mut state = self.state.lock();
         match state.writer.take() {
             // Statements wait for a commit that they make together, which a chore has no part in; or somebody's turn is next.
-            Some(writer) if writer.is_active() || state.loan != Loan::Nothing => {
+            Some(writer) if writer.is_active() || state.loan != Loan::Nothing || !state.queue.is_empty() => {
                 state.writer = Some(writer);
                 Chore::Busy
             }

@@ -198,7 +198,7 @@ impl Transaction {
             lease.rollback();
             engine.rolled_back(&*lease);
             if is_full {
-                keep_retention(engine, &mut lease);
+                free_room(engine, &mut lease);
             }
         }
     }
@@ -292,21 +292,28 @@ fn commit(engine: &Engine, mut lease: Lease, synchronous: bool) -> Result<()> {
 /// small pieces is merged. Each is a commit of its own. The one before is acknowledged whatever happens here, so a failure (a full
 /// medium, say) is undone and left to the next one.
 pub(crate) fn keep_house(engine: &Engine, lease: &mut Lease) {
-    // After deletions it gives space back: it writes tables anew without what was deleted from them.
+    // After deletions it gives space back: it writes anew what they were in.
     let frees = lease.only_frees();
     let purpose = if frees { Purpose::Free } else { Purpose::Store };
+    let is_short = |lease: &Lease| frees && lease.pages_left() < lease.pages_max() / ROOM_PART;
     keep_retention(engine, lease);
     let _ = do_chore(engine, lease, purpose, |lease| {
         let relations = &engine.relations;
-        let done = match engine.options.is_tidied && !frees {
+        let done = match engine.options.is_tidied && !is_short(lease) {
             true => relations.relieve(&mut **lease),
             false => relations.maintain(&mut **lease),
         };
         let done = done.map_err(Error::Relation)?;
         Ok(engine.series.maintain(&mut **lease).map_err(series::error)? || done)
     });
-    // What was deleted where there is little room is room at once.
-    while frees && lease.pages_left() < lease.pages_max() / ROOM_PART && tidy(engine, lease, Purpose::Free) {}
+    // What was deleted where there is little room is room at once, as long as each step makes some.
+    let mut left = 0;
+    while is_short(lease) && left < lease.pages_left() {
+        left = lease.pages_left();
+        if !tidy(engine, lease, Purpose::Free) {
+            break;
+        }
+    }
 }
 
 /// A step in tidying tables; whether there was one.
@@ -318,12 +325,16 @@ pub(crate) fn tidy(engine: &Engine, lease: &mut Lease, purpose: Purpose) -> bool
 /// there, but may be tried again.
 pub(crate) fn make_room(engine: &Engine, lease: &mut Lease, error: &Error) {
     if error.is_full() {
-        keep_retention(engine, lease);
-        // A merge begins anew when there is room for it.
-        let relations = &engine.relations;
-        let abandon = |lease: &mut Lease| relations.abandon_merges(&mut **lease).map_err(Error::Relation);
-        let _ = do_chore(engine, lease, Purpose::Free, abandon);
+        free_room(engine, lease);
     }
+}
+
+fn free_room(engine: &Engine, lease: &mut Lease) {
+    keep_retention(engine, lease);
+    // A merge begins anew when there is room for it.
+    let relations = &engine.relations;
+    let abandon = |lease: &mut Lease| relations.abandon_merges(&mut **lease).map_err(Error::Relation);
+    let _ = do_chore(engine, lease, Purpose::Free, abandon);
 }
 
 fn keep_retention(engine: &Engine, lease: &mut Lease) {
