@@ -1,5 +1,7 @@
 //! Keeping house: what may be done at leisure, and what is asked for.
 
+use counterfoil_relation::Vacuum;
+
 use crate::database::Database;
 use crate::error::Result;
 use crate::options::Place;
@@ -40,7 +42,8 @@ impl Database {
         // A snapshot that lived on would keep what the steps free.
         let tables = self.tables(&self.snapshot()?)?;
         for table in tables {
-            while self.change(|writer| Ok(relations.vacuum_step(writer, table.id)?))? {}
+            let mut vacuum = Vacuum::of(table.id);
+            while self.change(|writer| Ok(relations.vacuum_step(writer, &mut vacuum)?))? {}
         }
         Ok(())
     }

@@ -21,10 +21,12 @@ const C1: u64 = 0x9E37_79B9_7F4A_7C15;
 const C2: u64 = 0xBF58_476D_1CE4_E5B9;
 const C3: u64 = 0x94D0_49BB_1331_11EB;
 
-/// Lines a filter for so many keys has.
-pub(crate) fn lines(keys: u64) -> u32 {
-    let lines = keys.saturating_mul(BITS_PER_KEY).div_ceil(LINE_BITS).max(1);
-    u32::try_from(lines).unwrap_or(u32::MAX)
+/// How often a filter that came out too large is halved at most.
+const FOLDS_MAX: u32 = 6;
+
+/// Lines that a filter for so many keys has at least.
+fn lines(keys: u64) -> u64 {
+    keys.saturating_mul(BITS_PER_KEY).div_ceil(LINE_BITS).max(1)
 }
 
 /// The hash of a key.
@@ -69,9 +71,24 @@ pub(crate) struct Bloom {
 }
 
 impl Bloom {
-    pub(crate) fn for_keys(keys: u64) -> Self {
-        let lines = lines(keys);
+    /// An empty filter for at most so many keys.
+    pub(crate) fn for_keys(keys_max: u64) -> Self {
+        let lines = lines(keys_max);
+        let lines = lines.next_multiple_of((lines.next_power_of_two() / 32).clamp(1, 1 << FOLDS_MAX));
+        let lines = u32::try_from(lines).unwrap_or(1 << 31);
         Bloom { bytes: vec![0; lines as usize * LINE_BYTES], lines }
+    }
+
+    /// As large as it would have been made for so many keys, about: each two lines that lie side by side become one. The line of a
+    /// key is its hash, scaled, so in a filter of half as many lines it is the one with half the number.
+    pub(crate) fn folded(mut self, keys: u64) -> Self {
+        while self.lines.is_multiple_of(2) && u64::from(self.lines / 2) >= lines(keys) {
+            let pairs = self.bytes.chunks_exact(2 * LINE_BYTES);
+            let one = |pair: &[u8]| core::array::from_fn(|byte| pair[byte] | pair[LINE_BYTES + byte]);
+            self.bytes = pairs.flat_map(|pair| -> [u8; LINE_BYTES] { one(pair) }).collect();
+            self.lines /= 2;
+        }
+        self
     }
 
     pub(crate) fn add(&mut self, key: &[u8]) {
@@ -109,6 +126,20 @@ mod tests {
         assert!((0..10_000).all(passes));
         let wrong = (10_000..110_000).filter(|number| passes(*number)).count();
         assert!(wrong < 2_500, "{wrong} of 100,000 absent keys pass");
+    }
+
+    #[test]
+    fn a_filter_made_too_large_becomes_the_one_that_would_have_done() {
+        let key = |number: u64| number.to_be_bytes();
+        for made_for in [5000, 6001, 40_000, 1_000_000] {
+            let mut bloom = Bloom::for_keys(made_for);
+            (0..5000).for_each(|number| bloom.add(&key(number)));
+            let bloom = bloom.folded(5000);
+            assert!(u64::from(bloom.lines()) < 2 * lines(5000) + (made_for >> FOLDS_MAX), "{}", bloom.lines());
+            let mut plain = Bloom { bytes: vec![0; bloom.lines as usize * LINE_BYTES], lines: bloom.lines };
+            (0..5000).for_each(|number| plain.add(&key(number)));
+            assert!(bloom.bytes == plain.bytes, "made for {made_for}");
+        }
     }
 
     #[test]

@@ -93,8 +93,8 @@ pub(crate) fn of(shared: &Shared, view: &dyn View, id: TableId) -> Result<TableU
         figures.log_bytes += part.lengths.deletes + part.lengths.updates;
     }
     figures.indexes = access.table.indexes.iter().filter_map(|index| index_use(&access, index)).collect();
-    let places = untidy(shared, &access);
-    for part in places.iter().map(|place| &access.parts[*place]) {
+    let places = untidy(shared, &access, &|_| true);
+    for part in places.iter().flat_map(|places| &access.parts[places.clone()]) {
         figures.replaced_bytes += part.bytes() + part.lengths.deletes + part.lengths.updates;
         figures.rewrite_bytes += renewed_bytes(&access, part);
     }

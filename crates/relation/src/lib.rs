@@ -93,6 +93,7 @@ pub use query::{
     Candidates, Comparison, Constant, JoinedRows, NO_ROW, NamedRows, Selection, Side, Source, Test, select,
 };
 pub use relations::{Named, Relations};
+pub use reorganize::Vacuum;
 pub use request::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable};
 pub use salvage::Salvage;
 pub use scan::Scan;

@@ -25,6 +25,8 @@ use crate::{Error, IndexDef, Storage, TableId, catalog};
 
 /// Sorted runs of a tier that are merged into one of the next.
 const TIER_RUNS: usize = 8;
+/// As many while an index is built: they are read side by side.
+const BUILD_RUNS: usize = 64;
 /// Entries that a step looks at, in rows of a fresh part.
 const STEP_FRESH_PARTS: usize = 16;
 /// Pieces of a sorted run, about, at most: the catalog says where each begins and ends.
@@ -41,6 +43,8 @@ pub(crate) enum Due {
     Crowded,
     /// A tier that is full, or as many dead entries as rows.
     Full,
+    /// More of a tier than an index is built of before they are merged.
+    Wide,
     /// More than one run.
     Several,
     /// More than one run, or one with entries of rows that are gone.
@@ -116,6 +120,7 @@ fn begin(shared: &Shared, access: &Access, files: &IndexFiles, due: Due) -> Opti
         Due::Several | Due::Untidy => None,
         Due::Full if is_mostly_dead(shared, access, files) => Some(all(None)),
         Due::Full => full_tier(files, TIER_RUNS),
+        Due::Wide => full_tier(files, BUILD_RUNS),
         Due::Crowded => full_tier(files, 2 * TIER_RUNS),
     }
 }
@@ -165,6 +170,7 @@ fn go_on(
     mut merging: Merging,
 ) -> Result<(), Error> {
     let inputs = files.indexes[place].runs.get(merging.places()).unwrap_or_default();
+    inputs.iter().try_for_each(|run| run.check_length(writer)).map_err(access.named())?;
     let entries = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.entries));
     let share = usize::try_from(entries / PIECES_MAX).unwrap_or(usize::MAX);
     let entries_max = shared.fresh_rows.saturating_mul(STEP_FRESH_PARTS).max(share);

@@ -15,7 +15,7 @@ use crate::fresh::FRESH_ROWS;
 use crate::heads::Heads;
 use crate::key::Keys;
 use crate::read::Wanted;
-use crate::reorganize::Effort;
+use crate::reorganize::Vacuum;
 use crate::{
     ColumnId, Engine, Error, IndexDef, IndexId, KeyRange, NewColumn, NewConstraint, NewIndex, NewTable, RowBatch,
     RowBlock, RowId, Salvage, Scan, Statement, Storage, StoredView, Table, TableId, TableUse, Type, Value,
@@ -589,18 +589,19 @@ impl Relations {
             None => catalog::table_ids(writer)?,
         };
         for id in ids {
-            while reorganize::step(&self.shared, writer, id, Effort::Whole)? {}
+            let mut vacuum = Vacuum::of(id);
+            while vacuum.step(&self.shared, writer)? {}
         }
         Ok(())
     }
 
-    /// One step of a VACUUM, for a transaction of its own: whether there was one. Many of them come to the same, and each may be
-    /// the last.
+    /// One step of a VACUUM, for a transaction of its own: whether there was one. Each may be the last; one that begins anew goes on
+    /// where it was.
     ///
     /// # Errors
     /// [`Error::Log`], [`Error::Corrupt`].
-    pub fn vacuum_step(&self, writer: &mut dyn Storage, table: TableId) -> Result<bool, Error> {
-        reorganize::step(&self.shared, writer, table, Effort::Whole)
+    pub fn vacuum_step(&self, writer: &mut dyn Storage, vacuum: &mut Vacuum) -> Result<bool, Error> {
+        vacuum.step(&self.shared, writer)
     }
 
     /// How a table is kept, and what VACUUM would cost and gain.

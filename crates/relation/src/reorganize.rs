@@ -4,9 +4,10 @@
 //!    become small. It is of bounded size, so a step is.
 //! 2. Then indexes are merged, a step at a time (`merge.rs`).
 //!
-//! VACUUM takes the same steps, also where little is gained: until every segment is as it would be written now, and every index
-//! one sorted run without entries of rows that are gone.
+//! VACUUM takes the same steps, also where little is gained: until every segment that was there is as it would be written now, and
+//! every index has been one sorted run without entries of rows that are gone.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -14,7 +15,7 @@ use crate::access::{Access, Part, Shared};
 use crate::merge::{self, Due};
 use crate::state::{DELETE_BYTES, UPDATE_HEAD_BYTES};
 use crate::vacuum::{self, Joins};
-use crate::{Error, Storage, TableId};
+use crate::{Error, IndexId, Storage, TableId};
 
 /// A segment is renewed for at least so many changes, as a part of the rows of a fresh part.
 const CHANGES_MIN_PART: u64 = 16;
@@ -27,13 +28,11 @@ const ROWS_PER_CHANGE: u64 = 2;
 
 /// How tidy tables are to become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effort {
+enum Effort {
     /// Only what would become too much while nobody finds the time for the rest.
     WherePressing,
     /// As far as it pays.
     WherePaying,
-    /// Whatever can be gained.
-    Whole,
 }
 
 /// One step in some table that has changed; whether there was one. It may be called again at once.
@@ -64,27 +63,74 @@ pub(crate) fn relieve(shared: &Shared, writer: &mut dyn Storage) -> Result<bool,
 }
 
 /// One step in a table; whether there was one.
-pub(crate) fn step(shared: &Shared, writer: &mut dyn Storage, id: TableId, effort: Effort) -> Result<bool, Error> {
+fn step(shared: &Shared, writer: &mut dyn Storage, id: TableId, effort: Effort) -> Result<bool, Error> {
     let access = shared.access_to_write(writer, id)?;
-    let (rewrites, renews) = (is_small(shared, &access), to_renew(shared, &access, effort));
-    if let Some(places) = renews {
-        match rewrites {
-            true => vacuum::rewrite(shared, writer, id, Joins::Kept)?,
-            false => vacuum::renew(shared, writer, id, places)?,
-        }
+    let (due, times) = match effort {
+        Effort::WherePressing => (Due::Crowded, PRESSING),
+        Effort::WherePaying => (Due::Full, 1),
+    };
+    if let Some(places) = worn(shared, &access, times)
+        && has_room(writer, &access.parts[places.clone()])
+    {
+        renew(shared, writer, &access, places)?;
         return Ok(true);
     }
-    let due = match effort {
-        Effort::WherePressing => Due::Crowded,
-        Effort::WherePaying => Due::Full,
-        Effort::Whole => Due::Untidy,
-    };
     for index in &access.table.indexes {
         if merge::step(shared, writer, id, index, due)? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// A VACUUM of one table, under way: what was there when it began is made tidy, and what others write meanwhile is left, so that
+/// it ends.
+#[derive(Debug)]
+pub struct Vacuum {
+    table: TableId,
+    /// Groups of the segments that were there; none before its first step.
+    segments: Option<BTreeSet<u64>>,
+    /// Indexes that have been merged, and the one that is being.
+    merged: BTreeSet<IndexId>,
+    merging: Option<IndexId>,
+}
+
+impl Vacuum {
+    /// Before its first step.
+    #[must_use]
+    pub fn of(table: TableId) -> Self {
+        Vacuum { table, segments: None, merged: BTreeSet::new(), merging: None }
+    }
+
+    /// One step; whether there was one.
+    pub(crate) fn step(&mut self, shared: &Shared, writer: &mut dyn Storage) -> Result<bool, Error> {
+        let access = shared.access_to_write(writer, self.table)?;
+        let there = || access.parts.iter().map(|part| part.segment.group).collect();
+        let segments = &*self.segments.get_or_insert_with(there);
+        if let Some(places) = untidy(shared, &access, &|part| segments.contains(&part.segment.group)).into_iter().next()
+        {
+            renew(shared, writer, &access, places)?;
+            return Ok(true);
+        }
+        for index in &access.table.indexes {
+            let files = access.files.index(index.id);
+            if self.merging == Some(index.id) && files.is_none_or(|files| files.merging.is_none()) {
+                self.merged.insert(index.id);
+            }
+            if !self.merged.contains(&index.id) && merge::step(shared, writer, self.table, index, Due::Untidy)? {
+                self.merging = Some(index.id);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn renew(shared: &Shared, writer: &mut dyn Storage, access: &Access, places: Range<usize>) -> Result<(), Error> {
+    match is_small(shared, access) {
+        true => vacuum::rewrite(shared, writer, access.table.id, Joins::Kept),
+        false => vacuum::renew(shared, writer, access.table.id, places),
+    }
 }
 
 /// Whether a table is so small that its indexes would have no runs.
@@ -94,51 +140,55 @@ fn is_small(shared: &Shared, access: &Access) -> bool {
     stored <= shared.fresh_rows as u64 && bytes <= shared.segment_bytes
 }
 
-/// The next segments to be renewed together.
-fn to_renew(shared: &Shared, access: &Access, effort: Effort) -> Option<Range<usize>> {
-    let is_due = |part: &Part| match effort {
-        Effort::WherePressing => is_worn(shared, part, PRESSING),
-        Effort::WherePaying => is_worn(shared, part, 1),
-        Effort::Whole => !is_tidy(access, part),
-    };
-    let parts = &access.parts;
+/// Whether the rows of some segments find room beside themselves, and leave others some.
+fn has_room(writer: &dyn Storage, parts: &[Part]) -> bool {
+    let bytes = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(kept_bytes(part)));
+    (bytes / writer.page_bytes() as u64).saturating_mul(2) <= writer.pages_left()
+}
+
+/// The next segment that is worn, with neighbours that are no larger: a large one is not written again and again for a small one.
+fn worn(shared: &Shared, access: &Access, times: u64) -> Option<Range<usize>> {
+    let due = access.parts.iter().position(|part| is_worn(shared, part, times))?;
     let segment_bytes = access.segment_bytes(shared);
-    let bytes: Vec<u64> = parts.iter().map(kept_bytes).collect();
-    let both_fit = |one: usize, next: usize| bytes[one].saturating_add(bytes[next]) <= segment_bytes;
-    let due = parts.iter().position(is_due).or_else(|| match effort {
-        Effort::WherePressing | Effort::WherePaying => None,
-        Effort::Whole => (1..parts.len()).position(|next| both_fit(next - 1, next)),
-    })?;
+    let bytes: Vec<u64> = access.parts.iter().map(kept_bytes).collect();
     let mut places = due..due + 1;
     let mut total = bytes[due];
-    // A large neighbour is not written again and again for a small one.
-    let mut count = 1;
-    let mut joins = |total: u64, next: u64| {
-        let does = (next <= total || effort == Effort::Whole) && total.saturating_add(next) <= segment_bytes;
-        count += usize::from(does);
-        does && count <= TOGETHER_MAX
+    let joins = |places: &Range<usize>, total: u64, next: u64| {
+        next <= total && total.saturating_add(next) <= segment_bytes && places.len() < TOGETHER_MAX
     };
-    while places.start > 0 && joins(total, bytes[places.start - 1]) {
+    while places.start > 0 && joins(&places, total, bytes[places.start - 1]) {
         places.start -= 1;
         total += bytes[places.start];
     }
-    while places.end < parts.len() && joins(total, bytes[places.end]) {
+    while places.end < bytes.len() && joins(&places, total, bytes[places.end]) {
         total += bytes[places.end];
         places.end += 1;
     }
     Some(places)
 }
 
-/// All segments that a VACUUM would renew.
-pub(crate) fn untidy(shared: &Shared, access: &Access) -> Vec<usize> {
+/// Those of the segments meant that a VACUUM would renew, as they would be renewed together: each that is not as it would be written
+/// now, and neighbours that are small enough to be one.
+pub(crate) fn untidy(shared: &Shared, access: &Access, is_meant: &dyn Fn(&Part) -> bool) -> Vec<Range<usize>> {
     let segment_bytes = access.segment_bytes(shared);
-    let bytes: Vec<u64> = access.parts.iter().map(kept_bytes).collect();
-    let fits = |one: usize, next: usize| bytes[one].saturating_add(bytes[next]) <= segment_bytes;
-    let is_untidy = |place: &usize| {
-        let joins = (*place > 0 && fits(place - 1, *place)) || (place + 1 < bytes.len() && fits(*place, place + 1));
-        joins || !is_tidy(access, &access.parts[*place])
-    };
-    (0..bytes.len()).filter(is_untidy).collect()
+    let mut found = Vec::new();
+    let mut total = 0_u64;
+    let mut places = 0..0;
+    for (place, part) in access.parts.iter().enumerate() {
+        let bytes = kept_bytes(part);
+        let joins = total.saturating_add(bytes) <= segment_bytes && places.len() < TOGETHER_MAX;
+        if !(is_meant(part) && joins && places.end == place) {
+            found.push(core::mem::replace(&mut places, place..place));
+            total = 0;
+        }
+        if is_meant(part) {
+            places.end = place + 1;
+            total = total.saturating_add(bytes);
+        }
+    }
+    found.push(places);
+    found.retain(|places| places.len() > 1 || access.parts[places.clone()].iter().any(|part| !is_tidy(access, part)));
+    found
 }
 
 /// About what the rows of a segment that are there take.

@@ -32,12 +32,15 @@ pub(crate) use writer::RunWriter;
 
 use alloc::vec::Vec;
 
-use counterfoil_log::{ContainerId, GroupId};
+use counterfoil_log::{ContainerId, GroupId, View};
 use serde::{Deserialize, Serialize};
 
 use crate::key::{ENTRY_BYTES_MAX, split_entry};
 use crate::{Error, RowId};
 use block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
+
+/// Bytes that an entry takes in a block at least.
+const ENTRY_BYTES_MIN: u64 = 2;
 
 /// What the catalog holds of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,10 +87,20 @@ impl Run {
         let shrinks = self.levels.is_sorted_by(|below, above| below > above);
         let bounds = [&self.first, &self.last].iter().all(|entry| (9..=ENTRY_BYTES_MAX).contains(&entry.len()));
         let blocks = (BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(self.block_bytes as usize));
-        if single && shrinks && bounds && blocks && self.lines > 0 && self.entries > 0 && self.first <= self.last {
+        let room = u64::from(self.data_blocks()) * u64::from(self.block_bytes) / ENTRY_BYTES_MIN;
+        let entries = (1..=room).contains(&self.entries);
+        if single && shrinks && bounds && blocks && self.lines > 0 && entries && self.first <= self.last {
             return Ok(());
         }
         Err(Error::corrupt("", "description of an index run"))
+    }
+
+    /// Whether its container is as long as the description says: before memory is taken for as many entries.
+    pub(crate) fn check_length(&self, view: &dyn View) -> Result<(), Error> {
+        match view.length(self.container()).map_err(Error::log(""))? == self.bytes() {
+            true => Ok(()),
+            false => Err(Error::corrupt("", "length of an index run")),
+        }
     }
 
     /// Whether its ends leave room for entries under a key.

@@ -12,12 +12,12 @@ use crate::fresh;
 use crate::key::{Keys, split_entry, stored};
 use crate::merge::{self, Due};
 use crate::read::Wanted;
-use crate::run::{Run, RunWriter};
+use crate::run::RunWriter;
 use crate::state::UPDATE_HEAD_BYTES;
 use crate::{Error, IndexDef, RowId, Storage, TableId, catalog};
 
-/// Entries sorted in memory while an index is built.
-const BUILD_ENTRIES: usize = 1 << 17;
+/// Entries sorted in memory while an index is built, in rows of a fresh part.
+const BUILD_FRESH_PARTS: usize = 8;
 /// Entries looked at together.
 const PIECE_ENTRIES: usize = 4096;
 
@@ -144,44 +144,52 @@ pub(crate) fn build(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     let access = shared.access_to_write(writer, table)?;
     let parts = access.key_parts(index)?;
     let wanted = Wanted::only(parts.columns());
-    let renewals = access.files.renewals;
-    let mut runs: Vec<Run> = Vec::new();
-    let mut entries: Vec<Vec<u8>> = Vec::new();
+    let run_entries = shared.fresh_rows.saturating_mul(BUILD_FRESH_PARTS);
+    let mut built = Building { shared, table, index, entries: Vec::new() };
     for part in 0..access.parts.len() {
         let mut position = 0;
         while position < access.parts[part].count {
-            let count = (access.parts[part].count - position).min(PIECE_ENTRIES as u64) as usize;
+            let count = (access.parts[part].count - position).min(PIECE_ENTRIES.min(run_entries) as u64) as usize;
             let block = access.read(writer, part, position, count, &wanted)?;
             let keys = Keys::of_parts(&block.rows, &parts).map_err(access.named())?;
-            entries.extend(block.visible_rows().map(|row| crate::key::entry(keys.key(row), block.id(row))));
+            built.entries.extend(block.visible_rows().map(|row| crate::key::entry(keys.key(row), block.id(row))));
             position += block.count() as u64;
-            if entries.len() >= BUILD_ENTRIES {
-                runs.extend(sorted_run(shared, writer, renewals, &mut entries)?);
+            if built.entries.len() >= run_entries {
+                built.add_run(writer)?;
             }
         }
     }
-    runs.extend(sorted_run(shared, writer, renewals, &mut entries)?);
-    let mut files = (*access.files).clone();
-    if let Some(files) = files.index_mut(index.id) {
-        files.coverage = coverage_now(&access);
-        files.runs = runs;
-    }
-    catalog::put_files(writer, table, &files)?;
+    built.add_run(writer)?;
     while merge::step(shared, writer, table, index, Due::Several)? {}
     Ok(())
 }
 
-fn sorted_run(
-    shared: &Shared,
-    writer: &mut dyn Storage,
-    renewals: u64,
-    entries: &mut Vec<Vec<u8>>,
-) -> Result<Option<Run>, Error> {
-    entries.sort_unstable();
-    let tier = merge::tier_of(entries.len() as u64, shared.fresh_rows);
-    let mut run = RunWriter::create(writer, tier, renewals, entries.len() as u64)?;
-    for entry in entries.drain(..) {
-        run.push(writer, &entry)?;
+/// An index being built: nobody asks it before the end, though the catalog of this transaction has its runs.
+struct Building<'a> {
+    shared: &'a Shared,
+    table: TableId,
+    index: &'a IndexDef,
+    entries: Vec<Vec<u8>>,
+}
+
+impl Building<'_> {
+    /// Makes a run of what was collected. They do not become more than the catalog can hold.
+    fn add_run(&mut self, writer: &mut dyn Storage) -> Result<(), Error> {
+        let access = self.shared.access_to_write(writer, self.table)?;
+        self.entries.sort_unstable();
+        let tier = merge::tier_of(self.entries.len() as u64, self.shared.fresh_rows);
+        let mut run = RunWriter::create(writer, tier, access.files.renewals, self.entries.len() as u64)?;
+        for entry in self.entries.drain(..) {
+            run.push(writer, &entry)?;
+        }
+        let run = run.finish(writer)?;
+        let mut files = (*access.files).clone();
+        if let Some(files) = files.index_mut(self.index.id) {
+            files.coverage = coverage_now(&access);
+            files.runs.extend(run);
+        }
+        catalog::put_files(writer, self.table, &files)?;
+        while merge::step(self.shared, writer, self.table, self.index, Due::Wide)? {}
+        Ok(())
     }
-    run.finish(writer)
 }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use counterfoil_flash_sim::{Dice, Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Snapshot, Writer, create};
 use counterfoil_relation::{
-    Action, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Relations, RowBuilder, RowId, Type, Value,
-    ValueRef,
+    Action, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Relations, RowBuilder, RowId, Type, Vacuum,
+    Value, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey, witness};
 
@@ -214,7 +214,8 @@ fn play_on(rig: &mut Rig, commits: i32, history: &mut History) -> Option<()> {
         }
     }
     let table = tables.table(&writer, "children").ok()??;
-    history.steps += reorganize(&tables, &mut writer, 1000, |tables, writer| tables.vacuum_step(writer, table.id))?;
+    history.steps +=
+        reorganize(&tables, &mut writer, 1000, |tables, writer| tables.vacuum_step(writer, &mut Vacuum::of(table.id)))?;
     Some(())
 }
 
@@ -276,7 +277,8 @@ fn survives(rig: &mut Rig, history: &History, id: &str) {
         change(&tables, &mut writer, &mut model, step).unwrap_or_else(|error| panic!("{id}: {error}"));
         assert!(commit(&tables, &mut writer), "{id}");
     }
-    reorganize(&tables, &mut writer, 1000, |tables, writer| tables.vacuum_step(writer, table.id)).unwrap();
+    reorganize(&tables, &mut writer, 1000, |tables, writer| tables.vacuum_step(writer, &mut Vacuum::of(table.id)))
+        .unwrap();
     assert_eq!(tables.figures(&writer, &table).unwrap().rewrite_bytes, 0, "{id}: all is tidy");
     drop(writer);
     let mut writer = rig.open().unwrap_or_else(|error| panic!("{id}: opening again answers {error}"));

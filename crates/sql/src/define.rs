@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use counterfoil_relation::{self as relation, NewIndex, NewTable};
+use counterfoil_relation::{self as relation, NewIndex, NewTable, Vacuum};
 use datafusion::sql::sqlparser::ast::{
     AlterTable, AlterTableOperation, CreateIndex, CreateTable, CreateTableOptions, DropBehavior, Expr, Ident,
     IndexColumn, IndexType, ObjectType, Query, RenameTableNameKind, SqlOption, Statement, Truncate,
@@ -244,12 +244,13 @@ impl Session {
         };
         for table in tables {
             // Each step is a commit: whoever ends it keeps what was done, and others write in between.
+            let mut vacuum = Vacuum::of(table.id);
             let mut more = true;
             while more {
                 self.planner.interrupt.check()?;
                 more = self.freeing_change(|_, change| {
                     let is_there = relations.table_by_id(&*change.lease, table.id).map_err(Error::Relation)?.is_some();
-                    Ok(is_there && relations.vacuum_step(&mut *change.lease, table.id).map_err(Error::Relation)?)
+                    Ok(is_there && relations.vacuum_step(&mut *change.lease, &mut vacuum).map_err(Error::Relation)?)
                 })?;
             }
         }

@@ -3,12 +3,14 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use counterfoil_log::View;
+use core::cell::Cell;
+
+use counterfoil_log::{CommitNumber, Memory, NamelessPage, PoolId, View};
 
 use super::*;
 use crate::RowId;
+use crate::heads::Heads;
 use crate::key::{entry, split_entry};
-use counterfoil_log::Memory;
 
 /// Numbers without a pattern.
 struct Dice(u64);
@@ -133,12 +135,13 @@ fn nonsense_ends_in_an_error_or_a_wrong_answer_never_in_a_panic() {
 fn a_description_that_makes_no_sense_is_refused() {
     let mut storage = Memory::default();
     let good = write(&mut storage, &entries(&mut Dice(4), 5000));
-    let spoiled: [fn(&mut Run); 7] = [
+    let spoiled: [fn(&mut Run); 8] = [
         |run| run.levels.clear(),
         |run| run.levels.push(1),
         |run| run.levels[0] = 0,
         |run| run.lines = 0,
         |run| run.entries = 0,
+        |run| run.entries = 1 << 60,
         |run| run.first.clear(),
         |run| core::mem::swap(&mut run.first, &mut run.last),
     ];
@@ -150,6 +153,7 @@ fn a_description_that_makes_no_sense_is_refused() {
     let mut longer = good.clone();
     longer.levels[0] += 1;
     assert!(longer.check().is_ok() && Head::read(&storage, &longer).is_err());
+    assert!(longer.check_length(&storage).is_err() && good.check_length(&storage).is_ok());
 }
 
 #[test]
@@ -172,4 +176,56 @@ fn a_damaged_block_is_passed_over_alone() {
     }
     assert_eq!(damaged, 1);
     assert!(read < entries.len() && read > entries.len() / 2);
+}
+
+/// A view that counts the bytes read.
+struct Metered<'a> {
+    view: &'a Memory,
+    bytes: Cell<u64>,
+}
+
+impl View for Metered<'_> {
+    fn length(&self, container: ContainerId) -> Result<u64, counterfoil_log::Error> {
+        self.view.length(container)
+    }
+
+    fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), counterfoil_log::Error> {
+        self.bytes.set(self.bytes.get() + buffer.len() as u64);
+        self.view.read(container, offset, buffer)
+    }
+
+    fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), counterfoil_log::Error> {
+        self.view.read_nameless(pool, page, buffer)
+    }
+
+    fn record(&self, space: u8, name: &[u8]) -> Option<alloc::sync::Arc<[u8]>> {
+        self.view.record(space, name)
+    }
+
+    fn records(&self, space: u8, prefix: &[u8]) -> Vec<(Vec<u8>, alloc::sync::Arc<[u8]>)> {
+        self.view.records(space, prefix)
+    }
+
+    fn commit_number(&self) -> CommitNumber {
+        self.view.commit_number()
+    }
+}
+
+#[test]
+fn a_head_is_read_once_and_not_for_one_lookup() {
+    let mut storage = Memory::default();
+    let run = write(&mut storage, &(0..60_000_u64).map(|row| entry(&row.to_be_bytes(), RowId(row * 7919))).collect());
+    let (view, heads) = (Metered { view: &storage, bytes: Cell::new(0) }, Heads::default());
+    let look = |key: u64| {
+        let head = heads.of(&view, &run, 1).unwrap();
+        let key = key.to_be_bytes();
+        assert!(head.may_hold(&view, &run, &key).unwrap());
+        assert_eq!(head.seek(&view, &run, &key).unwrap().current().unwrap()[..8], key);
+    };
+    look(30_000);
+    let (first, block) = (view.bytes.take(), run.block_bytes() as u64);
+    assert!(first <= 4 * block && 10 * first < run.head_bytes(), "{first} bytes for one lookup");
+    (0..10_000).for_each(|key| look(key * 6));
+    let rest = view.bytes.get();
+    assert!(rest < 10_001 * block + 3 * run.head_bytes(), "{rest} bytes for 10,000 lookups");
 }

@@ -89,7 +89,7 @@ impl RunWriter {
             levels.push(fences.len() as u32);
             self.flush(writer, BUFFER_BYTES)?;
         }
-        let bloom = mem::replace(&mut self.bloom, Bloom::for_keys(0));
+        let bloom = mem::replace(&mut self.bloom, Bloom::for_keys(0)).folded(self.entries);
         let lines = bloom.lines();
         self.buffer.append(&mut bloom.into_bytes());
         self.flush(writer, 0)?;

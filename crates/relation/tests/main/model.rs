@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{
-    Error, IndexOrigin, KeyBound, KeyRange, NewColumn, NewIndex, NewKey, NewTable, RowId, Rule, Table, Type, Value,
+    Error, IndexOrigin, KeyBound, KeyRange, NewColumn, NewIndex, NewKey, NewTable, RowId, Rule, Table, Type, Vacuum,
+    Value,
 };
 
 use crate::bench::{Bench, batch, int, rounds, rows_of, tables};
@@ -173,7 +174,7 @@ impl Model {
             57 if bench.dice(6) == 0 => self.truncate(bench),
             57 => {
                 let table = bench.table("t");
-                bench.statement(|relations, writer| relations.vacuum_step(writer, table.id)).unwrap();
+                bench.statement(|relations, writer| relations.vacuum_step(writer, &mut Vacuum::of(table.id))).unwrap();
             }
             58 => {
                 let table = bench.table("t");

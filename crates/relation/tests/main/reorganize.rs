@@ -1,7 +1,7 @@
 //! Tidying by steps: each is small, each may be the last, and what they come to is what VACUUM comes to.
 
 use counterfoil_flash::{PageNumber, Read};
-use counterfoil_relation::{KeyRange, NewColumn, NewIndex, NewKey, NewTable, RowId, TableUse, Type, Value};
+use counterfoil_relation::{KeyRange, NewColumn, NewIndex, NewKey, NewTable, RowId, TableUse, Type, Vacuum, Value};
 
 use crate::bench::{Bench, int, text};
 
@@ -46,7 +46,7 @@ fn maintain(bench: &mut Bench) -> bool {
 
 fn vacuum_step(bench: &mut Bench) -> bool {
     let table = bench.table("t");
-    bench.statement(|relations, writer| relations.vacuum_step(writer, table.id)).unwrap()
+    bench.statement(|relations, writer| relations.vacuum_step(writer, &mut Vacuum::of(table.id))).unwrap()
 }
 
 /// Pages that something writes.
@@ -139,6 +139,36 @@ fn a_step_writes_as_little_however_large_the_table_is() {
     };
     let (small, large) = (most(1000), most(4000));
     assert!(large <= small * 2, "{large} pages at once, and {small} in a quarter of the rows");
+}
+
+#[test]
+fn vacuum_ends_beside_somebody_who_writes() {
+    let mut bench = filled(10, 4000, 1000);
+    let gone: Vec<_> = (0..500).map(RowId).collect();
+    bench.delete("t", &gone).unwrap();
+    let mut vacuum = Vacuum::of(bench.table("t").id);
+    let mut steps = 0;
+    while bench.statement(|relations, writer| relations.vacuum_step(writer, &mut vacuum)).unwrap() {
+        // A segment and more of new rows, and some that are gone again.
+        let rows: Vec<_> = (0..100).map(|row| row_of(2000 + steps * 100 + row)).collect();
+        let first = bench.insert("t", &rows).unwrap();
+        bench.delete("t", &[RowId(first.0 + 2), RowId(first.0 + 3)]).unwrap();
+        steps += 1;
+        assert!(steps < 200, "{:?}", figures(&mut bench));
+    }
+    let left = figures(&mut bench);
+    assert!(steps > 5 && left.deleted <= 2 * steps as u64, "{left:?}");
+    bench.verify();
+}
+
+#[test]
+fn an_index_of_a_large_table_is_built_of_few_runs_at_a_time() {
+    let mut bench = filled(2, 1 << 20, 2000);
+    let table = bench.table("t");
+    let index = NewIndex { columns: vec!["note".into(), "id".into()], ..NewIndex::default() };
+    bench.statement(|relations, writer| relations.create_index(writer, &table, &index)).unwrap();
+    bench.verify();
+    assert_eq!(figures(&mut bench).indexes.last().unwrap().runs.len(), 1);
 }
 
 #[test]
