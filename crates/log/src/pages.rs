@@ -104,7 +104,9 @@ impl Pages {
         mut buffer: &mut [u8],
     ) -> Result<(), Error> {
         let (page_bytes, payload) = (self.layout.page_bytes as usize, self.layout.payload());
-        let mut scratch = vec![0; page_bytes * BATCH_PAGES as usize];
+        // No more than the caller has room for himself.
+        let pages = (skip + buffer.len()).div_ceil(payload).min(BATCH_PAGES as usize);
+        let mut scratch = vec![0; page_bytes * pages];
         let mut page = first;
         while !buffer.is_empty() {
             let (run, within) = self.locate(container, page)?;

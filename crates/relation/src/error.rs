@@ -35,6 +35,11 @@ pub enum Error {
         /// What the log said.
         source: log::Error,
     },
+    /// The memory for a question is used up before it is answered.
+    Memory {
+        /// About how many bytes it would take; unknown where only a place to put things aside is missing.
+        needed: Option<usize>,
+    },
 }
 
 /// A rule that rows would break.
@@ -142,6 +147,8 @@ impl fmt::Display for Error {
             Error::Corrupt { table, what } => write!(f, "table {table}: the {what} makes no sense"),
             Error::Log { table, source } if table.is_empty() => source.fmt(f),
             Error::Log { table, source } => write!(f, "table {table}: {source}"),
+            Error::Memory { needed: Some(bytes) } => write!(f, "this needs {bytes} bytes of memory"),
+            Error::Memory { needed: None } => f.write_str("this needs more memory, or a place to put rows aside"),
         }
     }
 }

@@ -197,7 +197,8 @@ fn children_of(
     let places = parent.places(&reference::parent_index(&parent.table, key)?.columns)?;
     let reader = child_reader(shared, view, child, key, false)?;
     let mut found = Found::new(rows_max);
-    for piece in parents.chunks(PIECE_ROWS) {
+    // Where there is little room for the rows found, there is little for those that find them.
+    for piece in parents.chunks((rows_max / 8).clamp(1, PIECE_ROWS)) {
         let block = parent.fetch(view, piece, &Wanted::only(&places))?;
         let keys = Keys::of(&block.rows, &places).map_err(parent.named())?;
         for row in block.visible_rows().filter(|row| !keys.has_null(*row)) {

@@ -8,17 +8,28 @@
 //!
 //! Indexes decide how much is read and never what is answered: every test is asked of the rows themselves.
 
+mod answer;
+mod fold;
 mod joined;
 mod named;
+mod packed;
+mod plan;
 mod ranges;
+mod rows;
+mod scratch;
 mod selection;
+mod sorter;
+mod stage;
 mod test;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+pub use answer::{Answer, BUDGET_BYTES_MIN};
 pub use joined::{JoinedRows, NO_ROW, Side};
 pub use named::{Candidates, NamedRows};
+pub use plan::{Function, Order, Output, Place, Plan};
+pub use scratch::{ContainerScratch, NoScratch, Scratch};
 pub use selection::Selection;
 pub use test::{Comparison, Constant, Test, select};
 

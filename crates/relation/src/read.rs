@@ -14,8 +14,12 @@ use crate::{Error, RowBatch, RowBlock, RowId, RowIds};
 
 /// Long values of a block may have so many bytes before the block is cut short.
 const HEAP_BYTES_MAX: u64 = 32 << 20;
-/// Long values nearer to each other than this are read together.
+/// Rows, and long values, that are nearer to each other than this are read together.
 const GAP_BYTES: u64 = 1024;
+/// Rows are read together over so many bytes at most.
+const IMAGES_BYTES_MAX: u64 = 4096;
+/// Where long values may have only so much room, those between them are read along up to this part of it.
+const GAP_PART: u64 = 64;
 /// Updates side by side are read together up to so many bytes.
 const SPAN_BYTES_MAX: u64 = 1 << 20;
 /// In an image: this long value was not asked for.
@@ -23,19 +27,29 @@ const NOT_ASKED: u64 = u64::MAX;
 
 /// Which columns' long values are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted(Option<Vec<usize>>);
+pub(crate) struct Wanted {
+    /// None: all.
+    columns: Option<Vec<usize>>,
+    /// How many bytes of them there may be; one row may not have more either.
+    heap_bytes: Option<u64>,
+}
 
 impl Wanted {
     pub(crate) fn all() -> Self {
-        Wanted(None)
+        Wanted::default()
     }
 
     pub(crate) fn only(columns: &[usize]) -> Self {
-        Wanted(Some(columns.to_vec()))
+        Wanted { columns: Some(columns.to_vec()), heap_bytes: None }
+    }
+
+    /// The same, if they have so many bytes at most.
+    pub(crate) fn within(self, heap_bytes: u64) -> Self {
+        Wanted { heap_bytes: Some(heap_bytes), ..self }
     }
 
     fn has(&self, column: usize) -> bool {
-        self.0.as_ref().is_none_or(|columns| columns.contains(&column))
+        self.columns.as_ref().is_none_or(|columns| columns.contains(&column))
     }
 }
 
@@ -68,7 +82,7 @@ impl Access {
         };
         let mut block = RowBlock { rows, ids, visible: None };
         self.bring_up_to_date(view, part, &mut block)?;
-        self.fill_heap(view, part, &mut block, wanted, HEAP_BYTES_MAX)?;
+        self.fill_heap(view, part, &mut block, wanted, wanted.heap_bytes.unwrap_or(HEAP_BYTES_MAX))?;
         Ok(block)
     }
 
@@ -83,15 +97,25 @@ impl Access {
         let part = &self.parts[part];
         let width = self.shape.newest.width();
         let mut bytes = Vec::with_capacity(rows.len() * width);
-        for run in rows.chunk_by(|(_, one), (_, two)| one + 1 == *two) {
-            let batch = self.images(view, part, run[0].1, run.len())?;
-            bytes.extend_from_slice(batch.bytes());
+        let mut rest = rows;
+        while let Some((_, first)) = rest.first() {
+            let (together, others) = rest.split_at(near_images(rest, part.layout.width() as u64));
+            let last = together.last().map_or(*first, |(_, last)| *last);
+            let images = self.images(view, part, *first, (last - first + 1) as usize)?;
+            for (_, position) in together {
+                bytes.extend_from_slice(images.image((position - first) as usize));
+            }
+            rest = others;
         }
         let rows_read = RowBatch::from_parts(self.shape.newest.clone(), rows.len(), bytes, Vec::new());
         let ids = RowIds::List(rows.iter().map(|(row, _)| *row).collect());
         let mut block = RowBlock { rows: rows_read, ids, visible: None };
         self.bring_up_to_date(view, part, &mut block)?;
-        self.fill_heap(view, part, &mut block, wanted, u64::MAX)?;
+        self.fill_heap(view, part, &mut block, wanted, wanted.heap_bytes.unwrap_or(u64::MAX))?;
+        if block.count() < rows.len() {
+            // With fewer rows it may do.
+            return Err(Error::Memory { needed: None });
+        }
         Ok(block)
     }
 
@@ -255,8 +279,15 @@ impl Access {
             return Ok(());
         }
         let (values, rows) = self.long_values(part, block, &cells, bytes_max)?;
+        if let Some(bytes_max) = wanted.heap_bytes {
+            let bytes = values.iter().fold(0_u64, |sum, value| sum.saturating_add(value.bytes));
+            if bytes > bytes_max {
+                return Err(Error::Memory { needed: usize::try_from(bytes).ok() });
+            }
+        }
         block.truncate(rows);
-        self.place_values(view, part, &mut block.rows, values)
+        let gap = wanted.heap_bytes.map_or(GAP_BYTES, |bytes| GAP_BYTES.min(bytes / GAP_PART));
+        self.place_values(view, part, &mut block.rows, (values, gap))
     }
 
     /// The long values of the first rows of a block, and how many rows that is.
@@ -312,12 +343,12 @@ impl Access {
         view: &dyn View,
         part: &Part,
         rows: &mut RowBatch,
-        mut values: Vec<LongValue>,
+        (mut values, gap): (Vec<LongValue>, u64),
     ) -> Result<(), Error> {
         if !values.is_sorted_by_key(|value| value.offset) {
             values.sort_unstable_by_key(|value| value.offset);
         }
-        let near = |reach: u64, next: &LongValue| next.offset <= reach.saturating_add(GAP_BYTES);
+        let near = |reach: u64, next: &LongValue| next.offset <= reach.saturating_add(gap);
         let mut rest = values.as_slice();
         while let Some(first) = rest.first() {
             let mut reach = first.offset + first.bytes;
@@ -360,4 +391,14 @@ impl Access {
         }
         Ok(())
     }
+}
+
+/// How many of the first rows are read together: they lie one behind the other, near each other.
+fn near_images(rows: &[(RowId, u64)], width: u64) -> usize {
+    let first = rows.first().map_or(0, |(_, first)| *first);
+    let is_near = |one: u64, next: u64| {
+        next > one && (next - one - 1) * width <= GAP_BYTES && (next - first + 1) * width <= IMAGES_BYTES_MAX
+    };
+    let near = rows.array_windows().take_while(|[(_, one), (_, next)]| is_near(*one, *next) || *next == one + 1);
+    1 + near.count()
 }

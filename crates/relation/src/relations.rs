@@ -162,6 +162,18 @@ impl Relations {
         self.shared.access(view, table.id)?.fetch(view, rows, &wanted)
     }
 
+    /// As [`Relations::fetch`], if the long values have so many bytes at most; otherwise [`Error::Memory`].
+    pub(crate) fn fetch_within(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        rows: &[RowId],
+        columns: &[usize],
+        heap_bytes: u64,
+    ) -> Result<RowBlock, Error> {
+        self.shared.access(view, table.id)?.fetch(view, rows, &Wanted::only(columns).within(heap_bytes))
+    }
+
     /// The rows whose key lies in a range, in the order of their keys.
     /// `None` if the index has more than `rows_max` candidates: then a scan is the better way.
     ///

@@ -34,6 +34,12 @@ impl<V: View> Scan<V> {
         Scan { wanted: Wanted::only(columns), ..self }
     }
 
+    /// How many bytes the long values of a block may have; one row may not have more either, which is [`Error::Memory`].
+    #[must_use]
+    pub fn with_heap_bytes(self, heap_bytes: u64) -> Self {
+        Scan { wanted: self.wanted.clone().within(heap_bytes), ..self }
+    }
+
     /// The layout of all its blocks: the table's newest.
     #[must_use]
     pub fn layout(&self) -> &Arc<Layout> {

@@ -1,5 +1,7 @@
 //! Tables over the real log.
 
+#[path = "main/answers.rs"]
+mod answers;
 #[path = "main/bench.rs"]
 mod bench;
 #[path = "main/damage.rs"]
@@ -16,6 +18,8 @@ mod images;
 mod joins;
 #[path = "main/model.rs"]
 mod model;
+#[path = "main/plans.rs"]
+mod plans;
 #[path = "main/questions.rs"]
 mod questions;
 #[path = "main/reorganize.rs"]

@@ -41,15 +41,28 @@ impl Relations {
         columns: &[Vec<usize>],
         rows: &[RowId],
     ) -> Result<JoinedRows, Error> {
-        let root = sources.iter().position(|source| source.path.is_none());
-        let root = root.ok_or(Error::Misuse("a question without a root"))?;
+        let root = root_of(sources)?;
         let block = self.fetch(view, &sources[root].table, rows, Some(&columns[root]))?;
+        self.join_block(view, sources, columns, block, u64::MAX)
+    }
+
+    /// Adds to rows of the root, source by source, what those join that are still in question: of each source so many bytes of long
+    /// values at most.
+    pub(super) fn join_block(
+        &self,
+        view: &dyn View,
+        sources: &[Source],
+        columns: &[Vec<usize>],
+        block: RowBlock,
+        heap_bytes: u64,
+    ) -> Result<JoinedRows, Error> {
+        let root = root_of(sources)?;
         let mut kept = select(&block, &sources[root].tests)?.into_places();
         let mut sides: Vec<Option<Side>> = sources.iter().map(|_| None).collect();
         for (number, source) in sources.iter().enumerate() {
             let Some(path) = source.path else { continue };
             let ends: Vec<Option<RowId>> = kept.iter().map(|row| block.joined(*row as usize, path)).collect();
-            let (side, stay) = self.look_up(view, source, &columns[number], &ends)?;
+            let (side, stay) = self.look_up(view, source, (&columns[number], heap_bytes), &ends)?;
             retain(&mut kept, &stay);
             sides.iter_mut().flatten().for_each(|side| retain(&mut side.places, &stay));
             sides[number] = side;
@@ -64,7 +77,7 @@ impl Relations {
         &self,
         view: &dyn View,
         source: &Source,
-        columns: &[usize],
+        (columns, heap_bytes): (&[usize], u64),
         ends: &[Option<RowId>],
     ) -> Result<(Option<Side>, Vec<bool>), Error> {
         if columns.is_empty() && source.tests.is_empty() {
@@ -73,7 +86,7 @@ impl Relations {
         let mut distinct: Vec<RowId> = ends.iter().copied().flatten().collect();
         distinct.sort_unstable();
         distinct.dedup();
-        let block = self.fetch(view, &source.table, &distinct, Some(columns))?;
+        let block = self.fetch_within(view, &source.table, &distinct, columns, heap_bytes)?;
         if block.visible_count() < distinct.len() {
             return Err(Error::corrupt(&source.table.name, "row that is joined along a foreign key"));
         }
@@ -86,6 +99,11 @@ impl Relations {
         retain(&mut places, &stay);
         Ok((Some(Side { block, places }), stay))
     }
+}
+
+/// The place of the root.
+pub(super) fn root_of(sources: &[Source]) -> Result<usize, Error> {
+    sources.iter().position(|source| source.path.is_none()).ok_or(Error::Misuse("a question without a root"))
 }
 
 /// Keeps those that stay.

@@ -59,11 +59,22 @@ impl Relations {
     /// # Errors
     /// [`Error::Log`], [`Error::Corrupt`].
     pub fn named_rows(&self, view: &dyn View, table: &Table, tests: &[Test]) -> Result<Option<NamedRows>, Error> {
+        self.named_within(view, table, tests, usize::MAX)
+    }
+
+    /// As [`Relations::named_rows`], if there is room for them.
+    pub(super) fn named_within(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        tests: &[Test],
+        room: usize,
+    ) -> Result<Option<NamedRows>, Error> {
         if tests.is_empty() {
             return Ok(None);
         }
         let total = self.count(view, table)?;
-        let share = |share: u64| usize::try_from(total / share).unwrap_or(usize::MAX).max(TABLE_ROWS_MIN);
+        let share = |share: u64| usize::try_from(total / share).unwrap_or(usize::MAX).max(TABLE_ROWS_MIN).min(room);
         let tests: Vec<&Test> = tests.iter().collect();
         // One list alone is not made shorter by another.
         let list_share = if may_narrow(&tests, table) { LIST_SHARE } else { TABLE_SHARE };
@@ -160,14 +171,25 @@ impl Relations {
         sources: &[Source],
         named: &[Option<&NamedRows>],
     ) -> Result<Option<Candidates>, Error> {
+        self.candidates_within(view, sources, named, usize::MAX)
+    }
+
+    /// As [`Relations::candidates_of_root`], if there is room for them.
+    pub(super) fn candidates_within(
+        &self,
+        view: &dyn View,
+        sources: &[Source],
+        named: &[Option<&NamedRows>],
+        room: usize,
+    ) -> Result<Option<Candidates>, Error> {
         let root = sources.iter().find(|source| source.path.is_none());
         let root = &root.ok_or(Error::Misuse("a question without a root"))?.table;
         let total = self.count(view, root)?;
-        let rows_max = usize::try_from(total / ROOT_SHARE).unwrap_or(usize::MAX).max(FEW_ROWS);
+        let rows_max = usize::try_from(total / ROOT_SHARE).unwrap_or(usize::MAX).max(FEW_ROWS).min(room);
         let mut asked = Vec::new();
         // Rows without an optional source stay.
         for (source, named) in sources.iter().zip(named).filter(|(source, _)| !source.is_optional) {
-            asked.extend(self.rows_of(view, source, *named, total)?);
+            asked.extend(self.rows_of(view, source, *named, (total, room))?);
         }
         asked.sort_by_key(|asked| asked.rows.len());
         let mut all: Option<Vec<RowId>> = None;
@@ -199,28 +221,43 @@ impl Relations {
         view: &dyn View,
         source: &Source,
         named: Option<&'n NamedRows>,
-        total: u64,
+        (total, room): (u64, usize),
     ) -> Result<Option<Asked<'n>>, Error> {
         let (table, path) = (&source.table, source.path);
         let count = self.count(view, table)?;
         let asked = match named {
             Some(named) => Asked { rows: Cow::Borrowed(&named.rows), by: named.index.clone(), path },
             None if path.is_none() || source.tests.is_empty() || count > total / SOURCE_SHARE => return Ok(None),
-            None => Asked { rows: Cow::Owned(self.matching(view, source)?), by: format!("{} read", table.name), path },
+            None => {
+                let Some(rows) = self.matching(view, source, room)? else { return Ok(None) };
+                Asked { rows: Cow::Owned(rows), by: format!("{} read", table.name), path }
+            }
         };
         // The root's rows join those of the source about evenly: many of these are many of the root.
         let is_few = asked.rows.len() <= FEW_ROWS || asked.rows.len() as u64 <= count / ROOT_SHARE;
         Ok(Some(asked).filter(|_| is_few))
     }
 
-    /// The rows of a table of which a source's tests are true.
-    fn matching(&self, view: &dyn View, source: &Source) -> Result<Vec<RowId>, Error> {
+    /// The rows of a table of which a source's tests are true, if there is room for them.
+    fn matching(&self, view: &dyn View, source: &Source, room: usize) -> Result<Option<Vec<RowId>>, Error> {
         let mut all = self.scan(view, &source.table)?.with_columns(&source.tested_columns());
-        let mut rows = Vec::new();
-        while let Some(block) = all.next(BLOCK_ROWS)? {
-            select(&block, &source.tests)?.each(|row| rows.push(block.id(row)));
+        if room < usize::MAX {
+            all = all.with_heap_bytes(room as u64);
         }
-        Ok(rows)
+        // A row is read in about as much room as ten candidates take.
+        let block_rows = (room / 10).clamp(1, BLOCK_ROWS);
+        let mut rows = Vec::new();
+        loop {
+            let block = match all.next(block_rows) {
+                Err(Error::Memory { .. }) => return Ok(None),
+                block => block?,
+            };
+            let Some(block) = block else { return Ok(Some(rows)) };
+            select(&block, &source.tests)?.each(|row| rows.push(block.id(row)));
+            if rows.len() > room {
+                return Ok(None);
+            }
+        }
     }
 }
 

@@ -1,0 +1,177 @@
+//! What is asked of tables that are joined along foreign keys: columns or aggregates, grouped, sorted, limited.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::{Source, Test};
+use crate::layout::Layout;
+use crate::{ColumnId, Error, Type};
+
+/// A column of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The source, by its place among those of the question.
+    pub source: usize,
+    /// The column, by its place in the source's table.
+    pub column: usize,
+}
+
+/// What an aggregate makes of the values of a column that are not NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// How many there are.
+    Count,
+    /// Their sum: of integers a BIGINT, of NUMERIC one of ten digits more. NULL where there are none.
+    Sum,
+    /// Their mean: of integers a double, of NUMERIC one of four digits more behind the point, the rest cut off. NULL where there are
+    /// none.
+    Mean,
+    /// The least.
+    Least,
+    /// The greatest.
+    Greatest,
+}
+
+/// A column of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A column of a source. Where there are aggregates or groups, it is one of the groups.
+    Column(Place),
+    /// How many rows.
+    CountRows,
+    /// An aggregate.
+    Aggregate(Function, Place),
+}
+
+/// A column by which an answer is sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The column of the answer, by its place.
+    pub output: usize,
+    /// From the greatest down.
+    pub is_descending: bool,
+    /// NULLs before all others.
+    pub nulls_first: bool,
+}
+
+/// A question.
+#[derive(Clone, Default)]
+pub struct Plan {
+    /// The tables: one is the root, the others are joined by it.
+    pub sources: Vec<Source>,
+    /// The columns of the answer.
+    pub outputs: Vec<Output>,
+    /// What makes a group, beyond columns that are outputs.
+    pub groups: Vec<Place>,
+    /// Of the answer's rows those of which these are true; their columns are outputs.
+    pub having: Vec<Test>,
+    /// No row twice.
+    pub is_distinct: bool,
+    /// In this order; otherwise in any.
+    pub order: Vec<Order>,
+    /// So many rows are left out first.
+    pub offset: u64,
+    /// Rows wanted, at most.
+    pub limit: Option<u64>,
+    /// How many of the outputs are shown, from the first on; the others are there to be sorted by, or for `having`.
+    pub shown: usize,
+}
+
+/// Digits that a NUMERIC has at most.
+const PRECISION_MAX: u8 = 38;
+/// Digits that a sum of NUMERIC has more than what it sums up.
+const SUM_DIGITS: u8 = 10;
+/// Digits that a mean of NUMERIC has more, behind the point.
+pub(super) const MEAN_DIGITS: u8 = 4;
+
+impl Plan {
+    /// Whether rows of the answer stand for groups of rows.
+    pub(super) fn is_grouped(&self) -> bool {
+        !self.groups.is_empty() || self.outputs.iter().any(|output| !matches!(output, Output::Column(_)))
+    }
+
+    /// Whether all rows have to be known before the first of the answer is.
+    pub(super) fn is_in_stages(&self) -> bool {
+        self.is_grouped() || self.is_distinct || !self.order.is_empty()
+    }
+
+    /// All that makes a group.
+    pub(super) fn group_places(&self) -> Vec<Place> {
+        let mut places = self.groups.clone();
+        places.extend(self.outputs.iter().filter_map(|output| match output {
+            Output::Column(place) => Some(*place),
+            _ => None,
+        }));
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// The type of a column of a source.
+    pub(super) fn kind_at(&self, place: Place) -> Result<Type, Error> {
+        let column = self.sources.get(place.source).and_then(|source| source.table.columns.get(place.column));
+        column.map(|column| column.kind).ok_or(Error::Misuse("a column that is not there"))
+    }
+
+    /// The type of an output.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a column that is not there, [`Error::NotSupported`] for an aggregate of such values.
+    pub fn kind_of(&self, output: Output) -> Result<Type, Error> {
+        let none = || Error::NotSupported("such an aggregate of such values".into());
+        Ok(match output {
+            Output::Column(place) => self.kind_at(place)?,
+            Output::CountRows | Output::Aggregate(Function::Count, _) => Type::BigInt,
+            Output::Aggregate(function, place) => match (function, self.kind_at(place)?) {
+                (Function::Least | Function::Greatest, kind) => kind,
+                (Function::Sum, Type::SmallInt | Type::Integer | Type::BigInt) => Type::BigInt,
+                (Function::Mean, Type::SmallInt | Type::Integer | Type::BigInt) => Type::Double,
+                (Function::Sum, Type::Numeric { precision, scale }) => {
+                    Type::Numeric { precision: precision.saturating_add(SUM_DIGITS).min(PRECISION_MAX), scale }
+                }
+                (Function::Mean, Type::Numeric { precision, scale }) => Type::Numeric {
+                    precision: precision.saturating_add(MEAN_DIGITS).min(PRECISION_MAX),
+                    scale: scale.saturating_add(MEAN_DIGITS).min(PRECISION_MAX),
+                },
+                _ => return Err(none()),
+            },
+        })
+    }
+
+    /// The layout of the first `count` columns of the answer.
+    pub(super) fn layout(&self, count: usize) -> Result<Arc<Layout>, Error> {
+        let kinds =
+            self.outputs.iter().take(count).map(|output| self.kind_of(*output)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Arc::new(Layout::new(kinds.into_iter().enumerate().map(|(number, kind)| (ColumnId(number as u32), kind)))))
+    }
+
+    /// For each source the columns whose values are needed.
+    pub(super) fn columns(&self) -> Vec<Vec<usize>> {
+        let shown = self.outputs.iter().filter_map(|output| match output {
+            Output::Column(place) | Output::Aggregate(_, place) => Some(*place),
+            Output::CountRows => None,
+        });
+        let mut places: Vec<Place> = shown.chain(self.groups.iter().copied()).collect();
+        for (source, of_source) in self.sources.iter().enumerate() {
+            places.extend(of_source.tested_columns().into_iter().map(|column| Place { source, column }));
+        }
+        places.sort_unstable();
+        places.dedup();
+        let of = |source| places.iter().filter(move |place| place.source == source).map(|place| place.column);
+        (0..self.sources.len()).map(|source| of(source).collect()).collect()
+    }
+
+    /// Whether it makes sense; nothing in it is believed before.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let roots = self.sources.iter().filter(|source| source.path.is_none()).count();
+        let orders = self.order.iter().all(|order| order.output < self.outputs.len());
+        let is_hidden = self.is_distinct && self.shown < self.outputs.len();
+        // Without groups WHERE says it all.
+        let is_having = !self.having.is_empty() && !self.is_grouped();
+        if roots != 1 || is_having || !orders || self.shown > self.outputs.len() || is_hidden {
+            return Err(Error::Misuse("a question that makes no sense"));
+        }
+        self.groups.iter().try_for_each(|place| self.kind_at(*place).map(drop))?;
+        self.outputs.iter().try_for_each(|output| self.kind_of(*output).map(drop))
+    }
+}

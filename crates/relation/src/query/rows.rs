@@ -1,0 +1,131 @@
+//! Rows of the root and what they join, a few at a time: as many as memory has room for.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use counterfoil_log::View;
+
+use super::joined::root_of;
+use super::named::Candidates;
+use super::plan::{Place, Plan};
+use super::{JoinedRows, NO_ROW, Side};
+use crate::{Error, Relations, RowId, Scan, ValueRef};
+
+/// Rows read at a time where memory has room for more.
+const STEP_ROWS_MAX: usize = 4096;
+/// About how often a row is there while it is read: as it came, among others, with what it joins, and its number.
+const ROW_COPIES: usize = 4;
+/// The long values of the rows of one table may take this part of the memory for rows.
+const HEAP_PART: usize = 8;
+/// About what a candidate takes: a list that has grown may have as much to spare.
+const CANDIDATE_BYTES: usize = 2 * size_of::<RowId>();
+
+/// Rows of the root and what they join, a few at a time.
+pub(super) struct Rows<V> {
+    view: V,
+    plan: Plan,
+    columns: Vec<Vec<usize>>,
+    from: From<V>,
+    /// Rows that are read next.
+    due: Vec<RowId>,
+    /// Rows read at a time.
+    step_rows: usize,
+    /// Bytes of the long values of those of one table.
+    heap_bytes: u64,
+    /// What named them.
+    pub(super) by: Vec<String>,
+}
+
+enum From<V> {
+    /// Those that indexes name.
+    Named(alloc::vec::IntoIter<RowId>),
+    All(Scan<V>),
+}
+
+impl<V: View + Clone> Rows<V> {
+    /// Takes so many bytes for candidates at most, and as many for rows.
+    pub(super) fn open(relations: &Relations, view: V, plan: &Plan, share: usize) -> Result<Self, Error> {
+        let columns = plan.columns();
+        let row_bytes: usize =
+            plan.sources.iter().map(|source| source.table.layout().width() + size_of::<RowId>()).sum();
+        let step_rows = (share / (row_bytes * ROW_COPIES)).min(STEP_ROWS_MAX);
+        if step_rows == 0 {
+            return Err(Error::Memory { needed: Some(row_bytes * ROW_COPIES) });
+        }
+        let (rows_max, heap_bytes) = (share / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
+        let mut named = Vec::with_capacity(plan.sources.len());
+        for source in &plan.sources {
+            named.push(relations.named_within(&view, &source.table, &source.tests, rows_max / plan.sources.len())?);
+        }
+        let named: Vec<_> = named.iter().map(Option::as_ref).collect();
+        let (from, by) = match relations.candidates_within(&view, &plan.sources, &named, rows_max)? {
+            Some(Candidates { rows, by }) => (From::Named(rows.into_iter()), by),
+            None => {
+                let root = root_of(&plan.sources)?;
+                let scan = relations.scan(view.clone(), &plan.sources[root].table)?;
+                (From::All(scan.with_columns(&columns[root]).with_heap_bytes(heap_bytes)), Vec::new())
+            }
+        };
+        Ok(Rows { view, plan: plan.clone(), columns, from, due: Vec::new(), step_rows, heap_bytes, by })
+    }
+}
+
+impl<V: View> Rows<V> {
+    /// The next rows, perhaps none of them; none at the end.
+    pub(super) fn next(&mut self, relations: &Relations) -> Result<Option<JoinedRows>, Error> {
+        let (view, sources) = (&self.view, &self.plan.sources);
+        if self.due.is_empty() {
+            match &mut self.from {
+                From::Named(rows) => self.due.extend(rows.by_ref().take(self.step_rows)),
+                From::All(scan) => {
+                    let Some(block) = scan.next(self.step_rows).map_err(of_share)? else { return Ok(None) };
+                    let ids = block.visible_rows().map(|row| block.id(row));
+                    self.due.extend(ids);
+                    match relations.join_block(view, sources, &self.columns, block, self.heap_bytes) {
+                        Err(Error::Memory { .. }) if self.due.len() > 1 => {}
+                        joined => {
+                            self.due.clear();
+                            return joined.map(Some).map_err(of_share);
+                        }
+                    }
+                }
+            }
+        }
+        if self.due.is_empty() {
+            return Ok(None);
+        }
+        let root = root_of(sources)?;
+        let (table, columns) = (&sources[root].table, &self.columns[root]);
+        // Fewer at a time where their long values are many.
+        let mut count = self.due.len();
+        loop {
+            let block = relations.fetch_within(view, table, &self.due[..count], columns, self.heap_bytes);
+            match block.and_then(|block| relations.join_block(view, sources, &self.columns, block, self.heap_bytes)) {
+                Err(Error::Memory { .. }) if count > 1 => count = count.div_ceil(2),
+                joined => {
+                    self.due.drain(..count);
+                    return joined.map(Some).map_err(of_share);
+                }
+            }
+        }
+    }
+}
+
+/// What long values need, as what the whole share needs.
+fn of_share(error: Error) -> Error {
+    match error {
+        Error::Memory { needed: Some(bytes) } => Error::Memory { needed: Some(bytes.saturating_mul(HEAP_PART)) },
+        error => error,
+    }
+}
+
+/// The value of a column of one of some rows.
+pub(super) fn value(rows: &JoinedRows, place: Place, row: usize) -> Result<ValueRef<'_>, Error> {
+    let Some(Side { block, places }) = &rows.sides[place.source] else {
+        return Err(Error::Misuse("a column of a table that was not read"));
+    };
+    match places[row] {
+        NO_ROW => Ok(ValueRef::Null),
+        at => block.rows.value(at as usize, place.column),
+    }
+}

@@ -1,0 +1,63 @@
+//! Where a query puts what it cannot keep in memory.
+
+use counterfoil_log::{ContainerId, Storage, View};
+
+use crate::Error;
+
+/// Bytes that come back as they went out, until the query ends.
+pub trait Scratch {
+    /// Appends bytes; answers where they begin.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is none, [`Error::Log`].
+    fn append(&mut self, bytes: &[u8]) -> Result<u64, Error>;
+
+    /// Reads bytes that were appended.
+    ///
+    /// # Errors
+    /// [`Error::Log`], [`Error::Corrupt`].
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
+}
+
+/// None: a query that needs one ends with [`Error::Memory`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoScratch;
+
+impl Scratch for NoScratch {
+    fn append(&mut self, _bytes: &[u8]) -> Result<u64, Error> {
+        Err(Error::Memory { needed: None })
+    }
+
+    fn read(&mut self, _offset: u64, _buffer: &mut [u8]) -> Result<(), Error> {
+        Err(Error::Misuse("nothing was put there"))
+    }
+}
+
+/// A container of a transaction, which is sealed like everything else. The transaction is to be rolled back: then what a query put
+/// there has never been.
+pub struct ContainerScratch<'a> {
+    storage: &'a mut dyn Storage,
+    container: ContainerId,
+}
+
+impl<'a> ContainerScratch<'a> {
+    /// A new container.
+    ///
+    /// # Errors
+    /// [`Error::Log`].
+    pub fn create(storage: &'a mut dyn Storage) -> Result<Self, Error> {
+        let group = storage.create_group().map_err(Error::log(""))?;
+        let container = storage.create_container(group).map_err(Error::log(""))?;
+        Ok(ContainerScratch { storage, container })
+    }
+}
+
+impl Scratch for ContainerScratch<'_> {
+    fn append(&mut self, bytes: &[u8]) -> Result<u64, Error> {
+        self.storage.append(self.container, bytes).map_err(Error::log(""))
+    }
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        View::read(self.storage, self.container, offset, buffer).map_err(Error::log(""))
+    }
+}

@@ -1,0 +1,69 @@
+//! What a question takes of memory, counted by the allocator: never more than its budget.
+
+#[allow(dead_code, reason = "the words of other tests")]
+#[path = "main/bench.rs"]
+mod bench;
+#[allow(dead_code, reason = "the words of other tests")]
+#[path = "main/plans.rs"]
+mod plans;
+
+use counterfoil_relation::{BUDGET_BYTES_MIN, Error, Plan, Scratch};
+use peak_alloc::PeakAlloc;
+
+use bench::{Bench, rounds};
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// A medium of its own, which is no memory of the question's.
+struct Aside(Vec<u8>);
+
+impl Scratch for Aside {
+    fn append(&mut self, bytes: &[u8]) -> Result<u64, Error> {
+        let start = self.0.len();
+        self.0.extend_from_slice(bytes);
+        Ok(start as u64)
+    }
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
+        Ok(())
+    }
+}
+
+fn ask(bench: &mut Bench, plan: Plan, budget: usize, aside: &mut Aside) -> usize {
+    let view = bench.writer.snapshot();
+    aside.0.clear();
+    let mut answer = bench.relations.answer(view, plan, budget).unwrap();
+    let mut rows = 0;
+    while let Some(batch) = answer.next(&bench.relations, aside).unwrap() {
+        rows += batch.count();
+    }
+    rows
+}
+
+#[test]
+fn no_question_takes_more_than_its_budget() {
+    let mut bench = plans::populated(1);
+    // Nothing is kept but pages, and those that are asked for are kept from the first time on.
+    bench.relations = counterfoil_relation::Relations::with_fresh_rows(200).with_head_bytes(0);
+    let mut aside = Aside(Vec::with_capacity(64 << 20));
+    let budgets = [BUDGET_BYTES_MIN, 100_000, 256 << 10];
+    let mut most = [0; 3];
+    for _ in 0..rounds(100, 1000) {
+        let plan = plans::some_plan(&mut bench);
+        for (most, budget) in most.iter_mut().zip(budgets) {
+            // Pages that it reads are in the log's cache from then on, which is not its own.
+            ask(&mut bench, plan.clone(), budget, &mut aside);
+            let plan = plan.clone();
+            MEMORY.reset_peak_usage();
+            let before = MEMORY.current_usage();
+            ask(&mut bench, plan, budget, &mut aside);
+            let taken = MEMORY.peak_usage() - before;
+            *most = taken.max(*most);
+        }
+    }
+    for (most, budget) in most.into_iter().zip(budgets) {
+        assert!((budget / 4..=budget).contains(&most), "{most} bytes of {budget}");
+    }
+}
