@@ -54,7 +54,11 @@ pub(crate) fn index_files<'a>(access: &'a Access, index: &IndexDef) -> Result<&'
 
 impl IndexReader<'_> {
     /// Shows the rows of all entries in a range to `visit`, until it returns false; whether it never did.
-    fn visit(&self, range: &ByteRange, visit: &mut dyn FnMut(RowId) -> Result<bool, Error>) -> Result<bool, Error> {
+    pub(crate) fn visit(
+        &self,
+        range: &ByteRange,
+        visit: &mut dyn FnMut(RowId) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
         let range = range.of_entries();
         let mut rows = Vec::new();
         self.fresh.rows_in(&range, usize::MAX, &mut rows);

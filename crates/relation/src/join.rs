@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
-use crate::index::IndexReader;
+use crate::found::Found;
 use crate::key::{ByteRange, Keys, join_key};
 use crate::read::Wanted;
 use crate::reference::{self, child_reader, children_range};
@@ -155,84 +155,51 @@ fn parents_of(
     Ok((parents, References { count: sorted.len() as u64, dangling }))
 }
 
-/// Rows of a table from which a path may lead to one of some rows of the table at its end, in the order of their numbers;
-/// `None` if there are more than `rows_max`.
-pub(crate) fn rows_joined_to(
+/// Finds rows of a table from which a path may lead to one of some rows of the table at its end; whether there are not too many.
+pub(crate) fn find_joined_to(
     shared: &Shared,
     view: &dyn View,
     table: &Access,
     join: &Join,
     rows: &[RowId],
-    rows_max: usize,
-) -> Result<Option<Vec<RowId>>, Error> {
-    let mut rows = rows.to_vec();
-    rows.sort_unstable();
-    rows.dedup();
+    found: &mut Found,
+) -> Result<bool, Error> {
     let lost = || Error::corrupt(&table.table.name, "list of paths");
     if let [step] = join.steps.as_slice() {
         let key = table.table.foreign_key(step.key).ok_or_else(lost)?;
         let parent = shared.access(view, step.to)?;
-        return children_of(shared, view, (table, key), &parent, &rows, rows_max);
+        return find_children(shared, view, (table, key), &parent, rows, found);
     }
     let index = table.table.indexes.iter().find(|index| index.origin == IndexOrigin::Path(join.id));
     let reader = shared.index(view, table, index.ok_or_else(lost)?, false)?;
-    let mut found = Found::new(rows_max);
     for row in rows {
-        if !found.add(&reader, &ByteRange::exactly(&join_key(Some(row))))? {
-            return Ok(None);
+        if !found.add(&reader, &ByteRange::exactly(&join_key(Some(*row))))? {
+            return Ok(false);
         }
     }
-    Ok(Some(found.finish()))
+    Ok(true)
 }
 
-/// The rows that may reference one of some rows along a foreign key; `None` if there are more than `rows_max`.
-fn children_of(
+/// Finds the rows that may reference one of some rows along a foreign key; whether there are not too many.
+fn find_children(
     shared: &Shared,
     view: &dyn View,
     (child, key): (&Access, &ForeignKey),
     parent: &Access,
     parents: &[RowId],
-    rows_max: usize,
-) -> Result<Option<Vec<RowId>>, Error> {
+    found: &mut Found,
+) -> Result<bool, Error> {
     let places = parent.places(&reference::parent_index(&parent.table, key)?.columns)?;
     let reader = child_reader(shared, view, child, key, false)?;
-    let mut found = Found::new(rows_max);
     // Where there is little room for the rows found, there is little for those that find them.
-    for piece in parents.chunks((rows_max / 8).clamp(1, PIECE_ROWS)) {
+    for piece in parents.chunks(found.piece_rows().clamp(1, PIECE_ROWS)) {
         let block = parent.fetch(view, piece, &Wanted::only(&places))?;
         let keys = Keys::of(&block.rows, &places).map_err(parent.named())?;
         for row in block.visible_rows().filter(|row| !keys.has_null(*row)) {
             if !found.add(&reader, &children_range(reader.definition(), key, keys.key(row)))? {
-                return Ok(None);
+                return Ok(false);
             }
         }
     }
-    Ok(Some(found.finish()))
-}
-
-/// Rows found in several ranges of an index.
-struct Found {
-    rows: Vec<RowId>,
-    rows_max: usize,
-}
-
-impl Found {
-    fn new(rows_max: usize) -> Self {
-        Found { rows: Vec::new(), rows_max }
-    }
-
-    /// Adds the rows of a range; whether there are not too many.
-    fn add(&mut self, reader: &IndexReader<'_>, range: &ByteRange) -> Result<bool, Error> {
-        let more = reader.candidates(range, self.rows_max.saturating_sub(self.rows.len()))?;
-        let is_all = more.is_some();
-        self.rows.extend(more.unwrap_or_default());
-        Ok(is_all)
-    }
-
-    /// All of them, each once.
-    fn finish(mut self) -> Vec<RowId> {
-        self.rows.sort_unstable();
-        self.rows.dedup();
-        self.rows
-    }
+    Ok(true)
 }

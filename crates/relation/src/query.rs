@@ -21,11 +21,12 @@ mod selection;
 mod sorter;
 mod stage;
 mod test;
+mod windows;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-pub use answer::{Answer, BUDGET_BYTES_MIN};
+pub use answer::{Answer, BUDGET_BYTES_MIN, Progress};
 pub use joined::{JoinedRows, NO_ROW, Side};
 pub use named::{Candidates, NamedRows};
 pub use plan::{Function, Order, Output, Place, Plan};

@@ -11,6 +11,7 @@ use counterfoil_log::View;
 use crate::access::Shared;
 use crate::catalog::{self, NameEntry};
 use crate::change::Changes;
+use crate::found::Found;
 use crate::fresh::FRESH_ROWS;
 use crate::heads::Heads;
 use crate::key::Keys;
@@ -163,7 +164,10 @@ impl Relations {
     }
 
     /// As [`Relations::fetch`], if the long values have so many bytes at most; otherwise [`Error::Memory`].
-    pub(crate) fn fetch_within(
+    ///
+    /// # Errors
+    /// As [`Relations::fetch`], and [`Error::Memory`].
+    pub fn fetch_within(
         &self,
         view: &dyn View,
         table: &Table,
@@ -232,7 +236,45 @@ impl Relations {
     ) -> Result<Option<Vec<RowId>>, Error> {
         let access = self.shared.access(view, table.id)?;
         let join = access.table.joins.get(path).ok_or(Error::Misuse("a path that is not there"))?;
-        join::rows_joined_to(&self.shared, view, &access, join, rows, rows_max)
+        let mut rows = rows.to_vec();
+        rows.sort_unstable();
+        rows.dedup();
+        let mut found = Found::all(rows_max);
+        let is_all = join::find_joined_to(&self.shared, view, &access, join, &rows, &mut found)?;
+        Ok(is_all.then(|| found.finish().0))
+    }
+
+    /// Finds rows of a table from which a path leads to one of some rows of the table at its end, each of them named once; whether
+    /// there are not too many.
+    pub(crate) fn find_joined_to(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        (path, rows): (usize, &[RowId]),
+        found: &mut Found,
+    ) -> Result<bool, Error> {
+        let access = self.shared.access(view, table.id)?;
+        let join = access.table.joins.get(path).ok_or(Error::Misuse("a path that is not there"))?;
+        join::find_joined_to(&self.shared, view, &access, join, rows, found)
+    }
+
+    /// Finds rows whose keys may lie in one of some ranges of an index; whether there are not too many.
+    pub(crate) fn find_in(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        (index, ranges): (IndexId, &[KeyRange]),
+        found: &mut Found,
+    ) -> Result<bool, Error> {
+        let access = self.shared.access(view, table.id)?;
+        let index = index_of(&access.table, index)?;
+        let (kinds, reader) = (kinds(&access.table, index), self.shared.index(view, &access, index, false)?);
+        for range in ranges {
+            if !found.add(&reader, &range.encode(&kinds)?)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// For each row of a batch the row of the table with the same key in a unique index (none where the key has a NULL).

@@ -158,6 +158,13 @@ impl SpillOpener {
         }
     }
 
+    /// Another reading end of the same stream, at one of its chunks.
+    pub fn at(&self, chunk: u64) -> SpillOpener {
+        let mut opener = self.again();
+        opener.chunk.next = chunk;
+        opener
+    }
+
     /// How many bytes follow a chunk's head, by what the head says.
     ///
     /// # Errors

@@ -31,21 +31,48 @@ const SHARES: usize = 4;
 /// Rows of an answer may take this part of a share before they are handed out.
 const BATCH_PART: usize = 8;
 /// The least that a question can be answered with.
-pub const BUDGET_BYTES_MIN: usize = 64 << 10;
+pub const BUDGET_BYTES_MIN: usize = 32 << 10;
 
 /// An answer, some rows at a time.
 pub struct Answer<V> {
     plan: Plan,
     rows: Rows<V>,
     filter: Filter,
-    /// Rows of the answer in order, once they are known; none where they need not be known before.
-    sorted: Option<Sorted<Stage>>,
+    /// How far it has come.
+    state: State,
     layout: Arc<Layout>,
     /// Bytes that one stage may have.
     share: usize,
     to_skip: u64,
     left: u64,
 }
+
+/// What a step came to.
+pub enum Progress {
+    /// Nothing yet: there is more to do.
+    Working,
+    /// Rows of the answer.
+    Rows(RowBatch),
+    /// All rows have been handed out.
+    End,
+}
+
+/// How far an answer has come.
+enum State {
+    /// Rows are read, and are rows of the answer.
+    Plain,
+    /// Rows are read into the first stage.
+    Reading(Sorter<Stage>, Later),
+    /// What one stage came to is read into the next.
+    Passing(Sorted<Stage>, Sorter<Stage>, Later),
+    /// The rows of the answer are known.
+    Known(Sorted<Stage>),
+    /// A step has failed: what it was about to do is lost.
+    Failed,
+}
+
+/// The stages that follow.
+type Later = alloc::vec::IntoIter<Stage>;
 
 impl Relations {
     /// Begins to answer a question with so many bytes of memory.
@@ -62,7 +89,13 @@ impl Relations {
         let rows = Rows::open(self, view, &plan, share).map_err(of_all_shares)?;
         let (layout, filter) = (plan.layout(plan.shown)?, Filter::of(&plan)?);
         let (to_skip, left) = (plan.offset, plan.limit.unwrap_or(u64::MAX));
-        Ok(Answer { plan, rows, filter, sorted: None, layout, share, to_skip, left })
+        let mut stages = Stage::all(&plan)?.into_iter();
+        let first = stages.next();
+        let mut answer = Answer { plan, rows, filter, state: State::Plain, layout, share, to_skip, left };
+        if let Some(first) = first {
+            answer.state = State::Reading(answer.sorter(first, &stages), stages);
+        }
+        Ok(answer)
     }
 }
 
@@ -79,46 +112,117 @@ impl<V: View> Answer<V> {
         &self.rows.by
     }
 
+    /// How many rows of the root have been named as those that come into question, and are still to be read.
+    #[must_use]
+    pub fn candidates(&self) -> Option<usize> {
+        self.rows.named()
+    }
+
+    /// Goes on: reads some rows, or hands some out. Between two steps a question can be called off.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where it needs more than it has, [`Error::Sql`] for a sum out of range, [`Error::Log`], [`Error::Corrupt`];
+    /// [`Error::Misuse`] after any of them.
+    pub fn step(&mut self, relations: &Relations, scratch: &mut dyn Scratch) -> Result<Progress, Error> {
+        let step = match core::mem::replace(&mut self.state, State::Failed) {
+            State::Plain => self.show_read(relations),
+            State::Reading(sorter, later) => self.read(relations, scratch, sorter, later),
+            State::Passing(sorted, sorter, later) => self.pass(scratch, sorted, sorter, later),
+            State::Known(sorted) => self.show_sorted(scratch, sorted),
+            State::Failed => Err(Error::Misuse("a question that has failed")),
+        };
+        step.map_err(of_all_shares)
+    }
+
     /// The next rows; none at the end.
     ///
     /// # Errors
-    /// [`Error::Memory`] where it needs more than it has, [`Error::Sql`] for a sum out of range, [`Error::Log`], [`Error::Corrupt`].
+    /// As [`Answer::step`].
     pub fn next(&mut self, relations: &Relations, scratch: &mut dyn Scratch) -> Result<Option<RowBatch>, Error> {
-        let mut batch = RowBuilder::new(self.layout.clone());
-        let read = match self.plan.is_in_stages() {
-            true => self.next_sorted(relations, scratch, &mut batch),
-            false => self.next_plain(relations, &mut batch),
-        };
-        read.map_err(of_all_shares)?;
-        Ok(Some(batch.finish()).filter(|rows| rows.count() > 0))
-    }
-
-    fn next_plain(&mut self, relations: &Relations, batch: &mut RowBuilder) -> Result<(), Error> {
-        while batch.count() == 0 && self.left > 0 {
-            let Some(rows) = self.rows.next(relations)? else { break };
-            let skipped = (rows.count as u64).min(self.to_skip);
-            self.to_skip -= skipped;
-            let count = (rows.count as u64 - skipped).min(self.left);
-            self.left -= count;
-            for row in skipped..skipped + count {
-                batch.push(&self.plan.values(&rows, row as usize)?[..self.plan.shown])?;
+        loop {
+            match self.step(relations, scratch)? {
+                Progress::Working => {}
+                Progress::Rows(rows) => return Ok(Some(rows)),
+                Progress::End => return Ok(None),
             }
         }
-        Ok(())
     }
 
-    fn next_sorted(
+    /// Hands out rows as they are read.
+    fn show_read(&mut self, relations: &Relations) -> Result<Progress, Error> {
+        let rows = if self.left > 0 { self.rows.next(relations)? } else { None };
+        self.state = State::Plain;
+        let Some(rows) = rows else { return Ok(Progress::End) };
+        let skipped = (rows.count as u64).min(self.to_skip);
+        self.to_skip -= skipped;
+        let count = (rows.count as u64 - skipped).min(self.left);
+        self.left -= count;
+        let mut batch = RowBuilder::new(self.layout.clone());
+        for row in skipped..skipped + count {
+            batch.push(&self.plan.values(&rows, row as usize)?[..self.plan.shown])?;
+        }
+        Ok(if count > 0 { Progress::Rows(batch.finish()) } else { Progress::Working })
+    }
+
+    /// Takes some rows into the first stage.
+    fn read(
         &mut self,
         relations: &Relations,
         scratch: &mut dyn Scratch,
-        batch: &mut RowBuilder,
-    ) -> Result<(), Error> {
-        if self.sorted.is_none() {
-            self.sorted = Some(self.gathered(relations, scratch)?);
+        mut sorter: Sorter<Stage>,
+        later: Later,
+    ) -> Result<Progress, Error> {
+        let (mut key, mut load) = (Vec::new(), Vec::new());
+        let Some(rows) = self.rows.next(relations)? else {
+            if sorter.stage().begins_empty(&mut load) {
+                sorter.push(scratch, &key, &load)?;
+            }
+            self.state = self.behind(sorter.finish(scratch)?, later);
+            return Ok(Progress::Working);
+        };
+        for row in 0..rows.count {
+            sorter.stage().record(&self.plan, &rows, row, (&mut key, &mut load))?;
+            sorter.push(scratch, &key, &load)?;
         }
-        let Some(sorted) = &mut self.sorted else { return Ok(()) };
-        while self.left > 0 && batch.count() < BATCH_ROWS && batch.bytes() < self.share / BATCH_PART {
-            let Some((stage, load)) = sorted.next(scratch)? else { break };
+        self.state = State::Reading(sorter, later);
+        Ok(Progress::Working)
+    }
+
+    /// Takes some of what one stage came to into the next.
+    fn pass(
+        &mut self,
+        scratch: &mut dyn Scratch,
+        mut sorted: Sorted<Stage>,
+        mut sorter: Sorter<Stage>,
+        later: Later,
+    ) -> Result<Progress, Error> {
+        let (mut key, mut load) = (Vec::new(), Vec::new());
+        for _ in 0..BATCH_ROWS {
+            let Some((before, of_before)) = sorted.next(scratch)? else {
+                drop(sorted);
+                self.state = self.behind(sorter.finish(scratch)?, later);
+                return Ok(Progress::Working);
+            };
+            let values: Vec<ValueRef<'_>> = before.values(of_before)?;
+            if self.filter.holds(before, &values)? {
+                sorter.stage().record_values(&values, (&mut key, &mut load));
+                sorter.push(scratch, &key, &load)?;
+            }
+        }
+        self.state = State::Passing(sorted, sorter, later);
+        Ok(Progress::Working)
+    }
+
+    /// Hands out rows that are in order.
+    fn show_sorted(&mut self, scratch: &mut dyn Scratch, mut sorted: Sorted<Stage>) -> Result<Progress, Error> {
+        let mut batch = RowBuilder::new(self.layout.clone());
+        let (mut seen, mut is_end) = (0, self.left == 0);
+        while !is_end && seen < BATCH_ROWS && batch.bytes() < self.share / BATCH_PART {
+            let Some((stage, load)) = sorted.next(scratch)? else {
+                is_end = true;
+                break;
+            };
+            seen += 1;
             let values = stage.values(load)?;
             if !self.filter.holds(stage, &values)? {
                 continue;
@@ -129,38 +233,29 @@ impl<V: View> Answer<V> {
             }
             self.left -= 1;
             batch.push(&values[..self.plan.shown])?;
+            is_end = self.left == 0;
         }
-        Ok(())
+        self.state = State::Known(sorted);
+        let rows = batch.finish();
+        Ok(match rows.count() {
+            0 if is_end => Progress::End,
+            0 => Progress::Working,
+            _ => Progress::Rows(rows),
+        })
     }
 
-    /// Reads all rows and takes them through the stages.
-    fn gathered(&mut self, relations: &Relations, scratch: &mut dyn Scratch) -> Result<Sorted<Stage>, Error> {
-        let mut stages = Stage::all(&self.plan)?.into_iter();
-        let first = stages.next().ok_or(Error::Misuse("nothing to be gathered for"))?;
-        let mut sorter = Sorter::new(self.share, first, self.wanted(stages.len() == 0));
-        let (mut key, mut load) = (Vec::new(), Vec::new());
-        if sorter.stage().begins_empty(&mut load) {
-            sorter.push(scratch, &key, &load)?;
+    /// What comes behind a stage.
+    fn behind(&self, sorted: Sorted<Stage>, mut later: Later) -> State {
+        match later.next() {
+            Some(stage) => State::Passing(sorted, self.sorter(stage, &later), later),
+            None => State::Known(sorted),
         }
-        while let Some(rows) = self.rows.next(relations)? {
-            for row in 0..rows.count {
-                sorter.stage().record(&self.plan, &rows, row, (&mut key, &mut load))?;
-                sorter.push(scratch, &key, &load)?;
-            }
-        }
-        let mut sorted = sorter.finish(scratch)?;
-        while let Some(stage) = stages.next() {
-            let mut sorter = Sorter::new(self.share, stage, self.wanted(stages.len() == 0));
-            while let Some((before, of_before)) = sorted.next(scratch)? {
-                let values: Vec<ValueRef<'_>> = before.values(of_before)?;
-                if self.filter.holds(before, &values)? {
-                    sorter.stage().record_values(&values, (&mut key, &mut load));
-                    sorter.push(scratch, &key, &load)?;
-                }
-            }
-            sorted = sorter.finish(scratch)?;
-        }
-        Ok(sorted)
+    }
+}
+
+impl<V> Answer<V> {
+    fn sorter(&self, stage: Stage, later: &Later) -> Sorter<Stage> {
+        Sorter::new(self.share, stage, self.wanted(later.len() == 0))
     }
 
     /// Records wanted of a stage. What a filter may leave out is not counted.

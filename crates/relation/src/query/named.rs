@@ -13,16 +13,16 @@ use super::test::{Test, select};
 use crate::{Error, Relations, RowId, Table};
 
 /// One row in so many is fetched by number: one costs about as much as twenty rows read in passing.
-const TABLE_SHARE: u64 = 20;
+pub(super) const TABLE_SHARE: u64 = 20;
 /// So many rows are fetched by number, however few there are.
-const TABLE_ROWS_MIN: usize = 64;
+pub(super) const TABLE_ROWS_MIN: usize = 64;
 /// One row in so many may be named by one of several indexes: an entry costs about as much as a row read in passing.
 const LIST_SHARE: u64 = 4;
 /// With so few rows named, reading them is less work than asking for more.
 const FEW_ROWS: usize = 256;
 /// One in so many of the root's rows is fetched by number: in the order of their numbers they cost less than a scan of all and
 /// a hash join of each.
-const ROOT_SHARE: u64 = 4;
+pub(super) const ROOT_SHARE: u64 = 4;
 /// A source with at most one in so many of the root's rows is read to its end, to know which of its rows come into question.
 const SOURCE_SHARE: u64 = 8;
 /// Rows read at a time.
@@ -62,8 +62,11 @@ impl Relations {
         self.named_within(view, table, tests, usize::MAX)
     }
 
-    /// As [`Relations::named_rows`], if there is room for them.
-    pub(super) fn named_within(
+    /// As [`Relations::named_rows`], if there is room for so many of them.
+    ///
+    /// # Errors
+    /// As [`Relations::named_rows`].
+    pub fn named_within(
         &self,
         view: &dyn View,
         table: &Table,

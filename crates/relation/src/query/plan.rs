@@ -90,11 +90,6 @@ impl Plan {
         !self.groups.is_empty() || self.outputs.iter().any(|output| !matches!(output, Output::Column(_)))
     }
 
-    /// Whether all rows have to be known before the first of the answer is.
-    pub(super) fn is_in_stages(&self) -> bool {
-        self.is_grouped() || self.is_distinct || !self.order.is_empty()
-    }
-
     /// All that makes a group.
     pub(super) fn group_places(&self) -> Vec<Place> {
         let mut places = self.groups.clone();

@@ -8,6 +8,7 @@ use counterfoil_log::View;
 use super::joined::root_of;
 use super::named::Candidates;
 use super::plan::{Place, Plan};
+use super::windows::Windows;
 use super::{JoinedRows, NO_ROW, Side};
 use crate::{Error, Relations, RowId, Scan, ValueRef};
 
@@ -37,8 +38,8 @@ pub(super) struct Rows<V> {
 }
 
 enum From<V> {
-    /// Those that indexes name.
-    Named(alloc::vec::IntoIter<RowId>),
+    /// Those that indexes name; and where there was no room for all of them, those that follow.
+    Named(alloc::vec::IntoIter<RowId>, Option<Windows>),
     All(Scan<V>),
 }
 
@@ -57,26 +58,44 @@ impl<V: View + Clone> Rows<V> {
         for source in &plan.sources {
             named.push(relations.named_within(&view, &source.table, &source.tests, rows_max / plan.sources.len())?);
         }
-        let named: Vec<_> = named.iter().map(Option::as_ref).collect();
-        let (from, by) = match relations.candidates_within(&view, &plan.sources, &named, rows_max)? {
-            Some(Candidates { rows, by }) => (From::Named(rows.into_iter()), by),
-            None => {
-                let root = root_of(&plan.sources)?;
-                let scan = relations.scan(view.clone(), &plan.sources[root].table)?;
-                (From::All(scan.with_columns(&columns[root]).with_heap_bytes(heap_bytes)), Vec::new())
-            }
+        let lists: Vec<_> = named.iter().map(Option::as_ref).collect();
+        let candidates = relations.candidates_within(&view, &plan.sources, &lists, rows_max)?;
+        let (from, by) = match candidates {
+            Some(Candidates { rows, by }) => (From::Named(rows.into_iter(), None), by),
+            None => match Windows::open(relations, &view, &plan.sources, &named, rows_max)? {
+                Some((windows, rows, by)) => (From::Named(rows.into_iter(), Some(windows)), Vec::from([by])),
+                None => {
+                    let root = root_of(&plan.sources)?;
+                    let scan = relations.scan(view.clone(), &plan.sources[root].table)?;
+                    (From::All(scan.with_columns(&columns[root]).with_heap_bytes(heap_bytes)), Vec::new())
+                }
+            },
         };
         Ok(Rows { view, plan: plan.clone(), columns, from, due: Vec::new(), step_rows, heap_bytes, by })
     }
 }
 
 impl<V: View> Rows<V> {
+    /// How many rows indexes have named that are still to be read, as far as there was room for them.
+    pub(super) fn named(&self) -> Option<usize> {
+        match &self.from {
+            From::Named(rows, _) => Some(rows.len() + self.due.len()),
+            From::All(_) => None,
+        }
+    }
+
     /// The next rows, perhaps none of them; none at the end.
     pub(super) fn next(&mut self, relations: &Relations) -> Result<Option<JoinedRows>, Error> {
         let (view, sources) = (&self.view, &self.plan.sources);
         if self.due.is_empty() {
             match &mut self.from {
-                From::Named(rows) => self.due.extend(rows.by_ref().take(self.step_rows)),
+                From::Named(rows, windows) => {
+                    if let (true, Some(windows)) = (rows.len() == 0, windows) {
+                        let window = windows.next(relations, view, &sources[root_of(sources)?])?;
+                        *rows = window.unwrap_or_default().into_iter();
+                    }
+                    self.due.extend(rows.by_ref().take(self.step_rows));
+                }
                 From::All(scan) => {
                     let Some(block) = scan.next(self.step_rows).map_err(of_share)? else { return Ok(None) };
                     let ids = block.visible_rows().map(|row| block.id(row));
