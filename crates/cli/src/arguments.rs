@@ -90,6 +90,9 @@ pub struct Common {
     /// Seconds to wait for another writer
     #[arg(long, global = true, value_name = "SECONDS", default_value = "5", value_parser = seconds, help_heading = "Opening a database")]
     pub lock_timeout: Duration,
+    /// Memory for all that grows with the data, such as 64K or 1G
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = "Opening a database")]
+    pub ram: Option<u64>,
 }
 
 /// When to colour.

@@ -36,6 +36,10 @@ impl Context {
             .lock_timeout(self.common.lock_timeout)
             .require_counter(self.common.require_counter)
             .on_note(|note| terminal::note(note));
+        let options = match self.common.ram {
+            Some(bytes) => options.ram(bytes),
+            None => options,
+        };
         if in_memory {
             return Ok(options);
         }

@@ -103,7 +103,7 @@ fn build(
     };
     let layout = layout_of(&header.layout)?;
     let media = medium.media();
-    let cache = options.cache_bytes;
+    let cache = options.page_bytes_kept()?;
     let mut writer = log::create(media, vault, layout, settings, &mut SystemEntropy, 0, cache)?;
     fill(&mut writer)?;
     name_header(&mut writer, &header)?;
@@ -156,7 +156,7 @@ pub(crate) fn reseal(
     let vault = Arc::new(Vault::new(volume_key, old.id, header.suite));
     let settings = Settings { counter: None, counting: counting(old.counter), pins: Box::new(NoPins), headers: None };
     let layout = layout_of(&header.layout)?;
-    let cache = options.cache_bytes;
+    let cache = options.page_bytes_kept()?;
     let mut writer = log::create(medium.media(), vault, layout, settings, &mut SystemEntropy, 0, cache)?;
     fill(&mut writer)?;
     name_header(&mut writer, &header)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use counterfoil_log::Snapshot;
-use counterfoil_relation::{Relations, Table};
+use counterfoil_relation::{FRESH_ROWS, Relations, Table};
 use counterfoil_sql::{Engine, EngineOptions, Rights, Spill};
 use zeroize::Zeroizing;
 
@@ -47,6 +47,11 @@ const BETWEEN_STEPS: Duration = Duration::from_millis(5);
 /// Bytes that the queries of a database may have spilled at any time: more is a query gone wrong, and the folder is
 /// not ours alone.
 const SPILL_BYTES_MAX: u64 = 64 << 30;
+
+/// About what the index entries of a new row take, of all indexes that are written at a time.
+const FRESH_ROW_BYTES: usize = 256;
+/// With fewer new rows in an index a run of it would not be worth its page.
+const FRESH_ROWS_MIN: usize = 16;
 
 impl Database {
     /// Makes a database. What is there already is never overwritten, and an attempt that is cut short leaves nothing
@@ -109,7 +114,14 @@ impl Database {
         let spill = asked.spill_folder.clone().map(|folder| Spill { folder, bytes_max: SPILL_BYTES_MAX });
         let (memory_bytes, reorganizes) = (asked.memory_bytes, asked.reorganize);
         let options = EngineOptions { memory_bytes, spill, is_tidied: reorganizes, ..EngineOptions::default() };
-        let engine = Engine::new(store.clone(), Arc::new(Relations::new()), options)?;
+        let (relations, options) = match asked.bounds()? {
+            None => (Relations::new(), options),
+            Some(ram) => {
+                let fresh_rows = (ram.fresh() / FRESH_ROW_BYTES).clamp(FRESH_ROWS_MIN, FRESH_ROWS);
+                (Relations::with_fresh_rows(fresh_rows).with_head_bytes(ram.heads()), ram.bounds(options))
+            }
+        };
+        let engine = Engine::new(store.clone(), Arc::new(relations), options)?;
         if reorganizes {
             let (tidied, has_looked) = (Arc::downgrade(&engine), AtomicBool::new(false));
             store.keep_house_with(Arc::new(move |writer| {

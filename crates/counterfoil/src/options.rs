@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use counterfoil_sql::Ram;
 use counterfoil_vault::StateEnvironment;
 pub use counterfoil_vault::Suite as Cipher;
 
@@ -122,6 +123,7 @@ pub struct Options {
     pub(crate) snapshot_max_age: Duration,
     pub(crate) cache_bytes: usize,
     pub(crate) memory_bytes: usize,
+    pub(crate) ram: Option<u64>,
     pub(crate) spill_folder: Option<PathBuf>,
     pub(crate) reorganize: bool,
     pub(crate) on_note: Option<OnNote>,
@@ -171,6 +173,7 @@ impl Options {
             snapshot_max_age: SNAPSHOT_AGE_DEFAULT,
             cache_bytes: CACHE_BYTES_DEFAULT,
             memory_bytes: counterfoil_sql::EngineOptions::default().memory_bytes,
+            ram: None,
             spill_folder: Some(std::env::temp_dir()),
             reorganize: true,
             on_note: None,
@@ -252,6 +255,17 @@ impl Options {
         Self { memory_bytes, ..self }
     }
 
+    /// Bytes of memory for all that grows with what the database holds: opened pages, what is kept of indexes, what queries work with.
+    /// It takes the place of [`Options::cache_bytes`] and [`Options::memory_bytes`]. The least is 64 KiB; with less than 64 MiB queries
+    /// of columns, along foreign keys, grouped and in order, are answered all the same, and others may end with
+    /// [`Kind::Full`] and a text that says how much they need. `SET ram = '64K'` bounds one connection further.
+    ///
+    /// What the program takes however little is asked comes on top, and so do the changes of a transaction until it ends.
+    #[must_use]
+    pub fn ram(self, bytes: u64) -> Self {
+        Self { ram: Some(bytes), ..self }
+    }
+
     /// Where queries put what does not fit into their memory: sealed under a key that ends with the process, in files
     /// without a name. The system's folder for temporary files unless told otherwise; without one such queries end in
     /// an error.
@@ -294,6 +308,16 @@ impl Options {
     #[must_use]
     pub fn danger_erase(self, erase: bool) -> Self {
         Self { erase, ..self }
+    }
+
+    /// What [`Options::ram`] says.
+    pub(crate) fn bounds(&self) -> Result<Option<Ram>> {
+        Ok(self.ram.map(Ram::of).transpose()?)
+    }
+
+    /// Bytes of opened pages that are kept.
+    pub(crate) fn page_bytes_kept(&self) -> Result<usize> {
+        Ok(self.bounds()?.map_or(self.cache_bytes, Ram::pages))
     }
 
     pub(crate) fn note(&self, note: &str) {

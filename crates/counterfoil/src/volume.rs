@@ -103,7 +103,7 @@ impl Volume {
 
     /// Brings the image to its last whole commit, in memory.
     pub(crate) fn recover(&self) -> Result<Recovered> {
-        let cache = self.options.cache_bytes;
+        let cache = self.options.page_bytes_kept()?;
         let layout = self.opened().layout;
         let recovered = Recovered::recover(self.medium.reader(), self.vault.clone(), layout, cache);
         match recovered {

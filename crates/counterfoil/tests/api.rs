@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use counterfoil::{Counter, Database, Key, Kind, Options, Outcome, Value};
+use counterfoil::arrow::array::RecordBatch;
+use counterfoil::{Connection, Counter, Database, Error, Key, Kind, Options, Outcome, Value};
 use tempfile::TempDir;
 
 fn options(folder: &TempDir) -> Options {
@@ -224,6 +225,29 @@ fn unnamed_files(folder: &std::path::Path) -> Vec<Vec<u8>> {
     let entries = entries.flatten().map(|entry| entry.path());
     let ours = entries.filter(|path| std::fs::read_link(path).is_ok_and(|target| target.starts_with(folder)));
     ours.filter_map(|path| std::fs::read(path).ok()).collect()
+}
+
+#[test]
+fn a_database_in_little_memory_answers_or_says_what_it_needs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = || Key::bytes(&[7; 32]);
+    let options = |ram| Options::path(folder.path().join("db")).key(key()).counter(Counter::None).ram(ram);
+    assert_eq!(kind(Database::create(options(1000))), Some(Kind::Misuse));
+    let database = Database::create(options(64 << 10)).expect("made");
+    let mut connection = database.connect().expect("connects");
+    let fill = "CREATE TABLE t AS SELECT i, md5(i::text) AS b FROM generate_series(1, 20000) s(i)";
+    connection.execute(fill, &[]).expect("runs");
+    let query = "SELECT b, count(*) FROM t GROUP BY b ORDER BY b DESC";
+    let asked = |connection: &mut Connection| -> Result<Vec<_>, Error> { connection.query(query, &[])?.collect() };
+    let rows: usize = asked(&mut connection).expect("answered").iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(rows, 20_000);
+    let refused = connection.query("SELECT i FROM t ORDER BY i % 7", &[]).map(drop).expect_err("too much");
+    assert!(refused.kind() == Kind::Full && refused.to_string().contains("--ram 64M"), "{refused}");
+    drop(connection);
+    drop(database);
+    assert_eq!(kind(Database::open(options(65_535))), Some(Kind::Misuse));
+    let mut connection = Database::open(options(64 << 20)).expect("opens").connect().expect("connects");
+    connection.query("SELECT i FROM t ORDER BY i % 7", &[]).expect("runs");
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Session {
                 }
                 self.cursors.clear();
                 self.prepared.clear();
-                self.reset_all();
+                self.reset_all()?;
                 Ok(Outcome::Done("DISCARD ALL"))
             }
             // There are none of them, or nothing that anybody would notice.

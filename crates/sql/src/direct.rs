@@ -15,6 +15,8 @@
 mod binding;
 mod question;
 mod reading;
+mod refine;
+mod refining;
 mod writing;
 
 use std::sync::Arc;
@@ -22,7 +24,9 @@ use std::sync::Arc;
 use counterfoil_log::Snapshot;
 use counterfoil_relation::Table;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::Statement;
+use futures::StreamExt;
 
 use crate::engine::Rows;
 use crate::error::{Error, Result};
@@ -36,8 +40,10 @@ pub(crate) use reading::constant;
 impl Session {
     /// The rows of a statement that is a simple question; none of any other, and of one whose answer is not near at hand.
     pub(crate) fn directly(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Option<Rows>> {
-        let scan = self.direct_scan(statement, parameters)?;
-        scan.map(|scan| self.read(&scan)).transpose()
+        match self.direct_scan(statement, parameters)? {
+            Some(scan) => self.read(&scan),
+            None => Ok(None),
+        }
     }
 
     /// The rows of a question, as a statement.
@@ -47,7 +53,7 @@ impl Session {
     pub fn ask_question(&mut self, question: &Question) -> Result<Rows> {
         self.planner.interrupt.clear();
         let rows = self.begin_statement().and_then(|()| match self.scan_for(question)? {
-            Some(scan) => self.read(&scan).map(Some),
+            Some(scan) => self.read(&scan),
             None => Ok(None),
         });
         match rows {
@@ -73,7 +79,7 @@ impl Session {
         if !self.settings.enable_direct_queries {
             return Ok(None);
         }
-        let Some(question) = reading::question(statement, parameters) else { return Ok(None) };
+        let Some(question) = reading::question(statement, parameters, self.names) else { return Ok(None) };
         self.scan_for(&question)
     }
 
@@ -91,7 +97,9 @@ impl Session {
         let Some(bound) = Bound::to_tables(question, &self.guard.engine, snapshot, target)? else { return Ok(None) };
         let joins = self.settings.enable_foreign_key_joins;
         // As the library plans: whatever goes wrong there is an error of the statement.
-        self.guard.engine.executor.run(&self.planner.interrupt, async { bound.scan(joins) })
+        let (options, means) = (self.planner.options(), &self.planner.means);
+        let scan = async { bound.scan(options, means, joins) };
+        self.guard.engine.executor.run(&self.planner.interrupt, scan)
     }
 
     /// Begins to read the rows that a statement is to change, as of a snapshot: `target` is the table that it names
@@ -106,7 +114,7 @@ impl Session {
         if !self.settings.enable_direct_queries {
             return Ok(None);
         }
-        let Some(question) = reading::question(statement, parameters) else { return Ok(None) };
+        let Some(question) = reading::question(statement, parameters, self.names) else { return Ok(None) };
         let scan = self.scan_as_of(&question, snapshot, Some(target))?;
         scan.map(|scan| self.begin(&scan)).transpose()
     }
@@ -116,13 +124,23 @@ impl Session {
         running::start_with(state, |hold| scan.stream(state.config().batch_size(), hold))
     }
 
-    /// The rows of a scan. Those of a transaction's own uncommitted state are read at once: what comes next may undo them.
-    fn read(&mut self, scan: &Near) -> Result<Rows> {
-        let stream = self.begin(scan)?;
+    /// The rows of a scan; none where it needs more memory than it has and the library may do with less: its records may be longer.
+    /// Those of a transaction's own uncommitted state are read at once: what comes next may undo them.
+    fn read(&mut self, scan: &Near) -> Result<Option<Rows>> {
+        let mut stream = self.begin(scan)?;
         let schema = stream.schema();
-        if self.guard.transaction.is_writing() {
-            return Ok(Rows::batches(schema, self.planner.collect_stream(stream)?));
+        if matches!(scan, Near::Answered(_)) && !self.planner.options().is_little {
+            let first = match self.planner.next(&mut stream) {
+                Err(Error::Memory(_)) => return Ok(None),
+                first => first?,
+            };
+            let first = futures::stream::iter(first.map(Ok));
+            stream = Box::pin(RecordBatchStreamAdapter::new(schema.clone(), first.chain(stream)));
         }
-        Ok(Rows::stream(schema, stream, self.guard.engine.executor.clone(), self.planner.interrupt.clone()))
+        if self.guard.transaction.is_writing() {
+            return Ok(Some(Rows::batches(schema, self.planner.collect_stream(stream)?)));
+        }
+        let (executor, interrupt) = (self.guard.engine.executor.clone(), self.planner.interrupt.clone());
+        Ok(Some(Rows::stream(schema, stream, executor, interrupt)))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use counterfoil_log::{View, Writer};
-use counterfoil_relation::Relations;
+use counterfoil_relation::{BUDGET_BYTES_MIN, Relations};
 use counterfoil_series::SeriesTables;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
+use crate::aside::Means;
 use crate::clock::Clock;
 use crate::cursors::Reading;
 use crate::error::{Error, Result};
@@ -23,6 +24,7 @@ use crate::group::Groups;
 use crate::memory;
 use crate::naming;
 use crate::patience::Patience;
+use crate::ram::Ram;
 use crate::series::{Doors, Keeper};
 use crate::spill::{SealedFiles, Spill};
 use crate::store::{Lease, Store};
@@ -33,6 +35,8 @@ use crate::waiting;
 /// than 32 processors.
 pub const MEMORY_BYTES_DEFAULT: usize = 1 << 30;
 
+/// The least memory that queries can do with.
+pub const LITTLE_BYTES_MIN: usize = BUDGET_BYTES_MIN;
 /// How often a waiting thread is asked whether its query is called off.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -48,6 +52,11 @@ pub struct EngineOptions {
     pub spill: Option<Spill>,
     /// What time it is.
     pub clock: Clock,
+    /// Whether that memory is less than the query library needs to sort, group and join: then it may not, and what it may not ends with
+    /// [`Error::Memory`]. Questions of columns, along foreign keys, grouped and in order, need [`LITTLE_BYTES_MIN`] alone.
+    pub is_little: bool,
+    /// What all that comes from, where somebody said it.
+    pub ram: Option<Ram>,
     /// Whether somebody calls [`Engine::tidy`] when nobody writes: then commits leave it all but the most pressing.
     pub is_tidied: bool,
 }
@@ -56,7 +65,8 @@ impl Default for EngineOptions {
     fn default() -> Self {
         let parallelism = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let memory_bytes = MEMORY_BYTES_DEFAULT.max(parallelism * memory::MEMORY_BYTES_MIN);
-        EngineOptions { memory_bytes, parallelism, spill: None, clock: Clock::default(), is_tidied: false }
+        let (spill, clock) = (None, Clock::default());
+        EngineOptions { memory_bytes, parallelism, spill, clock, is_little: false, ram: None, is_tidied: false }
     }
 }
 
@@ -70,6 +80,7 @@ pub struct Engine {
     pub(crate) retention: Keeper,
     pub(crate) options: EngineOptions,
     pub(crate) environment: Arc<RuntimeEnv>,
+    pub(crate) means: Means,
     pub(crate) executor: Arc<Executor>,
 }
 
@@ -80,20 +91,22 @@ impl Engine {
     /// [`Error::Host`] if the threads that run queries cannot be started.
     pub fn new(store: Arc<dyn Store>, relations: Arc<Relations>, options: EngineOptions) -> Result<Arc<Self>> {
         // The library's own spill files are in the clear: they stay disabled, and sealed ones take their place.
-        let disk = match &options.spill {
+        let spill = options.spill.clone().map(SealedFiles::new).transpose()?.map(Arc::new);
+        let disk = match &spill {
             None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
-            Some(spill) => {
-                DiskManagerBuilder::default().with_temp_file_factory(Arc::new(SealedFiles::new(spill.clone())?))
-            }
+            Some(files) => DiskManagerBuilder::default().with_temp_file_factory(files.clone()),
         };
         let environment = RuntimeEnvBuilder::new()
             .with_memory_pool(memory::Shared::new(options.memory_bytes, options.parallelism))
             .with_disk_manager_builder(disk)
             .build_arc()?;
+        let means = Means { pool: environment.memory_pool.clone(), bytes: options.memory_bytes, spill };
         let executor = Arc::new(Executor::new(options.parallelism)?);
         let series = Arc::new(SeriesTables::new());
         let (doors, groups, retention) = (Doors::default(), Groups::default(), Keeper::default());
-        Ok(Arc::new(Engine { store, relations, series, doors, groups, retention, options, environment, executor }))
+        let engine =
+            Engine { store, relations, series, doors, groups, retention, options, environment, means, executor };
+        Ok(Arc::new(engine))
     }
 
     /// The store this engine stands on.

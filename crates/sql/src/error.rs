@@ -133,6 +133,18 @@ impl From<log::Error> for Error {
     }
 }
 
+impl Error {
+    /// What tables answered to a query, with what to do where its memory is too small.
+    pub(crate) fn of_tables(error: relation::Error) -> Self {
+        match error {
+            relation::Error::Memory { needed: Some(bytes) } => Error::Memory(format!(
+                "the query needs {bytes} bytes of working memory at least: give it more (--ram), or let it look at fewer rows"
+            )),
+            error => Error::Relation(error),
+        }
+    }
+}
+
 impl From<ParserError> for Error {
     fn from(error: ParserError) -> Self {
         match error {

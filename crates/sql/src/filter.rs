@@ -74,8 +74,48 @@ pub fn compile(expr: &Expr, table: &Table) -> Option<Test> {
             }
             Some(Test::In { column, constants })
         }
+        Expr::Like(of) if !of.negated && !of.case_insensitive && of.escape_char.is_none() => {
+            let Expr::Literal(pattern, _) = of.pattern.as_ref() else { return None };
+            like(table, column(&of.expr)?, pattern.try_as_str()??)
+        }
         _ => None,
     }
+}
+
+/// The test that a text is like a pattern, if that says how it begins and nothing more, or what it is.
+pub fn like(table: &Table, column: usize, pattern: &str) -> Option<Test> {
+    if !matches!(table.columns[column].kind, Type::Text | Type::VarChar(_)) || pattern.contains(['_', '\\']) {
+        return None;
+    }
+    let compare = |comparison, text: &str| {
+        let constant = Constant::Bytes(text.as_bytes().to_vec());
+        Test::Compare { column, comparison, constant }
+    };
+    let prefix = pattern.trim_end_matches('%');
+    match prefix {
+        _ if prefix.contains('%') => None,
+        "" if !pattern.is_empty() => Some(Test::Null { column, wanted: false }),
+        _ if prefix.len() == pattern.len() => Some(compare(Comparison::Equal, prefix)),
+        _ => {
+            let mut all = vec![compare(Comparison::AtLeast, prefix)];
+            all.extend(beyond(prefix).map(|end| compare(Comparison::Less, &end)));
+            Some(Test::All(all))
+        }
+    }
+}
+
+/// The least text that is greater than all that begin so.
+fn beyond(prefix: &str) -> Option<String> {
+    let mut letters: Vec<char> = prefix.chars().collect();
+    while let Some(last) = letters.pop() {
+        // Behind the last letter before the surrogates comes the first one after them.
+        let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
+        if let Some(next) = next {
+            letters.push(next);
+            return Some(letters.into_iter().collect());
+        }
+    }
+    None
 }
 
 fn truth(column: usize, wanted: i64) -> Test {
@@ -144,7 +184,7 @@ fn is_written(nanoseconds: i128) -> bool {
 
 /// What cells of this type compare with, for a value that is of this type: none where the query library would first make another
 /// type of one of them.
-fn given(kind: &Type, value: &Value) -> Option<Constant> {
+pub fn given(kind: &Type, value: &Value) -> Option<Constant> {
     Some(match (kind, value) {
         (Type::Boolean, Value::Boolean(truth)) => Constant::Whole(i64::from(*truth)),
         (Type::SmallInt, Value::Integer(number)) => Constant::Whole(i64::from(i16::try_from(*number).ok()?)),
@@ -178,4 +218,25 @@ fn given(kind: &Type, value: &Value) -> Option<Constant> {
         (Type::Bytea, Value::Bytes(bytes)) => Constant::Bytes(bytes.clone()),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beyond_a_prefix_is_the_least_such_text() {
+        for (prefix, end) in [
+            ("ab", Some("ac")),
+            ("a\u{7f}", Some("a\u{80}")),
+            ("\u{d7ff}", Some("\u{e000}")),
+            ("a\u{10ffff}", Some("b")),
+            ("\u{10ffff}", None),
+        ] {
+            assert_eq!(beyond(prefix).as_deref(), end);
+            if let Some(end) = end {
+                assert!(format!("{prefix}\u{10ffff}").as_str() < end);
+            }
+        }
+    }
 }

@@ -29,7 +29,8 @@ const BATCH_ROWS: usize = 128;
 
 /// The library set up for frugal runs.
 pub(crate) fn state(state: &SessionState, bytes_max: usize) -> Result<Arc<SessionState>> {
-    let mut config = state.config().clone().with_target_partitions(1).with_batch_size(BATCH_ROWS);
+    let mut config =
+        state.config().clone().with_target_partitions(1).with_batch_size(state.config().batch_size().min(BATCH_ROWS));
     let options: &mut ConfigOptions = config.options_mut();
     memory::configure(options, bytes_max, 1)?;
     Ok(Arc::new(SessionStateBuilder::new_from_existing(state.clone()).with_config(config).build()))

@@ -10,14 +10,12 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::{DataFusionError, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::error::{Error, Result};
-use crate::leaf_node::leaf_node;
+use crate::leaf_node::{leaf_node, properties};
 use crate::rows;
 use crate::running::Hold;
 use crate::scan::{INLINE_ROWS_MAX, Target};
@@ -57,13 +55,7 @@ impl JoinedScan {
         schema: SchemaRef,
         candidates: Candidates,
     ) -> Self {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema.clone()),
-            Partitioning::UnknownPartitioning(1),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        )
-        .with_scheduling_type(SchedulingType::Cooperative);
+        let properties = properties(&schema, 1);
         JoinedScan {
             target,
             leaves: Arc::new(leaves),
@@ -72,7 +64,7 @@ impl JoinedScan {
             ids: Arc::new(candidates.rows),
             indexes: candidates.by,
             limit: None,
-            properties: Arc::new(properties),
+            properties,
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }
@@ -195,23 +187,21 @@ struct Work {
 }
 
 impl Step for Work {
-    /// The next batch that has a row.
     fn step(&mut self) -> Result<Option<RecordBatch>> {
-        while self.next < self.ids.len() && self.rows_left > 0 {
-            let end = (self.next + self.step_rows.max(1)).min(self.ids.len());
-            let ids = self.ids.clone();
-            let piece = &ids[self.next..end];
-            self.next = end;
-            let Target { relations, snapshot, .. } = &self.target;
-            let joined =
-                relations.read_joined(snapshot, &self.leaves, &self.columns, piece).map_err(Error::Relation)?;
-            if joined.count > 0 {
-                let batch = self.batch(&joined)?.slice(0, joined.count.min(self.rows_left));
-                self.rows_left -= batch.num_rows();
-                return Ok(Some(batch));
-            }
+        if self.next == self.ids.len() || self.rows_left == 0 {
+            return Ok(None);
         }
-        Ok(None)
+        let end = (self.next + self.step_rows.max(1)).min(self.ids.len());
+        let piece = &self.ids[self.next..end];
+        let Target { relations, snapshot, .. } = &self.target;
+        let joined = relations.read_joined(snapshot, &self.leaves, &self.columns, piece).map_err(Error::Relation)?;
+        self.next = end;
+        if joined.count == 0 {
+            return Ok(Some(RecordBatch::new_empty(self.schema.clone())));
+        }
+        let batch = self.batch(&joined)?.slice(0, joined.count.min(self.rows_left));
+        self.rows_left -= batch.num_rows();
+        Ok(Some(batch))
     }
 }
 

@@ -94,18 +94,14 @@ pub(crate) fn along_foreign_keys(
     Ok(scan_of(&tree)?.map(|scan| scan(output, schema)))
 }
 
+/// The root of tables that are joined so, and all of them as sources of a question to it: if they are joined along foreign keys.
+pub(crate) fn sources_of(scans: &[TableScan], joins: Joins) -> Option<(usize, Vec<Source>)> {
+    Tree { leaves: scans.iter().collect(), joins, conditions: Vec::new() }.sources()
+}
+
 /// The scan of a tree, if it is one along foreign keys and indexes make it cheap, still to be told what it shows.
 fn scan_of(tree: &Tree<'_>) -> Result<Option<impl FnOnce(Vec<Place>, SchemaRef) -> JoinedScan + use<>>> {
-    let Some((root, paths)) = (0..tree.leaves.len()).find_map(|root| Some((root, tree.paths(root)?))) else {
-        return Ok(None);
-    };
-    let source = |(number, (scan, path)): (usize, (&&TableScan, &Option<usize>))| Source {
-        table: scan.target().table.clone(),
-        path: *path,
-        tests: scan.tests().to_vec(),
-        is_optional: tree.is_optional(number),
-    };
-    let sources: Vec<Source> = tree.leaves.iter().zip(&paths).enumerate().map(source).collect();
+    let Some((root, sources)) = tree.sources() else { return Ok(None) };
     let named: Vec<_> = tree.leaves.iter().map(|scan| scan.named_rows()).collect();
     let target = tree.leaves[root].target().clone();
     let candidates = target.relations.candidates_of_root(&target.snapshot, &sources, &named);

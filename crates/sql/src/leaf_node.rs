@@ -1,5 +1,23 @@
 //! What all nodes of a plan that read a table and have nothing below them say alike.
 
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_plan::PlanProperties;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+
+/// The properties of a node that reads so many parts, in no order that anybody could count on.
+pub(crate) fn properties(schema: &SchemaRef, parts: usize) -> Arc<PlanProperties> {
+    let properties = PlanProperties::new(
+        EquivalenceProperties::new(schema.clone()),
+        Partitioning::UnknownPartitioning(parts),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    );
+    Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative))
+}
+
 /// The part of `ExecutionPlan` that is the same for each of them: `properties` and `metrics` are fields.
 macro_rules! leaf_node {
     () => {

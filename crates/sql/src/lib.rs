@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod aggregates;
+mod answered;
+mod aside;
 mod asked;
 mod assign;
 mod bin;
@@ -54,6 +56,7 @@ mod parameters;
 mod patience;
 mod planner;
 mod provider;
+mod ram;
 mod rights;
 mod rows;
 mod running;
@@ -65,6 +68,7 @@ mod shortcut;
 mod show;
 mod slot;
 mod slots;
+mod small;
 mod spill;
 mod sqlstate;
 mod statement;
@@ -108,13 +112,14 @@ pub use clock::Clock;
 pub use copy::CopyOut;
 pub use description::Description;
 pub use direct::{ColumnName, Condition, Question, column};
-pub use engine::{Engine, EngineOptions, Interrupt, MEMORY_BYTES_DEFAULT, Rows};
+pub use engine::{Engine, EngineOptions, Interrupt, LITTLE_BYTES_MIN, MEMORY_BYTES_DEFAULT, Rows};
 pub use error::{Error, Named, Result};
 pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incident};
 pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;
 pub use on_rollback::OnRollback;
 pub use patience::Patience;
+pub use ram::Ram;
 pub use rights::Rights;
 pub use series::{
     Appended, Cursor, NewField, NewPoints, PointWriter, Reason, SeriesReader, TIME_COLUMN, Written,
@@ -136,5 +141,6 @@ pub use value::Value;
 
 pub use counterfoil_log as log;
 pub use counterfoil_relation as relation;
+pub use counterfoil_relation::Function;
 pub use counterfoil_series as series_engine;
 pub use datafusion::arrow;

@@ -25,7 +25,9 @@ use datafusion::config::{ConfigNonZeroUsize, ConfigOptions};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use parking_lot::Mutex;
 
+use crate::engine::EngineOptions;
 use crate::error::Result;
+use crate::scan::Reach;
 
 /// Bytes of working memory for each part of a query that runs at once, with which sorts and groups of rows up to a few
 /// kilobytes end well at any size. With less, or wider rows, they may end in an error.
@@ -59,9 +61,34 @@ pub(crate) fn configure(options: &mut ConfigOptions, bytes_max: usize, paralleli
 }
 
 /// Rows of a batch.
-pub(crate) fn batch_rows(bytes_max: usize, parallelism: usize) -> usize {
-    (bytes_max / parallelism.max(1) / (32 << 10)).clamp(BATCH_ROWS_MIN, BATCH_ROWS_MAX)
+pub(crate) fn batch_rows(options: &EngineOptions) -> usize {
+    match options.is_little {
+        true => (options.memory_bytes / LITTLE_ROW_BYTES).clamp(1, BATCH_ROWS_MIN),
+        false => {
+            let each = options.memory_bytes / options.parallelism.max(1);
+            (each / (32 << 10)).clamp(BATCH_ROWS_MIN, BATCH_ROWS_MAX)
+        }
+    }
 }
+
+/// How far a scan may reach.
+pub(crate) fn reach(options: &EngineOptions) -> Reach {
+    match options.is_little {
+        true => Reach {
+            parts: 1,
+            room: options.memory_bytes / LITTLE_NAMED_BYTES,
+            heap_bytes: Some((options.memory_bytes / LITTLE_HEAP_PART) as u64),
+        },
+        false => Reach { parts: options.parallelism, room: usize::MAX, heap_bytes: None },
+    }
+}
+
+/// With little memory, about what is taken for each row that is read at a time,
+const LITTLE_ROW_BYTES: usize = 1 << 10;
+/// for each that an index may name, of which it takes a quarter,
+const LITTLE_NAMED_BYTES: usize = 64;
+/// and for the long values of those that are read at a time.
+const LITTLE_HEAP_PART: usize = 8;
 
 /// The pool.
 #[derive(Debug)]
@@ -175,6 +202,64 @@ impl MemoryPool for Shared {
     }
 }
 
+/// A pool that is part of another: what is taken of it is taken of both.
+#[derive(Debug)]
+pub(crate) struct Within {
+    own: Arc<Shared>,
+    of: Arc<dyn MemoryPool>,
+}
+
+impl Within {
+    pub(crate) fn new(own: Arc<Shared>, of: Arc<dyn MemoryPool>) -> Arc<Self> {
+        Arc::new(Within { own, of })
+    }
+}
+
+impl fmt::Display for Within {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.own, self.of)
+    }
+}
+
+impl MemoryPool for Within {
+    fn name(&self) -> &str {
+        "within"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.own.register(consumer);
+        self.of.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.own.unregister(consumer);
+        self.of.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.own.grow(reservation, additional);
+        self.of.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.own.shrink(reservation, shrink);
+        self.of.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<(), DataFusionError> {
+        self.own.try_grow(reservation, additional)?;
+        self.of.try_grow(reservation, additional).inspect_err(|_| self.own.shrink(reservation, additional))
+    }
+
+    fn reserved(&self) -> usize {
+        self.own.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.own.memory_limit()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +307,24 @@ mod tests {
         let second = reserve(&pool, "ExternalSorterMerge[1]", false);
         first.try_grow(35).unwrap();
         second.try_grow(125).unwrap();
+    }
+
+    #[test]
+    fn what_is_taken_of_a_part_is_taken_of_the_whole() {
+        let whole: Arc<dyn MemoryPool> = Shared::new(1000, 1);
+        let part: Arc<dyn MemoryPool> = Within::new(Shared::new(600, 1), whole.clone());
+        let (mine, others) = (reserve(&part, "mine", false), reserve(&whole, "others", false));
+        assert!(mine.try_grow(601).is_err());
+        mine.try_grow(600).unwrap();
+        assert!(others.try_grow(401).is_err());
+        drop(mine);
+        others.try_grow(900).unwrap();
+        let mine = reserve(&part, "mine", false);
+        assert!(mine.try_grow(101).is_err());
+        assert_eq!((part.reserved(), whole.reserved()), (0, 900));
+        mine.try_grow(100).unwrap();
+        drop(mine);
+        assert_eq!((part.reserved(), whole.reserved()), (0, 900));
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub(crate) enum Names {
 }
 
 impl Names {
-    fn of(self, expr: &Expr) -> String {
+    /// What a column is called that is this expression.
+    pub(crate) fn of(self, expr: &Expr) -> String {
         match self {
             Names::Written => expr.to_string(),
             Names::Figured => figured::name(expr),

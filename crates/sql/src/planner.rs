@@ -16,6 +16,7 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableScanBuilder};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -25,6 +26,7 @@ use datafusion::sql::parser::Statement as LibraryStatement;
 use datafusion::sql::sqlparser::ast::{Query, Statement};
 use futures::TryStreamExt;
 
+use crate::aside::Means;
 use crate::asked;
 use crate::catalog;
 use crate::coerce;
@@ -42,10 +44,12 @@ use crate::naming;
 use crate::nesting;
 use crate::nulls;
 use crate::provider::{Catalog, Named, Provider};
+use crate::ram::Ram;
 use crate::scan::Target;
 use crate::series;
 use crate::session::with_stack;
 use crate::shortcut::{Cheaper, Shortcut, Switch};
+use crate::small::Small;
 use crate::statement::{self, object};
 
 /// How deep views may name views.
@@ -54,6 +58,10 @@ const VIEW_DEPTH_MAX: usize = 32;
 /// The query library of one session.
 pub(crate) struct Planner {
     engine: Arc<Engine>,
+    /// How the queries of this session run.
+    options: EngineOptions,
+    pub(crate) means: Means,
+    catalogs: Arc<dyn CatalogProviderList>,
     pub(crate) state: SessionState,
     frugal: Arc<SessionState>,
     public: Arc<Named>,
@@ -90,18 +98,16 @@ impl Planner {
             system: system.clone(),
         };
         catalogs.register_catalog(crate::CATALOG.into(), Arc::new(catalog));
-        let state = SessionStateBuilder::new_with_default_features()
-            .with_config(config(&engine.options)?)
-            .with_runtime_env(engine.environment.clone())
-            .with_catalog_list(Arc::new(catalogs))
-            .with_query_planner(Arc::new(historian::QueryPlanner))
-            .with_type_planner(Arc::new(crate::types::Planner))
-            .with_physical_optimizer_rules(rules(&summaries, &foreign_key_joins));
-        let state = dialect::register(state).build();
-        let frugal = frugal::state(&state, engine.options.memory_bytes)?;
+        let catalogs: Arc<dyn CatalogProviderList> = Arc::new(catalogs);
+        let (options, means) = (engine.options.clone(), engine.means.clone());
+        let state = state(&engine, &options, &means, catalogs.clone(), [&summaries, &foreign_key_joins])?;
+        let frugal = frugal::state(&state, options.memory_bytes)?;
         let (interrupt, checks) = (Interrupt::new(), Checks::default());
         Ok(Planner {
             engine,
+            options,
+            means,
+            catalogs,
             state,
             frugal,
             public,
@@ -117,6 +123,38 @@ impl Planner {
             foreign_key_joins,
             calls: 0,
         })
+    }
+
+    /// From now on queries of this session have no more memory than this, of what all have; without it as much as there is.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for more than all have.
+    pub(crate) fn bound(&mut self, ram: Option<Ram>) -> Result<()> {
+        let (engine, all) = (&self.engine, &self.engine.options);
+        let (options, means) = match ram {
+            None => (all.clone(), engine.means.clone()),
+            Some(ram) if ram.queries() > all.memory_bytes => {
+                let text = format!("ram = {ram}: that is more than the database was opened with");
+                return Err(Error::Misuse(text));
+            }
+            Some(ram) => {
+                let options = ram.bounds(all.clone());
+                let own = memory::Shared::new(options.memory_bytes, options.parallelism);
+                let pool = memory::Within::new(own, engine.means.pool.clone());
+                let means = Means { pool, bytes: options.memory_bytes, spill: engine.means.spill.clone() };
+                (options, means)
+            }
+        };
+        let switches = [&self.summaries, &self.foreign_key_joins];
+        self.state = state(engine, &options, &means, self.catalogs.clone(), switches)?;
+        self.frugal = frugal::state(&self.state, options.memory_bytes)?;
+        (self.options, self.means) = (options, means);
+        Ok(())
+    }
+
+    /// How the queries of this session run.
+    pub(crate) fn options(&self) -> &EngineOptions {
+        &self.options
     }
 
     /// Makes the tables of a statement known, as of a snapshot.
@@ -235,7 +273,7 @@ impl Planner {
     fn provider(&self, table: Arc<Table>, snapshot: &Snapshot, numbered: bool) -> Arc<dyn TableProvider> {
         let target = Target { relations: self.engine.relations.clone(), snapshot: snapshot.clone(), table };
         let series = self.engine.series.clone();
-        Arc::new(Provider::new(target, series, numbered, self.engine.options.parallelism))
+        Arc::new(Provider::new(target, series, numbered, memory::reach(&self.options)))
     }
 
     fn view(&mut self, view: &StoredView, snapshot: &Snapshot, depth: usize) -> Result<Arc<dyn TableProvider>> {
@@ -389,7 +427,7 @@ impl Planner {
     /// Runs what was started to its end.
     pub(crate) fn collect_stream(&self, mut stream: SendableRecordBatchStream) -> Result<Vec<RecordBatch>> {
         self.engine.executor.run(&self.interrupt, async {
-            let held = MemoryConsumer::new("rows").register(&self.engine.environment.memory_pool);
+            let held = MemoryConsumer::new("rows").register(&self.means.pool);
             let mut batches = Vec::new();
             while let Some(batch) = stream.try_next().await? {
                 held.try_grow(batch.get_array_memory_size())?;
@@ -417,9 +455,32 @@ impl Planner {
     }
 }
 
+/// The query library for sessions whose queries run so.
+fn state(
+    engine: &Engine,
+    options: &EngineOptions,
+    means: &Means,
+    catalogs: Arc<dyn CatalogProviderList>,
+    [summaries, foreign_key_joins]: [&Switch; 2],
+) -> Result<SessionState> {
+    let environment = RuntimeEnv { memory_pool: means.pool.clone(), ..RuntimeEnv::clone(&engine.environment) };
+    let state = SessionStateBuilder::new_with_default_features()
+        .with_config(config(options)?)
+        .with_runtime_env(Arc::new(environment))
+        .with_catalog_list(catalogs)
+        .with_query_planner(Arc::new(historian::QueryPlanner))
+        .with_type_planner(Arc::new(crate::types::Planner))
+        .with_physical_optimizer_rules(rules(options, summaries, foreign_key_joins));
+    Ok(dialect::register(state).build())
+}
+
 /// The rules by which the library improves physical plans, and ours. Ours comes behind the one that knows some answers from the
 /// number of rows alone, and before all that look at how much is read.
-fn rules(switch: &Switch, foreign_key_joins: &Switch) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn rules(
+    options: &EngineOptions,
+    switch: &Switch,
+    foreign_key_joins: &Switch,
+) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let behind = rules.iter().position(|rule| rule.name() == "aggregate_statistics").map_or(0, |place| place + 1);
     rules.insert(behind, Arc::new(JoinAlong { switch: foreign_key_joins.clone() }));
@@ -427,6 +488,9 @@ fn rules(switch: &Switch, foreign_key_joins: &Switch) -> Vec<Arc<dyn PhysicalOpt
         [("from_last_sample", historian::from_last_sample), ("from_summaries", series::from_summaries)];
     let shortcuts = shortcuts.map(|(name, cheaper)| Shortcut { name, switch: switch.clone(), cheaper });
     rules.splice(behind..behind, shortcuts.map(|rule| Arc::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>));
+    if options.is_little {
+        rules.push(Arc::new(Small));
+    }
     rules
 }
 
@@ -461,7 +525,7 @@ fn config(engine: &EngineOptions) -> Result<SessionConfig> {
         .with_create_default_catalog_and_schema(false)
         .with_information_schema(false)
         .with_target_partitions(engine.parallelism)
-        .with_batch_size(memory::batch_rows(engine.memory_bytes, engine.parallelism));
+        .with_batch_size(memory::batch_rows(engine));
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::PostgreSQL;
     // As in PostgreSQL, 0.1 is a NUMERIC: 0.1 + 0.2 is 0.3, and money times 1.1 stays exact.

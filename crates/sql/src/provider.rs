@@ -16,7 +16,7 @@ use parking_lot::RwLock;
 
 use crate::catalog;
 use crate::filter;
-use crate::scan::{Output, TableScan, Target};
+use crate::scan::{Output, Reach, TableScan, Target};
 use crate::series::{self, SeriesScan, SeriesTarget};
 use crate::types;
 
@@ -36,12 +36,12 @@ pub struct Provider {
     series: Arc<SeriesTables>,
     schema: SchemaRef,
     constraints: Constraints,
-    parallelism: usize,
+    reach: Reach,
 }
 
 impl Provider {
     /// The table with its visible columns; `numbered`: and the numbers of its rows.
-    pub fn new(target: Target, series: Arc<SeriesTables>, numbered: bool, parallelism: usize) -> Self {
+    pub fn new(target: Target, series: Arc<SeriesTables>, numbered: bool, reach: Reach) -> Self {
         let mut fields: Vec<_> = schema(&target.table).fields().iter().cloned().collect();
         if numbered {
             let numbers = match series::is_series(&target.table) {
@@ -56,7 +56,7 @@ impl Provider {
         };
         let primary = table.primary_key.iter().filter_map(|key| places(&key.columns)).map(Constraint::PrimaryKey);
         let constraints = Constraints::new_unverified(primary.collect());
-        Provider { schema: Arc::new(Schema::new(fields)), constraints, target, series, parallelism }
+        Provider { schema: Arc::new(Schema::new(fields)), constraints, target, series, reach }
     }
 
     /// The same table without a word about its keys.
@@ -80,7 +80,7 @@ impl Provider {
         }
         let limit = limit.filter(|_| filters.iter().all(|expr| series::decides(expr, &table)));
         let target = SeriesTarget { tables: self.series.clone(), snapshot, table };
-        Ok(Arc::new(SeriesScan::plan(target, output, schema, filters, limit, (session, self.parallelism))?))
+        Ok(Arc::new(SeriesScan::plan(target, output, schema, filters, limit, (session, self.reach.parts))?))
     }
 }
 
@@ -125,7 +125,7 @@ impl TableProvider for Provider {
         let tests: Vec<_> = filters.iter().filter_map(|expr| filter::compile(expr, table)).collect();
         // A limit may only be taken over if nothing is filtered out above this scan.
         let limit = limit.filter(|_| tests.len() == filters.len());
-        Ok(Arc::new(TableScan::plan(self.target.clone(), output, schema, tests, limit, self.parallelism)?))
+        Ok(Arc::new(TableScan::plan(self.target.clone(), output, schema, tests, limit, self.reach)?))
     }
 
     fn supports_filters_pushdown(

@@ -4,20 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
-use counterfoil_relation::{NamedRows, Relations, RowBlock, RowId, Scan, Selection, Table, Test, select};
+use counterfoil_relation::{
+    self as relation, NamedRows, Relations, RowBlock, RowId, Scan, Selection, Table, Test, select,
+};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::{DataFusionError, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::error::{Error, Result};
-use crate::leaf_node::leaf_node;
+use crate::leaf_node::{leaf_node, properties};
 use crate::rows;
 use crate::running::Hold;
 use crate::steps::{Step, Steps};
@@ -34,6 +34,17 @@ pub enum Output {
     Column(usize),
     /// The number of the row.
     RowId,
+}
+
+/// How far a scan may reach.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// Parts of it that may run at once.
+    pub parts: usize,
+    /// Rows that an index may name for it.
+    pub room: usize,
+    /// Bytes of long values that are read at a time, where there is a bound.
+    pub heap_bytes: Option<u64>,
 }
 
 /// What is read: all of it or the rows an index named.
@@ -63,6 +74,7 @@ pub struct TableScan {
     tests: Arc<Vec<Test>>,
     limit: Option<usize>,
     source: Source,
+    heap_bytes: Option<u64>,
     rows: u64,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -79,42 +91,56 @@ impl TableScan {
         schema: SchemaRef,
         tests: Vec<Test>,
         limit: Option<usize>,
-        parallelism: usize,
+        reach: Reach,
     ) -> Result<Self> {
         let total = target.relations.count(&target.snapshot, &target.table).map_err(Error::Relation)?;
-        let named = target.relations.named_rows(&target.snapshot, &target.table, &tests).map_err(Error::Relation)?;
+        let Target { relations, snapshot, table } = &target;
+        let named = relations.named_within(snapshot, table, &tests, reach.room).map_err(Error::Relation)?;
         let (source, rows) = match named {
             Some(named) => {
                 let rows = named.rows.len() as u64;
                 (Source::Named(Arc::new(named)), rows)
             }
             None => {
-                let parts = (total / PART_ROWS_MIN).clamp(1, parallelism.max(1) as u64) as usize;
+                let parts = (total / PART_ROWS_MIN).clamp(1, reach.parts.max(1) as u64) as usize;
                 (Source::Whole { parts }, total)
             }
         };
+        let scan = TableScan::with(target, output, schema, tests, limit, source);
+        Ok(TableScan { rows, heap_bytes: reach.heap_bytes, ..scan })
+    }
+
+    fn with(
+        target: Target,
+        output: Vec<Output>,
+        schema: SchemaRef,
+        tests: Vec<Test>,
+        limit: Option<usize>,
+        source: Source,
+    ) -> Self {
         let parts = match &source {
             Source::Whole { parts } => *parts,
             Source::Named(_) => 1,
         };
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema.clone()),
-            Partitioning::UnknownPartitioning(parts),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        )
-        .with_scheduling_type(SchedulingType::Cooperative);
-        Ok(TableScan {
+        let properties = properties(&schema, parts);
+        TableScan {
             target,
             output: Arc::new(output),
             schema,
             tests: Arc::new(tests),
             limit,
             source,
-            rows,
-            properties: Arc::new(properties),
+            heap_bytes: None,
+            rows: 0,
+            properties,
             metrics: ExecutionPlanMetricsSet::new(),
-        })
+        }
+    }
+
+    /// A scan that only says which rows are meant: no index has been asked.
+    pub(crate) fn of_all(target: Target, tests: Vec<Test>) -> Self {
+        let schema = SchemaRef::new(Schema::empty());
+        TableScan::with(target, Vec::new(), schema, tests, None, Source::Whole { parts: 1 })
     }
 
     /// What is looked at.
@@ -171,12 +197,18 @@ impl TableScan {
             Source::Whole { parts } => {
                 let target = &self.target;
                 let scan = target.relations.scan(target.snapshot.clone(), &target.table).map_err(Error::Relation)?;
-                let mut scans = scan.with_columns(&columns).split(*parts);
+                let scan = scan.with_columns(&columns);
+                let scan = match self.heap_bytes {
+                    Some(heap_bytes) => scan.with_heap_bytes(heap_bytes),
+                    None => scan,
+                };
+                let mut scans = scan.split(*parts);
                 // There may be fewer parts than were asked for.
                 if part < scans.len() { Reader::Scan(Box::new(scans.swap_remove(part))) } else { Reader::Nothing }
             }
             Source::Named(named) => {
-                Reader::Named { target: self.target.clone(), named: named.clone(), next: 0, columns }
+                let (target, heap_bytes) = (self.target.clone(), self.heap_bytes.unwrap_or(u64::MAX));
+                Reader::Named { target, named: named.clone(), next: 0, columns, heap_bytes }
             }
         };
         Ok(Work {
@@ -283,7 +315,7 @@ struct Work {
 
 enum Reader {
     Scan(Box<Scan<Snapshot>>),
-    Named { target: Target, named: Arc<NamedRows>, next: usize, columns: Vec<usize> },
+    Named { target: Target, named: Arc<NamedRows>, next: usize, columns: Vec<usize>, heap_bytes: u64 },
     Nothing,
 }
 
@@ -291,34 +323,38 @@ impl Reader {
     fn next(&mut self, step_rows: usize) -> Result<Option<RowBlock>> {
         match self {
             Reader::Nothing => Ok(None),
-            Reader::Scan(scan) => scan.next(step_rows).map_err(Error::Relation),
-            Reader::Named { target, named, next, columns } => {
-                let ids: &[RowId] = &named.rows;
-                let end = (*next + step_rows).min(ids.len());
-                if *next == end {
-                    return Ok(None);
-                }
+            Reader::Scan(scan) => scan.next(step_rows).map_err(Error::of_tables),
+            Reader::Named { target, named, next, columns, heap_bytes } => {
+                let ids: &[RowId] = &named.rows[*next..];
                 let Target { relations, snapshot, table } = target;
-                let block =
-                    relations.fetch(snapshot, table, &ids[*next..end], Some(columns)).map_err(Error::Relation)?;
-                *next = end;
-                Ok(Some(block))
+                let mut count = step_rows.min(ids.len());
+                while count > 0 {
+                    match relations.fetch_within(snapshot, table, &ids[..count], columns, *heap_bytes) {
+                        // Fewer at a time where their long values are many.
+                        Err(relation::Error::Memory { .. }) if count > 1 => count = count.div_ceil(2),
+                        block => {
+                            *next += count;
+                            return block.map(Some).map_err(Error::of_tables);
+                        }
+                    }
+                }
+                Ok(None)
             }
         }
     }
 }
 
 impl Step for Work {
-    /// The next batch that has a row.
     fn step(&mut self) -> Result<Option<RecordBatch>> {
-        while self.rows_left > 0 {
-            let Some(block) = self.reader.next(self.step_rows)? else { return Ok(None) };
-            let selected = select(&block, &self.tests).map_err(Error::Relation)?;
-            if selected.count() > 0 {
-                return self.batch(&block, &selected).map(Some);
-            }
+        if self.rows_left == 0 {
+            return Ok(None);
         }
-        Ok(None)
+        let Some(block) = self.reader.next(self.step_rows)? else { return Ok(None) };
+        let selected = select(&block, &self.tests).map_err(Error::Relation)?;
+        match selected.count() {
+            0 => Ok(Some(RecordBatch::new_empty(self.schema.clone()))),
+            _ => self.batch(&block, &selected).map(Some),
+        }
     }
 }
 

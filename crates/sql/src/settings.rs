@@ -11,6 +11,7 @@ use crate::catalog::Said;
 use crate::control;
 use crate::error::{Error, Result};
 use crate::on_rollback::{NAMES as OF_DATABASE, OnRollback};
+use crate::ram::Ram;
 use crate::session::{Outcome, Session};
 use crate::statement::{fold, parts};
 
@@ -36,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) enable_foreign_key_joins: bool,
     /// Whether series tables store every point as it is given: for what was stored in such a table before.
     pub(crate) as_given: bool,
+    /// How much memory queries of this session may have, where it was said.
+    pub(crate) ram: Option<Ram>,
     /// Settings that clients set and that change nothing here, so that SHOW answers what SET said.
     said: BTreeMap<String, String>,
 }
@@ -50,6 +53,7 @@ impl Default for Settings {
             enable_direct_queries: true,
             enable_foreign_key_joins: true,
             as_given: false,
+            ram: None,
             said: BTreeMap::new(),
         }
     }
@@ -128,6 +132,10 @@ impl Settings {
             self.statement_timeout = Some(duration(value)?).filter(|time| !time.is_zero());
             return Ok(());
         }
+        if name == "ram" {
+            self.ram = Some(Ram::parse(value)?);
+            return Ok(());
+        }
         if let Some(is_on) = self.switch(name) {
             *is_on = switch(name, value)?;
             return Ok(());
@@ -160,6 +168,7 @@ impl Settings {
             None => *self = Settings::default(),
             Some("lock_timeout") => self.lock_timeout = LOCK_TIMEOUT,
             Some("statement_timeout") => self.statement_timeout = None,
+            Some("ram") => self.ram = None,
             Some(name) => {
                 if let Some(is_on) = self.switch(name) {
                     // All are on at first but this one.
@@ -241,14 +250,26 @@ impl Session {
             }
             other => return Err(Error::NotSupported(other.to_string())),
         }
+        self.bound_ram()?;
         self.tell_planner();
         Ok(Outcome::Done("SET"))
+    }
+
+    /// Gives queries the memory that they are to have.
+    fn bound_ram(&mut self) -> Result<()> {
+        let of_database = self.guard.engine.options.ram;
+        let (wanted, known) = (self.settings.ram.or(of_database), self.planner.options().ram);
+        if wanted != known {
+            let bound = self.planner.bound(self.settings.ram);
+            return bound.inspect_err(|_| self.settings.ram = known.filter(|_| known != of_database));
+        }
+        Ok(())
     }
 
     pub(crate) fn reset(&mut self, statement: &ResetStatement) -> Result<Outcome> {
         match &statement.reset {
             Reset::ALL => {
-                self.reset_all();
+                self.reset_all()?;
                 return Ok(Outcome::Done("RESET"));
             }
             Reset::ConfigurationParameter(name) => {
@@ -260,15 +281,18 @@ impl Session {
                 }
             }
         }
+        self.bound_ram()?;
         self.tell_planner();
         Ok(Outcome::Done("RESET"))
     }
 
     /// Makes every setting of the session what it was at first.
-    pub(crate) fn reset_all(&mut self) {
+    pub(crate) fn reset_all(&mut self) -> Result<()> {
         self.settings.reset(None);
+        self.bound_ram()?;
         self.planner.summaries.set(self.settings.enable_summaries);
         self.planner.foreign_key_joins.set(self.settings.enable_foreign_key_joins);
+        Ok(())
     }
 
     /// Changes a setting of the database, which is kept in it: part of the transaction, like a row.
@@ -281,13 +305,22 @@ impl Session {
         if OF_DATABASE.contains(&name) {
             return Ok(Some(OnRollback::of(&self.view()?)?.value(name)));
         }
-        Ok(self.settings.value(name))
+        Ok(self.value_of(name))
+    }
+
+    /// The value of a setting of the session's.
+    fn value_of(&self, name: &str) -> Option<String> {
+        match name {
+            "ram" => Some(self.planner.options().ram.map_or("default".into(), |ram| ram.to_string())),
+            _ => self.settings.value(name),
+        }
     }
 
     /// All settings with their values, by name.
     pub(crate) fn all_settings(&mut self) -> Result<Vec<(String, String)>> {
         let of_database = OnRollback::of(&self.view()?)?;
         let mut all = self.settings.all();
+        all.extend(self.value_of("ram").map(|value| ("ram".to_owned(), value)));
         all.extend(OF_DATABASE.map(|name| (name.to_owned(), of_database.value(name))));
         all.sort();
         Ok(all)

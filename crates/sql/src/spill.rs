@@ -53,6 +53,40 @@ impl SealedFiles {
         })?;
         Ok(SealedFiles { key, slots: Arc::new(Slots::new(spill.folder, spill.bytes_max)) })
     }
+
+    /// A place for pieces that are read in any order.
+    pub(crate) fn pieces(&self) -> Pieces {
+        let (sealer, opener) = self.key.stream();
+        let shared = Arc::new(Shared { slots: self.slots.clone(), chunks: Mutex::default() });
+        let writer = Writer { shared: shared.clone(), sealer, text: Vec::new(), sealed: Vec::new() };
+        Pieces { writer, reader: Reader { shared, opener, next: 0 } }
+    }
+}
+
+/// Pieces of at most [`CHUNK_BYTES`], each sealed by itself.
+pub(crate) struct Pieces {
+    writer: Writer,
+    reader: Reader,
+}
+
+impl Pieces {
+    /// Puts a piece there; its number is how many were put before.
+    pub(crate) fn put(&mut self, piece: &[u8]) -> Result<()> {
+        self.writer.text.extend_from_slice(piece);
+        let put = self.writer.put(false);
+        self.writer.text = Vec::new();
+        put.map_err(|error| match error.downcast::<Error>() {
+            Ok(error) => error,
+            Err(error) => Error::Host(format!("the query cannot spill: {error}")),
+        })
+    }
+
+    /// Reads one of them.
+    pub(crate) fn read(&mut self, number: usize) -> Result<Bytes> {
+        self.reader.opener = self.reader.opener.at(number as u64);
+        self.reader.next = number;
+        self.reader.next()?.ok_or_else(|| Error::Bug("a piece that was not put there".into()))
+    }
 }
 
 impl TempFileFactory for SealedFiles {

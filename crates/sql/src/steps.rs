@@ -5,6 +5,7 @@
 //! run out.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -19,7 +20,7 @@ use crate::running::Hold;
 
 /// What gives batches one by one, each of them work for a thread of its own.
 pub(crate) trait Step: Send + 'static {
-    /// The next batch; none when all were given.
+    /// The next batch; none when all were given. One without rows says that there are none yet: then whoever wants them is looked for.
     fn step(&mut self) -> Result<Option<RecordBatch>>;
 }
 
@@ -33,6 +34,8 @@ const BYTES_AHEAD: usize = 4 << 20;
 struct Work<W> {
     of: W,
     _hold: Hold,
+    /// Whoever wants the batches; gone when nobody does any more.
+    wanted: Weak<()>,
 }
 
 /// What a thread gives back.
@@ -48,7 +51,11 @@ impl<W: Step> Stepped<W> {
     fn of(mut work: Box<Work<W>>, steps: usize) -> Self {
         let (mut batches, mut bytes) = (VecDeque::new(), 0);
         while batches.len() < steps && bytes < BYTES_AHEAD {
+            if work.wanted.strong_count() == 0 {
+                return Stepped { work, batches, end: Some(Err(Error::Interrupted)) };
+            }
             match work.of.step() {
+                Ok(Some(batch)) if batch.num_rows() == 0 => {}
                 Ok(Some(batch)) => {
                     bytes += batch.get_array_memory_size();
                     batches.push_back(batch);
@@ -71,6 +78,7 @@ pub(crate) struct Steps<W> {
     ready: VecDeque<RecordBatch>,
     end: Option<Result<()>>,
     inline: bool,
+    _wants: Arc<()>,
 }
 
 impl<W: Step> Steps<W> {
@@ -82,8 +90,9 @@ impl<W: Step> Steps<W> {
         metrics: BaselineMetrics,
         schema: SchemaRef,
     ) -> SendableRecordBatchStream {
-        let work = Some(Box::new(Work { of: work, _hold: hold }));
-        let steps = Steps { work, ahead: None, steps: 1, ready: VecDeque::new(), end: None, inline };
+        let wants = Arc::new(());
+        let work = Some(Box::new(Work { of: work, _hold: hold, wanted: Arc::downgrade(&wants) }));
+        let steps = Steps { work, ahead: None, steps: 1, ready: VecDeque::new(), end: None, inline, _wants: wants };
         let stream = futures::stream::unfold((steps, metrics), |(mut steps, metrics)| async move {
             let batch = steps.next().await.transpose()?;
             if let Ok(batch) = &batch {
@@ -104,7 +113,13 @@ impl<W: Step> Steps<W> {
 
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         if self.inline {
-            return self.work.as_mut().map_or(Ok(None), |work| work.of.step());
+            let Some(work) = &mut self.work else { return Ok(None) };
+            loop {
+                match work.of.step()? {
+                    Some(batch) if batch.num_rows() == 0 => {}
+                    batch => return Ok(batch),
+                }
+            }
         }
         if self.ready.is_empty() && self.end.is_none() {
             self.more().await?;
@@ -135,8 +150,6 @@ impl<W: Step> Steps<W> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use datafusion::arrow::array::{ArrayRef, BinaryArray};
 
     use super::*;
@@ -153,10 +166,30 @@ mod tests {
 
     #[test]
     fn narrow_batches_are_handed_over_many_at_a_time_and_wide_ones_few() {
-        let work = |bytes| Box::new(Work { of: Wide(bytes), _hold: Arc::new(()) });
+        let wants = Arc::new(());
+        let work = |bytes| Box::new(Work { of: Wide(bytes), _hold: Arc::new(()), wanted: Arc::downgrade(&wants) });
         let of = |bytes| Stepped::of(work(bytes), STEPS_MAX).batches.len();
         assert_eq!(of(100), STEPS_MAX);
         assert_eq!(of(1 << 20), 4);
         assert_eq!(of(8 << 20), 1);
+    }
+
+    /// Batches without a row, without an end.
+    struct Endless;
+
+    impl Step for Endless {
+        fn step(&mut self) -> Result<Option<RecordBatch>> {
+            let none: ArrayRef = Arc::new(BinaryArray::from(Vec::<&[u8]>::new()));
+            Ok(Some(RecordBatch::try_from_iter([("row", none)])?))
+        }
+    }
+
+    #[test]
+    fn work_that_nobody_wants_any_more_ends() {
+        let wants = Arc::new(());
+        let work = Work { of: Endless, _hold: Arc::new(()), wanted: Arc::downgrade(&wants) };
+        let thread = std::thread::spawn(|| Stepped::of(Box::new(work), STEPS_MAX).end);
+        drop(wants);
+        assert!(matches!(thread.join().unwrap(), Some(Err(Error::Interrupted))));
     }
 }

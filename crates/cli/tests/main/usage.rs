@@ -222,3 +222,17 @@ fn without_a_place_for_state_the_variable_is_named() {
         ended.says(&["COUNTERFOIL_STATE_DIR"]);
     }
 }
+
+#[test]
+fn ram_is_a_size_and_bounds_what_a_query_may_do() {
+    let stage = Stage::with_database();
+    stage.ask("CREATE TABLE t AS SELECT i, i % 7 AS a FROM generate_series(1, 1000) AS i");
+    assert_eq!(
+        stage.good(&["db", "SELECT a, count(*) FROM t GROUP BY a ORDER BY a LIMIT 1", "--ram", "64K"]),
+        "a,count(*)\n0,142\n"
+    );
+    stage.refused(&["db", "SELECT i FROM t ORDER BY i + a", "--ram", "64K"], 2, &["--ram 64M"]);
+    stage.good(&["db", "SELECT i FROM t ORDER BY i + a", "--ram", "64M"]);
+    stage.refused(&["db", "SELECT 1", "--ram", "1K"], 1, &["1kB", "64kB is the least"]);
+    stage.refused(&["db", "SELECT 1", "--ram", "little"], 1, &["a number of bytes is wanted"]);
+}

@@ -41,7 +41,11 @@ pub struct Ours {
 
 impl Ours {
     pub fn new() -> Ours {
-        let database = Database::create(Options::memory()).unwrap();
+        Ours::with(Options::memory())
+    }
+
+    pub fn with(options: Options) -> Ours {
+        let database = Database::create(options).unwrap();
         Ours { connection: database.connect().unwrap(), _database: database }
     }
 

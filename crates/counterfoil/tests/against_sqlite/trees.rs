@@ -1,5 +1,7 @@
 //! Random tables that reference each other, random changes, and random queries along their foreign keys: the same rows as in SQLite.
 
+use counterfoil::Options;
+
 use super::cell::{Ours, Peer, Rows, Sqlite, difference};
 use super::scripts::Dice;
 
@@ -218,6 +220,16 @@ fn sorted(mut rows: Rows) -> Rows {
     rows
 }
 
+/// How queries were answered.
+#[derive(Default)]
+struct Asked {
+    answered: usize,
+    /// Along foreign keys.
+    along: usize,
+    /// For want of memory.
+    refused: usize,
+}
+
 struct Pair {
     ours: Ours,
     sqlite: Sqlite,
@@ -232,16 +244,35 @@ impl Pair {
         ours.is_ok()
     }
 
-    /// Asks both; whether the answer was read along foreign keys.
-    fn ask(&mut self, query: &str) -> bool {
-        let (ours, theirs) = (self.ours.run(query), self.sqlite.run(query).unwrap());
-        let said = ours.as_ref().map(|_| ()).map_err(Clone::clone);
-        let ours = ours.unwrap_or_else(|_| panic!("{query}: {said:?}\n{}", self.log.join(";\n")));
-        if let Some(what) = difference(&sorted(ours), &sorted(theirs)) {
-            panic!("{query}: {what}\n{}", self.log.join(";\n"));
+    /// Asks both, ours with little memory and with more; how it was answered.
+    fn ask(&mut self, query: &str) -> Asked {
+        let theirs = sorted(self.sqlite.run(query).unwrap());
+        let mut asked = Asked::default();
+        for ram in ["64K", "64M"] {
+            if self.ours.run(&format!("SET ram = '{ram}'")).is_err() {
+                // The database was opened with no more than 64 KB.
+                assert_eq!(ram, "64M");
+                continue;
+            }
+            match self.ours.run(query) {
+                Ok(ours) => {
+                    if let Some(what) = difference(&sorted(ours), &theirs) {
+                        panic!("{query} in {ram}: {what}\n{}", self.log.join(";\n"));
+                    }
+                    asked.answered += 1;
+                    let plan = self.ours.run(&format!("EXPLAIN {query}")).unwrap();
+                    asked.along +=
+                        usize::from(plan.iter().flatten().any(|line| line.to_string().contains("along foreign keys")));
+                }
+                Err(said) => {
+                    let is_refused = ram == "64K" && said.contains("--ram 64M");
+                    assert!(is_refused, "{query} in {ram}: {said}\n{}", self.log.join(";\n"));
+                    asked.refused += 1;
+                }
+            }
         }
-        let plan = self.ours.run(&format!("EXPLAIN {query}")).unwrap();
-        plan.iter().flatten().any(|line| line.to_string().contains("Join along foreign keys"))
+        self.ours.run("RESET ram").unwrap();
+        asked
     }
 
     /// Some changes; one in three in a transaction that may be rolled back.
@@ -289,25 +320,39 @@ fn made_up(dice: &mut Dice, pair: &mut Pair) -> Vec<Table> {
 #[test]
 fn random_queries_along_foreign_keys_answer_as_sqlite_does() {
     let full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|proof| proof == "full");
-    let (mut asked, mut along) = (0, 0);
+    let mut all = Asked::default();
     for seed in 0..if full { 125 } else { 10 } {
-        let mut dice = Dice(seed);
-        let mut pair = Pair { ours: Ours::new(), sqlite: Sqlite::new(), log: vec![format!("-- seed {seed}")] };
-        let mut tables = made_up(&mut dice, &mut pair);
-        for number in 0..tables.len() {
-            for _ in 0..3 {
-                let text = insert(&mut dice, &mut tables, number);
-                pair.both(&text, &text);
-            }
-        }
-        for _ in 0..10 {
-            pair.change(&mut dice, &mut tables);
-            for _ in 0..4 {
-                let query = query(&mut dice, &tables);
-                asked += 1;
-                along += usize::from(pair.ask(&query));
-            }
+        // One that has no more from the beginning: its rows go to runs of indexes soon, and its pages are read again and again.
+        for bytes in [64 << 10, 64 << 20] {
+            ask_of_one(seed, bytes, &mut all);
         }
     }
-    assert!(along * 5 > asked, "{along} of {asked} queries were read along foreign keys");
+    let Asked { answered, along, refused } = all;
+    assert!(along * 5 > answered, "{along} of {answered} answers were read along foreign keys");
+    assert!(refused * 2 < answered, "{refused} refused beside {answered} answered");
+    assert!(refused > 0, "no query ever needed more than 64 KB");
+}
+
+/// Makes a database up that is opened with so much memory, changes it, and asks.
+fn ask_of_one(seed: u64, ram_bytes: u64, all: &mut Asked) {
+    let mut dice = Dice(seed);
+    let ours = Ours::with(Options::memory().ram(ram_bytes));
+    let log = vec![format!("-- seed {seed}, {ram_bytes} bytes")];
+    let mut pair = Pair { ours, sqlite: Sqlite::new(), log };
+    let mut tables = made_up(&mut dice, &mut pair);
+    for number in 0..tables.len() {
+        for _ in 0..3 {
+            let text = insert(&mut dice, &mut tables, number);
+            pair.both(&text, &text);
+        }
+    }
+    for _ in 0..10 {
+        pair.change(&mut dice, &mut tables);
+        for _ in 0..4 {
+            let asked = pair.ask(&query(&mut dice, &tables));
+            all.answered += asked.answered;
+            all.along += asked.along;
+            all.refused += asked.refused;
+        }
+    }
 }

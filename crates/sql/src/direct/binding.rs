@@ -3,21 +3,25 @@
 use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
-use counterfoil_relation::{self as relation, Table};
+use counterfoil_relation::{self as relation, Plan, Source, Table};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::question::{Asked, ColumnName, Condition, Joined, Question, Shown};
+use super::question::{Asked, ColumnName, Condition, Joined, Made, Question, Shown};
+use super::refine;
+use crate::answered::AnsweredScan;
+use crate::aside::Means;
 use crate::change::TARGET;
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, Result};
 use crate::filter::{self, Comparison, Test};
 use crate::joined::{JoinedScan, Place};
 use crate::joining::{self, Joins, Optional};
+use crate::memory;
 use crate::provider::ROW_ID;
 use crate::running::Hold;
-use crate::scan::{Output, TableScan, Target};
+use crate::scan::{Output, Reach, TableScan, Target};
 use crate::series;
 use crate::types;
 
@@ -35,6 +39,8 @@ pub(crate) enum Near {
     Table(TableScan),
     /// Of one and of what its rows join.
     Joined(JoinedScan),
+    /// Of what becomes of such rows.
+    Answered(AnsweredScan),
 }
 
 impl Near {
@@ -43,6 +49,7 @@ impl Near {
         match self {
             Near::Table(scan) => scan.stream(0, step_rows, hold),
             Near::Joined(scan) => Ok(scan.stream(step_rows, hold)),
+            Near::Answered(scan) => scan.stream(hold),
         }
     }
 
@@ -51,6 +58,7 @@ impl Near {
         match self {
             Near::Table(scan) => Arc::new(scan),
             Near::Joined(scan) => Arc::new(scan),
+            Near::Answered(scan) => Arc::new(scan),
         }
     }
 }
@@ -60,9 +68,9 @@ pub(super) struct Bound {
     leaves: Vec<Leaf>,
     targets: Vec<Target>,
     joins: Joins,
-    shown: Vec<Place>,
+    /// What is asked of them; its sources are the leaves, of which no path is known yet.
+    plan: Plan,
     schema: SchemaRef,
-    limit: Option<usize>,
 }
 
 impl Bound {
@@ -99,20 +107,23 @@ impl Bound {
         // The numbers of rows that are joined are not read.
         let is_change = target.is_some() && leaves.len() == 1;
         let mut binding = Binding { leaves, joins: Joins::default(), is_change };
-        Ok(binding.bind(question).map(|(shown, schema)| Bound {
-            leaves: binding.leaves,
-            targets,
-            joins: binding.joins,
-            shown,
-            schema,
-            limit: question.limit,
-        }))
+        let bound = binding.bind(question);
+        Ok(bound.map(|(plan, schema)| Bound { leaves: binding.leaves, targets, joins: binding.joins, plan, schema }))
     }
 
-    /// The scan that reads the answer; none where no index names few rows.
-    pub(super) fn scan(self, joins_along: bool) -> Result<Option<Near>> {
-        let Bound { leaves, targets, joins, shown, schema, limit } = self;
-        let is_alone = leaves.len() == 1;
+    /// The scan that reads the answer; none where that is not soon done. `joins_along`: whether joins may be read off the rows.
+    pub(super) fn scan(self, options: &EngineOptions, means: &Means, joins_along: bool) -> Result<Option<Near>> {
+        if self.leaves.len() > 1 && !joins_along {
+            return Ok(None);
+        }
+        let shows_numbers = self.plan.outputs.iter().any(|output| self.is_number(output));
+        if self.is_refined() || (options.is_little && !shows_numbers) {
+            return self.answered(options.is_little, means);
+        }
+        let reach = Reach { parts: 1, ..memory::reach(options) };
+        let (is_alone, limit) = (self.leaves.len() == 1, self.plan.limit.map(|rows| rows as usize));
+        let shown: Vec<Place> = self.plan.outputs.iter().filter_map(place_of).collect();
+        let Bound { leaves, targets, joins, schema, .. } = self;
         let mut scans = Vec::with_capacity(leaves.len());
         for (leaf, target) in leaves.into_iter().zip(targets) {
             let output = match is_alone {
@@ -120,21 +131,54 @@ impl Bound {
                 false => Vec::new(),
             };
             let limit = limit.filter(|_| is_alone);
-            scans.push(TableScan::plan(target, output, schema.clone(), leaf.tests, limit, 1)?);
+            scans.push(TableScan::plan(target, output, schema.clone(), leaf.tests, limit, reach)?);
         }
         if is_alone {
             return Ok(scans.pop().filter(TableScan::is_of_few).map(Near::Table));
         }
-        if !joins_along {
-            return Ok(None);
-        }
         let scan = joining::along_foreign_keys(&scans, joins, shown, schema)?;
         Ok(scan.map(|scan| Near::Joined(scan.with_limit(limit))))
+    }
+
+    /// Whether rows are more than read.
+    fn is_refined(&self) -> bool {
+        let Plan { outputs, groups, is_distinct, order, offset, .. } = &self.plan;
+        let is_made = outputs.iter().any(|output| !matches!(output, relation::Output::Column(_)));
+        is_made || !groups.is_empty() || *is_distinct || !order.is_empty() || *offset > 0
+    }
+
+    /// Whether an output is the number of a row, which only those see who change it.
+    fn is_number(&self, output: &relation::Output) -> bool {
+        place_of(output).is_some_and(|place| place.column >= self.leaves[place.leaf].table.columns.len())
+    }
+
+    /// The scan that works the answer out; none where many rows would have to be read for it, unless there is no other way.
+    fn answered(self, is_little: bool, means: &Means) -> Result<Option<Near>> {
+        let Bound { leaves, targets, joins, mut plan, schema } = self;
+        let only_counts = plan.outputs.iter().all(|output| *output == relation::Output::CountRows);
+        if only_counts && leaves.len() == 1 && leaves[0].tests.is_empty() {
+            // The library knows without reading.
+            return Ok(None);
+        }
+        let scans: Vec<TableScan> =
+            leaves.into_iter().zip(targets).map(|(leaf, target)| TableScan::of_all(target, leaf.tests)).collect();
+        let Some((root, sources)) = joining::sources_of(&scans, joins) else { return Ok(None) };
+        plan.sources = sources;
+        let scan = AnsweredScan::begin(scans[root].target().clone(), plan, schema, means.clone())?;
+        Ok(if is_little || scan.is_of_few()? { Some(Near::Answered(scan)) } else { None })
+    }
+}
+
+/// The column of a leaf that an output is.
+fn place_of(output: &relation::Output) -> Option<Place> {
+    match output {
+        relation::Output::Column(place) => Some(Place { leaf: place.source, column: place.column }),
+        _ => None,
     }
 }
 
 /// A question being bound.
-struct Binding {
+pub(super) struct Binding {
     leaves: Vec<Leaf>,
     joins: Joins,
     /// Whether rows are to be changed: then they have numbers.
@@ -147,7 +191,7 @@ fn output_of(table: &Table, column: usize) -> Output {
 }
 
 impl Binding {
-    fn bind(&mut self, question: &Question) -> Option<(Vec<Place>, SchemaRef)> {
+    fn bind(&mut self, question: &Question) -> Option<(Plan, SchemaRef)> {
         for (number, source) in question.sources.iter().enumerate() {
             match &source.joined {
                 Joined::Beside => {}
@@ -159,41 +203,77 @@ impl Binding {
         }
         let all = (0, self.leaves.len().checked_sub(1)?);
         question.conditions.iter().try_for_each(|condition| self.hold(condition, all))?;
-        self.show(question)
+        let mut plan = Plan { limit: question.limit.map(|rows| rows as u64), ..Plan::default() };
+        let source = |leaf: &Leaf| Source {
+            table: leaf.table.clone(),
+            path: None,
+            tests: Vec::new(),
+            is_optional: leaf.is_optional,
+        };
+        plan.sources = self.leaves.iter().map(source).collect();
+        let fields = self.show(question, &mut plan)?;
+        refine::refine(self, &question.refined, &mut plan, &fields)?;
+        Some((plan, Arc::new(Schema::new(fields))))
     }
 
     /// What the answer shows.
-    fn show(&self, question: &Question) -> Option<(Vec<Place>, SchemaRef)> {
-        let mut shown = Vec::new();
-        let all = (0, self.leaves.len() - 1);
+    fn show(&self, question: &Question, plan: &mut Plan) -> Option<Vec<Field>> {
+        let mut shown: Vec<(relation::Output, Option<&String>)> = Vec::new();
         let everything = [Shown::All];
         let asked = if question.shown.is_empty() { &everything[..] } else { &question.shown };
-        let columns =
-            |leaf: usize| (0..self.leaves[leaf].table.columns.len()).map(move |column| Place { leaf, column });
+        let columns = |source: usize| {
+            let count = self.leaves[source].table.columns.len();
+            (0..count).map(move |column| (relation::Output::Column(relation::Place { source, column }), None))
+        };
         for item in asked {
             match item {
-                Shown::All => shown.extend((0..self.leaves.len()).flat_map(columns).map(|place| (place, None))),
+                Shown::All => shown.extend((0..self.leaves.len()).flat_map(columns)),
                 Shown::AllOf(alias) => {
-                    let leaf = self.leaves.iter().position(|leaf| leaf.alias == *alias)?;
-                    shown.extend(columns(leaf).map(|place| (place, None)));
+                    shown.extend(columns(self.leaves.iter().position(|leaf| leaf.alias == *alias)?));
                 }
                 // The number of a row is shown to those who change it, and nothing is asked of it.
                 Shown::Column(name, _) if self.is_change && name.column == ROW_ID => {
-                    shown.push((Place { leaf: 0, column: self.leaves[0].table.columns.len() }, None));
+                    let place = relation::Place { source: 0, column: self.leaves[0].table.columns.len() };
+                    shown.push((relation::Output::Column(place), None));
                 }
-                Shown::Column(name, alias) => shown.push((self.place(name, all)?, alias.as_ref())),
+                Shown::Column(name, alias) => {
+                    shown.push((self.output(&Made::Column(name.clone()))?, alias.as_ref()));
+                }
+                Shown::Made(made, name) => shown.push((self.output(made)?, Some(name))),
             }
         }
-        let field = |(place, alias): &(Place, Option<&String>)| -> Field {
-            let leaf = &self.leaves[place.leaf];
-            let Some(column) = leaf.table.columns.get(place.column) else {
-                return Field::new(ROW_ID, DataType::Int64, false);
-            };
-            let name = alias.unwrap_or(&column.name);
-            types::field(name, &column.kind, leaf.is_optional || !column.not_null)
+        plan.outputs = shown.iter().map(|(output, _)| *output).collect();
+        plan.shown = shown.len();
+        shown.into_iter().map(|(output, name)| self.field(plan, output, name)).collect()
+    }
+
+    /// The field of an output.
+    fn field(&self, plan: &Plan, output: relation::Output, name: Option<&String>) -> Option<Field> {
+        let Some(place) = place_of(&output) else {
+            let is_count = matches!(
+                output,
+                relation::Output::CountRows | relation::Output::Aggregate(relation::Function::Count, _)
+            );
+            return Some(types::field(name?, &plan.kind_of(output).ok()?, !is_count));
         };
-        let schema = Schema::new(shown.iter().map(field).collect::<Vec<_>>());
-        Some((shown.into_iter().map(|(place, _)| place).collect(), Arc::new(schema)))
+        let leaf = &self.leaves[place.leaf];
+        let Some(column) = leaf.table.columns.get(place.column) else {
+            return Some(Field::new(ROW_ID, DataType::Int64, false));
+        };
+        Some(types::field(name.unwrap_or(&column.name), &column.kind, leaf.is_optional || !column.not_null))
+    }
+
+    /// The output that a column of an answer is.
+    pub(super) fn output(&self, made: &Made) -> Option<relation::Output> {
+        let place = |name| {
+            let Place { leaf: source, column } = self.place(name, (0, self.leaves.len() - 1))?;
+            Some(relation::Place { source, column })
+        };
+        Some(match made {
+            Made::Column(name) => relation::Output::Column(place(name)?),
+            Made::Rows => relation::Output::CountRows,
+            Made::Of(function, name) => relation::Output::Aggregate(*function, place(name)?),
+        })
     }
 
     /// The column of a name among the tables `from..=to`.
@@ -278,6 +358,7 @@ impl Binding {
             Asked::In { column, values } => {
                 of_column(column, &|table, column| filter::listed_in(table, column, values))
             }
+            Asked::Like { column, pattern } => of_column(column, &|table, column| filter::like(table, column, pattern)),
             Asked::Is { column, truth } => of_column(column, &|table, column| {
                 let value = crate::value::Value::Boolean(*truth);
                 filter::compared(table, column, Comparison::Equal, &value)

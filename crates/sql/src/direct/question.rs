@@ -1,4 +1,7 @@
-//! A question to tables that are joined along foreign keys: columns of rows of which conditions are true.
+//! A question to tables that are joined along foreign keys: columns of rows of which conditions are true, or what becomes of them in
+//! groups, once each, in order.
+
+use counterfoil_relation::Function;
 
 use crate::filter::Comparison;
 use crate::value::Value;
@@ -14,8 +17,53 @@ pub struct Question {
     pub(super) shown: Vec<Shown>,
     /// What must be true of a row.
     pub(super) conditions: Vec<Condition>,
+    /// What becomes of the rows.
+    pub(super) refined: Refined,
     /// Rows wanted, at most.
     pub(super) limit: Option<usize>,
+}
+
+/// What becomes of rows before they are the answer's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Refined {
+    /// What makes a group.
+    pub(super) groups: Vec<ColumnName>,
+    /// Which groups are wanted: those of which all these are true.
+    pub(super) having: Vec<(Made, Comparison, Value)>,
+    /// No row twice.
+    pub(super) is_distinct: bool,
+    /// In this order.
+    pub(super) order: Vec<Order>,
+    /// So many rows are left out first.
+    pub(super) offset: u64,
+}
+
+/// A column of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Made {
+    /// A column of a table.
+    Column(ColumnName),
+    /// How many rows.
+    Rows,
+    /// What a function makes of the values of a column.
+    Of(Function, ColumnName),
+}
+
+/// What the rows of an answer are sorted by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    pub(super) by: By,
+    pub(super) is_descending: bool,
+    pub(super) nulls_first: bool,
+}
+
+/// A column that is sorted by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// A column of the answer, by its place.
+    Place(usize),
+    /// One that is worked out, or a name of one.
+    Made(Made),
 }
 
 /// A table.
@@ -47,6 +95,8 @@ pub(super) enum Shown {
     AllOf(String),
     /// One, perhaps by another name.
     Column(ColumnName, Option<String>),
+    /// What is made of the rows of a group, by this name.
+    Made(Made, String),
 }
 
 /// A column, by its name as the table has it, and the name of the table where it is said.
@@ -73,6 +123,8 @@ pub(super) enum Asked {
     Compare { column: ColumnName, comparison: Comparison, value: Value },
     /// A column has one of these values.
     In { column: ColumnName, values: Vec<Value> },
+    /// A text is like a pattern.
+    Like { column: ColumnName, pattern: String },
     /// A truth value is this one.
     Is { column: ColumnName, truth: bool },
     /// All of these.
@@ -141,6 +193,12 @@ impl ColumnName {
     #[must_use]
     pub fn is_in<V: Into<Value>>(self, values: impl IntoIterator<Item = V>) -> Condition {
         Condition(Asked::In { column: self, values: values.into_iter().map(Into::into).collect() })
+    }
+
+    /// `LIKE`: `%` stands for any letters, `_` for one, and a `\` before them for themselves.
+    #[must_use]
+    pub fn like(self, pattern: impl Into<String>) -> Condition {
+        Condition(Asked::Like { column: self, pattern: pattern.into() })
     }
 
     /// `IS NULL`
@@ -225,6 +283,59 @@ impl Question {
     #[must_use]
     pub fn columns<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         self.shown.extend(names.into_iter().map(|name| Shown::Column(column(name), None)));
+        self
+    }
+
+    /// How many rows there are in a group, or in all, as a column of this name.
+    #[must_use]
+    pub fn count_rows(mut self, name: &str) -> Self {
+        self.shown.push(Shown::Made(Made::Rows, name.into()));
+        self
+    }
+
+    /// What a function makes of the values of a column, in a group or in all, as a column of this name.
+    #[must_use]
+    pub fn aggregate(mut self, function: Function, of: ColumnName, name: &str) -> Self {
+        self.shown.push(Shown::Made(Made::Of(function, of), name.into()));
+        self
+    }
+
+    /// A row for each group of rows that have the same here.
+    #[must_use]
+    pub fn group_by(mut self, column: ColumnName) -> Self {
+        self.refined.groups.push(column);
+        self
+    }
+
+    /// No row twice.
+    #[must_use]
+    pub fn distinct(mut self) -> Self {
+        self.refined.is_distinct = true;
+        self
+    }
+
+    /// In the order of this column, NULLs last; behind what was asked for before.
+    #[must_use]
+    pub fn order_by(self, column: ColumnName) -> Self {
+        self.ordered(column, false)
+    }
+
+    /// From the greatest of this column down, NULLs first; behind what was asked for before.
+    #[must_use]
+    pub fn order_by_descending(self, column: ColumnName) -> Self {
+        self.ordered(column, true)
+    }
+
+    fn ordered(mut self, column: ColumnName, is_descending: bool) -> Self {
+        let by = By::Made(Made::Column(column));
+        self.refined.order.push(Order { by, is_descending, nulls_first: is_descending });
+        self
+    }
+
+    /// So many rows are left out first.
+    #[must_use]
+    pub fn offset(mut self, rows: u64) -> Self {
+        self.refined.offset = rows;
         self
     }
 

@@ -10,19 +10,21 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, UnaryOperator, Value as Literal, WildcardAdditionalOptions,
 };
 
-use super::question::{Asked, ColumnName, Condition, Joined, Question, Shown, Source};
+use super::question::{Asked, ColumnName, Condition, Joined, Made, Question, Shown, Source};
+use super::refining;
 use crate::filter::Comparison;
+use crate::naming::Names;
 use crate::parameters;
 use crate::statement::{fold, kept_apart, table_name};
 use crate::value::Value;
 
 /// The question that a statement is.
-pub(super) fn question(statement: &Statement, parameters: &[Value]) -> Option<Question> {
+pub(super) fn question(statement: &Statement, parameters: &[Value], names: Names) -> Option<Question> {
     let Statement::Query(query) = statement else { return None };
     let Query {
         with: None,
         body,
-        order_by: None,
+        order_by,
         limit_clause,
         fetch: None,
         locks,
@@ -39,13 +41,16 @@ pub(super) fn question(statement: &Statement, parameters: &[Value]) -> Option<Qu
         return None;
     }
     let reading = Reading { parameters };
-    let mut question = Question { limit: reading.limit(limit_clause.as_ref())?, ..Question::default() };
+    let (limit, offset) = reading.limit(limit_clause.as_ref())?;
+    let mut question = Question { limit, ..Question::default() };
     let (shown, from, selection) = plain(select)?;
     from.iter().try_for_each(|tables| reading.tables(tables, &mut question.sources))?;
-    question.shown = shown.iter().map(reading_shown).collect::<Option<_>>()?;
+    question.shown = shown.iter().map(|item| reading_shown(item, names)).collect::<Option<_>>()?;
+    question.refined = reading.refined(select, order_by.as_ref(), &question.shown)?;
+    question.refined.offset = offset;
     // What stands beside a star may be the same column again, and tables that are named with their schema are not known without it:
     // the library says so.
-    let has_star = question.shown.iter().any(|shown| !matches!(shown, Shown::Column(..)));
+    let has_star = question.shown.iter().any(|shown| matches!(shown, Shown::All | Shown::AllOf(_)));
     if has_star && (shown.len() > 1 || from.iter().any(names_a_schema)) {
         return None;
     }
@@ -71,12 +76,12 @@ fn names_a_schema(tables: &TableWithJoins) -> bool {
     factors.any(|factor| matches!(factor, TableFactor::Table { name, .. } if name.0.len() > 1))
 }
 
-/// What a SELECT shows, of which tables, and which rows: if that is all it says.
+/// What a SELECT shows, of which tables, and which rows: if that is all it says, beside what becomes of the rows.
 fn plain(select: &Select) -> Option<(&[SelectItem], &[TableWithJoins], Option<&Expr>)> {
     let Select {
         select_token: _,
         optimizer_hints,
-        distinct: None,
+        distinct: _,
         select_modifiers: None,
         top: None,
         top_before_distinct: _,
@@ -88,11 +93,11 @@ fn plain(select: &Select) -> Option<(&[SelectItem], &[TableWithJoins], Option<&E
         prewhere: None,
         selection,
         connect_by,
-        group_by: GroupByExpr::Expressions(groups, modifiers),
+        group_by: GroupByExpr::Expressions(_, modifiers),
         cluster_by,
         distribute_by,
         sort_by,
-        having: None,
+        having: _,
         named_window,
         qualify: None,
         window_before_qualify: _,
@@ -107,7 +112,6 @@ fn plain(select: &Select) -> Option<(&[SelectItem], &[TableWithJoins], Option<&E
         && optimizer_hints.is_empty()
         && lateral_views.is_empty()
         && connect_by.is_empty()
-        && groups.is_empty()
         && modifiers.is_empty()
         && cluster_by.is_empty()
         && distribute_by.is_empty()
@@ -116,7 +120,7 @@ fn plain(select: &Select) -> Option<(&[SelectItem], &[TableWithJoins], Option<&E
     nothing_else.then_some((projection, from, selection.as_ref()))
 }
 
-fn reading_shown(item: &SelectItem) -> Option<Shown> {
+fn reading_shown(item: &SelectItem, names: Names) -> Option<Shown> {
     let bare = |options: &WildcardAdditionalOptions| {
         let WildcardAdditionalOptions {
             wildcard_token: _,
@@ -142,8 +146,14 @@ fn reading_shown(item: &SelectItem) -> Option<Shown> {
             let [ObjectNamePart::Identifier(alias)] = name.0.as_slice() else { return None };
             Shown::AllOf(named(alias)?)
         }
-        SelectItem::UnnamedExpr(expr) => Shown::Column(column(expr)?, None),
-        SelectItem::ExprWithAlias { expr, alias } => Shown::Column(column(expr)?, Some(named(alias)?)),
+        SelectItem::UnnamedExpr(expr) => match refining::made(expr)? {
+            Made::Column(column) => Shown::Column(column, None),
+            made => Shown::Made(made, names.of(expr)),
+        },
+        SelectItem::ExprWithAlias { expr, alias } => match refining::made(expr)? {
+            Made::Column(column) => Shown::Column(column, Some(named(alias)?)),
+            made => Shown::Made(made, named(alias)?),
+        },
         _ => return None,
     })
 }
@@ -153,7 +163,7 @@ fn named(name: &Ident) -> Option<String> {
     (name.quote_style.is_some() || name.value.is_ascii()).then(|| fold(name))
 }
 
-fn column(expr: &Expr) -> Option<ColumnName> {
+pub(super) fn column(expr: &Expr) -> Option<ColumnName> {
     // Words such as `current_role` are not columns, whatever columns there are.
     let is_word = |name: &Ident| name.quote_style.is_none() && fold(name).starts_with("current_");
     match expr {
@@ -167,24 +177,27 @@ fn column(expr: &Expr) -> Option<ColumnName> {
 }
 
 /// Reads with the values of parameters.
-struct Reading<'p> {
+pub(super) struct Reading<'p> {
     parameters: &'p [Value],
 }
 
 impl Reading<'_> {
-    /// The rows wanted, if that is a number.
-    fn limit(&self, clause: Option<&LimitClause>) -> Option<Option<usize>> {
-        let limit = match clause {
-            None | Some(LimitClause::LimitOffset { limit: None, offset: None, .. }) => return Some(None),
-            Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by }) if limit_by.is_empty() => {
-                limit
-            }
-            _ => return None,
+    /// The rows wanted, and how many are left out before them, if those are numbers.
+    fn limit(&self, clause: Option<&LimitClause>) -> Option<(Option<usize>, u64)> {
+        let (limit, offset) = match clause {
+            None => return Some((None, 0)),
+            Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => (limit, offset),
+            Some(_) => return None,
         };
-        match self.value(limit)? {
-            Value::Integer(rows) => usize::try_from(rows).ok().map(Some),
+        let number = |expr: &Expr| match self.value(expr)? {
+            Value::Integer(rows) => u64::try_from(rows).ok(),
             _ => None,
-        }
+        };
+        let limit = match limit {
+            Some(limit) => Some(usize::try_from(number(limit)?).ok()?),
+            None => None,
+        };
+        Some((limit, offset.as_ref().map_or(Some(0), |offset| number(&offset.value))?))
     }
 
     fn tables(&self, tables: &TableWithJoins, sources: &mut Vec<Source>) -> Option<()> {
@@ -248,6 +261,10 @@ impl Reading<'_> {
                 let values = list.iter().map(|value| self.value(value)).collect::<Option<_>>()?;
                 Asked::In { column: column(expr)?, values }
             }
+            Expr::Like { negated: false, any: false, expr, pattern, escape_char: None } => match self.value(pattern)? {
+                Value::Text(pattern) => Asked::Like { column: column(expr)?, pattern },
+                _ => return None,
+            },
             _ => return None,
         }))
     }
@@ -264,7 +281,7 @@ impl Reading<'_> {
     }
 
     /// The value of a literal or a parameter.
-    fn value(&self, expr: &Expr) -> Option<Value> {
+    pub(super) fn value(&self, expr: &Expr) -> Option<Value> {
         let literal = match expr {
             Expr::Nested(inner) => return self.value(inner),
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => return negative(expr),
@@ -288,7 +305,7 @@ fn negative(expr: &Expr) -> Option<Value> {
     format!("-{digits}").parse().ok().map(Value::Integer)
 }
 
-fn comparison(operator: &BinaryOperator) -> Option<Comparison> {
+pub(super) fn comparison(operator: &BinaryOperator) -> Option<Comparison> {
     Some(match operator {
         BinaryOperator::Eq => Comparison::Equal,
         BinaryOperator::NotEq => Comparison::Unequal,

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::question::{Asked, ColumnName, Condition, Joined, Question, Shown};
+use super::question::{Asked, By, ColumnName, Condition, Joined, Made, Order, Question, Shown};
+use crate::answered::name_of;
 use crate::filter::Comparison;
 use crate::value::Value;
 
@@ -16,8 +17,10 @@ struct Writing {
 /// The text of a question, and its parameters.
 pub(super) fn statement(question: &Question) -> (String, Vec<Value>) {
     let mut writing = Writing::default();
+    let refined = &question.refined;
     let shown = question.shown.iter().map(shown).collect::<Vec<_>>().join(", ");
-    writing.add(format_args!("SELECT {} FROM", if shown.is_empty() { "*" } else { &shown }));
+    let distinct = if refined.is_distinct { "DISTINCT " } else { "" };
+    writing.add(format_args!("SELECT {distinct}{} FROM", if shown.is_empty() { "*" } else { &shown }));
     for (number, source) in question.sources.iter().enumerate() {
         let between = match &source.joined {
             Joined::Beside if number == 0 => "",
@@ -32,6 +35,21 @@ pub(super) fn statement(question: &Question) -> (String, Vec<Value>) {
     }
     if !question.conditions.is_empty() {
         writing.all(" WHERE ", &question.conditions);
+    }
+    let listed = |all: Vec<String>| all.join(", ");
+    if !refined.groups.is_empty() {
+        writing.add(format_args!(" GROUP BY {}", listed(refined.groups.iter().map(name).collect())));
+    }
+    for (number, (of, comparison, value)) in refined.having.iter().enumerate() {
+        let before = if number == 0 { "HAVING" } else { "AND" };
+        writing.add(format_args!(" {before} {} {} ", made(of), sign(*comparison)));
+        writing.value(value);
+    }
+    if !refined.order.is_empty() {
+        writing.add(format_args!(" ORDER BY {}", listed(refined.order.iter().map(ordered).collect())));
+    }
+    if refined.offset > 0 {
+        writing.add(format_args!(" OFFSET {}", refined.offset));
     }
     if let Some(limit) = question.limit {
         writing.add(format_args!(" LIMIT {limit}"));
@@ -57,7 +75,26 @@ fn shown(shown: &Shown) -> String {
         Shown::AllOf(alias) => format!("{}.*", quoted(alias)),
         Shown::Column(column, None) => name(column),
         Shown::Column(column, Some(alias)) => format!("{} AS {}", name(column), quoted(alias)),
+        Shown::Made(of, alias) => format!("{} AS {}", made(of), quoted(alias)),
     }
+}
+
+fn made(of: &Made) -> String {
+    match of {
+        Made::Column(column) => name(column),
+        Made::Rows => "count(*)".into(),
+        Made::Of(function, column) => format!("{}({})", name_of(*function), name(column)),
+    }
+}
+
+fn ordered(order: &Order) -> String {
+    let by = match &order.by {
+        By::Place(place) => (place + 1).to_string(),
+        By::Made(of) => made(of),
+    };
+    let down = if order.is_descending { " DESC" } else { "" };
+    let nulls = if order.nulls_first { "FIRST" } else { "LAST" };
+    format!("{by}{down} NULLS {nulls}")
 }
 
 impl Writing {
@@ -106,6 +143,10 @@ impl Writing {
                     self.value(value);
                 }
                 self.text.push(')');
+            }
+            Asked::Like { column, pattern } => {
+                self.add(format_args!("{} LIKE ", name(column)));
+                self.value(&Value::Text(pattern.clone()));
             }
             Asked::Is { column, truth: true } => self.text.push_str(&name(column)),
             Asked::Is { column, truth: false } => self.add(format_args!("NOT {}", name(column))),

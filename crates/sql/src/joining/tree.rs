@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use counterfoil_relation::{ForeignKey, Step, Table, Type};
+use counterfoil_relation::{ForeignKey, Source, Step, Table, Type};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinSide, JoinType, NullEquality};
@@ -198,9 +198,22 @@ impl<'p> Tree<'p> {
         is_wider.then(|| Shown { wider: Some(cast.cast_type().clone()), ..shown })
     }
 
+    /// The root of the tree and the leaves as sources of a question to it, if the others are joined to it along foreign keys, and by
+    /// nothing else.
+    pub(super) fn sources(&self) -> Option<(usize, Vec<Source>)> {
+        let (root, paths) = (0..self.leaves.len()).find_map(|root| Some((root, self.paths(root)?)))?;
+        let source = |(number, (scan, path)): (usize, (&&TableScan, Option<usize>))| Source {
+            table: scan.target().table.clone(),
+            path,
+            tests: scan.tests().to_vec(),
+            is_optional: self.is_optional(number),
+        };
+        Some((root, self.leaves.iter().zip(paths).enumerate().map(source).collect()))
+    }
+
     /// If the others are joined to `root` along foreign keys, and by nothing else: for each leaf the path from the root,
     /// by its place among the root's joins; none for the root itself.
-    pub(super) fn paths(&self, root: usize) -> Option<Vec<Option<usize>>> {
+    fn paths(&self, root: usize) -> Option<Vec<Option<usize>>> {
         let mut steps: Vec<Option<Vec<Step>>> = vec![None; self.leaves.len()];
         let is_inner = |leaf: usize| !self.is_optional(leaf);
         // A row without an optional leaf has nothing there that could be equal.

@@ -18,6 +18,7 @@ mod historian_document;
 mod historian_model;
 mod joining;
 mod last_sample;
+mod little;
 mod memory;
 mod noise;
 mod pg_catalog;

@@ -1,0 +1,222 @@
+//! The memory of an answer, and where it puts what that has no room for.
+//!
+//! ```text
+//! append ... append | a piece is full: kept in memory, if the queries of the engine have some left; otherwise sealed, to the spill
+//! read              | from the pieces, each opened as a whole
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use counterfoil_relation::{self as relation, BUDGET_BYTES_MIN, Scratch};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+
+use crate::error::{Error, Result};
+use crate::spill::{Pieces, SealedFiles};
+
+/// A piece is this part of an answer's memory,
+const PIECE_PART: usize = 32;
+/// within these bounds.
+const PIECE_BYTES: (usize, usize) = (1 << 10, 64 << 10);
+/// What an answer asks for first, as a part of what all queries have.
+const SHARE: usize = 16;
+
+/// What answers are worked out with.
+#[derive(Clone)]
+pub(crate) struct Means {
+    /// The memory of all queries.
+    pub(crate) pool: Arc<dyn MemoryPool>,
+    /// Bytes of it.
+    pub(crate) bytes: usize,
+    pub(crate) spill: Option<Arc<SealedFiles>>,
+}
+
+impl Means {
+    /// Memory for one answer: its share, or the least that it can do with where others have taken theirs.
+    pub(crate) fn lend(&self) -> Result<Lent> {
+        let reservation = MemoryConsumer::new("Answer").register(&self.pool);
+        let mut bytes = (self.bytes / SHARE).max(BUDGET_BYTES_MIN);
+        while reservation.try_grow(bytes).is_err() {
+            if bytes == BUDGET_BYTES_MIN {
+                return Err(Error::of_tables(relation::Error::Memory { needed: Some(bytes) }));
+            }
+            bytes = BUDGET_BYTES_MIN;
+        }
+        Ok(Lent { bytes, _reservation: reservation })
+    }
+
+    /// Where an answer puts aside what so many bytes have no room for.
+    pub(crate) fn aside(&self, bytes: usize) -> Aside {
+        Aside {
+            kept: MemoryConsumer::new("Answer aside").register(&self.pool),
+            pieces: Vec::new(),
+            sealed: self.spill.as_ref().map(|spill| spill.pieces()),
+            sealed_count: 0,
+            open: None,
+            tail: Vec::new(),
+            piece_bytes: (bytes / PIECE_PART).clamp(PIECE_BYTES.0, PIECE_BYTES.1),
+            failed: None,
+        }
+    }
+}
+
+impl fmt::Debug for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Means").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// Memory that an answer has until it ends.
+pub(crate) struct Lent {
+    pub(crate) bytes: usize,
+    _reservation: MemoryReservation,
+}
+
+/// What an answer has put aside.
+pub(crate) struct Aside {
+    /// The memory of the pieces that are kept.
+    kept: MemoryReservation,
+    pieces: Vec<Piece>,
+    sealed: Option<Pieces>,
+    sealed_count: usize,
+    /// The sealed piece that was read last, by its place.
+    open: Option<(usize, Bytes)>,
+    /// The piece that is being filled.
+    tail: Vec<u8>,
+    piece_bytes: usize,
+    /// What went wrong, in more words than the tables have.
+    failed: Option<Error>,
+}
+
+enum Piece {
+    Kept(Vec<u8>),
+    /// Its number among the sealed ones.
+    Sealed(usize),
+}
+
+impl Aside {
+    /// What an answer ended with: what went wrong here, or what the tables say.
+    pub(crate) fn error(&mut self, error: relation::Error) -> Error {
+        self.failed.take().unwrap_or_else(|| Error::of_tables(error))
+    }
+
+    /// Puts a full piece away.
+    fn put(&mut self) -> Result<()> {
+        let piece = std::mem::replace(&mut self.tail, Vec::with_capacity(self.piece_bytes));
+        if self.kept.try_grow(piece.capacity()).is_ok() {
+            self.pieces.push(Piece::Kept(piece));
+            return Ok(());
+        }
+        let Some(sealed) = &mut self.sealed else {
+            return Err(Error::Memory("the query has no room to put rows aside: let it look at fewer rows".into()));
+        };
+        sealed.put(&piece)?;
+        self.pieces.push(Piece::Sealed(self.sealed_count));
+        self.sealed_count += 1;
+        Ok(())
+    }
+
+    fn copy(&mut self, place: usize, from: usize, buffer: &mut [u8]) -> Result<()> {
+        let bytes = match self.pieces.get(place) {
+            None => self.tail.as_slice(),
+            Some(Piece::Kept(bytes)) => bytes,
+            Some(Piece::Sealed(number)) => {
+                let is_open = self.open.as_ref().is_some_and(|(open, _)| *open == place);
+                if let (false, Some(sealed)) = (is_open, &mut self.sealed) {
+                    self.open = None;
+                    self.open = Some((place, sealed.read(*number)?));
+                }
+                self.open.as_ref().map_or(&[][..], |(_, bytes)| bytes)
+            }
+        };
+        let there = bytes.get(from..from + buffer.len());
+        buffer.copy_from_slice(there.ok_or_else(|| Error::Bug("more than was put aside".into()))?);
+        Ok(())
+    }
+
+    fn told<T>(&mut self, result: Result<T>) -> std::result::Result<T, relation::Error> {
+        result.map_err(|error| {
+            self.failed = Some(error);
+            relation::Error::Memory { needed: None }
+        })
+    }
+}
+
+impl Scratch for Aside {
+    fn append(&mut self, bytes: &[u8]) -> std::result::Result<u64, relation::Error> {
+        let start = (self.pieces.len() * self.piece_bytes + self.tail.len()) as u64;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (taken, after) = rest.split_at(rest.len().min(self.piece_bytes - self.tail.len()));
+            self.tail.extend_from_slice(taken);
+            rest = after;
+            if self.tail.len() == self.piece_bytes {
+                let put = self.put();
+                self.told(put)?;
+            }
+        }
+        Ok(start)
+    }
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> std::result::Result<(), relation::Error> {
+        let (mut at, mut done) = (offset as usize, 0);
+        while done < buffer.len() {
+            let (place, from) = (at / self.piece_bytes, at % self.piece_bytes);
+            let count = (buffer.len() - done).min(self.piece_bytes - from);
+            let copied = self.copy(place, from, &mut buffer[done..done + count]);
+            self.told(copied)?;
+            at += count;
+            done += count;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::execution::memory_pool::GreedyMemoryPool;
+
+    use super::*;
+    use crate::spill::Spill;
+
+    fn means(bytes: usize, spills: bool) -> Means {
+        let spill = Spill { folder: std::env::temp_dir(), bytes_max: 1 << 20 };
+        let spill = spills.then(|| Arc::new(SealedFiles::new(spill).unwrap()));
+        Means { pool: Arc::new(GreedyMemoryPool::new(bytes)), bytes, spill }
+    }
+
+    #[test]
+    fn what_is_put_aside_comes_back_from_memory_and_from_the_spill() {
+        for bytes in [1 << 20, 40_000] {
+            let mut aside = means(bytes, true).aside(BUDGET_BYTES_MIN);
+            let text: Vec<u8> = (0..50_000_u32).flat_map(u32::to_le_bytes).collect();
+            let starts: Vec<u64> = text.chunks(777).map(|chunk| aside.append(chunk).unwrap()).collect();
+            let sealed = aside.pieces.iter().filter(|piece| matches!(piece, Piece::Sealed(_))).count();
+            assert_eq!(sealed > 0, bytes < text.len(), "{sealed} sealed");
+            for (start, chunk) in starts.iter().zip(text.chunks(777)).rev() {
+                let mut buffer = vec![0; chunk.len()];
+                aside.read(*start, &mut buffer).unwrap();
+                assert_eq!(buffer, chunk);
+            }
+        }
+    }
+
+    #[test]
+    fn without_room_it_says_so() {
+        let means = means(1000, false);
+        let mut aside = means.aside(BUDGET_BYTES_MIN);
+        let error = aside.append(&[7; 5000]).unwrap_err();
+        assert!(matches!(aside.error(error), Error::Memory(text) if text.contains("no room")));
+    }
+
+    #[test]
+    fn answers_share_what_there_is() {
+        let means = means(20 * BUDGET_BYTES_MIN, true);
+        let lent: Vec<Lent> = std::iter::from_fn(|| means.lend().ok()).collect();
+        assert!(lent.len() >= 16 && lent.iter().all(|lent| lent.bytes >= BUDGET_BYTES_MIN));
+        assert!(matches!(means.lend(), Err(Error::Memory(text)) if text.contains("--ram")));
+        drop(lent);
+        assert!(means.lend().is_ok());
+    }
+}

@@ -1,0 +1,119 @@
+//! With little memory questions are answered as with much, or end with what they need; and the memory they take is bounded.
+
+use counterfoil_sql::{EngineOptions, Ram, Spill};
+
+use crate::database::Database;
+
+/// A table and one that it references, with an index for some columns.
+fn filled(ram: Option<Ram>) -> Database {
+    let spill = Some(Spill { folder: std::env::temp_dir(), bytes_max: 64 << 20 });
+    let options = EngineOptions { parallelism: 2, spill, ..EngineOptions::default() };
+    let mut database = Database::with_options(ram.map_or(options.clone(), |ram| ram.bounds(options)));
+    for statement in [
+        "CREATE TABLE p (id INTEGER PRIMARY KEY, name TEXT, kind INTEGER)",
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p, a INTEGER, d DOUBLE PRECISION, v TEXT)",
+        "CREATE INDEX ON p (kind)",
+        "CREATE INDEX ON t (a)",
+        "INSERT INTO p SELECT i, 'name ' || i % 37, i % 5 FROM generate_series(1, 300) AS i",
+        "INSERT INTO t SELECT i, i % 300 + 1, i % 211, i / 8.0, 'text ' || i % 1009 FROM generate_series(1, 20000) AS i",
+        "DELETE FROM t WHERE a = 33",
+        "UPDATE t SET v = 'new', p = NULL WHERE a = 7",
+    ] {
+        let said = database.ask(statement);
+        assert!(!said.starts_with("error"), "{statement}: {said}");
+    }
+    database
+}
+
+const ANSWERED: [&str; 14] = [
+    "SELECT * FROM t WHERE id = 77",
+    "SELECT * FROM t ORDER BY v DESC, id LIMIT 50",
+    "SELECT id, d FROM t ORDER BY d DESC, id OFFSET 19000 LIMIT 40",
+    "SELECT v, count(*), min(id), max(d), avg(a) FROM t GROUP BY v ORDER BY v",
+    "SELECT DISTINCT a FROM t ORDER BY a DESC",
+    "SELECT count(*) FROM t",
+    "SELECT count(*), sum(a), avg(id) FROM t WHERE id > 5",
+    "SELECT name, count(*), sum(a) FROM t JOIN p ON t.p = p.id GROUP BY name HAVING count(*) > 500 ORDER BY name",
+    "SELECT t.id, name FROM t LEFT JOIN p ON t.p = p.id WHERE a IN (7, 8) ORDER BY name NULLS FIRST, t.id",
+    "SELECT t.id FROM t JOIN p ON t.p = p.id WHERE kind = 3 AND v LIKE 'text 1%' ORDER BY t.id DESC",
+    "SELECT id + 1, upper(v) FROM t WHERE id + a = 300",
+    "SELECT id FROM t WHERE id % 5000 = 3 AND v > 'text 2'",
+    "SELECT table_name, column_name FROM information_schema.columns ORDER BY table_name, ordinal_position",
+    "SELECT x FROM (VALUES (3), (1), (2)) AS y (x) ORDER BY x + 0",
+];
+
+const REFUSED: [&str; 6] = [
+    "SELECT id FROM t ORDER BY id + 1 LIMIT 2",
+    "SELECT id % 7, count(*) FROM t GROUP BY id % 7",
+    "SELECT t.id FROM t JOIN p ON t.a = p.id",
+    "SELECT id, row_number() OVER (ORDER BY a) FROM t",
+    "SELECT id FROM t WHERE a IN (SELECT kind FROM p)",
+    "SELECT id FROM p UNION SELECT id FROM t",
+];
+
+/// The lines of an answer, in some order where the query says none.
+fn lines<'a>(query: &str, answer: &'a str) -> Vec<&'a str> {
+    let mut lines: Vec<&str> = answer.lines().collect();
+    if !query.contains("ORDER BY") {
+        lines.sort_unstable();
+    }
+    lines
+}
+
+#[test]
+fn with_little_memory_answers_are_the_same_or_it_is_said_what_is_needed() {
+    let mut little = filled(Some(Ram::LEAST));
+    let mut much = filled(None);
+    for query in ANSWERED {
+        let (answer, answered) = (much.ask(query), little.ask(query));
+        assert!(!answer.starts_with("error"), "{query}: {answer}");
+        assert!(lines(query, &answered) == lines(query, &answer), "{query}: {answered}");
+    }
+    for query in REFUSED {
+        assert!(!much.ask(query).starts_with("error"), "{query}");
+        let said = little.ask(query);
+        assert!(said.starts_with("error: this query has") && said.contains("--ram 64M"), "{query}: {said}");
+    }
+    let all = "SELECT id, p, a, d, v FROM t ORDER BY id";
+    for statement in [
+        "UPDATE t SET a = a + 1 WHERE id % 3 = 0",
+        "DELETE FROM t WHERE v LIKE 'text 99%'",
+        "INSERT INTO t SELECT id + 100000, p, a, d, v FROM t WHERE a < 9",
+        "DELETE FROM p WHERE id = 17",
+    ] {
+        assert_eq!(little.ask(statement), much.ask(statement), "{statement}");
+    }
+    assert!(little.ask(all) == much.ask(all));
+}
+
+#[test]
+fn a_session_can_have_less_than_the_others() {
+    let mut database = filled(None);
+    let (query, refused) = (ANSWERED[3], REFUSED[0]);
+    let answer = database.ask(query);
+    database.expect(&[("SHOW ram", "default"), ("SET ram = '64K'", "SET"), ("SHOW ram", "64kB")]);
+    assert!(database.ask(query) == answer);
+    assert!(database.ask(refused).contains("--ram 64M"));
+    assert!(database.ask(&format!("EXPLAIN {query}")).contains("Answer: all rows of t"));
+    for wrong in ["SET ram = '63K'", "SET ram = 'much'", "SET ram = '900G'"] {
+        assert!(database.ask(wrong).starts_with("error"), "{wrong}");
+        database.expect(&[("SHOW ram", "64kB")]);
+    }
+    database.expect(&[("SET ram = '64MB'", "SET"), ("SHOW ram", "64MB")]);
+    assert!(!database.ask(refused).starts_with("error"));
+    database.expect(&[("SET ram = '100000'", "SET"), ("RESET ram", "RESET"), ("SHOW ram", "default")]);
+    assert!(!database.ask(refused).starts_with("error"));
+    database.expect(&[("SET ram = '64K'", "SET"), ("RESET ALL", "RESET"), ("SHOW ram", "default")]);
+}
+
+#[test]
+fn a_transaction_reads_what_it_has_changed_in_little_memory() {
+    let mut database = filled(Some(Ram::LEAST));
+    database.expect(&[("BEGIN", "BEGIN")]);
+    database.ask("UPDATE t SET v = 'mine' WHERE id < 4");
+    let few = database.ask("SELECT id, v FROM t WHERE id < 4 ORDER BY id");
+    assert_eq!(few.matches("mine").count(), 3, "{few}");
+    let said = database.ask("SELECT * FROM t");
+    assert!(said.starts_with("error: the query needs more working memory"), "{said}");
+    database.expect(&[("ROLLBACK", "ROLLBACK")]);
+}
