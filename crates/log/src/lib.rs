@@ -39,6 +39,7 @@ mod pool_element;
 mod pool_state;
 mod pool_use;
 mod reach;
+mod recent_keys;
 mod relocation;
 mod report;
 mod root;

@@ -32,6 +32,7 @@ use counterfoil_vault::{Counter, Kind, PageKey};
 use crate::pages::Pages;
 use crate::pending::{Granted, Pending};
 use crate::pool::{NamelessPage, PoolId};
+use crate::recent_keys::RecentKeys;
 use crate::root::{RecordKey, Root, record_key};
 use crate::snapshot::{self, Snapshot};
 use crate::space::{Extent, Owner};
@@ -98,7 +99,6 @@ pub(crate) struct Grant {
     extent: Extent,
     next: u32,
     end: u32,
-    key: PageKey,
 }
 
 /// Where the next pages of a group come from.
@@ -145,6 +145,7 @@ pub struct Writer {
     held_since: u64,
     tips: BTreeMap<GroupId, Tip>,
     pub(crate) grants: BTreeMap<ContainerId, Grant>,
+    container_keys: RecentKeys,
     readers: Vec<(u64, Weak<Root>)>,
     /// Those of the readers that see a commit in the making.
     previews: Vec<Weak<Root>>,
@@ -200,6 +201,7 @@ impl Writer {
             end,
             tips: BTreeMap::new(),
             grants: BTreeMap::new(),
+            container_keys: RecentKeys::default(),
             readers: Vec::new(),
             previews: Vec::new(),
             frees: false,

@@ -5,7 +5,7 @@
 
 use alloc::vec;
 
-use counterfoil_vault::{Kind, Plain, Tag};
+use counterfoil_vault::{Plain, Tag};
 
 use super::{Grant, Tip, Writer};
 use crate::opening;
@@ -74,7 +74,8 @@ impl Writer {
         let position = grant.next;
         // From here on the position counts as tried, whatever becomes of the write.
         grant.next += 1;
-        let sealed = grant.key.seal(position, Plain::new(page));
+        let key = self.container_keys.of(&self.pages.vault, grant.extent.allocation, &self.end.epoch);
+        let sealed = key.seal(position, Plain::new(page));
         let address = self.pages.layout.page(grant.extent.number, position);
         let tag = sealed.tag();
         let written = self.device.program(address, sealed.bytes());
@@ -100,12 +101,10 @@ impl Writer {
         }
         let in_order = self.device.geometry().erase_before_program;
         let wanted = if in_order { 1 } else { (pages / 4).clamp(1, u64::from(extent_pages)) as u32 };
-        let epoch = self.end.epoch;
         let tip = self.tips.get_mut(&group).ok_or(Error::Misuse("a group without extents"))?;
         let (next, end) = (tip.next, extent_pages.min(tip.next + wanted));
         tip.next = end;
-        let key = self.pages.vault.page_key(Kind::Container, tip.extent.allocation, &epoch);
-        Ok(Grant { extent: tip.extent, next, end, key })
+        Ok(Grant { extent: tip.extent, next, end })
     }
 
     /// Where an earlier opening left off in a group. Its pages carry that opening's epoch and the new ones ours, so
