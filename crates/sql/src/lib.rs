@@ -28,6 +28,7 @@ mod error;
 mod evaluate;
 mod explain;
 mod extremes;
+mod far_limit;
 mod figured;
 mod filter;
 mod folding;

@@ -34,6 +34,7 @@ use crate::dialect;
 use crate::engine::{Engine, EngineOptions, Interrupt};
 use crate::error::{Error, Result};
 use crate::evaluate::Checks;
+use crate::far_limit::FarLimit;
 use crate::frugal;
 use crate::historian;
 use crate::incidents;
@@ -488,6 +489,7 @@ fn rules(
         [("from_last_sample", historian::from_last_sample), ("from_summaries", series::from_summaries)];
     let shortcuts = shortcuts.map(|(name, cheaper)| Shortcut { name, switch: switch.clone(), cheaper });
     rules.splice(behind..behind, shortcuts.map(|rule| Arc::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>));
+    rules.push(Arc::new(FarLimit));
     if options.is_little {
         rules.push(Arc::new(Small));
     }

@@ -107,3 +107,21 @@ fn answers_that_would_take_all_memory_are_refused() {
         ("SELECT replace('abc', '', 'x'), length(replace(repeat('x', 100000), 'x', 'yy'))", "abc|200000"),
     ]);
 }
+
+/// The query library would make room for as many groups as the LIMIT says, before it has seen a row.
+#[test]
+fn a_limit_far_away_takes_no_more_memory_than_the_groups_there_are() {
+    let mut database = Database::new();
+    for limit in ["9223372036854775807", "1844674407370955161", "5000000000"] {
+        for (sql, expected) in [
+            ("SELECT DISTINCT v % 3 AS g FROM generate_series(1, 9) s(v) ORDER BY g DESC", "2\n1\n0"),
+            ("SELECT v % 3, max(v) FROM generate_series(1, 9) s(v) GROUP BY 1 ORDER BY max(v)", "1|7\n2|8\n0|9"),
+            (
+                "SELECT (v % 2)::text AS g, min(v) FROM generate_series(1, 9) s(v) GROUP BY g ORDER BY 2 DESC",
+                "0|2\n1|1",
+            ),
+        ] {
+            assert_eq!(database.ask(&format!("{sql} LIMIT {limit}")), expected, "{sql} LIMIT {limit}");
+        }
+    }
+}
