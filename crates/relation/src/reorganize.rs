@@ -191,10 +191,17 @@ pub(crate) fn untidy(shared: &Shared, access: &Access, is_meant: &dyn Fn(&Part) 
     found
 }
 
-/// About what the rows of a segment that are there take.
+/// About what the rows of a segment that are there take: an image each, and their share of the long values that were ever written.
 fn kept_bytes(part: &Part) -> u64 {
-    let share = u128::from(part.bytes()) * u128::from(part.visible()) / u128::from(part.count.max(1));
-    u64::try_from(share).unwrap_or(u64::MAX)
+    let written = part.count.saturating_add(updates(part));
+    let heap = u128::from(part.heap_bytes) * u128::from(part.visible()) / u128::from(written.max(1));
+    let images = part.visible().saturating_mul(part.layout.width() as u64);
+    images.saturating_add(u64::try_from(heap).unwrap_or(u64::MAX))
+}
+
+/// Images that were written for rows that had one.
+fn updates(part: &Part) -> u64 {
+    part.lengths.updates / (UPDATE_HEAD_BYTES + part.layout.width()) as u64
 }
 
 /// Whether a segment is as it would be written now.
@@ -205,8 +212,7 @@ fn is_tidy(access: &Access, part: &Part) -> bool {
 
 /// Whether so much of a segment is gone that it pays to renew it, so many times over.
 fn is_worn(shared: &Shared, part: &Part, times: u64) -> bool {
-    let updates = part.lengths.updates / (UPDATE_HEAD_BYTES + part.layout.width()) as u64;
-    let changes = part.lengths.deletes / DELETE_BYTES as u64 + updates;
+    let changes = part.lengths.deletes / DELETE_BYTES as u64 + updates(part);
     // Of wide rows there are few.
     let least = (shared.fresh_rows as u64 / CHANGES_MIN_PART).min(part.count / ROWS_PER_CHANGE).max(1);
     changes >= least * times && changes.saturating_mul(ROWS_PER_CHANGE) >= part.count.saturating_mul(times)

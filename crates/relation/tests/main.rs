@@ -2,12 +2,16 @@
 
 #[path = "main/answers.rs"]
 mod answers;
+#[path = "main/attacked.rs"]
+mod attacked;
 #[path = "main/bench.rs"]
 mod bench;
 #[path = "main/damage.rs"]
 mod damage;
 #[path = "main/define.rs"]
 mod define;
+#[path = "main/edges.rs"]
+mod edges;
 #[path = "main/figures.rs"]
 mod figures;
 #[path = "main/foreign.rs"]

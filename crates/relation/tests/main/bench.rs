@@ -5,7 +5,7 @@ use std::sync::Arc;
 use counterfoil_flash::{Geometry, MemoryDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Snapshot, Writer, create};
 use counterfoil_relation::{Error, NewTable, Relations, RowBatch, RowBuilder, RowId, Rule, Table, Value, ValueRef};
-use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite, Vault, VolumeKey};
+use counterfoil_vault::{Counter, DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite, Vault, VolumeKey};
 
 const CACHE: usize = 1 << 20;
 const EXTENT_PAGES: u64 = 8;
@@ -52,13 +52,13 @@ impl Bench {
     }
 
     pub fn with_segments(seed: u64, fresh_rows: usize, segment_bytes: u64) -> Bench {
-        let geometry = Geometry {
-            page_bytes: 512,
-            block_pages: 4,
-            block_count: 1 << 16,
-            erase_before_program: false,
-            grows: true,
-        };
+        Bench::with_blocks(seed, fresh_rows, segment_bytes, 1 << 16)
+    }
+
+    /// On a medium of so many blocks of four pages, of which the records take a thousand.
+    pub fn with_blocks(seed: u64, fresh_rows: usize, segment_bytes: u64, block_count: u64) -> Bench {
+        let geometry =
+            Geometry { page_bytes: 512, block_pages: 4, block_count, erase_before_program: false, grows: true };
         let device = MemoryDevice::new(geometry).unwrap();
         let mut entropy = DangerFixedEntropy::seeded(seed);
         let key = VolumeKey::generate(&mut entropy).unwrap();
@@ -100,6 +100,13 @@ impl Bench {
     pub fn recovered(&self) -> Snapshot {
         let device = Arc::new(self.device.clone());
         Recovered::recover(device, self.vault.clone(), self.layout, CACHE).unwrap().snapshot()
+    }
+
+    /// What one who only reads is shown of the medium as it is, held against the counter.
+    pub fn shown(&self) -> Result<Snapshot, counterfoil_log::Error> {
+        let recovered = Recovered::recover(Arc::new(self.device.clone()), self.vault.clone(), self.layout, CACHE)?;
+        recovered.judge(&self.counter.clone().value().unwrap())?;
+        Ok(recovered.snapshot())
     }
 
     pub fn begin(&mut self) {
@@ -179,7 +186,7 @@ impl Bench {
 }
 
 fn settings(counter: &MemoryCounter) -> Settings {
-    let counter: Box<dyn counterfoil_vault::Counter + Send> = Box::new(counter.clone());
+    let counter: Box<dyn Counter + Send> = Box::new(counter.clone());
     Settings { counter: Some(counter), counting: Counting::EveryCommit, pins: Box::new(NoPins), headers: None }
 }
 
