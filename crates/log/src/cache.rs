@@ -5,13 +5,15 @@
 
 use alloc::vec::Vec;
 
+use crate::layout::Layout;
+
 /// Page address, allocation, epoch, and for nameless pages the number of the write, which is never 0.
 pub(crate) type PageName = (u64, u64, u64, u64);
 
 #[cfg(feature = "std")]
 mod shared {
     extern crate std;
-    use super::{PageName, Vec};
+    use super::{Layout, PageName, Vec};
     use std::collections::{HashMap, VecDeque};
     use std::sync::Mutex;
 
@@ -51,6 +53,11 @@ mod shared {
         fn shard(&self, name: &PageName) -> Option<std::sync::MutexGuard<'_, Shard>> {
             let mixed = name.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
             self.shards[mixed as usize % SHARDS].lock().ok()
+        }
+
+        /// Whether it keeps so many pages at once.
+        pub(crate) fn has_room_for(&self, pages: usize, layout: &Layout) -> bool {
+            self.shard_bytes_max * SHARDS >= pages * layout.page_bytes as usize
         }
 
         /// Copies bytes of a page from `skip` on, if the page is here.
@@ -94,7 +101,7 @@ mod shared {
 
 #[cfg(not(feature = "std"))]
 mod shared {
-    use super::{PageName, Vec};
+    use super::{Layout, PageName, Vec};
 
     /// Without a mutex there is nothing to share, and a small device has no room for it.
     pub(crate) struct PageCache;
@@ -102,6 +109,10 @@ mod shared {
     impl PageCache {
         pub(crate) fn new(_bytes_max: usize) -> Self {
             PageCache
+        }
+
+        pub(crate) fn has_room_for(&self, _pages: usize, _layout: &Layout) -> bool {
+            false
         }
 
         pub(crate) fn copy(&self, _name: &PageName, _skip: usize, _out: &mut [u8]) -> bool {
