@@ -147,9 +147,9 @@ pub(crate) fn moved_images(batch: &RowBatch, base: u64) -> Vec<u8> {
     let mut images = batch.bytes().to_vec();
     for column in batch.layout().columns().iter().filter(|column| column.kind.is_variable()) {
         for image in images.chunks_exact_mut(batch.width()) {
-            let cell = &mut image[column.offset..column.offset + 16];
+            let cell = &mut image[column.offset..column.offset + column.kind.bytes()];
             if let Piece::Long { offset, .. } = Piece::read(cell) {
-                cell[8..].copy_from_slice(&(base + offset).to_le_bytes());
+                cell[8..16].copy_from_slice(&(base + offset).to_le_bytes());
             }
         }
     }

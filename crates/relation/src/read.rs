@@ -274,7 +274,8 @@ impl Access {
         bytes_max: u64,
     ) -> Result<(), Error> {
         let variable = self.shape.newest.columns().iter().enumerate().filter(|(_, column)| column.kind.is_variable());
-        let cells: Vec<_> = variable.map(|(place, column)| (column.offset, wanted.has(place))).collect();
+        let cells: Vec<_> =
+            variable.map(|(place, column)| (column.offset, column.kind.bytes(), wanted.has(place))).collect();
         if cells.is_empty() {
             return Ok(());
         }
@@ -295,7 +296,7 @@ impl Access {
         &self,
         part: &Part,
         block: &mut RowBlock,
-        cells: &[(usize, bool)],
+        cells: &[(usize, usize, bool)],
         bytes_max: u64,
     ) -> Result<(Vec<LongValue>, usize), Error> {
         let width = block.rows.width();
@@ -304,12 +305,12 @@ impl Access {
         for row in 0..block.count() {
             let visible = block.is_visible(row);
             let before = values.len();
-            for (offset, is_wanted) in cells {
+            for (offset, cell_bytes, is_wanted) in cells {
                 let cell = row * width + offset;
-                let piece = Piece::read(&block.rows.bytes()[cell..cell + 16]);
+                let piece = Piece::read(&block.rows.bytes()[cell..cell + cell_bytes]);
                 let Piece::Long { offset, length } = piece else { continue };
                 if !visible {
-                    block.rows.bytes_mut()[cell..cell + 16].fill(0);
+                    block.rows.bytes_mut()[cell..cell + cell_bytes].fill(0);
                     continue;
                 }
                 if !is_wanted {
