@@ -50,6 +50,7 @@ mod figures;
 mod files;
 mod found;
 mod fresh;
+mod grain;
 mod heads;
 mod identity;
 mod index;
