@@ -5,17 +5,21 @@
 
 use alloc::vec::Vec;
 
+use crate::layout::Layout;
+
 /// Page address, allocation, epoch, and for nameless pages the number of the write, which is never 0.
 pub(crate) type PageName = (u64, u64, u64, u64);
 
 #[cfg(feature = "std")]
 mod shared {
     extern crate std;
-    use super::{PageName, Vec};
+    use super::{Layout, PageName, Vec};
     use std::collections::{HashMap, VecDeque};
     use std::sync::Mutex;
 
-    const SHARDS: usize = 16;
+    /// As many parts as can be locked apart from each other, where each of them has room for a good many pages.
+    const SHARDS_MAX: usize = 16;
+    const SHARD_BYTES_MIN: usize = 1 << 18;
 
     struct Entry {
         bytes: Vec<u8>,
@@ -44,13 +48,19 @@ mod shared {
 
     impl PageCache {
         pub(crate) fn new(bytes_max: usize) -> Self {
-            let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-            PageCache { shards, shard_bytes_max: bytes_max / SHARDS }
+            let count = (bytes_max / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
+            let shards = (0..count).map(|_| Mutex::default()).collect();
+            PageCache { shards, shard_bytes_max: bytes_max / count }
         }
 
         fn shard(&self, name: &PageName) -> Option<std::sync::MutexGuard<'_, Shard>> {
             let mixed = name.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
-            self.shards[mixed as usize % SHARDS].lock().ok()
+            self.shards[mixed as usize % self.shards.len()].lock().ok()
+        }
+
+        /// Whether it keeps so many pages at once.
+        pub(crate) fn has_room_for(&self, pages: usize, layout: &Layout) -> bool {
+            self.shard_bytes_max * self.shards.len() >= pages * layout.page_bytes as usize
         }
 
         /// Copies bytes of a page from `skip` on, if the page is here.
@@ -94,7 +104,7 @@ mod shared {
 
 #[cfg(not(feature = "std"))]
 mod shared {
-    use super::{PageName, Vec};
+    use super::{Layout, PageName, Vec};
 
     /// Without a mutex there is nothing to share, and a small device has no room for it.
     pub(crate) struct PageCache;
@@ -102,6 +112,10 @@ mod shared {
     impl PageCache {
         pub(crate) fn new(_bytes_max: usize) -> Self {
             PageCache
+        }
+
+        pub(crate) fn has_room_for(&self, _pages: usize, _layout: &Layout) -> bool {
+            false
         }
 
         pub(crate) fn copy(&self, _name: &PageName, _skip: usize, _out: &mut [u8]) -> bool {
@@ -113,3 +127,22 @@ mod shared {
 }
 
 pub(crate) use shared::PageCache;
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn kept(bytes_max: usize, page_bytes: usize) -> usize {
+        let cache = PageCache::new(bytes_max);
+        (0..1000).for_each(|page| cache.keep((page, 1, 2, 0), vec![page as u8; page_bytes]));
+        let is_there = |page: &u64| cache.copy(&(*page, 1, 2, 0), 0, &mut [0]);
+        (0..1000).filter(is_there).count()
+    }
+
+    #[test]
+    fn a_small_cache_keeps_what_it_has_room_for() {
+        assert_eq!((kept(8 << 10, 2032), kept(2031, 2032), kept(0, 2032)), (4, 0, 0));
+        assert!((400..=516).contains(&kept(1 << 20, 2032)), "in parts");
+    }
+}

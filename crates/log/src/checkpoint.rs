@@ -7,7 +7,7 @@
 //! "root"              commit, version, numbers to go on from, where the spine goes on, epochs
 //! "space" u32 BE      128 slots of the map of extents: owner u64, allocation u64
 //! "group" u64 BE      empty; the extents of a group stand in the map
-//! "container" u64 BE  group, runs, tail
+//! "container" u64 BE  group, runs, tail; of one of cells, what a cell holds
 //! "pool", "slots"     see `pool_checkpoint`
 //! ```
 //!
@@ -28,7 +28,7 @@ use crate::space::{Extent, Space};
 use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::view::space::LOG;
-use crate::{ContainerId, Error, GroupId};
+use crate::{ContainerId, Error, GroupId, Sealing};
 
 const FORMAT: u8 = 1;
 const ROOT: &[u8] = b"root";
@@ -97,12 +97,15 @@ fn encode_container(container: &Container) -> Vec<u8> {
         out.put_u64(run.epoch);
     }
     out.put_sized(&container.tail);
+    if let Some(payload) = container.sealing.cell_payload() {
+        out.put_u8(payload as u8);
+    }
     out
 }
 
-fn decode_container(bytes: &[u8], payload: usize) -> Result<Container, Error> {
+fn decode_container(bytes: &[u8], layout: &Layout) -> Result<Container, Error> {
     let mut cursor = Cursor::new(bytes, "container of a checkpoint");
-    let mut container = Container::new(GroupId(cursor.u64()?));
+    let mut container = Container::new(GroupId(cursor.u64()?), Sealing::Whole);
     for _ in 0..cursor.u32()? {
         let run = Run {
             first: 0,
@@ -118,7 +121,10 @@ fn decode_container(bytes: &[u8], payload: usize) -> Result<Container, Error> {
         container.add_pages(run);
     }
     container.tail = cursor.sized()?.to_vec();
-    if container.tail.len() >= payload || !cursor.is_empty() {
+    if !cursor.is_empty() {
+        container.sealing = Sealing::of_cells(cursor.u8()?)?;
+    }
+    if container.tail.len() >= container.payload(layout) || !cursor.is_empty() {
         return Err(cursor.corrupt());
     }
     Ok(container)
@@ -168,7 +174,7 @@ pub(crate) fn decode(records: &BTreeMap<RecordKey, Arc<[u8]>>, layout: &Layout) 
         root.add_group(GroupId(number_of(number)?))?;
     }
     for (number, bytes) in of_kind(records, CONTAINER) {
-        root.add_container(ContainerId(number_of(number)?), decode_container(bytes, layout.payload())?)?;
+        root.add_container(ContainerId(number_of(number)?), decode_container(bytes, layout)?)?;
     }
     pool_checkpoint::decode(records, layout, &mut root)?;
     let foreign = records.iter().filter(|(key, _)| key.first() != Some(&LOG));

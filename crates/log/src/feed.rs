@@ -220,7 +220,7 @@ fn change_of(element: &Element<'_>) -> Option<Change> {
         Element::RecordDeleted { key } => named(key).map(|(space, name)| Change::RecordDeleted { space, name }),
         Element::GroupCreated(id) => Some(Change::GroupCreated(*id)),
         Element::GroupDropped(id) => Some(Change::GroupDropped(*id)),
-        Element::ContainerCreated { id, group } => Some(Change::ContainerCreated { id: *id, group: *group }),
+        Element::ContainerCreated { id, group, .. } => Some(Change::ContainerCreated { id: *id, group: *group }),
         Element::TailAppended { id, offset, bytes } | Element::TailReplaced { id, offset, bytes } => {
             Some(Change::Grown { id: *id, length: offset.saturating_add(bytes.len() as u64) })
         }

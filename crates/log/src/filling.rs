@@ -122,7 +122,7 @@ impl Writer {
             pending.adopt_group(*group)?;
         }
         for (id, container) in source.root.containers.iter() {
-            pending.adopt_container(*id, Container::new(container.group))?;
+            pending.adopt_container(*id, Container::new(container.group, container.sealing))?;
         }
         let extent_pages = self.pages.layout.extent_pages;
         for (id, pool) in source.root.pools.iter() {

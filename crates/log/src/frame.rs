@@ -20,9 +20,12 @@ use counterfoil_vault::Tag;
 use crate::bytes::{Cursor, Put};
 use crate::pool_element::{PoolElement, TYPES as POOL_TYPES};
 use crate::space::{Extent, Owner};
-use crate::{ContainerId, Error, GroupId};
+use crate::{ContainerId, Error, GroupId, Sealing};
 
 pub(crate) const HEAD_BYTES: usize = 80;
+/// Types of the two elements that tell of a new container.
+const CONTAINER_CREATED: u8 = 5;
+const CELLS_CREATED: u8 = 19;
 const LAST: u8 = 1;
 const OPENING: u8 = 2;
 
@@ -102,6 +105,7 @@ pub(crate) enum Element<'a> {
     ContainerCreated {
         id: ContainerId,
         group: GroupId,
+        sealing: Sealing,
     },
     /// Full pages of a container, sealed in the epoch of the frame.
     Pages {
@@ -160,10 +164,12 @@ impl Element<'_> {
                 out.put_u8(4);
                 out.put_u64(id.0);
             }
-            Element::ContainerCreated { id, group } => {
-                out.put_u8(5);
+            Element::ContainerCreated { id, group, sealing } => {
+                let cell_payload = sealing.cell_payload();
+                out.put_u8(if cell_payload.is_some() { CELLS_CREATED } else { CONTAINER_CREATED });
                 out.put_u64(id.0);
                 out.put_u64(group.0);
+                cell_payload.into_iter().for_each(|payload| out.put_u8(payload as u8));
             }
             Element::Pages { id, extent, position, pages } => {
                 out.put_u8(6);
@@ -215,7 +221,11 @@ pub(crate) fn next_element<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Element
         2 => Element::RecordDeleted { key: cursor.sized()? },
         3 => Element::GroupCreated(GroupId(cursor.u64()?)),
         4 => Element::GroupDropped(GroupId(cursor.u64()?)),
-        5 => Element::ContainerCreated { id: ContainerId(cursor.u64()?), group: GroupId(cursor.u64()?) },
+        kind @ (CONTAINER_CREATED | CELLS_CREATED) => {
+            let (id, group) = (ContainerId(cursor.u64()?), GroupId(cursor.u64()?));
+            let sealing = if kind == CELLS_CREATED { Sealing::of_cells(cursor.u8()?)? } else { Sealing::Whole };
+            Element::ContainerCreated { id, group, sealing }
+        }
         6 => Element::Pages {
             id: ContainerId(cursor.u64()?),
             extent: cursor.u32()?,

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Storage, View};
+use crate::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Sealing, Storage, View};
 
 /// Name of a record within its space, and its value.
 type Records = BTreeMap<(u8, Vec<u8>), Arc<[u8]>>;
@@ -96,7 +96,7 @@ impl Storage for Memory {
         Ok(GroupId(self.next))
     }
 
-    fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error> {
+    fn create_container_sealed(&mut self, group: GroupId, _: Sealing) -> Result<ContainerId, Error> {
         self.next += 1;
         self.containers.insert(ContainerId(self.next), (group, Vec::new()));
         Ok(ContainerId(self.next))

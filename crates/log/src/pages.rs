@@ -7,9 +7,10 @@ use counterfoil_flash::Read;
 use counterfoil_vault::{Kind, Place, Sealed, TAG_BYTES, Vault};
 
 use crate::cache::PageCache;
+use crate::cells::Cells;
 use crate::layout::Layout;
 use crate::root::{Container, Root, Run};
-use crate::{ContainerId, Error};
+use crate::{ContainerId, Error, Sealing};
 
 /// Pages read at once at the most, so that a large read needs a bounded buffer.
 const BATCH_PAGES: u32 = 64;
@@ -22,9 +23,19 @@ pub(crate) struct Pages {
     pub(crate) vault: Arc<Vault>,
     pub(crate) layout: Layout,
     pub(crate) cache: PageCache,
+    pub(crate) cells: Cells,
 }
 
 impl Pages {
+    pub(crate) fn new(
+        media: Arc<dyn Read + Send + Sync>,
+        vault: Arc<Vault>,
+        layout: Layout,
+        cache_bytes: usize,
+    ) -> Pages {
+        Pages { media, vault, layout, cache: PageCache::new(cache_bytes), cells: Cells::default() }
+    }
+
     /// Refuses a child that inherited all this by `fork`: it would seal other bytes than its parent in the same places.
     /// Asked before anything is granted, sealed or counted.
     pub(crate) fn require_same_process(&self) -> Result<(), Error> {
@@ -37,7 +48,7 @@ impl Pages {
     /// Reads bytes of a container as `root` has it.
     pub(crate) fn read(&self, root: &Root, id: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let container = root.container(id)?;
-        let payload = self.layout.payload() as u64;
+        let payload = container.payload(&self.layout) as u64;
         let full = container.pages * payload;
         let end = offset.checked_add(buffer.len() as u64).filter(|end| *end <= full + container.tail.len() as u64);
         let end = end.ok_or(Error::Corrupt { what: "byte range of a container" })?;
@@ -72,6 +83,7 @@ impl Pages {
         mut skip: usize,
         mut buffer: &mut [u8],
     ) -> Result<(), Error> {
+        let payload = container.payload(&self.layout);
         for page in first.. {
             if buffer.is_empty() {
                 break;
@@ -79,13 +91,18 @@ impl Pages {
             let (run, within) = self.locate(container, page)?;
             let address = self.layout.page(run.extent, run.position + within);
             let key = (address.0, run.allocation, run.epoch, 0);
-            let take = buffer.len().min(self.layout.payload() - skip);
+            let take = buffer.len().min(payload - skip);
             let (part, rest) = buffer.split_at_mut(take);
             buffer = rest;
-            if !self.cache.copy(&key, skip, part) {
+            let cell_payload = container.sealing.cell_payload();
+            if self.cache.copy(&key, skip, part) {
+                // It was opened as a whole before.
+            } else if let Some(cell_payload) = cell_payload.filter(|_| self.reads_pieces(container.sealing, take)) {
+                self.read_piece(root, (&run, within), (skip, cell_payload), part)?;
+            } else {
                 let mut bytes = vec![0; self.layout.page_bytes as usize];
-                self.open_run(root, &run, within, &mut bytes)?;
-                bytes.truncate(self.layout.payload());
+                self.open_run(root, container.sealing, (&run, within), &mut bytes)?;
+                bytes.truncate(payload);
                 part.copy_from_slice(&bytes[skip..skip + take]);
                 self.cache.keep(key, bytes);
             }
@@ -103,7 +120,7 @@ impl Pages {
         mut skip: usize,
         mut buffer: &mut [u8],
     ) -> Result<(), Error> {
-        let (page_bytes, payload) = (self.layout.page_bytes as usize, self.layout.payload());
+        let (page_bytes, payload) = (self.layout.page_bytes as usize, container.payload(&self.layout));
         // No more than the caller has room for himself.
         let pages = (skip + buffer.len()).div_ceil(payload).min(BATCH_PAGES as usize);
         let mut scratch = vec![0; page_bytes * pages];
@@ -113,7 +130,7 @@ impl Pages {
             let wanted = (skip + buffer.len()).div_ceil(payload).min(BATCH_PAGES as usize) as u32;
             let count = wanted.min(run.pages - within);
             let bytes = &mut scratch[..page_bytes * count as usize];
-            self.open_run(root, &run, within, bytes)?;
+            self.open_run(root, container.sealing, (&run, within), bytes)?;
             for opened in bytes.chunks_exact(page_bytes) {
                 let take = buffer.len().min(payload - skip);
                 let (part, rest) = buffer.split_at_mut(take);
@@ -127,10 +144,19 @@ impl Pages {
     }
 
     /// Reads and opens neighbouring pages of a run in place.
-    fn open_run(&self, root: &Root, run: &Run, within: u32, bytes: &mut [u8]) -> Result<(), Error> {
+    fn open_run(
+        &self,
+        root: &Root,
+        sealing: Sealing,
+        (run, within): (&Run, u32),
+        bytes: &mut [u8],
+    ) -> Result<(), Error> {
         let position = run.position + within;
         let address = self.layout.page(run.extent, position);
         self.media.read(address, 0, bytes)?;
+        if let Some(cell_payload) = sealing.cell_payload() {
+            return self.open_pages_of_cells(root, (run, within), cell_payload, bytes);
+        }
         let key = self.vault.page_key(Kind::Container, run.allocation, &root.epoch(run.epoch)?);
         for (index, page) in (0u32..).zip(bytes.chunks_exact_mut(self.layout.page_bytes as usize)) {
             let opened = key.open(position + index, Sealed::from_medium(page));
@@ -141,10 +167,14 @@ impl Pages {
 
     /// Reads one page of a container and tells its tag, if it opens.
     pub(crate) fn tag_of(&self, root: &Root, id: ContainerId, page: u64) -> Result<[u8; TAG_BYTES], Error> {
-        let (run, within) = self.locate(root.container(id)?, page)?;
+        let container = root.container(id)?;
+        let (run, within) = self.locate(container, page)?;
         let address = self.layout.page(run.extent, run.position + within);
         let mut bytes = vec![0; self.layout.page_bytes as usize];
         self.media.read(address, 0, &mut bytes)?;
+        if container.sealing != Sealing::Whole {
+            return self.check_page_of_cells(root, (&run, within), &bytes);
+        }
         let place = Place {
             kind: Kind::Container,
             allocation: run.allocation,

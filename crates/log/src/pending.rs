@@ -6,12 +6,13 @@ use alloc::vec::Vec;
 use counterfoil_vault::Tag;
 
 use crate::frame::Element;
+use crate::layout::Layout;
 use crate::pending_pools::PendingPools;
 use crate::pool::{NamelessPage, Pool, PoolId, PoolOptions};
 use crate::root::{Container, RecordKey, Root};
 use crate::space::Extent;
 use crate::space::Owner;
-use crate::{ContainerId, Error, GroupId};
+use crate::{ContainerId, Error, GroupId, Sealing};
 
 /// What a container was like before this commit touched it.
 #[derive(Clone, Copy, Debug)]
@@ -98,9 +99,9 @@ impl Pending {
         Ok(())
     }
 
-    pub(crate) fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error> {
+    pub(crate) fn create_container(&mut self, group: GroupId, sealing: Sealing) -> Result<ContainerId, Error> {
         let id = ContainerId(self.root.next_container);
-        self.adopt_container(id, Container::new(group))?;
+        self.adopt_container(id, Container::new(group, sealing))?;
         Ok(id)
     }
 
@@ -200,7 +201,7 @@ impl Pending {
         &self,
         granted: &[Granted],
         shrunk: &[(PoolId, u32)],
-        payload: usize,
+        layout: &Layout,
     ) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         // Groups that this commit drops may have been granted extents by it: they are granted first, then dropped.
@@ -210,7 +211,7 @@ impl Pending {
             Element::ExtentGranted { extent: granted.extent, owner: granted.owner }.encode(&mut out);
         }
         for (id, before) in &self.touched {
-            self.encode_container(*id, before, payload as u64, &mut out)?;
+            self.encode_container(*id, before, layout, &mut out)?;
         }
         self.groups_dropped.iter().for_each(|id| Element::GroupDropped(*id).encode(&mut out));
         for key in &self.records {
@@ -228,10 +229,16 @@ impl Pending {
         Ok(out)
     }
 
-    fn encode_container(&self, id: ContainerId, before: &Before, payload: u64, out: &mut Vec<u8>) -> Result<(), Error> {
+    fn encode_container(
+        &self,
+        id: ContainerId,
+        before: &Before,
+        layout: &Layout,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let container = self.root.container(id)?;
         if before.created {
-            Element::ContainerCreated { id, group: container.group }.encode(out);
+            Element::ContainerCreated { id, group: container.group, sealing: container.sealing }.encode(out);
         }
         let old = container.runs.partition_point(|run| run.first + u64::from(run.pages) <= before.pages);
         for run in container.runs.iter().skip(old) {
@@ -241,10 +248,10 @@ impl Pending {
             element.encode(out);
         }
         if container.pages > before.pages {
-            let offset = container.pages * payload;
+            let offset = container.bytes_in_pages(layout);
             Element::TailReplaced { id, offset, bytes: &container.tail }.encode(out);
         } else if container.tail.len() > before.tail_bytes {
-            let offset = before.pages * payload + before.tail_bytes as u64;
+            let offset = container.bytes_in_pages(layout) + before.tail_bytes as u64;
             Element::TailAppended { id, offset, bytes: &container.tail[before.tail_bytes..] }.encode(out);
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::volume::Recovered;
 use crate::writer::Writer;
-use crate::{ContainerId, GroupId};
+use crate::{ContainerId, GroupId, Sealing};
 
 /// An extent and what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct ContainerUse {
     pub id: ContainerId,
     /// The group it dies with.
     pub group: GroupId,
+    /// How its pages are sealed.
+    pub sealing: Sealing,
     /// Bytes in it.
     pub bytes: u64,
     /// Full pages.
@@ -82,7 +84,8 @@ fn report(state: &State, end: &SpineEnd, layout: &Layout) -> Report {
     let containers = state.root.containers.iter().map(|(id, container)| ContainerUse {
         id: *id,
         group: container.group,
-        bytes: container.pages * layout.payload() as u64 + container.tail.len() as u64,
+        sealing: container.sealing,
+        bytes: container.bytes(layout),
         pages: container.pages,
         runs: container.runs.len(),
     });

@@ -14,9 +14,10 @@ use alloc::vec::Vec;
 
 use counterfoil_vault::Epoch;
 
+use crate::layout::Layout;
 use crate::pool::Pool;
 use crate::space::FIRST_POOL_CODE;
-use crate::{ContainerId, Error, GroupId, PoolId};
+use crate::{ContainerId, Error, GroupId, PoolId, Sealing};
 
 /// Pages of a container that lie side by side in one extent and were sealed in one epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +47,30 @@ impl Run {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Container {
     pub(crate) group: GroupId,
+    pub(crate) sealing: Sealing,
     pub(crate) runs: Arc<Vec<Run>>,
     pub(crate) pages: u64,
     pub(crate) tail: Vec<u8>,
 }
 
 impl Container {
-    pub(crate) fn new(group: GroupId) -> Self {
-        Container { group, runs: Arc::new(Vec::new()), pages: 0, tail: Vec::new() }
+    pub(crate) fn new(group: GroupId, sealing: Sealing) -> Self {
+        Container { group, sealing, runs: Arc::new(Vec::new()), pages: 0, tail: Vec::new() }
+    }
+
+    /// Bytes that a page of it holds.
+    pub(crate) fn payload(&self, layout: &Layout) -> usize {
+        self.sealing.payload(layout.page_bytes)
+    }
+
+    /// Bytes in its pages.
+    pub(crate) fn bytes_in_pages(&self, layout: &Layout) -> u64 {
+        self.pages * self.payload(layout) as u64
+    }
+
+    /// Bytes in it.
+    pub(crate) fn bytes(&self, layout: &Layout) -> u64 {
+        self.bytes_in_pages(layout) + self.tail.len() as u64
     }
 
     /// Adds pages at the end; `run.first` is set here.
@@ -194,8 +211,8 @@ impl Root {
         }
     }
 
-    /// Asserts the invariants of this file's head. `payload` is what a page holds.
-    pub(crate) fn check(&self, payload: usize) {
+    /// Asserts the invariants of this file's head.
+    pub(crate) fn check(&self, layout: &Layout) {
         for container in self.containers.values() {
             let mut pages = 0;
             for run in container.runs.iter() {
@@ -204,7 +221,7 @@ impl Root {
                 pages += u64::from(run.pages);
             }
             assert_eq!(pages, container.pages, "runs add up");
-            assert!(container.tail.len() < payload, "a tail is shorter than a page");
+            assert!(container.tail.len() < container.payload(layout), "a tail is shorter than a page");
             assert!(self.groups.contains(&container.group), "a container's group is there");
         }
         for pool in self.pools.values() {

@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::layout::Layout;
 use crate::pages::Pages;
 use crate::root::{Root, record_key};
 use crate::{CommitNumber, ContainerId, Error, NamelessPage, PoolId, View};
@@ -39,7 +40,7 @@ impl Snapshot {
         Arc::strong_count(&self.root) > 1
     }
 
-    /// Bytes of page payload: reads that begin at multiples of it touch the fewest pages.
+    /// Bytes of page payload, where pages are sealed as a whole: reads that begin at multiples of it touch the fewest pages.
     pub fn payload_bytes(&self) -> usize {
         self.pages.layout.payload()
     }
@@ -57,7 +58,7 @@ impl Snapshot {
 
 impl View for Snapshot {
     fn length(&self, container: ContainerId) -> Result<u64, Error> {
-        length(&self.root, self.pages.layout.payload(), container)
+        length(&self.root, &self.pages.layout, container)
     }
 
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
@@ -81,9 +82,8 @@ impl View for Snapshot {
     }
 }
 
-pub(crate) fn length(root: &Root, payload: usize, container: ContainerId) -> Result<u64, Error> {
-    let container = root.container(container)?;
-    Ok(container.pages * payload as u64 + container.tail.len() as u64)
+pub(crate) fn length(root: &Root, layout: &Layout, container: ContainerId) -> Result<u64, Error> {
+    Ok(root.container(container)?.bytes(layout))
 }
 
 pub(crate) fn records(root: &Root, space: u8, prefix: &[u8]) -> Vec<(Vec<u8>, Arc<[u8]>)> {

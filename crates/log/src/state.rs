@@ -87,23 +87,25 @@ impl State {
                 self.root.drop_group(*id)?;
                 self.space.release_all(Owner::Group(*id), context.commit, context.version)?;
             }
-            Element::ContainerCreated { id, group } => self.root.add_container(*id, Container::new(*group))?,
+            Element::ContainerCreated { id, group, sealing } => {
+                self.root.add_container(*id, Container::new(*group, *sealing))?;
+            }
             Element::Pages { id, extent, position, pages } => {
                 let run = self.run(*id, *extent, *position, *pages, context)?;
                 self.root.container_mut(*id)?.add_pages(run);
             }
             Element::TailAppended { id, offset, bytes } => {
                 let container = self.root.container_mut(*id)?;
-                let length = container.pages * context.layout.payload() as u64 + container.tail.len() as u64;
-                if *offset != length || container.tail.len() + bytes.len() >= context.layout.payload() {
+                let payload = container.payload(&context.layout);
+                if *offset != container.bytes(&context.layout) || container.tail.len() + bytes.len() >= payload {
                     return Err(Error::Corrupt { what: "tail of a container" });
                 }
                 container.tail.extend_from_slice(bytes);
             }
             Element::TailReplaced { id, offset, bytes } => {
                 let container = self.root.container_mut(*id)?;
-                let in_pages = container.pages * context.layout.payload() as u64;
-                if *offset != in_pages || bytes.len() >= context.layout.payload() {
+                let in_pages = container.bytes_in_pages(&context.layout);
+                if *offset != in_pages || bytes.len() >= container.payload(&context.layout) {
                     return Err(Error::Corrupt { what: "tail of a container" });
                 }
                 container.tail = bytes.to_vec();
@@ -205,7 +207,7 @@ mod tests {
     use crate::checkpoint;
     use crate::frame::next_element;
     use crate::pool_element::PoolElement;
-    use crate::{ContainerId, GroupId, NamelessPage, PoolId};
+    use crate::{ContainerId, GroupId, NamelessPage, PoolId, Sealing};
     use alloc::collections::BTreeMap;
     use alloc::sync::Arc;
     use counterfoil_vault::Epoch;
@@ -238,7 +240,7 @@ mod tests {
         for element in [
             Element::GroupCreated(GroupId(16)),
             Element::ExtentGranted { extent, owner: Owner::Group(GroupId(16)) },
-            Element::ContainerCreated { id: ContainerId(1), group: GroupId(16) },
+            Element::ContainerCreated { id: ContainerId(1), group: GroupId(16), sealing: Sealing::Whole },
             Element::Pages { id: ContainerId(1), extent: 12, position: 0, pages: 3 },
             Element::TailReplaced { id: ContainerId(1), offset: 3 * 496, bytes: b"tail" },
             Element::RecordPut { key: b"\x02name", value: b"value" },
@@ -274,7 +276,7 @@ mod tests {
             Element::RecordPut { key: b"\0root", value: b"" },
             Element::GroupCreated(GroupId(2)),
             Element::GroupDropped(GroupId(17)),
-            Element::ContainerCreated { id, group: GroupId(16) },
+            Element::ContainerCreated { id, group: GroupId(16), sealing: Sealing::Cells },
             Element::Pages { id, extent: 12, position: u32::MAX, pages: 2 },
             Element::Pages { id, extent: 12, position: 6, pages: 3 },
             Element::Pages { id, extent: 12, position: 3, pages: 0 },
@@ -366,7 +368,7 @@ mod tests {
                 }
             }
             if state.validate(&end, &LAYOUT).is_ok() {
-                state.root.check(LAYOUT.payload());
+                state.root.check(&LAYOUT);
             }
             let mut noise = records.clone();
             let index = roll(records.len());
@@ -377,7 +379,7 @@ mod tests {
                 *value = bytes.into();
             }
             if let Ok((state, _)) = checkpoint::decode(&noise, &LAYOUT) {
-                state.root.check(LAYOUT.payload());
+                state.root.check(&LAYOUT);
             }
         }
     }

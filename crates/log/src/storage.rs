@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, View, Writer};
+use crate::{ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Sealing, View, Writer};
 
 /// A transaction in the making: everything written through it is seen through it at once, and by nobody else until it
 /// is committed. [`Writer`] is the one that matters; tests use one of containers that are byte vectors.
@@ -25,11 +25,19 @@ pub trait Storage: View {
     /// As [`Writer`]'s.
     fn create_group(&mut self) -> Result<GroupId, Error>;
 
-    /// Makes a container in a group.
+    /// Makes a container in a group, whose pages are sealed in this way.
     ///
     /// # Errors
     /// As [`Writer`]'s.
-    fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error>;
+    fn create_container_sealed(&mut self, group: GroupId, sealing: Sealing) -> Result<ContainerId, Error>;
+
+    /// Makes a container in a group, whose pages are sealed as wholes.
+    ///
+    /// # Errors
+    /// As [`Writer`]'s.
+    fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error> {
+        self.create_container_sealed(group, Sealing::Whole)
+    }
 
     /// Drops a group with its containers.
     ///
@@ -97,8 +105,8 @@ impl Storage for Writer {
         Writer::create_group(self)
     }
 
-    fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error> {
-        Writer::create_container(self, group)
+    fn create_container_sealed(&mut self, group: GroupId, sealing: Sealing) -> Result<ContainerId, Error> {
+        Writer::create_container_sealed(self, group, sealing)
     }
 
     fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {

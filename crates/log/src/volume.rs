@@ -11,7 +11,6 @@ use alloc::vec::Vec;
 use counterfoil_flash::{self as flash, Device, PageNumber, Read};
 use counterfoil_vault::{CounterValue, Entropy, Epoch, Tag, Vault};
 
-use crate::cache::PageCache;
 use crate::checkpoint::{self, Changed};
 use crate::copy::Captured;
 use crate::layout::Layout;
@@ -69,7 +68,7 @@ pub fn create(
     let mut store = CheckpointStore::create(&mut *media.writer, &vault, &layout, epoch)?;
     let changes = checkpoint::encode(&mut state, &end);
     store.commit(&mut *media.writer, &vault, epoch, &changes)?;
-    let pages = Arc::new(Pages { media: media.reader, vault, layout, cache: PageCache::new(cache_bytes) });
+    let pages = Arc::new(Pages::new(media.reader, vault, layout, cache_bytes));
     let base = end.clone();
     let recovered = Recovered { pages, store, state, end, base, unreadable: None, before_opening: None };
     recovered.begin(media.writer, settings, epoch)
@@ -135,7 +134,7 @@ impl Recovered {
         layout.validate(&media.geometry())?;
         let (store, records) = CheckpointStore::load(&*media, &vault, &layout)?;
         let (state, base) = checkpoint::decode(&records, &layout)?;
-        let pages = Arc::new(Pages { media, vault, layout, cache: PageCache::new(cache_bytes) });
+        let pages = Arc::new(Pages::new(media, vault, layout, cache_bytes));
         let follower = Follower::new(&pages, state, base.clone()).up_to(newest_checkpoint(&store));
         let Followed { state, end, unreadable, before_opening } = follower.follow()?;
         state.validate(&end, &layout)?;

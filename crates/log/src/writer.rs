@@ -41,7 +41,7 @@ use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::store::CheckpointStore;
 use crate::window::HeaderKeeper;
-use crate::{CommitNumber, ContainerId, Error, GroupId, View};
+use crate::{CommitNumber, ContainerId, Error, GroupId, Sealing, View};
 
 /// Up to this many pages are listed in the frame and made durable by its flush; more get a flush of their own.
 const UNFLUSHED_MAX: usize = 16;
@@ -298,12 +298,20 @@ impl Writer {
         self.pending_mut()?.drop_group(group)
     }
 
-    /// Makes an empty container in a group.
+    /// Makes an empty container in a group, whose pages are sealed as wholes.
     ///
     /// # Errors
     /// As [`Writer::drop_group`].
     pub fn create_container(&mut self, group: GroupId) -> Result<ContainerId, Error> {
-        self.pending_mut()?.create_container(group)
+        self.create_container_sealed(group, Sealing::Whole)
+    }
+
+    /// Makes an empty container in a group, whose pages are sealed in this way.
+    ///
+    /// # Errors
+    /// As [`Writer::drop_group`].
+    pub fn create_container_sealed(&mut self, group: GroupId, sealing: Sealing) -> Result<ContainerId, Error> {
+        self.pending_mut()?.create_container(group, sealing)
     }
 
     pub(crate) fn latch_on_error<T>(&mut self, result: Result<T, counterfoil_flash::Error>) -> Result<T, Error> {
@@ -457,7 +465,7 @@ impl Writer {
         let shrunk = self.extents_to_give_back(&pending);
         let written = self
             .require_room_for_records(record_bytes)
-            .and_then(|()| pending.encode(&self.granted, &shrunk, self.pages.layout.payload()))
+            .and_then(|()| pending.encode(&self.granted, &shrunk, &self.pages.layout))
             .and_then(|elements| {
                 // A frame that lists pages is flushed in any case: recovery looks for such pages of the last frame only.
                 let durable = durable || pending.unflushed_count() > 0;
@@ -561,7 +569,7 @@ impl Writer {
 
     /// Asserts the invariants of root and space.
     pub fn check(&self) {
-        self.state.root.check(self.pages.layout.payload());
+        self.state.root.check(&self.pages.layout);
         self.state.space.check();
         let records = self.state.root.records.iter();
         let bytes: u64 = records.map(|(key, value)| self.store.bytes_of(key.len(), value.len())).sum();
@@ -571,7 +579,7 @@ impl Writer {
 
 impl View for Writer {
     fn length(&self, container: ContainerId) -> Result<u64, Error> {
-        snapshot::length(self.current(), self.pages.layout.payload(), container)
+        snapshot::length(self.current(), &self.pages.layout, container)
     }
 
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use counterfoil_flash::{Device, Geometry, MemoryDevice, PageNumber, Read};
 use counterfoil_log::{
     ContainerId, Counting, Error, GroupId, Layout, Media, NamelessPage, NoPins, PoolId, PoolOptions, PoolOwner,
-    Recovered, Settings, Snapshot, View, Visit, Writer, create, record_space,
+    Recovered, Sealing, Settings, Snapshot, View, Visit, Writer, create, record_space,
 };
 use counterfoil_vault::{
     Counter, DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, SystemEntropy, Vault, VolumeKey, witness,
@@ -139,15 +139,19 @@ fn go_on(mut writer: Writer, byte: u8) {
     let group = writer.create_group().expect("a group");
     let fresh = writer.create_container(group).expect("a container");
     writer.append(fresh, &vec![byte; 3000]).expect("appends");
+    let cells = writer.create_container_sealed(group, Sealing::Cells).expect("a container");
+    writer.append(cells, &vec![byte; 1000]).expect("appends");
     writer.commit().expect("commits");
     writer.begin().expect("begins");
     writer.append(fresh, &vec![byte ^ 0x80; 1000]).expect("appends");
+    writer.append(cells, &vec![byte ^ 0x80; 1000]).expect("appends");
     writer.rollback();
     for round in 0..3 {
         writer.begin().expect("begins");
         // What an earlier history left half filled goes on in this one.
         let first = writer.length(ContainerId(1)).is_ok();
         writer.append(if first { ContainerId(1) } else { fresh }, &[byte ^ round; 600]).expect("appends");
+        writer.append(if first { ContainerId(2) } else { cells }, &[byte ^ round; 400]).expect("appends");
         writer.put_record(record_space::USER, b"name", &[byte; 40]).expect("put");
         write_pages(&mut writer, byte ^ round);
         writer.commit().expect("commits");

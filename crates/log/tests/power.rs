@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use counterfoil_flash::{PageNumber, Read};
 use counterfoil_flash_sim::{Attacker, Dice, Fault, Part, Scenario, SimulatedDevice, Survivors, Tearing};
 use counterfoil_log::{
-    ContainerId, Counting, Error, GroupId, HeaderKeeper, Layout, Media, NoPins, Recovered, Settings, View, Writer,
-    create, record_space,
+    ContainerId, Counting, Error, GroupId, HeaderKeeper, Layout, Media, NoPins, Recovered, Sealing, Settings, View,
+    Writer, create, record_space,
 };
 use counterfoil_vault::{
     Counter, CounterError, CounterKind, CounterValue, DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite,
@@ -103,7 +103,8 @@ impl Model {
         let mut dice = Dice::new(step);
         if self.groups.len() < 2 || (dice.below(12) == 0 && self.groups.len() < 5) {
             let group = writer.create_group()?;
-            let ids = [writer.create_container(group)?, writer.create_container(group)?];
+            let pieces = [Sealing::Cells, Sealing::Pointers][dice.below(2) as usize];
+            let ids = [writer.create_container(group)?, writer.create_container_sealed(group, pieces)?];
             ids.iter().for_each(|id| drop(self.containers.insert(*id, Vec::new())));
             self.groups.push((group, ids.to_vec()));
         }

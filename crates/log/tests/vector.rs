@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use counterfoil_flash::{Geometry, MemoryDevice, PageNumber, Read};
 use counterfoil_log::{
-    Counting, Layout, Media, NamelessPage, NoPins, PoolOptions, Recovered, Settings, View, create, record_space,
+    Counting, Layout, Media, NamelessPage, NoPins, PoolOptions, Recovered, Sealing, Settings, View, create,
+    record_space,
 };
 use counterfoil_vault::{
     Counter, DatabaseId, Entropy, Epoch, Kind, MemoryCounter, NoEntropy, Place, Sealed, Suite, Vault, VolumeKey,
+    cells_payload,
 };
 
 const SPEC: &str = include_str!("../../../SPEC.md");
@@ -44,17 +46,25 @@ fn page(device: &MemoryDevice, number: u64) -> Vec<u8> {
 /// What a page holds, without the zeros behind it.
 fn plain(device: &MemoryDevice, number: u64, kind: Kind, allocation: u64, position: u32) -> Vec<u8> {
     let mut page = page(device, number);
-    let sealed = Sealed::from_medium(&mut page);
+    let sealed = |page| Sealed::from_medium(page);
     let payload = match kind {
-        Kind::Opening => vault().open_opening(allocation, position, 0, sealed).expect("opens").payload().to_vec(),
+        Kind::Cells => {
+            vault().cell_key(&EPOCH).page(allocation, position).open_page(&mut page, 10).expect("opens");
+            page[..cells_payload(256, 10)].to_vec()
+        }
+        Kind::Opening => {
+            vault().open_opening(allocation, position, 0, sealed(&mut page)).expect("opens").payload().to_vec()
+        }
         Kind::Nameless => {
             let key = vault().page_key(kind, allocation, &EPOCH);
             // The first write is number 1, at position 0.
-            key.open_nameless(position, u64::from(position) + 1, sealed).expect("opens").payload().to_vec()
+            key.open_nameless(position, u64::from(position) + 1, sealed(&mut page)).expect("opens").payload().to_vec()
         }
-        _ => {
-            vault().open(&Place { kind, allocation, position, epoch: EPOCH }, sealed).expect("opens").payload().to_vec()
-        }
+        _ => vault()
+            .open(&Place { kind, allocation, position, epoch: EPOCH }, sealed(&mut page))
+            .expect("opens")
+            .payload()
+            .to_vec(),
     };
     let used = payload.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     payload[..used].to_vec()
@@ -98,6 +108,10 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     writer.begin().expect("begins");
     writer.free_nameless(pool, pages[0]).expect("frees");
     writer.commit().expect("commits");
+    writer.begin().expect("begins");
+    let cells = writer.create_container_sealed(group, Sealing::Cells).expect("a container");
+    writer.append(cells, &bytes[..160]).expect("appends");
+    writer.commit().expect("commits");
 
     let text = [
         shown("page 144, opening root", &page(&device, 144)),
@@ -112,16 +126,22 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
         shown("page 170, opened", &plain(&device, 170, Kind::Nameless, ALLOCATION_OF_POOL, 2)),
         shown("page 147, opened", &plain(&device, 147, Kind::Frame, ALLOCATION_OF_SPINE, 3)),
         shown("page 148, opened", &plain(&device, 148, Kind::Frame, ALLOCATION_OF_SPINE, 4)),
+        shown("page 161, cells", &page(&device, 161)),
+        shown("page 161, opened", &plain(&device, 161, Kind::Cells, ALLOCATION_OF_GROUP, 1)),
+        shown("page 150, opened", &plain(&device, 150, Kind::Frame, ALLOCATION_OF_SPINE, 6)),
     ];
     let text = text.concat();
     assert!(SPEC.contains(&format!("```\n{text}```\n")), "the vector is\n{text}");
 
     let recovered = Recovered::recover(Arc::new(device), vault(), layout, 1 << 16).expect("recovers");
-    assert_eq!((recovered.version(), recovered.commit().0), (6, 5));
+    assert_eq!((recovered.version(), recovered.commit().0), (7, 6));
     let snapshot = recovered.snapshot();
     assert_eq!(snapshot.length(container).expect("is there"), 261);
     let mut read = [0; 240];
     snapshot.read_nameless(pool, pages[2], &mut read).expect("reads");
     assert_eq!((read, snapshot.pools()), ([2; 240], vec![(pool, 1)]));
+    let mut piece = [0; 20];
+    snapshot.read(cells, 140, &mut piece).expect("reads");
+    assert_eq!((snapshot.length(cells).expect("is there"), piece.as_slice()), (160, &bytes[140..160]));
     assert_eq!(snapshot.record(record_space::USER, b"name").as_deref(), Some(&b"counterfoil"[..]));
 }

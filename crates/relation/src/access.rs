@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use counterfoil_log::{ContainerId, GroupId, View};
 
 use crate::files::{Files, ROW_NUMBERS_MAX, Segment};
+use crate::grain::Grain;
 use crate::heads::Heads;
 use crate::key::KeyParts;
 use crate::layout::Layout;
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) fresh_rows: usize,
     /// Bytes from which on a segment is closed and another one begun.
     pub(crate) segment_bytes: u64,
+    /// How rows are sealed and read.
+    pub(crate) grain: Grain,
     pub(crate) catalog: crate::catalog::Catalog,
     pub(crate) states: States,
     pub(crate) heads: Heads,
@@ -44,6 +47,7 @@ impl Shared {
         Shared {
             fresh_rows: fresh_rows.max(1),
             segment_bytes: SEGMENT_BYTES,
+            grain: Grain::default(),
             catalog: Default::default(),
             states: Default::default(),
             heads: Default::default(),
@@ -60,6 +64,7 @@ pub(crate) struct Access {
     pub(crate) shape: Arc<Shape>,
     pub(crate) files: Arc<Files>,
     pub(crate) parts: Vec<Part>,
+    pub(crate) grain: Grain,
 }
 
 /// A segment, with what the view sees of it.
@@ -171,7 +176,7 @@ impl Shared {
         };
         let open_part = |segment: &Segment| self.open_part(view, &table, &shape, segment, writing);
         let parts = files.segments.iter().map(open_part).collect::<Result<_, _>>()?;
-        Ok(Access { table, shape, files, parts })
+        Ok(Access { table, shape, files, parts, grain: self.grain })
     }
 
     fn open_part(

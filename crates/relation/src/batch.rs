@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::layout::{INLINE_BYTES, JOIN_BYTES};
+use crate::layout::{JOIN_BYTES, LENGTH_BYTES};
 use crate::{Error, Layout, RowId, Type, Value, ValueRef};
 
 /// Bytes that a value may have.
@@ -138,7 +138,7 @@ impl RowBatch {
         assert!(self.layout.columns()[column].kind.is_variable(), "not a text");
         let piece = Piece::read(self.fixed(row, column));
         match piece {
-            Piece::Inline { length } => Ok(&self.fixed(row, column)[4..4 + length]),
+            Piece::Inline { length } => Ok(&self.fixed(row, column)[LENGTH_BYTES..LENGTH_BYTES + length]),
             Piece::Long { offset, length } => {
                 let start = usize::try_from(offset).ok();
                 start
@@ -242,14 +242,14 @@ impl RowBatch {
         assert!(place.kind.is_variable(), "not a text");
         let image = &mut self.bytes[row * width..(row + 1) * width];
         image[column / 8] &= !(1 << (column % 8));
-        let cell = &mut image[place.offset..place.offset + 16];
-        cell[..4].copy_from_slice(&(value.len() as u32).to_le_bytes());
-        if value.len() <= INLINE_BYTES {
-            cell[4..].fill(0);
-            cell[4..4 + value.len()].copy_from_slice(value);
+        let cell = &mut image[place.offset..place.offset + place.kind.bytes()];
+        cell[..LENGTH_BYTES].copy_from_slice(&(value.len() as u32).to_le_bytes());
+        cell[LENGTH_BYTES..].fill(0);
+        if value.len() <= cell.len() - LENGTH_BYTES {
+            cell[LENGTH_BYTES..LENGTH_BYTES + value.len()].copy_from_slice(value);
         } else {
             cell[4..8].copy_from_slice(&value[..4]);
-            cell[8..].copy_from_slice(&(self.heap.len() as u64).to_le_bytes());
+            cell[8..16].copy_from_slice(&(self.heap.len() as u64).to_le_bytes());
             self.heap.extend_from_slice(value);
         }
         Ok(())
@@ -317,7 +317,7 @@ impl RowBatch {
         for (column, place) in layout.columns().iter().enumerate().filter(|(_, place)| place.kind.is_variable()) {
             let cell = start + place.offset;
             if let (Piece::Long { .. }, Ok(value)) =
-                (Piece::read(&self.bytes[cell..cell + 16]), other.variable(row, column))
+                (Piece::read(&self.bytes[cell..cell + place.kind.bytes()]), other.variable(row, column))
             {
                 self.bytes[cell + 8..cell + 16].copy_from_slice(&(self.heap.len() as u64).to_le_bytes());
                 self.heap.extend_from_slice(value);
@@ -341,7 +341,7 @@ impl RowBatch {
         self.bytes.extend_from_slice(other.image(row));
         for (column, place) in self.layout.columns().iter().enumerate().filter(|(_, place)| place.kind.is_variable()) {
             let cell = start + place.offset;
-            if let Piece::Long { .. } = Piece::read(&self.bytes[cell..cell + 16]) {
+            if let Piece::Long { .. } = Piece::read(&self.bytes[cell..cell + place.kind.bytes()]) {
                 let value = other.variable(row, column)?;
                 self.bytes[cell + 8..cell + 16].copy_from_slice(&(self.heap.len() as u64).to_le_bytes());
                 self.heap.extend_from_slice(value);
@@ -360,10 +360,10 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// Reads the 16 bytes of a text's cell.
+    /// Reads a text's cell, of which there are 16 bytes at least.
     pub(crate) fn read(cell: &[u8]) -> Piece {
         let length = u32::from_le_bytes([cell[0], cell[1], cell[2], cell[3]]) as usize;
-        if length <= INLINE_BYTES {
+        if length <= cell.len() - LENGTH_BYTES {
             return Piece::Inline { length };
         }
         let mut offset = [0; 8];

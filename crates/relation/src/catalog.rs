@@ -36,7 +36,8 @@ pub const NAME_BYTES_MAX: usize = 200;
 pub const COLUMNS_MAX: usize = 1600;
 
 /// 2: rows hold joins, and foreign keys have numbers. 3: paths have indexes. 4, 5: runs as they are. 6: reorganized in steps.
-const FORMAT: u8 = 6;
+/// 7: CHAR(n) has its width in row images.
+const FORMAT: u8 = 7;
 const NEXT_TABLE: &[u8] = b"c";
 const NAME: u8 = b'n';
 const TABLE: u8 = b't';
@@ -84,7 +85,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T, Er
     }
 }
 
-/// What is said of tables from before paths had indexes.
+/// What is said of tables that an older version wrote.
 fn older_format() -> Error {
     let what = "tables of an older counterfoil; `export --all` with that version and `import --all` with this one";
     Error::NotSupported(what.into())
@@ -357,7 +358,7 @@ mod tests {
         let table = Relations::new().create_table(&mut storage, &new).unwrap();
         let bytes = storage.record(record_space::CATALOG, &numbered(TABLE, table.id)).unwrap();
         let expected =
-            [6, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
+            [7, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
         assert_eq!(*bytes, expected);
         assert!(decode_table(&bytes, table.id).unwrap() == *table);
     }

@@ -2,9 +2,12 @@
 
 use alloc::vec::Vec;
 
+use counterfoil_log::Sealing;
+
 use crate::access::{Access, Part, Shared};
 use crate::batch::Piece;
 use crate::files::{ROW_NUMBERS_MAX, Segment};
+use crate::grain::SegmentSealing;
 use crate::join::Joined;
 use crate::key::Keys;
 use crate::reference::check_inserted;
@@ -106,16 +109,27 @@ fn open_segment(shared: &Shared, writer: &mut dyn Storage, table: &Table) -> Res
     if let (Some(segment), Some(part)) = (files.segments.last_mut(), last) {
         segment.span = Some(part.span);
     }
-    files.segments.push(new_segment(writer, files.next_row, newest as u32)?);
+    files.segments.push(new_segment(
+        writer,
+        files.next_row,
+        newest as u32,
+        access.grain.sealing(&access.shape.newest),
+    )?);
     catalog::put_files(writer, table.id, &files)?;
     shared.access_to_write(writer, table.id)
 }
 
 /// A segment without rows. Nothing of it reaches the medium before there is a page of something.
-pub(crate) fn new_segment(writer: &mut dyn Storage, first: u64, layout: u32) -> Result<Segment, Error> {
+pub(crate) fn new_segment(
+    writer: &mut dyn Storage,
+    first: u64,
+    layout: u32,
+    sealing: SegmentSealing,
+) -> Result<Segment, Error> {
     let group = writer.create_group().map_err(Error::log(""))?;
-    let mut container = || writer.create_container(group).map(|id| id.0).map_err(Error::log(""));
-    let (rows, heap, deletes, updates) = (container()?, container()?, container()?, container()?);
+    let mut container = |sealing| writer.create_container_sealed(group, sealing).map(|id| id.0).map_err(Error::log(""));
+    let (rows, heap) = (container(sealing.rows)?, container(sealing.heap)?);
+    let (deletes, updates) = (container(Sealing::Whole)?, container(sealing.updates)?);
     Ok(Segment {
         first,
         span: None,
@@ -147,9 +161,9 @@ pub(crate) fn moved_images(batch: &RowBatch, base: u64) -> Vec<u8> {
     let mut images = batch.bytes().to_vec();
     for column in batch.layout().columns().iter().filter(|column| column.kind.is_variable()) {
         for image in images.chunks_exact_mut(batch.width()) {
-            let cell = &mut image[column.offset..column.offset + 16];
+            let cell = &mut image[column.offset..column.offset + column.kind.bytes()];
             if let Piece::Long { offset, .. } = Piece::read(cell) {
-                cell[8..].copy_from_slice(&(base + offset).to_le_bytes());
+                cell[8..16].copy_from_slice(&(base + offset).to_le_bytes());
             }
         }
     }

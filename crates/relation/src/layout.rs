@@ -8,6 +8,8 @@
 //!
 //!  a text or bytes:   | length u32 | up to 12 bytes, zero padded |          length <= 12
 //!                     | length u32 | first 4 bytes | offset u64   |          length > 12: all of it in the heap
+//!  CHAR(n), n to 127: | length u32 | up to n bytes, zero padded  |          length <= n, and as above where it is more:
+//!                     | length u32 | first 4 bytes | offset u64 | 0 |      of n characters some have several bytes
 //! ```
 //!
 //! Invariants: columns and joins follow one another without a gap, in the order of the layout; a layout never changes.
@@ -16,8 +18,12 @@ use alloc::vec::Vec;
 
 use crate::{ColumnId, JoinId, Type};
 
-/// Bytes of a text that fit in the image itself.
+/// Bytes of a text of any length that fit in the image itself.
 pub const INLINE_BYTES: usize = 12;
+/// The longest CHAR(n) that has its width in the image.
+pub const WIDE_CHARACTERS_MAX: u32 = 127;
+/// Bytes of a text's length.
+pub(crate) const LENGTH_BYTES: usize = 4;
 /// Bytes of a join.
 pub(crate) const JOIN_BYTES: usize = 6;
 

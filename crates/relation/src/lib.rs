@@ -50,6 +50,7 @@ mod figures;
 mod files;
 mod found;
 mod fresh;
+mod grain;
 mod heads;
 mod identity;
 mod index;
@@ -89,7 +90,7 @@ pub use error::{Error, Rule, Violation};
 pub use figures::{IndexUse, RunUse, TableUse};
 pub use fresh::FRESH_ROWS;
 pub use key::{KeyBound, KeyRange};
-pub use layout::{INLINE_BYTES, Layout, LayoutColumn};
+pub use layout::{INLINE_BYTES, Layout, LayoutColumn, WIDE_CHARACTERS_MAX};
 pub use query::{
     Answer, BUDGET_BYTES_MIN, Candidates, Comparison, Constant, ContainerScratch, Function, JoinedRows, NO_ROW,
     NamedRows, NoScratch, Order, Output, Place, Plan, Progress, Scratch, Selection, Side, Source, Test, select,

@@ -14,10 +14,6 @@ use crate::{Error, RowBatch, RowBlock, RowId, RowIds};
 
 /// Long values of a block may have so many bytes before the block is cut short.
 const HEAP_BYTES_MAX: u64 = 32 << 20;
-/// Rows, and long values, that are nearer to each other than this are read together.
-const GAP_BYTES: u64 = 1024;
-/// Rows are read together over so many bytes at most.
-const IMAGES_BYTES_MAX: u64 = 4096;
 /// Where long values may have only so much room, those between them are read along up to this part of it.
 const GAP_PART: u64 = 64;
 /// Updates side by side are read together up to so many bytes.
@@ -99,7 +95,7 @@ impl Access {
         let mut bytes = Vec::with_capacity(rows.len() * width);
         let mut rest = rows;
         while let Some((_, first)) = rest.first() {
-            let (together, others) = rest.split_at(near_images(rest, part.layout.width() as u64));
+            let (together, others) = rest.split_at(self.grain.near(rest, part.layout.width() as u64));
             let last = together.last().map_or(*first, |(_, last)| *last);
             let images = self.images(view, part, *first, (last - first + 1) as usize)?;
             for (_, position) in together {
@@ -274,7 +270,8 @@ impl Access {
         bytes_max: u64,
     ) -> Result<(), Error> {
         let variable = self.shape.newest.columns().iter().enumerate().filter(|(_, column)| column.kind.is_variable());
-        let cells: Vec<_> = variable.map(|(place, column)| (column.offset, wanted.has(place))).collect();
+        let cells: Vec<_> =
+            variable.map(|(place, column)| (column.offset, column.kind.bytes(), wanted.has(place))).collect();
         if cells.is_empty() {
             return Ok(());
         }
@@ -286,7 +283,8 @@ impl Access {
             }
         }
         block.truncate(rows);
-        let gap = wanted.heap_bytes.map_or(GAP_BYTES, |bytes| GAP_BYTES.min(bytes / GAP_PART));
+        let gap = self.grain.gap_bytes();
+        let gap = wanted.heap_bytes.map_or(gap, |bytes| gap.min(bytes / GAP_PART));
         self.place_values(view, part, &mut block.rows, (values, gap))
     }
 
@@ -295,7 +293,7 @@ impl Access {
         &self,
         part: &Part,
         block: &mut RowBlock,
-        cells: &[(usize, bool)],
+        cells: &[(usize, usize, bool)],
         bytes_max: u64,
     ) -> Result<(Vec<LongValue>, usize), Error> {
         let width = block.rows.width();
@@ -304,12 +302,12 @@ impl Access {
         for row in 0..block.count() {
             let visible = block.is_visible(row);
             let before = values.len();
-            for (offset, is_wanted) in cells {
+            for (offset, cell_bytes, is_wanted) in cells {
                 let cell = row * width + offset;
-                let piece = Piece::read(&block.rows.bytes()[cell..cell + 16]);
+                let piece = Piece::read(&block.rows.bytes()[cell..cell + cell_bytes]);
                 let Piece::Long { offset, length } = piece else { continue };
                 if !visible {
-                    block.rows.bytes_mut()[cell..cell + 16].fill(0);
+                    block.rows.bytes_mut()[cell..cell + cell_bytes].fill(0);
                     continue;
                 }
                 if !is_wanted {
@@ -391,14 +389,4 @@ impl Access {
         }
         Ok(())
     }
-}
-
-/// How many of the first rows are read together: they lie one behind the other, near each other.
-fn near_images(rows: &[(RowId, u64)], width: u64) -> usize {
-    let first = rows.first().map_or(0, |(_, first)| *first);
-    let is_near = |one: u64, next: u64| {
-        next > one && (next - one - 1) * width <= GAP_BYTES && (next - first + 1) * width <= IMAGES_BYTES_MAX
-    };
-    let near = rows.array_windows().take_while(|[(_, one), (_, next)]| is_near(*one, *next) || *next == one + 1);
-    1 + near.count()
 }

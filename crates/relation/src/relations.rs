@@ -13,6 +13,7 @@ use crate::catalog::{self, NameEntry};
 use crate::change::Changes;
 use crate::found::Found;
 use crate::fresh::FRESH_ROWS;
+use crate::grain::Grain;
 use crate::heads::Heads;
 use crate::key::Keys;
 use crate::read::Wanted;
@@ -81,6 +82,14 @@ impl Relations {
     #[must_use]
     pub fn with_head_bytes(mut self, bytes: usize) -> Self {
         self.shared.heads = Heads::with_bytes(bytes);
+        self
+    }
+
+    /// The same, for a device: rows that are written from here on are sealed in small cells, and read in pieces, so that a row
+    /// costs no page where there is no room to keep one. What is there already stays as it is, and either reads either.
+    #[must_use]
+    pub fn with_cells(mut self) -> Self {
+        self.shared.grain = Grain::Cells;
         self
     }
 

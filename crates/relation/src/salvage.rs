@@ -34,7 +34,8 @@ impl<V: View> Salvage<V> {
             Some(shape) => shape.clone(),
             None => Arc::new(Shape::of(&table)?),
         };
-        let mut access = Access { table, shape, files: files.clone(), parts: Vec::new() };
+        let (files_of, parts, grain) = (files.clone(), Vec::new(), shared.grain);
+        let mut access = Access { table, shape, files: files_of, parts, grain };
         let mut notes = Vec::new();
         for segment in &files.segments {
             match open_part(&own, &view, &access, segment, &mut notes) {

@@ -80,9 +80,9 @@ fn kind_of(table: &Table, id: ColumnId) -> Option<Type> {
 fn flag_long_values(defaults: &mut RowBatch) {
     let layout = defaults.layout().clone();
     for column in layout.columns().iter().filter(|column| column.kind.is_variable()) {
-        let cell = &mut defaults.bytes_mut()[column.offset..column.offset + 16];
+        let cell = &mut defaults.bytes_mut()[column.offset..column.offset + column.kind.bytes()];
         if let Piece::Long { offset, .. } = Piece::read(cell) {
-            cell[8..].copy_from_slice(&(offset | FROM_DEFAULTS).to_le_bytes());
+            cell[8..16].copy_from_slice(&(offset | FROM_DEFAULTS).to_le_bytes());
         }
     }
 }

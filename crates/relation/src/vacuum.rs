@@ -151,7 +151,8 @@ impl<'a> Copier<'a> {
         let Some(first) = block.visible_rows().next().map(|row| block.id(row)) else { return Ok(()) };
         let full = |copy: &Copy| copy.bytes >= self.segment_bytes;
         if self.done.last().is_none_or(full) {
-            self.done.push(Copy::new(new_segment(writer, first.0, self.layout)?));
+            let sealing = self.access.grain.sealing(&self.access.shape.newest);
+            self.done.push(Copy::new(new_segment(writer, first.0, self.layout, sealing)?));
         }
         let Some(copy) = self.done.last_mut() else { return Ok(()) };
         copy.add(writer, self.access, block)?;

@@ -6,6 +6,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::layout::{INLINE_BYTES, LENGTH_BYTES, WIDE_CHARACTERS_MAX};
+
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Type {
@@ -32,7 +34,8 @@ pub enum Type {
     Text,
     /// UTF-8 of at most so many characters.
     VarChar(u32),
-    /// UTF-8 of at most so many characters. Stored as given; padding is the affair of whoever shows it.
+    /// UTF-8 of at most so many characters. Stored as given; padding is the affair of whoever shows it. Up to
+    /// [`WIDE_CHARACTERS_MAX`] it has its width in a row's image, so that it is read with the row.
     Char(u32),
     /// Bytes of any length.
     Bytea,
@@ -60,6 +63,7 @@ impl Type {
             Type::SmallInt => 2,
             Type::Integer | Type::Real | Type::Date => 4,
             Type::BigInt | Type::Double | Type::Time | Type::Timestamp { .. } | Type::TimestampTz => 8,
+            Type::Char(characters @ 1..=WIDE_CHARACTERS_MAX) => LENGTH_BYTES + INLINE_BYTES.max(*characters as usize),
             Type::Numeric { .. } | Type::Text | Type::VarChar(_) | Type::Char(_) | Type::Bytea | Type::Uuid => 16,
         }
     }

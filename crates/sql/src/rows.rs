@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_relation::{Layout, RowBatch, Selection, Type};
+use counterfoil_relation::{Layout, LayoutColumn, RowBatch, Selection, Type};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, GenericByteViewArray, PrimitiveArray, StringViewArray,
     StringViewBuilder,
@@ -21,6 +21,8 @@ use crate::types;
 
 /// Bytes of a text that lie in the image itself.
 const INLINE_BYTES: u32 = 12;
+/// Bytes of the length in front of a text.
+const LENGTH_BYTES: usize = 4;
 
 /// One column of a batch as an Arrow array.
 ///
@@ -142,7 +144,8 @@ type Views = (ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>);
 /// Views of a variable column. Of all rows, the whole heap is shared; of some, only what they need is copied.
 fn views(batch: &RowBatch, column: usize, rows: &Selection) -> Result<Views> {
     let (bytes, width) = (batch.bytes(), batch.width());
-    let offset = batch.layout().columns()[column].offset;
+    let LayoutColumn { offset, kind, .. } = batch.layout().columns()[column];
+    let cell_bytes = kind.bytes();
     let heap = batch.heap();
     let shared = matches!(rows, Selection::All(_)) && heap.len() <= i32::MAX as usize;
     let mut buffers = if shared && !heap.is_empty() { vec![heap.to_vec()] } else { Vec::new() };
@@ -158,7 +161,13 @@ fn views(batch: &RowBatch, column: usize, rows: &Selection) -> Result<Views> {
             return views.push(view);
         }
         let place = (view >> 64) as u64;
-        let (buffer, place) = if shared {
+        let (buffer, place) = if length as usize <= cell_bytes - LENGTH_BYTES {
+            // A CHAR(n) in its width: behind the heap, if that is here.
+            match copied(&mut buffers, bytes, (start + LENGTH_BYTES) as u64, length) {
+                Some(copy) => copy,
+                None => return failed = true,
+            }
+        } else if shared {
             (0, place)
         } else {
             match copied(&mut buffers, heap, place, length) {

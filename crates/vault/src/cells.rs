@@ -12,7 +12,8 @@
 //!
 //! 1. A cell is written once at its place in an epoch.
 //! 2. A cell carried to another slot, page, allocation or epoch decrypts to noise, which the zeros betray but for one
-//!    time in 2^48 (2^64 for pointers). After the first failure the table is latched ([`CellLatch`]): no second guess.
+//!    time in 2^48 (2^64 for pointers). There is no second guess ([`CellLatch`]): from the
+//!    first failure on, cells are opened only out of pages whose MAC was checked.
 //! 3. Before a "not here" is believed, the page is authenticated by its MAC.
 
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -123,6 +124,7 @@ impl CellKey {
     /// The cells of one page.
     pub fn page(&self, allocation: u64, position: u32) -> CellPage<'_> {
         let place = u128::from(allocation) | u128::from(position) << 64;
+        crate::blocks::count(2);
         // Two blocks of fixed length, chained: one block has no room for a place and an epoch.
         let tweak = self.tweak.encrypt(self.tweak.encrypt(place) ^ u128::from(self.epoch));
         CellPage { key: self, allocation, position, tweak }
@@ -140,6 +142,7 @@ impl CellPage<'_> {
         plain[..payload.len()].copy_from_slice(payload);
         #[cfg(feature = "witness")]
         self.observe(slot);
+        crate::blocks::count(1);
         let tweak = times_alpha_to(self.tweak, slot);
         (self.key.block.encrypt(u128::from_le_bytes(plain) ^ tweak) ^ tweak).to_le_bytes()
     }
@@ -150,6 +153,7 @@ impl CellPage<'_> {
     /// # Errors
     /// [`Tampered`]; the caller trips its [`CellLatch`] then.
     pub fn open(&self, slot: u16, cell: &[u8; CELL_BYTES], payload_bytes: usize) -> Result<OpenedCell, Tampered> {
+        crate::blocks::count(1);
         let tweak = times_alpha_to(self.tweak, slot);
         let plain = (self.key.block.decrypt(u128::from_le_bytes(*cell) ^ tweak) ^ tweak).to_le_bytes();
         let payload_bytes = payload_bytes.min(CELL_PAYLOAD_MAX);
@@ -174,6 +178,7 @@ impl CellPage<'_> {
     }
 
     fn mac_state(&self, cells: &[u8]) -> Hmac<Sha256> {
+        crate::blocks::count_text(cells.len(), 2);
         let mut mac = self.key.mac.clone();
         mac.update(&self.allocation.to_le_bytes());
         mac.update(&self.position.to_le_bytes());
@@ -191,7 +196,7 @@ impl CellPage<'_> {
         crate::witness::observe(self.key.witness, &nonce);
     }
 
-    fn tampered(&self) -> Tampered {
+    pub(crate) fn tampered(&self) -> Tampered {
         Tampered { kind: Kind::Cells, allocation: self.allocation, position: self.position }
     }
 }
@@ -209,7 +214,7 @@ fn times_alpha_to(mut value: u128, slot: u16) -> u128 {
 }
 
 /// Trips at the first cell that does not open, and stays tripped until the database is opened again: a forger gets
-/// one guess at a table, not as many as there are queries.
+/// one guess, not as many as there are queries. From then on pages of cells are read as wholes, whose MAC nobody guesses.
 #[derive(Debug, Default)]
 pub struct CellLatch {
     tripped: AtomicBool,
@@ -221,7 +226,7 @@ impl CellLatch {
         CellLatch { tripped: AtomicBool::new(false) }
     }
 
-    /// Whether a cell of this table failed to open.
+    /// Whether a cell failed to open.
     pub fn tripped(&self) -> bool {
         self.tripped.load(Ordering::Acquire)
     }

@@ -66,6 +66,7 @@ fn nonce<A: AeadInOut>(number: u64) -> Nonce<A> {
 }
 
 fn seal_with<A: AeadInOut>(cipher: &A, number: u64, associated: &[u8], text: &mut [u8]) -> Tag {
+    crate::blocks::count_text(text.len(), 2);
     let sealed = cipher.encrypt_inout_detached(&nonce::<A>(number), associated, InOutBuf::from(&mut *text));
     let mut tag = Tag::default();
     match sealed {
@@ -77,6 +78,7 @@ fn seal_with<A: AeadInOut>(cipher: &A, number: u64, associated: &[u8], text: &mu
 }
 
 fn open_with<A: AeadInOut>(cipher: &A, number: u64, associated: &[u8], text: &mut [u8], tag: &Tag) -> bool {
+    crate::blocks::count_text(text.len(), 2);
     let Ok(tag) = aead::Tag::<A>::try_from(&tag[..]) else { return false };
     cipher.decrypt_inout_detached(&nonce::<A>(number), associated, InOutBuf::from(text), &tag).is_ok()
 }

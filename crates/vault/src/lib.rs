@@ -47,6 +47,12 @@ extern crate alloc;
 compile_error!("without `std`, ask for a suite: for example the feature `ascon-aead128`");
 
 mod bank_io;
+#[cfg(not(feature = "blocks"))]
+mod blocks;
+#[cfg(feature = "blocks")]
+pub mod blocks;
+#[cfg(feature = "cells")]
+mod cell_page;
 #[cfg(feature = "cells")]
 mod cells;
 #[cfg(feature = "alloc")]
@@ -98,6 +104,8 @@ mod tpm_error;
 #[cfg(feature = "witness")]
 pub mod witness;
 
+#[cfg(feature = "cells")]
+pub use cell_page::cells_payload;
 #[cfg(feature = "cells")]
 pub use cells::{CELL_BYTES, CELL_PAYLOAD_MAX, CELL_POINTER_MAX, CellKey, CellLatch, CellPage, OpenedCell};
 #[cfg(feature = "alloc")]

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use counterfoil_flash_sim::{Meters, Part, Scenario, SimulatedDevice};
+use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Snapshot, Writer, create};
 use counterfoil_relation::{
     Candidates, Comparison, Constant, Error, NamedRows, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable,
     Relations, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
 };
-use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
+use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey, blocks};
 
-use super::TABLES;
 use super::figure7::{self, INDEXED};
 use super::table1::{Asked, Is, Query};
+use super::{Spent, TABLES};
 use crate::Failure;
 
 /// Pages in an extent: a block.
@@ -70,7 +70,7 @@ impl Token {
             headers: None,
         };
         let writer = create(media, vault, layout, settings, &mut entropy, 0, CACHE_BYTES)?;
-        let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0);
+        let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0).with_cells();
         let (tables, next) = (BTreeMap::new(), BTreeMap::new());
         let mut token = Token { device, writer, relations, tables, scale: rows, next };
         for table in &TABLES {
@@ -103,7 +103,7 @@ impl Token {
             ..NewForeignKey::default()
         });
         let kind = |name: &str| match name {
-            "a1" => Type::Text,
+            "a1" => Type::Char(table.a1_bytes() as u32),
             name if INDEXED.contains(&name) => Type::Char(10),
             _ => Type::BigInt,
         };
@@ -177,7 +177,7 @@ impl Token {
             let mut builder = RowBuilder::new(table.layout());
             push(&mut builder, description, changed, self.scale)?;
             let mut batch = builder.finish();
-            batch.set(0, table.columns.len() - 1, ValueRef::Text(&"updated ".repeat(11)))?;
+            batch.set(0, table.columns.len() - 1, ValueRef::Text("updated ".repeat(11).trim_end()))?;
             self.change(|relations, writer| relations.update(writer, &table, &[RowId(changed)], &batch))?;
         }
         Ok(())
@@ -193,8 +193,8 @@ impl Token {
         self.next["t0"]
     }
 
-    pub fn meters(&self) -> Meters {
-        self.device.meters()
+    pub fn spent(&self) -> Spent {
+        Spent { meters: self.device.meters(), blocks: blocks::counted() }
     }
 
     /// Asks a query.

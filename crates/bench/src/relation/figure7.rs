@@ -39,6 +39,11 @@ impl Table {
         own.map(String::from).collect()
     }
 
+    /// Bytes of the attribute that fills a row up to 160.
+    pub fn a1_bytes(&self) -> usize {
+        160 - 8 - 8 * self.references.len() - 4 * 10
+    }
+
     /// A row of the table in a database whose T0 has `rows`: its references, its indexed attributes, and what fills it up.
     pub fn row(&self, id: u64, rows: u64) -> Row {
         let count = self.rows(rows);
@@ -49,7 +54,7 @@ impl Table {
         };
         let references = self.references.iter().enumerate().map(parent).collect::<Vec<_>>();
         let values = [spread(0) / 10, spread(1) / 100, spread(2) % 100, spread(3) % 10].map(value);
-        let filled = 160 - 8 - 8 * references.len() - 4 * 10;
+        let filled = self.a1_bytes();
         let a1 = format!("{:016x}", id.wrapping_mul(0x9E37_79B9_7F4A_7C15)).repeat(filled / 16 + 1);
         Row { id: id as i64, references, values, a1: a1[..filled].to_owned() }
     }

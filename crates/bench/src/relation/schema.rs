@@ -8,9 +8,10 @@ impl Table {
         let references = self.references.iter().map(|other| format!(", {other} BIGINT REFERENCES {other} (id)"));
         let indexed = INDEXED.map(|name| format!(", {name} CHAR(10)")).concat();
         format!(
-            "CREATE TABLE {} (id BIGINT PRIMARY KEY{}{indexed}, a1 TEXT)",
+            "CREATE TABLE {} (id BIGINT PRIMARY KEY{}{indexed}, a1 CHAR({}))",
             self.name,
-            references.collect::<String>()
+            references.collect::<String>(),
+            self.a1_bytes()
         )
     }
 

@@ -13,7 +13,7 @@ use crate::pending::Granted;
 use crate::reach::{reach, reach_to};
 use crate::root::Run;
 use crate::space::{Extent, Needs, Owner};
-use crate::{ContainerId, Error, GroupId};
+use crate::{ContainerId, Error, GroupId, Sealing};
 
 impl Writer {
     /// Appends bytes to a container and tells the offset at which they begin.
@@ -22,9 +22,9 @@ impl Writer {
     /// [`Error::Full`], after which the caller rolls back; [`Error::Corrupt`] if there is no such container;
     /// [`Error::Misuse`], [`Error::Latched`], [`Error::Device`].
     pub fn append(&mut self, id: ContainerId, bytes: &[u8]) -> Result<u64, Error> {
-        let payload = self.pages.layout.payload();
+        let layout = self.pages.layout;
         let container = self.pending_mut()?.touch(id)?;
-        let offset = container.pages * payload as u64 + container.tail.len() as u64;
+        let (sealing, payload, offset) = (container.sealing, container.payload(&layout), container.bytes(&layout));
         let mut rest = bytes;
         loop {
             let page_bytes = self.pages.layout.page_bytes as usize;
@@ -39,15 +39,15 @@ impl Writer {
             page[..filled].copy_from_slice(tail);
             page[filled..payload].copy_from_slice(&rest[..room]);
             rest = &rest[room..];
-            self.program_page(id, &mut page)?;
+            self.program_page(id, sealing, &mut page)?;
         }
     }
 
     /// Seals and programs the next page of a container, whose tail it takes with it.
-    fn program_page(&mut self, id: ContainerId, page: &mut [u8]) -> Result<(), Error> {
+    fn program_page(&mut self, id: ContainerId, sealing: Sealing, page: &mut [u8]) -> Result<(), Error> {
         // A long transaction keeps the commits before it waiting no longer than others would.
         self.close_group_if_due()?;
-        let (extent, position, tag) = self.place_page(id, page)?;
+        let (extent, position, tag) = self.place_page(id, sealing, page)?;
         let pending = self.pending.as_mut().ok_or(Error::Misuse("no commit was begun"))?;
         let container = pending.root.container_mut(id)?;
         let number = container.pages;
@@ -64,7 +64,7 @@ impl Writer {
         Ok(())
     }
 
-    fn place_page(&mut self, id: ContainerId, page: &mut [u8]) -> Result<(Extent, u32, Tag), Error> {
+    fn place_page(&mut self, id: ContainerId, sealing: Sealing, page: &mut [u8]) -> Result<(Extent, u32, Tag), Error> {
         self.require_sound()?;
         if self.grants.get(&id).is_none_or(|grant| grant.next == grant.end) {
             let grant = self.grant_pages(id)?;
@@ -74,12 +74,18 @@ impl Writer {
         let position = grant.next;
         // From here on the position counts as tried, whatever becomes of the write.
         grant.next += 1;
-        let key = self.container_keys.of(&self.pages.vault, grant.extent.allocation, &self.end.epoch);
-        let sealed = key.seal(position, Plain::new(page));
-        let address = self.pages.layout.page(grant.extent.number, position);
-        let tag = sealed.tag();
-        let written = self.device.program(address, sealed.bytes());
         let extent = grant.extent;
+        let tag = match sealing.cell_payload() {
+            Some(payload) => {
+                let place = (extent.allocation, position);
+                self.pages.seal_page_of_cells(place, self.end.epoch, payload, page)
+            }
+            None => {
+                let key = self.container_keys.of(&self.pages.vault, extent.allocation, &self.end.epoch);
+                key.seal(position, Plain::new(page)).tag()
+            }
+        };
+        let written = self.device.program(self.pages.layout.page(extent.number, position), page);
         self.latch_on_error(written)?;
         Ok((extent, position, tag))
     }

@@ -7,6 +7,7 @@ use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Snap
 use counterfoil_relation::{Error, NewTable, Relations, RowBatch, RowBuilder, RowId, Rule, Table, Value, ValueRef};
 use counterfoil_vault::{Counter, DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite, Vault, VolumeKey};
 
+/// What is kept of pages; a device keeps none.
 const CACHE: usize = 1 << 20;
 const EXTENT_PAGES: u64 = 8;
 const RECORD_EXTENTS: u64 = 256;
@@ -27,6 +28,10 @@ pub struct Bench {
     pub relations: Relations,
     fresh_rows: usize,
     segment_bytes: u64,
+    /// Whether this process seals rows in cells and keeps no pages, as a device does.
+    cells: bool,
+    /// Whether the first process did, which is so of every other seed. Then devices and hosts take turns.
+    was_device: bool,
 }
 
 /// Where few rows are fresh, segments are small as well: of a few rows, or of some dozens.
@@ -40,6 +45,15 @@ fn segment_bytes(fresh_rows: usize) -> u64 {
         3..=32 => 3000,
         _ => 64 << 20,
     }
+}
+
+fn relations(fresh_rows: usize, segment_bytes: u64, cells: bool) -> Relations {
+    let relations = Relations::with_fresh_rows(fresh_rows).with_segment_bytes(segment_bytes);
+    if cells { relations.with_cells() } else { relations }
+}
+
+fn cache(cells: bool) -> usize {
+    if cells { 0 } else { CACHE }
 }
 
 impl Bench {
@@ -68,10 +82,24 @@ impl Bench {
         let counter = MemoryCounter::at(0, None);
         let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
         let settings = settings(&counter);
-        let writer = create(media, vault.clone(), layout, settings, &mut entropy, 0, CACHE).unwrap();
-        let relations = Relations::with_fresh_rows(fresh_rows).with_segment_bytes(segment_bytes);
+        let cells = seed % 2 == 1;
+        let writer = create(media, vault.clone(), layout, settings, &mut entropy, 0, cache(cells)).unwrap();
+        let relations = relations(fresh_rows, segment_bytes, cells);
         let dice = DangerFixedEntropy::seeded(seed);
-        Bench { device, vault, layout, counter, entropy, dice, writer, relations, fresh_rows, segment_bytes }
+        Bench {
+            device,
+            vault,
+            layout,
+            counter,
+            entropy,
+            dice,
+            writer,
+            relations,
+            fresh_rows,
+            segment_bytes,
+            cells,
+            was_device: cells,
+        }
     }
 
     /// A number below `sides`. The dice are the tests' own, so that a run stays the same when the log below changes.
@@ -83,11 +111,12 @@ impl Bench {
 
     /// Ends the process without a farewell, and begins another.
     pub fn reopen(&mut self) {
-        let recovered =
-            Recovered::recover(Arc::new(self.device.clone()), self.vault.clone(), self.layout, CACHE).unwrap();
+        self.cells = !self.cells && self.was_device;
+        let reader = Arc::new(self.device.clone());
+        let recovered = Recovered::recover(reader, self.vault.clone(), self.layout, cache(self.cells)).unwrap();
         let device = Box::new(self.device.clone());
         self.writer = recovered.open(device, settings(&self.counter), &mut self.entropy).unwrap();
-        self.relations = Relations::with_fresh_rows(self.fresh_rows).with_segment_bytes(self.segment_bytes);
+        self.relations = relations(self.fresh_rows, self.segment_bytes, self.cells);
     }
 
     /// The pages in which containers may lie.
@@ -99,7 +128,7 @@ impl Bench {
     /// A snapshot as another process sees it, without the writer.
     pub fn recovered(&self) -> Snapshot {
         let device = Arc::new(self.device.clone());
-        Recovered::recover(device, self.vault.clone(), self.layout, CACHE).unwrap().snapshot()
+        Recovered::recover(device, self.vault.clone(), self.layout, cache(self.was_device)).unwrap().snapshot()
     }
 
     /// What one who only reads is shown of the medium as it is, held against the counter.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::bench::Bench;
 
-const TYPES: [Type; 17] = [
+const TYPES: [Type; 19] = [
     Type::Boolean,
     Type::SmallInt,
     Type::Integer,
@@ -17,6 +17,8 @@ const TYPES: [Type; 17] = [
     Type::Text,
     Type::VarChar(100_000),
     Type::Char(100_000),
+    Type::Char(5),
+    Type::Char(20),
     Type::Bytea,
     Type::Date,
     Type::Time,
@@ -36,6 +38,9 @@ fn some_value(kind: Type) -> BoxedStrategy<Value> {
         Type::Real => any::<f32>().prop_map(Value::Real).boxed(),
         Type::Double => any::<f64>().prop_map(Value::Double).boxed(),
         Type::Numeric { .. } => (-(10_i128.pow(38) - 1)..10_i128.pow(38)).prop_map(Value::Numeric).boxed(),
+        Type::Char(5) => ".{0,5}".prop_map(Value::Text).boxed(),
+        // Letters of several bytes do not fit in the width.
+        Type::Char(20) => prop_oneof!["[a-z]{0,20}", ".{0,20}"].prop_map(Value::Text).boxed(),
         Type::Text | Type::VarChar(_) | Type::Char(_) => text.prop_map(Value::Text).boxed(),
         Type::Bytea => proptest::collection::vec(any::<u8>(), 0..40).prop_map(Value::Bytea).boxed(),
         Type::Date => any::<i32>().prop_map(Value::Date).boxed(),
@@ -134,6 +139,24 @@ fn the_image_of_the_specification() {
     assert_eq!(batch.bytes(), expected);
     assert_eq!(batch.heap(), b"thirteen long");
     assert_eq!(batch.width(), 46);
+}
+
+#[test]
+fn a_char_has_its_width_in_the_image() {
+    let layout = Arc::new(Layout::new([(ColumnId(0), Type::Char(13))]));
+    let mut batch = RowBatch::new(layout, 1);
+    batch.set(0, 0, ValueRef::Text("thirteen long")).unwrap();
+    assert_eq!(batch.bytes(), [&[0, 13, 0, 0, 0], b"thirteen long".as_slice()].concat());
+    assert_eq!((batch.heap(), batch.width()), (b"".as_slice(), 18));
+    // Letters of two bytes: the heap has them, and nothing of the text before is left in the image.
+    batch.set(0, 0, ValueRef::Text("dreizehn \u{e4}\u{f6}\u{fc}\u{df}")).unwrap();
+    let expected = [[0, 17, 0, 0, 0].as_slice(), b"drei", &[0; 9]].concat();
+    assert_eq!((batch.bytes(), batch.heap().len()), (expected.as_slice(), 17));
+    assert!(batch.value(0, 0).unwrap() == ValueRef::Text("dreizehn \u{e4}\u{f6}\u{fc}\u{df}"));
+    batch.set(0, 0, ValueRef::Text("")).unwrap();
+    assert_eq!(batch.bytes(), [0; 18]);
+    assert_eq!(Layout::new([(ColumnId(0), Type::Char(127))]).width(), 132);
+    assert_eq!(Layout::new([(ColumnId(0), Type::Char(128)), (ColumnId(1), Type::Char(1))]).width(), 33);
 }
 
 #[test]
