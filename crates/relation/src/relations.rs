@@ -241,7 +241,7 @@ impl Relations {
         rows.dedup();
         let mut found = Found::all(rows_max);
         let is_all = join::find_joined_to(&self.shared, view, &access, join, &rows, &mut found)?;
-        Ok(is_all.then(|| found.finish().0))
+        Ok(is_all.then(|| found.finish_all()))
     }
 
     /// Finds rows of a table from which a path leads to one of some rows of the table at its end, each of them named once; whether

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Source, Test};
+use super::{Condition, Source, Test};
 use crate::layout::Layout;
 use crate::{ColumnId, Error, Type};
 
@@ -59,6 +59,8 @@ pub struct Order {
 pub struct Plan {
     /// The tables: one is the root, the others are joined by it.
     pub sources: Vec<Source>,
+    /// What must be true besides, of rows of several of them.
+    pub conditions: Vec<Condition>,
     /// The columns of the answer.
     pub outputs: Vec<Output>,
     /// What makes a group, beyond columns that are outputs.
@@ -150,6 +152,7 @@ impl Plan {
         for (source, of_source) in self.sources.iter().enumerate() {
             places.extend(of_source.tested_columns().into_iter().map(|column| Place { source, column }));
         }
+        self.conditions.iter().for_each(|condition| condition.places(&mut places));
         places.sort_unstable();
         places.dedup();
         let of = |source| places.iter().filter(move |place| place.source == source).map(|place| place.column);
@@ -166,7 +169,15 @@ impl Plan {
         if roots != 1 || is_having || !orders || self.shown > self.outputs.len() || is_hidden {
             return Err(Error::Misuse("a question that makes no sense"));
         }
-        self.groups.iter().try_for_each(|place| self.kind_at(*place).map(drop))?;
+        let mut tested = Vec::new();
+        self.conditions.iter().for_each(|condition| condition.places(&mut tested));
+        for (source, of_source) in self.sources.iter().enumerate() {
+            tested.extend(of_source.tested_columns().into_iter().map(|column| Place { source, column }));
+        }
+        if !self.conditions.iter().all(|condition| condition.is_within(self.sources.len())) {
+            return Err(Error::Misuse("a condition on a table that is not there"));
+        }
+        tested.iter().chain(&self.groups).try_for_each(|place| self.kind_at(*place).map(drop))?;
         self.outputs.iter().try_for_each(|output| self.kind_of(*output).map(drop))
     }
 }

@@ -5,11 +5,12 @@ use alloc::vec::Vec;
 
 use counterfoil_log::View;
 
+use super::candidates::Candidates;
 use super::joined::root_of;
-use super::named::Candidates;
 use super::plan::{Place, Plan};
 use super::windows::Windows;
 use super::{JoinedRows, NO_ROW, Side};
+use crate::found::FoundRows;
 use crate::{Error, Relations, RowId, Scan, ValueRef};
 
 /// Rows read at a time where memory has room for more.
@@ -39,7 +40,7 @@ pub(super) struct Rows<V> {
 
 enum From<V> {
     /// Those that indexes name; and where there was no room for all of them, those that follow.
-    Named(alloc::vec::IntoIter<RowId>, Option<Windows>),
+    Named(FoundRows, Option<Windows>),
     All(Scan<V>),
 }
 
@@ -59,11 +60,11 @@ impl<V: View + Clone> Rows<V> {
             named.push(relations.named_within(&view, &source.table, &source.tests, rows_max / plan.sources.len())?);
         }
         let lists: Vec<_> = named.iter().map(Option::as_ref).collect();
-        let candidates = relations.candidates_within(&view, &plan.sources, &lists, rows_max)?;
+        let candidates = relations.candidates_within(&view, (&plan.sources, &plan.conditions), &lists, rows_max)?;
         let (from, by) = match candidates {
-            Some(Candidates { rows, by }) => (From::Named(rows.into_iter(), None), by),
-            None => match Windows::open(relations, &view, &plan.sources, &named, rows_max)? {
-                Some((windows, rows, by)) => (From::Named(rows.into_iter(), Some(windows)), Vec::from([by])),
+            Some(Candidates { rows, by }) => (From::Named(FoundRows::List(rows.into_iter()), None), by),
+            None => match Windows::open(relations, &view, (&plan.sources, &plan.conditions), &named, rows_max)? {
+                Some((windows, rows, by)) => (From::Named(rows, Some(windows)), Vec::from([by])),
                 None => {
                     let root = root_of(&plan.sources)?;
                     let scan = relations.scan(view.clone(), &plan.sources[root].table)?;
@@ -79,28 +80,29 @@ impl<V: View> Rows<V> {
     /// How many rows indexes have named that are still to be read, as far as there was room for them.
     pub(super) fn named(&self) -> Option<usize> {
         match &self.from {
-            From::Named(rows, _) => Some(rows.len() + self.due.len()),
+            From::Named(rows, _) => Some(rows.count_left() + self.due.len()),
             From::All(_) => None,
         }
     }
 
     /// The next rows, perhaps none of them; none at the end.
     pub(super) fn next(&mut self, relations: &Relations) -> Result<Option<JoinedRows>, Error> {
-        let (view, sources) = (&self.view, &self.plan.sources);
+        let (view, sources, conditions) = (&self.view, &self.plan.sources, &self.plan.conditions);
         if self.due.is_empty() {
             match &mut self.from {
                 From::Named(rows, windows) => {
-                    if let (true, Some(windows)) = (rows.len() == 0, windows) {
-                        let window = windows.next(relations, view, &sources[root_of(sources)?])?;
-                        *rows = window.unwrap_or_default().into_iter();
-                    }
                     self.due.extend(rows.by_ref().take(self.step_rows));
+                    while let (true, Some(some)) = (self.due.is_empty(), windows.as_mut()) {
+                        let Some(window) = some.next(relations, view, &sources[root_of(sources)?])? else { break };
+                        *rows = window;
+                        self.due.extend(rows.by_ref().take(self.step_rows));
+                    }
                 }
                 From::All(scan) => {
                     let Some(block) = scan.next(self.step_rows).map_err(of_share)? else { return Ok(None) };
                     let ids = block.visible_rows().map(|row| block.id(row));
                     self.due.extend(ids);
-                    match relations.join_block(view, sources, &self.columns, block, self.heap_bytes) {
+                    match relations.join_block(view, (sources, conditions), &self.columns, block, self.heap_bytes) {
                         Err(Error::Memory { .. }) if self.due.len() > 1 => {}
                         joined => {
                             self.due.clear();
@@ -119,7 +121,9 @@ impl<V: View> Rows<V> {
         let mut count = self.due.len();
         loop {
             let block = relations.fetch_within(view, table, &self.due[..count], columns, self.heap_bytes);
-            match block.and_then(|block| relations.join_block(view, sources, &self.columns, block, self.heap_bytes)) {
+            match block.and_then(|block| {
+                relations.join_block(view, (sources, conditions), &self.columns, block, self.heap_bytes)
+            }) {
                 Err(Error::Memory { .. }) if count > 1 => count = count.div_ceil(2),
                 joined => {
                     self.due.drain(..count);

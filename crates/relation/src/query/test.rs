@@ -134,6 +134,16 @@ impl Test {
         }
     }
 
+    /// Whether it is true of a row of NULLs, as one that is not there is taken for.
+    pub(super) fn is_true_of_none(&self) -> bool {
+        match self {
+            Test::Null { wanted, .. } => *wanted,
+            Test::Compare { .. } | Test::In { .. } | Test::Never => false,
+            Test::All(tests) => tests.iter().all(Test::is_true_of_none),
+            Test::Any(tests) => tests.iter().any(Test::is_true_of_none),
+        }
+    }
+
     fn is_true(&self, batch: &RowBatch, row: usize) -> Result<bool, Error> {
         match self {
             Test::Null { column, wanted } => Ok(batch.is_null(row, *column) == *wanted),
