@@ -35,7 +35,7 @@ pub use candidates::Candidates;
 pub use condition::Condition;
 pub use joined::{JoinedRows, NO_ROW, Side};
 pub use named::NamedRows;
-pub use plan::{Function, Order, Output, Place, Plan};
+pub use plan::{Access, Function, Order, Output, Place, Plan};
 pub use scratch::{ContainerScratch, NoScratch, Scratch};
 pub use selection::Selection;
 pub use test::{Comparison, Constant, Test, select};

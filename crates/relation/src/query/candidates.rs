@@ -19,7 +19,7 @@ use super::condition::{Condition, conjuncts};
 use super::named::FEW_ROWS;
 use super::ranges::{flatten, ways};
 use super::test::{Test, select};
-use super::{NamedRows, Source};
+use super::{Access, NamedRows, Source};
 use crate::{Error, Relations, RowId, Table};
 
 /// One in so many of the root's rows is fetched by number: in the order of their numbers they cost less than a scan of all and
@@ -68,7 +68,7 @@ impl Relations {
         conditions: &[Condition],
         named: &[Option<&NamedRows>],
     ) -> Result<Option<Candidates>, Error> {
-        self.candidates_within(view, (sources, conditions), named, usize::MAX)
+        self.candidates_within(view, (sources, conditions), named, (usize::MAX, Access::Cheaper))
     }
 
     /// As [`Relations::candidates_where`], if there is room for them.
@@ -77,9 +77,12 @@ impl Relations {
         view: &dyn View,
         (sources, conditions): (&[Source], &[Condition]),
         named: &[Option<&NamedRows>],
-        room: usize,
+        (room, access): (usize, Access),
     ) -> Result<Option<Candidates>, Error> {
-        let mut search = Search::begin(self, view, sources)?;
+        if access == Access::Scan {
+            return Ok(None);
+        }
+        let mut search = Search::begin(self, view, sources, access)?;
         let mut asked = Asked::default();
         // Rows without an optional source stay.
         for (source, named) in sources.iter().zip(named).filter(|(source, _)| !source.is_optional) {
@@ -128,29 +131,35 @@ struct Search<'s> {
     total: u64,
     /// Rows of sources that may still be read to know which come into question.
     reads_left: u64,
+    access: Access,
 }
 
 /// Rows of the root, ascending, and what named them.
 type Found = (Vec<RowId>, Vec<String>);
 
 impl<'s> Search<'s> {
-    fn begin(relations: &'s Relations, view: &'s dyn View, sources: &'s [Source]) -> Result<Self, Error> {
+    fn begin(
+        relations: &'s Relations,
+        view: &'s dyn View,
+        sources: &'s [Source],
+        access: Access,
+    ) -> Result<Self, Error> {
         let root = sources.iter().find(|source| source.path.is_none());
         let root = &root.ok_or(Error::Misuse("a question without a root"))?.table;
         let total = relations.count(view, root)?;
-        Ok(Search { relations, view, sources, root, total, reads_left: 2 * (total / SOURCE_SHARE) })
+        Ok(Search { relations, view, sources, root, total, reads_left: 2 * (total / SOURCE_SHARE), access })
     }
 
     /// Rows of the root that a list may have.
     fn rows_max(&self, room: usize) -> usize {
-        usize::try_from(self.total / ROOT_SHARE).unwrap_or(usize::MAX).max(FEW_ROWS).min(room)
+        self.access.rows_max(self.total, ROOT_SHARE, FEW_ROWS).min(room)
     }
 
     /// Rows of a source as a list, if they are few of its rows.
     fn list<'n>(&self, source: &Source, rows: Cow<'n, [RowId]>, by: String) -> Result<Option<List<'n>>, Error> {
         // The root's rows join those of the source about evenly: many of these are many of the root.
-        let is_few =
-            rows.len() <= FEW_ROWS || rows.len() as u64 <= self.relations.count(self.view, &source.table)? / ROOT_SHARE;
+        let count = self.relations.count(self.view, &source.table)?;
+        let is_few = rows.len() <= self.access.rows_max(count, ROOT_SHARE, FEW_ROWS);
         Ok(is_few.then(|| List { rows, by: self.along(source.path, by), path: source.path }))
     }
 
@@ -197,7 +206,7 @@ impl<'s> Search<'s> {
             if tests.is_empty() {
                 continue;
             }
-            match self.relations.named_within(self.view, &source.table, &tests, room)? {
+            match self.relations.named_by(self.view, &source.table, &tests, (room, self.access))? {
                 Some(named) => asked.lists.extend(self.list(source, Cow::Owned(named.rows), named.index)?),
                 None => asked.to_read.push((source, tests)),
             }

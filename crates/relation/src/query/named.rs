@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use counterfoil_log::View;
 
+use super::Access;
 use super::ranges::{Way, flatten, ways};
 use super::test::Test;
 use crate::{Error, Relations, RowId, Table};
@@ -33,7 +34,7 @@ impl Relations {
     /// # Errors
     /// [`Error::Log`], [`Error::Corrupt`].
     pub fn named_rows(&self, view: &dyn View, table: &Table, tests: &[Test]) -> Result<Option<NamedRows>, Error> {
-        self.named_within(view, table, tests, usize::MAX)
+        self.named_by(view, table, tests, (usize::MAX, Access::Cheaper))
     }
 
     /// As [`Relations::named_rows`], if there is room for so many of them.
@@ -47,11 +48,22 @@ impl Relations {
         tests: &[Test],
         room: usize,
     ) -> Result<Option<NamedRows>, Error> {
-        if tests.is_empty() {
+        self.named_by(view, table, tests, (room, Access::Cheaper))
+    }
+
+    /// As [`Relations::named_within`], where it may be told that indexes are to be asked, or not.
+    pub(super) fn named_by(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        tests: &[Test],
+        (room, access): (usize, Access),
+    ) -> Result<Option<NamedRows>, Error> {
+        if tests.is_empty() || access == Access::Scan {
             return Ok(None);
         }
         let total = self.count(view, table)?;
-        let share = |share: u64| usize::try_from(total / share).unwrap_or(usize::MAX).max(TABLE_ROWS_MIN).min(room);
+        let share = |share: u64| access.rows_max(total, share, TABLE_ROWS_MIN).min(room);
         let tests: Vec<&Test> = tests.iter().collect();
         // One list alone is not made shorter by another.
         let list_share = if may_narrow(&tests, table) { LIST_SHARE } else { TABLE_SHARE };

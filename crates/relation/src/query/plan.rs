@@ -54,6 +54,28 @@ pub struct Order {
     pub nulls_first: bool,
 }
 
+/// How the rows that come into question are found. The answer is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// By indexes where that is less work than reading all rows.
+    #[default]
+    Cheaper,
+    /// By indexes wherever there are some, however many rows they name.
+    Indexes,
+    /// By reading all rows.
+    Scan,
+}
+
+impl Access {
+    /// Rows that an index may name of a table of so many, where it pays for one in `share` of them and for so few in any case.
+    pub(super) fn rows_max(self, total: u64, share: u64, few: usize) -> usize {
+        match self {
+            Access::Indexes => usize::MAX,
+            Access::Cheaper | Access::Scan => usize::try_from(total / share).unwrap_or(usize::MAX).max(few),
+        }
+    }
+}
+
 /// A question.
 #[derive(Clone, Default)]
 pub struct Plan {
@@ -61,6 +83,8 @@ pub struct Plan {
     pub sources: Vec<Source>,
     /// What must be true besides, of rows of several of them.
     pub conditions: Vec<Condition>,
+    /// How their rows are found.
+    pub access: Access,
     /// The columns of the answer.
     pub outputs: Vec<Output>,
     /// What makes a group, beyond columns that are outputs.

@@ -57,13 +57,15 @@ impl<V: View + Clone> Rows<V> {
         let (rows_max, heap_bytes) = (share / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
         let mut named = Vec::with_capacity(plan.sources.len());
         for source in &plan.sources {
-            named.push(relations.named_within(&view, &source.table, &source.tests, rows_max / plan.sources.len())?);
+            let bounds = (rows_max / plan.sources.len(), plan.access);
+            named.push(relations.named_by(&view, &source.table, &source.tests, bounds)?);
         }
+        let bounds = (rows_max, plan.access);
         let lists: Vec<_> = named.iter().map(Option::as_ref).collect();
-        let candidates = relations.candidates_within(&view, (&plan.sources, &plan.conditions), &lists, rows_max)?;
+        let candidates = relations.candidates_within(&view, (&plan.sources, &plan.conditions), &lists, bounds)?;
         let (from, by) = match candidates {
             Some(Candidates { rows, by }) => (From::Named(FoundRows::List(rows.into_iter()), None), by),
-            None => match Windows::open(relations, &view, (&plan.sources, &plan.conditions), &named, rows_max)? {
+            None => match Windows::open(relations, &view, (&plan.sources, &plan.conditions), &named, bounds)? {
                 Some((windows, rows, by)) => (From::Named(rows, Some(windows)), Vec::from([by])),
                 None => {
                     let root = root_of(&plan.sources)?;

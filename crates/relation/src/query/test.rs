@@ -84,6 +84,19 @@ impl Comparison {
         }
     }
 
+    /// The comparison that holds of two values where this one does not.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Comparison::Equal => Comparison::Unequal,
+            Comparison::Unequal => Comparison::Equal,
+            Comparison::Less => Comparison::AtLeast,
+            Comparison::AtMost => Comparison::Greater,
+            Comparison::Greater => Comparison::AtMost,
+            Comparison::AtLeast => Comparison::Less,
+        }
+    }
+
     /// The comparison that holds when the sides are exchanged.
     #[must_use]
     pub fn turned(self) -> Self {

@@ -19,7 +19,7 @@ use super::candidates::{ROOT_SHARE, said_of};
 use super::condition::{Condition, conjuncts};
 use super::named::{TABLE_ROWS_MIN, TABLE_SHARE};
 use super::ranges::{Way, flatten, ways};
-use super::{Source, Test};
+use super::{Access, Source, Test};
 use crate::found::{Found, FoundRows, span_of};
 use crate::{Error, NamedRows, Relations, RowId};
 
@@ -54,11 +54,14 @@ impl Windows {
         view: &dyn View,
         (sources, conditions): (&[Source], &[Condition]),
         named: &[Option<NamedRows>],
-        room: usize,
+        (room, access): (usize, Access),
     ) -> Result<Option<Opened>, Error> {
+        if access == Access::Scan {
+            return Ok(None);
+        }
         let Some(root) = sources.iter().find(|source| source.path.is_none()) else { return Ok(None) };
         let total = relations.count(view, &root.table)?;
-        let share = |share: u64| usize::try_from(total / share).unwrap_or(usize::MAX).max(TABLE_ROWS_MIN);
+        let share = |share: u64| access.rows_max(total, share, TABLE_ROWS_MIN);
         // Where there was room enough, what was not taken was too much.
         let is_short = |entries_max: usize| room / sources.len() < entries_max;
         // A window may be there twice until it is sorted, and beside it the rows that are joined.
@@ -90,7 +93,8 @@ impl Windows {
         let mut all = Vec::new();
         conjuncts(conditions, &mut all);
         for condition in all.into_iter().filter(|_| is_short(share(ROOT_SHARE))) {
-            let mut merging = Merging { relations, view, sources, room: room / 4, lists: Vec::new(), by: Vec::new() };
+            let (lists, by) = (Vec::new(), Vec::new());
+            let mut merging = Merging { relations, view, sources, access, room: room / 4, lists, by };
             if merging.add(condition)?
                 && let Some(opened) = begin(merging.lists, share(ROOT_SHARE), merging.by.join(" or "))?
             {
@@ -163,6 +167,7 @@ struct Merging<'m> {
     relations: &'m Relations,
     view: &'m dyn View,
     sources: &'m [Source],
+    access: Access,
     /// Rows of sources that there is room for.
     room: usize,
     lists: Vec<List>,
@@ -210,7 +215,7 @@ impl Merging<'_> {
                 (List::Way(way), by)
             }
             Some(path) => {
-                let named = self.relations.named_within(self.view, &source.table, tests, self.room)?;
+                let named = self.relations.named_by(self.view, &source.table, tests, (self.room, self.access))?;
                 let Some(NamedRows { rows, index }) = named else { return Ok(false) };
                 self.room -= rows.len().min(self.room);
                 let root = self.sources.iter().find(|source| source.path.is_none());

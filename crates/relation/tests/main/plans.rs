@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use counterfoil_relation::{
-    Comparison, Condition, Constant, Function, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Order, Output,
-    Place, Plan, RowId, Source, Table, Test, Type, Value,
+    Access, Comparison, Condition, Constant, Function, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Order,
+    Output, Place, Plan, RowId, Source, Table, Test, Type, Value,
 };
 
 use crate::bench::{Bench, int, text};
@@ -117,6 +117,7 @@ pub fn some_plan(bench: &mut Bench) -> Plan {
     Plan {
         sources,
         conditions,
+        access: Access::Cheaper,
         groups: if is_aggregate && bench.dice(3) == 0 { vec![place(bench)] } else { Vec::new() },
         having: having.into_iter().collect(),
         is_distinct: bench.dice(4) == 0,
