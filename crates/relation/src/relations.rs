@@ -163,7 +163,8 @@ impl Relations {
         self.shared.access(view, table.id)?.fetch(view, rows, &wanted)
     }
 
-    /// As [`Relations::fetch`], if the long values have so many bytes at most; otherwise [`Error::Memory`].
+    /// As [`Relations::fetch`], if the long values have so many bytes at most, or four times as many of one row alone; otherwise
+    /// [`Error::Memory`].
     ///
     /// # Errors
     /// As [`Relations::fetch`], and [`Error::Memory`].

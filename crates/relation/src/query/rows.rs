@@ -11,13 +11,14 @@ use super::plan::{Place, Plan};
 use super::windows::Windows;
 use super::{JoinedRows, NO_ROW, Side};
 use crate::found::FoundRows;
+use crate::read::ONE_ROW_TIMES;
 use crate::{Error, Relations, RowId, Scan, ValueRef};
 
 /// Rows read at a time where memory has room for more.
 const STEP_ROWS_MAX: usize = 4096;
 /// About how often a row is there while it is read: as it came, among others, with what it joins, and its number.
 const ROW_COPIES: usize = 4;
-/// The long values of the rows of one table may take this part of the memory for rows.
+/// The long values of the rows of one table may take this part of the memory for rows; those of one row alone half of it.
 const HEAP_PART: usize = 8;
 /// About what a candidate takes: a list that has grown may have as much to spare.
 const CANDIDATE_BYTES: usize = 2 * size_of::<RowId>();
@@ -139,7 +140,10 @@ impl<V: View> Rows<V> {
 /// What long values need, as what the whole share needs.
 fn of_share(error: Error) -> Error {
     match error {
-        Error::Memory { needed: Some(bytes) } => Error::Memory { needed: Some(bytes.saturating_mul(HEAP_PART)) },
+        Error::Memory { needed: Some(bytes) } => {
+            let part = HEAP_PART / ONE_ROW_TIMES as usize;
+            Error::Memory { needed: Some(bytes.next_multiple_of(ONE_ROW_TIMES as usize).saturating_mul(part)) }
+        }
         error => error,
     }
 }
