@@ -1,25 +1,45 @@
 //! Rows that entries of indexes name: all of them, or those with the least numbers that there is room for.
 //!
+//! ```text
+//! far apart    a list: | row | row | row | ...        as many as there is room for, and the first behind them is known
+//! close        bits:   | 0 0 1 0 1 1 0 ... |          one for each number from the first on: 64 numbers take the room of one row
+//! ```
+//!
 //! Whoever has room for some only asks again for those behind them, and the entries are read once more: a page of an index names a
-//! thousand rows, and each of these costs a page.
+//! thousand rows, and each of these costs a page. However many lists there are, they take the room of one.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::index::IndexReader;
 use crate::key::ByteRange;
 use crate::{Error, RowId};
 
+/// Numbers that the bits of a row's room stand for.
+const BITS: u64 = u64::BITS as u64;
+
 /// Rows found so far.
 pub(crate) struct Found {
-    rows: Vec<RowId>,
+    kept: Kept,
     /// Those before this one are known already.
     from: RowId,
-    /// Rows that there is room for; twice as many may be there until they are sorted.
-    room: usize,
-    /// The last that there is room for, once there are more.
-    last: Option<RowId>,
     /// Entries that may be looked at: more are worse than reading all rows.
     entries_left: usize,
+}
+
+enum Kept {
+    List {
+        rows: Vec<RowId>,
+        /// Rows that there is room for; twice as many may be there until they are sorted.
+        room: usize,
+        /// The last that there is room for, once there are more.
+        last: Option<RowId>,
+    },
+    Bits {
+        words: Vec<u64>,
+        /// Whether there are rows behind them.
+        is_more: bool,
+    },
 }
 
 impl Found {
@@ -30,7 +50,14 @@ impl Found {
 
     /// The first `room` rows from one on, of so many entries at most.
     pub(crate) fn some(from: RowId, room: usize, entries_max: usize) -> Self {
-        Found { rows: Vec::new(), from, room: room.max(1), last: None, entries_left: entries_max }
+        let kept = Kept::List { rows: Vec::new(), room: room.max(1), last: None };
+        Found { kept, from, entries_left: entries_max }
+    }
+
+    /// All rows of the `span_of(room)` numbers from one on, of so many entries at most.
+    pub(crate) fn close(from: RowId, room: usize, entries_max: usize) -> Self {
+        let kept = Kept::Bits { words: vec![0; words_of(room)], is_more: false };
+        Found { kept, from, entries_left: entries_max }
     }
 
     /// Adds the rows of a range; whether there are not too many.
@@ -41,34 +68,126 @@ impl Found {
     fn take(&mut self, row: RowId) -> bool {
         let Some(left) = self.entries_left.checked_sub(1) else { return false };
         self.entries_left = left;
-        if row >= self.from && self.last.is_none_or(|last| row <= last) {
-            self.rows.push(row);
-            if self.rows.len() >= self.room.saturating_mul(2) {
-                self.tidy();
+        let Some(place) = row.0.checked_sub(self.from.0) else { return true };
+        match &mut self.kept {
+            Kept::List { rows, room, last } => {
+                if last.is_none_or(|last| row <= last) {
+                    rows.push(row);
+                    if rows.len() >= room.saturating_mul(2) {
+                        tidy(rows, *room, last);
+                    }
+                }
+            }
+            Kept::Bits { words, is_more } => {
+                let word = usize::try_from(place / BITS).ok().and_then(|word| words.get_mut(word));
+                match word {
+                    Some(word) => *word |= 1 << (place % BITS),
+                    None => *is_more = true,
+                }
             }
         }
         true
     }
 
-    fn tidy(&mut self) {
-        self.rows.sort_unstable();
-        self.rows.dedup();
-        if self.rows.len() > self.room {
-            self.rows.truncate(self.room);
-            self.last = self.rows.last().copied();
-        }
-    }
-
     /// About how many rows of another table may be looked at together to find these.
     pub(crate) fn piece_rows(&self) -> usize {
-        self.entries_left.min(self.room) / 8
+        let room = match &self.kept {
+            Kept::List { room, .. } => *room,
+            Kept::Bits { words, .. } => words.len() / 2,
+        };
+        self.entries_left.min(room) / 8
     }
 
     /// The rows, each once, in the order of their numbers; and where those behind them begin, if there may be any.
-    pub(crate) fn finish(mut self) -> (Vec<RowId>, Option<RowId>) {
-        self.tidy();
-        let behind = self.last.map(|last| RowId(last.0.saturating_add(1)));
-        (self.rows, behind)
+    pub(crate) fn finish(self) -> (FoundRows, Option<RowId>) {
+        match self.kept {
+            Kept::List { mut rows, room, mut last } => {
+                tidy(&mut rows, room, &mut last);
+                let behind = last.map(|last| RowId(last.0.saturating_add(1)));
+                (FoundRows::List(rows.into_iter()), behind)
+            }
+            Kept::Bits { words, is_more } => {
+                let behind = is_more.then(|| RowId(self.from.0.saturating_add(words.len() as u64 * BITS)));
+                (FoundRows::Bits { words, first: self.from, word: 0 }, behind)
+            }
+        }
+    }
+
+    /// All rows as a list.
+    pub(crate) fn finish_all(self) -> Vec<RowId> {
+        self.finish().0.collect()
+    }
+}
+
+fn words_of(room: usize) -> usize {
+    // A list may be there twice until it is sorted.
+    room.saturating_mul(2).max(1)
+}
+
+/// How many numbers the bits stand for that take no more room than a list of so many rows.
+pub(crate) fn span_of(room: usize) -> u64 {
+    words_of(room) as u64 * BITS
+}
+
+fn tidy(rows: &mut Vec<RowId>, room: usize, last: &mut Option<RowId>) {
+    rows.sort_unstable();
+    rows.dedup();
+    if rows.len() > room {
+        rows.truncate(room);
+        *last = rows.last().copied();
+    }
+}
+
+/// Rows that were found, in the order of their numbers.
+pub(crate) enum FoundRows {
+    List(vec::IntoIter<RowId>),
+    Bits {
+        /// Those that are left.
+        words: Vec<u64>,
+        first: RowId,
+        /// The word with the next.
+        word: usize,
+    },
+}
+
+impl FoundRows {
+    /// How many are left.
+    pub(crate) fn count_left(&self) -> usize {
+        match self {
+            FoundRows::List(rows) => rows.len(),
+            FoundRows::Bits { words, .. } => words.iter().map(|word| word.count_ones() as usize).sum(),
+        }
+    }
+
+    /// The last of those that are left.
+    pub(crate) fn greatest(&self) -> Option<RowId> {
+        match self {
+            FoundRows::List(rows) => rows.as_slice().last().copied(),
+            FoundRows::Bits { words, first, .. } => {
+                let (word, bits) = words.iter().enumerate().rfind(|(_, bits)| **bits != 0)?;
+                let place = word as u64 * BITS + (BITS - 1 - u64::from(bits.leading_zeros()));
+                Some(RowId(first.0 + place))
+            }
+        }
+    }
+}
+
+impl Iterator for FoundRows {
+    type Item = RowId;
+
+    fn next(&mut self) -> Option<RowId> {
+        match self {
+            FoundRows::List(rows) => rows.next(),
+            FoundRows::Bits { words, first, word } => {
+                while *words.get(*word)? == 0 {
+                    *word += 1;
+                }
+                let bits = &mut words[*word];
+                let place = *word as u64 * BITS + u64::from(bits.trailing_zeros());
+                *bits &= *bits - 1;
+                Some(RowId(first.0 + place))
+            }
+        }
     }
 }
 
@@ -77,14 +196,16 @@ mod tests {
     use super::*;
 
     /// What comes of taking rows window by window.
-    fn windows(rows: &[u64], room: usize) -> Vec<Vec<u64>> {
+    fn windows(rows: &[u64], begin: impl Fn(RowId) -> Found) -> Vec<Vec<u64>> {
         let (mut windows, mut from) = (Vec::new(), Some(RowId(0)));
-        while let Some(begin) = from {
-            let mut found = Found::some(begin, room, rows.len());
+        while let Some(first) = from {
+            let mut found = begin(first);
             assert!(rows.iter().all(|row| found.take(RowId(*row))));
             let (some, behind) = found.finish();
-            assert!(some.len() <= room);
-            windows.push(some.into_iter().map(|row| row.0).collect());
+            let (count, last) = (some.count_left(), some.greatest());
+            let some: Vec<u64> = some.map(|row| row.0).collect();
+            assert_eq!((count, last), (some.len(), some.last().map(|row| RowId(*row))));
+            windows.push(some);
             from = behind;
         }
         windows
@@ -97,11 +218,29 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         for room in [1, 2, 7, 299, 300, 1000] {
-            let windows = windows(&rows, room);
+            let windows = windows(&rows, |from| Found::some(from, room, rows.len()));
             assert_eq!(windows.concat(), all, "room for {room}");
             assert!(windows.len() <= all.len().div_ceil(room) + 1);
+            assert!(windows.iter().all(|window| window.len() <= room));
         }
-        assert_eq!(windows(&[], 5), [[0_u64; 0]]);
+        assert_eq!(windows(&[], |from| Found::some(from, 5, 0)), [[0_u64; 0]]);
+    }
+
+    #[test]
+    fn windows_of_bits_are_all_rows_once_and_in_order() {
+        let rows: Vec<u64> = (0..3000).map(|row| row * 7919 % 20_011).chain([63, 64, 127, 128]).collect();
+        let mut all = rows.clone();
+        all.sort_unstable();
+        all.dedup();
+        for room in [0, 1, 2, 7, 200] {
+            let windows = windows(&rows, |from| Found::close(from, room, rows.len()));
+            assert_eq!(windows.concat(), all, "room for {room}");
+            assert_eq!(windows.len() as u64, 1 + all.last().unwrap() / span_of(room));
+        }
+        assert_eq!(windows(&[], |from| Found::close(from, 5, 0)), [[0_u64; 0]]);
+        let mut found = Found::close(RowId(5), 1, 1);
+        assert!(found.take(RowId(u64::MAX)) && !found.take(RowId(6)), "one entry was granted");
+        assert_eq!(found.finish().1, Some(RowId(5 + span_of(1))));
     }
 
     #[test]

@@ -92,8 +92,9 @@ pub use fresh::FRESH_ROWS;
 pub use key::{KeyBound, KeyRange};
 pub use layout::{INLINE_BYTES, Layout, LayoutColumn, WIDE_CHARACTERS_MAX};
 pub use query::{
-    Answer, BUDGET_BYTES_MIN, Candidates, Comparison, Constant, ContainerScratch, Function, JoinedRows, NO_ROW,
-    NamedRows, NoScratch, Order, Output, Place, Plan, Progress, Scratch, Selection, Side, Source, Test, select,
+    Access, Answer, BUDGET_BYTES_MIN, Candidates, Comparison, Condition, Constant, ContainerScratch, Function,
+    JoinedRows, NO_ROW, NamedRows, NoScratch, Order, Output, Place, Plan, Progress, Scratch, Selection, Side, Source,
+    Test, select,
 };
 pub use relations::{Named, Relations};
 pub use reorganize::Vacuum;

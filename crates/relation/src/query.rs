@@ -6,9 +6,13 @@
 //!              rows of the answer <-- tests, asked again <-- what each of them joins --+
 //! ```
 //!
+//! A [`Condition`] says so of several sources at once: alternatives are the union of the rows that each of them names.
+//!
 //! Indexes decide how much is read and never what is answered: every test is asked of the rows themselves.
 
 mod answer;
+mod candidates;
+mod condition;
 mod fold;
 mod joined;
 mod named;
@@ -27,9 +31,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 pub use answer::{Answer, BUDGET_BYTES_MIN, Progress};
+pub use candidates::Candidates;
+pub use condition::Condition;
 pub use joined::{JoinedRows, NO_ROW, Side};
-pub use named::{Candidates, NamedRows};
-pub use plan::{Function, Order, Output, Place, Plan};
+pub use named::NamedRows;
+pub use plan::{Access, Function, Order, Output, Place, Plan};
 pub use scratch::{ContainerScratch, NoScratch, Scratch};
 pub use selection::Selection;
 pub use test::{Comparison, Constant, Test, select};

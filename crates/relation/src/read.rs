@@ -16,6 +16,8 @@ use crate::{Error, RowBatch, RowBlock, RowId, RowIds};
 const HEAP_BYTES_MAX: u64 = 32 << 20;
 /// Where long values may have only so much room, those between them are read along up to this part of it.
 const GAP_PART: u64 = 64;
+/// One row alone may have so many times as much of them as several together.
+pub(crate) const ONE_ROW_TIMES: u64 = 4;
 /// Updates side by side are read together up to so many bytes.
 const SPAN_BYTES_MAX: u64 = 1 << 20;
 /// In an image: this long value was not asked for.
@@ -26,7 +28,7 @@ const NOT_ASKED: u64 = u64::MAX;
 pub(crate) struct Wanted {
     /// None: all.
     columns: Option<Vec<usize>>,
-    /// How many bytes of them there may be; one row may not have more either.
+    /// How many bytes of them there may be; one row alone may have [`ONE_ROW_TIMES`] as many.
     heap_bytes: Option<u64>,
 }
 
@@ -39,7 +41,7 @@ impl Wanted {
         Wanted { columns: Some(columns.to_vec()), heap_bytes: None }
     }
 
-    /// The same, if they have so many bytes at most.
+    /// The same, if they have so many bytes at most, or one row alone [`ONE_ROW_TIMES`] as many.
     pub(crate) fn within(self, heap_bytes: u64) -> Self {
         Wanted { heap_bytes: Some(heap_bytes), ..self }
     }
@@ -278,7 +280,8 @@ impl Access {
         let (values, rows) = self.long_values(part, block, &cells, bytes_max)?;
         if let Some(bytes_max) = wanted.heap_bytes {
             let bytes = values.iter().fold(0_u64, |sum, value| sum.saturating_add(value.bytes));
-            if bytes > bytes_max {
+            let times = if rows == 1 { ONE_ROW_TIMES } else { 1 };
+            if bytes > bytes_max.saturating_mul(times) {
                 return Err(Error::Memory { needed: usize::try_from(bytes).ok() });
             }
         }

@@ -172,7 +172,8 @@ impl Relations {
         self.shared.access(view, table.id)?.fetch(view, rows, &wanted)
     }
 
-    /// As [`Relations::fetch`], if the long values have so many bytes at most; otherwise [`Error::Memory`].
+    /// As [`Relations::fetch`], if the long values have so many bytes at most, or four times as many of one row alone; otherwise
+    /// [`Error::Memory`].
     ///
     /// # Errors
     /// As [`Relations::fetch`], and [`Error::Memory`].
@@ -250,7 +251,7 @@ impl Relations {
         rows.dedup();
         let mut found = Found::all(rows_max);
         let is_all = join::find_joined_to(&self.shared, view, &access, join, &rows, &mut found)?;
-        Ok(is_all.then(|| found.finish().0))
+        Ok(is_all.then(|| found.finish_all()))
     }
 
     /// Finds rows of a table from which a path leads to one of some rows of the table at its end, each of them named once; whether

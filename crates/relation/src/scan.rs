@@ -34,7 +34,7 @@ impl<V: View> Scan<V> {
         Scan { wanted: Wanted::only(columns), ..self }
     }
 
-    /// How many bytes the long values of a block may have; one row may not have more either, which is [`Error::Memory`].
+    /// How many bytes the long values of a block may have; one row alone may have four times as many, and more are [`Error::Memory`].
     #[must_use]
     pub fn with_heap_bytes(self, heap_bytes: u64) -> Self {
         Scan { wanted: self.wanted.clone().within(heap_bytes), ..self }

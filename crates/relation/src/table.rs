@@ -313,6 +313,13 @@ impl Table {
         self.foreign_keys.iter().find(|key| key.id == id)
     }
 
+    /// A path's name: that of its foreign key, or those of several, one behind the other.
+    pub(crate) fn path_name(&self, join: &Join) -> &str {
+        let index = self.indexes.iter().find(|index| index.origin == IndexOrigin::Path(join.id));
+        let key = join.steps.first().and_then(|step| self.foreign_key(step.key));
+        index.map(|index| &index.name).or(key.map(|key| &key.name)).map_or("", String::as_str)
+    }
+
     /// Where among `joins` the path with these steps stands.
     #[must_use]
     pub fn join_along(&self, steps: &[Step]) -> Option<usize> {

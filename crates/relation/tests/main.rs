@@ -22,6 +22,8 @@ mod images;
 mod joins;
 #[path = "main/model.rs"]
 mod model;
+#[path = "main/pages.rs"]
+mod pages;
 #[path = "main/plans.rs"]
 mod plans;
 #[path = "main/questions.rs"]

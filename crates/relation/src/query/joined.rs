@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use counterfoil_log::View;
 
-use super::Source;
 use super::test::select;
+use super::{Condition, Source};
 use crate::{Error, Relations, RowBlock, RowId};
 
 /// The place of a row that an optional source does not have.
@@ -28,6 +28,14 @@ pub struct JoinedRows {
     pub count: usize,
 }
 
+impl JoinedRows {
+    /// Keeps those that stay.
+    fn retain(&mut self, stay: &[bool]) {
+        self.sides.iter_mut().flatten().for_each(|side| retain(&mut side.places, stay));
+        self.count = stay.iter().filter(|stays| **stays).count();
+    }
+}
+
 impl Relations {
     /// Reads rows of the root and, source by source, what those join that are still in question. `columns`: for each source the
     /// columns whose values are needed, those tested among them.
@@ -41,9 +49,25 @@ impl Relations {
         columns: &[Vec<usize>],
         rows: &[RowId],
     ) -> Result<JoinedRows, Error> {
+        self.read_where(view, sources, &[], columns, rows)
+    }
+
+    /// As [`Relations::read_joined`], where conditions hold besides that are of several tables; the columns that they look at are
+    /// among those needed.
+    ///
+    /// # Errors
+    /// As [`Relations::read_joined`].
+    pub fn read_where(
+        &self,
+        view: &dyn View,
+        sources: &[Source],
+        conditions: &[Condition],
+        columns: &[Vec<usize>],
+        rows: &[RowId],
+    ) -> Result<JoinedRows, Error> {
         let root = root_of(sources)?;
         let block = self.fetch(view, &sources[root].table, rows, Some(&columns[root]))?;
-        self.join_block(view, sources, columns, block, u64::MAX)
+        self.join_block(view, (sources, conditions), columns, block, u64::MAX)
     }
 
     /// Adds to rows of the root, source by source, what those join that are still in question: of each source so many bytes of long
@@ -51,25 +75,35 @@ impl Relations {
     pub(super) fn join_block(
         &self,
         view: &dyn View,
-        sources: &[Source],
+        (sources, conditions): (&[Source], &[Condition]),
         columns: &[Vec<usize>],
         block: RowBlock,
         heap_bytes: u64,
     ) -> Result<JoinedRows, Error> {
         let root = root_of(sources)?;
-        let mut kept = select(&block, &sources[root].tests)?.into_places();
-        let mut sides: Vec<Option<Side>> = sources.iter().map(|_| None).collect();
-        for (number, source) in sources.iter().enumerate() {
-            let Some(path) = source.path else { continue };
-            let ends: Vec<Option<RowId>> = kept.iter().map(|row| block.joined(*row as usize, path)).collect();
-            let (side, stay) = self.look_up(view, source, (&columns[number], heap_bytes), &ends)?;
-            retain(&mut kept, &stay);
-            sides.iter_mut().flatten().for_each(|side| retain(&mut side.places, &stay));
-            sides[number] = side;
+        let kept = select(&block, &sources[root].tests)?.into_places();
+        let mut rows = JoinedRows { sides: sources.iter().map(|_| None).collect(), count: kept.len() };
+        rows.sides[root] = Some(Side { block, places: kept });
+        let is_asked = |number: &usize| {
+            !sources[*number].tests.is_empty() || conditions.iter().any(|condition| condition.names(*number))
+        };
+        // Those of which something is asked come first: the others are not read for rows that do not stay.
+        let (asked, others): (Vec<usize>, Vec<usize>) = (0..sources.len()).partition(is_asked);
+        for (numbers, conditions) in [(asked, conditions), (others, &[])] {
+            for number in numbers {
+                let Some(path) = sources[number].path else { continue };
+                let Some(Side { block, places }) = &rows.sides[root] else { continue };
+                let ends: Vec<Option<RowId>> = places.iter().map(|row| block.joined(*row as usize, path)).collect();
+                let (side, stay) = self.look_up(view, &sources[number], (&columns[number], heap_bytes), &ends)?;
+                rows.retain(&stay);
+                rows.sides[number] = side;
+            }
+            for condition in conditions {
+                let stay = condition.holds(&rows)?;
+                rows.retain(&stay);
+            }
         }
-        let count = kept.len();
-        sides[root] = Some(Side { block, places: kept });
-        Ok(JoinedRows { sides, count })
+        Ok(rows)
     }
 
     /// The rows of a source at the ends of paths, and which paths lead to one of which the tests are true.

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Source, Test};
+use super::{Condition, Source, Test};
 use crate::layout::Layout;
 use crate::{ColumnId, Error, Type};
 
@@ -54,11 +54,37 @@ pub struct Order {
     pub nulls_first: bool,
 }
 
+/// How the rows that come into question are found. The answer is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// By indexes where that is less work than reading all rows.
+    #[default]
+    Cheaper,
+    /// By indexes wherever there are some, however many rows they name.
+    Indexes,
+    /// By reading all rows.
+    Scan,
+}
+
+impl Access {
+    /// Rows that an index may name of a table of so many, where it pays for one in `share` of them and for so few in any case.
+    pub(super) fn rows_max(self, total: u64, share: u64, few: usize) -> usize {
+        match self {
+            Access::Indexes => usize::MAX,
+            Access::Cheaper | Access::Scan => usize::try_from(total / share).unwrap_or(usize::MAX).max(few),
+        }
+    }
+}
+
 /// A question.
 #[derive(Clone, Default)]
 pub struct Plan {
     /// The tables: one is the root, the others are joined by it.
     pub sources: Vec<Source>,
+    /// What must be true besides, of rows of several of them.
+    pub conditions: Vec<Condition>,
+    /// How their rows are found.
+    pub access: Access,
     /// The columns of the answer.
     pub outputs: Vec<Output>,
     /// What makes a group, beyond columns that are outputs.
@@ -150,6 +176,7 @@ impl Plan {
         for (source, of_source) in self.sources.iter().enumerate() {
             places.extend(of_source.tested_columns().into_iter().map(|column| Place { source, column }));
         }
+        self.conditions.iter().for_each(|condition| condition.places(&mut places));
         places.sort_unstable();
         places.dedup();
         let of = |source| places.iter().filter(move |place| place.source == source).map(|place| place.column);
@@ -166,7 +193,15 @@ impl Plan {
         if roots != 1 || is_having || !orders || self.shown > self.outputs.len() || is_hidden {
             return Err(Error::Misuse("a question that makes no sense"));
         }
-        self.groups.iter().try_for_each(|place| self.kind_at(*place).map(drop))?;
+        let mut tested = Vec::new();
+        self.conditions.iter().for_each(|condition| condition.places(&mut tested));
+        for (source, of_source) in self.sources.iter().enumerate() {
+            tested.extend(of_source.tested_columns().into_iter().map(|column| Place { source, column }));
+        }
+        if !self.conditions.iter().all(|condition| condition.is_within(self.sources.len())) {
+            return Err(Error::Misuse("a condition on a table that is not there"));
+        }
+        tested.iter().chain(&self.groups).try_for_each(|place| self.kind_at(*place).map(drop))?;
         self.outputs.iter().try_for_each(|output| self.kind_of(*output).map(drop))
     }
 }

@@ -5,18 +5,20 @@ use alloc::vec::Vec;
 
 use counterfoil_log::View;
 
+use super::candidates::Candidates;
 use super::joined::root_of;
-use super::named::Candidates;
 use super::plan::{Place, Plan};
 use super::windows::Windows;
 use super::{JoinedRows, NO_ROW, Side};
+use crate::found::FoundRows;
+use crate::read::ONE_ROW_TIMES;
 use crate::{Error, Relations, RowId, Scan, ValueRef};
 
 /// Rows read at a time where memory has room for more.
 const STEP_ROWS_MAX: usize = 4096;
 /// About how often a row is there while it is read: as it came, among others, with what it joins, and its number.
 const ROW_COPIES: usize = 4;
-/// The long values of the rows of one table may take this part of the memory for rows.
+/// The long values of the rows of one table may take this part of the memory for rows; those of one row alone half of it.
 const HEAP_PART: usize = 8;
 /// About what a candidate takes: a list that has grown may have as much to spare.
 const CANDIDATE_BYTES: usize = 2 * size_of::<RowId>();
@@ -39,7 +41,7 @@ pub(super) struct Rows<V> {
 
 enum From<V> {
     /// Those that indexes name; and where there was no room for all of them, those that follow.
-    Named(alloc::vec::IntoIter<RowId>, Option<Windows>),
+    Named(FoundRows, Option<Windows>),
     All(Scan<V>),
 }
 
@@ -56,14 +58,16 @@ impl<V: View + Clone> Rows<V> {
         let (rows_max, heap_bytes) = (share / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
         let mut named = Vec::with_capacity(plan.sources.len());
         for source in &plan.sources {
-            named.push(relations.named_within(&view, &source.table, &source.tests, rows_max / plan.sources.len())?);
+            let bounds = (rows_max / plan.sources.len(), plan.access);
+            named.push(relations.named_by(&view, &source.table, &source.tests, bounds)?);
         }
+        let bounds = (rows_max, plan.access);
         let lists: Vec<_> = named.iter().map(Option::as_ref).collect();
-        let candidates = relations.candidates_within(&view, &plan.sources, &lists, rows_max)?;
+        let candidates = relations.candidates_within(&view, (&plan.sources, &plan.conditions), &lists, bounds)?;
         let (from, by) = match candidates {
-            Some(Candidates { rows, by }) => (From::Named(rows.into_iter(), None), by),
-            None => match Windows::open(relations, &view, &plan.sources, &named, rows_max)? {
-                Some((windows, rows, by)) => (From::Named(rows.into_iter(), Some(windows)), Vec::from([by])),
+            Some(Candidates { rows, by }) => (From::Named(FoundRows::List(rows.into_iter()), None), by),
+            None => match Windows::open(relations, &view, (&plan.sources, &plan.conditions), &named, bounds)? {
+                Some((windows, rows, by)) => (From::Named(rows, Some(windows)), Vec::from([by])),
                 None => {
                     let root = root_of(&plan.sources)?;
                     let scan = relations.scan(view.clone(), &plan.sources[root].table)?;
@@ -79,28 +83,29 @@ impl<V: View> Rows<V> {
     /// How many rows indexes have named that are still to be read, as far as there was room for them.
     pub(super) fn named(&self) -> Option<usize> {
         match &self.from {
-            From::Named(rows, _) => Some(rows.len() + self.due.len()),
+            From::Named(rows, _) => Some(rows.count_left() + self.due.len()),
             From::All(_) => None,
         }
     }
 
     /// The next rows, perhaps none of them; none at the end.
     pub(super) fn next(&mut self, relations: &Relations) -> Result<Option<JoinedRows>, Error> {
-        let (view, sources) = (&self.view, &self.plan.sources);
+        let (view, sources, conditions) = (&self.view, &self.plan.sources, &self.plan.conditions);
         if self.due.is_empty() {
             match &mut self.from {
                 From::Named(rows, windows) => {
-                    if let (true, Some(windows)) = (rows.len() == 0, windows) {
-                        let window = windows.next(relations, view, &sources[root_of(sources)?])?;
-                        *rows = window.unwrap_or_default().into_iter();
-                    }
                     self.due.extend(rows.by_ref().take(self.step_rows));
+                    while let (true, Some(some)) = (self.due.is_empty(), windows.as_mut()) {
+                        let Some(window) = some.next(relations, view, &sources[root_of(sources)?])? else { break };
+                        *rows = window;
+                        self.due.extend(rows.by_ref().take(self.step_rows));
+                    }
                 }
                 From::All(scan) => {
                     let Some(block) = scan.next(self.step_rows).map_err(of_share)? else { return Ok(None) };
                     let ids = block.visible_rows().map(|row| block.id(row));
                     self.due.extend(ids);
-                    match relations.join_block(view, sources, &self.columns, block, self.heap_bytes) {
+                    match relations.join_block(view, (sources, conditions), &self.columns, block, self.heap_bytes) {
                         Err(Error::Memory { .. }) if self.due.len() > 1 => {}
                         joined => {
                             self.due.clear();
@@ -119,7 +124,9 @@ impl<V: View> Rows<V> {
         let mut count = self.due.len();
         loop {
             let block = relations.fetch_within(view, table, &self.due[..count], columns, self.heap_bytes);
-            match block.and_then(|block| relations.join_block(view, sources, &self.columns, block, self.heap_bytes)) {
+            match block.and_then(|block| {
+                relations.join_block(view, (sources, conditions), &self.columns, block, self.heap_bytes)
+            }) {
                 Err(Error::Memory { .. }) if count > 1 => count = count.div_ceil(2),
                 joined => {
                     self.due.drain(..count);
@@ -133,7 +140,10 @@ impl<V: View> Rows<V> {
 /// What long values need, as what the whole share needs.
 fn of_share(error: Error) -> Error {
     match error {
-        Error::Memory { needed: Some(bytes) } => Error::Memory { needed: Some(bytes.saturating_mul(HEAP_PART)) },
+        Error::Memory { needed: Some(bytes) } => {
+            let part = HEAP_PART / ONE_ROW_TIMES as usize;
+            Error::Memory { needed: Some(bytes.next_multiple_of(ONE_ROW_TIMES as usize).saturating_mul(part)) }
+        }
         error => error,
     }
 }

@@ -84,6 +84,19 @@ impl Comparison {
         }
     }
 
+    /// The comparison that holds of two values where this one does not.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Comparison::Equal => Comparison::Unequal,
+            Comparison::Unequal => Comparison::Equal,
+            Comparison::Less => Comparison::AtLeast,
+            Comparison::AtMost => Comparison::Greater,
+            Comparison::Greater => Comparison::AtMost,
+            Comparison::AtLeast => Comparison::Less,
+        }
+    }
+
     /// The comparison that holds when the sides are exchanged.
     #[must_use]
     pub fn turned(self) -> Self {
@@ -131,6 +144,16 @@ impl Test {
             Test::Null { column, .. } | Test::Compare { column, .. } | Test::In { column, .. } => columns.push(*column),
             Test::All(tests) | Test::Any(tests) => tests.iter().for_each(|test| test.columns(columns)),
             Test::Never => {}
+        }
+    }
+
+    /// Whether it is true of a row of NULLs, as one that is not there is taken for.
+    pub(super) fn is_true_of_none(&self) -> bool {
+        match self {
+            Test::Null { wanted, .. } => *wanted,
+            Test::Compare { .. } | Test::In { .. } | Test::Never => false,
+            Test::All(tests) => tests.iter().all(Test::is_true_of_none),
+            Test::Any(tests) => tests.iter().any(Test::is_true_of_none),
         }
     }
 

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use counterfoil_relation::{
-    Answer, BUDGET_BYTES_MIN, Comparison, Constant, ContainerScratch, Error, Function, NewColumn, NewForeignKey,
-    NewIndex, NewKey, NewTable, NoScratch, Order, Output, Place, Plan, RowId, Source, Test, Type, Value,
+    Answer, BUDGET_BYTES_MIN, Comparison, Condition, Constant, ContainerScratch, Error, Function, NewColumn,
+    NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Order, Output, Place, Plan, RowId, Source, Test, Type, Value,
 };
 
 use crate::bench::{Bench, int, rounds, text};
@@ -79,9 +79,20 @@ fn lines(bench: &mut Bench, plan: &Plan) -> Vec<Line> {
             }
             line.push(row);
         }
-        lines.push(line);
+        if plan.conditions.iter().all(|condition| holds(condition, &line)) {
+            lines.push(line);
+        }
     }
     lines
+}
+
+/// Here nothing asks for NULLs, so nothing is true of a row that is not there.
+fn holds(condition: &Condition, line: &Line) -> bool {
+    match condition {
+        Condition::Of(source, test) => line[*source].as_ref().is_some_and(|row| is_true(test, row)),
+        Condition::All(all) => all.iter().all(|condition| holds(condition, line)),
+        Condition::Any(any) => any.iter().any(|condition| holds(condition, line)),
+    }
 }
 
 fn is_true(test: &Test, row: &[Value]) -> bool {
@@ -93,6 +104,10 @@ fn is_true(test: &Test, row: &[Value]) -> bool {
                 _ => value > i128::from(*number),
             })
         }
+        Test::In { column, constants } => whole(&row[*column]).is_some_and(|value| {
+            constants.iter().any(|constant| matches!(constant, Constant::Whole(number) if i128::from(*number) == value))
+        }),
+        Test::Any(tests) => tests.iter().any(|test| is_true(test, row)),
         _ => panic!("not asked here"),
     }
 }
@@ -307,6 +322,9 @@ fn a_sum_out_of_range_and_a_question_that_makes_no_sense_are_refused() {
     for spoil in [
         |plan: &mut Plan| plan.shown = 2,
         |plan: &mut Plan| plan.sources.clear(),
+        |plan: &mut Plan| plan.conditions = vec![Condition::Of(1, Test::Never)],
+        |plan: &mut Plan| plan.conditions = vec![Condition::Of(0, Test::Null { column: 77, wanted: true })],
+        |plan: &mut Plan| plan.sources[0].tests = vec![Test::Null { column: 77, wanted: true }],
         |plan: &mut Plan| plan.outputs = vec![Output::Column(Place { source: 0, column: 77 })],
         |plan: &mut Plan| plan.order = vec![Order { output: 6, is_descending: false, nulls_first: false }],
         |plan: &mut Plan| {
@@ -367,8 +385,19 @@ fn more_rows_than_there_is_room_for_are_named_in_passes() {
     let some = Test::In { column: 0, constants: (3..8).map(Constant::Whole).collect() };
     let along = Source { tests: vec![some], ..few.clone() };
     let outputs: Vec<Output> = (0..3).map(|column| Output::Column(Place { source: 0, column })).collect();
-    for sources in [vec![by_index.clone()], vec![many, along.clone()], vec![by_index, along]] {
-        let plan = Plan { sources, shown: 3, outputs: outputs.clone(), ..Plan::default() };
+    // Alternatives of both tables: with a list of theirs that takes more room than there is, and with rows that lie close.
+    let close = Test::Compare { column: 0, comparison: Comparison::Less, constant: Constant::Whole(600) };
+    let any = Condition::Of(0, equal(2, 4)).or(Condition::Of(1, along.tests[0].clone()));
+    let more = any.clone().or(Condition::Of(0, close));
+    let none = Vec::new;
+    for (sources, conditions) in [
+        (vec![by_index.clone()], none()),
+        (vec![many.clone(), along.clone()], none()),
+        (vec![by_index, along], none()),
+        (vec![many.clone(), few.clone()], vec![any]),
+        (vec![many.clone(), few.clone()], vec![more]),
+    ] {
+        let plan = Plan { sources, conditions, shown: 3, outputs: outputs.clone(), ..Plan::default() };
         let rows = all_of(&mut bench, &plan, 8 << 20).unwrap();
         assert!(rows.len() > 60);
         // Without an order rows come as they are numbered, also where a limit takes the first.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use counterfoil_relation::{
-    Comparison, Constant, Function, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Order, Output, Place, Plan,
-    RowId, Source, Table, Test, Type, Value,
+    Access, Comparison, Condition, Constant, Function, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Order,
+    Output, Place, Plan, RowId, Source, Table, Test, Type, Value,
 };
 
 use crate::bench::{Bench, int, text};
@@ -82,6 +82,12 @@ pub fn some_plan(bench: &mut Bench) -> Plan {
         is_optional: number > 0 && bench.dice(3) == 0,
     };
     let sources = tables.iter().enumerate().map(|table| source(bench, table)).collect();
+    let alternative = |bench: &mut Bench| match bench.dice(3) {
+        0 => Condition::All((0..2).map(|source| Condition::Of(source, test(bench))).collect()),
+        _ => Condition::Of(bench.dice(3) as usize, test(bench)),
+    };
+    let any = |bench: &mut Bench| (0..2).fold(alternative(bench), |any, _| any.or(alternative(bench)));
+    let conditions = (0..bench.dice(6).saturating_sub(3)).map(|_| any(bench)).collect();
     let place = |bench: &mut Bench| Place { source: bench.dice(3) as usize, column: bench.dice(6) as usize };
     let is_grouped = bench.dice(2) == 0;
     let output = |bench: &mut Bench| match bench.dice(if is_grouped { 6 } else { 1 }) {
@@ -110,6 +116,8 @@ pub fn some_plan(bench: &mut Bench) -> Plan {
     });
     Plan {
         sources,
+        conditions,
+        access: Access::Cheaper,
         groups: if is_aggregate && bench.dice(3) == 0 { vec![place(bench)] } else { Vec::new() },
         having: having.into_iter().collect(),
         is_distinct: bench.dice(4) == 0,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use counterfoil_relation::{
-    Comparison, Constant, NO_ROW, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, RowId, Source, Test, Type,
-    Value,
+    Comparison, Condition, Constant, NO_ROW, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, RowId, Source, Test,
+    Type, Value,
 };
 
 use crate::bench::{Bench, int, rounds};
@@ -99,6 +99,39 @@ fn some_test(bench: &mut Bench, depth: u32) -> Test {
     }
 }
 
+/// A condition on rows of all three.
+fn some_condition(bench: &mut Bench, depth: u32) -> Condition {
+    match bench.dice(if depth == 0 { 4 } else { 10 }) {
+        0..4 => Condition::Of(bench.dice(3) as usize, some_test(bench, 1)),
+        4 | 5 => Condition::All((0..1 + bench.dice(3)).map(|_| some_condition(bench, depth - 1)).collect()),
+        6 => Condition::Any((0..1 + bench.dice(3)).map(|_| some_condition(bench, depth - 1)).collect()),
+        _ => some_condition(bench, depth - 1).or(some_condition(bench, depth - 1)),
+    }
+}
+
+/// Alternatives that name few rows each, some of them of two tables.
+fn few_alternatives(bench: &mut Bench) -> Condition {
+    let equal = |bench: &mut Bench| {
+        let (source, column) = (bench.dice(3) as usize, [0, 2, 3][bench.dice(3) as usize]);
+        let constant = Constant::Whole(bench.dice([60, 0, 40, 100][column]) as i64);
+        Condition::Of(source, Test::Compare { column, comparison: Comparison::Equal, constant })
+    };
+    let one = |bench: &mut Bench| match bench.dice(3) {
+        0 => Condition::All(vec![equal(bench), some_condition(bench, 1)]),
+        _ => equal(bench),
+    };
+    (0..1 + bench.dice(2)).fold(one(bench), |any, _| any.or(one(bench)))
+}
+
+/// What a condition says of rows, by its own words: one that is not there is one of NULLs.
+fn holds(condition: &Condition, rows: &[Option<&Vec<Value>>]) -> bool {
+    match condition {
+        Condition::Of(source, test) => is_true(test, rows[*source].unwrap_or(&vec![Value::Null; 5])),
+        Condition::All(all) => all.iter().all(|condition| holds(condition, rows)),
+        Condition::Any(any) => any.iter().any(|condition| holds(condition, rows)),
+    }
+}
+
 type Rows = BTreeMap<RowId, Vec<Value>>;
 
 /// The row that a row joins: the one whose key it has.
@@ -109,7 +142,7 @@ fn parent_of(rows: &Rows, row: &[Value]) -> Option<RowId> {
 
 #[test]
 fn indexes_name_all_rows_and_the_rows_decide() {
-    let (mut named_often, mut joined_often) = (0, 0);
+    let (mut named_often, mut joined_often, mut merged_often) = (0, 0, 0);
     for seed in 0..rounds(2, 20) {
         let mut bench = populated(seed);
         change(&mut bench);
@@ -127,6 +160,11 @@ fn indexes_name_all_rows_and_the_rows_decide() {
                     is_optional: number > 0 && bench.dice(4) == 0,
                 })
                 .collect();
+            let condition = |bench: &mut Bench| match bench.dice(2) {
+                0 => some_condition(bench, 2),
+                _ => few_alternatives(bench),
+            };
+            let conditions: Vec<Condition> = (0..bench.dice(3)).map(|_| condition(&mut bench)).collect();
             let view = bench.writer.pending();
             let named: Vec<_> = sources
                 .iter()
@@ -141,17 +179,21 @@ fn indexes_name_all_rows_and_the_rows_decide() {
                 });
                 assert!(missing.is_none(), "{missing:?} by {}", named.index);
             }
-            let expected = expected(&sources, &all);
+            let expected = expected(&sources, &conditions, &all);
             let named: Vec<_> = named.iter().map(Option::as_ref).collect();
             let every: Vec<RowId> = all[0].keys().copied().collect();
-            assert_eq!(read(&mut bench, &sources, &every), expected);
-            if let Some(candidates) = bench.relations.candidates_of_root(&view, &sources, &named).unwrap() {
+            assert_eq!(read(&mut bench, &sources, &conditions, &every), expected);
+            let candidates = bench.relations.candidates_where(&view, &sources, &conditions, &named).unwrap();
+            if let Some(candidates) = candidates {
                 joined_often += 1;
-                assert_eq!(read(&mut bench, &sources, &candidates.rows), expected, "{:?}", candidates.by);
+                merged_often += usize::from(candidates.by.iter().any(|by| by.contains(" or ")));
+                assert!(candidates.rows.is_sorted_by(|one, other| one < other), "ascending, each once");
+                assert_eq!(read(&mut bench, &sources, &conditions, &candidates.rows), expected, "{:?}", candidates.by);
             }
         }
     }
     assert!(named_often > 50 && joined_often > 20, "{named_often}, {joined_often}");
+    assert!(merged_often > 10, "{merged_often} of {joined_often} by alternatives");
 }
 
 /// Deletes, and keys that change.
@@ -166,7 +208,7 @@ fn change(bench: &mut Bench) {
 }
 
 /// The rows of the answer: of each source the row, or none.
-fn expected(sources: &[Source], all: &[Rows]) -> Vec<Vec<Option<RowId>>> {
+fn expected(sources: &[Source], conditions: &[Condition], all: &[Rows]) -> Vec<Vec<Option<RowId>>> {
     let mut answer = Vec::new();
     'rows: for (id, row) in &all[0] {
         let near = parent_of(&all[1], row);
@@ -179,17 +221,20 @@ fn expected(sources: &[Source], all: &[Rows]) -> Vec<Vec<Option<RowId>>> {
             }
             line.push(at);
         }
-        answer.push(line);
+        let rows: Vec<_> = line.iter().zip(all).map(|(at, rows)| at.map(|at| &rows[&at])).collect();
+        if conditions.iter().all(|condition| holds(condition, &rows)) {
+            answer.push(line);
+        }
     }
     answer
 }
 
-fn read(bench: &mut Bench, sources: &[Source], rows: &[RowId]) -> Vec<Vec<Option<RowId>>> {
+fn read(bench: &mut Bench, sources: &[Source], conditions: &[Condition], rows: &[RowId]) -> Vec<Vec<Option<RowId>>> {
     let view = bench.writer.pending();
     let columns: Vec<Vec<usize>> = sources.iter().map(|_| (0..5).collect()).collect();
     let mut answer = Vec::new();
     for piece in rows.chunks(501) {
-        let joined = bench.relations.read_joined(&view, sources, &columns, piece).unwrap();
+        let joined = bench.relations.read_where(&view, sources, conditions, &columns, piece).unwrap();
         for row in 0..joined.count {
             let of_side = |side: &Option<counterfoil_relation::Side>| {
                 let side = side.as_ref().unwrap();
