@@ -3,15 +3,21 @@
 //! What is measured here is our engine as it is. Of its memory, the entries of fresh rows and the positions of deletes and updates are
 //! not yet held to 64 KB; the heads of index runs are read anew each time, and four pages are kept.
 
+mod cost;
 #[path = "../../bench/src/relation/figure7.rs"]
 mod figure7;
+mod figure8;
+mod paper;
+pub mod plots;
+mod schemes;
 #[path = "../../bench/src/relation/table1.rs"]
 mod table1;
 mod token;
 
-use counterfoil_flash_sim::{Meters, Prices};
+use counterfoil_flash_sim::Meters;
 
 use crate::Failure;
+use cost::Cost;
 use figure7::TABLES;
 use table1::Query;
 use token::Token;
@@ -22,13 +28,18 @@ pub const ROWS: u64 = 50_000;
 pub const ROWS_IN_FULL: u64 = figure7::ROWS;
 /// Rows that are inserted one by one, of each table.
 const SINGLE: u64 = 20_000;
-/// Bytes that the co-processor takes at a time, and its nanoseconds for them.
-const CIPHER: (u64, u64) = (16, 1000);
-
 /// Milliseconds on the counted clock, the co-processor's among them.
 fn milliseconds(meters: &Meters) -> f64 {
-    let cipher = (meters.read_bytes + meters.program_bytes).div_ceil(CIPHER.0) * CIPHER.1;
-    (meters.nanoseconds(&Prices::MILO_TOKEN) + cipher) as f64 / 1e6
+    Cost::sealed(*meters).milliseconds()
+}
+
+/// Rows of the table of section 7.3.
+pub use figure8::ROWS_IN_FULL as INDEXED_ROWS_IN_FULL;
+
+/// Prints section 7.3 for a table of so many rows.
+pub fn indexes(rows: u64) -> Result<(), Failure> {
+    println!("\n### MILo-DB's Figure 8, {rows} rows, counted clock of its token");
+    figure8::print(rows)
 }
 
 /// Prints all tables for a T0 of so many rows.

@@ -57,20 +57,7 @@ impl Token {
     pub fn loaded(rows: u64) -> Result<Self, Failure> {
         let blocks = (rows * BYTES_A_ROW).div_ceil(u64::from(EXTENT_PAGES) * 2048) + 1024;
         let device = SimulatedDevice::new(Part::milo_token(blocks), Scenario::calm(1));
-        let mut entropy = DangerFixedEntropy::seeded(1);
-        let key = VolumeKey::generate(&mut entropy)?;
-        let id = DatabaseId::generate(&mut entropy)?;
-        let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
-        let layout = Layout::new(&device.part().geometry, EXTENT_PAGES, WINDOW_EXTENTS)?;
-        let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
-        let settings = Settings {
-            counter: Some(Box::new(MemoryCounter::at(0, None))),
-            counting: Counting::EveryCommit,
-            pins: Box::new(NoPins),
-            headers: None,
-        };
-        let writer = create(media, vault, layout, settings, &mut entropy, 0, CACHE_BYTES)?;
-        let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0);
+        let (writer, relations) = created(&device)?;
         let (tables, next) = (BTreeMap::new(), BTreeMap::new());
         let mut token = Token { device, writer, relations, tables, scale: rows, next };
         for table in &TABLES {
@@ -81,19 +68,8 @@ impl Token {
         Ok(token)
     }
 
-    /// A change, committed, and what is then due.
     fn change<T>(&mut self, body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>) -> Result<T, Failure> {
-        self.writer.begin()?;
-        let done = body(&self.relations, &mut self.writer)?;
-        self.writer.commit()?;
-        self.relations.committed(&self.writer);
-        self.writer.begin()?;
-        match self.relations.maintain(&mut self.writer)? {
-            true => drop(self.writer.commit()?),
-            false => self.writer.rollback(),
-        }
-        self.relations.committed(&self.writer);
-        Ok(done)
+        change(&self.relations, &mut self.writer, body)
     }
 
     fn create(&mut self, table: &figure7::Table) -> Result<(), Failure> {
@@ -243,6 +219,43 @@ impl Token {
         };
         query.tables().iter().map(source).collect()
     }
+}
+
+/// An empty database on a part.
+pub fn created(device: &SimulatedDevice) -> Result<(Writer, Relations), Failure> {
+    let mut entropy = DangerFixedEntropy::seeded(1);
+    let key = VolumeKey::generate(&mut entropy)?;
+    let id = DatabaseId::generate(&mut entropy)?;
+    let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
+    let layout = Layout::new(&device.part().geometry, EXTENT_PAGES, WINDOW_EXTENTS)?;
+    let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
+    let settings = Settings {
+        counter: Some(Box::new(MemoryCounter::at(0, None))),
+        counting: Counting::EveryCommit,
+        pins: Box::new(NoPins),
+        headers: None,
+    };
+    let writer = create(media, vault, layout, settings, &mut entropy, 0, CACHE_BYTES)?;
+    Ok((writer, Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0)))
+}
+
+/// A change, committed, and what is then due.
+pub fn change<T>(
+    relations: &Relations,
+    writer: &mut Writer,
+    body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>,
+) -> Result<T, Failure> {
+    writer.begin()?;
+    let done = body(relations, writer)?;
+    writer.commit()?;
+    relations.committed(writer);
+    writer.begin()?;
+    match relations.maintain(writer)? {
+        true => drop(writer.commit()?),
+        false => writer.rollback(),
+    }
+    relations.committed(writer);
+    Ok(done)
 }
 
 fn test(table: &Table, Asked { column, is, .. }: &Asked) -> Test {
