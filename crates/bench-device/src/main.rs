@@ -6,7 +6,7 @@
 //! counterfoil-bench-device profile           where our own costs come from
 //! counterfoil-bench-device prices            single operations, and memory
 //! counterfoil-bench-device wear [COMMITS]    how evenly blocks wear (1,000,000 commits unless told)
-//! counterfoil-bench-device milo [ROWS]       MILo-DB's schema, inserts and 18 queries (1,000,000 rows in T0 unless told)
+//! counterfoil-bench-device milo [ROWS]       MILo-DB: inserts, 18 queries, reorganization (1,000,000 rows in T0 unless told)
 //! counterfoil-bench-device milo-indexes [ROWS]  the four index schemes of MILo-DB and ours, its Figure 8 (300,000 rows unless told)
 //! counterfoil-bench-device plots FOLDER      the curves of the GnatDb paper's Figures 5, 7 and 8 and of MILo-DB's, as SVG
 //! ```

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use counterfoil_flash_sim::{Meters, Part, Scenario, SimulatedDevice};
+use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Snapshot, Writer, create};
 use counterfoil_relation::{
-    Candidates, Comparison, Constant, Error, NamedRows, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable,
+    Action, Candidates, Comparison, Constant, Error, NamedRows, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable,
     Relations, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
 
-use super::TABLES;
-use super::figure7::{self, INDEXED};
+use super::cost::Cost;
+use super::data::Change;
+use super::figure7::{self, INDEXED, TABLES};
 use super::table1::{Asked, Is, Query};
 use crate::Failure;
 
@@ -76,6 +77,7 @@ impl Token {
         let references = table.references.iter().map(|other| NewForeignKey {
             columns: vec![(*other).into()],
             parent: (*other).into(),
+            on_delete: Action::Cascade,
             ..NewForeignKey::default()
         });
         let kind = |name: &str| match name {
@@ -131,31 +133,28 @@ impl Token {
         self.add(table, next..next + 1)
     }
 
-    /// Adds so many rows to T0, one by one, and to the others what belongs to them.
-    pub fn grow(&mut self, fresh: u64) -> Result<(), Failure> {
-        for table in &TABLES {
-            for _ in 0..table.rows(fresh).min(fresh) {
-                self.insert(table.name)?;
+    /// Deletes or updates a row, and commits.
+    pub fn wear(&mut self, change: &Change) -> Result<(), Failure> {
+        let (number, row) = match *change {
+            Change::Delete { table, row } => {
+                let table = self.tables[TABLES[table].name].clone();
+                self.change(|relations, writer| relations.delete(writer, &table, &[RowId(row)]))?;
+                return Ok(());
             }
+            Change::Value { table, row, .. } | Change::Filling { table, row } => (table, row),
+        };
+        let table = self.tables[TABLES[number].name].clone();
+        let mut builder = RowBuilder::new(table.layout());
+        push(&mut builder, &TABLES[number], row, self.scale)?;
+        let mut batch = builder.finish();
+        match *change {
+            Change::Value { value, number, .. } => {
+                let column = table.column(INDEXED[value]).map_or(0, |(place, _)| place);
+                batch.set(0, column, ValueRef::Text(&figure7::value(number)))?;
+            }
+            _ => batch.set(0, table.columns.len() - 1, ValueRef::Text(&"updated ".repeat(12)))?,
         }
-        Ok(())
-    }
-
-    /// Deletes so many rows of T0 and updates as many, here and there.
-    pub fn wear(&mut self, count: u64) -> Result<(), Failure> {
-        let table = self.tables["t0"].clone();
-        let description = &TABLES[TABLES.len() - 1];
-        let step = (self.rows() / (2 * count + 1)).max(2);
-        for number in 0..count {
-            let gone = RowId(2 * number * step + 1);
-            self.change(|relations, writer| relations.delete(writer, &table, &[gone]))?;
-            let changed = (2 * number + 1) * step;
-            let mut builder = RowBuilder::new(table.layout());
-            push(&mut builder, description, changed, self.scale)?;
-            let mut batch = builder.finish();
-            batch.set(0, table.columns.len() - 1, ValueRef::Text(&"updated ".repeat(11)))?;
-            self.change(|relations, writer| relations.update(writer, &table, &[RowId(changed)], &batch))?;
-        }
+        self.change(|relations, writer| relations.update(writer, &table, &[RowId(row)], &batch))?;
         Ok(())
     }
 
@@ -169,8 +168,8 @@ impl Token {
         self.next["t0"]
     }
 
-    pub fn meters(&self) -> Meters {
-        self.device.meters()
+    pub fn cost(&self) -> Cost {
+        Cost::sealed(self.device.meters())
     }
 
     /// Asks a query.

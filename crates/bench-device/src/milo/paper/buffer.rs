@@ -3,25 +3,40 @@
 //! ```text
 //! page: for each index  m keys of 10 bytes | m pointers of 0, 2 or 4 bytes      m rows, as many as there is room for
 //! ```
-//! The page in the making is in memory; a commit makes its rows durable in a journal of its own.
+//! The page in the making is in memory; a commit makes its rows durable in a journal of its own. While rows are inserted, copies
+//! of the newest 16 pages are in memory, too: half of the paper's 64 KB, which queries need for other things.
+
+use std::collections::VecDeque;
 
 use super::bloom::Key;
 use super::container::Container;
 use super::nand::{Nand, PAGE_BYTES};
 
 const KEY_BYTES: usize = size_of::<Key>();
+/// Pages of which an insert has copies.
+const PAGES_KEPT: usize = 16;
+
+/// Who searches for keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    Insert,
+    Query,
+}
 
 pub struct Buffer {
     indexes: usize,
     pointer_bytes: usize,
     pages: Container,
+    /// The newest pages, the last one first.
+    kept: VecDeque<Vec<u8>>,
     /// The rows of the page in the making: keys and pointers of all indexes.
     open: Vec<Vec<(Key, u32)>>,
 }
 
 impl Buffer {
     pub fn new(indexes: usize, pointer_bytes: usize) -> Self {
-        let buffer = Self { indexes, pointer_bytes, pages: Container::default(), open: Vec::new() };
+        let buffer =
+            Self { indexes, pointer_bytes, pages: Container::default(), kept: VecDeque::new(), open: Vec::new() };
         assert!(buffer.page_rows() > 0, "a page has room for the entries of a row");
         buffer
     }
@@ -50,6 +65,9 @@ impl Buffer {
                 pointers.for_each(|pointer| bytes.extend(&pointer[..self.pointer_bytes]));
             }
             self.pages.append(nand, &bytes);
+            bytes.resize(PAGE_BYTES, 0);
+            self.kept.truncate(PAGES_KEPT - 1);
+            self.kept.push_front(bytes);
             self.open.clear();
         }
     }
@@ -59,12 +77,18 @@ impl Buffer {
         self.pages.forget_before(nand, row / self.page_rows() as u64);
     }
 
+    pub fn reclaim(&mut self, nand: &mut Nand) {
+        self.pages.reclaim(nand);
+        self.kept.clear();
+        self.open.clear();
+    }
+
     /// Keys of some indexes from a row on, the newest first: `visit` is told the place of an index among them, a row and its key,
     /// and says whether to go on. Where it is all indexes, a page is transferred once.
     pub fn keys(
         &self,
         nand: &Nand,
-        indexes: &[usize],
+        (by, indexes): (By, &[usize]),
         first: u64,
         mut visit: impl FnMut(usize, u64, &Key) -> bool,
     ) -> bool {
@@ -80,7 +104,7 @@ impl Buffer {
             }
         }
         for page in (first / page_rows..self.pages.pages()).rev() {
-            let strips = self.strips(nand, page, indexes);
+            let strips = self.strips(nand, page, by, indexes);
             for within in (0..page_rows).rev().filter(|within| page * page_rows + within >= first) {
                 for (place, strip) in strips.iter().enumerate() {
                     let key = &strip[within as usize * KEY_BYTES..][..KEY_BYTES];
@@ -93,11 +117,14 @@ impl Buffer {
         true
     }
 
-    fn strips(&self, nand: &Nand, page: u64, indexes: &[usize]) -> Vec<Vec<u8>> {
+    fn strips(&self, nand: &Nand, page: u64, by: By, indexes: &[usize]) -> Vec<Vec<u8>> {
         let strip_bytes = self.strip_bytes();
         let (from, to) = (indexes[0] * strip_bytes, (indexes[indexes.len() - 1] + 1) * strip_bytes);
         let mut bytes = vec![0; to - from];
-        if self.pages.read(nand, page, from, &mut bytes) {
+        let kept = self.kept.get((self.pages.pages() - 1 - page) as usize).filter(|_| by == By::Insert);
+        if let Some(kept) = kept {
+            bytes.copy_from_slice(&kept[from..to]);
+        } else if self.pages.read(nand, page, from, &mut bytes) {
             // A searched key of each index is enciphered and compared; what it is not compared with is not deciphered.
             nand.cipher(indexes.len() * 16);
         }

@@ -51,6 +51,12 @@ impl Container {
         }
     }
 
+    /// Gives all blocks back.
+    pub fn reclaim(&mut self, nand: &mut Nand) {
+        self.blocks.drain(..).for_each(|block| nand.free_block(block));
+        *self = Self::default();
+    }
+
     fn place(&self, page: u64) -> u64 {
         assert!((self.forgotten..self.pages).contains(&page), "a page that was written and is kept");
         self.blocks[((page - self.forgotten) / BLOCK_PAGES) as usize] * BLOCK_PAGES + page % BLOCK_PAGES

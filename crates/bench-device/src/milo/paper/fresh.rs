@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::bloom::{self, FILTER_BYTES, Key, PAGE_FILTERS, PAGE_KEYS};
-use super::buffer::Buffer;
+use super::buffer::{Buffer, By};
 use super::container::Container;
 use super::nand::{Nand, PAGE_BYTES};
 use super::pointers::Pointers;
@@ -81,6 +81,28 @@ impl Fresh {
         self.buffer.row_bytes()
     }
 
+    /// Reads all that is to be sorted anew: KEY. How many pages that are.
+    pub fn pass(&self, nand: &Nand) -> u64 {
+        let pass = |index: &Index| {
+            (0..index.keys.pages()).for_each(|page| _ = index.keys.pass(nand, page));
+            index.keys.pages()
+        };
+        let pages = self.indexes.iter().map(pass).sum();
+        nand.cipher(pages as usize * PAGE_BYTES);
+        pages
+    }
+
+    /// Gives everything back.
+    pub fn reclaim(mut self, nand: &mut Nand) {
+        for index in &mut self.indexes {
+            index.keys.reclaim(nand);
+            index.filters.reclaim(nand);
+            index.pointers.reclaim(nand);
+        }
+        self.buffer.reclaim(nand);
+        self.waiting.reclaim(nand);
+    }
+
     /// Appends a row with its key in each index.
     pub fn insert(&mut self, nand: &mut Nand, keys: &[Key]) {
         let before = match self.scheme.pointers() {
@@ -129,7 +151,7 @@ impl Fresh {
     fn fill_keys(&mut self, nand: &mut Nand) {
         let mut keys: Vec<Vec<Key>> = vec![Vec::new(); self.indexes.len()];
         let first = self.rows - PAGE_KEYS;
-        self.buffer.keys(nand, &self.all(), first, |index, _, key| {
+        self.buffer.keys(nand, (By::Insert, &self.all()), first, |index, _, key| {
             keys[index].push(*key);
             true
         });
@@ -199,7 +221,7 @@ impl Fresh {
     fn before(&self, nand: &Nand, keys: &[Key]) -> Vec<Option<u64>> {
         let mut found = vec![None; keys.len()];
         let mut missing = keys.len();
-        self.buffer.keys(nand, &self.all(), self.first_waiting(), |index, row, key| {
+        self.buffer.keys(nand, (By::Insert, &self.all()), self.first_waiting(), |index, row, key| {
             if found[index].is_none() && *key == keys[index] {
                 (found[index], missing) = (Some(row), missing - 1);
             }
@@ -225,7 +247,7 @@ impl Fresh {
     }
 
     fn scan(&self, nand: &Nand, index: usize, key: &Key, rows: &mut Vec<u64>) {
-        self.buffer.keys(nand, &[index], self.first_waiting(), |_, row, found| {
+        self.buffer.keys(nand, (By::Query, &[index]), self.first_waiting(), |_, row, found| {
             rows.extend((found == key).then_some(row));
             true
         });
@@ -242,7 +264,7 @@ impl Fresh {
 
     fn follow(&self, nand: &Nand, index: usize, key: &Key, rows: &mut Vec<u64>) {
         let mut newest = None;
-        self.buffer.keys(nand, &[index], self.first_waiting(), |_, row, found| {
+        self.buffer.keys(nand, (By::Query, &[index]), self.first_waiting(), |_, row, found| {
             newest = (found == key).then_some(row);
             newest.is_none()
         });

@@ -11,8 +11,8 @@ use crate::milo::cost::Cost;
 pub const PAGE_BYTES: usize = 2048;
 pub const BLOCK_PAGES: u64 = 64;
 const SECTOR_BYTES: usize = 512;
-/// Sectors that stay in memory: half of the paper's 64 KB.
-const SECTORS_KEPT: usize = 64;
+/// Sectors that stay in memory: 8 KB, as our engine keeps four pages.
+const SECTORS_KEPT: usize = 16;
 
 /// A part of the paper's token. A simulated part that nothing happens to does what it is asked, so what it refuses is our mistake.
 pub struct Nand {
