@@ -40,6 +40,8 @@ pub struct Figure {
     pub x: (&'static str, Range<f64>),
     pub y: (&'static str, Range<f64>),
     pub is_logarithmic: bool,
+    /// Whether the x axis is one of powers of ten, too.
+    pub is_logarithmic_x: bool,
     pub panels: Vec<Panel>,
 }
 
@@ -50,17 +52,28 @@ impl Figure {
         let area = SVGBackend::new(path, size).into_drawing_area();
         area.fill(&WHITE)?;
         for (panel, part) in self.panels.iter().zip(area.split_evenly((1, self.panels.len()))) {
-            match self.is_logarithmic {
-                true => self.panel(panel, &part, self.y.1.clone().log_scale())?,
-                false => self.panel(panel, &part, self.y.1.clone())?,
+            let (x, y) = (self.x.1.clone(), self.y.1.clone());
+            match (self.is_logarithmic_x, self.is_logarithmic) {
+                (true, true) => self.panel(panel, &part, x.log_scale(), y.log_scale())?,
+                (true, false) => self.panel(panel, &part, x.log_scale(), y)?,
+                (false, true) => self.panel(panel, &part, x, y.log_scale())?,
+                (false, false) => self.panel(panel, &part, x, y)?,
             }
         }
         area.present()?;
         Ok(())
     }
 
-    fn panel<'a, Y>(&self, panel: &Panel, area: &DrawingArea<SVGBackend<'a>, Shift>, y: Y) -> Result<(), Failure>
+    fn panel<'a, X, Y>(
+        &self,
+        panel: &Panel,
+        area: &DrawingArea<SVGBackend<'a>, Shift>,
+        x: X,
+        y: Y,
+    ) -> Result<(), Failure>
     where
+        X: AsRangedCoord<Value = f64>,
+        X::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
         Y: AsRangedCoord<Value = f64>,
         Y::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
     {
@@ -69,7 +82,7 @@ impl Figure {
             .margin(12)
             .x_label_area_size(42)
             .y_label_area_size(62)
-            .build_cartesian_2d(self.x.1.clone(), y)?;
+            .build_cartesian_2d(x, y)?;
         chart
             .configure_mesh()
             .x_desc(self.x.0)

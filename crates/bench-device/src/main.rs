@@ -6,8 +6,9 @@
 //! counterfoil-bench-device profile           where our own costs come from
 //! counterfoil-bench-device prices            single operations, and memory
 //! counterfoil-bench-device wear [COMMITS]    how evenly blocks wear (1,000,000 commits unless told)
-//! counterfoil-bench-device milo [ROWS]       MILo-DB's schema, inserts and 18 queries (1,000,000 rows in T0 unless told)
-//! counterfoil-bench-device plots FOLDER      the curves of the paper's Figures 5, 7 and 8, as SVG
+//! counterfoil-bench-device milo [ROWS]       MILo-DB: inserts, 18 queries, reorganization (1,000,000 rows in T0 unless told)
+//! counterfoil-bench-device milo-indexes [ROWS]  the four index schemes of MILo-DB and ours, its Figure 8 (300,000 rows unless told)
+//! counterfoil-bench-device plots FOLDER      the curves of the GnatDb paper's Figures 5, 7 and 8 and of MILo-DB's, as SVG
 //! ```
 //! Every table begins with the machine, the date and the command. Times are of the counted clock: operations on a simulated
 //! part at the prices of the paper's Figure 6. They are the same on every machine, and nothing here asserts one.
@@ -57,10 +58,12 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["prices"] => prices_table::print(),
         ["wear"] => wear::print(COMMITS_IN_FULL),
         ["wear", commits] => wear::print(commits.parse()?),
+        ["milo-indexes"] => milo::indexes(milo::INDEXED_ROWS_IN_FULL)?,
+        ["milo-indexes", rows] => milo::indexes(rows.parse()?)?,
         ["milo"] => milo::print(milo::ROWS_IN_FULL)?,
         ["milo", rows] => milo::print(rows.parse()?)?,
         _ => {
-            return Err("usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | milo [ROWS] | plots FOLDER]"
+            return Err("usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | milo [ROWS] | milo-indexes [ROWS] | plots FOLDER]"
                 .into());
         }
     }

@@ -1,4 +1,4 @@
-//! The curves of the paper's Figures 5, 7 and 8, ours beside those of its design rebuilt.
+//! The curves of the GnatDb paper's Figures 5, 7 and 8, ours beside those of its design rebuilt.
 
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use crate::Failure;
 use crate::board::{Board, Flash};
 use crate::case::{Case, Design, Measured};
 use crate::figure::{Curve, Figure, Look, Panel};
+use crate::milo;
 use crate::ours::{self, Layout};
 
 const THEIRS: RGBColor = RGBColor(190, 60, 40);
@@ -27,7 +28,8 @@ pub fn draw(folder: &Path) -> Result<(), Failure> {
     response(&small, 5.0..200_000.0).draw(&folder.join("response.svg"))?;
     response(&large, 5.0..2_000_000.0).draw(&folder.join("response-1mb.svg"))?;
     cleaning(&small).draw(&folder.join("cleaning.svg"))?;
-    memory().draw(&folder.join("memory.svg"))
+    memory().draw(&folder.join("memory.svg"))?;
+    milo::plots::draw(folder)
 }
 
 fn measure(board: Board, design: Design) -> Curves {
@@ -66,6 +68,7 @@ fn response(boards: &[(Board, [Curves; 2])], y: std::ops::Range<f64>) -> Figure 
         x: ("fill of the data ring, %", 0.0..100.0),
         y: ("milliseconds, counted", y),
         is_logarithmic: true,
+        is_logarithmic_x: false,
         panels: boards.iter().map(panel).collect(),
     }
 }
@@ -84,6 +87,7 @@ fn cleaning(boards: &[(Board, [Curves; 2])]) -> Figure {
         x: ("fill of the data ring, %", 0.0..100.0),
         y: ("pages cleaned per transaction", 0.1..100.0),
         is_logarithmic: true,
+        is_logarithmic_x: false,
         panels: boards.iter().map(panel).collect(),
     }
 }
@@ -104,6 +108,7 @@ fn memory() -> Figure {
         x: ("counters", 0.0..3000.0),
         y: ("bytes of memory", 0.0..5000.0),
         is_logarithmic: false,
+        is_logarithmic_x: false,
         panels: vec![Panel { title: format!("Memory, {board}"), curves }],
     }
 }

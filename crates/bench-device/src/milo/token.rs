@@ -6,14 +6,15 @@ use std::sync::Arc;
 use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Snapshot, Writer, create};
 use counterfoil_relation::{
-    Candidates, Comparison, Constant, Error, NamedRows, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable,
+    Action, Candidates, Comparison, Constant, Error, NamedRows, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable,
     Relations, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
 };
-use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey, blocks};
+use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
 
-use super::figure7::{self, INDEXED};
+use super::cost::Cost;
+use super::data::Change;
+use super::figure7::{self, INDEXED, TABLES};
 use super::table1::{Asked, Is, Query};
-use super::{Spent, TABLES};
 use crate::Failure;
 
 /// Pages in an extent: a block.
@@ -57,20 +58,7 @@ impl Token {
     pub fn loaded(rows: u64) -> Result<Self, Failure> {
         let blocks = (rows * BYTES_A_ROW).div_ceil(u64::from(EXTENT_PAGES) * 2048) + 1024;
         let device = SimulatedDevice::new(Part::milo_token(blocks), Scenario::calm(1));
-        let mut entropy = DangerFixedEntropy::seeded(1);
-        let key = VolumeKey::generate(&mut entropy)?;
-        let id = DatabaseId::generate(&mut entropy)?;
-        let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
-        let layout = Layout::new(&device.part().geometry, EXTENT_PAGES, WINDOW_EXTENTS)?;
-        let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
-        let settings = Settings {
-            counter: Some(Box::new(MemoryCounter::at(0, None))),
-            counting: Counting::EveryCommit,
-            pins: Box::new(NoPins),
-            headers: None,
-        };
-        let writer = create(media, vault, layout, settings, &mut entropy, 0, CACHE_BYTES)?;
-        let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0).with_cells();
+        let (writer, relations) = created(&device)?;
         let (tables, next) = (BTreeMap::new(), BTreeMap::new());
         let mut token = Token { device, writer, relations, tables, scale: rows, next };
         for table in &TABLES {
@@ -81,25 +69,15 @@ impl Token {
         Ok(token)
     }
 
-    /// A change, committed, and what is then due.
     fn change<T>(&mut self, body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>) -> Result<T, Failure> {
-        self.writer.begin()?;
-        let done = body(&self.relations, &mut self.writer)?;
-        self.writer.commit()?;
-        self.relations.committed(&self.writer);
-        self.writer.begin()?;
-        match self.relations.maintain(&mut self.writer)? {
-            true => drop(self.writer.commit()?),
-            false => self.writer.rollback(),
-        }
-        self.relations.committed(&self.writer);
-        Ok(done)
+        change(&self.relations, &mut self.writer, body)
     }
 
     fn create(&mut self, table: &figure7::Table) -> Result<(), Failure> {
         let references = table.references.iter().map(|other| NewForeignKey {
             columns: vec![(*other).into()],
             parent: (*other).into(),
+            on_delete: Action::Cascade,
             ..NewForeignKey::default()
         });
         let kind = |name: &str| match name {
@@ -155,31 +133,28 @@ impl Token {
         self.add(table, next..next + 1)
     }
 
-    /// Adds so many rows to T0, one by one, and to the others what belongs to them.
-    pub fn grow(&mut self, fresh: u64) -> Result<(), Failure> {
-        for table in &TABLES {
-            for _ in 0..table.rows(fresh).min(fresh) {
-                self.insert(table.name)?;
+    /// Deletes or updates a row, and commits.
+    pub fn wear(&mut self, change: &Change) -> Result<(), Failure> {
+        let (number, row) = match *change {
+            Change::Delete { table, row } => {
+                let table = self.tables[TABLES[table].name].clone();
+                self.change(|relations, writer| relations.delete(writer, &table, &[RowId(row)]))?;
+                return Ok(());
             }
+            Change::Value { table, row, .. } | Change::Filling { table, row } => (table, row),
+        };
+        let table = self.tables[TABLES[number].name].clone();
+        let mut builder = RowBuilder::new(table.layout());
+        push(&mut builder, &TABLES[number], row, self.scale)?;
+        let mut batch = builder.finish();
+        match *change {
+            Change::Value { value, number, .. } => {
+                let column = table.column(INDEXED[value]).map_or(0, |(place, _)| place);
+                batch.set(0, column, ValueRef::Text(&figure7::value(number)))?;
+            }
+            _ => batch.set(0, table.columns.len() - 1, ValueRef::Text("updated ".repeat(11).trim_end()))?,
         }
-        Ok(())
-    }
-
-    /// Deletes so many rows of T0 and updates as many, here and there.
-    pub fn wear(&mut self, count: u64) -> Result<(), Failure> {
-        let table = self.tables["t0"].clone();
-        let description = &TABLES[TABLES.len() - 1];
-        let step = (self.rows() / (2 * count + 1)).max(2);
-        for number in 0..count {
-            let gone = RowId(2 * number * step + 1);
-            self.change(|relations, writer| relations.delete(writer, &table, &[gone]))?;
-            let changed = (2 * number + 1) * step;
-            let mut builder = RowBuilder::new(table.layout());
-            push(&mut builder, description, changed, self.scale)?;
-            let mut batch = builder.finish();
-            batch.set(0, table.columns.len() - 1, ValueRef::Text("updated ".repeat(11).trim_end()))?;
-            self.change(|relations, writer| relations.update(writer, &table, &[RowId(changed)], &batch))?;
-        }
+        self.change(|relations, writer| relations.update(writer, &table, &[RowId(row)], &batch))?;
         Ok(())
     }
 
@@ -193,8 +168,8 @@ impl Token {
         self.next["t0"]
     }
 
-    pub fn spent(&self) -> Spent {
-        Spent { meters: self.device.meters(), blocks: blocks::counted() }
+    pub fn cost(&self) -> Cost {
+        Cost::counted(self.device.meters())
     }
 
     /// Asks a query.
@@ -243,6 +218,43 @@ impl Token {
         };
         query.tables().iter().map(source).collect()
     }
+}
+
+/// An empty database on a part.
+pub fn created(device: &SimulatedDevice) -> Result<(Writer, Relations), Failure> {
+    let mut entropy = DangerFixedEntropy::seeded(1);
+    let key = VolumeKey::generate(&mut entropy)?;
+    let id = DatabaseId::generate(&mut entropy)?;
+    let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
+    let layout = Layout::new(&device.part().geometry, EXTENT_PAGES, WINDOW_EXTENTS)?;
+    let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
+    let settings = Settings {
+        counter: Some(Box::new(MemoryCounter::at(0, None))),
+        counting: Counting::EveryCommit,
+        pins: Box::new(NoPins),
+        headers: None,
+    };
+    let writer = create(media, vault, layout, settings, &mut entropy, 0, CACHE_BYTES)?;
+    Ok((writer, Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0).with_cells()))
+}
+
+/// A change, committed, and what is then due.
+pub fn change<T>(
+    relations: &Relations,
+    writer: &mut Writer,
+    body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>,
+) -> Result<T, Failure> {
+    writer.begin()?;
+    let done = body(relations, writer)?;
+    writer.commit()?;
+    relations.committed(writer);
+    writer.begin()?;
+    match relations.maintain(writer)? {
+        true => drop(writer.commit()?),
+        false => writer.rollback(),
+    }
+    relations.committed(writer);
+    Ok(done)
 }
 
 fn test(table: &Table, Asked { column, is, .. }: &Asked) -> Test {
