@@ -26,6 +26,7 @@ mod frame;
 mod free_pages;
 mod layout;
 mod lock;
+mod maps;
 #[cfg(feature = "stand-in")]
 mod memory;
 mod nameless;
@@ -44,6 +45,8 @@ mod relocation;
 mod report;
 mod root;
 mod snapshot;
+#[cfg(any(feature = "small", test))]
+mod sorted;
 mod space;
 mod spare;
 mod spine;
@@ -61,6 +64,7 @@ pub use feed::{Change, Changes, Commit, FOLLOWED_EXTENTS_MAX, FOLLOWER_NAME_BYTE
 pub use filling::{NoPools, PoolOwner, Visit};
 pub use layout::{HEADER_EXTENTS, Layout};
 pub use lock::Lock;
+pub use maps::{Map, Set};
 #[cfg(feature = "stand-in")]
 pub use memory::Memory;
 pub use pool::{NamelessPage, PoolId, PoolOptions};
