@@ -54,7 +54,8 @@ lint: ## format, clippy without a warning, rules of the house
 	cargo fmt --all --check
 	cargo clippy $(locked) --workspace --all-targets -- -D warnings
 	cd firmware && cargo fmt --all --check && \
-		../scripts/cross cargo thumbv7m-none-eabi clippy $(locked) -- -D warnings
+		../scripts/cross cargo thumbv7m-none-eabi clippy $(locked) -- -D warnings && \
+		../scripts/cross cargo thumbv7m-none-eabi clippy $(locked) --features relation -- -D warnings
 	@scripts/check-house
 
 size: ## code, stack and memory of the record store on small processors, beside its peers (docs/sizes.md)

@@ -2,10 +2,11 @@
 //! stack, and what to do when something goes wrong.
 //!
 //! The images run on a Cortex-M3 with 64 KB of RAM and print through the debugger ("semihosting"). `scripts/run-firmware`
-//! builds them, runs them in QEMU and checks what they print. Nothing here allocates.
+//! builds them, runs them in QEMU and checks what they print. Nothing here allocates but what belongs to the relational
+//! engine (feature `relation`).
 //!
-//! Unsafe code stands in [`stack`], which looks at memory that belongs to nobody, and in [`host`], which asks the debugger
-//! for a file. Prices and dice are those of `flash-sim`, so that a count here is a count there.
+//! Unsafe code stands in [`stack`], which looks at memory that belongs to nobody, in [`host`], which asks the debugger
+//! for a file, and in `heap`, which passes memory on. Prices and dice are those of `flash-sim`, so that a count here is a count there.
 #![no_std]
 
 mod account;
@@ -13,14 +14,20 @@ mod buffers;
 mod counter;
 #[path = "../../crates/flash-sim/src/dice.rs"]
 mod dice;
+#[cfg(feature = "relation")]
+pub mod heap;
 pub mod host;
 #[path = "../../crates/flash-sim/src/meters.rs"]
 mod meters;
 mod nand;
 pub mod stack;
+#[cfg(feature = "relation")]
+pub mod token;
 
 pub use account::Account;
 pub use buffers::Buffers;
+#[cfg(feature = "relation")]
+pub use counter::ChipCounter;
 pub use counter::RamCounter;
 pub use dice::Dice;
 pub use meters::{Meters, Prices};

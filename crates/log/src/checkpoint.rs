@@ -13,7 +13,6 @@
 //!
 //! All other records are folded in under their own names.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -21,6 +20,7 @@ use counterfoil_vault::Epoch;
 
 use crate::bytes::{Cursor, Put};
 use crate::layout::Layout;
+use crate::maps::{Map, Set};
 use crate::pool_checkpoint;
 use crate::pool_state::ChangedPools;
 use crate::root::{Container, RecordKey, Root, Run, record_key};
@@ -39,9 +39,9 @@ const CONTAINER: &[u8] = b"container";
 /// What changed since the last checkpoint.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changed {
-    pub(crate) records: BTreeSet<RecordKey>,
-    pub(crate) containers: BTreeSet<ContainerId>,
-    pub(crate) groups: BTreeSet<GroupId>,
+    pub(crate) records: Set<RecordKey>,
+    pub(crate) containers: Set<ContainerId>,
+    pub(crate) groups: Set<GroupId>,
     pub(crate) pools: ChangedPools,
 }
 
@@ -161,7 +161,7 @@ fn put_epoch(out: &mut Vec<u8>, number: u64, salt: &[u8; 16]) {
 }
 
 /// The state that a checkpoint's records tell of, and where its spine begins.
-pub(crate) fn decode(records: &BTreeMap<RecordKey, Arc<[u8]>>, layout: &Layout) -> Result<(State, SpineEnd), Error> {
+pub(crate) fn decode(records: &Map<RecordKey, Arc<[u8]>>, layout: &Layout) -> Result<(State, SpineEnd), Error> {
     let bytes = records.get(&record_key(LOG, ROOT)).ok_or(Error::Corrupt { what: "root of a checkpoint" })?;
     let (mut root, end, next_allocation) = decode_root(bytes)?;
     let mut chunks = Vec::new();
@@ -185,7 +185,7 @@ pub(crate) fn decode(records: &BTreeMap<RecordKey, Arc<[u8]>>, layout: &Layout) 
 }
 
 pub(crate) fn of_kind<'a>(
-    records: &'a BTreeMap<RecordKey, Arc<[u8]>>,
+    records: &'a Map<RecordKey, Arc<[u8]>>,
     kind: &[u8],
 ) -> impl Iterator<Item = (&'a [u8], &'a Arc<[u8]>)> {
     let prefix = record_key(LOG, kind);
@@ -211,7 +211,7 @@ fn decode_root(bytes: &[u8]) -> Result<(Root, SpineEnd, u64), Error> {
     let next = Extent { number: cursor.u32()?, allocation: cursor.u64()? };
     let position = cursor.u32()?;
     let epoch = Epoch { number: cursor.u64()?, salt: cursor.array()? };
-    let mut epochs = BTreeMap::new();
+    let mut epochs = Map::new();
     for _ in 0..cursor.u32()? {
         epochs.insert(cursor.u64()?, cursor.array()?);
     }

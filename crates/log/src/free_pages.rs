@@ -8,9 +8,8 @@
 //! Taking the next page is a look at the words of one extent, and a step in the tree once it has none left; putting one
 //! in is a step in the tree. A free page costs a bit, so that a tenth of a large pool fits into memory.
 
-use alloc::collections::BTreeMap;
-
 use crate::bits::Bits;
+use crate::maps::Map;
 
 /// The free pages of one extent.
 #[derive(Clone, Debug)]
@@ -31,7 +30,7 @@ pub(crate) struct Taken {
 #[derive(Clone, Debug)]
 pub(crate) struct FreePages {
     extent_pages: u32,
-    others: BTreeMap<u32, Free>,
+    others: Map<u32, Free>,
     current: Option<(u32, Free)>,
     /// Extent and position behind the last write.
     after: (u32, u32),
@@ -40,7 +39,7 @@ pub(crate) struct FreePages {
 
 impl FreePages {
     pub(crate) fn new(extent_pages: u32) -> Self {
-        FreePages { extent_pages, others: BTreeMap::new(), current: None, after: (0, 0), count: 0 }
+        FreePages { extent_pages, others: Map::new(), current: None, after: (0, 0), count: 0 }
     }
 
     /// How many there are.

@@ -27,6 +27,7 @@ mod frame;
 mod free_pages;
 mod layout;
 mod lock;
+mod maps;
 #[cfg(feature = "stand-in")]
 mod memory;
 mod nameless;
@@ -46,6 +47,8 @@ mod report;
 mod root;
 mod sealing;
 mod snapshot;
+#[cfg(any(feature = "small", test))]
+mod sorted;
 mod space;
 mod spare;
 mod spine;
@@ -63,6 +66,7 @@ pub use feed::{Change, Changes, Commit, FOLLOWED_EXTENTS_MAX, FOLLOWER_NAME_BYTE
 pub use filling::{NoPools, PoolOwner, Visit};
 pub use layout::{HEADER_EXTENTS, Layout};
 pub use lock::Lock;
+pub use maps::{Map, Set};
 #[cfg(feature = "stand-in")]
 pub use memory::Memory;
 pub use pool::{NamelessPage, PoolId, PoolOptions};

@@ -32,11 +32,13 @@ impl<T> Lock<T> {
         use_it(&mut self.inner.write().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
+    /// Reads.
     #[cfg(not(feature = "std"))]
     pub fn read<R>(&self, use_it: impl FnOnce(&T) -> R) -> R {
         use_it(&self.inner.borrow())
     }
 
+    /// Changes.
     #[cfg(not(feature = "std"))]
     pub fn write<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
         use_it(&mut self.inner.borrow_mut())

@@ -1,12 +1,12 @@
 //! A commit in the making: a copy of the root that changes, and what it takes to write the difference down.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use counterfoil_vault::Tag;
 
 use crate::frame::Element;
 use crate::layout::Layout;
+use crate::maps::{Map, Set};
 use crate::pending_pools::PendingPools;
 use crate::pool::{NamelessPage, Pool, PoolId, PoolOptions};
 use crate::root::{Container, RecordKey, Root};
@@ -36,25 +36,25 @@ pub(crate) struct Granted {
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) root: Root,
-    touched: BTreeMap<ContainerId, Before>,
-    groups_created: BTreeSet<GroupId>,
-    groups_dropped: BTreeSet<GroupId>,
-    records: BTreeSet<RecordKey>,
+    touched: Map<ContainerId, Before>,
+    groups_created: Set<GroupId>,
+    groups_dropped: Set<GroupId>,
+    records: Set<RecordKey>,
     pub(crate) pools: PendingPools,
     /// Pages programmed for this commit and not flushed since.
-    unflushed: BTreeMap<(ContainerId, u64), Tag>,
+    unflushed: Map<(ContainerId, u64), Tag>,
 }
 
 impl Pending {
     pub(crate) fn new(root: Root) -> Self {
         Pending {
             root,
-            touched: BTreeMap::new(),
-            groups_created: BTreeSet::new(),
-            groups_dropped: BTreeSet::new(),
-            records: BTreeSet::new(),
+            touched: Map::new(),
+            groups_created: Set::new(),
+            groups_dropped: Set::new(),
+            records: Set::new(),
             pools: PendingPools::default(),
-            unflushed: BTreeMap::new(),
+            unflushed: Map::new(),
         }
     }
 
@@ -170,15 +170,15 @@ impl Pending {
         self.pools.flushed();
     }
 
-    pub(crate) fn groups_created(&self) -> &BTreeSet<GroupId> {
+    pub(crate) fn groups_created(&self) -> &Set<GroupId> {
         &self.groups_created
     }
 
-    pub(crate) fn groups_dropped(&self) -> &BTreeSet<GroupId> {
+    pub(crate) fn groups_dropped(&self) -> &Set<GroupId> {
         &self.groups_dropped
     }
 
-    pub(crate) fn records_changed(&self) -> &BTreeSet<RecordKey> {
+    pub(crate) fn records_changed(&self) -> &Set<RecordKey> {
         &self.records
     }
 

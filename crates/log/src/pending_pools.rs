@@ -1,11 +1,11 @@
 //! What a commit in the making changes in nameless pools.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use counterfoil_vault::Tag;
 
 use crate::frame::Element;
+use crate::maps::{Map, Set};
 use crate::pending::Granted;
 use crate::pool::{NamelessPage, PoolId};
 use crate::pool_element::PoolElement;
@@ -15,7 +15,7 @@ use crate::space::Owner;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChangedPages {
     /// Pages by the numbers of their writes: those that are still live.
-    written: BTreeMap<u64, u64>,
+    written: Map<u64, u64>,
     freed: Vec<NamelessPage>,
     /// Pages that this commit wrote and freed: no frame tells of them.
     untold: Vec<u64>,
@@ -65,11 +65,11 @@ fn continues(first: NamelessPage, pages: u32, page: u64, write: u64) -> bool {
 /// What a commit changes in pools.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingPools {
-    created: BTreeMap<PoolId, u8>,
-    dropped: BTreeSet<PoolId>,
-    pages: BTreeMap<PoolId, ChangedPages>,
+    created: Map<PoolId, u8>,
+    dropped: Set<PoolId>,
+    pages: Map<PoolId, ChangedPages>,
     /// Pages programmed for this commit and not flushed since, by pool and write.
-    unflushed: BTreeMap<(PoolId, u64), (u64, Tag)>,
+    unflushed: Map<(PoolId, u64), (u64, Tag)>,
 }
 
 impl PendingPools {

@@ -7,7 +7,6 @@
 //!                         u64, and unless there is none a bit for each live page; the others have no extent
 //! ```
 
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -16,6 +15,7 @@ use crate::bits::Bits;
 use crate::bytes::{Cursor, Put};
 use crate::checkpoint::{Change, number_of, numbered, of_kind};
 use crate::layout::Layout;
+use crate::maps::Map;
 use crate::pool::{CHUNK_SLOTS, Chunk, Opening, Pool, PoolId, PoolOptions, Slot};
 use crate::pool_state::ChangedPools;
 use crate::root::{RecordKey, Root};
@@ -89,7 +89,7 @@ fn decode_slots(bytes: &[u8], extent_pages: u32) -> Result<Chunk, Error> {
 }
 
 /// Puts the pools of a checkpoint into a root.
-pub(crate) fn decode(records: &BTreeMap<RecordKey, Arc<[u8]>>, layout: &Layout, root: &mut Root) -> Result<(), Error> {
+pub(crate) fn decode(records: &Map<RecordKey, Arc<[u8]>>, layout: &Layout, root: &mut Root) -> Result<(), Error> {
     for (number, bytes) in of_kind(records, POOL) {
         let id = PoolId(number_of(number)?);
         root.add_pool(id, decode_pool(records, id, bytes, layout)?)?;
@@ -97,12 +97,7 @@ pub(crate) fn decode(records: &BTreeMap<RecordKey, Arc<[u8]>>, layout: &Layout, 
     Ok(())
 }
 
-fn decode_pool(
-    records: &BTreeMap<RecordKey, Arc<[u8]>>,
-    id: PoolId,
-    bytes: &[u8],
-    layout: &Layout,
-) -> Result<Pool, Error> {
+fn decode_pool(records: &Map<RecordKey, Arc<[u8]>>, id: PoolId, bytes: &[u8], layout: &Layout) -> Result<Pool, Error> {
     let mut cursor = Cursor::new(bytes, "pool of a checkpoint");
     let options = PoolOptions { free_percent: cursor.u8()? };
     let next_write = cursor.u64()?;

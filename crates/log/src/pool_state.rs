@@ -1,7 +1,6 @@
 //! How a frame changes nameless pools. Recovery and the writer go through the same door.
 
-use alloc::collections::BTreeSet;
-
+use crate::maps::Set;
 use crate::pool::{NamelessPage, Pool, PoolId, PoolOptions};
 use crate::pool_element::PoolElement;
 use crate::space::Owner;
@@ -11,9 +10,9 @@ use crate::{Error, Layout};
 /// What changed in pools since the last checkpoint.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChangedPools {
-    pub(crate) pools: BTreeSet<PoolId>,
+    pub(crate) pools: Set<PoolId>,
     /// Chunks of slots.
-    pub(crate) chunks: BTreeSet<(PoolId, u32)>,
+    pub(crate) chunks: Set<(PoolId, u32)>,
 }
 
 impl ChangedPools {
@@ -90,7 +89,7 @@ impl State {
                 self.space.owner(extent.number) == owner
                     && self.space.allocation(extent.number) == Some(extent.allocation)
             };
-            let mut numbers = BTreeSet::new();
+            let mut numbers = Set::new();
             let distinct = pool.slots().all(|(_, slot)| is_owned(&slot.extent) && numbers.insert(slot.extent.number));
             let all = self.space.owned_by(owner).count() == numbers.len();
             let known = pool.openings.iter().all(|opening| self.root.epochs.contains_key(&opening.epoch));

@@ -1,9 +1,9 @@
 //! What a volume looks like from inside: for people who inspect one.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::layout::Layout;
+use crate::maps::Map;
 use crate::pool_use::PoolUse;
 use crate::space::Owner;
 use crate::spine::SpineEnd;
@@ -65,7 +65,7 @@ pub struct Report {
 }
 
 fn report(state: &State, end: &SpineEnd, layout: &Layout) -> Report {
-    let mut live: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut live: Map<u32, u32> = Map::new();
     for container in state.root.containers.values() {
         for run in container.runs.iter() {
             *live.entry(run.extent).or_default() += run.pages;

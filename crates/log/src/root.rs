@@ -8,13 +8,13 @@
 //! 2. a container's tail is shorter than the payload of a page;
 //! 3. every container belongs to a group that is there, every run and every opening of a pool to an epoch that is there.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use counterfoil_vault::Epoch;
 
 use crate::layout::Layout;
+use crate::maps::{Map, Set};
 use crate::pool::Pool;
 use crate::space::FIRST_POOL_CODE;
 use crate::{ContainerId, Error, GroupId, PoolId, Sealing};
@@ -108,11 +108,11 @@ pub(crate) fn record_key(space: u8, name: &[u8]) -> RecordKey {
 pub(crate) struct Root {
     pub(crate) commit: u64,
     pub(crate) version: u64,
-    pub(crate) containers: Arc<BTreeMap<ContainerId, Arc<Container>>>,
-    pub(crate) groups: Arc<BTreeSet<GroupId>>,
-    pub(crate) pools: Arc<BTreeMap<PoolId, Arc<Pool>>>,
-    pub(crate) records: Arc<BTreeMap<RecordKey, Arc<[u8]>>>,
-    pub(crate) epochs: Arc<BTreeMap<u64, [u8; 16]>>,
+    pub(crate) containers: Arc<Map<ContainerId, Arc<Container>>>,
+    pub(crate) groups: Arc<Set<GroupId>>,
+    pub(crate) pools: Arc<Map<PoolId, Arc<Pool>>>,
+    pub(crate) records: Arc<Map<RecordKey, Arc<[u8]>>>,
+    pub(crate) epochs: Arc<Map<u64, [u8; 16]>>,
     pub(crate) next_container: u64,
     /// The number of the next group or pool.
     pub(crate) next_group: u64,
@@ -199,7 +199,7 @@ impl Root {
 
     /// Forgets the epochs that no live page was sealed in; `keep` is the current one.
     pub(crate) fn forget_epochs(&mut self, keep: u64) {
-        let mut live: BTreeSet<u64> = BTreeSet::from([keep]);
+        let mut live: Set<u64> = Set::from([keep]);
         for container in self.containers.values() {
             live.extend(container.runs.iter().map(|run| run.epoch));
         }

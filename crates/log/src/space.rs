@@ -7,9 +7,9 @@
 //! Invariants (`Space::check`): free list, owners and the index by owner agree; allocation numbers are distinct and
 //! below `next`; the medium reaches no further than the limit.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use crate::maps::{Map, Set};
 use crate::reach::Reach;
 use crate::{Error, GroupId, PoolId};
 
@@ -89,15 +89,15 @@ pub(crate) struct Needs {
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
     slots: Vec<Slot>,
-    free: BTreeMap<u32, Freed>,
+    free: Map<u32, Freed>,
     /// The extents of each owner that has any, by the owner's code; none for [`Owner::Free`].
-    owned: BTreeMap<u64, BTreeSet<u32>>,
+    owned: Map<u64, Set<u32>>,
     extents_max: u32,
     /// How far the medium reaches: what is to be granted lies before that.
     reach: Reach,
     next_allocation: u64,
     /// Chunks of [`CHUNK`] slots that changed since the last checkpoint.
-    changed: BTreeSet<u32>,
+    changed: Set<u32>,
 }
 
 /// Slots in one record of the checkpoint.
@@ -112,8 +112,8 @@ impl Space {
         let slots = (0..fixed).map(|_| Slot { owner: Owner::Fixed, allocation: 0 }).collect();
         let mut space = Space {
             slots,
-            free: BTreeMap::new(),
-            owned: BTreeMap::from([(Owner::Fixed.code(), (0..fixed).collect())]),
+            free: Map::new(),
+            owned: Map::from([(Owner::Fixed.code(), (0..fixed).collect())]),
             extents_max,
             reach: Reach { extents: fixed, is_end: false },
             next_allocation: 1,
@@ -316,12 +316,12 @@ impl Space {
     }
 
     /// Chunks that changed since the last checkpoint.
-    pub(crate) fn changed(&self) -> BTreeSet<u32> {
+    pub(crate) fn changed(&self) -> Set<u32> {
         self.changed.clone()
     }
 
     /// Puts chunks back on the list of those that changed.
-    pub(crate) fn note_changed(&mut self, chunks: BTreeSet<u32>) {
+    pub(crate) fn note_changed(&mut self, chunks: Set<u32>) {
         self.changed.extend(chunks);
     }
 
@@ -344,8 +344,8 @@ impl Space {
         let corrupt = Error::Corrupt { what: "map of extents" };
         let mut space = Space {
             slots: Vec::new(),
-            free: BTreeMap::new(),
-            owned: BTreeMap::new(),
+            free: Map::new(),
+            owned: Map::new(),
             extents_max,
             reach: Reach::default(),
             next_allocation,
@@ -379,8 +379,8 @@ impl Space {
 
     /// Asserts the invariants of this file's head.
     pub(crate) fn check(&self) {
-        let mut seen = BTreeSet::new();
-        let owned: usize = self.owned.values().map(BTreeSet::len).sum();
+        let mut seen = Set::new();
+        let owned: usize = self.owned.values().map(Set::len).sum();
         assert_eq!(owned + self.free.len(), self.slots.len(), "every extent is owned or free");
         assert!(self.reach.extents <= self.extents_max, "the medium reaches up to the limit");
         for (number, slot) in self.slots.iter().enumerate() {
@@ -403,7 +403,7 @@ impl Space {
 mod tests {
     use super::*;
 
-    fn reread(space: &mut Space, chunks: &mut BTreeMap<u32, Vec<u8>>) -> Result<Space, Error> {
+    fn reread(space: &mut Space, chunks: &mut Map<u32, Vec<u8>>) -> Result<Space, Error> {
         chunks.extend(space.take_changed());
         let in_order = chunks.iter().map(|(number, bytes)| (u64::from(*number), bytes.as_slice()));
         Space::decode(in_order, 1000, space.next_allocation())
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_frame_may_tell_of_an_extent_far_beyond_those_known() {
-        let mut chunks = BTreeMap::new();
+        let mut chunks = Map::new();
         let mut space = Space::new(100, 1000);
         reread(&mut space, &mut chunks).unwrap();
         space.take(Extent { number: 700, allocation: 9 }, Owner::Spine).unwrap();

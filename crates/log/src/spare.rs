@@ -11,12 +11,13 @@
 //! 2. `next_write` is above every number ever tried in this opening, whatever became of the write;
 //! 3. what waits stands in the order of its commits.
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use counterfoil_vault::{Epoch, Kind, PageKey, Vault};
 
 use crate::free_pages::{FreePages, Taken};
+use crate::maps::Set;
 use crate::pool::Pool;
 use crate::pool_use::WriteDistances;
 use crate::space::{Extent, Needs};
@@ -42,7 +43,7 @@ pub(crate) struct Spare {
     /// The extent granted last.
     pub(crate) last_extent: Option<u32>,
     /// Slots in which nothing was live as of some commit.
-    pub(crate) empty: BTreeSet<u32>,
+    pub(crate) empty: Set<u32>,
     /// The commit before the one for which was looked at what waits.
     looked_at: Option<u64>,
     /// Allocation and epoch of a key, and the key.

@@ -206,9 +206,9 @@ mod tests {
     use crate::bytes::Cursor;
     use crate::checkpoint;
     use crate::frame::next_element;
+    use crate::maps::Map;
     use crate::pool_element::PoolElement;
     use crate::{ContainerId, GroupId, NamelessPage, PoolId, Sealing};
-    use alloc::collections::BTreeMap;
     use alloc::sync::Arc;
     use counterfoil_vault::Epoch;
 
@@ -234,7 +234,7 @@ mod tests {
         let mut space = Space::new(10, LAYOUT.extents_max);
         let spine = [10, 11].map(|number| space.grant_chosen(number, Owner::Spine).unwrap());
         let mut root = Root::empty(1);
-        root.epochs = Arc::new(BTreeMap::from([(1, [0; 16])]));
+        root.epochs = Arc::new(Map::from([(1, [0; 16])]));
         let mut state = State { root, space, changed: Changed::default() };
         let extent = Extent { number: 12, allocation: 3 };
         for element in [
@@ -345,7 +345,7 @@ mod tests {
         }
         state.mark_all_changed();
         let changes = checkpoint::encode(&mut state, &end);
-        let records: BTreeMap<Vec<u8>, Arc<[u8]>> =
+        let records: Map<Vec<u8>, Arc<[u8]>> =
             changes.into_iter().filter_map(|(key, value)| Some((key, value?.into()))).collect();
         let (decoded, decoded_end) = checkpoint::decode(&records, &LAYOUT).unwrap();
         assert_eq!((&decoded.root.containers, &decoded_end), (&state.root.containers, &end));

@@ -10,7 +10,6 @@
 //! The record store is put aside between checkpoints and taken up again for the next: it borrows medium and vault only
 //! while it works.
 
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,6 +24,7 @@ use crate::Error;
 use crate::bytes::{Cursor, Put};
 use crate::checkpoint::Change;
 use crate::layout::{CHUNK_HEAD_BYTES, Layout};
+use crate::maps::Map;
 use crate::root::RecordKey;
 
 /// A record to write, or to take away.
@@ -34,12 +34,27 @@ type ChunkChange = (RecordId, Option<Vec<u8>>);
 type FoundChunk = (RecordId, u32, Vec<u8>);
 
 /// All records as they were read.
-pub(crate) type Records = BTreeMap<RecordKey, Arc<[u8]>>;
+pub(crate) type Records = Map<RecordKey, Arc<[u8]>>;
 
-/// Working memory of the record store.
+/// Records for which the index has room when nothing is known of it yet. On a host it has what the window has room for.
+const IDS_AT_FIRST: usize = if cfg!(feature = "small") { 256 } else { usize::MAX };
+/// Records for which there is room beyond those that a commit makes.
+const SPARE_IDS: usize = 32;
+/// The id of a record that is yet to be given one.
+const NO_ID: RecordId = RecordId(u32::MAX);
+/// What the index says of an id without a record.
+const NO_RECORD: u32 = u32::MAX;
+
+/// Working memory of the record store. With little memory the index has room for the records that there are and those of the next
+/// commit: the window may have room for a hundred times as many.
 struct Memory {
     index: Vec<u32>,
     runs: Vec<Run>,
+    sizes: BufferSizes,
+}
+
+/// Two pages, while the record store works.
+struct PagePair {
     page: Vec<u8>,
     scratch: Vec<u8>,
 }
@@ -47,16 +62,29 @@ struct Memory {
 impl Memory {
     fn new(geometry: &Geometry, window: &Window) -> Result<Memory, Error> {
         let sizes = BufferSizes::of(geometry, window)?;
-        Ok(Memory {
-            index: vec![0; sizes.ids_max as usize],
-            runs: vec![Run::EMPTY; sizes.runs],
-            page: vec![0; sizes.page_bytes],
-            scratch: vec![0; sizes.page_bytes],
-        })
+        Ok(Memory { index: Vec::new(), runs: vec![Run::EMPTY; sizes.runs], sizes })
     }
 
-    fn buffers(&mut self) -> Buffers<'_> {
-        Buffers { index: &mut self.index, runs: &mut self.runs, page: &mut self.page, scratch: &mut self.scratch }
+    /// Makes room for so many records in all, or as many as the window has room for.
+    fn hold(&mut self, ids: usize) {
+        let ids = ids.min(self.sizes.ids_max as usize);
+        if self.index.len() < ids {
+            self.index.reserve_exact(ids - self.index.len());
+            self.index.resize(ids, NO_RECORD);
+        }
+    }
+
+    /// Whether there can be room for so many records where there is none now.
+    fn can_hold(&self, ids: usize) -> bool {
+        (self.index.len()..self.sizes.ids_max as usize).contains(&ids.saturating_sub(1))
+    }
+
+    fn pages(&self) -> PagePair {
+        PagePair { page: vec![0; self.sizes.page_bytes], scratch: vec![0; self.sizes.page_bytes] }
+    }
+
+    fn buffers<'b>(&'b mut self, pages: &'b mut PagePair) -> Buffers<'b> {
+        Buffers { index: &mut self.index, runs: &mut self.runs, page: &mut pages.page, scratch: &mut pages.scratch }
     }
 }
 
@@ -69,7 +97,7 @@ pub(crate) struct CheckpointStore {
     epoch: Option<Epoch>,
     /// A version to be released when the store is taken up again.
     released: Option<u64>,
-    ids: BTreeMap<RecordKey, Vec<RecordId>>,
+    ids: Map<RecordKey, Vec<RecordId>>,
     version: u64,
     layout: Layout,
 }
@@ -114,9 +142,11 @@ impl CheckpointStore {
         let geometry = device.geometry();
         let window = window_of(layout, &geometry);
         let mut memory = Memory::new(&geometry, &window)?;
-        let store = Store::format(device, vault, window, epoch, memory.buffers())?;
+        memory.hold(IDS_AT_FIRST);
+        let mut pages = memory.pages();
+        let store = Store::format(device, vault, window, epoch, memory.buffers(&mut pages))?;
         let (version, suspended) = (store.version(), store.suspend());
-        Ok(CheckpointStore::new(layout, memory, suspended, Some(epoch), BTreeMap::new(), version))
+        Ok(CheckpointStore::new(layout, memory, suspended, Some(epoch), Map::new(), version))
     }
 
     fn new(
@@ -124,7 +154,7 @@ impl CheckpointStore {
         memory: Memory,
         suspended: Suspended,
         epoch: Option<Epoch>,
-        ids: BTreeMap<RecordKey, Vec<RecordId>>,
+        ids: Map<RecordKey, Vec<RecordId>>,
         version: u64,
     ) -> CheckpointStore {
         let layout = *layout;
@@ -136,8 +166,23 @@ impl CheckpointStore {
         let geometry = media.geometry();
         let window = window_of(layout, &geometry);
         let mut memory = Memory::new(&geometry, &window)?;
+        memory.hold(IDS_AT_FIRST);
+        let mut pages = memory.pages();
+        let suspended = loop {
+            let opened = Reader::open(media, vault, window, Which::Newest, memory.buffers(&mut pages));
+            let needed = match opened {
+                Ok(reader) => break reader.suspend(),
+                Err(record::Error::BufferTooSmall { needed, .. }) => needed,
+                Err(error) => return Err(error.into()),
+            };
+            // No more than the window has room for, and that ends it: the other buffers have the size they must have.
+            if !memory.can_hold(needed) {
+                return Err(Error::Corrupt { what: "record number of a checkpoint" });
+            }
+            memory.hold(needed.max(memory.index.len().saturating_mul(2)));
+        };
         let mut chunks = Chunks::default();
-        let mut reader = Reader::open(media, vault, window, Which::Newest, memory.buffers())?;
+        let mut reader = Reader::resume(media, vault, suspended, memory.buffers(&mut pages))?;
         reader.visit(|id, bytes| chunks.add(id, bytes))?;
         let (version, suspended) = (reader.version(), reader.suspend());
         let (records, ids) = chunks.join()?;
@@ -152,20 +197,24 @@ impl CheckpointStore {
         device: &mut dyn Device,
         vault: &Vault,
         epoch: Epoch,
-        changes: &[Change],
+        changes: Vec<Change>,
     ) -> Result<u64, Error> {
-        let (version, ids) = self.with_store(device, vault, epoch, |store, ids| {
-            let record_bytes_max = store.record_bytes_max();
+        let mut cut = Cut::default();
+        let record_bytes_max = self.memory.sizes.record_bytes_max;
+        changes.into_iter().for_each(|(key, value)| cut.add(record_bytes_max, &self.ids, key, value));
+        let last = self.ids.values().flatten().map(|id| id.0 as usize + 1).max().unwrap_or(0);
+        self.memory.hold(last + cut.chunks.len() + SPARE_IDS);
+        let version = self.with_store(device, vault, epoch, |store| {
             // Ids that are handed out for a commit that does not come to be are lost until another one does.
-            let sizes = cut_into_chunks(record_bytes_max, &mut ids.clone(), changes, || Ok(RecordId(0)))?;
-            if !store.fits(&borrow(&sizes)) {
-                return Err(Error::Full { extents: sizes.len() as u64, pinned: None });
+            if !store.fits(&borrow(&cut.chunks)) {
+                return Err(Error::Full { extents: cut.chunks.len() as u64, pinned: None });
             }
-            let mut ids = ids.clone();
-            let written = cut_into_chunks(record_bytes_max, &mut ids, changes, || Ok(store.allocate()?))?;
-            Ok((store.commit(&borrow(&written))?, ids))
+            for (id, _) in cut.chunks.iter_mut().filter(|(id, _)| *id == NO_ID) {
+                *id = store.allocate()?;
+            }
+            Ok(store.commit(&borrow(&cut.chunks))?)
         })?;
-        self.ids = ids;
+        cut.names_into(&mut self.ids);
         self.version = version;
         Ok(version)
     }
@@ -177,7 +226,7 @@ impl CheckpointStore {
         vault: &Vault,
         epoch: Epoch,
     ) -> Result<Option<u64>, Error> {
-        let version = self.with_store(device, vault, epoch, |store, _| store.prepare().map_err(from_record))?;
+        let version = self.with_store(device, vault, epoch, |store| store.prepare().map_err(from_record))?;
         self.version = version.unwrap_or(self.version);
         Ok(version)
     }
@@ -185,7 +234,8 @@ impl CheckpointStore {
     /// Makes good what only one of its copies has lost; how many pages there were.
     pub(crate) fn mend_copies(&mut self, device: &mut dyn Device, vault: &Vault) -> Result<u32, Error> {
         let suspended = self.suspended.take().ok_or(Error::Latched)?;
-        let mut store = Store::resume(device, vault, suspended, self.memory.buffers())?;
+        let mut pages = self.memory.pages();
+        let mut store = Store::resume(device, vault, suspended, self.memory.buffers(&mut pages))?;
         let mended = store.mend_copies()?;
         self.suspended = Some(store.suspend());
         Ok(mended)
@@ -194,12 +244,13 @@ impl CheckpointStore {
     /// The copies of pages that are lost, and whether the other copy is there.
     pub(crate) fn damaged_pages(&mut self, media: &dyn Read, vault: &Vault) -> Result<Vec<(PageNumber, bool)>, Error> {
         let suspended = self.suspended.take().ok_or(Error::Latched)?;
-        let mut reader = Reader::resume(media, vault, suspended, self.memory.buffers())?;
-        let mut pages = Vec::new();
-        let looked = reader.damaged_pages(|page, is_there| pages.push((page, is_there)));
+        let mut pages = self.memory.pages();
+        let mut reader = Reader::resume(media, vault, suspended, self.memory.buffers(&mut pages))?;
+        let mut damaged = Vec::new();
+        let looked = reader.damaged_pages(|page, is_there| damaged.push((page, is_there)));
         self.suspended = Some(reader.suspend());
         looked?;
-        Ok(pages)
+        Ok(damaged)
     }
 
     /// Takes the store up, lets `work` use it and puts it aside again.
@@ -208,10 +259,11 @@ impl CheckpointStore {
         device: &mut dyn Device,
         vault: &Vault,
         epoch: Epoch,
-        work: impl FnOnce(&mut Store<'_, dyn Device + '_>, &BTreeMap<RecordKey, Vec<RecordId>>) -> Result<T, Error>,
+        work: impl FnOnce(&mut Store<'_, dyn Device + '_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let suspended = self.suspended.take().ok_or(Error::Latched)?;
-        let mut store = Store::resume(device, vault, suspended, self.memory.buffers())?;
+        let mut pages = self.memory.pages();
+        let mut store = Store::resume(device, vault, suspended, self.memory.buffers(&mut pages))?;
         if let Some(version) = self.released.take() {
             store.release(version);
         }
@@ -219,7 +271,7 @@ impl CheckpointStore {
             store.start_writing(epoch)?;
             self.epoch = Some(epoch);
         }
-        let done = work(&mut store, &self.ids);
+        let done = work(&mut store);
         self.suspended = Some(store.suspend());
         done
     }
@@ -259,36 +311,48 @@ fn borrow(chunks: &[ChunkChange]) -> Vec<record::Change<'_>> {
     chunks.iter().map(|(id, chunk)| (*id, chunk.as_deref())).collect()
 }
 
-/// The records to write for these changes; ids that a name has already are used first.
-fn cut_into_chunks(
-    record_bytes_max: usize,
-    ids: &mut BTreeMap<RecordKey, Vec<RecordId>>,
-    changes: &[Change],
-    mut allocate: impl FnMut() -> Result<RecordId, Error>,
-) -> Result<Vec<ChunkChange>, Error> {
-    let mut written = Vec::new();
-    for (key, value) in changes {
-        let before = ids.remove(key).unwrap_or_default();
-        let Some(value) = value else {
-            written.extend(before.into_iter().map(|id| (id, None)));
-            continue;
-        };
-        let room = record_bytes_max.saturating_sub(CHUNK_HEAD_BYTES as usize + key.len()).max(1);
-        let chunks = value.len().div_ceil(room).max(1);
-        let mut now = Vec::with_capacity(chunks);
-        for chunk in 0..chunks {
-            let id = match before.get(chunk) {
-                Some(id) => *id,
-                None => allocate()?,
-            };
-            let part = &value[chunk * room..value.len().min((chunk + 1) * room)];
-            written.push((id, Some(encode_chunk(key, chunk, chunks, part))));
-            now.push(id);
+/// Changes, cut into the records to write.
+#[derive(Default)]
+struct Cut {
+    chunks: Vec<ChunkChange>,
+    /// The names, with the place of the first of their chunks and how many have bytes.
+    names: Vec<(RecordKey, usize, usize)>,
+}
+
+impl Cut {
+    /// Adds a change; ids that a name has already are used first.
+    fn add(
+        &mut self,
+        record_bytes_max: usize,
+        ids: &Map<RecordKey, Vec<RecordId>>,
+        key: RecordKey,
+        value: Option<Vec<u8>>,
+    ) {
+        let before = ids.get(&key).map_or(&[][..], Vec::as_slice);
+        let first = self.chunks.len();
+        let mut count = 0;
+        if let Some(value) = value {
+            let room = record_bytes_max.saturating_sub(CHUNK_HEAD_BYTES as usize + key.len()).max(1);
+            count = value.len().div_ceil(room).max(1);
+            for chunk in 0..count {
+                let part = &value[chunk * room..value.len().min((chunk + 1) * room)];
+                let id = before.get(chunk).copied().unwrap_or(NO_ID);
+                self.chunks.push((id, Some(encode_chunk(&key, chunk, count, part))));
+            }
         }
-        written.extend(before.iter().skip(chunks).map(|id| (*id, None)));
-        ids.insert(key.clone(), now);
+        self.chunks.extend(before.iter().skip(count).map(|id| (*id, None)));
+        self.names.push((key, first, count));
     }
-    Ok(written)
+
+    /// Takes down which records hold which name, once they have ids.
+    fn names_into(self, ids: &mut Map<RecordKey, Vec<RecordId>>) {
+        for (key, first, count) in self.names {
+            match count {
+                0 => drop(ids.remove(&key)),
+                _ => drop(ids.insert(key, self.chunks[first..first + count].iter().map(|(id, _)| *id).collect())),
+            }
+        }
+    }
 }
 
 fn encode_chunk(key: &[u8], chunk: usize, chunks: usize, part: &[u8]) -> Vec<u8> {
@@ -304,7 +368,7 @@ fn encode_chunk(key: &[u8], chunk: usize, chunks: usize, part: &[u8]) -> Vec<u8>
 /// Chunks as they are found, in any order.
 #[derive(Default)]
 struct Chunks {
-    found: BTreeMap<RecordKey, BTreeMap<u32, FoundChunk>>,
+    found: Map<RecordKey, Map<u32, FoundChunk>>,
 }
 
 impl Chunks {
@@ -318,9 +382,9 @@ impl Chunks {
     }
 
     /// Puts the values together; a chunk missing or too many is corruption.
-    fn join(self) -> Result<(Records, BTreeMap<RecordKey, Vec<RecordId>>), Error> {
+    fn join(self) -> Result<(Records, Map<RecordKey, Vec<RecordId>>), Error> {
         let corrupt = Error::Corrupt { what: "record of a checkpoint" };
-        let (mut records, mut ids) = (Records::new(), BTreeMap::new());
+        let (mut records, mut ids) = (Records::new(), Map::new());
         for (key, chunks) in self.found {
             let count = chunks.len() as u32;
             let whole = chunks.iter().zip(0..).all(|((chunk, (_, of, _)), index)| *chunk == index && *of == count);

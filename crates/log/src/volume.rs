@@ -67,7 +67,7 @@ pub fn create(
     let epoch = next_epoch(&end, 0, entropy)?;
     let mut store = CheckpointStore::create(&mut *media.writer, &vault, &layout, epoch)?;
     let changes = checkpoint::encode(&mut state, &end);
-    store.commit(&mut *media.writer, &vault, epoch, &changes)?;
+    store.commit(&mut *media.writer, &vault, epoch, changes)?;
     let pages = Arc::new(Pages::new(media.reader, vault, layout, cache_bytes));
     let base = end.clone();
     let recovered = Recovered { pages, store, state, end, base, unreadable: None, before_opening: None };

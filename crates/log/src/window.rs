@@ -177,7 +177,7 @@ impl Writer {
         let mut store = CheckpointStore::create(device, vault, layout, epoch)?;
         self.state.mark_all_changed();
         let changes = checkpoint::encode(&mut self.state, &self.end);
-        let version = store.commit(device, vault, epoch, &changes)?;
+        let version = store.commit(device, vault, epoch, changes)?;
         self.base = self.end.clone();
         Ok((store, version))
     }

@@ -22,13 +22,13 @@ mod nameless;
 mod placing;
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use counterfoil_flash::Device;
 use counterfoil_vault::{Counter, Kind, PageKey};
 
+use crate::maps::Map;
 use crate::pages::Pages;
 use crate::pending::{Granted, Pending};
 use crate::pool::{NamelessPage, PoolId};
@@ -140,11 +140,11 @@ pub struct Writer {
     /// Nameless pages to which the commit under way tried a write, in order.
     tried: Vec<(PoolId, u64)>,
     /// What is known of the pools that this opening has written to.
-    pub(crate) spares: BTreeMap<PoolId, Spare>,
+    pub(crate) spares: Map<PoolId, Spare>,
     /// Readers of commits before this one hold all that is free in pools.
     held_since: u64,
-    tips: BTreeMap<GroupId, Tip>,
-    pub(crate) grants: BTreeMap<ContainerId, Grant>,
+    tips: Map<GroupId, Tip>,
+    pub(crate) grants: Map<ContainerId, Grant>,
     container_keys: RecentKeys,
     readers: Vec<(u64, Weak<Root>)>,
     /// Those of the readers that see a commit in the making.
@@ -196,11 +196,11 @@ impl Writer {
             next_savepoint: 0,
             granted: Vec::new(),
             tried: Vec::new(),
-            spares: BTreeMap::new(),
+            spares: Map::new(),
             held_since: end.commit.saturating_sub(1),
             end,
-            tips: BTreeMap::new(),
-            grants: BTreeMap::new(),
+            tips: Map::new(),
+            grants: Map::new(),
             container_keys: RecentKeys::default(),
             readers: Vec::new(),
             previews: Vec::new(),

@@ -245,6 +245,13 @@ impl State {
 
     /// The most a record may have.
     pub(crate) fn record_bytes_max(&self) -> usize {
-        self.layout.record_room() - ENTRY_BYTES
+        self.layout.record_bytes_max()
+    }
+}
+
+impl Layout {
+    /// The most a record may have.
+    pub(crate) fn record_bytes_max(&self) -> usize {
+        self.record_room() - ENTRY_BYTES
     }
 }

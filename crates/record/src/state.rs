@@ -52,6 +52,8 @@ pub struct BufferSizes {
     pub runs: usize,
     /// Bytes of `page` and of `scratch`.
     pub page_bytes: usize,
+    /// The most bytes that a record may have.
+    pub record_bytes_max: usize,
 }
 
 impl BufferSizes {
@@ -62,7 +64,8 @@ impl BufferSizes {
     pub fn of(geometry: &Geometry, window: &Window) -> Result<BufferSizes, Error> {
         let layout = Layout::new(geometry, window)?;
         let runs = layout.runs_max();
-        Ok(BufferSizes { ids_max: layout.ids_max(), runs, page_bytes: layout.page_bytes })
+        let record_bytes_max = layout.record_bytes_max();
+        Ok(BufferSizes { ids_max: layout.ids_max(), runs, page_bytes: layout.page_bytes, record_bytes_max })
     }
 }
 

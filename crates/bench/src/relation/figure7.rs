@@ -1,6 +1,13 @@
 //! The database of the paper's section 7: T0 references T1 and T3, T1 references T2, T3 references T4 and T5. Every table has ID, DUP10
 //! and DUP100 (10 and 100 rows for a value), MS1 and MS10 (1 % and 10 % of the rows for a value), all indexed, and 160 bytes a row.
 
+extern crate alloc; // a device has no more
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// Rows of T0 for which the other tables have the rows below.
 pub const ROWS: u64 = 1_000_000;
 

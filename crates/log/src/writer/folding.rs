@@ -127,7 +127,7 @@ impl Writer {
     fn write_checkpoint(&mut self) -> Result<u64, Error> {
         let before = (self.state.changed.clone(), self.state.space.changed());
         let changes = crate::checkpoint::encode(&mut self.state, &self.end);
-        let written = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, &changes);
+        let written = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, changes);
         written.inspect_err(|_| {
             self.state.changed = before.0;
             self.state.space.note_changed(before.1);

@@ -4,7 +4,6 @@
 //! A cut leaves pages that no frame names, in places that nothing needs. The next opening may write there again: it
 //! seals under an epoch of its own, so it may go on counting from the last write that a frame told of.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,6 +12,7 @@ use counterfoil_vault::Plain;
 
 use super::Writer;
 use crate::Error;
+use crate::maps::{Map, Set};
 use crate::pending::{Granted, Pending};
 use crate::pending_pools::ChangedPages;
 use crate::pool::{CHUNK_SLOTS, NamelessPage, Pool, PoolId, PoolOptions};
@@ -230,7 +230,7 @@ impl Writer {
     /// Lets the pages be written again that the commit under way tried, but the first `keep` of them. Where somebody
     /// sees the commit in the making, they wait as what commit `commit` freed.
     pub(super) fn give_pages_back(&mut self, keep: usize, commit: u64) {
-        let mut given: BTreeMap<PoolId, Vec<u64>> = BTreeMap::new();
+        let mut given: Map<PoolId, Vec<u64>> = Map::new();
         for (pool, page) in self.tried.split_off(keep) {
             given.entry(pool).or_default().push(page);
         }
@@ -269,7 +269,7 @@ impl Writer {
         spare.empty.extend(changed.freed().filter_map(|page| Some(pool.split(page)?.0)));
         spare.empty.retain(|slot| pool.slot(*slot).is_some_and(|slot| slot.live.count() == 0));
         let is_ours = |granted: &&Granted| granted.owner == Owner::Pool(id);
-        let fresh: BTreeSet<u32> = self.granted.iter().filter(is_ours).map(|granted| granted.slot).collect();
+        let fresh: Set<u32> = self.granted.iter().filter(is_ours).map(|granted| granted.slot).collect();
         let is_open = |slot: &u32| pool.slot(*slot).is_some_and(|slot| spare.has_free(slot.extent.number));
         let old = spare.empty.iter().filter(|slot| !(fresh.contains(slot) || writes_once && is_open(slot)));
         old.copied().collect()

@@ -1,0 +1,93 @@
+//! The relational engine on a chip: the tables of the MILo-DB paper on its token, from the first row to a reorganization.
+//!
+//! Every row that is added is committed, durable and counted before the next one; the power goes in the midst of it; all
+//! tables are reorganized, a step and a commit at a time. What each of it takes of RAM is printed. Build and run:
+//! `scripts/run-firmware relation`.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+#[path = "../../../../crates/bench/src/relation/figure7.rs"]
+mod figure7;
+mod volume;
+
+use alloc::string::{String, ToString};
+
+use cortex_m_rt::entry;
+use cortex_m_semihosting::{debug, hprintln};
+use counterfoil_firmware::token::Token;
+use counterfoil_firmware::{heap, stack};
+
+use volume::Volume;
+
+/// Rows of T0, and of it those that are added one by one.
+const ROWS: u64 = 300;
+const SINGLE: u64 = 40;
+/// Pages that are programmed before the power goes.
+const CUT: u32 = 25;
+
+/// The most that was taken of RAM beside static data.
+#[derive(Default)]
+struct Most {
+    stack: usize,
+}
+
+impl Most {
+    /// Does `work` and says what it took.
+    fn of<T>(&mut self, what: &str, token: Token, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+        let before = token.meters();
+        let (done, stack) = stack::measured(work);
+        let (taken, after) = (heap::taken(), token.meters());
+        self.stack = self.stack.max(stack);
+        hprintln!(
+            "{:<12} heap {:>6} bytes, {:>6} left, reach {:>6}  stack {:>5} bytes  pages read {:>6}  written {:>5}",
+            what,
+            taken.peak,
+            taken.now,
+            taken.reach,
+            stack,
+            after.reads - before.reads,
+            after.programs - before.programs
+        );
+        done
+    }
+}
+
+fn life(most: &mut Most) -> Result<(), String> {
+    let token = Token::erased().ok_or("no file for the token")?;
+    let mut volume = most.of("create", token, || Volume::create(token))?;
+    most.of("tables", token, || volume.define())?;
+    most.of("load", token, || volume.load(ROWS - SINGLE))?;
+    most.of("insert", token, || volume.insert(SINGLE))?;
+    most.of("reorganize", token, || volume.reorganize())?;
+    token.cut_after(CUT);
+    let acknowledged = most.of("cut", token, || volume.insert_until_the_power_goes())?;
+    drop(volume);
+    token.power_on();
+    let mut volume = most.of("open", token, || Volume::open(token))?;
+    let rows = most.of("count", token, || volume.count())?;
+    if rows != acknowledged && rows != acknowledged + 1 {
+        return Err(alloc::format!("{acknowledged} rows were acknowledged and {rows} are there"));
+    }
+    hprintln!("the power went: every row that was acknowledged is there");
+    most.of("reorganize", token, || volume.reorganize())
+}
+
+#[entry]
+fn main() -> ! {
+    heap::begin();
+    let mut most = Most::default();
+    let status = match life(&mut most) {
+        Ok(()) => debug::EXIT_SUCCESS,
+        Err(error) => {
+            hprintln!("{}", error.to_string());
+            debug::EXIT_FAILURE
+        }
+    };
+    let reach = heap::taken().reach;
+    hprintln!("RAM: heap {} bytes, stack {} bytes", reach, most.stack);
+    loop {
+        debug::exit(status);
+    }
+}

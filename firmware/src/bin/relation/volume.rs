@@ -1,0 +1,204 @@
+//! The tables of the MILo-DB paper on a volume of the token.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+use counterfoil_firmware::ChipCounter;
+use counterfoil_firmware::token::{BLOCK_PAGES, Token};
+use counterfoil_flash::Read;
+use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Writer, create};
+use counterfoil_relation::{
+    Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Relations, RowBuilder, Type, Vacuum, ValueRef,
+};
+use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Suite, Vault, VolumeKey};
+
+use crate::ROWS;
+use crate::figure7::{INDEXED, TABLES, Table};
+
+/// Extents of the record store: as few blocks as it takes.
+const WINDOW_EXTENTS: u32 = 8;
+/// Rows that are loaded with a commit.
+const LOAD_ROWS: u64 = 8;
+/// Rows whose entries are fresh at most.
+const FRESH_ROWS: usize = 32;
+
+/// An open volume.
+pub struct Volume {
+    writer: Writer,
+    relations: Relations,
+    /// Rows of each table.
+    next: [u64; TABLES.len()],
+}
+
+fn said(error: impl Display) -> String {
+    error.to_string()
+}
+
+fn settings() -> Settings {
+    let counter = Some(Box::new(ChipCounter) as _);
+    Settings { counter, counting: Counting::EveryCommit, pins: Box::new(NoPins), headers: None }
+}
+
+/// The key is in the chip. The name is no secret.
+fn vault() -> Arc<Vault> {
+    Arc::new(Vault::new(&VolumeKey::from_bytes(&[7; 32]), DatabaseId([1; 32]), Suite::AsconAead128))
+}
+
+/// QEMU's machine has no source of random bytes; a chip has one.
+fn entropy() -> DangerFixedEntropy {
+    DangerFixedEntropy::seeded(1)
+}
+
+fn layout(token: Token) -> Result<Layout, String> {
+    Layout::new(&token.geometry(), BLOCK_PAGES as u32, WINDOW_EXTENTS).map_err(said)
+}
+
+fn relations() -> Relations {
+    Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0)
+}
+
+impl Volume {
+    /// A new volume, without a table.
+    pub fn create(token: Token) -> Result<Volume, String> {
+        let media = Media { reader: Arc::new(token), writer: Box::new(token) };
+        let writer = create(media, vault(), layout(token)?, settings(), &mut entropy(), 0, 0).map_err(said)?;
+        Ok(Volume { writer, relations: relations(), next: [0; TABLES.len()] })
+    }
+
+    /// The volume as the last commit left it.
+    pub fn open(token: Token) -> Result<Volume, String> {
+        let recovered = Recovered::recover(Arc::new(token), vault(), layout(token)?, 0).map_err(said)?;
+        let writer = recovered.open(Box::new(token), settings(), &mut entropy()).map_err(said)?;
+        Ok(Volume { writer, relations: relations(), next: [0; TABLES.len()] })
+    }
+
+    /// A change, committed, and a step of what is then due.
+    fn change<T>(&mut self, body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>) -> Result<T, String> {
+        self.writer.begin().map_err(said)?;
+        let done = body(&self.relations, &mut self.writer).map_err(said)?;
+        self.writer.commit().map_err(said)?;
+        self.relations.committed(&self.writer);
+        self.writer.begin().map_err(said)?;
+        match self.relations.maintain(&mut self.writer).map_err(said)? {
+            true => drop(self.writer.commit().map_err(said)?),
+            false => self.writer.rollback(),
+        }
+        self.relations.committed(&self.writer);
+        Ok(done)
+    }
+
+    /// Makes the tables, each with an index on every attribute.
+    pub fn define(&mut self) -> Result<(), String> {
+        for table in &TABLES {
+            self.change(|relations, writer| {
+                let mut made = relations.create_table(writer, &described(table))?;
+                for column in INDEXED {
+                    let index = NewIndex { columns: vec![column.into()], ..NewIndex::default() };
+                    made = relations.create_index(writer, &made, &index)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Fills the tables, some rows with a commit.
+    pub fn load(&mut self, rows: u64) -> Result<(), String> {
+        for (place, table) in TABLES.iter().enumerate() {
+            let count = if table.name == "t0" { rows } else { table.rows(ROWS) };
+            for first in (0..count).step_by(LOAD_ROWS as usize) {
+                self.add(place, first..(first + LOAD_ROWS).min(count))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds rows to T0, each with a commit of its own.
+    pub fn insert(&mut self, count: u64) -> Result<(), String> {
+        let (place, next) = self.root();
+        (next..next + count).try_for_each(|row| self.add(place, row..row + 1))
+    }
+
+    /// The same until the medium fails; how many rows T0 has that were acknowledged.
+    pub fn insert_until_the_power_goes(&mut self) -> Result<u64, String> {
+        while self.insert(1).is_ok() {}
+        Ok(self.root().1)
+    }
+
+    fn root(&self) -> (usize, u64) {
+        let place = TABLES.len() - 1;
+        (place, self.next[place])
+    }
+
+    fn add(&mut self, place: usize, rows: core::ops::Range<u64>) -> Result<(), String> {
+        let description = &TABLES[place];
+        let end = rows.end;
+        self.change(|relations, writer| {
+            let table = relations.table(writer, description.name)?.ok_or(Error::Misuse("no such table"))?;
+            let mut builder = RowBuilder::new(table.layout());
+            rows.into_iter().try_for_each(|id| push(&mut builder, description, id))?;
+            relations.insert(writer, &table, &builder.finish())
+        })?;
+        self.next[place] = end;
+        Ok(())
+    }
+
+    /// Rows of T0.
+    pub fn count(&mut self) -> Result<u64, String> {
+        let table = self.relations.table(&self.writer, "t0").map_err(said)?.ok_or("no T0")?;
+        self.relations.count(&self.writer, &table).map_err(said)
+    }
+
+    /// All tables and indexes in one piece each, a step and a commit at a time.
+    pub fn reorganize(&mut self) -> Result<(), String> {
+        let tables = self.relations.tables(&self.writer).map_err(said)?;
+        let ids: Vec<_> = tables.iter().map(|table| table.id).collect();
+        drop(tables);
+        for id in ids {
+            let mut vacuum = Vacuum::of(id);
+            loop {
+                self.writer.begin().map_err(said)?;
+                let is_more = self.relations.vacuum_step(&mut self.writer, &mut vacuum).map_err(said)?;
+                self.writer.commit().map_err(said)?;
+                self.relations.committed(&self.writer);
+                if !is_more {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn described(table: &Table) -> NewTable {
+    let references = table.references.iter().map(|other| NewForeignKey {
+        columns: vec![(*other).into()],
+        parent: (*other).into(),
+        ..NewForeignKey::default()
+    });
+    let kind = |name: &str| match name {
+        "a1" => Type::Text,
+        name if INDEXED.contains(&name) => Type::Char(10),
+        _ => Type::BigInt,
+    };
+    NewTable {
+        name: table.name.into(),
+        columns: table.columns().iter().map(|name| NewColumn::new(name.as_str(), kind(name))).collect(),
+        primary_key: Some(NewKey { name: None, columns: vec!["id".into()] }),
+        foreign_keys: references.collect(),
+        ..NewTable::default()
+    }
+}
+
+fn push(builder: &mut RowBuilder, table: &Table, id: u64) -> Result<(), Error> {
+    let row = table.row(id, ROWS);
+    let mut values = vec![ValueRef::BigInt(row.id)];
+    values.extend(row.references.iter().map(|reference| ValueRef::BigInt(*reference)));
+    values.extend(row.values.iter().map(|value| ValueRef::Text(value)));
+    values.push(ValueRef::Text(&row.a1));
+    builder.push(&values)
+}
