@@ -12,6 +12,8 @@ mod define;
 mod figures;
 #[path = "main/foreign.rs"]
 mod foreign;
+#[path = "main/grain.rs"]
+mod grain;
 #[path = "main/images.rs"]
 mod images;
 #[path = "main/joins.rs"]
