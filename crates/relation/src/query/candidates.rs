@@ -167,8 +167,9 @@ impl<'s> Search<'s> {
     fn along(&self, path: Option<usize>, by: String) -> String {
         let join = path.and_then(|path| self.root.joins.get(path));
         match join.map(|join| self.root.path_name(join)) {
-            Some(name) => format!("{by} along {name}"),
-            None => by,
+            // What is never true needs no index.
+            Some(name) if !by.is_empty() => format!("{by} along {name}"),
+            _ => by,
         }
     }
 
@@ -280,7 +281,7 @@ impl<'s> Search<'s> {
                     all.iter().map(apart).collect::<Vec<_>>().join(" and ")
                 }
             };
-            if !names.contains(&by) {
+            if !by.is_empty() && !names.contains(&by) {
                 names.push(by);
             }
         }

@@ -56,63 +56,19 @@ impl Windows {
         named: &[Option<NamedRows>],
         (room, access): (usize, Access),
     ) -> Result<Option<Opened>, Error> {
+        let Some(root) = sources.iter().find(|source| source.path.is_none()) else { return Ok(None) };
         if access == Access::Scan {
             return Ok(None);
         }
-        let Some(root) = sources.iter().find(|source| source.path.is_none()) else { return Ok(None) };
         let total = relations.count(view, &root.table)?;
-        let share = |share: u64| access.rows_max(total, share, TABLE_ROWS_MIN);
-        // Where there was room enough, what was not taken was too much.
-        let is_short = |entries_max: usize| room / sources.len() < entries_max;
-        // A window may be there twice until it is sorted, and beside it the rows that are joined.
-        let window = room / 4;
-        let begin = |lists: Vec<List>, entries_max: usize, by: String| {
-            let from = Some(RowId(0));
-            Windows { lists, room: window, entries_max, from, is_close: false }.begin(relations, view, root, by)
-        };
-        let way = |way: Way| {
-            let name = root.table.index(way.index).map(|index| index.name.clone()).unwrap_or_default();
-            (List::Way(way), name)
-        };
-        let mut flat = Vec::new();
-        root.tests.iter().for_each(|test| flatten(test, &mut flat));
-        for (list, by) in ways(&flat, &root.table).into_iter().filter(|_| is_short(share(TABLE_SHARE))).map(way) {
-            if let Some(opened) = begin(Vec::from([list]), share(TABLE_SHARE), by)? {
-                return Ok(Some(opened));
-            }
+        let opening = Opening { relations, view, sources, root, total, room, access };
+        if let Some(opened) = opening.by_way()? {
+            return Ok(Some(opened));
         }
-        let joined = sources.iter().zip(named).filter(|(source, _)| !source.is_optional && is_short(share(ROOT_SHARE)));
-        let mut joined: Vec<_> = joined.filter_map(|(source, named)| Some((source.path?, named.as_ref()?))).collect();
-        joined.sort_by_key(|(_, named)| named.rows.len());
-        for (path, named) in joined {
-            let list = List::Joined(path, named.rows.clone());
-            if let Some(opened) = begin(Vec::from([list]), share(ROOT_SHARE), along(root, path, &named.index))? {
-                return Ok(Some(opened));
-            }
+        match opening.by_path(named)? {
+            Some(opened) => Ok(Some(opened)),
+            None => opening.by_alternatives(conditions),
         }
-        let mut all = Vec::new();
-        conjuncts(conditions, &mut all);
-        for condition in all.into_iter().filter(|_| is_short(share(ROOT_SHARE))) {
-            let (lists, by) = (Vec::new(), Vec::new());
-            let mut merging = Merging { relations, view, sources, access, room: room / 4, lists, by };
-            if merging.add(condition)?
-                && let Some(opened) = begin(merging.lists, share(ROOT_SHARE), merging.by.join(" or "))?
-            {
-                return Ok(Some(opened));
-            }
-        }
-        Ok(None)
-    }
-
-    fn begin(
-        mut self,
-        relations: &Relations,
-        view: &dyn View,
-        root: &Source,
-        name: String,
-    ) -> Result<Option<Opened>, Error> {
-        let first = self.find(relations, view, root)?;
-        Ok(first.map(|rows| (self, rows, format!("{name} in passes"))))
     }
 
     /// The next window; none behind the last.
@@ -152,6 +108,93 @@ impl Windows {
         };
         Ok(Some(rows))
     }
+}
+
+/// Windows being sought.
+struct Opening<'o> {
+    relations: &'o Relations,
+    view: &'o dyn View,
+    sources: &'o [Source],
+    root: &'o Source,
+    /// The root's rows.
+    total: u64,
+    /// Rows that there is room for.
+    room: usize,
+    access: Access,
+}
+
+impl Opening<'_> {
+    /// Entries that may be looked at for a window, if there was too little room for so many: where there was enough, what was not
+    /// taken was too much.
+    fn entries_max(&self, share: u64) -> Option<usize> {
+        let entries_max = self.access.rows_max(self.total, share, TABLE_ROWS_MIN);
+        Some(entries_max).filter(|entries_max| self.room / self.sources.len() < *entries_max)
+    }
+
+    /// The first window, if its lists do not have too many entries.
+    fn begin(&self, lists: Vec<List>, entries_max: usize, by: &str) -> Result<Option<Opened>, Error> {
+        // A window may be there twice until it is sorted, and beside it the rows that are joined.
+        let (room, from) = (self.room / 4, Some(RowId(0)));
+        let mut windows = Windows { lists, room, entries_max, from, is_close: false };
+        let first = windows.find(self.relations, self.view, self.root)?;
+        Ok(first.map(|rows| (windows, rows, format!("{by} in passes"))))
+    }
+
+    /// By an index of the root.
+    fn by_way(&self) -> Result<Option<Opened>, Error> {
+        let Some(entries_max) = self.entries_max(TABLE_SHARE) else { return Ok(None) };
+        let mut flat = Vec::new();
+        self.root.tests.iter().for_each(|test| flatten(test, &mut flat));
+        for way in ways(&flat, &self.root.table) {
+            let by = index_name(self.root, &way);
+            if let Some(opened) = self.begin(Vec::from([List::Way(way)]), entries_max, &by)? {
+                return Ok(Some(opened));
+            }
+        }
+        Ok(None)
+    }
+
+    /// By the rows of another source, back along its path.
+    fn by_path(&self, named: &[Option<NamedRows>]) -> Result<Option<Opened>, Error> {
+        let Some(entries_max) = self.entries_max(ROOT_SHARE) else { return Ok(None) };
+        let joined = self.sources.iter().zip(named).filter(|(source, _)| !source.is_optional);
+        let mut joined: Vec<_> = joined.filter_map(|(source, named)| Some((source.path?, named.as_ref()?))).collect();
+        joined.sort_by_key(|(_, named)| named.rows.len());
+        for (path, named) in joined {
+            let lists = Vec::from([List::Joined(path, named.rows.clone())]);
+            if let Some(opened) = self.begin(lists, entries_max, &along(self.root, path, &named.index))? {
+                return Ok(Some(opened));
+            }
+        }
+        Ok(None)
+    }
+
+    /// By the lists of alternatives, merged.
+    fn by_alternatives(&self, conditions: &[Condition]) -> Result<Option<Opened>, Error> {
+        let Some(entries_max) = self.entries_max(ROOT_SHARE) else { return Ok(None) };
+        let Opening { relations, view, sources, access, .. } = *self;
+        let mut tests = Vec::new();
+        self.root.tests.iter().for_each(|test| flatten(test, &mut tests));
+        let number = sources.iter().position(|source| source.path.is_none()).unwrap_or_default();
+        let own = tests.into_iter().filter(|test| matches!(test, Test::Any(_)));
+        let own: Vec<Condition> = own.map(|test| Condition::Of(number, test.clone())).collect();
+        let mut all = Vec::new();
+        conjuncts(conditions, &mut all);
+        for condition in own.iter().chain(all) {
+            let (lists, by) = (Vec::new(), Vec::new());
+            let mut merging = Merging { relations, view, sources, access, room: self.room / 4, lists, by };
+            if merging.add(condition)?
+                && let Some(opened) = self.begin(merging.lists, entries_max, &merging.by.join(" or "))?
+            {
+                return Ok(Some(opened));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn index_name(source: &Source, way: &Way) -> String {
+    source.table.index(way.index).map(|index| index.name.clone()).unwrap_or_default()
 }
 
 /// What names rows of a source, and the path to them.
@@ -211,7 +254,7 @@ impl Merging<'_> {
                 let Some(way) = ways(&flat, &source.table).into_iter().next() else {
                     return self.add_alternatives(source, &flat);
                 };
-                let by = source.table.index(way.index).map(|index| index.name.clone()).unwrap_or_default();
+                let by = index_name(source, &way);
                 (List::Way(way), by)
             }
             Some(path) => {

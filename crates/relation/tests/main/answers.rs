@@ -396,6 +396,7 @@ fn more_rows_than_there_is_room_for_are_named_in_passes() {
         (vec![by_index, along], none()),
         (vec![many.clone(), few.clone()], vec![any]),
         (vec![many.clone(), few.clone()], vec![more]),
+        (vec![Source { tests: vec![equal(2, 4).or(equal(0, 77))], ..many.clone() }], none()),
     ] {
         let plan = Plan { sources, conditions, shown: 3, outputs: outputs.clone(), ..Plan::default() };
         let rows = all_of(&mut bench, &plan, 8 << 20).unwrap();
