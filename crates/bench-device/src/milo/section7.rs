@@ -14,7 +14,7 @@ const FRESH: [(u64, f64); 3] = [(0, 0.55), (10_000, 0.5), (100_000, 0.35)];
 const CHANGES: u64 = 3000;
 /// What a query is to take at most, in milliseconds, and what those up to so many rows are to.
 const LONGEST: f64 = 5500.0;
-const FEW: (u64, f64) = (799, 80.0);
+pub const FEW: (u64, f64) = (799, 80.0);
 
 /// What a query took, and where.
 pub struct Measured {
@@ -108,7 +108,7 @@ impl Pair {
 }
 
 /// Measures a setting: `fresh` of `rows` are inserted one by one, and worn if there are any.
-pub fn measure(rows: u64, fresh: u64) -> Result<Setting, Failure> {
+fn measure(rows: u64, fresh: u64) -> Result<Setting, Failure> {
     let mut pair = Pair::loaded(rows - fresh)?;
     let before = pair.cost();
     let grown_rows = pair.grow(fresh)?;
@@ -126,21 +126,30 @@ pub fn measure(rows: u64, fresh: u64) -> Result<Setting, Failure> {
 }
 
 /// The sizes of what is fresh for a T0 of so many rows.
-pub fn fresh_sizes(rows: u64) -> [u64; 3] {
+fn fresh_sizes(rows: u64) -> [u64; 3] {
     FRESH.map(|(fresh, _)| fresh * rows / figure7::ROWS)
 }
 
-/// Prints the tables for a T0 of so many rows.
-pub fn print(rows: u64) -> Result<(), Failure> {
-    let mut settings = Vec::new();
-    for (fresh, (_, goal)) in fresh_sizes(rows).into_iter().zip(FRESH) {
-        let setting = measure(rows, fresh)?;
-        queries(&setting, goal);
-        settings.push(setting);
-    }
+/// All settings for a T0 of so many rows, side by side: each has parts of its own.
+pub fn measured(rows: u64) -> Result<Vec<Setting>, Failure> {
+    std::thread::scope(|scope| {
+        let measure = |fresh| scope.spawn(move || measure(rows, fresh).map_err(|failure| failure.to_string()));
+        let threads: Vec<_> = fresh_sizes(rows).into_iter().map(measure).collect();
+        let ended = threads.into_iter().map(|thread| match thread.join() {
+            Ok(setting) => setting.map_err(Failure::from),
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect()
+    })
+}
+
+/// Prints the tables for a T0 of so many rows, and hands over what is in them.
+pub fn print(rows: u64) -> Result<Vec<Setting>, Failure> {
+    let settings = measured(rows)?;
+    settings.iter().zip(FRESH).for_each(|(setting, (_, goal))| queries(setting, goal));
     reorganizations(&settings);
     lives(&settings, rows);
-    Ok(())
+    Ok(settings)
 }
 
 fn queries(setting: &Setting, goal: f64) {
@@ -227,5 +236,23 @@ fn lives(settings: &[Setting], rows: u64) {
                 insert + share * times as f64
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both engines are held against looking at all rows, with fresh rows, deletes and updates; what they took is counted.
+    #[test]
+    fn both_engines_answer_as_looking_at_all_rows_does() {
+        let setting = measure(6000, 600).expect("answers that agree");
+        assert_eq!((setting.queries.len(), setting.fresh), (18, 600));
+        let found: u64 = setting.queries.iter().map(|query| query.rows).sum();
+        assert!(found > 1000, "{found} rows");
+        let queries = setting.queries.iter().flat_map(|query| [query.theirs, query.ours]);
+        assert!(queries.filter(|cost| cost.milliseconds() > 0.0).count() >= 34, "queries read");
+        let Spent { theirs, ours } = setting.reorganized;
+        assert!(theirs.meters.programs > 0 && ours.meters.programs > 0, "a reorganization writes");
     }
 }
