@@ -1,4 +1,5 @@
-//! Tables of numbers for devices: the store that stands alone beside the GnatDb paper and its design rebuilt.
+//! Tables of numbers for devices: the store that stands alone beside the GnatDb paper, relations beside the MILo-DB paper, and both
+//! papers' designs rebuilt.
 //!
 //! ```text
 //! counterfoil-bench-device                   all tables, wear over 20,000 commits
@@ -11,7 +12,7 @@
 //! counterfoil-bench-device plots FOLDER      the curves of both papers, as SVG; those of MILo-DB alone where a FOLDER is given above
 //! ```
 //! Every table begins with the machine, the date and the command. Times are of the counted clock: operations on a simulated
-//! part at the prices of the paper's Figure 6. They are the same on every machine, and nothing here asserts one.
+//! part at the prices that the papers name. They are the same on every machine, and nothing here asserts one.
 #![forbid(unsafe_code)]
 
 mod board;
