@@ -42,6 +42,8 @@ pub struct Figure {
     pub is_logarithmic: bool,
     /// Whether the x axis is one of powers of ten, too.
     pub is_logarithmic_x: bool,
+    /// What stands at the numbers 1, 2, ... of the x axis instead of them; nothing where numbers stand.
+    pub names: Vec<&'static str>,
     pub panels: Vec<Panel>,
 }
 
@@ -62,6 +64,15 @@ impl Figure {
         }
         area.present()?;
         Ok(())
+    }
+
+    /// A label of the x axis.
+    fn label(&self, value: f64) -> String {
+        if self.names.is_empty() {
+            return number(value);
+        }
+        let name = (value.fract() == 0.0 && value >= 1.0).then(|| self.names.get(value as usize - 1)).flatten();
+        name.map_or(String::new(), |name| (*name).into())
     }
 
     fn panel<'a, X, Y>(
@@ -92,7 +103,8 @@ impl Figure {
             .light_line_style(WHITE)
             .bold_line_style(RGBColor(225, 225, 225))
             .y_label_formatter(&|value| number(*value))
-            .x_label_formatter(&|value| number(*value))
+            .x_labels(if self.names.is_empty() { 10 } else { self.names.len() + 2 })
+            .x_label_formatter(&|value| self.label(*value))
             .draw()?;
         for curve in &panel.curves {
             let points = curve.points.iter().copied();

@@ -1,4 +1,5 @@
-//! Tables of numbers for devices: the store that stands alone beside the GnatDb paper and its design rebuilt.
+//! Tables of numbers for devices: the store that stands alone beside the GnatDb paper, relations beside the MILo-DB paper, and both
+//! papers' designs rebuilt.
 //!
 //! ```text
 //! counterfoil-bench-device                   all tables, wear over 20,000 commits
@@ -6,12 +7,12 @@
 //! counterfoil-bench-device profile           where our own costs come from
 //! counterfoil-bench-device prices            single operations, and memory
 //! counterfoil-bench-device wear [COMMITS]    how evenly blocks wear (1,000,000 commits unless told)
-//! counterfoil-bench-device milo [ROWS]       MILo-DB: inserts, 18 queries, reorganization (1,000,000 rows in T0 unless told)
-//! counterfoil-bench-device milo-indexes [ROWS]  the four index schemes of MILo-DB and ours, its Figure 8 (300,000 rows unless told)
-//! counterfoil-bench-device plots FOLDER      the curves of the GnatDb paper's Figures 5, 7 and 8 and of MILo-DB's, as SVG
+//! counterfoil-bench-device milo [ROWS [FOLDER]]          MILo-DB: inserts, 18 queries, reorganization (1,000,000 rows in T0 unless told)
+//! counterfoil-bench-device milo-indexes [ROWS [FOLDER]]  MILo-DB's four index schemes and ours (300,000 rows unless told)
+//! counterfoil-bench-device plots FOLDER      the curves of both papers, as SVG; those of MILo-DB alone where a FOLDER is given above
 //! ```
 //! Every table begins with the machine, the date and the command. Times are of the counted clock: operations on a simulated
-//! part at the prices of the paper's Figure 6. They are the same on every machine, and nothing here asserts one.
+//! part at the prices that the papers name. They are the same on every machine, and nothing here asserts one.
 #![forbid(unsafe_code)]
 
 mod board;
@@ -51,19 +52,21 @@ fn run(words: &[&str]) -> Result<(), Failure> {
             profile::print();
             prices_table::print();
             wear::print(COMMITS);
-            milo::print(milo::ROWS)?;
+            milo::print(milo::ROWS, None)?;
         }
         ["drm"] => drm_table::print(),
         ["profile"] => profile::print(),
         ["prices"] => prices_table::print(),
         ["wear"] => wear::print(COMMITS_IN_FULL),
         ["wear", commits] => wear::print(commits.parse()?),
-        ["milo-indexes"] => milo::indexes(milo::INDEXED_ROWS_IN_FULL)?,
-        ["milo-indexes", rows] => milo::indexes(rows.parse()?)?,
-        ["milo"] => milo::print(milo::ROWS_IN_FULL)?,
-        ["milo", rows] => milo::print(rows.parse()?)?,
+        ["milo-indexes"] => milo::indexes(milo::INDEXED_ROWS_IN_FULL, None)?,
+        ["milo-indexes", rows] => milo::indexes(rows.parse()?, None)?,
+        ["milo-indexes", rows, folder] => milo::indexes(rows.parse()?, Some(folder.as_ref()))?,
+        ["milo"] => milo::print(milo::ROWS_IN_FULL, None)?,
+        ["milo", rows] => milo::print(rows.parse()?, None)?,
+        ["milo", rows, folder] => milo::print(rows.parse()?, Some(folder.as_ref()))?,
         _ => {
-            return Err("usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | milo [ROWS] | milo-indexes [ROWS] | plots FOLDER]"
+            return Err("usage: counterfoil-bench-device [drm | profile | prices | wear [COMMITS] | milo [ROWS [FOLDER]] | milo-indexes [ROWS [FOLDER]] | plots FOLDER]"
                 .into());
         }
     }

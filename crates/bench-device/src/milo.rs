@@ -12,13 +12,15 @@ mod figure8;
 mod ftl;
 mod insertion;
 mod paper;
-pub mod plots;
+mod plots;
 mod schemes;
 mod section7;
 #[path = "../../bench/src/relation/table1.rs"]
 mod table1;
 mod token;
 mod tree;
+
+use std::path::Path;
 
 use crate::Failure;
 
@@ -29,15 +31,24 @@ pub const ROWS_IN_FULL: u64 = figure7::ROWS;
 /// Rows of the table of section 7.3.
 pub use figure8::ROWS_IN_FULL as INDEXED_ROWS_IN_FULL;
 
-/// Prints section 7.3 for a table of so many rows.
-pub fn indexes(rows: u64) -> Result<(), Failure> {
+/// Prints section 7.3 for a table of so many rows, and draws Figure 8 into a folder.
+pub fn indexes(rows: u64, folder: Option<&Path>) -> Result<(), Failure> {
     println!("\n### MILo-DB's Figure 8, {rows} rows, counted clock of its token");
-    figure8::print(rows)
+    let points = figure8::measured(rows)?;
+    figure8::print(rows, &points)?;
+    folder.map_or(Ok(()), |folder| plots::indexes(rows, &points, folder))
 }
 
-/// Prints sections 7.1, 7.2, 7.4 and 7.5 for a T0 of so many rows.
-pub fn print(rows: u64) -> Result<(), Failure> {
+/// Prints sections 7.1, 7.2, 7.4 and 7.5 for a T0 of so many rows, and draws Figures 9 and 10 into a folder.
+pub fn print(rows: u64, folder: Option<&Path>) -> Result<(), Failure> {
     println!("\n### MILo-DB's section 7, {rows} rows in T0, counted clock of its token");
     insertion::print(rows)?;
-    section7::print(rows)
+    let settings = section7::print(rows)?;
+    folder.map_or(Ok(()), |folder| plots::section7(&settings, folder))
+}
+
+/// Draws all figures into a folder.
+pub fn draw(folder: &Path) -> Result<(), Failure> {
+    plots::indexes(INDEXED_ROWS_IN_FULL, &figure8::measured(INDEXED_ROWS_IN_FULL)?, folder)?;
+    plots::section7(&section7::measured(ROWS_IN_FULL)?, folder)
 }

@@ -29,7 +29,7 @@ pub fn draw(folder: &Path) -> Result<(), Failure> {
     response(&large, 5.0..2_000_000.0).draw(&folder.join("response-1mb.svg"))?;
     cleaning(&small).draw(&folder.join("cleaning.svg"))?;
     memory().draw(&folder.join("memory.svg"))?;
-    milo::plots::draw(folder)
+    milo::draw(folder)
 }
 
 fn measure(board: Board, design: Design) -> Curves {
@@ -69,6 +69,7 @@ fn response(boards: &[(Board, [Curves; 2])], y: std::ops::Range<f64>) -> Figure 
         y: ("milliseconds, counted", y),
         is_logarithmic: true,
         is_logarithmic_x: false,
+        names: Vec::new(),
         panels: boards.iter().map(panel).collect(),
     }
 }
@@ -88,6 +89,7 @@ fn cleaning(boards: &[(Board, [Curves; 2])]) -> Figure {
         y: ("pages cleaned per transaction", 0.1..100.0),
         is_logarithmic: true,
         is_logarithmic_x: false,
+        names: Vec::new(),
         panels: boards.iter().map(panel).collect(),
     }
 }
@@ -109,6 +111,7 @@ fn memory() -> Figure {
         y: ("bytes of memory", 0.0..5000.0),
         is_logarithmic: false,
         is_logarithmic_x: false,
+        names: Vec::new(),
         panels: vec![Panel { title: format!("Memory, {board}"), curves }],
     }
 }

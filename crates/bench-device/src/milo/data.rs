@@ -52,6 +52,10 @@ pub struct Data {
     /// Rows of T0 for which values were chosen.
     scale: u64,
     tables: Vec<Rows>,
+    /// For each table and each one it joins: which of its references leads there, and to which table.
+    ways: Vec<Vec<Option<(usize, usize)>>>,
+    /// For each table those it joins, and itself.
+    joined: Vec<Vec<usize>>,
 }
 
 #[derive(Clone, Default)]
@@ -102,7 +106,16 @@ pub fn key(attribute: Attribute, number: u64) -> Key {
 impl Data {
     /// Tables as they are loaded.
     pub fn loaded(rows: u64) -> Self {
-        let mut data = Self { scale: rows, tables: vec![Rows::default(); TABLES.len()] };
+        let way = |table: usize, other: usize| {
+            references(table).into_iter().enumerate().find(|(_, parent)| joined(*parent).contains(&other))
+        };
+        let all = 0..TABLES.len();
+        let mut data = Self {
+            scale: rows,
+            tables: vec![Rows::default(); TABLES.len()],
+            ways: all.clone().map(|table| all.clone().map(|other| way(table, other)).collect()).collect(),
+            joined: all.map(joined).collect(),
+        };
         TABLES.iter().enumerate().for_each(|(table, known)| data.add(table, known.rows(rows)));
         data
     }
@@ -128,8 +141,7 @@ impl Data {
         if table == other {
             return row;
         }
-        let way = references(table).into_iter().enumerate().find(|(_, parent)| joined(*parent).contains(&other));
-        let (place, parent) = way.expect("a table that is joined");
+        let (place, parent) = self.ways[table][other].expect("a table that is joined");
         self.row_of(parent, u64::from(self.tables[table].references[place][row as usize]), other)
     }
 
@@ -144,7 +156,7 @@ impl Data {
 
     /// Whether a row and all it joins are there.
     pub fn is_there(&self, table: usize, row: u64) -> bool {
-        joined(table).iter().all(|other| !self.tables[*other].gone[self.row_of(table, row, *other) as usize])
+        self.joined[table].iter().all(|other| !self.tables[*other].gone[self.row_of(table, row, *other) as usize])
     }
 
     /// Chooses rows to delete and to update, as many of each, evenly over all tables; updates evenly over the attributes.
@@ -194,14 +206,14 @@ impl Data {
 
     /// The rows of T0 that a query has, ascending: by looking at all of them.
     pub fn answer(&self, query: &Query) -> Vec<u64> {
-        let asked: Vec<(Selection, &Is)> = query.asked.iter().map(asked).collect();
-        let is_true = |row: u64| {
-            asked.iter().all(|(selection, is)| match is {
-                Is::Id(id) => self.number_of(T0, row, *selection) == *id,
-                Is::Equal(value) => self.number_of(T0, row, *selection) == number_in(value),
-                Is::Above(value) => self.number_of(T0, row, *selection) > number_in(value),
-            })
+        let range = |is: &Is| match is {
+            Is::Id(id) => *id..*id + 1,
+            Is::Equal(value) => number_in(value)..number_in(value) + 1,
+            Is::Above(value) => number_in(value) + 1..u64::MAX,
         };
+        let asked: Vec<_> = query.asked.iter().map(asked).map(|(selection, is)| (selection, range(is))).collect();
+        let is_true =
+            |row: u64| asked.iter().all(|(selection, range)| range.contains(&self.number_of(T0, row, *selection)));
         (0..self.rows(T0)).filter(|row| is_true(*row) && self.is_there(T0, *row)).collect()
     }
 }

@@ -77,8 +77,11 @@ impl Way {
     }
 }
 
-/// All points: by number of distinct values, in the order of the ways.
-pub fn measured(rows: u64) -> Result<Vec<(u64, Vec<Point>)>, Failure> {
+/// A number of distinct values, and what was measured there, in the order of the ways.
+pub type Measured = (u64, Vec<Point>);
+
+/// All points.
+pub fn measured(rows: u64) -> Result<Vec<Measured>, Failure> {
     let at = |distinct: u64| {
         let points: Result<Vec<Point>, Failure> = WAYS.iter().map(|way| way.measure(rows, distinct)).collect();
         Ok((distinct, points?))
@@ -87,8 +90,7 @@ pub fn measured(rows: u64) -> Result<Vec<(u64, Vec<Point>)>, Failure> {
 }
 
 /// Prints both halves as tables, and what other bounds would do.
-pub fn print(rows: u64) -> Result<(), Failure> {
-    let points = measured(rows)?;
+pub fn print(rows: u64, points: &[Measured]) -> Result<(), Failure> {
     println!("\nNot calibrated: the paper multiplies by {CALIBRATION}, its schemes and ours alike.");
     let halves = [
         ("8a: a lookup, ms", (|point| point.lookup) as fn(&Point) -> f64),
@@ -100,7 +102,7 @@ pub fn print(rows: u64) -> Result<(), Failure> {
             WAYS.map(|way| format!(" {} |", way.name)).concat()
         );
         println!("|{}", "---|".repeat(WAYS.len() + 2));
-        for (distinct, points) in &points {
+        for (distinct, points) in points {
             let least = (0..WAYS.len()).min_by(|a, b| value(&points[*a]).total_cmp(&value(&points[*b]))).unwrap_or(0);
             let cells: String = points.iter().map(|point| format!(" {:.2} |", value(point))).collect();
             println!("| {distinct} |{cells} {} |", WAYS[least].name);

@@ -4,39 +4,112 @@ use std::path::Path;
 
 use plotters::style::RGBColor;
 
-use super::figure8::{self, Point, WAYS};
+use super::cost::Cost;
+use super::figure8::{Measured, Point, WAYS, Way};
+use super::section7::{FEW, Setting};
 use crate::Failure;
 use crate::figure::{Curve, Figure, Look, Panel};
 
 const OWN: RGBColor = RGBColor(20, 90, 170);
+const STATED: RGBColor = RGBColor(60, 60, 60);
 /// Of the paper's schemes, in their order.
-const THEIRS: [RGBColor; 4] =
+const SCHEMES: [RGBColor; 4] =
     [RGBColor(120, 120, 120), RGBColor(225, 150, 30), RGBColor(120, 60, 150), RGBColor(190, 60, 40)];
-
-/// Writes all figures of the paper's section 7 into a folder.
-pub fn draw(folder: &Path) -> Result<(), Failure> {
-    indexes(figure8::ROWS_IN_FULL)?.draw(&folder.join("milo-indexes.svg"))
-}
+const THEIRS: RGBColor = SCHEMES[3];
+/// What the paper says of reorganizations (7.5): fresh rows of a million, minutes, GB written.
+const REORGANIZED: [(f64, f64, f64); 2] = [(10.0, 6.2, 0.5), (100.0, 7.7, 0.9)];
 
 /// Figure 8.
-fn indexes(rows: u64) -> Result<Figure, Failure> {
-    let points = figure8::measured(rows)?;
+pub fn indexes(rows: u64, points: &[Measured], folder: &Path) -> Result<(), Failure> {
     let panel = |title: &str, value: fn(&Point) -> f64| {
-        let curve = |(place, way): (usize, &figure8::Way)| {
+        let curve = |(place, way): (usize, &Way)| {
             let points = points.iter().map(|(distinct, points)| (*distinct as f64, value(&points[place])));
-            let look = Look::Line(THEIRS.get(place).copied().unwrap_or(OWN));
+            let look = Look::Line(SCHEMES.get(place).copied().unwrap_or(OWN));
             Curve { name: way.name, look, points: points.collect(), end: None }
         };
         Panel { title: title.into(), curves: WAYS.iter().enumerate().map(curve).collect() }
     };
-    Ok(Figure {
-        x: ("distinct values of 300,000 rows", 3.0..300_000.0),
-        y: ("milliseconds, counted", 0.1..10_000.0),
+    let figure = Figure {
+        x: ("distinct values, evenly spread", 3.0..rows as f64),
+        y: ("milliseconds, counted", 0.1..100_000.0),
         is_logarithmic: true,
         is_logarithmic_x: true,
+        names: Vec::new(),
         panels: vec![
-            panel("8a: lookup, rows with one value", |point| point.lookup),
+            panel(&format!("8a: lookup in {rows} rows"), |point| point.lookup),
             panel("8b: insert and commit", |point| point.insert),
         ],
-    })
+    };
+    figure.draw(&folder.join("milo-indexes.svg"))
+}
+
+/// Figures 9 and 10.
+pub fn section7(settings: &[Setting], folder: &Path) -> Result<(), Failure> {
+    queries(settings, true).draw(&folder.join("milo-queries-few.svg"))?;
+    queries(settings, false).draw(&folder.join("milo-queries-many.svg"))?;
+    let minutes = |cost: &Cost| cost.milliseconds() / 60_000.0;
+    let written = |cost: &Cost| cost.meters.program_bytes as f64 / 1e9;
+    let time = ("10a: a reorganization", "minutes, counted", minutes as fn(&Cost) -> f64);
+    let space = ("10b: what a reorganization writes", "GB written", written as fn(&Cost) -> f64);
+    reorganizations(settings, time, REORGANIZED.map(|(fresh, minutes, _)| (fresh, minutes)))
+        .draw(&folder.join("milo-reorganization-time.svg"))?;
+    reorganizations(settings, space, REORGANIZED.map(|(fresh, _, written)| (fresh, written)))
+        .draw(&folder.join("milo-reorganization-written.svg"))
+}
+
+/// Figure 9: the queries with few rows, or the others.
+fn queries(settings: &[Setting], few: bool) -> Figure {
+    let chosen = |setting: &Setting| -> Vec<(f64, f64)> {
+        let queries = setting.queries.iter().filter(|query| (query.paper_rows <= FEW.0) == few);
+        queries.map(|query| (query.theirs.milliseconds(), query.ours.milliseconds())).collect()
+    };
+    let numbered = |values: Vec<f64>| (1..).map(f64::from).zip(values).collect::<Vec<(f64, f64)>>();
+    let most = settings.iter().flat_map(chosen).map(|(theirs, ours)| theirs.max(ours)).fold(0.0, f64::max);
+    let panel = |setting: &Setting| {
+        let (theirs, ours) = chosen(setting).into_iter().unzip();
+        let curve =
+            |name, colour, values| Curve { name, look: Look::Line(colour), points: numbered(values), end: None };
+        Panel {
+            title: format!("9: {} fresh rows in T0", setting.fresh),
+            curves: vec![curve("paper's design rebuilt", THEIRS, theirs), curve("ours", OWN, ours)],
+        }
+    };
+    let named = settings.first().map_or(&[][..], |setting| &setting.queries);
+    let names: Vec<&str> =
+        named.iter().filter(|query| (query.paper_rows <= FEW.0) == few).map(|query| query.name).collect();
+    Figure {
+        x: ("query, by rows of its answer", 0.5..names.len() as f64 + 0.5),
+        y: ("milliseconds, counted", 0.0..most * 1.25),
+        is_logarithmic: false,
+        is_logarithmic_x: false,
+        names,
+        panels: settings.iter().map(panel).collect(),
+    }
+}
+
+/// One half of Figure 10.
+fn reorganizations(
+    settings: &[Setting],
+    (title, unit, value): (&str, &'static str, fn(&Cost) -> f64),
+    stated: [(f64, f64); 2],
+) -> Figure {
+    let with_fresh = || settings.iter().filter(|setting| setting.fresh > 0);
+    let at = |setting: &Setting, cost: &Cost| (setting.fresh as f64 / 1e3, value(cost));
+    let theirs: Vec<(f64, f64)> = with_fresh().map(|setting| at(setting, &setting.reorganized.theirs)).collect();
+    let ours: Vec<(f64, f64)> = with_fresh().map(|setting| at(setting, &setting.reorganized.ours)).collect();
+    let widest = with_fresh().map(|setting| setting.fresh as f64 / 1e3).fold(0.0, f64::max);
+    let most = stated.iter().chain(&theirs).chain(&ours).map(|(_, value)| *value).fold(0.0, f64::max);
+    let curves = vec![
+        Curve { name: "the paper, calibrated", look: Look::Marks(STATED), points: stated.to_vec(), end: None },
+        Curve { name: "paper's design rebuilt", look: Look::Line(THEIRS), points: theirs, end: None },
+        Curve { name: "ours, VACUUM", look: Look::Line(OWN), points: ours, end: None },
+    ];
+    Figure {
+        x: ("fresh rows in T0, thousands", 0.0..widest * 1.1),
+        y: (unit, 0.0..most * 1.5),
+        is_logarithmic: false,
+        is_logarithmic_x: false,
+        names: Vec::new(),
+        panels: vec![Panel { title: title.into(), curves }],
+    }
 }

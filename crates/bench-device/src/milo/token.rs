@@ -56,16 +56,33 @@ pub struct Token {
 impl Token {
     /// The tables, loaded, indexed and reorganized.
     pub fn loaded(rows: u64) -> Result<Self, Failure> {
-        let blocks = (rows * BYTES_A_ROW).div_ceil(u64::from(EXTENT_PAGES) * 2048) + 1024;
-        let device = SimulatedDevice::new(Part::milo_token(blocks), Scenario::calm(1));
-        let (writer, relations) = created(&device)?;
-        let (tables, next) = (BTreeMap::new(), BTreeMap::new());
-        let mut token = Token { device, writer, relations, tables, scale: rows, next };
+        let mut token = Self::empty(rows)?;
         for table in &TABLES {
-            token.create(table)?;
             token.load(table, table.rows(rows))?;
         }
         token.reorganize()?;
+        Ok(token)
+    }
+
+    /// The tables, to which all rows are added one by one, those that are referenced first.
+    pub fn grown(rows: u64) -> Result<Self, Failure> {
+        let mut token = Self::empty(rows)?;
+        for table in &TABLES {
+            (0..table.rows(rows)).try_for_each(|_| token.insert(table.name))?;
+        }
+        Ok(token)
+    }
+
+    /// The tables, empty.
+    fn empty(rows: u64) -> Result<Self, Failure> {
+        let blocks = (rows * BYTES_A_ROW).div_ceil(u64::from(EXTENT_PAGES) * 2048) + 1024;
+        let device = SimulatedDevice::new(Part::milo_token(blocks), Scenario::calm(1));
+        let (writer, relations) = created(&device)?;
+        let next = TABLES.iter().map(|table| (table.name, 0)).collect();
+        let mut token = Token { device, writer, relations, tables: BTreeMap::new(), scale: rows, next };
+        for table in &TABLES {
+            token.create(table)?;
+        }
         Ok(token)
     }
 
@@ -105,7 +122,7 @@ impl Token {
     }
 
     fn load(&mut self, table: &figure7::Table, count: u64) -> Result<(), Failure> {
-        let from = self.next.get(table.name).copied().unwrap_or(0);
+        let from = self.next[table.name];
         for first in (from..from + count).step_by(LOAD_ROWS as usize) {
             let rows = first..(first + LOAD_ROWS).min(from + count);
             self.add(table, rows)?;

@@ -10,6 +10,8 @@ pub const FILTER_BYTES: usize = PAGE_KEYS as usize * 2;
 /// Filters of a page of BF.
 pub const PAGE_FILTERS: u64 = 5;
 const HASHES: u64 = 4;
+/// Bytes of a filter that a key is looked up in: a cell for each bit.
+pub const LOOKED_AT_BYTES: usize = HASHES as usize * 16;
 
 /// What a key is under the secret of a page: two pages have different ones of it (6.3).
 pub fn under(secret: u64, key: &Key) -> u64 {

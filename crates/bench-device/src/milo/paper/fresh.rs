@@ -200,7 +200,7 @@ impl Fresh {
             let (page, offset) = (self.waiting_at + (at / PAGE_BYTES) as u64, at % PAGE_BYTES);
             let bytes = (PAGE_BYTES - offset).min(filters.len() - done);
             if self.waiting.read(nand, page, offset, &mut filters[done..done + bytes]) {
-                nand.cipher(bytes);
+                nand.cipher(bytes.div_ceil(FILTER_BYTES) * bloom::LOOKED_AT_BYTES);
             }
             (at, done) = (at + bytes, done + bytes);
         }
@@ -316,7 +316,7 @@ impl Fresh {
         let mut pages = (first_page..whole.min(before.div_ceil(FILTERED_ROWS))).rev();
         pages.find_map(|page| {
             let filters = self.indexes[index].filters.pass(nand, page);
-            nand.cipher(PAGE_BYTES);
+            nand.cipher(PAGE_FILTERS as usize * bloom::LOOKED_AT_BYTES);
             self.in_filter_page(nand, (index, page), key, &filters[..PAGE_FILTERS as usize * FILTER_BYTES], take)
         })
     }

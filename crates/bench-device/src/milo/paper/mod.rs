@@ -16,7 +16,8 @@
 //! - Rows take their 160 bytes, tables of joins four bytes an identifier: seals of them take no room.
 //! - A pointer has as many bits as the bound wants, so that a cell of PTR holds seven of them where `n` is 1.
 //! - The co-processor goes once over what is read or written, and over cells and rows only as far as they are looked at. A
-//!   searched key is enciphered and compared; the page of KEY is deciphered where the key is not there (6.3).
+//!   searched key is enciphered and compared; the page of KEY is deciphered where the key is not there (6.3). Of a filter four cells
+//!   are deciphered, although what is "not here" then rests on nobody having changed the others.
 //! - 8 KB of sectors that were read stay in memory, while rows are inserted the newest 16 pages of BUF, and while a query runs 16 KB
 //!   of values. What says which rows were updated or deleted is in memory, and nothing is read where it says that none was.
 //! - Finding no key in BUF needs no seal of the whole page, and a row that is updated or deleted is touched once.
