@@ -6,6 +6,7 @@ use crate::Error;
 use crate::checkpoint::Changed;
 use crate::frame::Element;
 use crate::layout::Layout;
+use crate::order::Order as _;
 use crate::root::{Container, Root, Run};
 use crate::space::{Extent, Owner, Space};
 use crate::spine::SpineEnd;
@@ -187,7 +188,7 @@ impl State {
                 stretches.push((run.extent, run.position, end));
             }
         }
-        stretches.sort_unstable();
+        stretches.order();
         let apart = |pair: &[(u32, u32, u32)]| pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].1;
         if stretches.windows(2).all(apart) { Ok(()) } else { Err(corrupt) }
     }
@@ -201,10 +202,10 @@ fn is_record(key: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::maps::Map;
     use crate::bytes::Cursor;
     use crate::checkpoint;
     use crate::frame::next_element;
+    use crate::maps::Map;
     use crate::maps::Map;
     use crate::pool_element::PoolElement;
     use crate::{ContainerId, GroupId, NamelessPage, PoolId};

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use crate::index::IndexReader;
 use crate::key::ByteRange;
 use crate::{Error, RowId};
+use counterfoil_log::Order as _;
 
 /// Rows found so far.
 pub(crate) struct Found {
@@ -51,7 +52,7 @@ impl Found {
     }
 
     fn tidy(&mut self) {
-        self.rows.sort_unstable();
+        self.rows.order();
         self.rows.dedup();
         if self.rows.len() > self.room {
             self.rows.truncate(self.room);

@@ -35,6 +35,7 @@ pub use selection::Selection;
 pub use test::{Comparison, Constant, Test, select};
 
 use crate::Table;
+use counterfoil_log::Order as _;
 
 /// A table that a question reads.
 #[derive(Clone)]
@@ -55,7 +56,7 @@ impl Source {
     pub fn tested_columns(&self) -> Vec<usize> {
         let mut columns = Vec::new();
         self.tests.iter().for_each(|test| test.columns(&mut columns));
-        columns.sort_unstable();
+        columns.order();
         columns.dedup();
         columns
     }

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use super::Source;
@@ -135,7 +136,7 @@ impl Relations {
             }
             any.index = names(any.index, &named.index);
         }
-        any.rows.sort_unstable();
+        any.rows.order();
         any.rows.dedup();
         Ok(Some(any))
     }
@@ -156,7 +157,7 @@ impl Relations {
             }
         }
         if way.ranges.len() > 1 {
-            rows.sort_unstable();
+            rows.order();
             rows.dedup();
         }
         let index = table.index(way.index).map(|index| index.name.clone()).unwrap_or_default();
@@ -194,7 +195,7 @@ impl Relations {
         for (source, named) in sources.iter().zip(named).filter(|(source, _)| !source.is_optional) {
             asked.extend(self.rows_of(view, source, *named, (total, room))?);
         }
-        asked.sort_by_key(|asked| asked.rows.len());
+        asked.order_stably_by_key(|asked| asked.rows.len());
         let mut all: Option<Vec<RowId>> = None;
         let mut by = Vec::new();
         for Asked { rows, by: name, path } in asked {

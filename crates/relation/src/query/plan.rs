@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::{Source, Test};
 use crate::layout::Layout;
 use crate::{ColumnId, Error, Type};
+use counterfoil_log::Order as _;
 
 /// A column of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +98,7 @@ impl Plan {
             Output::Column(place) => Some(*place),
             _ => None,
         }));
-        places.sort_unstable();
+        places.order();
         places.dedup();
         places
     }
@@ -150,7 +151,7 @@ impl Plan {
         for (source, of_source) in self.sources.iter().enumerate() {
             places.extend(of_source.tested_columns().into_iter().map(|column| Place { source, column }));
         }
-        places.sort_unstable();
+        places.order();
         places.dedup();
         let of = |source| places.iter().filter(move |place| place.source == source).map(|place| place.column);
         (0..self.sources.len()).map(|source| of(source).collect()).collect()

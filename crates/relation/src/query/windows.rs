@@ -10,6 +10,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use super::Source;
@@ -65,7 +66,7 @@ impl Windows {
         }
         let joined = sources.iter().zip(named).filter(|(source, _)| !source.is_optional && is_short(share(ROOT_SHARE)));
         let mut joined: Vec<_> = joined.filter_map(|(source, named)| Some((source.path?, named.as_ref()?))).collect();
-        joined.sort_by_key(|(_, named)| named.rows.len());
+        joined.order_stably_by_key(|(_, named)| named.rows.len());
         for (path, named) in joined {
             let by = By::Joined(path, named.rows.clone());
             let windows = Windows { by, room: window, entries_max: share(ROOT_SHARE), from: Some(RowId(0)) };
