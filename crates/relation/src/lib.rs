@@ -92,7 +92,8 @@ pub use key::{KeyBound, KeyRange};
 pub use layout::{INLINE_BYTES, Layout, LayoutColumn};
 pub use query::{
     Answer, BUDGET_BYTES_MIN, Candidates, Comparison, Constant, ContainerScratch, Function, JoinedRows, NO_ROW,
-    NamedRows, NoScratch, Order, Output, Place, Plan, Progress, Scratch, Selection, Side, Source, Test, select,
+    NamedRows, NoScratch, Order, Output, PLAN_BYTES_MAX, Place, Plan, Progress, Scratch, Selection, Side, Source, Test,
+    select,
 };
 pub use relations::{Named, Relations};
 pub use reorganize::Vacuum;

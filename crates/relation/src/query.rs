@@ -9,6 +9,7 @@
 //! Indexes decide how much is read and never what is answered: every test is asked of the rows themselves.
 
 mod answer;
+mod compiled;
 mod fold;
 mod joined;
 mod named;
@@ -27,6 +28,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 pub use answer::{Answer, BUDGET_BYTES_MIN, Progress};
+pub use compiled::PLAN_BYTES_MAX;
 pub use joined::{JoinedRows, NO_ROW, Side};
 pub use named::{Candidates, NamedRows};
 pub use plan::{Function, Order, Output, Place, Plan};

@@ -4,6 +4,8 @@
 mod answers;
 #[path = "main/bench.rs"]
 mod bench;
+#[path = "main/compiled.rs"]
+mod compiled;
 #[path = "main/damage.rs"]
 mod damage;
 #[path = "main/define.rs"]
