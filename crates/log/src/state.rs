@@ -206,7 +206,6 @@ mod tests {
     use crate::checkpoint;
     use crate::frame::next_element;
     use crate::maps::Map;
-    use crate::maps::Map;
     use crate::pool_element::PoolElement;
     use crate::{ContainerId, GroupId, NamelessPage, PoolId};
     use alloc::sync::Arc;
