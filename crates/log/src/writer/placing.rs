@@ -81,7 +81,10 @@ impl Writer {
         let address = self.pages.layout.page(grant.extent.number, position);
         let tag = sealed.tag();
         let written = self.device.program(address, sealed.bytes());
-        let extent = grant.extent;
+        let (extent, is_used_up) = (grant.extent, grant.next == grant.end);
+        if is_used_up {
+            self.grants.remove(&id);
+        }
         self.latch_on_error(written)?;
         Ok((extent, position, tag))
     }

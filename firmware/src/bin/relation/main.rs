@@ -25,7 +25,7 @@ use plans::Plans;
 use volume::Volume;
 
 /// Rows of T0, and of it those that are added one by one.
-const ROWS: u64 = 300;
+const ROWS: u64 = 1000;
 const SINGLE: u64 = 40;
 /// Pages that are programmed before the power goes.
 const CUT: u32 = 25;
