@@ -6,12 +6,22 @@ use cortex_m_semihosting::{nr, syscall};
 pub struct File(usize);
 
 /// Modes of fopen, by the number that semihosting gives them.
+const READ: usize = 1;
 const WRITE_AND_READ: usize = 7;
 
 impl File {
     /// Makes an empty file. `name` ends with a zero byte, which does not belong to it.
     pub fn create(name: &core::ffi::CStr) -> Option<File> {
-        let arguments = [name.as_ptr() as usize, WRITE_AND_READ, name.count_bytes()];
+        File::open_as(name, WRITE_AND_READ)
+    }
+
+    /// Opens a file to read it.
+    pub fn open(name: &core::ffi::CStr) -> Option<File> {
+        File::open_as(name, READ)
+    }
+
+    fn open_as(name: &core::ffi::CStr, mode: usize) -> Option<File> {
+        let arguments = [name.as_ptr() as usize, mode, name.count_bytes()];
         // SAFETY: the arguments are those of SYS_OPEN: a name, a mode, the length of the name.
         let handle = unsafe { syscall(nr::OPEN, &arguments) };
         (handle != usize::MAX).then_some(File(handle))

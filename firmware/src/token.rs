@@ -1,4 +1,6 @@
-//! The NAND chip of the MILo-DB paper's token: pages of 2 KB, 64 of them in a block, in a file of the debugger's host.
+//! The NAND chip of the MILo-DB paper's token, in a file of the debugger's host: blocks of 64 pages with 2 KB, each page four sectors
+//! of 512 bytes. A sector is what is programmed and sealed, one after another, as parts with one bit a cell allow: what waits in memory
+//! until it fills one is a quarter of what would wait for a page.
 //!
 //! The chip is there once. What it has been told lives as long as its power: [`Token`]s are handles to it, for a reader
 //! and a writer, before and after an opening that was cut off.
@@ -11,12 +13,12 @@ use counterfoil_flash::{BlockNumber, Device, Error, Geometry, Operation, PageNum
 use crate::Meters;
 use crate::host::File;
 
-/// Bytes in a page.
-pub const PAGE_BYTES: usize = 2048;
-/// Pages in a block.
-pub const BLOCK_PAGES: usize = 64;
+/// Bytes that are programmed at once: a sector.
+pub const PAGE_BYTES: usize = 512;
+/// Sectors in a block.
+pub const BLOCK_PAGES: usize = 256;
 /// Blocks of the chip.
-pub const BLOCKS: usize = 224;
+pub const BLOCKS: usize = 256;
 
 /// What the chip answers to a page that is programmed out of order, or twice.
 const MANNERS: i32 = -1;
@@ -28,7 +30,7 @@ const POWER: i32 = -3;
 struct Chip {
     file: Option<File>,
     /// Pages of every block that were programmed since its last erase.
-    programmed: [u8; BLOCKS],
+    programmed: [u16; BLOCKS],
     meters: Meters,
     power: Power,
 }
@@ -109,7 +111,7 @@ impl Chip {
         let next = self.programmed.get_mut(block).ok_or(Error::OutOfRange { page, page_count: Token.pages() })?;
         checked(position >= usize::from(*next), Operation::Program, page, MANNERS)?;
         // What was tried is written, whole or not.
-        *next = position as u8 + 1;
+        *next = position as u16 + 1;
         match &mut self.power {
             Power::For(0) => {
                 self.power = Power::Off;

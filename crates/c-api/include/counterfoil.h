@@ -41,7 +41,9 @@ enum {
     COUNTERFOIL_WORN_OUT = -19,        /* the numbers of laps or openings are used up: it can only be read */
     COUNTERFOIL_NAME = -20,            /* a name has 1 to 255 bytes, in a store that was made for names */
     COUNTERFOIL_BUG = -21,             /* a fault of this library: please report it */
-    COUNTERFOIL_MISUSE = -32           /* a null pointer, or memory that is not aligned */
+    COUNTERFOIL_MISUSE = -32,          /* a null pointer, or memory that is not aligned; of tables what makes no sense */
+    COUNTERFOIL_CONSTRAINT = -40,      /* tables: a row breaks a rule; the commit under way was undone */
+    COUNTERFOIL_MEMORY = -41           /* tables: a question needs more memory than it was given */
 };
 
 /* Ciphers; a library has those that it was built with. AES-256-GCM-SIV stands a broken generator and a lost counter best;
@@ -167,6 +169,81 @@ uint64_t counterfoil_counted(const counterfoil_store *store);
 
 /* Ends the use of a store and wipes its keys. Nothing needs to be written. */
 void counterfoil_close(counterfoil_store *store);
+
+/* Tables (a library built with the feature `relation`): rows with keys, foreign keys and indexes, asked with plans that were
+ * compiled elsewhere. They take a whole device of their own: `first_block` is 0, `index_blocks` and `names` are not looked at, and
+ * there are 26 blocks at least, and one more for each table and index. There must be a generator. Tables need a heap, unlike
+ * records: `memory`, aligned to 8 bytes, is handed to the first call and is the library's until the program ends; with an operating
+ * system it may be NULL. Where it does not suffice the part halts. Tables are used by one thread, and never from an interrupt. */
+typedef struct counterfoil_tables counterfoil_tables;
+
+/* Types of columns; `size` is the number of characters of CHAR and VARCHAR. Instants count microseconds since 1970, dates days. */
+enum {
+    COUNTERFOIL_BOOLEAN = 1,
+    COUNTERFOIL_SMALLINT = 2,
+    COUNTERFOIL_INTEGER = 3,
+    COUNTERFOIL_BIGINT = 4,
+    COUNTERFOIL_REAL = 5,
+    COUNTERFOIL_DOUBLE = 6,
+    COUNTERFOIL_TEXT = 7,
+    COUNTERFOIL_VARCHAR = 8,
+    COUNTERFOIL_CHAR = 9,
+    COUNTERFOIL_BYTEA = 10,
+    COUNTERFOIL_DATE = 11,
+    COUNTERFOIL_TIME = 12,
+    COUNTERFOIL_TIMESTAMP = 13,
+    COUNTERFOIL_TIMESTAMPTZ = 14,
+    COUNTERFOIL_UUID = 15
+};
+
+/* What a column is beside its type. */
+enum { COUNTERFOIL_NOT_NULL = 1, COUNTERFOIL_PRIMARY_KEY = 2, COUNTERFOIL_INDEXED = 4 };
+
+typedef struct counterfoil_column {
+    const char *name;
+    uint32_t type;
+    uint32_t size;
+    uint32_t flags;
+    const char *references; /* the table whose primary key this is; NULL if none */
+} counterfoil_column;
+
+/* A value. By the type of its column counts `whole` (truth values, integers, dates and times), `number` (REAL, DOUBLE) or `bytes`
+ * (texts in UTF-8, BYTEA, UUID). */
+typedef struct counterfoil_value {
+    uint32_t is_null;
+    uint32_t length;
+    int64_t whole;
+    double number;
+    const void *bytes;
+} counterfoil_value;
+
+/* Makes tables, or opens those that are there, as the last commit left them. Whatever the device held is gone after the first. */
+int counterfoil_tables_create(counterfoil_tables **tables, const counterfoil_device *device, const counterfoil_key *key,
+                              void *memory, size_t memory_bytes);
+int counterfoil_tables_open(counterfoil_tables **tables, const counterfoil_device *device, const counterfoil_key *key,
+                            void *memory, size_t memory_bytes);
+
+/* Makes a table; adds a row, with a value for each column. Both belong to the commit under way, which the first change begins. If one
+ * of them fails, all of it is undone. */
+int counterfoil_tables_define(counterfoil_tables *tables, const char *name, const counterfoil_column *columns, uint32_t count);
+int counterfoil_tables_insert(counterfoil_tables *tables, const char *name, const counterfoil_value *values, uint32_t count);
+
+/* Ends the commit under way: durable and counted on return, or after a power cut not there at all. Or undoes it. */
+int counterfoil_tables_commit(counterfoil_tables *tables);
+int counterfoil_tables_roll_back(counterfoil_tables *tables);
+
+/* Runs a compiled plan (SPEC.md, "Compiled plans") with so much of the memory, 32 KB at least, and calls `row` for each row of the
+ * answer. The values are there until it returns; what it returns other than 0 ends the answer and is returned. */
+int counterfoil_tables_ask(counterfoil_tables *tables, const void *plan, size_t plan_bytes, size_t memory_bytes,
+                           int (*row)(void *context, const counterfoil_value *values, uint32_t count), void *context);
+
+/* One step of what is due after changes, or of a reorganization: tables and indexes in one piece each. A commit of its own; none
+ * must be under way. 1 if there is more to do, 0 if not. */
+int counterfoil_tables_maintain(counterfoil_tables *tables);
+int counterfoil_tables_reorganize(counterfoil_tables *tables);
+
+/* Undoes the commit under way, leaves the tables so that they open quickly, and ends their use. */
+int counterfoil_tables_close(counterfoil_tables *tables);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,12 @@
 mod device;
 mod memory;
 mod names;
+#[cfg(feature = "relation")]
+mod tables;
 mod upkeep;
+
+#[cfg(feature = "relation")]
+extern crate alloc;
 
 use core::ffi::c_int;
 use core::ptr::NonNull;
@@ -24,6 +29,12 @@ use counterfoil_vault::{Counter, DatabaseId, Entropy, Suite, Vault, VolumeKey};
 pub use device::Device;
 use device::{Medium, OneWayCounter, Random};
 pub use names::{counterfoil_delete_named, counterfoil_put_named, counterfoil_read_named};
+#[cfg(feature = "relation")]
+pub use tables::{
+    CellValue, Column, Tables, counterfoil_tables_ask, counterfoil_tables_close, counterfoil_tables_commit,
+    counterfoil_tables_create, counterfoil_tables_define, counterfoil_tables_insert, counterfoil_tables_maintain,
+    counterfoil_tables_open, counterfoil_tables_reorganize, counterfoil_tables_roll_back,
+};
 pub use upkeep::{
     counterfoil_close_group, counterfoil_lifetime_left, counterfoil_prepare, counterfoil_purge, counterfoil_rollbacks,
     counterfoil_space_left,

@@ -45,3 +45,14 @@ fn the_example_runs() {
     assert_eq!(ran.status.code(), Some(0), "{text}");
     assert!(text.contains("played: 0 left\nyesterday's flash put back: refused\n"), "{text}");
 }
+
+#[cfg(feature = "relation")]
+#[test]
+fn the_example_with_tables_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compiled(&repository().join("examples/readings.c"), folder.path());
+    let ran = Command::new(program).output().expect("runs");
+    let text = String::from_utf8(ran.stdout).expect("text");
+    assert_eq!(ran.status.code(), Some(0), "{text}");
+    assert!(text.contains("roof: 20 readings, the greatest 29\nyesterday's flash put back: refused\n"), "{text}");
+}

@@ -12,6 +12,7 @@
 
 use alloc::vec::Vec;
 
+use crate::order::Order as _;
 use counterfoil_vault::Epoch;
 
 use crate::bytes::{Cursor, Put};
@@ -327,7 +328,7 @@ impl Writer {
         let followers: Vec<Position> = followers_of(&self.state.root).map(|(_, position)| position).collect();
         let kept = followers.into_iter().filter(|position| position.is_kept(&self.state.space));
         let mut starts: Vec<Position> = kept.chain([Position(self.base.clone())]).collect();
-        starts.sort_by_key(|position| position.0.commit);
+        starts.order_stably_by_key(|position| position.0.commit);
         let oldest = starts.first().map_or(0, |position| position.0.commit);
         let start = starts.into_iter().rfind(|position| position.0.commit <= since.0);
         let start = start.ok_or(Error::Gone { commit: since.0, oldest })?;

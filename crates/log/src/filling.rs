@@ -7,6 +7,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::order::Order as _;
 use counterfoil_vault::{Kind, Plain};
 
 use crate::copy::Progress;
@@ -146,7 +147,7 @@ impl Writer {
             pages.push(page);
             Ok(())
         })?;
-        pages.sort_unstable_by_key(|page| page.write);
+        pages.order_by_key(|page| page.write);
         if pages.len() as u64 != source.root.pool(pool)?.live() {
             return Err(Error::Tampered { what: "nameless pages of a pool", page: 0 });
         }

@@ -32,6 +32,7 @@ mod maps;
 mod memory;
 mod nameless;
 mod opening;
+mod order;
 mod pages;
 mod pending;
 mod pending_pools;
@@ -69,6 +70,7 @@ pub use lock::Lock;
 pub use maps::{Map, Set};
 #[cfg(feature = "stand-in")]
 pub use memory::Memory;
+pub use order::Order;
 pub use pool::{NamelessPage, PoolId, PoolOptions};
 pub use pool_use::{PoolUse, WriteDistances};
 pub use report::{ContainerUse, ExtentUse, Report};

@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::Error;
+use crate::order::Order as _;
 use crate::pool::{NamelessPage, Pool, PoolId, Slot};
 use crate::spare::Spare;
 use crate::writer::Writer;
@@ -30,7 +31,7 @@ impl Writer {
             return Ok(Vec::new());
         }
         closed.retain(|(_, slot)| slot.live.count() < known.extent_pages());
-        closed.sort_by_key(|(_, slot)| slot.live.count());
+        closed.order_stably_by_key(|(_, slot)| slot.live.count());
         Ok(closed.into_iter().flat_map(|(number, slot)| pages_of(known, number, slot)).take(count).collect())
     }
 }

@@ -43,6 +43,9 @@ impl Run {
     }
 }
 
+/// Bytes for which a tail has room to spare where memory is little.
+const TAIL_SPARE_BYTES: usize = 32;
+
 /// An append-only stream of bytes: full pages on the medium, and the bytes that do not fill one yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Container {
@@ -80,8 +83,22 @@ impl Container {
         let runs = Arc::make_mut(&mut self.runs);
         match runs.last_mut() {
             Some(last) if last.continues_with(&run) => last.pages += run.pages,
-            _ => runs.push(run),
+            _ => {
+                if cfg!(feature = "small") && runs.len() == runs.capacity() {
+                    runs.reserve_exact(1 + runs.len() / 4);
+                }
+                runs.push(run);
+            }
         }
+    }
+
+    /// Adds bytes that do not fill a page.
+    pub(crate) fn add_to_tail(&mut self, bytes: &[u8]) {
+        // A vector that doubles has room to spare in every container.
+        if cfg!(feature = "small") && self.tail.capacity() - self.tail.len() < bytes.len() {
+            self.tail.reserve_exact(bytes.len() + TAIL_SPARE_BYTES);
+        }
+        self.tail.extend_from_slice(bytes);
     }
 
     /// The run that holds page `page`, and the page's place in it.

@@ -10,6 +10,7 @@
 use alloc::vec::Vec;
 
 use crate::maps::{Map, Set};
+use crate::order::Order as _;
 use crate::reach::Reach;
 use crate::{Error, GroupId, PoolId};
 
@@ -175,7 +176,7 @@ impl Space {
             self.slots.get(number as usize).map(|slot| Extent { number, allocation: slot.allocation })
         });
         let mut extents: Vec<Extent> = slots.collect();
-        extents.sort_unstable_by_key(|extent| extent.allocation);
+        extents.order_by_key(|extent| extent.allocation);
         extents
     }
 

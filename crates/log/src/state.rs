@@ -6,6 +6,7 @@ use crate::Error;
 use crate::checkpoint::Changed;
 use crate::frame::Element;
 use crate::layout::Layout;
+use crate::order::Order as _;
 use crate::root::{Container, Root, Run};
 use crate::space::{Extent, Owner, Space};
 use crate::spine::SpineEnd;
@@ -189,7 +190,7 @@ impl State {
                 stretches.push((run.extent, run.position, end));
             }
         }
-        stretches.sort_unstable();
+        stretches.order();
         let apart = |pair: &[(u32, u32, u32)]| pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].1;
         if stretches.windows(2).all(apart) { Ok(()) } else { Err(corrupt) }
     }

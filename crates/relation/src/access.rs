@@ -1,6 +1,5 @@
 //! A table as one view sees it: its definition, where its rows lie, how many there are.
 
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -16,6 +15,7 @@ use crate::shape::Shape;
 use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
 use crate::{Error, IndexDef, IndexOrigin, RowId, Storage, Table, TableId};
 use counterfoil_log::Lock;
+use counterfoil_log::Set;
 
 /// Bytes from which on a segment is closed, unless [`crate::Relations::with_segment_bytes`] says otherwise.
 pub(crate) const SEGMENT_BYTES: u64 = 64 << 20;
@@ -27,6 +27,10 @@ const SEGMENTS_MAX: u64 = 256;
 pub(crate) struct Shared {
     /// Rows after which the fresh part of an index becomes a run.
     pub(crate) fresh_rows: usize,
+    /// About so many bytes of memory may index entries of new rows, deletes and updates take, of all tables together.
+    pub(crate) new_bytes: usize,
+    /// Sorted runs of a tier that are merged into one of the next.
+    pub(crate) tier_runs: usize,
     /// Bytes from which on a segment is closed and another one begun.
     pub(crate) segment_bytes: u64,
     /// How rows are sealed and read.
@@ -35,9 +39,9 @@ pub(crate) struct Shared {
     pub(crate) states: States,
     pub(crate) heads: Heads,
     /// Tables that have changed since it was last asked what is pressing.
-    pub(crate) touched: Lock<BTreeSet<TableId>>,
+    pub(crate) touched: Lock<Set<TableId>>,
     /// Tables that may have to be tidied.
-    pub(crate) untidy: Lock<BTreeSet<TableId>>,
+    pub(crate) untidy: Lock<Set<TableId>>,
     /// Whether groups were dropped of which memory may still know something.
     pub(crate) dropped: Lock<bool>,
 }
@@ -46,6 +50,8 @@ impl Shared {
     pub(crate) fn new(fresh_rows: usize) -> Self {
         Shared {
             fresh_rows: fresh_rows.max(1),
+            new_bytes: usize::MAX,
+            tier_runs: crate::merge::TIER_RUNS,
             segment_bytes: SEGMENT_BYTES,
             grain: Grain::default(),
             catalog: Default::default(),
@@ -129,6 +135,12 @@ impl Part {
 }
 
 impl Shared {
+    /// Whether deletes and updates take more than half of the memory that there is for what is new: then segments are renewed, since
+    /// runs of the other half would become too short.
+    pub(crate) fn has_many_changes(&self) -> bool {
+        self.new_bytes < usize::MAX && self.states.change_bytes() > self.new_bytes / 2
+    }
+
     /// Drops a group of a table's containers.
     pub(crate) fn drop_group(&self, writer: &mut dyn Storage, table: &str, group: GroupId) -> Result<(), Error> {
         self.dropped.write(|dropped| *dropped = true);

@@ -13,12 +13,12 @@
 //!
 //! Nothing that is read here is believed before it is checked: whatever follows may index by it.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::{View, record_space};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,7 @@ use crate::relations::Named;
 use crate::shape::Shape;
 use crate::{ColumnId, Engine, Error, IndexId, IndexOrigin, Storage, StoredView, Table, TableId};
 use counterfoil_log::Lock;
+use counterfoil_log::{Map, Set};
 
 /// Longest name of a table, view, index, column or constraint, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
@@ -109,12 +110,12 @@ struct Cached<T> {
 /// Decoded entries of the catalog by table. It only saves work: an entry counts while its bytes are those of the view.
 #[derive(Default)]
 pub(crate) struct Catalog {
-    tables: Lock<BTreeMap<TableId, Cached<Table>>>,
-    files: Lock<BTreeMap<TableId, Cached<Files>>>,
+    tables: Lock<Map<TableId, Cached<Table>>>,
+    files: Lock<Map<TableId, Cached<Files>>>,
 }
 
 fn cached<T>(
-    cache: &Lock<BTreeMap<TableId, Cached<T>>>,
+    cache: &Lock<Map<TableId, Cached<T>>>,
     id: TableId,
     bytes: Arc<[u8]>,
     read: impl FnOnce(&[u8]) -> Result<T, Error>,
@@ -139,7 +140,7 @@ impl Catalog {
         for id in table_ids(view)? {
             tables.extend(self.table(view, id)?);
         }
-        tables.sort_by(|one, two| one.name.cmp(&two.name));
+        tables.order_stably_by(|one, two| one.name.cmp(&two.name));
         Ok(tables)
     }
 
@@ -230,7 +231,7 @@ fn check_table(table: &Table, id: TableId) -> Result<(), Error> {
 }
 
 fn are_distinct<T: Ord>(numbers: impl Iterator<Item = T> + Clone) -> bool {
-    numbers.clone().collect::<BTreeSet<T>>().len() == numbers.count()
+    numbers.clone().collect::<Set<T>>().len() == numbers.count()
 }
 
 pub(crate) fn entry(view: &dyn View, name: &str) -> Result<Option<NameEntry>, Error> {

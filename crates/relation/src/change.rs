@@ -17,6 +17,7 @@ use crate::state::{UPDATE_HEAD_BYTES, update_head};
 use crate::{
     Action, Error, ForeignKey, RowBatch, RowId, Statement, Storage, Table, TableId, Type, Value, ValueRef, settle,
 };
+use counterfoil_log::Order as _;
 
 /// A change still to be made.
 enum Work {
@@ -102,7 +103,7 @@ impl<'c, 's> Changes<'c, 's> {
 
     fn delete_rows(&mut self, writer: &mut dyn Storage, table: TableId, mut rows: Vec<RowId>) -> Result<u64, Error> {
         let access = self.shared.access_to_write(writer, table)?;
-        rows.sort_unstable();
+        rows.order();
         rows.dedup();
         rows.retain(|row| access.is_visible(*row));
         if rows.is_empty() {
@@ -135,7 +136,7 @@ impl<'c, 's> Changes<'c, 's> {
         }
         access.table.check(batch)?;
         let mut distinct = rows.to_vec();
-        distinct.sort_unstable();
+        distinct.order();
         distinct.dedup();
         if distinct.len() != rows.len() {
             return Err(Error::Misuse("a row that is to become two"));
@@ -258,7 +259,7 @@ impl<'c, 's> Changes<'c, 's> {
         after: Option<&Arc<RowBatch>>,
     ) -> Result<(), Error> {
         let mut children = parent.table.children.clone();
-        children.sort_unstable();
+        children.order();
         children.dedup();
         for child in children {
             let child = self.shared.access_to_write(writer, child)?;
@@ -496,7 +497,7 @@ pub(crate) fn store_images(
     for (index, new, which, _) in changed.iter().filter(|(index, ..)| index.unique) {
         let mut sorted = which.clone();
         sorted.retain(|row| !new.has_null(*row));
-        sorted.sort_by(|one, two| new.key(*one).cmp(new.key(*two)));
+        sorted.order_stably_by(|one, two| new.key(*one).cmp(new.key(*two)));
         let twice = sorted.windows(2).any(|pair| new.key(pair[0]) == new.key(pair[1]));
         let found = shared.index(&*writer, &access, index, true)?.matches(new, &sorted)?;
         if twice || found.iter().any(|(place, row)| rows[sorted[*place]] != *row) {

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
@@ -459,7 +460,7 @@ pub(crate) fn remove_indexes(
 /// The tables with foreign keys to a table, the table itself apart.
 pub(crate) fn children(shared: &Shared, view: &dyn View, table: &Table) -> Result<Vec<Arc<Table>>, Error> {
     let mut ids = table.children.clone();
-    ids.sort_unstable();
+    ids.order();
     ids.dedup();
     ids.retain(|id| *id != table.id);
     ids.into_iter().map(|id| reread(shared, view, id)).collect()

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::Access;
@@ -32,7 +33,7 @@ impl Access {
     ) -> Result<RowBlock, Error> {
         // Places of the rows, those of a segment together.
         let mut places: Vec<usize> = (0..rows.len()).collect();
-        places.sort_by_key(|place| located[*place].map(|(part, _)| part));
+        places.order_stably_by_key(|place| located[*place].map(|(part, _)| part));
         // For each row its block, and where it is in it.
         let mut found: Vec<Option<(usize, usize)>> = alloc::vec![None; rows.len()];
         let mut blocks: Vec<RowBlock> = Vec::new();

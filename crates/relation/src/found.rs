@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use crate::index::IndexReader;
 use crate::key::ByteRange;
 use crate::{Error, RowId};
+use counterfoil_log::Order as _;
 
 /// Numbers that the bits of a row's room stand for.
 const BITS: u64 = u64::BITS as u64;
@@ -130,7 +131,7 @@ pub(crate) fn span_of(room: usize) -> u64 {
 }
 
 fn tidy(rows: &mut Vec<RowId>, room: usize, last: &mut Option<RowId>) {
-    rows.sort_unstable();
+    rows.order();
     rows.dedup();
     if rows.len() > room {
         rows.truncate(room);
@@ -215,7 +216,7 @@ mod tests {
     fn windows_are_all_rows_once_and_in_order() {
         let rows: Vec<u64> = (0..500).map(|row| row * 7919 % 300).collect();
         let mut all = rows.clone();
-        all.sort_unstable();
+        all.order();
         all.dedup();
         for room in [1, 2, 7, 299, 300, 1000] {
             let windows = windows(&rows, |from| Found::some(from, room, rows.len()));
@@ -230,7 +231,7 @@ mod tests {
     fn windows_of_bits_are_all_rows_once_and_in_order() {
         let rows: Vec<u64> = (0..3000).map(|row| row * 7919 % 20_011).chain([63, 64, 127, 128]).collect();
         let mut all = rows.clone();
-        all.sort_unstable();
+        all.order();
         all.dedup();
         for room in [0, 1, 2, 7, 200] {
             let windows = windows(&rows, |from| Found::close(from, room, rows.len()));

@@ -9,7 +9,6 @@
 //! 2. there may be more entries than that (of rows rolled back): whoever finds an entry looks at the row.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::ops::Bound;
 
@@ -22,6 +21,7 @@ use crate::read::Wanted;
 use crate::state::SharedFresh;
 use crate::{Error, IndexDef, IndexId, RowId};
 use counterfoil_log::Lock;
+use counterfoil_log::{Map, Set};
 
 /// Rows after which the fresh part becomes a run, unless [`crate::Relations::with_fresh_rows`] says otherwise.
 pub const FRESH_ROWS: usize = 16384;
@@ -29,6 +29,8 @@ pub const FRESH_ROWS: usize = 16384;
 const PIECE_ROWS: usize = 4096;
 /// Generations kept of the fresh part of one index: the newest, and what readers of older views may still use.
 const GENERATIONS: usize = 2;
+/// About what an entry takes beside its bytes: its place in the set, and what the allocator spends on it.
+const ENTRY_BYTES: usize = 40;
 
 /// One generation of a fresh part: what is not in the runs of one state of the catalog.
 pub(crate) struct Fresh {
@@ -39,11 +41,13 @@ pub(crate) struct Fresh {
 
 #[derive(Default)]
 struct Inner {
-    entries: BTreeSet<Box<[u8]>>,
+    entries: Set<Box<[u8]>>,
+    /// About what they take of memory.
+    bytes: usize,
     /// Rows below this number are in.
     rows: u64,
     /// So many bytes of each segment's update log are in.
-    updates: BTreeMap<u64, u64>,
+    updates: Map<u64, u64>,
     /// Whether the writer of this process tends it, and nobody else may.
     written: bool,
     /// Whether something was rolled back since it began, so that entries may be of rows that never came to be.
@@ -52,7 +56,7 @@ struct Inner {
 
 /// The generation that fits a view, brought up to it.
 pub(crate) fn of(
-    generations: &Lock<BTreeMap<crate::TableId, Vec<SharedFresh>>>,
+    generations: &Lock<Map<crate::TableId, Vec<SharedFresh>>>,
     view: &dyn View,
     access: &Access,
     index: &IndexDef,
@@ -90,6 +94,16 @@ impl Fresh {
     /// Entries in it.
     pub(crate) fn count(&self) -> usize {
         self.inner.read(|inner| inner.entries.len())
+    }
+
+    /// About what they take of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.inner.read(|inner| inner.bytes)
+    }
+
+    /// Whether the writer tends it.
+    pub(crate) fn is_written(&self) -> bool {
+        self.inner.read(|inner| inner.written)
     }
 
     /// Whether there may be entries of rows that were rolled back.
@@ -144,7 +158,7 @@ impl Fresh {
     pub(crate) fn add_inserted(&self, keys: &Keys, first: RowId) {
         self.inner.write(|inner| {
             for row in 0..keys.count() {
-                inner.entries.insert(entry(keys.key(row), RowId(first.0 + row as u64)).into_boxed_slice());
+                inner.add(entry(keys.key(row), RowId(first.0 + row as u64)));
             }
             inner.rows = first.0 + keys.count() as u64;
         });
@@ -153,13 +167,20 @@ impl Fresh {
     /// Adds new keys of rows that the writer has just updated, and notes how far the update logs, as opened since, are in.
     pub(crate) fn add_updated(&self, entries: Vec<Vec<u8>>, access: &Access) {
         self.inner.write(|inner| {
-            inner.entries.extend(entries.into_iter().map(Vec::into_boxed_slice));
+            entries.into_iter().for_each(|entry| inner.add(entry));
             inner.updates.extend(access.parts.iter().map(|part| (part.segment.group, part.lengths.updates)));
         });
     }
 }
 
 impl Inner {
+    fn add(&mut self, entry: Vec<u8>) {
+        let bytes = entry.len() + ENTRY_BYTES;
+        if self.entries.insert(entry.into_boxed_slice()) {
+            self.bytes += bytes;
+        }
+    }
+
     fn updates_in(&self, part: &Part, coverage: &Coverage) -> u64 {
         let known = self.updates.get(&part.segment.group).copied();
         known.unwrap_or(0).max(coverage.of_updates(&part.segment))
@@ -219,7 +240,7 @@ impl Inner {
             let keys = Keys::of_parts(&batch, parts).map_err(access.named())?;
             for row in 0..keys.count() {
                 if let Some(id) = part.row_at(position + row as u64) {
-                    self.entries.insert(entry(keys.key(row), id).into_boxed_slice());
+                    self.add(entry(keys.key(row), id));
                 }
             }
             position += count as u64;
@@ -243,7 +264,7 @@ impl Inner {
                 let batch = access.read_updates(view, number, piece, &wanted)?;
                 let keys = Keys::of_parts(&batch, parts).map_err(access.named())?;
                 let entries = piece.iter().enumerate().map(|(row, update)| entry(keys.key(row), RowId(update.row)));
-                self.entries.extend(entries.map(Vec::into_boxed_slice));
+                entries.for_each(|entry| self.add(entry));
             }
             self.updates.insert(part.segment.group, part.lengths.updates);
         }

@@ -3,13 +3,12 @@
 //! A lookup reads some pages of a head, or none where it is kept. So a head is read whole when lookups have read as much of it in
 //! pieces: the first query after an open reads what it needs, and thousands of lookups read it once.
 
-use alloc::collections::BTreeMap;
-
 use counterfoil_log::{ContainerId, View};
 
 use crate::Error;
 use crate::run::{Head, Run};
 use counterfoil_log::Lock;
+use counterfoil_log::Map;
 
 /// Bytes of heads kept for one database, unless [`crate::Relations::with_head_bytes`] says otherwise.
 const KEPT_BYTES: usize = 64 << 20;
@@ -24,10 +23,10 @@ pub(crate) struct Heads {
 
 #[derive(Default)]
 struct Kept {
-    heads: BTreeMap<ContainerId, Head>,
+    heads: Map<ContainerId, Head>,
     bytes: usize,
     /// About how much was read in pieces of those that are not kept.
-    read: BTreeMap<ContainerId, u64>,
+    read: Map<ContainerId, u64>,
 }
 
 impl Default for Heads {

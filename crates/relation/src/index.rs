@@ -6,6 +6,7 @@
 
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
@@ -140,7 +141,7 @@ impl IndexReader<'_> {
             rows.push(row);
             Ok(rows.len() <= rows_max)
         })?;
-        rows.sort_unstable();
+        rows.order();
         rows.dedup();
         Ok(all.then_some(rows))
     }
@@ -220,7 +221,7 @@ impl IndexReader<'_> {
                 matches.push((places[at], row));
             }
         })?;
-        matches.sort_unstable();
+        matches.order();
         matches.dedup();
         Ok(matches)
     }
@@ -246,7 +247,7 @@ impl IndexReader<'_> {
         let left: Vec<usize> = (0..which.len()).filter(|place| known.binary_search(place).is_err()).collect();
         let others = self.matches(keys, &left.iter().map(|place| which[*place]).collect::<Vec<_>>())?;
         owners.extend(others.into_iter().map(|(place, row)| (left[place], row)));
-        owners.sort_unstable();
+        owners.order();
         Ok(owners)
     }
 

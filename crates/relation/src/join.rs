@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
@@ -89,7 +90,7 @@ impl Joined {
             return Ok(());
         }
         let mut distinct: Vec<RowId> = parents.iter().copied().flatten().collect();
-        distinct.sort_unstable();
+        distinct.order();
         distinct.dedup();
         let block = parent.fetch(view, &distinct, &Wanted::only(&[]))?;
         for (row, found) in parents.iter().enumerate() {
@@ -151,7 +152,7 @@ fn parents_of(
         groups[place].iter().for_each(|child| parents[*child] = Some(row));
     }
     let mut dangling: Vec<usize> = sorted.iter().copied().filter(|row| parents[*row].is_none()).collect();
-    dangling.sort_unstable();
+    dangling.order();
     Ok((parents, References { count: sorted.len() as u64, dangling }))
 }
 

@@ -23,11 +23,12 @@
 //! 2. no key is the beginning of another key of the same index, so entries sort by key first, cut or not;
 //! 3. a key that was cut tells less than its row: whoever finds an entry looks at the row.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::layout::JOIN_BYTES;
 use crate::{Error, RowBatch, RowId, Type, Value, ValueRef};
+use counterfoil_log::Map;
+use counterfoil_log::Order as _;
 
 /// Bytes of a key that an index entry holds.
 pub(crate) const KEY_BYTES_MAX: usize = 512;
@@ -313,7 +314,7 @@ impl Keys {
 
     /// One row for each key without a NULL, in the order of the keys.
     pub(crate) fn distinct(&self, rows: impl Iterator<Item = usize>) -> Vec<usize> {
-        let mut distinct = BTreeMap::new();
+        let mut distinct = Map::new();
         for row in rows.filter(|row| !self.has_null(*row)) {
             distinct.entry(self.key(row)).or_insert(row);
         }
@@ -324,7 +325,7 @@ impl Keys {
     pub(crate) fn sorted(&self) -> Vec<usize> {
         let mut rows: Vec<usize> = (0..self.count()).filter(|row| !self.has_null(*row)).collect();
         if !rows.is_sorted_by(|one, two| self.key(*one) <= self.key(*two)) {
-            rows.sort_by(|one, two| self.key(*one).cmp(self.key(*two)));
+            rows.order_stably_by(|one, two| self.key(*one).cmp(self.key(*two)));
         }
         rows
     }

@@ -23,8 +23,8 @@ use crate::run::{Merge, Run, RunWriter};
 use crate::settle::{Doubt, current};
 use crate::{Error, IndexDef, Storage, TableId, catalog};
 
-/// Sorted runs of a tier that are merged into one of the next.
-const TIER_RUNS: usize = 8;
+/// Sorted runs of a tier that are merged into one of the next, unless [`crate::Relations::with_tier_runs`] says otherwise.
+pub(crate) const TIER_RUNS: usize = 8;
 /// As many while an index is built: they are read side by side.
 const BUILD_RUNS: usize = 64;
 /// Entries that a step looks at, in rows of a fresh part.
@@ -110,7 +110,7 @@ pub(crate) fn is_due(shared: &Shared, access: &Access, files: &IndexFiles, due: 
 /// The merge that is due.
 fn begin(shared: &Shared, access: &Access, files: &IndexFiles, due: Due) -> Option<Merging> {
     let all = |tier: Option<u8>| {
-        let tier = tier.unwrap_or_else(|| tier_of(files.entries(), shared.fresh_rows));
+        let tier = tier.unwrap_or_else(|| tier_of(shared, files.entries()));
         Merging { first: 0, count: files.runs.len() as u32, tier, until: Vec::new(), made: Vec::new() }
     };
     let sorted = files.sorted().count();
@@ -119,9 +119,9 @@ fn begin(shared: &Shared, access: &Access, files: &IndexFiles, due: Due) -> Opti
         Due::Untidy if has_dead(access, files) => Some(all(None)),
         Due::Several | Due::Untidy => None,
         Due::Full if is_mostly_dead(shared, access, files) => Some(all(None)),
-        Due::Full => full_tier(files, TIER_RUNS),
+        Due::Full => full_tier(files, shared.tier_runs),
         Due::Wide => full_tier(files, BUILD_RUNS),
-        Due::Crowded => full_tier(files, 2 * TIER_RUNS),
+        Due::Crowded => full_tier(files, 2 * shared.tier_runs),
     }
 }
 
@@ -150,11 +150,11 @@ fn full_tier(files: &IndexFiles, runs_max: usize) -> Option<Merging> {
 }
 
 /// The tier of a run of so many entries.
-pub(crate) fn tier_of(entries: u64, fresh_rows: usize) -> u8 {
+pub(crate) fn tier_of(shared: &Shared, entries: u64) -> u8 {
     let mut tier = 0;
-    let mut size = fresh_rows.max(1) as u64;
-    while size.saturating_mul(TIER_RUNS as u64) <= entries {
-        size *= TIER_RUNS as u64;
+    let (mut size, runs) = (shared.fresh_rows as u64, shared.tier_runs as u64);
+    while size.saturating_mul(runs) <= entries {
+        size *= runs;
         tier += 1;
     }
     tier
@@ -203,7 +203,7 @@ fn make_piece(
     let looked = inputs.iter().map(|run| run.renewals).min().unwrap_or(renewals);
     let mut output = RunWriter::create(writer, merging.tier, renewals, entries_max as u64)?;
     let mut merge = Merge::after(writer, pieces(inputs), &merging.until).map_err(&named)?;
-    let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES), 0);
+    let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES.min(entries_max)), 0);
     loop {
         bytes.clear();
         ends.clear();

@@ -9,13 +9,14 @@
 //! 2. every row has every join of its table: where rows are older than a path, the table is rewritten in the same
 //!    transaction, so a power cut leaves neither the path nor the new rows.
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::Shared;
@@ -24,6 +25,7 @@ use crate::define::{remove_indexes, reread};
 use crate::files::{Coverage, IndexFiles};
 use crate::vacuum::{self, Joins};
 use crate::{Error, IndexDef, IndexId, IndexOrigin, Join, JoinId, Step, Storage, Table, TableId, catalog};
+use counterfoil_log::Set;
 
 /// Paths that a table's rows hold, and foreign keys that it may have.
 pub(crate) const JOINS_MAX: usize = 64;
@@ -41,7 +43,7 @@ fn paths_of(shared: &Shared, view: &dyn View, table: &Table) -> Result<Vec<Vec<S
         let longer = parent.joins.iter().filter(goes_on).map(|join| [&[key.step()], join.steps.as_slice()].concat());
         paths.extend(longer);
     }
-    paths.sort_by_key(Vec::len);
+    paths.order_stably_by_key(Vec::len);
     paths.truncate(JOINS_MAX);
     Ok(paths)
 }
@@ -54,7 +56,7 @@ pub(crate) fn refuse_cycle(
     child: &Table,
     parent: &Table,
 ) -> Result<(), Error> {
-    let mut seen = BTreeSet::from([parent.id]);
+    let mut seen = Set::from([parent.id]);
     let mut due = VecDeque::from([(Arc::new(parent.clone()), format!("{} references {}", child.name, parent.name))]);
     while let Some((from, way)) = due.pop_front() {
         for key in from.foreign_keys.iter().filter(|key| key.parent != from.id) {
@@ -75,7 +77,7 @@ pub(crate) fn refuse_cycle(
 /// Works out anew the paths of a table of which a foreign key came or went, and of all tables from which a path leads
 /// there. Rows that lack a path are rewritten with it.
 pub(crate) fn redefine(shared: &Shared, writer: &mut dyn Storage, id: TableId) -> Result<(), Error> {
-    let mut gained = BTreeSet::new();
+    let mut gained = Set::new();
     let mut due = VecDeque::from([id]);
     while let Some(next) = due.pop_front() {
         let table = reread(shared, writer, next)?;
@@ -93,7 +95,7 @@ pub(crate) fn redefine(shared: &Shared, writer: &mut dyn Storage, id: TableId) -
 }
 
 /// The tables of a list but one, each once.
-fn others(tables: &[TableId], but: TableId) -> BTreeSet<TableId> {
+fn others(tables: &[TableId], but: TableId) -> Set<TableId> {
     tables.iter().copied().filter(|table| *table != but).collect()
 }
 
@@ -150,7 +152,7 @@ fn index_paths(shared: &Shared, writer: &mut dyn Storage, table: &mut Table, gai
 }
 
 /// Rewrites tables with the joins of their rows found anew, those that are joined before those that join them.
-fn refill(shared: &Shared, writer: &mut dyn Storage, mut tables: BTreeSet<TableId>) -> Result<(), Error> {
+fn refill(shared: &Shared, writer: &mut dyn Storage, mut tables: Set<TableId>) -> Result<(), Error> {
     while let Some(table) = innermost(shared, writer, &tables)? {
         tables.remove(&table);
         vacuum::rewrite(shared, writer, table, Joins::Found)?;
@@ -159,11 +161,7 @@ fn refill(shared: &Shared, writer: &mut dyn Storage, mut tables: BTreeSet<TableI
 }
 
 /// One of some tables from which no path leads to another of them.
-pub(crate) fn innermost(
-    shared: &Shared,
-    view: &dyn View,
-    tables: &BTreeSet<TableId>,
-) -> Result<Option<TableId>, Error> {
+pub(crate) fn innermost(shared: &Shared, view: &dyn View, tables: &Set<TableId>) -> Result<Option<TableId>, Error> {
     for id in tables {
         let table = reread(shared, view, *id)?;
         let ends = table.joins.iter().filter_map(|join| join.steps.last()).map(|step| step.to);
@@ -177,7 +175,7 @@ pub(crate) fn innermost(
 
 /// Finds anew what rows join whose paths lead to a table that was emptied.
 pub(crate) fn refill_descendants(shared: &Shared, writer: &mut dyn Storage, id: TableId) -> Result<(), Error> {
-    let mut all = BTreeSet::new();
+    let mut all = Set::new();
     let mut due = VecDeque::from([id]);
     while let Some(id) = due.pop_front() {
         let table = reread(shared, writer, id)?;

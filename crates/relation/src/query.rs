@@ -12,6 +12,7 @@
 
 mod answer;
 mod candidates;
+mod compiled;
 mod condition;
 mod fold;
 mod joined;
@@ -32,6 +33,7 @@ use alloc::vec::Vec;
 
 pub use answer::{Answer, BUDGET_BYTES_MIN, Progress};
 pub use candidates::Candidates;
+pub use compiled::PLAN_BYTES_MAX;
 pub use condition::Condition;
 pub use joined::{JoinedRows, NO_ROW, Side};
 pub use named::NamedRows;
@@ -41,6 +43,7 @@ pub use selection::Selection;
 pub use test::{Comparison, Constant, Test, select};
 
 use crate::Table;
+use counterfoil_log::Order as _;
 
 /// A table that a question reads.
 #[derive(Clone)]
@@ -61,7 +64,7 @@ impl Source {
     pub fn tested_columns(&self) -> Vec<usize> {
         let mut columns = Vec::new();
         self.tests.iter().for_each(|test| test.columns(&mut columns));
-        columns.sort_unstable();
+        columns.order();
         columns.dedup();
         columns
     }

@@ -4,6 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::{ContainerId, View};
 
 use crate::access::{Access, Part};
@@ -206,7 +207,7 @@ impl Access {
         rows: &mut RowBatch,
         mut targets: Vec<(usize, UpdateAt)>,
     ) -> Result<(), Error> {
-        targets.sort_unstable_by_key(|(_, update)| update.offset);
+        targets.order_by_key(|(_, update)| update.offset);
         let mut rest = targets.as_slice();
         let mut bytes = Vec::new();
         while let Some((_, first)) = rest.first() {
@@ -347,7 +348,7 @@ impl Access {
         (mut values, gap): (Vec<LongValue>, u64),
     ) -> Result<(), Error> {
         if !values.is_sorted_by_key(|value| value.offset) {
-            values.sort_unstable_by_key(|value| value.offset);
+            values.order_by_key(|value| value.offset);
         }
         let near = |reach: u64, next: &LongValue| next.offset <= reach.saturating_add(gap);
         let mut rest = values.as_slice();

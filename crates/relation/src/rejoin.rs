@@ -4,7 +4,6 @@
 //! that a row is written once however much has changed along its paths. All of it is of the statement's transaction: a
 //! power cut leaves neither the change nor the new joins.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::access::{Access, Shared};
@@ -14,6 +13,8 @@ use crate::key::Keys;
 use crate::read::Wanted;
 use crate::reference::{child_reader, children_range, parent_index};
 use crate::{Error, ForeignKey, ForeignKeyId, RowBatch, RowId, Storage, Table, TableId, path, settle};
+use counterfoil_log::Order as _;
+use counterfoil_log::{Map, Set};
 
 /// Keys followed together, and rows.
 const PIECE: usize = 4096;
@@ -24,9 +25,9 @@ const NOTED_MAX: usize = 1 << 16;
 #[derive(Default)]
 pub(crate) struct Rejoin {
     /// Rows by table.
-    rows: BTreeMap<TableId, BTreeSet<RowId>>,
+    rows: Map<TableId, Set<RowId>>,
     /// Keys: the rows that reference them along a foreign key of a table.
-    keys: BTreeMap<(TableId, ForeignKeyId), BTreeSet<Vec<u8>>>,
+    keys: Map<(TableId, ForeignKeyId), Set<Vec<u8>>>,
     noted: usize,
 }
 
@@ -57,7 +58,7 @@ impl Rejoin {
         if which.is_empty() {
             return Ok(());
         }
-        for child in parent.table.children.iter().copied().collect::<BTreeSet<_>>() {
+        for child in parent.table.children.iter().copied().collect::<Set<_>>() {
             let child = crate::define::reread(shared, writer, child)?;
             let own = child.foreign_keys.iter().filter(|key| key.parent == parent.table.id);
             for key in own.filter(|key| asked(&child, key)) {
@@ -91,7 +92,7 @@ impl Rejoin {
     }
 
     /// Some of the keys noted for a table, of one foreign key.
-    fn take_keys(&mut self, table: TableId) -> Option<(ForeignKeyId, BTreeSet<Vec<u8>>)> {
+    fn take_keys(&mut self, table: TableId) -> Option<(ForeignKeyId, Set<Vec<u8>>)> {
         let (place, keys) = self.keys.range_mut((table, ForeignKeyId(0))..=(table, ForeignKeyId(u32::MAX))).next()?;
         let (_, key) = *place;
         let rest = keys.iter().nth(PIECE).cloned().map(|from| keys.split_off(&from));
@@ -145,7 +146,7 @@ fn referencing(
     writer: &dyn Storage,
     table: TableId,
     key: ForeignKeyId,
-    keys: &BTreeSet<Vec<u8>>,
+    keys: &Set<Vec<u8>>,
 ) -> Result<Vec<RowId>, Error> {
     let access = shared.access_to_write(writer, table)?;
     let key = access.table.foreign_key(key).ok_or(Error::Misuse("a table that changed during a statement"))?;
@@ -154,7 +155,7 @@ fn referencing(
     for value in keys {
         rows.append(&mut reader.rows(&children_range(reader.definition(), key, value))?);
     }
-    rows.sort_unstable();
+    rows.order();
     rows.dedup();
     Ok(rows)
 }

@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::Shared;
@@ -67,6 +68,23 @@ impl Relations {
     #[must_use]
     pub fn with_fresh_rows(fresh_rows: usize) -> Self {
         Relations { shared: Shared::new(fresh_rows) }
+    }
+
+    /// The same, with a bound for the memory that index entries of new rows, deletes and updates take together, about and of all
+    /// tables: none unless told. Where it is reached, the index with the most becomes a run, and the segment with the most is renewed
+    /// by [`Relations::maintain`]. What one transaction deletes and updates is not bounded. It may differ from open to open.
+    #[must_use]
+    pub fn with_new_bytes(mut self, bytes: usize) -> Self {
+        self.shared.new_bytes = bytes;
+        self
+    }
+
+    /// The same, with another number of sorted runs of an index that are merged into one, at least 2: 8 unless told otherwise. Fewer make
+    /// fewer runs, of each of which memory holds some hundred bytes, and write entries more often. It may differ from open to open.
+    #[must_use]
+    pub fn with_tier_runs(mut self, runs: usize) -> Self {
+        self.shared.tier_runs = runs.max(2);
+        self
     }
 
     /// The same, with another bound for the bytes of a table's segments: 64 MiB unless told otherwise. What is renewed at once is a
@@ -207,7 +225,7 @@ impl Relations {
         let reader = self.shared.index(view, &access, index, false)?;
         let Some(candidates) = reader.candidates(&range, rows_max)? else { return Ok(None) };
         let mut confirmed = reader.confirm(&candidates, &range)?;
-        confirmed.sort_unstable();
+        confirmed.order();
         Ok(Some(confirmed.into_iter().map(|(_, row)| row).collect()))
     }
 
@@ -247,7 +265,7 @@ impl Relations {
         let access = self.shared.access(view, table.id)?;
         let join = access.table.joins.get(path).ok_or(Error::Misuse("a path that is not there"))?;
         let mut rows = rows.to_vec();
-        rows.sort_unstable();
+        rows.order();
         rows.dedup();
         let mut found = Found::all(rows_max);
         let is_all = join::find_joined_to(&self.shared, view, &access, join, &rows, &mut found)?;

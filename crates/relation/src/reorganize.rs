@@ -7,7 +7,6 @@
 //! VACUUM takes the same steps, also where little is gained: until every segment that was there is as it would be written now, and
 //! every index has been one sorted run without entries of rows that are gone.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -15,7 +14,8 @@ use crate::access::{Access, Part, Shared};
 use crate::merge::{self, Due};
 use crate::state::{DELETE_BYTES, UPDATE_HEAD_BYTES};
 use crate::vacuum::{self, Joins};
-use crate::{Error, IndexId, Storage, TableId};
+use crate::{Error, IndexId, Storage, TableId, catalog};
+use counterfoil_log::Set;
 
 /// A segment is renewed for at least so many changes, as a part of the rows of a fresh part.
 const CHANGES_MIN_PART: u64 = 16;
@@ -39,6 +39,9 @@ enum Effort {
 pub(crate) fn maintain(shared: &Shared, writer: &mut dyn Storage) -> Result<bool, Error> {
     let mut touched = shared.touched.write(core::mem::take);
     shared.untidy.write(|untidy| untidy.append(&mut touched));
+    if relieve_memory(shared, writer)? {
+        return Ok(true);
+    }
     loop {
         let Some(id) = shared.untidy.write(|untidy| untidy.pop_first()) else { return Ok(false) };
         // One that cannot be tidied is left alone until it changes again.
@@ -53,6 +56,10 @@ pub(crate) fn maintain(shared: &Shared, writer: &mut dyn Storage) -> Result<bool
 pub(crate) fn relieve(shared: &Shared, writer: &mut dyn Storage) -> Result<bool, Error> {
     let touched = shared.touched.write(core::mem::take);
     shared.untidy.write(|untidy| untidy.extend(touched.iter().copied()));
+    if relieve_memory(shared, writer)? {
+        shared.touched.write(|all| all.extend(touched));
+        return Ok(true);
+    }
     for id in touched {
         if shared.catalog.table(writer, id)?.is_some() && step(shared, writer, id, Effort::WherePressing)? {
             shared.touched.write(|touched| touched.insert(id));
@@ -60,6 +67,28 @@ pub(crate) fn relieve(shared: &Shared, writer: &mut dyn Storage) -> Result<bool,
         }
     }
     Ok(false)
+}
+
+/// Renews the segment with the most deletes and updates where all of them take too much memory; whether that was so.
+fn relieve_memory(shared: &Shared, writer: &mut dyn Storage) -> Result<bool, Error> {
+    if !shared.has_many_changes() {
+        return Ok(false);
+    }
+    let mut fullest: Option<(usize, TableId, usize)> = None;
+    for id in catalog::table_ids(writer)? {
+        let access = shared.access_to_write(writer, id)?;
+        for (place, part) in access.parts.iter().enumerate() {
+            let bytes = part.state.read(|state| state.bytes());
+            if fullest.is_none_or(|(most, ..)| bytes > most) && has_room(writer, &access.parts[place..=place]) {
+                fullest = Some((bytes, id, place));
+            }
+        }
+    }
+    let Some((_, id, place)) = fullest.filter(|(bytes, ..)| *bytes > 0) else { return Ok(false) };
+    let access = shared.access_to_write(writer, id)?;
+    renew(shared, writer, &access, place..place + 1)?;
+    shared.untidy.write(|untidy| untidy.insert(id));
+    Ok(true)
 }
 
 /// One step in a table; whether there was one.
@@ -89,9 +118,9 @@ fn step(shared: &Shared, writer: &mut dyn Storage, id: TableId, effort: Effort) 
 pub struct Vacuum {
     table: TableId,
     /// Groups of the segments that were there; none before its first step.
-    segments: Option<BTreeSet<u64>>,
+    segments: Option<Set<u64>>,
     /// Indexes that have been merged, and the one that is being.
-    merged: BTreeSet<IndexId>,
+    merged: Set<IndexId>,
     merging: Option<IndexId>,
 }
 
@@ -99,7 +128,7 @@ impl Vacuum {
     /// Before its first step.
     #[must_use]
     pub fn of(table: TableId) -> Self {
-        Vacuum { table, segments: None, merged: BTreeSet::new(), merging: None }
+        Vacuum { table, segments: None, merged: Set::new(), merging: None }
     }
 
     /// One step; whether there was one.

@@ -4,6 +4,7 @@
 
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
@@ -35,6 +36,29 @@ pub(crate) fn after_statement(shared: &Shared, writer: &mut dyn Storage, access:
         // Within a long transaction runs would become too many; otherwise `maintain` sees to it. A step looks at more entries than
         // the run has that just came.
         merge::step(shared, writer, access.table.id, index, Due::Crowded)?;
+    }
+    relieve_memory(shared, writer)
+}
+
+/// Keeps what fresh parts take within what deletes and updates leave of the memory for them: the one that takes the most becomes a run,
+/// until the others have room. A quarter is theirs in any case.
+fn relieve_memory(shared: &Shared, writer: &mut dyn Storage) -> Result<(), Error> {
+    if shared.new_bytes == usize::MAX {
+        return Ok(());
+    }
+    let room = shared.new_bytes.saturating_sub(shared.states.change_bytes()).max(shared.new_bytes / 4);
+    if shared.states.fresh_bytes() > room {
+        shared.states.forget_fresh(|_, fresh| !fresh.is_written());
+    }
+    while shared.states.fresh_bytes() > room {
+        let Some((id, index)) = shared.states.fullest_fresh() else { return Ok(()) };
+        let table = shared.catalog.table(writer, id)?;
+        if let Some(index) = table.as_ref().and_then(|table| table.index(index)) {
+            flush(shared, writer, id, index)?;
+            merge::step(shared, writer, id, index, Due::Crowded)?;
+        }
+        // What older views had of it too: they read it again.
+        shared.states.forget_fresh(|table, fresh| table == id && fresh.index == index);
     }
     Ok(())
 }
@@ -176,8 +200,8 @@ impl Building<'_> {
     /// Makes a run of what was collected. They do not become more than the catalog can hold.
     fn add_run(&mut self, writer: &mut dyn Storage) -> Result<(), Error> {
         let access = self.shared.access_to_write(writer, self.table)?;
-        self.entries.sort_unstable();
-        let tier = merge::tier_of(self.entries.len() as u64, self.shared.fresh_rows);
+        self.entries.order();
+        let tier = merge::tier_of(self.shared, self.entries.len() as u64);
         let mut run = RunWriter::create(writer, tier, access.files.renewals, self.entries.len() as u64)?;
         for entry in self.entries.drain(..) {
             run.push(writer, &entry)?;

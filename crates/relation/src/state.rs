@@ -9,11 +9,11 @@
 //! 2. once the writer of this process has touched a segment, only the writer adds to its state: a view that wants more
 //!    belongs to a transaction that was rolled back.
 
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::{ContainerId, View};
 
 use crate::files::Segment;
@@ -22,6 +22,7 @@ use crate::presence::Presence;
 use crate::shape::Shape;
 use crate::{Error, IndexId, TableId};
 use counterfoil_log::Lock;
+use counterfoil_log::Map;
 
 /// Bytes of the head of an update: row u64, layout u32.
 pub(crate) const UPDATE_HEAD_BYTES: usize = 12;
@@ -29,6 +30,9 @@ pub(crate) const UPDATE_HEAD_BYTES: usize = 12;
 pub(crate) const DELETE_BYTES: usize = 8;
 /// Bytes of a log read at a time.
 const PIECE_BYTES: usize = 1 << 18;
+/// About what a delete and an update take of memory, with what a map has to spare.
+const DELETE_MEMORY: usize = 32;
+const UPDATE_MEMORY: usize = 40;
 
 /// Where a row's newer image lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +46,10 @@ pub(crate) struct UpdateAt {
 #[derive(Debug, Default)]
 pub(crate) struct SegmentState {
     /// The offset of each row's entry.
-    deletes: BTreeMap<u64, u64>,
+    deletes: Map<u64, u64>,
     deletes_bytes: u64,
     /// The layout of each newer image, by row and offset.
-    updates: BTreeMap<(u64, u64), u32>,
+    updates: Map<(u64, u64), u32>,
     updates_bytes: u64,
     presence: Option<Arc<Presence>>,
     /// Rows that had been updated when the segment was renewed.
@@ -67,9 +71,9 @@ pub(crate) type SharedState = Arc<Lock<SegmentState>>;
 #[derive(Default)]
 pub(crate) struct States {
     /// By the containers of deletes and updates.
-    segments: Lock<BTreeMap<(ContainerId, ContainerId), SharedState>>,
+    segments: Lock<Map<(ContainerId, ContainerId), SharedState>>,
     /// The fresh parts of indexes, by table; a few generations of each.
-    pub(crate) fresh: Lock<BTreeMap<TableId, Vec<SharedFresh>>>,
+    pub(crate) fresh: Lock<Map<TableId, Vec<SharedFresh>>>,
 }
 
 /// A generation of a fresh part, shared like the rest.
@@ -95,6 +99,33 @@ impl States {
             state.write(|state| state.extend(view, segment, shape, lengths, writing))?;
         }
         Ok(state)
+    }
+
+    /// About what the deletes and updates of all segments take of memory.
+    pub(crate) fn change_bytes(&self) -> usize {
+        self.segments.read(|segments| segments.values().map(|state| state.read(SegmentState::bytes)).sum())
+    }
+
+    /// About what fresh parts take of memory.
+    pub(crate) fn fresh_bytes(&self) -> usize {
+        self.fresh.read(|all| all.values().flatten().map(|fresh| fresh.bytes()).sum())
+    }
+
+    /// The fresh part that takes the most of those that the writer tends.
+    pub(crate) fn fullest_fresh(&self) -> Option<(TableId, IndexId)> {
+        self.fresh.read(|all| {
+            let all = all.iter().flat_map(|(table, list)| list.iter().map(|fresh| (*table, fresh)));
+            let fullest = all.filter(|(_, fresh)| fresh.is_written()).max_by_key(|(_, fresh)| fresh.bytes());
+            fullest.filter(|(_, fresh)| fresh.bytes() > 0).map(|(table, fresh)| (table, fresh.index))
+        })
+    }
+
+    /// Forgets the fresh parts of an index, or those that the writer does not tend: whoever reads builds them anew.
+    pub(crate) fn forget_fresh(&self, is_meant: impl Fn(TableId, &Fresh) -> bool) {
+        self.fresh.write(|all| {
+            all.iter_mut().for_each(|(table, list)| list.retain(|fresh| !is_meant(*table, fresh)));
+            all.retain(|_, list| !list.is_empty());
+        });
     }
 
     /// How much of a segment's logs is known, after reading them went wrong.
@@ -245,6 +276,11 @@ impl SegmentState {
         self.updates_bytes += (UPDATE_HEAD_BYTES + width) as u64;
     }
 
+    /// About what its deletes and updates take of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.deletes.len() * DELETE_MEMORY + self.updates.len() * UPDATE_MEMORY
+    }
+
     pub(crate) fn presence(&self) -> Option<Arc<Presence>> {
         self.presence.clone()
     }
@@ -293,7 +329,7 @@ impl SegmentState {
         let within = self.updates.iter().filter(|((_, offset), _)| (from..until).contains(offset));
         let mut updates: Vec<_> =
             within.map(|((row, offset), layout)| UpdateAt { row: *row, offset: *offset, layout: *layout }).collect();
-        updates.sort_by_key(|update| update.offset);
+        updates.order_stably_by_key(|update| update.offset);
         updates
     }
 

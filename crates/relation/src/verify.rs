@@ -1,11 +1,11 @@
 //! Checking tables: every row, rows against indexes, indexes against rows, references.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use crate::access::{Access, Shared};
@@ -17,6 +17,7 @@ use crate::read::Wanted;
 use crate::run::{Cursor, Run};
 use crate::state::DELETE_BYTES;
 use crate::{Error, IndexDef, RowBlock, RowId, TableId, path};
+use counterfoil_log::Map;
 
 const PIECE_ROWS: usize = 4096;
 /// Problems named one by one for each table; of more it is said that there are more.
@@ -94,7 +95,7 @@ struct Verifier<'a> {
     report: TableReport,
     problems: Vec<Problem>,
     /// Where each of them stands, by what it is.
-    known: BTreeMap<String, usize>,
+    known: Map<String, usize>,
     more: u64,
     done: u64,
     total: u64,
@@ -135,7 +136,7 @@ fn verify_table(
     let entries = access.files.indexes.iter().flat_map(|index| &index.runs).map(|run| run.entries);
     let total = entries.fold(rows, u64::saturating_add);
     let table = TableReport { table: access.table.name.clone(), ..TableReport::default() };
-    let (problems, known) = (Vec::new(), BTreeMap::new());
+    let (problems, known) = (Vec::new(), Map::new());
     let mut verifier =
         Verifier { shared, view, access: &access, progress, report: table, problems, known, more: 0, done: 0, total };
     let outcome = verifier.run();
@@ -355,7 +356,7 @@ impl Verifier<'_> {
     fn check_piece(&mut self, index: &IndexDef, run: &Run, piece: &mut Vec<(Vec<u8>, RowId)>) -> Result<(), Error> {
         let count = piece.len() as u64;
         self.report.entries += count;
-        piece.sort_unstable_by_key(|(_, row)| *row);
+        piece.order_by_key(|(_, row)| *row);
         if let Err(error) = self.compare_piece(index, run, piece) {
             self.damage(error, &format!("rows of index {}", index.name))?;
         }

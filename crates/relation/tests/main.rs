@@ -6,6 +6,8 @@ mod answers;
 mod attacked;
 #[path = "main/bench.rs"]
 mod bench;
+#[path = "main/compiled.rs"]
+mod compiled;
 #[path = "main/damage.rs"]
 mod damage;
 #[path = "main/define.rs"]

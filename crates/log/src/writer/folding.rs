@@ -12,8 +12,9 @@ use crate::frame::Element;
 use crate::layout::HEADER_EXTENTS;
 use crate::space::Owner;
 
-/// Frames after which a checkpoint is due.
-const FRAMES_BETWEEN_CHECKPOINTS: u64 = 1024;
+/// Frames after which a checkpoint is due. What changed since the last one is noted in memory, and all of it is there at once when
+/// it is written.
+const FRAMES_BETWEEN_CHECKPOINTS: u64 = if cfg!(feature = "small") { 64 } else { 1024 };
 /// Spine extents after which a checkpoint is due, however few frames they hold.
 const SPINE_EXTENTS_MAX: usize = 8;
 

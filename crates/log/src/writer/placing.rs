@@ -4,6 +4,7 @@
 //! the write), and the next opening has keys of its own.
 
 use alloc::vec;
+use alloc::vec::Vec;
 
 use counterfoil_vault::{Plain, Tag};
 
@@ -28,10 +29,11 @@ impl Writer {
         let mut rest = bytes;
         loop {
             let page_bytes = self.pages.layout.page_bytes as usize;
-            let tail = &mut self.pending_mut()?.root.container_mut(id)?.tail;
+            let container = self.pending_mut()?.root.container_mut(id)?;
+            let tail = &container.tail;
             let room = payload - tail.len();
             if rest.len() < room {
-                tail.extend_from_slice(rest);
+                container.add_to_tail(rest);
                 return Ok(offset);
             }
             let mut page = vec![0; page_bytes];
@@ -59,7 +61,7 @@ impl Writer {
             allocation: extent.allocation,
             epoch: self.end.epoch.number,
         });
-        container.tail.clear();
+        container.tail = Vec::new();
         pending.programmed(id, number, tag);
         Ok(())
     }
@@ -74,7 +76,7 @@ impl Writer {
         let position = grant.next;
         // From here on the position counts as tried, whatever becomes of the write.
         grant.next += 1;
-        let extent = grant.extent;
+        let (extent, is_used_up) = (grant.extent, grant.next == grant.end);
         let tag = match sealing.cell_payload() {
             Some(payload) => {
                 let place = (extent.allocation, position);
@@ -86,6 +88,9 @@ impl Writer {
             }
         };
         let written = self.device.program(self.pages.layout.page(extent.number, position), page);
+        if is_used_up {
+            self.grants.remove(&id);
+        }
         self.latch_on_error(written)?;
         Ok((extent, position, tag))
     }

@@ -13,7 +13,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use counterfoil_log::View;
+use counterfoil_log::{Order as _, View};
 
 use super::condition::{Condition, conjuncts};
 use super::named::FEW_ROWS;
@@ -221,7 +221,7 @@ impl<'s> Search<'s> {
 
     /// The rows of the root of which all may be true that is asked, as far as it is worth asking.
     fn in_all(&mut self, mut asked: Asked<'_>, room: usize) -> Result<Option<Found>, Error> {
-        asked.lists.sort_by_key(|list| list.rows.len());
+        asked.lists.order_stably_by_key(|list| list.rows.len());
         let mut all: Option<Found> = None;
         for list in asked.lists {
             all = self.narrowed(all, list, room)?;
@@ -351,7 +351,7 @@ fn merged(one: Vec<RowId>, other: &[RowId]) -> Vec<RowId> {
     }
     let mut all = one;
     all.extend_from_slice(other);
-    all.sort_unstable();
+    all.order();
     all.dedup();
     all
 }

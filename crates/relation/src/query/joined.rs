@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use super::test::select;
@@ -118,7 +119,7 @@ impl Relations {
             return Ok((None, ends.iter().map(|end| source.is_optional || end.is_some()).collect()));
         }
         let mut distinct: Vec<RowId> = ends.iter().copied().flatten().collect();
-        distinct.sort_unstable();
+        distinct.order();
         distinct.dedup();
         let block = self.fetch_within(view, &source.table, &distinct, columns, heap_bytes)?;
         if block.visible_count() < distinct.len() {

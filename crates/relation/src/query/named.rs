@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use super::Access;
@@ -121,7 +122,7 @@ impl Relations {
             }
             any.index = names(any.index, &named.index);
         }
-        any.rows.sort_unstable();
+        any.rows.order();
         any.rows.dedup();
         Ok(Some(any))
     }
@@ -142,7 +143,7 @@ impl Relations {
             }
         }
         if way.ranges.len() > 1 {
-            rows.sort_unstable();
+            rows.order();
             rows.dedup();
         }
         let index = table.index(way.index).map(|index| index.name.clone()).unwrap_or_default();

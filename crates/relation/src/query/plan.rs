@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::{Condition, Source, Test};
 use crate::layout::Layout;
 use crate::{ColumnId, Error, Type};
+use counterfoil_log::Order as _;
 
 /// A column of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,7 +124,7 @@ impl Plan {
             Output::Column(place) => Some(*place),
             _ => None,
         }));
-        places.sort_unstable();
+        places.order();
         places.dedup();
         places
     }
@@ -177,7 +178,7 @@ impl Plan {
             places.extend(of_source.tested_columns().into_iter().map(|column| Place { source, column }));
         }
         self.conditions.iter().for_each(|condition| condition.places(&mut places));
-        places.sort_unstable();
+        places.order();
         places.dedup();
         let of = |source| places.iter().filter(move |place| place.source == source).map(|place| place.column);
         (0..self.sources.len()).map(|source| of(source).collect()).collect()

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::test::{Comparison, Constant, Test};
 use crate::{IndexDef, IndexId, KeyBound, KeyRange, Table, Type, Value};
+use counterfoil_log::Order as _;
 
 /// Most values of an IN list that are looked up one by one.
 const LOOKUPS_MAX: usize = 256;
@@ -26,7 +27,7 @@ pub(super) fn ways(tests: &[&Test], table: &Table) -> Vec<Way> {
     // Indexes of paths have no columns.
     let indexes = table.indexes.iter().filter(|index| !index.columns.is_empty());
     let mut ways: Vec<Way> = indexes.filter_map(|index| way(tests, table, index)).collect();
-    ways.sort_by_key(|way| core::cmp::Reverse(way.weight));
+    ways.order_stably_by_key(|way| core::cmp::Reverse(way.weight));
     ways
 }
 

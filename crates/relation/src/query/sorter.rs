@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 use super::packed::wrong;
 use super::scratch::Scratch;
 use crate::Error;
+use counterfoil_log::Order as _;
 
 /// Bytes before the key of a record.
 const HEAD_BYTES: usize = 8;
@@ -94,7 +95,7 @@ impl<F: Fold> Sorter<F> {
     fn fold_arena(&mut self) -> Result<(), Error> {
         let arena = core::mem::take(&mut self.arena);
         let order = |place: &u32| record(&arena[*place as usize..]).map(|(key, load, _)| (key, load));
-        self.places.sort_unstable_by(|one, next| order(one).cmp(&order(next)));
+        self.places.order_by(|one, next| order(one).cmp(&order(next)));
         let mut output = Output::new(&self.fold, self.limit, self.bytes_max, Vec::with_capacity(arena.len()));
         for place in core::mem::take(&mut self.places) {
             let (key, load, _) = record(&arena[place as usize..]).ok_or_else(wrong)?;

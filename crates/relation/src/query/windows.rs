@@ -13,6 +13,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use super::candidates::{ROOT_SHARE, said_of};
@@ -159,7 +160,7 @@ impl Opening<'_> {
         let Some(entries_max) = self.entries_max(ROOT_SHARE) else { return Ok(None) };
         let joined = self.sources.iter().zip(named).filter(|(source, _)| !source.is_optional);
         let mut joined: Vec<_> = joined.filter_map(|(source, named)| Some((source.path?, named.as_ref()?))).collect();
-        joined.sort_by_key(|(_, named)| named.rows.len());
+        joined.order_stably_by_key(|(_, named)| named.rows.len());
         for (path, named) in joined {
             let lists = Vec::from([List::Joined(path, named.rows.clone())]);
             if let Some(opened) = self.begin(lists, entries_max, &along(self.root, path, &named.index))? {

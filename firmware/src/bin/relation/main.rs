@@ -1,8 +1,9 @@
 //! The relational engine on a chip: the tables of the MILo-DB paper on its token, from the first row to a reorganization.
 //!
-//! Every row that is added is committed, durable and counted before the next one; the power goes in the midst of it; all
-//! tables are reorganized, a step and a commit at a time. What each of it takes of RAM is printed. Build and run:
-//! `scripts/run-firmware relation`.
+//! Every row that is added one by one is committed, durable and counted before the next one; the 18 queries of the paper are asked,
+//! as plans that were compiled on the host, and must have as many rows as there; all tables are reorganized, a step and a commit at a
+//! time, and the queries asked again; the power goes in the midst of a page. What each of it takes of RAM is printed. Build and
+//! run: `scripts/run-firmware relation`.
 #![no_std]
 #![no_main]
 
@@ -10,6 +11,7 @@ extern crate alloc;
 
 #[path = "../../../../crates/bench/src/relation/figure7.rs"]
 mod figure7;
+mod plans;
 mod volume;
 
 use alloc::string::{String, ToString};
@@ -19,10 +21,11 @@ use cortex_m_semihosting::{debug, hprintln};
 use counterfoil_firmware::token::Token;
 use counterfoil_firmware::{heap, stack};
 
+use plans::Plans;
 use volume::Volume;
 
 /// Rows of T0, and of it those that are added one by one.
-const ROWS: u64 = 300;
+const ROWS: u64 = 1000;
 const SINGLE: u64 = 40;
 /// Pages that are programmed before the power goes.
 const CUT: u32 = 25;
@@ -54,13 +57,29 @@ impl Most {
     }
 }
 
+/// Asks what was compiled on the host; each answer must have as many rows as there.
+fn ask_all(most: &mut Most, token: Token, volume: &mut Volume) -> Result<(), String> {
+    let mut asked = 0;
+    for question in Plans::open().ok_or("no plans")? {
+        let rows = most.of(&question.name, token, || volume.ask(&question.plan))?;
+        if rows != question.rows {
+            return Err(alloc::format!("{}: {rows} rows, and {} on the host", question.name, question.rows));
+        }
+        asked += 1;
+    }
+    hprintln!("{} plans: as many rows as on the host", asked);
+    Ok(())
+}
+
 fn life(most: &mut Most) -> Result<(), String> {
     let token = Token::erased().ok_or("no file for the token")?;
     let mut volume = most.of("create", token, || Volume::create(token))?;
     most.of("tables", token, || volume.define())?;
     most.of("load", token, || volume.load(ROWS - SINGLE))?;
     most.of("insert", token, || volume.insert(SINGLE))?;
+    ask_all(most, token, &mut volume)?;
     most.of("reorganize", token, || volume.reorganize())?;
+    ask_all(most, token, &mut volume)?;
     token.cut_after(CUT);
     let acknowledged = most.of("cut", token, || volume.insert_until_the_power_goes())?;
     drop(volume);

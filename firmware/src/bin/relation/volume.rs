@@ -12,7 +12,8 @@ use counterfoil_firmware::token::{BLOCK_PAGES, Token};
 use counterfoil_flash::Read;
 use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Writer, create};
 use counterfoil_relation::{
-    Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, Relations, RowBuilder, Type, Vacuum, ValueRef,
+    BUDGET_BYTES_MIN, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, RowBuilder,
+    Type, Vacuum, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Suite, Vault, VolumeKey};
 
@@ -25,6 +26,12 @@ const WINDOW_EXTENTS: u32 = 8;
 const LOAD_ROWS: u64 = 8;
 /// Rows whose entries are fresh at most.
 const FRESH_ROWS: usize = 32;
+/// Memory for index entries of new rows, deletes and updates.
+const NEW_BYTES: usize = 8 << 10;
+/// Runs of an index that are merged into one.
+const TIER_RUNS: usize = 2;
+/// Memory for a question.
+const QUESTION_BYTES: usize = BUDGET_BYTES_MIN;
 
 /// An open volume.
 pub struct Volume {
@@ -58,7 +65,7 @@ fn layout(token: Token) -> Result<Layout, String> {
 }
 
 fn relations() -> Relations {
-    Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0)
+    Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0).with_new_bytes(NEW_BYTES).with_tier_runs(TIER_RUNS)
 }
 
 impl Volume {
@@ -151,6 +158,17 @@ impl Volume {
     pub fn count(&mut self) -> Result<u64, String> {
         let table = self.relations.table(&self.writer, "t0").map_err(said)?.ok_or("no T0")?;
         self.relations.count(&self.writer, &table).map_err(said)
+    }
+
+    /// Runs a compiled plan; how many rows the answer has.
+    pub fn ask(&self, plan: &[u8]) -> Result<usize, String> {
+        let plan = self.relations.compiled(&self.writer, plan).map_err(said)?;
+        let mut answer = self.relations.answer(&self.writer, plan, QUESTION_BYTES).map_err(said)?;
+        let mut rows = 0;
+        while let Some(batch) = answer.next(&self.relations, &mut NoScratch).map_err(said)? {
+            rows += batch.count();
+        }
+        Ok(rows)
     }
 
     /// All tables and indexes in one piece each, a step and a commit at a time.
