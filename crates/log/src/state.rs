@@ -244,6 +244,9 @@ mod tests {
             Element::ContainerCreated { id: ContainerId(1), group: GroupId(16), sealing: Sealing::Whole },
             Element::Pages { id: ContainerId(1), extent: 12, position: 0, pages: 3 },
             Element::TailReplaced { id: ContainerId(1), offset: 3 * 496, bytes: b"tail" },
+            Element::ContainerCreated { id: ContainerId(2), group: GroupId(16), sealing: Sealing::Pointers },
+            Element::Pages { id: ContainerId(2), extent: 12, position: 5, pages: 2 },
+            Element::TailReplaced { id: ContainerId(2), offset: 2 * 248, bytes: b"tail" },
             Element::RecordPut { key: b"\x02name", value: b"value" },
             Element::Pool(PoolElement::Created { id: PoolId(20), free_percent: 10 }),
             grown(0, 14, 5),
@@ -285,6 +288,9 @@ mod tests {
             Element::Pages { id, extent: u32::MAX, position: 0, pages: 1 },
             Element::TailAppended { id, offset: 3 * 496 + 4, bytes: &[0; 600] },
             Element::TailAppended { id, offset: 3 * 496, bytes: b"x" },
+            Element::TailAppended { id: ContainerId(2), offset: 2 * 248 + 4, bytes: &[0; 244] },
+            Element::TailReplaced { id: ContainerId(2), offset: 2 * 248, bytes: &[0; 248] },
+            Element::TailReplaced { id: ContainerId(2), offset: 2 * 496, bytes: b"x" },
             Element::ExtentGranted { extent: far, owner: Owner::Group(GroupId(16)) },
             Element::ExtentGranted { extent: Extent { number: 20, allocation: 9 }, owner: Owner::Fixed },
             Element::ExtentGranted { extent: Extent { number: 20, allocation: 9 }, owner: Owner::Group(GroupId(99)) },
@@ -321,6 +327,22 @@ mod tests {
         let (mut state, end) = state();
         state.apply(&Element::Pages { id, extent: 12, position: 2, pages: 2 }, &CONTEXT).unwrap();
         assert!(state.validate(&end, &LAYOUT).is_err(), "two runs share a page");
+    }
+
+    #[test]
+    fn a_container_is_of_cells_that_there_are() {
+        for sealing in [Sealing::Whole, Sealing::Cells, Sealing::Pointers] {
+            let element = Element::ContainerCreated { id: ContainerId(3), group: GroupId(16), sealing };
+            let mut bytes = Vec::new();
+            element.encode(&mut bytes);
+            assert_eq!(next_element(&mut Cursor::new(&bytes, "commit frame")).unwrap(), Some(element));
+            if sealing != Sealing::Whole {
+                for wrong in (0..=u8::MAX).filter(|payload| ![8, 10].contains(payload)) {
+                    *bytes.last_mut().unwrap() = wrong;
+                    assert!(next_element(&mut Cursor::new(&bytes, "commit frame")).is_err(), "{wrong}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl IndexReader<'_> {
             return Ok(true);
         }
         let (named, head) = (self.access.named(), self.head(run, 1)?);
-        if range.exact && !head.may_hold(self.view, run, stored(low)).map_err(&named)? {
+        if range.exact && !self.may_hold(run, &head, stored(low))? {
             return Ok(true);
         }
         let mut cursor = head.seek(self.view, run, low).map_err(&named)?;
@@ -108,6 +108,17 @@ impl IndexReader<'_> {
         Ok(true)
     }
 
+    /// Whether a run may hold a key, as entries store it. A filter that is not kept is a page like those that it spares: it is asked
+    /// where it spares several, and where the key may be in one of several runs.
+    fn may_hold(&self, run: &Run, head: &Head, key: &[u8]) -> Result<bool, Error> {
+        let is_dear = !head.is_kept()
+            && (run.levels.len() == 1 || self.runs.iter().filter(|run| run.may_have(key)).nth(1).is_none());
+        if is_dear {
+            return Ok(true);
+        }
+        head.may_hold(self.view, run, key).map_err(self.access.named())
+    }
+
     /// Shows the rows of all entries of a run under a key, as entries store it.
     fn visit_key(
         &self,
@@ -117,7 +128,7 @@ impl IndexReader<'_> {
         visit: &mut dyn FnMut(RowId) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
         let named = self.access.named();
-        if !head.may_hold(self.view, run, key).map_err(&named)? {
+        if !self.may_hold(run, head, key)? {
             return Ok(true);
         }
         let mut cursor = head.seek(self.view, run, key).map_err(&named)?;

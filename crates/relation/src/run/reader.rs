@@ -38,6 +38,11 @@ impl Head {
         Head { kept: None }
     }
 
+    /// Whether it is in memory.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
     /// Bytes it keeps in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| kept.len())
