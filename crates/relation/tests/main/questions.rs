@@ -198,6 +198,41 @@ fn indexes_name_all_rows_and_the_rows_decide() {
     assert!(merged_often > 10, "{merged_often} of {joined_often} by alternatives");
 }
 
+#[test]
+fn what_an_outer_join_does_not_find_is_a_row_of_nulls() {
+    let mut bench = populated(3);
+    let all: Vec<Rows> = ["root", "near", "far"].iter().map(|name| bench.rows(name).into_iter().collect()).collect();
+    let equal = |column: usize, number: i64| Test::Compare {
+        column,
+        comparison: Comparison::Equal,
+        constant: Constant::Whole(number),
+    };
+    // No row that is there has no key.
+    let is_none = |source| Condition::Of(source, Test::Null { column: 0, wanted: true });
+    let sources = ["root", "near", "far"].iter().enumerate().map(|(number, name)| Source {
+        table: bench.table(name),
+        path: number.checked_sub(1),
+        tests: if number == 1 { vec![equal(2, 5)] } else { Vec::new() },
+        is_optional: number > 0,
+    });
+    let sources: Vec<Source> = sources.collect();
+    let view = bench.writer.pending();
+    for conditions in [
+        vec![is_none(1)],
+        vec![is_none(1).or(Condition::Of(0, equal(2, 3)))],
+        vec![is_none(2).or(Condition::Of(1, equal(3, 7))), Condition::Of(0, equal(3, 9))],
+        vec![Condition::Of(1, Test::Null { column: 0, wanted: false })],
+    ] {
+        let expected = expected(&sources, &conditions, &all);
+        assert!(!expected.is_empty());
+        let every: Vec<RowId> = all[0].keys().copied().collect();
+        assert_eq!(read(&mut bench, &sources, &conditions, &every), expected);
+        let candidates = bench.relations.candidates_where(&view, &sources, &conditions, &[None; 3]).unwrap();
+        let rows = candidates.map_or(every, |candidates| candidates.rows);
+        assert_eq!(read(&mut bench, &sources, &conditions, &rows), expected);
+    }
+}
+
 /// Deletes, and keys that change.
 fn change(bench: &mut Bench) {
     let rows = bench.rows("root");
