@@ -8,6 +8,8 @@
 use cortex_m::register::msp;
 use cortex_m_rt::heap_start;
 
+/// Where RAM begins on every machine here.
+const RAM: usize = 0x2000_0000;
 const PAINT: u32 = 0xA5C3_96E1;
 /// What is not painted below the stack pointer: the brush itself may stand there.
 const MARGIN_BYTES: usize = 64;
@@ -18,6 +20,22 @@ pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
     paint();
     let result = work();
     (result, top.saturating_sub(lowest_change()))
+}
+
+/// Does `work`, and says how many bytes of stack there were at the deepest, all callers with it.
+pub fn deepest<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    unsafe extern "C" {
+        /// Where the stack begins; the linker knows.
+        static _stack_start: u32;
+    }
+    paint();
+    let result = work();
+    (result, (&raw const _stack_start as usize).saturating_sub(lowest_change()))
+}
+
+/// Bytes of static data.
+pub fn static_bytes() -> usize {
+    heap_start() as usize - RAM
 }
 
 /// Paints everything between static data and the stack.

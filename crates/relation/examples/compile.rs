@@ -1,6 +1,8 @@
 //! Compiles the 18 queries of the MILo-DB paper's Table 1 into plans for a device, and says how many rows each has here.
 //!
-//! Usage: cargo run -p counterfoil-relation --example compile -- ROWS FILE
+//! Usage: cargo run -p counterfoil-relation --example compile -- ROWS FILE [little]
+//!
+//! With `little`, of T1 and T2 alone, for a device with little memory: five queries of that sort.
 //!
 //! The tables are made here as the device makes them, in the same order, so their numbers are the same. The file has for each query
 //! a line `NAME ROWS BYTES` and then that many bytes.
@@ -39,12 +41,31 @@ fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let rows: u64 = arguments.next().ok_or(usage)?.parse()?;
     let mut file = std::fs::File::create(arguments.next().ok_or(usage)?)?;
-    let (relations, mut writer) = filled(rows)?;
+    let is_little = arguments.next().is_some();
+    let (relations, mut writer) =
+        filled(rows, if is_little { &["t2", "t1"] } else { &["t2", "t4", "t5", "t1", "t3", "t0"] })?;
     let mut plans: Vec<(&str, Plan)> = Vec::new();
-    for query in table1::all(rows) {
-        plans.push((query.name, plan_of(&relations, &writer, &query)?));
+    if is_little {
+        let asked = [
+            ("Row", "t1", "id", Is::Id(7)),
+            ("Joined", "t2", "id", Is::Id(3)),
+            ("Few", "t1", "dup10", Is::Equal(figure7::value(2))),
+        ];
+        let more = [
+            ("Many", "t2", "ms10", Is::Equal(figure7::value(5))),
+            ("Above", "t1", "dup100", Is::Above(figure7::value(0))),
+        ];
+        for (name, table, column, is) in asked.into_iter().chain(more) {
+            let query = Query { name, paper_rows: 0, shown: &["t1", "t2"], asked: vec![Asked { table, column, is }] };
+            plans.push((name, plan_of(&relations, &writer, ("t1", &["t1", "t2"]), &query)?));
+        }
+        plans.push(("Grouped", grouped(&relations, &writer, "t1", "t2")?));
+    } else {
+        for query in table1::all(rows) {
+            plans.push((query.name, plan_of(&relations, &writer, ("t0", &query.tables()), &query)?));
+        }
+        plans.push(("Grouped", grouped(&relations, &writer, "t0", "t3")?));
     }
-    plans.push(("Grouped", grouped(&relations, &writer)?));
     for (name, plan) in plans {
         let bytes = plan.compile()?;
         let mut answer = relations.answer(writer.snapshot(), plan, BUDGET)?;
@@ -59,7 +80,7 @@ fn main() -> Result<(), Failure> {
 }
 
 /// The tables with all their rows, in memory.
-fn filled(rows: u64) -> Result<(Relations, Writer), Failure> {
+fn filled(rows: u64, names: &[&str]) -> Result<(Relations, Writer), Failure> {
     let device = MemoryDevice::new(GEOMETRY)?;
     let vault = Arc::new(Vault::new(&VolumeKey::from_bytes(&[7; 32]), DatabaseId([1; 32]), Suite::AsconAead128));
     let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device) };
@@ -68,7 +89,7 @@ fn filled(rows: u64) -> Result<(Relations, Writer), Failure> {
     let mut writer = create(media, vault, layout, settings, &mut DangerFixedEntropy::seeded(1), 0, 1 << 20)?;
     let relations = Relations::new();
     writer.begin()?;
-    for table in &TABLES {
+    for table in TABLES.iter().filter(|table| names.contains(&table.name)) {
         let mut made = relations.create_table(&mut writer, &described(table))?;
         for column in INDEXED {
             let index = NewIndex { columns: vec![column.into()], ..NewIndex::default() };
@@ -109,10 +130,10 @@ fn described(table: &figure7::Table) -> NewTable {
     }
 }
 
-fn sources_of(relations: &Relations, writer: &Writer, names: &[&str]) -> Result<Vec<Source>, Failure> {
+fn sources_of(relations: &Relations, writer: &Writer, root: &str, names: &[&str]) -> Result<Vec<Source>, Failure> {
     let table =
         |name: &str| -> Result<Arc<Table>, Failure> { Ok(relations.table(writer, name)?.ok_or("no such table")?) };
-    let root = table("t0")?;
+    let root = table(root)?;
     names
         .iter()
         .map(|name| {
@@ -129,8 +150,13 @@ fn place_of(sources: &[Source], table: &str, column: &str) -> Result<Place, Fail
     Ok(Place { source, column })
 }
 
-fn plan_of(relations: &Relations, writer: &Writer, query: &Query) -> Result<Plan, Failure> {
-    let mut sources = sources_of(relations, writer, &query.tables())?;
+fn plan_of(
+    relations: &Relations,
+    writer: &Writer,
+    (root, tables): (&str, &[&str]),
+    query: &Query,
+) -> Result<Plan, Failure> {
+    let mut sources = sources_of(relations, writer, root, tables)?;
     for Asked { table, column, is } in &query.asked {
         let place = place_of(&sources, table, column)?;
         let (comparison, constant) = match is {
@@ -145,13 +171,13 @@ fn plan_of(relations: &Relations, writer: &Writer, query: &Query) -> Result<Plan
     Ok(Plan { shown: outputs.len(), sources, outputs, ..Plan::default() })
 }
 
-/// For each value of MS10 of T3 the rows of T0 and their greatest ID, in order.
-fn grouped(relations: &Relations, writer: &Writer) -> Result<Plan, Failure> {
-    let sources = sources_of(relations, writer, &["t0", "t3"])?;
+/// For each value of MS10 of a table the rows of the root that join it and their greatest ID, in order.
+fn grouped(relations: &Relations, writer: &Writer, root: &str, joined: &str) -> Result<Plan, Failure> {
+    let sources = sources_of(relations, writer, root, &[root, joined])?;
     let outputs = vec![
-        Output::Column(place_of(&sources, "t3", "ms10")?),
+        Output::Column(place_of(&sources, joined, "ms10")?),
         Output::CountRows,
-        Output::Aggregate(Function::Greatest, place_of(&sources, "t0", "id")?),
+        Output::Aggregate(Function::Greatest, place_of(&sources, root, "id")?),
     ];
     let order = vec![Order { output: 0, is_descending: false, nulls_first: false }];
     Ok(Plan { sources, outputs, order, shown: 3, ..Plan::default() })

@@ -24,8 +24,12 @@ use counterfoil_firmware::{heap, stack};
 use plans::Plans;
 use volume::Volume;
 
-/// Rows of T0, and of it those that are added one by one.
-const ROWS: u64 = 1000;
+/// Whether there are T1 and T2 alone, and as little memory is taken as it can be done with.
+const IS_LITTLE: bool = cfg!(feature = "little");
+/// Rows that T0 has or would have, and rows of the root that are added one by one.
+const ROWS: u64 = if IS_LITTLE { ROWS_OF_LITTLE } else { ROWS_OF_ALL };
+const ROWS_OF_ALL: u64 = 1000;
+const ROWS_OF_LITTLE: u64 = 1000;
 const SINGLE: u64 = 40;
 /// Pages that are programmed before the power goes.
 const CUT: u32 = 25;
@@ -40,7 +44,7 @@ impl Most {
     /// Does `work` and says what it took.
     fn of<T>(&mut self, what: &str, token: Token, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         let before = token.meters();
-        let (done, stack) = stack::measured(work);
+        let (done, stack) = stack::deepest(work);
         let (taken, after) = (heap::taken(), token.meters());
         self.stack = self.stack.max(stack);
         hprintln!(
@@ -58,6 +62,7 @@ impl Most {
 }
 
 /// Asks what was compiled on the host; each answer must have as many rows as there.
+#[inline(never)]
 fn ask_all(most: &mut Most, token: Token, volume: &mut Volume) -> Result<(), String> {
     let mut asked = 0;
     for question in Plans::open().ok_or("no plans")? {
@@ -71,11 +76,13 @@ fn ask_all(most: &mut Most, token: Token, volume: &mut Volume) -> Result<(), Str
     Ok(())
 }
 
+/// Not within `main`: what lies there lies below everything.
+#[inline(never)]
 fn life(most: &mut Most) -> Result<(), String> {
     let token = Token::erased().ok_or("no file for the token")?;
     let mut volume = most.of("create", token, || Volume::create(token))?;
     most.of("tables", token, || volume.define())?;
-    most.of("load", token, || volume.load(ROWS - SINGLE))?;
+    most.of("load", token, || volume.load(SINGLE))?;
     most.of("insert", token, || volume.insert(SINGLE))?;
     ask_all(most, token, &mut volume)?;
     most.of("reorganize", token, || volume.reorganize())?;
@@ -105,7 +112,14 @@ fn main() -> ! {
         }
     };
     let reach = heap::taken().reach;
-    hprintln!("RAM: heap {} bytes, stack {} bytes", reach, most.stack);
+    let statics = stack::static_bytes() - heap::HEAP_BYTES;
+    hprintln!(
+        "RAM: heap {} bytes, stack {} bytes, static {} bytes: {}",
+        reach,
+        most.stack,
+        statics,
+        reach + most.stack + statics
+    );
     loop {
         debug::exit(status);
     }

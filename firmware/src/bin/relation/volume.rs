@@ -1,4 +1,6 @@
 //! The tables of the MILo-DB paper on a volume of the token.
+//!
+//! Calls are not inlined into one another: what each needs of the stack is there only while it runs.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -17,21 +19,24 @@ use counterfoil_relation::{
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Suite, Vault, VolumeKey};
 
-use crate::ROWS;
 use crate::figure7::{INDEXED, TABLES, Table};
+use crate::{IS_LITTLE, ROWS};
 
 /// Extents of the record store: as few blocks as it takes.
 const WINDOW_EXTENTS: u32 = 8;
 /// Rows that are loaded with a commit.
-const LOAD_ROWS: u64 = 8;
+const LOAD_ROWS: u64 = if IS_LITTLE { 1 } else { 8 };
 /// Rows whose entries are fresh at most.
-const FRESH_ROWS: usize = 32;
+const FRESH_ROWS: usize = if IS_LITTLE { 8 } else { 32 };
 /// Memory for index entries of new rows, deletes and updates.
-const NEW_BYTES: usize = 8 << 10;
+const NEW_BYTES: usize = if IS_LITTLE { 3 << 10 } else { 8 << 10 };
 /// Runs of an index that are merged into one.
 const TIER_RUNS: usize = 2;
 /// Memory for a question.
 const QUESTION_BYTES: usize = BUDGET_BYTES_MIN;
+
+/// The tables that are made, by their places in [`TABLES`]; the last one is the root.
+const MADE: &[usize] = if IS_LITTLE { &[0, 3] } else { &[0, 1, 2, 3, 4, 5] };
 
 /// An open volume.
 pub struct Volume {
@@ -70,17 +75,19 @@ fn relations() -> Relations {
 
 impl Volume {
     /// A new volume, without a table.
-    pub fn create(token: Token) -> Result<Volume, String> {
+    #[inline(never)]
+    pub fn create(token: Token) -> Result<Box<Volume>, String> {
         let media = Media { reader: Arc::new(token), writer: Box::new(token) };
         let writer = create(media, vault(), layout(token)?, settings(), &mut entropy(), 0, 0).map_err(said)?;
-        Ok(Volume { writer, relations: relations(), next: [0; TABLES.len()] })
+        Ok(Box::new(Volume { writer, relations: relations(), next: [0; TABLES.len()] }))
     }
 
     /// The volume as the last commit left it.
-    pub fn open(token: Token) -> Result<Volume, String> {
+    #[inline(never)]
+    pub fn open(token: Token) -> Result<Box<Volume>, String> {
         let recovered = Recovered::recover(Arc::new(token), vault(), layout(token)?, 0).map_err(said)?;
         let writer = recovered.open(Box::new(token), settings(), &mut entropy()).map_err(said)?;
-        Ok(Volume { writer, relations: relations(), next: [0; TABLES.len()] })
+        Ok(Box::new(Volume { writer, relations: relations(), next: [0; TABLES.len()] }))
     }
 
     /// A change, committed, and a step of what is then due.
@@ -99,8 +106,9 @@ impl Volume {
     }
 
     /// Makes the tables, each with an index on every attribute.
+    #[inline(never)]
     pub fn define(&mut self) -> Result<(), String> {
-        for table in &TABLES {
+        for table in MADE.iter().map(|place| &TABLES[*place]) {
             self.change(|relations, writer| {
                 let mut made = relations.create_table(writer, &described(table))?;
                 for column in INDEXED {
@@ -113,10 +121,11 @@ impl Volume {
         Ok(())
     }
 
-    /// Fills the tables, some rows with a commit.
-    pub fn load(&mut self, rows: u64) -> Result<(), String> {
-        for (place, table) in TABLES.iter().enumerate() {
-            let count = if table.name == "t0" { rows } else { table.rows(ROWS) };
+    /// Fills the tables, some rows with a commit; the root lacks some at the end.
+    #[inline(never)]
+    pub fn load(&mut self, without: u64) -> Result<(), String> {
+        for place in MADE.iter().copied() {
+            let count = TABLES[place].rows(ROWS) - if place == self.root().0 { without } else { 0 };
             for first in (0..count).step_by(LOAD_ROWS as usize) {
                 self.add(place, first..(first + LOAD_ROWS).min(count))?;
             }
@@ -124,23 +133,25 @@ impl Volume {
         Ok(())
     }
 
-    /// Adds rows to T0, each with a commit of its own.
+    /// Adds rows to the root, each with a commit of its own.
+    #[inline(never)]
     pub fn insert(&mut self, count: u64) -> Result<(), String> {
         let (place, next) = self.root();
         (next..next + count).try_for_each(|row| self.add(place, row..row + 1))
     }
 
-    /// The same until the medium fails; how many rows T0 has that were acknowledged.
+    /// The same until the medium fails; how many rows the root has that were acknowledged.
     pub fn insert_until_the_power_goes(&mut self) -> Result<u64, String> {
         while self.insert(1).is_ok() {}
         Ok(self.root().1)
     }
 
     fn root(&self) -> (usize, u64) {
-        let place = TABLES.len() - 1;
+        let place = MADE.last().copied().unwrap_or_default();
         (place, self.next[place])
     }
 
+    #[inline(never)]
     fn add(&mut self, place: usize, rows: core::ops::Range<u64>) -> Result<(), String> {
         let description = &TABLES[place];
         let end = rows.end;
@@ -154,13 +165,15 @@ impl Volume {
         Ok(())
     }
 
-    /// Rows of T0.
+    /// Rows of the root.
     pub fn count(&mut self) -> Result<u64, String> {
-        let table = self.relations.table(&self.writer, "t0").map_err(said)?.ok_or("no T0")?;
+        let name = TABLES[self.root().0].name;
+        let table = self.relations.table(&self.writer, name).map_err(said)?.ok_or("no root")?;
         self.relations.count(&self.writer, &table).map_err(said)
     }
 
     /// Runs a compiled plan; how many rows the answer has.
+    #[inline(never)]
     pub fn ask(&self, plan: &[u8]) -> Result<usize, String> {
         let plan = self.relations.compiled(&self.writer, plan).map_err(said)?;
         let mut answer = self.relations.answer(&self.writer, plan, QUESTION_BYTES).map_err(said)?;
@@ -172,6 +185,7 @@ impl Volume {
     }
 
     /// All tables and indexes in one piece each, a step and a commit at a time.
+    #[inline(never)]
     pub fn reorganize(&mut self) -> Result<(), String> {
         let tables = self.relations.tables(&self.writer).map_err(said)?;
         let ids: Vec<_> = tables.iter().map(|table| table.id).collect();
