@@ -52,6 +52,11 @@ const SPILL_BYTES_MAX: u64 = 64 << 30;
 const FRESH_ROW_BYTES: usize = 256;
 /// With fewer new rows in an index a run of it would not be worth its page.
 const FRESH_ROWS_MIN: usize = 16;
+/// Segments of tables are so many times as large as what is new may be: a segment is renewed where deletes and updates take more than
+/// half of that.
+const SEGMENT_TIMES: u64 = 256;
+const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+const SEGMENT_BYTES_MAX: u64 = 64 << 20;
 
 impl Database {
     /// Makes a database. What is there already is never overwritten, and an attempt that is cut short leaves nothing
@@ -118,7 +123,9 @@ impl Database {
             None => (Relations::new(), options),
             Some(ram) => {
                 let fresh_rows = (ram.fresh() / FRESH_ROW_BYTES).clamp(FRESH_ROWS_MIN, FRESH_ROWS);
-                (Relations::with_fresh_rows(fresh_rows).with_head_bytes(ram.heads()), ram.bounds(options))
+                let relations = Relations::with_fresh_rows(fresh_rows).with_head_bytes(ram.heads());
+                let segment_bytes = (ram.fresh() as u64).saturating_mul(SEGMENT_TIMES).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
+                (relations.with_new_bytes(ram.fresh()).with_segment_bytes(segment_bytes), ram.bounds(options))
             }
         };
         let engine = Engine::new(store.clone(), Arc::new(relations), options)?;

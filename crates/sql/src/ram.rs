@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! 0                                                    3/4              7/8        15/16      1
-//! | queries: what they keep of rows, and what they read | opened pages  | heads of | entries  |
-//! |                                                     |               | indexes  | of new   |
-//! |                                                     |               |          | rows     |
+//! | queries: what they keep of rows, and what they read | opened pages  | heads of | new rows,|
+//! |                                                     |               | indexes  | changes  |
+//! |                                                     |               |          |          |
 //! ```
 
 use std::fmt;
@@ -71,7 +71,7 @@ impl Ram {
         self.0 / 16
     }
 
-    /// Bytes of it for index entries of new rows.
+    /// Bytes of it for index entries of new rows, and for what is known of deletes and updates until their segments are renewed.
     #[must_use]
     pub fn fresh(self) -> usize {
         self.0 / 16
