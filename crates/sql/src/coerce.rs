@@ -127,7 +127,8 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
             let (Some(one), Some(low), Some(high)) = (side(one), side(low), side(high)) else {
                 return Ok(Transformed::no(expr));
             };
-            if ![&one, &low, &high].iter().any(|(_, kind)| kind.is_temporal() || kind.is_binary()) {
+            let is_ours = |kind: &DataType| kind.is_temporal() || kind.is_binary() || kind.is_floating();
+            if ![&one, &low, &high].iter().any(|(_, kind)| is_ours(kind)) {
                 return Ok(Transformed::no(expr));
             }
             let (above, low) = compared(one.clone(), low)?;

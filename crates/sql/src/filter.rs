@@ -3,13 +3,13 @@
 
 pub use counterfoil_relation::{Comparison, Constant, Test};
 use counterfoil_relation::{Table, Type};
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 
 use crate::value::{Value, parse};
 
 /// The comparison that an operator is.
-fn comparison_of(operator: Operator) -> Option<Comparison> {
+pub(crate) fn comparison_of(operator: Operator) -> Option<Comparison> {
     Some(match operator {
         Operator::Eq => Comparison::Equal,
         Operator::NotEq => Comparison::Unequal,
@@ -23,62 +23,105 @@ fn comparison_of(operator: Operator) -> Option<Comparison> {
 
 /// The test that means exactly what `expr` means as a condition, if there is one.
 pub fn compile(expr: &Expr, table: &Table) -> Option<Test> {
-    let column = |expr: &Expr| match expr {
-        Expr::Column(column) => table.column(&column.name).map(|(position, _)| position),
-        _ => None,
-    };
-    match expr {
-        Expr::Column(_) => {
-            let column = column(expr)?;
-            (table.columns[column].kind == Type::Boolean).then(|| truth(column, 1))
-        }
-        Expr::Not(inner) => {
-            let column = column(inner)?;
-            (table.columns[column].kind == Type::Boolean).then(|| truth(column, 0))
-        }
-        Expr::IsNull(inner) => Some(Test::Null { column: column(inner)?, wanted: true }),
-        Expr::IsNotNull(inner) => Some(Test::Null { column: column(inner)?, wanted: false }),
-        Expr::Literal(ScalarValue::Boolean(Some(true)), _) => Some(Test::All(Vec::new())),
-        Expr::Literal(ScalarValue::Boolean(_), _) => Some(Test::Never),
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
-            Some(Test::All(vec![compile(left, table)?, compile(right, table)?]))
-        }
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
-            Some(compile(left, table)?.or(compile(right, table)?))
-        }
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            let comparison = comparison_of(*op)?;
-            match (left.as_ref(), right.as_ref()) {
-                (left, Expr::Literal(value, _)) => compare(table, column(left)?, comparison, value),
-                (Expr::Literal(value, _), right) => compare(table, column(right)?, comparison.turned(), value),
-                _ => None,
+    Compiling { table }.said(expr, true)
+}
+
+struct Compiling<'t> {
+    table: &'t Table,
+}
+
+impl Compiling<'_> {
+    /// The test that is true where `expr` is, or, where `wanted` is false, the one that is true where `expr` is false: where it is NULL
+    /// neither is.
+    fn said(&self, expr: &Expr, wanted: bool) -> Option<Test> {
+        match expr {
+            Expr::Column(_) => truth(self.table, self.column(expr)?, wanted),
+            Expr::Not(inner) => self.said(inner, !wanted),
+            Expr::IsNull(inner) => Some(Test::Null { column: self.column(inner)?, wanted }),
+            Expr::IsNotNull(inner) => Some(Test::Null { column: self.column(inner)?, wanted: !wanted }),
+            Expr::Literal(ScalarValue::Boolean(Some(truth)), _) if *truth == wanted => Some(Test::All(Vec::new())),
+            Expr::Literal(ScalarValue::Boolean(_), _) => Some(Test::Never),
+            Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
+                let (left, right) = (self.said(left, wanted)?, self.said(right, wanted)?);
+                // One of two is false where not both are true, and the other way round.
+                Some(if (*op == Operator::And) == wanted { Test::All(vec![left, right]) } else { left.or(right) })
             }
-        }
-        Expr::Between(between) if !between.negated => {
-            let column = column(&between.expr)?;
-            let (Expr::Literal(low, _), Expr::Literal(high, _)) = (between.low.as_ref(), between.high.as_ref()) else {
-                return None;
-            };
-            let low = compare(table, column, Comparison::AtLeast, low)?;
-            Some(Test::All(vec![low, compare(table, column, Comparison::AtMost, high)?]))
-        }
-        Expr::InList(list) if !list.negated => {
-            let column = column(&list.expr)?;
-            let mut constants = Vec::with_capacity(list.list.len());
-            for item in &list.list {
-                let Expr::Literal(value, _) = item else { return None };
-                // NULL in the list makes the condition NULL where nothing else matches: not true either way.
-                if !value.is_null() {
-                    constants.push(constant(&table.columns[column].kind, value)?);
-                }
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let comparison = comparison_of(*op)?;
+                let (column, comparison, value) = match (left.as_ref(), right.as_ref()) {
+                    (left, Expr::Literal(value, _)) => (self.column(left)?, comparison, value),
+                    (Expr::Literal(value, _), right) => (self.column(right)?, comparison.turned(), value),
+                    _ => return None,
+                };
+                compare(self.table, column, if wanted { comparison } else { comparison.opposite() }, value)
             }
-            Some(Test::In { column, constants })
+            Expr::Between(between) => self.between(between, wanted != between.negated),
+            Expr::InList(list) => {
+                let values = list.list.iter().map(|item| match item {
+                    Expr::Literal(value, _) => Some(value),
+                    _ => None,
+                });
+                let column = self.column(&list.expr)?;
+                listed(self.table, column, &values.collect::<Option<Vec<_>>>()?, wanted != list.negated)
+            }
+            Expr::Like(of) if !of.case_insensitive && of.escape_char.is_none() => {
+                let Expr::Literal(pattern, _) = of.pattern.as_ref() else { return None };
+                let column = self.column(&of.expr)?;
+                let like = like(self.table, column, pattern.try_as_str()??)?;
+                Some(if wanted != of.negated { like } else { unlike(like) })
+            }
+            _ => None,
         }
-        Expr::Like(of) if !of.negated && !of.case_insensitive && of.escape_char.is_none() => {
-            let Expr::Literal(pattern, _) = of.pattern.as_ref() else { return None };
-            like(table, column(&of.expr)?, pattern.try_as_str()??)
+    }
+
+    fn column(&self, expr: &Expr) -> Option<usize> {
+        match expr {
+            Expr::Column(column) => self.table.column(&column.name).map(|(position, _)| position),
+            _ => None,
         }
-        _ => None,
+    }
+
+    fn between(&self, between: &Between, wanted: bool) -> Option<Test> {
+        let column = self.column(&between.expr)?;
+        let (Expr::Literal(low, _), Expr::Literal(high, _)) = (between.low.as_ref(), between.high.as_ref()) else {
+            return None;
+        };
+        let bound = |comparison: Comparison, value| {
+            compare(self.table, column, if wanted { comparison } else { comparison.opposite() }, value)
+        };
+        let (low, high) = (bound(Comparison::AtLeast, low)?, bound(Comparison::AtMost, high)?);
+        Some(if wanted { Test::All(vec![low, high]) } else { low.or(high) })
+    }
+}
+
+/// The test that a column has one of these values, or, where `wanted` is false, none of them.
+pub(crate) fn listed(table: &Table, column: usize, values: &[&ScalarValue], wanted: bool) -> Option<Test> {
+    let kind = &table.columns[column].kind;
+    let there = values.iter().filter(|value| !value.is_null());
+    let constants: Vec<Constant> = there.map(|value| constant(kind, value)).collect::<Option<_>>()?;
+    // NULL in the list makes the condition NULL where nothing else matches: not true either way.
+    Some(match wanted {
+        true => Test::In { column, constants },
+        false if constants.len() < values.len() => Test::Never,
+        false => none_of(column, constants),
+    })
+}
+
+/// The test that a column has none of these values.
+fn none_of(column: usize, constants: Vec<Constant>) -> Test {
+    let differs = |constant| Test::Compare { column, comparison: Comparison::Unequal, constant };
+    Test::All(constants.into_iter().map(differs).collect())
+}
+
+/// The test that is true where one of [`like`] is false.
+pub(crate) fn unlike(like: Test) -> Test {
+    match like {
+        Test::Compare { column, comparison, constant } => {
+            Test::Compare { column, comparison: comparison.opposite(), constant }
+        }
+        Test::All(tests) => Test::Any(tests.into_iter().map(unlike).collect()),
+        // Any text is like it.
+        _ => Test::Never,
     }
 }
 
@@ -118,11 +161,15 @@ fn beyond(prefix: &str) -> Option<String> {
     None
 }
 
-fn truth(column: usize, wanted: i64) -> Test {
-    Test::Compare { column, comparison: Comparison::Equal, constant: Constant::Whole(wanted) }
+/// The test that a truth value is this one.
+pub(crate) fn truth(table: &Table, column: usize, wanted: bool) -> Option<Test> {
+    let constant = Constant::Whole(i64::from(wanted));
+    let is_truth = table.columns[column].kind == Type::Boolean;
+    is_truth.then_some(Test::Compare { column, comparison: Comparison::Equal, constant })
 }
 
-fn compare(table: &Table, column: usize, comparison: Comparison, value: &ScalarValue) -> Option<Test> {
+/// The test that a column compares so with a literal of the library.
+pub(crate) fn compare(table: &Table, column: usize, comparison: Comparison, value: &ScalarValue) -> Option<Test> {
     if value.is_null() {
         return Some(Test::Never);
     }
@@ -164,12 +211,17 @@ pub fn compared(table: &Table, column: usize, comparison: Comparison, value: &Va
     Some(Test::Compare { column, comparison, constant: given(&table.columns[column].kind, value)? })
 }
 
-/// The test that a column has one of these values.
-pub fn listed_in(table: &Table, column: usize, values: &[Value]) -> Option<Test> {
+/// The test that a column has one of these values, or, where `wanted` is false, none of them.
+pub fn listed_in(table: &Table, column: usize, values: &[Value], wanted: bool) -> Option<Test> {
     let kind = &table.columns[column].kind;
-    // NULL in the list makes the condition NULL where nothing else matches: not true either way.
-    let values = values.iter().filter(|value| **value != Value::Null);
-    Some(Test::In { column, constants: values.map(|value| given(kind, value)).collect::<Option<_>>()? })
+    let there = values.iter().filter(|value| **value != Value::Null);
+    let constants: Vec<Constant> = there.map(|value| given(kind, value)).collect::<Option<_>>()?;
+    Some(match wanted {
+        true => Test::In { column, constants },
+        // It may be the one that is NULL.
+        false if constants.len() < values.len() => Test::Never,
+        false => none_of(column, constants),
+    })
 }
 
 /// The days from 0001-01-01 to 9999-12-31: others the library does not read.
@@ -193,6 +245,8 @@ pub fn given(kind: &Type, value: &Value) -> Option<Constant> {
         // A NaN is written as one, whatever its sign.
         (Type::Double, Value::Double(number)) if number.is_nan() => Constant::Float(f64::NAN),
         (Type::Double, Value::Double(number)) => Constant::Float(*number + 0.0),
+        (Type::Double, Value::Integer(number)) => Constant::Float(exact(i128::from(*number), 0)?),
+        (Type::Double, Value::Decimal { unscaled, scale }) => Constant::Float(exact(*unscaled, *scale)?),
         (Type::Date, Value::Date(days)) if WRITTEN_DAYS.contains(days) => Constant::Whole(i64::from(*days)),
         (Type::Time, Value::Time(ticks)) if (0..DAY_MICROSECONDS).contains(ticks) => Constant::Whole(*ticks),
         (Type::Timestamp { nanoseconds: false }, Value::Timestamp(nanoseconds))
@@ -220,9 +274,31 @@ pub fn given(kind: &Type, value: &Value) -> Option<Constant> {
     })
 }
 
+/// Integers up to this one, and powers of ten up to this one, are doubles without a rest: so a quotient of them is rounded once, by
+/// whoever works it out.
+const EXACT: (u128, u8) = (1 << f64::MANTISSA_DIGITS, 22);
+
+/// The double that a number with digits behind the point becomes, where all ways to it end alike.
+fn exact(unscaled: i128, scale: u8) -> Option<f64> {
+    let is_exact = unscaled.unsigned_abs() <= EXACT.0 && scale <= EXACT.1;
+    is_exact.then(|| unscaled as f64 / 10_f64.powi(i32::from(scale)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_doubles_where_that_is_beyond_doubt() {
+        for (unscaled, scale, text) in
+            [(115, 1, "11.5"), (-25, 2, "-0.25"), (1 << 53, 22, "9.007199254740992e-7"), (3, 0, "3")]
+        {
+            assert_eq!(exact(unscaled, scale), Some(text.parse().unwrap()));
+        }
+        for (unscaled, scale) in [((1 << 53) + 1, 0), (1, 23), (i128::MIN, 2)] {
+            assert_eq!(exact(unscaled, scale), None);
+        }
+    }
 
     #[test]
     fn what_is_beyond_a_prefix_is_the_least_such_text() {

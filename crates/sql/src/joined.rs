@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use counterfoil_relation::{Candidates, JoinedRows, NO_ROW, RowId, Selection, Side, Source, Table};
+use counterfoil_relation::{
+    self as relation, Candidates, Condition, JoinedRows, NO_ROW, RowId, Selection, Side, Source, Table,
+};
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions, UInt32Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -35,6 +37,8 @@ pub(crate) struct Place {
 pub(crate) struct JoinedScan {
     target: Target,
     leaves: Arc<Vec<Source>>,
+    /// What must be true besides, of rows of several of them.
+    conditions: Arc<Vec<Condition>>,
     output: Arc<Vec<Place>>,
     schema: SchemaRef,
     /// Rows of the root that come into question.
@@ -50,7 +54,7 @@ impl JoinedScan {
     /// Reads candidates of the target's table, which is one of the leaves, and what they join.
     pub(crate) fn new(
         target: Target,
-        leaves: Vec<Source>,
+        (leaves, conditions): (Vec<Source>, Vec<Condition>),
         output: Vec<Place>,
         schema: SchemaRef,
         candidates: Candidates,
@@ -59,6 +63,7 @@ impl JoinedScan {
         JoinedScan {
             target,
             leaves: Arc::new(leaves),
+            conditions: Arc::new(conditions),
             output: Arc::new(output),
             schema,
             ids: Arc::new(candidates.rows),
@@ -80,6 +85,7 @@ impl JoinedScan {
         let work = Work {
             target: self.target.clone(),
             leaves: self.leaves.clone(),
+            conditions: self.conditions.clone(),
             columns: self.columns(),
             output: self.output.clone(),
             schema: self.schema.clone(),
@@ -93,14 +99,25 @@ impl JoinedScan {
 
     /// For each leaf the columns whose values are needed: those shown and those tested.
     fn columns(&self) -> Vec<Vec<usize>> {
+        let said = self.said();
         let of_leaf = |(number, leaf): (usize, &Source)| {
+            let said = said.iter().filter(|place| place.source == number).map(|place| place.column);
             let shown = self.output.iter().filter(|place| place.leaf == number).map(|place| place.column);
-            let mut columns: Vec<usize> = shown.chain(leaf.tested_columns()).collect();
+            let mut columns: Vec<usize> = shown.chain(leaf.tested_columns()).chain(said).collect();
             columns.sort_unstable();
             columns.dedup();
             columns
         };
         self.leaves.iter().enumerate().map(of_leaf).collect()
+    }
+
+    /// The columns that conditions on several tables look at.
+    fn said(&self) -> Vec<relation::Place> {
+        let mut places = Vec::new();
+        self.conditions.iter().for_each(|condition| condition.places(&mut places));
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 }
 
@@ -136,9 +153,14 @@ impl DisplayAs for JoinedScan {
         });
         write!(f, ", columns: [{}]", shown.collect::<Vec<_>>().join(", "))?;
         let mut tested = Vec::new();
-        for leaf in self.leaves.iter() {
+        let said = self.said();
+        for (number, leaf) in self.leaves.iter().enumerate() {
+            let mut columns = leaf.tested_columns();
+            columns.extend(said.iter().filter(|place| place.source == number).map(|place| place.column));
+            columns.sort_unstable();
+            columns.dedup();
             let name = |column: &usize| format!("{}.{}", leaf.table.name, leaf.table.columns[*column].name);
-            tested.extend(leaf.tested_columns().iter().map(name));
+            tested.extend(columns.iter().map(name));
         }
         if tested.is_empty() { Ok(()) } else { write!(f, ", tests: [{}]", tested.join(", ")) }
     }
@@ -176,6 +198,7 @@ impl ExecutionPlan for JoinedScan {
 struct Work {
     target: Target,
     leaves: Arc<Vec<Source>>,
+    conditions: Arc<Vec<Condition>>,
     /// For each leaf the columns whose values are needed.
     columns: Vec<Vec<usize>>,
     output: Arc<Vec<Place>>,
@@ -194,7 +217,8 @@ impl Step for Work {
         let end = (self.next + self.step_rows.max(1)).min(self.ids.len());
         let piece = &self.ids[self.next..end];
         let Target { relations, snapshot, .. } = &self.target;
-        let joined = relations.read_joined(snapshot, &self.leaves, &self.columns, piece).map_err(Error::Relation)?;
+        let joined = relations.read_where(snapshot, &self.leaves, &self.conditions, &self.columns, piece);
+        let joined = joined.map_err(Error::Relation)?;
         self.next = end;
         if joined.count == 0 {
             return Ok(Some(RecordBatch::new_empty(self.schema.clone())));

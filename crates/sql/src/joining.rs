@@ -11,12 +11,13 @@
 //!
 //! What a test of any table says is asked again of each row, so indexes decide how much is read and never what is answered.
 
+mod said;
 mod tree;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use counterfoil_relation::Source;
+use counterfoil_relation::{self as relation, Source};
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use datafusion::common::config::ConfigOptions;
@@ -74,8 +75,11 @@ fn cheaper(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan
     if !plan.is::<HashJoinExec>() {
         return Ok(None);
     }
-    let Some((tree, output)) = Tree::read(plan) else { return Ok(None) };
-    let Some(scan) = scan_of(&tree)? else { return Ok(None) };
+    let Some((mut tree, output)) = Tree::read(plan) else { return Ok(None) };
+    let said = tree.conditions.iter().filter_map(|condition| Some(condition.said.as_ref()?.condition.clone()));
+    let Some(scan) = scan_of(&tree, said.collect())? else { return Ok(None) };
+    // What the scan decides in full is not asked again above it.
+    tree.conditions.retain(|condition| condition.said.as_ref().is_none_or(|said| !said.is_all));
     if tree.conditions.is_empty() && output.iter().all(|shown| shown.wider.is_none()) {
         let output = output.iter().map(|shown| shown.place).collect();
         return Ok(Some(Arc::new(scan(output, plan.schema()))));
@@ -87,11 +91,12 @@ fn cheaper(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan
 pub(crate) fn along_foreign_keys(
     scans: &[TableScan],
     joins: Joins,
+    conditions: Vec<relation::Condition>,
     output: Vec<Place>,
     schema: SchemaRef,
 ) -> Result<Option<JoinedScan>> {
     let tree = Tree { leaves: scans.iter().collect(), joins, conditions: Vec::new() };
-    Ok(scan_of(&tree)?.map(|scan| scan(output, schema)))
+    Ok(scan_of(&tree, conditions)?.map(|scan| scan(output, schema)))
 }
 
 /// The root of tables that are joined so, and all of them as sources of a question to it: if they are joined along foreign keys.
@@ -100,13 +105,16 @@ pub(crate) fn sources_of(scans: &[TableScan], joins: Joins) -> Option<(usize, Ve
 }
 
 /// The scan of a tree, if it is one along foreign keys and indexes make it cheap, still to be told what it shows.
-fn scan_of(tree: &Tree<'_>) -> Result<Option<impl FnOnce(Vec<Place>, SchemaRef) -> JoinedScan + use<>>> {
+fn scan_of(
+    tree: &Tree<'_>,
+    conditions: Vec<relation::Condition>,
+) -> Result<Option<impl FnOnce(Vec<Place>, SchemaRef) -> JoinedScan + use<>>> {
     let Some((root, sources)) = tree.sources() else { return Ok(None) };
     let named: Vec<_> = tree.leaves.iter().map(|scan| scan.named_rows()).collect();
     let target = tree.leaves[root].target().clone();
-    let candidates = target.relations.candidates_of_root(&target.snapshot, &sources, &named);
+    let candidates = target.relations.candidates_where(&target.snapshot, &sources, &conditions, &named);
     let Some(candidates) = candidates.map_err(Error::Relation)? else { return Ok(None) };
-    Ok(Some(move |output, schema| JoinedScan::new(target, sources, output, schema, candidates)))
+    Ok(Some(move |output, schema| JoinedScan::new(target, (sources, conditions), output, schema, candidates)))
 }
 
 /// The scan, and above it what it does not do itself: conditions that only whole rows decide, and wider integers.

@@ -146,7 +146,14 @@ fn test(dice: &mut Dice, table: &Table, name: &str) -> String {
     let columns = table.columns();
     let column = &columns[dice.below(columns.len() as u64 - 1) as usize];
     let number = dice.below(40);
-    match dice.below(9) {
+    match dice.below(13) {
+        9 => format!("NOT ({name}.{column} > {number} OR {name}.b = {})", text(dice)),
+        10 => format!("{name}.{column} NOT BETWEEN {} AND {number}", dice.below(5)),
+        11 => {
+            let other = if dice.below(3) == 0 { "NULL".into() } else { dice.below(40).to_string() };
+            format!("{name}.{column} NOT IN ({number}, {other})")
+        }
+        12 => format!("({name}.b NOT LIKE 'ab{}%' OR {name}.{column} IS NOT NULL)", dice.below(9)),
         0 => format!("{name}.{column} IS NULL"),
         1 => format!("{name}.{column} BETWEEN {number} AND {}", number + dice.below(5)),
         2 => format!("{name}.{column} IN ({number}, {}, {})", dice.below(40), dice.below(40)),
@@ -156,6 +163,22 @@ fn test(dice: &mut Dice, table: &Table, name: &str) -> String {
         6 => format!("{name}.{column} > {number} AND {name}.b IS NOT NULL"),
         _ => format!("{name}.{column} = {number}"),
     }
+}
+
+/// Alternatives of any of the tables, most of which name few rows each.
+fn alternatives(dice: &mut Dice, tables: &[Table], joined: &[usize]) -> String {
+    let one = |dice: &mut Dice| {
+        let place = dice.below(joined.len() as u64) as usize;
+        let table = &tables[joined[place]];
+        match dice.below(4) {
+            0 => test(dice, table, &format!("j{place}")),
+            1 => format!("j{place}.a = {} AND {}", dice.below(40), test(dice, table, &format!("j{place}"))),
+            2 => format!("j{place}.{} = {}", table.key[0], dice.below(table.keys.max(1))),
+            _ => format!("j{place}.b = {}", text(dice)),
+        }
+    };
+    let any: Vec<String> = (0..2 + dice.below(2)).map(|_| format!("({})", one(dice))).collect();
+    format!("({})", any.join(" OR "))
 }
 
 /// A query over a tree of tables, as it is asked on both sides.
@@ -195,6 +218,9 @@ fn query(dice: &mut Dice, tables: &[Table]) -> String {
         let place = dice.below(joined.len() as u64) as usize;
         tests.push(test(dice, &tables[joined[place]], &format!("j{place}")));
     }
+    if dice.below(3) == 0 {
+        tests.push(alternatives(dice, tables, &joined));
+    }
     let any = |dice: &mut Dice| {
         let place = dice.below(joined.len() as u64) as usize;
         let columns = tables[joined[place]].columns();
@@ -226,6 +252,8 @@ struct Asked {
     answered: usize,
     /// Along foreign keys.
     along: usize,
+    /// By alternatives that indexes named.
+    merged: usize,
     /// For want of memory.
     refused: usize,
 }
@@ -261,8 +289,10 @@ impl Pair {
                     }
                     asked.answered += 1;
                     let plan = self.ours.run(&format!("EXPLAIN {query}")).unwrap();
-                    asked.along +=
-                        usize::from(plan.iter().flatten().any(|line| line.to_string().contains("along foreign keys")));
+                    let plan: Vec<String> = plan.iter().flatten().map(ToString::to_string).collect();
+                    asked.along += usize::from(plan.iter().any(|line| line.contains("along foreign keys")));
+                    let named = plan.iter().filter_map(|line| line.split("indexes: [").nth(1)?.split(']').next());
+                    asked.merged += usize::from(named.into_iter().any(|by| by.contains(" or ")));
                 }
                 Err(said) => {
                     let is_refused = ram == "64K" && said.contains("--ram 64M");
@@ -327,7 +357,8 @@ fn random_queries_along_foreign_keys_answer_as_sqlite_does() {
             ask_of_one(seed, bytes, &mut all);
         }
     }
-    let Asked { answered, along, refused } = all;
+    let Asked { answered, along, merged, refused } = all;
+    assert!(merged * 200 > answered, "{merged} of {answered} answers were of alternatives that indexes named");
     assert!(along * 5 > answered, "{along} of {answered} answers were read along foreign keys");
     assert!(refused * 2 < answered, "{refused} refused beside {answered} answered");
     assert!(refused > 0, "no query ever needed more than 64 KB");
@@ -352,6 +383,7 @@ fn ask_of_one(seed: u64, ram_bytes: u64, all: &mut Asked) {
             let asked = pair.ask(&query(&mut dice, &tables));
             all.answered += asked.answered;
             all.along += asked.along;
+            all.merged += asked.merged;
             all.refused += asked.refused;
         }
     }

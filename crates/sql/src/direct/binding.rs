@@ -15,7 +15,7 @@ use crate::aside::Means;
 use crate::change::TARGET;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, Result};
-use crate::filter::{self, Comparison, Test};
+use crate::filter::{self, Test};
 use crate::joined::{JoinedScan, Place};
 use crate::joining::{self, Joins, Optional};
 use crate::memory;
@@ -106,7 +106,7 @@ impl Bound {
         let targets = leaves.iter().map(target_of).collect();
         // The numbers of rows that are joined are not read.
         let is_change = target.is_some() && leaves.len() == 1;
-        let mut binding = Binding { leaves, joins: Joins::default(), is_change };
+        let mut binding = Binding { leaves, joins: Joins::default(), conditions: Vec::new(), is_change };
         let bound = binding.bind(question);
         Ok(bound.map(|(plan, schema)| Bound { leaves: binding.leaves, targets, joins: binding.joins, plan, schema }))
     }
@@ -122,8 +122,8 @@ impl Bound {
         }
         let reach = Reach { parts: 1, ..memory::reach(options) };
         let (is_alone, limit) = (self.leaves.len() == 1, self.plan.limit.map(|rows| rows as usize));
-        let shown: Vec<Place> = self.plan.outputs.iter().filter_map(place_of).collect();
-        let Bound { leaves, targets, joins, schema, .. } = self;
+        let Bound { leaves, targets, joins, plan, schema } = self;
+        let shown: Vec<Place> = plan.outputs.iter().filter_map(place_of).collect();
         let mut scans = Vec::with_capacity(leaves.len());
         for (leaf, target) in leaves.into_iter().zip(targets) {
             let output = match is_alone {
@@ -136,7 +136,7 @@ impl Bound {
         if is_alone {
             return Ok(scans.pop().filter(TableScan::is_of_few).map(Near::Table));
         }
-        let scan = joining::along_foreign_keys(&scans, joins, shown, schema)?;
+        let scan = joining::along_foreign_keys(&scans, joins, plan.conditions, shown, schema)?;
         Ok(scan.map(|scan| Near::Joined(scan.with_limit(limit))))
     }
 
@@ -181,6 +181,8 @@ fn place_of(output: &relation::Output) -> Option<Place> {
 pub(super) struct Binding {
     leaves: Vec<Leaf>,
     joins: Joins,
+    /// What is said of several of them, or of one that may lack a row.
+    conditions: Vec<relation::Condition>,
     /// Whether rows are to be changed: then they have numbers.
     is_change: bool,
 }
@@ -211,6 +213,7 @@ impl Binding {
             is_optional: leaf.is_optional,
         };
         plan.sources = self.leaves.iter().map(source).collect();
+        plan.conditions = core::mem::take(&mut self.conditions);
         let fields = self.show(question, &mut plan)?;
         refine::refine(self, &question.refined, &mut plan, &fields)?;
         Some((plan, Arc::new(Schema::new(fields))))
@@ -303,14 +306,13 @@ impl Binding {
                 }
                 self.joins.equal.push((one, other));
             }
-            _ => {
-                let (leaf, test) = self.test(condition, scope)?;
-                // Of a row without it the library knows what is true.
-                if self.leaves[leaf].is_optional {
-                    return None;
+            _ => match self.condition(condition, scope, true)? {
+                // Of a table that may lack a row its tests say which row it has, and conditions what of all rows stays.
+                relation::Condition::Of(leaf, test) if !self.leaves[leaf].is_optional => {
+                    self.leaves[leaf].tests.push(test);
                 }
-                self.leaves[leaf].tests.push(test);
-            }
+                condition => self.conditions.push(condition),
+            },
         }
         Some(())
     }
@@ -329,7 +331,9 @@ impl Binding {
                     pairs.push((one, other));
                 }
                 _ => {
-                    let (leaf, test) = self.test(condition, scope)?;
+                    let relation::Condition::Of(leaf, test) = self.condition(condition, scope, true)? else {
+                        return None;
+                    };
                     if leaf != last {
                         return None;
                     }
@@ -341,43 +345,67 @@ impl Binding {
         Some(())
     }
 
-    /// The test of one table's rows that a condition is.
-    fn test(&self, condition: &Condition, scope: (usize, usize)) -> Option<(usize, Test)> {
-        let of_column = |name: &ColumnName, test: &dyn Fn(&Table, usize) -> Option<Test>| {
-            let place = self.place(name, scope)?;
-            Some((place.leaf, test(&self.leaves[place.leaf].table, place.column)?))
+    /// The condition on rows of the tables that is true where this one is, or, where `wanted` is false, where this one is false: where it
+    /// is NULL neither is.
+    fn condition(&self, condition: &Condition, scope: (usize, usize), wanted: bool) -> Option<relation::Condition> {
+        let all = |conditions: &[Condition]| {
+            let conditions = conditions.iter().map(|condition| self.condition(condition, scope, wanted));
+            conditions.collect::<Option<Vec<_>>>()
         };
-        match &condition.0 {
-            Asked::Same(..) => None,
-            Asked::Null { column, wanted } => {
-                of_column(column, &|_, column| Some(Test::Null { column, wanted: *wanted }))
+        let (name, asked) = match &condition.0 {
+            Asked::Same(..) => return None,
+            Asked::Not(condition) => return self.condition(condition, scope, !wanted),
+            Asked::All(conditions) | Asked::Any(conditions) => {
+                // One of them is false where not all are true, and the other way round.
+                let is_all = matches!(condition.0, Asked::All(_)) == wanted;
+                let conditions = all(conditions)?;
+                return match is_all {
+                    true => together(conditions),
+                    false => conditions.into_iter().reduce(relation::Condition::or),
+                };
             }
-            Asked::Compare { column, comparison, value } => {
-                of_column(column, &|table, column| filter::compared(table, column, *comparison, value))
+            Asked::Null { column, .. }
+            | Asked::Compare { column, .. }
+            | Asked::In { column, .. }
+            | Asked::Like { column, .. }
+            | Asked::Is { column, .. } => (column, &condition.0),
+        };
+        let Place { leaf, column } = self.place(name, scope)?;
+        Some(relation::Condition::Of(leaf, test(&self.leaves[leaf].table, column, asked, wanted)?))
+    }
+}
+
+/// What is asked of a column, as a test of it.
+fn test(table: &Table, column: usize, asked: &Asked, wanted: bool) -> Option<Test> {
+    match asked {
+        Asked::Null { wanted: null, .. } => Some(Test::Null { column, wanted: *null == wanted }),
+        Asked::Compare { comparison, value, .. } => {
+            filter::compared(table, column, if wanted { *comparison } else { comparison.opposite() }, value)
+        }
+        Asked::In { values, .. } => filter::listed_in(table, column, values, wanted),
+        Asked::Like { pattern, .. } => {
+            let like = filter::like(table, column, pattern)?;
+            Some(if wanted { like } else { filter::unlike(like) })
+        }
+        Asked::Is { truth, .. } => filter::truth(table, column, *truth == wanted),
+        Asked::Same(..) | Asked::All(_) | Asked::Any(_) | Asked::Not(_) => None,
+    }
+}
+
+/// All of these; of one table alone they are a test of its rows.
+fn together(conditions: Vec<relation::Condition>) -> Option<relation::Condition> {
+    let mut tests = Vec::with_capacity(conditions.len());
+    let mut of = None;
+    for condition in &conditions {
+        match condition {
+            relation::Condition::Of(leaf, test) if of.is_none_or(|of| of == *leaf) => {
+                of = Some(*leaf);
+                tests.push(test.clone());
             }
-            Asked::In { column, values } => {
-                of_column(column, &|table, column| filter::listed_in(table, column, values))
-            }
-            Asked::Like { column, pattern } => of_column(column, &|table, column| filter::like(table, column, pattern)),
-            Asked::Is { column, truth } => of_column(column, &|table, column| {
-                let value = crate::value::Value::Boolean(*truth);
-                filter::compared(table, column, Comparison::Equal, &value)
-            }),
-            Asked::All(conditions) => self.together(conditions, scope).map(|(leaf, tests)| (leaf, Test::All(tests))),
-            Asked::Any(conditions) => {
-                let (leaf, tests) = self.together(conditions, scope)?;
-                tests.into_iter().reduce(Test::or).map(|test| (leaf, test))
-            }
+            _ => return Some(relation::Condition::All(conditions)),
         }
     }
-
-    /// Tests of one and the same table.
-    fn together(&self, conditions: &[Condition], scope: (usize, usize)) -> Option<(usize, Vec<Test>)> {
-        let tests: Vec<(usize, Test)> =
-            conditions.iter().map(|condition| self.test(condition, scope)).collect::<Option<_>>()?;
-        let leaf = tests.first()?.0;
-        tests.iter().all(|(other, _)| *other == leaf).then(|| (leaf, tests.into_iter().map(|(_, test)| test).collect()))
-    }
+    of.map(|leaf| relation::Condition::Of(leaf, Test::All(tests)))
 }
 
 /// Conditions that are all to be true, without those that say so of several.

@@ -131,6 +131,8 @@ pub(super) enum Asked {
     All(Vec<Condition>),
     /// Any of these.
     Any(Vec<Condition>),
+    /// This is false; where it is NULL, so is its opposite.
+    Not(Box<Condition>),
 }
 
 /// A column: `table.column`, or `column` where one table alone has it. Names are as they were created, nothing is folded.
@@ -245,6 +247,15 @@ impl Condition {
             }
         }
         Condition(Asked::Any(any))
+    }
+}
+
+impl std::ops::Not for Condition {
+    type Output = Condition;
+
+    /// It is false: neither of the two is true of what is NULL.
+    fn not(self) -> Condition {
+        Condition(Asked::Not(Box::new(self)))
     }
 }
 

@@ -243,7 +243,10 @@ impl Reading<'_> {
         Some(Condition(match expr {
             Expr::Nested(inner) => return self.condition(inner),
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => Asked::Is { column: column(expr)?, truth: true },
-            Expr::UnaryOp { op: UnaryOperator::Not, expr } => Asked::Is { column: column(expr)?, truth: false },
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => match column(expr) {
+                Some(column) => Asked::Is { column, truth: false },
+                None => Asked::Not(Box::new(self.condition(expr)?)),
+            },
             Expr::IsNull(inner) => Asked::Null { column: column(inner)?, wanted: true },
             Expr::IsNotNull(inner) => Asked::Null { column: column(inner)?, wanted: false },
             Expr::BinaryOp { op: BinaryOperator::And, .. } => Asked::All(self.conjuncts(expr)?),
@@ -251,18 +254,18 @@ impl Reading<'_> {
                 Asked::Any(vec![self.condition(left)?, self.condition(right)?])
             }
             Expr::BinaryOp { left, op, right } => self.comparison(left, comparison(op)?, right)?,
-            Expr::Between { expr, negated: false, low, high } => {
+            Expr::Between { expr, negated, low, high } => {
                 let side = |comparison, value: &Expr| {
                     Some(Condition(Asked::Compare { column: column(expr)?, comparison, value: self.value(value)? }))
                 };
-                Asked::All(vec![side(Comparison::AtLeast, low)?, side(Comparison::AtMost, high)?])
+                not_if(*negated, Asked::All(vec![side(Comparison::AtLeast, low)?, side(Comparison::AtMost, high)?]))
             }
-            Expr::InList { expr, list, negated: false } => {
+            Expr::InList { expr, list, negated } => {
                 let values = list.iter().map(|value| self.value(value)).collect::<Option<_>>()?;
-                Asked::In { column: column(expr)?, values }
+                not_if(*negated, Asked::In { column: column(expr)?, values })
             }
-            Expr::Like { negated: false, any: false, expr, pattern, escape_char: None } => match self.value(pattern)? {
-                Value::Text(pattern) => Asked::Like { column: column(expr)?, pattern },
+            Expr::Like { negated, any: false, expr, pattern, escape_char: None } => match self.value(pattern)? {
+                Value::Text(pattern) => not_if(*negated, Asked::Like { column: column(expr)?, pattern }),
                 _ => return None,
             },
             _ => return None,
@@ -290,7 +293,7 @@ impl Reading<'_> {
         };
         match literal {
             Literal::Placeholder(name) => parameters::value(name, self.parameters).ok().cloned(),
-            Literal::Number(digits, false) => digits.parse().ok().map(Value::Integer),
+            Literal::Number(digits, false) => number(digits, false),
             Literal::SingleQuotedString(text) => Some(Value::Text(text.clone())),
             Literal::Boolean(truth) => Some(Value::Boolean(*truth)),
             Literal::Null => Some(Value::Null),
@@ -299,10 +302,26 @@ impl Reading<'_> {
     }
 }
 
+fn not_if(negated: bool, asked: Asked) -> Asked {
+    if negated { Asked::Not(Box::new(Condition(asked))) } else { asked }
+}
+
 fn negative(expr: &Expr) -> Option<Value> {
     let Expr::Value(literal) = expr else { return None };
     let Literal::Number(digits, false) = &literal.value else { return None };
-    format!("-{digits}").parse().ok().map(Value::Integer)
+    number(digits, true)
+}
+
+/// A number as it is written: an integer, or one with digits behind the point.
+fn number(written: &str, is_negative: bool) -> Option<Value> {
+    let sign = if is_negative { "-" } else { "" };
+    let Some((whole, behind)) = written.split_once('.') else {
+        return format!("{sign}{written}").parse().ok().map(Value::Integer);
+    };
+    // `1e5` is a number of another type.
+    let is_plain = behind.bytes().all(|digit| digit.is_ascii_digit());
+    let unscaled = format!("{sign}{whole}{behind}").parse().ok().filter(|_| is_plain && !whole.is_empty())?;
+    Some(Value::Decimal { unscaled, scale: u8::try_from(behind.len()).ok()? })
 }
 
 pub(super) fn comparison(operator: &BinaryOperator) -> Option<Comparison> {

@@ -152,6 +152,11 @@ impl Writing {
             Asked::Is { column, truth: false } => self.add(format_args!("NOT {}", name(column))),
             Asked::All(conditions) => self.joined(" AND ", conditions),
             Asked::Any(conditions) => self.joined(" OR ", conditions),
+            Asked::Not(condition) => {
+                self.text.push_str("NOT (");
+                self.condition(condition);
+                self.text.push(')');
+            }
         }
     }
 }

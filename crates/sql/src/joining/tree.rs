@@ -16,6 +16,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::projection::ProjectionExec;
 
+use super::said::{Reader, Said};
 use crate::joined::Place;
 use crate::scan::{Output, TableScan};
 
@@ -35,6 +36,8 @@ pub(super) struct Condition {
     expr: Arc<dyn PhysicalExpr>,
     /// What its columns are, by their numbers in it.
     columns: BTreeMap<usize, Place>,
+    /// What it says of the tables, as far as the floor of tables understands.
+    pub(super) said: Option<Said>,
 }
 
 impl Condition {
@@ -138,8 +141,10 @@ impl<'p> Tree<'p> {
             let shown = shown(column.index()).filter(|shown| shown.wider.is_none())?;
             Some((column.index(), shown.place))
         };
-        let columns = collect_columns(expr).into_iter().map(place).collect::<Option<_>>()?;
-        self.conditions.push(Condition { expr: expr.clone(), columns });
+        let columns: BTreeMap<usize, Place> = collect_columns(expr).into_iter().map(place).collect::<Option<_>>()?;
+        let reader = Reader { place: &|number| columns.get(&number).copied(), table: &|leaf| self.table(leaf) };
+        let said = reader.read(expr, true);
+        self.conditions.push(Condition { expr: expr.clone(), columns, said });
         Some(())
     }
 

@@ -69,6 +69,19 @@ fn a_tree_of_joins_is_one_scan() {
         ("SELECT count(*) FROM t3 JOIN t0 ON t0.t3 = t3.id WHERE t3.id = 17".into(), "t3_pkey"),
         (format!("SELECT t0.id, t2.ms, t4.ms FROM {all} WHERE t2.ms = 7 AND t4.dup < 3 ORDER BY 1"), "t2 read"),
         (format!("SELECT count(*), sum(t0.ms) FROM {all} WHERE t4.ms IN (3, 6, 9, 12)"), "t4 read"),
+        (
+            format!("SELECT t0.id, t2.ms FROM {all} WHERE t2.id = 7 OR t5.id = 5 ORDER BY 1"),
+            "t2_pkey along t0_t1_fkey.t1_t2_fkey or t5_pkey along t0_t3_fkey.t3_t5_fkey",
+        ),
+        (
+            format!("SELECT count(*) FROM {all} WHERE NOT (t2.id <> 7 AND t5.id NOT IN (5, 6) AND t0.dup IS NOT NULL)"),
+            "t5_pkey along t0_t3_fkey.t3_t5_fkey",
+        ),
+        // One side of AND is nothing that an index knows.
+        (
+            format!("SELECT t0.id FROM {all} WHERE (t2.id = 7 AND t0.ms + t1.ms > 700) OR t5.id = 5 ORDER BY 1"),
+            "t2_pkey along t0_t1_fkey.t1_t2_fkey or t5_pkey along",
+        ),
         ("SELECT a.id, b.id FROM t3 AS a JOIN t5 AS b ON a.t5 = b.id WHERE b.id = 41".into(), "t5_pkey"),
         ("SELECT * FROM t1 JOIN t2 ON t1.t2 = t2.id AND t2.id = 7 ORDER BY t1.id DESC LIMIT 3".into(), "t2_pkey"),
     ] {
@@ -95,6 +108,8 @@ fn what_is_no_join_along_foreign_keys_is_left_alone() {
         // No index names few.
         "SELECT count(*) FROM t0 JOIN t1 ON t0.t1 = t1.id WHERE t1.ms > 5",
         "SELECT count(*) FROM t0 JOIN t1 ON t0.t1 = t1.id WHERE t1.id > 5",
+        "SELECT count(*) FROM t0 JOIN t1 ON t0.t1 = t1.id WHERE t1.id = 3 OR t0.ms + t1.ms > 1990",
+        "SELECT count(*) FROM t0 JOIN t1 ON t0.t1 = t1.id WHERE t1.id = 3 OR t0.ms = 5",
     ] {
         let plan = both(&mut database, query);
         assert!(!plan.contains("Join along"), "{query}: {plan}");

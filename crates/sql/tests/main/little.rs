@@ -25,7 +25,7 @@ fn filled(ram: Option<Ram>) -> Database {
     database
 }
 
-const ANSWERED: [&str; 14] = [
+const ANSWERED: [&str; 16] = [
     "SELECT * FROM t WHERE id = 77",
     "SELECT * FROM t ORDER BY v DESC, id LIMIT 50",
     "SELECT id, d FROM t ORDER BY d DESC, id OFFSET 19000 LIMIT 40",
@@ -40,6 +40,8 @@ const ANSWERED: [&str; 14] = [
     "SELECT id FROM t WHERE id % 5000 = 3 AND v > 'text 2'",
     "SELECT table_name, column_name FROM information_schema.columns ORDER BY table_name, ordinal_position",
     "SELECT x FROM (VALUES (3), (1), (2)) AS y (x) ORDER BY x + 0",
+    "SELECT t.id, name FROM t JOIN p ON t.p = p.id WHERE p.id = 3 OR a IN (7, 8) OR v = 'text 77' ORDER BY t.id",
+    "SELECT count(*), max(d) FROM t JOIN p ON t.p = p.id WHERE (kind = 3 AND a = 8) OR p.name NOT LIKE 'name%' OR d = 0.5",
 ];
 
 const REFUSED: [&str; 6] = [
@@ -116,4 +118,20 @@ fn a_transaction_reads_what_it_has_changed_in_little_memory() {
     let said = database.ask("SELECT * FROM t");
     assert!(said.starts_with("error: the query needs more working memory"), "{said}");
     database.expect(&[("ROLLBACK", "ROLLBACK")]);
+}
+
+#[test]
+fn a_row_with_a_long_text_is_read_or_it_is_said_how_much_it_needs() {
+    let mut little = filled(Some(Ram::LEAST));
+    for (id, length) in [(30_001, 900), (30_002, 3_900), (30_003, 200_000)] {
+        little.expect(&[(&format!("INSERT INTO t (id, v) VALUES ({id}, '{}')", "x".repeat(length)), "INSERT 1")]);
+    }
+    for (id, length) in [(30_001, 900), (30_002, 3_900)] {
+        assert_eq!(little.ask(&format!("SELECT v FROM t WHERE id = {id}")), "x".repeat(length));
+    }
+    assert_eq!(little.ask("SELECT count(*) FROM t WHERE v LIKE 'xxx%' AND id < 30003"), "2");
+    let said = little.ask("SELECT v FROM t WHERE id = 30003");
+    let needed =
+        said.strip_prefix("error: the query needs ").and_then(|said| said.split(' ').next()?.parse::<u64>().ok());
+    assert!(needed.is_some_and(|bytes| (200_000..4_000_000).contains(&bytes)), "{said}");
 }
