@@ -161,17 +161,16 @@ fn live(rows: u64) -> Result<Life, Failure> {
     Ok(Life { grown, reorganized: token.cost().since(&grown) })
 }
 
-/// Prints the tables for a T0 of so many rows, and hands over what is in them.
+/// Prints the tables for a T0 of so many rows, each as soon as it is there, and hands over what is in them.
 pub fn print(rows: u64) -> Result<Vec<Setting>, Failure> {
-    let (settings, life) = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let life = scope.spawn(|| live(rows).map_err(|failure| failure.to_string()));
-        (measured(rows), joined(life))
-    });
-    let (settings, life) = (settings?, life?);
-    settings.iter().zip(FRESH).for_each(|(setting, (_, goal))| queries(setting, goal));
-    reorganizations(&settings);
-    lives(&settings, &life, rows);
-    Ok(settings)
+        let settings = measured(rows)?;
+        settings.iter().zip(FRESH).for_each(|(setting, (_, goal))| queries(setting, goal));
+        reorganizations(&settings);
+        lives(&settings, &joined(life)?, rows);
+        Ok(settings)
+    })
 }
 
 fn queries(setting: &Setting, goal: f64) {
