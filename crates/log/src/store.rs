@@ -410,9 +410,9 @@ mod tests {
         chunks.add(RecordId(9), &encode_chunk(b"\x02long", 0, 2, b"hello ")).unwrap();
         chunks.add(RecordId(1), &encode_chunk(b"\x02", 0, 1, b"")).unwrap();
         let (records, ids) = chunks.join().unwrap();
-        assert_eq!(&*records[&b"\x02long".to_vec()], b"hello world");
-        assert_eq!(ids[&b"\x02long".to_vec()], [RecordId(9), RecordId(4)]);
-        assert_eq!(&*records[&b"\x02".to_vec()], b"");
+        assert_eq!(&**records.get(b"\x02long".as_slice()).unwrap(), b"hello world");
+        assert_eq!(*ids.get(b"\x02long".as_slice()).unwrap(), [RecordId(9), RecordId(4)]);
+        assert_eq!(&**records.get(b"\x02".as_slice()).unwrap(), b"");
 
         let mut gap = Chunks::default();
         gap.add(RecordId(4), &encode_chunk(b"\x02long", 1, 2, b"world")).unwrap();

@@ -39,8 +39,6 @@ pub const COLUMNS_MAX: usize = 1600;
 /// 2: rows hold joins, and foreign keys have numbers. 3: paths have indexes. 4, 5: runs as they are. 6: reorganized in steps.
 /// 7: CHAR(n) has its width in row images.
 const FORMAT: u8 = 7;
-/// Tables of which decoded entries are kept: a table with seven indexes is 5 KB of them, and decoding costs less than reading a page.
-const KEPT_MAX: usize = if cfg!(feature = "small") { 1 } else { usize::MAX };
 const NEXT_TABLE: &[u8] = b"c";
 const NAME: u8 = b'n';
 const TABLE: u8 = b't';
@@ -128,7 +126,8 @@ fn cached<T>(
     }
     let value = Arc::new(read(&bytes)?);
     cache.write(|cache| {
-        if cache.len() >= KEPT_MAX && !cache.contains_key(&id) {
+        // Where memory is little, that of one table: with seven indexes it is 5 KB, and decoding costs less than reading a page.
+        if cfg!(feature = "small") && !cache.contains_key(&id) {
             cache.clear();
         }
         cache.insert(id, Cached { bytes, value: value.clone() })
