@@ -139,7 +139,8 @@ impl Figure {
     }
 }
 
-/// A number of an axis: whole where it is one.
+/// A number of an axis: with as many decimals as it has, up to four.
 fn number(value: f64) -> String {
-    if value >= 1.0 || value == 0.0 { format!("{value:.0}") } else { format!("{value}") }
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').into()
 }
