@@ -124,7 +124,8 @@ impl Database {
             Some(ram) => {
                 let fresh_rows = (ram.fresh() / FRESH_ROW_BYTES).clamp(FRESH_ROWS_MIN, FRESH_ROWS);
                 let relations = Relations::with_fresh_rows(fresh_rows).with_head_bytes(ram.heads());
-                let segment_bytes = (ram.fresh() as u64).saturating_mul(SEGMENT_TIMES).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
+                let segment_bytes =
+                    (ram.fresh() as u64).saturating_mul(SEGMENT_TIMES).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
                 (relations.with_new_bytes(ram.fresh()).with_segment_bytes(segment_bytes), ram.bounds(options))
             }
         };
