@@ -46,7 +46,7 @@ pub enum Named {
 /// calls [`Relations::rolled_back`]. Tables are handed over as [`Table`]s but always looked up by number in the view at
 /// hand, so that one that was altered meanwhile is seen as it is.
 pub struct Relations {
-    shared: Shared,
+    pub(crate) shared: Shared,
 }
 
 impl Default for Relations {

@@ -20,11 +20,14 @@ use super::named::FEW_ROWS;
 use super::ranges::{flatten, ways};
 use super::test::{Test, select};
 use super::{Access, NamedRows, Source};
+use crate::grain::Grain;
 use crate::{Error, Relations, RowId, Table};
 
 /// One in so many of the root's rows is fetched by number: in the order of their numbers they cost less than a scan of all and
 /// a hash join of each.
 pub(super) const ROOT_SHARE: u64 = 4;
+/// The same where rows lie in cells: a scan opens all cells of a page, and reads what each row joins.
+const ROOT_SHARE_IN_CELLS: u64 = 2;
 /// A source with at most one in so many of the root's rows may be read to its end, to know which of its rows come into question; all
 /// that are have twice as many.
 const SOURCE_SHARE: u64 = 8;
@@ -152,14 +155,21 @@ impl<'s> Search<'s> {
 
     /// Rows of the root that a list may have.
     fn rows_max(&self, room: usize) -> usize {
-        self.access.rows_max(self.total, ROOT_SHARE, FEW_ROWS).min(room)
+        self.access.rows_max(self.total, self.root_share(), FEW_ROWS).min(room)
+    }
+
+    fn root_share(&self) -> u64 {
+        match self.relations.shared.grain {
+            Grain::Pages => ROOT_SHARE,
+            Grain::Cells => ROOT_SHARE_IN_CELLS,
+        }
     }
 
     /// Rows of a source as a list, if they are few of its rows.
     fn list<'n>(&self, source: &Source, rows: Cow<'n, [RowId]>, by: String) -> Result<Option<List<'n>>, Error> {
         // The root's rows join those of the source about evenly: many of these are many of the root.
         let count = self.relations.count(self.view, &source.table)?;
-        let is_few = rows.len() <= self.access.rows_max(count, ROOT_SHARE, FEW_ROWS);
+        let is_few = rows.len() <= self.access.rows_max(count, self.root_share(), FEW_ROWS);
         Ok(is_few.then(|| List { rows, by: self.along(source.path, by), path: source.path }))
     }
 
