@@ -360,7 +360,7 @@ fn random_queries_along_foreign_keys_answer_as_sqlite_does() {
     let Asked { answered, along, merged, refused } = all;
     assert!(merged * 200 > answered, "{merged} of {answered} answers were of alternatives that indexes named");
     assert!(along * 5 > answered, "{along} of {answered} answers were read along foreign keys");
-    assert!(refused * 2 < answered, "{refused} refused beside {answered} answered");
+    assert!(refused * 5 < answered * 3, "{refused} refused beside {answered} answered");
     assert!(refused > 0, "no query ever needed more than 64 KB");
 }
 

@@ -126,6 +126,7 @@ impl Rig {
     /// The pages that a question reads, and what it answers.
     fn pages(&mut self, plan: &Plan, access: Access) -> (u64, Vec<String>, Vec<String>) {
         let plan = Plan { access, ..plan.clone() };
+        self.pass_over("t3");
         let before = self.device.meters();
         let mut answer = self.relations.answer(self.writer.snapshot(), plan, BUDGET).unwrap();
         let mut rows = Vec::new();
@@ -135,6 +136,13 @@ impl Rig {
             }
         }
         (self.device.meters().since(&before).reads, rows, answer.by().to_vec())
+    }
+
+    /// Reads a table whole, so that every way of asking begins with the same pages kept: the last ones of that table.
+    fn pass_over(&mut self, name: &str) {
+        let table = self.relations.table(&self.writer, name).unwrap().unwrap();
+        let mut scan = self.relations.scan(self.writer.snapshot(), &table).unwrap();
+        while scan.next(1000).unwrap().is_some() {}
     }
 
     /// A question over some of the tables, with tests of all selectivities, often under OR.
@@ -223,7 +231,7 @@ fn what_is_chosen_reads_at_most_ten_times_the_pages_of_the_better_way() {
         if ratio > worst.0 {
             worst = (ratio, said.clone());
         }
-        if chosen > RATIO_MAX * better {
+        if chosen > RATIO_MAX * better.max(1) {
             wrong.push(said);
         }
         sums = [sums[0] + chosen, sums[1] + better, sums[2] + scanned];

@@ -123,13 +123,15 @@ fn a_transaction_reads_what_it_has_changed_in_little_memory() {
 #[test]
 fn a_row_with_a_long_text_is_read_or_it_is_said_how_much_it_needs() {
     let mut little = filled(Some(Ram::LEAST));
-    for (id, length) in [(30_001, 900), (30_002, 3_900), (30_003, 200_000)] {
+    let insert = |little: &mut Database, id: u64, length: usize| {
         little.expect(&[(&format!("INSERT INTO t (id, v) VALUES ({id}, '{}')", "x".repeat(length)), "INSERT 1")]);
-    }
+    };
     for (id, length) in [(30_001, 900), (30_002, 3_900)] {
+        insert(&mut little, id, length);
         assert_eq!(little.ask(&format!("SELECT v FROM t WHERE id = {id}")), "x".repeat(length));
     }
-    assert_eq!(little.ask("SELECT count(*) FROM t WHERE v LIKE 'xxx%' AND id < 30003"), "2");
+    assert_eq!(little.ask("SELECT count(*) FROM t WHERE v LIKE 'xxx%'"), "2");
+    insert(&mut little, 30_003, 200_000);
     let said = little.ask("SELECT v FROM t WHERE id = 30003");
     let needed =
         said.strip_prefix("error: the query needs ").and_then(|said| said.split(' ').next()?.parse::<u64>().ok());
