@@ -22,7 +22,7 @@ impl Cost {
         Self { meters, cipher: (meters.read_bytes + meters.program_bytes).div_ceil(CIPHER.0) }
     }
 
-    /// Of our engine, with every block that it had ciphered in this process.
+    /// Of our engine, with every block that it had ciphered in this thread.
     pub fn counted(meters: Meters) -> Self {
         Self { meters, cipher: blocks::counted() }
     }
