@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 extern crate alloc;
 
+mod ahead;
 mod bits;
 mod bytes;
 mod cache;

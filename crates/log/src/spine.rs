@@ -124,6 +124,8 @@ pub(crate) struct Walker {
     /// What the medium answered instead of a page, if it ever did: some media answer so for ever where a write was
     /// torn. Whether something that was acknowledged stood there is for the counter to say.
     pub(crate) unreadable: Cell<Option<flash::Error>>,
+    /// Some of the pages of the next frame are there, and not yet all of them.
+    is_between: Cell<bool>,
 }
 
 /// What following the spine came to.
@@ -134,6 +136,8 @@ pub(crate) struct Followed {
     pub(crate) unreadable: Option<flash::Error>,
     /// Where the last root is an opening root: state and end before it.
     pub(crate) before_opening: Option<(State, SpineEnd)>,
+    /// Nothing stands where the spine might have gone on: no opening root, and no page of a frame.
+    pub(crate) is_at_end: bool,
 }
 
 /// Follows the spine from a checkpoint to its last whole frame.
@@ -166,7 +170,9 @@ impl Follower {
     pub(crate) fn follow(mut self) -> Result<Followed, Error> {
         // The newest frame found waits here until it is known whether another follows: then its flush covered its pages.
         let mut newest: Option<Frame> = None;
+        let mut is_at_end = true;
         while let Some(step) = self.walker.step()? {
+            is_at_end = false;
             if let Some(frame) = newest.take() {
                 self.apply(&frame)?;
             }
@@ -182,7 +188,9 @@ impl Follower {
             self.apply_last(&frame)?;
         }
         let Follower { walker, state, end, before_opening, .. } = self;
-        Ok(Followed { state, end, unreadable: walker.unreadable.get(), before_opening })
+        let (unreadable, is_between) = (walker.unreadable.get(), walker.is_between.get());
+        let is_at_end = is_at_end && !is_between && unreadable.is_none();
+        Ok(Followed { state, end, unreadable, before_opening, is_at_end })
     }
 
     /// Applies the last frame, unless a page that it programmed and did not flush is missing.
@@ -254,7 +262,7 @@ impl Follower {
 
 impl Walker {
     pub(crate) fn new(pages: &Arc<Pages>, end: SpineEnd) -> Self {
-        Walker { pages: pages.clone(), end, reopened: None, unreadable: Cell::new(None) }
+        Walker { pages: pages.clone(), end, reopened: None, unreadable: Cell::new(None), is_between: Cell::new(false) }
     }
 
     /// The next whole frame or opening root, or none where the spine ends.
@@ -336,6 +344,7 @@ impl Walker {
             if moved {
                 (extent, end.position) = (end.next, 0);
             }
+            self.is_between.set(index > 0);
             let Some(SpinePage { head, tag, used }) = self.open_page(extent, &end, &mut bytes)? else {
                 return Ok(None);
             };

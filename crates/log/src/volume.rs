@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use counterfoil_flash::{self as flash, Device, PageNumber, Read};
 use counterfoil_vault::{CounterValue, Entropy, Epoch, Tag, Vault};
 
+use crate::ahead::Ahead;
 use crate::checkpoint::{self, Changed};
 use crate::copy::Captured;
 use crate::layout::Layout;
@@ -70,7 +71,7 @@ pub fn create(
     store.commit(&mut *media.writer, &vault, epoch, changes)?;
     let pages = Arc::new(Pages::new(media.reader, vault, layout, cache_bytes));
     let base = end.clone();
-    let recovered = Recovered { pages, store, state, end, base, unreadable: None, before_opening: None };
+    let recovered = Recovered { pages, store, state, end, base, unreadable: None, before_opening: None, ahead: None };
     recovered.begin(media.writer, settings, epoch)
 }
 
@@ -93,6 +94,8 @@ pub struct Recovered {
     pub(crate) unreadable: Option<flash::Error>,
     /// Where the newest root is an opening root: what there was before it.
     before_opening: Option<(State, SpineEnd)>,
+    /// What stands behind the last frame, where that is known to be nothing.
+    ahead: Option<Ahead>,
 }
 
 impl Recovered {
@@ -136,23 +139,32 @@ impl Recovered {
         let (state, base) = checkpoint::decode(&records, &layout)?;
         let pages = Arc::new(Pages::new(media, vault, layout, cache_bytes));
         let follower = Follower::new(&pages, state, base.clone()).up_to(newest_checkpoint(&store));
-        let Followed { state, end, unreadable, before_opening } = follower.follow()?;
+        let Followed { state, end, unreadable, before_opening, .. } = follower.follow()?;
         state.validate(&end, &layout)?;
-        Ok(Recovered { pages, store, state, end, base, unreadable, before_opening })
+        Ok(Recovered { pages, store, state, end, base, unreadable, before_opening, ahead: None })
     }
 
     /// Follows the spine on from where it was followed to, for whoever reads beside a writer. The caller has held a
     /// pin at or below [`Recovered::commit`] since before it was recovered: without one the way on may be gone.
     ///
+    /// It costs two pages read and nothing deciphered while nobody writes.
+    ///
     /// # Errors
     /// As [`Recovered::recover`].
     pub fn catch_up(self) -> Result<Recovered, Error> {
+        // Read before the spine is followed: what comes to stand there in between is noticed the next time.
+        let ahead = Ahead::of(&self.pages, &self.end)?;
+        if ahead.is_some() && ahead == self.ahead {
+            return Ok(self);
+        }
         let Recovered { pages, store, state, end, base, .. } = self;
-        let Followed { state, end, unreadable, before_opening } = Follower::new(&pages, state, end).follow()?;
+        let followed = Follower::new(&pages, state, end).follow()?;
+        let ahead = ahead.filter(|_| followed.is_at_end);
+        let Followed { state, end, unreadable, before_opening, .. } = followed;
         state.validate(&end, &pages.layout)?;
         // A writer that is alive tears nothing.
         unreadable.map_or(Ok(()), Err)?;
-        Ok(Recovered { pages, store, state, end, base, unreadable, before_opening })
+        Ok(Recovered { pages, store, state, end, base, unreadable, before_opening, ahead })
     }
 
     /// The version of the newest root, to be held against a counter.
