@@ -159,6 +159,11 @@ impl Catalog {
         })
     }
 
+    /// Forgets what was decoded of where a table's bytes lie.
+    pub(crate) fn forget_files(&self, id: TableId) {
+        self.files.write(|files| files.remove(&id));
+    }
+
     pub(crate) fn named(&self, view: &dyn View, name: &str) -> Result<Option<Named>, Error> {
         let lost = || Error::corrupt("", "name in the catalog");
         match entry(view, name)? {

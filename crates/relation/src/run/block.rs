@@ -10,8 +10,10 @@ use core::cmp::Ordering;
 use crate::Error;
 use crate::key::{KEY_BYTES_MAX, ROW_BYTES};
 
-/// Bytes that a block has at least: a few of the largest entries.
+/// Bytes that a block has at least where there are others: a few of the largest entries.
 pub(super) const BLOCK_BYTES_MIN: usize = 1984;
+/// Bytes that the only block of a run has at least.
+pub(super) const ONLY_BLOCK_BYTES_MIN: usize = 32;
 /// Bytes that a block has at most: places in it are told by two bytes.
 pub(super) const BLOCK_BYTES_MAX: usize = 65_535;
 const HEAD_BYTES: usize = 16;
@@ -144,6 +146,13 @@ impl BlockWriter {
         self.last.1 = row;
         self.count += 1;
         true
+    }
+
+    /// Makes the block as few whole pages as it needs; how many bytes it has.
+    pub(super) fn shorten(&mut self, page_bytes: usize) -> usize {
+        let needed = (self.bytes.len() + 2 * self.signposts.len()).max(ONLY_BLOCK_BYTES_MIN);
+        self.bytes_max = self.bytes_max.min(needed.next_multiple_of(page_bytes.max(1)));
+        self.bytes_max
     }
 
     pub(super) fn finish(mut self) -> Vec<u8> {
