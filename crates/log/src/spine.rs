@@ -163,6 +163,7 @@ impl Follower {
     }
 
     /// Applies every whole frame. A frame at the very end whose pages did not all reach the medium does not count.
+    #[inline(never)]
     pub(crate) fn follow(mut self) -> Result<Followed, Error> {
         // The newest frame found waits here until it is known whether another follows: then its flush covered its pages.
         let mut newest: Option<Frame> = None;
@@ -186,6 +187,7 @@ impl Follower {
     }
 
     /// Applies the last frame, unless a page that it programmed and did not flush is missing.
+    #[inline(never)]
     fn apply_last(&mut self, frame: &Frame) -> Result<(), Error> {
         let before = (self.state.clone(), self.end.clone(), self.before_opening.clone());
         self.apply(frame)?;

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use counterfoil_flash::{self as flash, Device, PageNumber, Read};
 use counterfoil_vault::{CounterValue, Entropy, Epoch, Tag, Vault};
 
-use crate::checkpoint::{self, Changed};
+use crate::checkpoint::{self, Changed, Checkpoint};
 use crate::copy::Captured;
 use crate::layout::Layout;
 use crate::opening;
@@ -66,12 +66,24 @@ pub fn create(
     let mut state = State { root: Root::empty(counter_value), space, changed: Changed::default() };
     let epoch = next_epoch(&end, 0, entropy)?;
     let mut store = CheckpointStore::create(&mut *media.writer, &vault, &layout, epoch)?;
-    let changes = checkpoint::encode(&mut state, &end);
-    store.commit(&mut *media.writer, &vault, epoch, changes)?;
+    store.commit(&mut *media.writer, &vault, epoch, &Checkpoint { state: &state, end: &end })?;
+    state.changes_are_written();
     let pages = Arc::new(Pages::new(media.reader, vault, layout, cache_bytes));
     let base = end.clone();
     let recovered = Recovered { pages, store, state, end, base, unreadable: None, before_opening: None };
     recovered.begin(media.writer, settings, epoch)
+}
+
+/// The newest checkpoint, and what it tells.
+#[inline(never)]
+fn newest_checkpoint_of(
+    media: &dyn Read,
+    vault: &Vault,
+    layout: &Layout,
+) -> Result<(CheckpointStore, State, SpineEnd), Error> {
+    let (store, records) = CheckpointStore::load(media, vault, layout)?;
+    let (state, base) = checkpoint::decode(&records, layout)?;
+    Ok((store, state, base))
 }
 
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
@@ -124,6 +136,7 @@ impl Recovered {
         Recovered::recover_up_to(Arc::new(captured), vault, layout, cache_bytes, CheckpointStore::version)
     }
 
+    #[inline(never)]
     fn recover_up_to(
         media: Arc<dyn Read + Send + Sync>,
         vault: Arc<Vault>,
@@ -132,8 +145,7 @@ impl Recovered {
         newest_checkpoint: impl Fn(&CheckpointStore) -> u64,
     ) -> Result<Recovered, Error> {
         layout.validate(&media.geometry())?;
-        let (store, records) = CheckpointStore::load(&*media, &vault, &layout)?;
-        let (state, base) = checkpoint::decode(&records, &layout)?;
+        let (store, state, base) = newest_checkpoint_of(&*media, &vault, &layout)?;
         let pages = Arc::new(Pages::new(media, vault, layout, cache_bytes));
         let follower = Follower::new(&pages, state, base.clone()).up_to(newest_checkpoint(&store));
         let Followed { state, end, unreadable, before_opening } = follower.follow()?;
@@ -231,6 +243,7 @@ impl Recovered {
     ///
     /// # Errors
     /// As [`Recovered::judge`]; [`Error::Full`], [`Error::NoEntropy`], [`Error::Device`].
+    #[inline(never)]
     pub fn open(
         mut self,
         mut writer: Box<dyn Device + Send>,
@@ -254,6 +267,7 @@ impl Recovered {
             opening::complete(&mut **counter, &self.end, value.value)
                 .map_err(|error| opening::lost(&self.end, &error))?;
         }
+        self.before_opening = None;
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, 0, entropy)?;
         let mut writer = self.begin(writer, settings, epoch)?;
@@ -310,6 +324,7 @@ impl Recovered {
     }
 
     /// Writes the opening root, counts it and hands over to the writer.
+    #[inline(never)]
     fn begin(
         mut self,
         mut device: Box<dyn Device + Send>,

@@ -14,7 +14,7 @@ use counterfoil_flash::PageNumber;
 use counterfoil_vault::{Epoch, Kind};
 
 use crate::Error;
-use crate::checkpoint;
+use crate::checkpoint::Checkpoint;
 use crate::frame::Element;
 use crate::layout::{HEADER_EXTENTS, Layout};
 use crate::opening;
@@ -176,8 +176,8 @@ impl Writer {
         let (device, vault, epoch) = (&mut *self.device, &self.pages.vault, self.end.epoch);
         let mut store = CheckpointStore::create(device, vault, layout, epoch)?;
         self.state.mark_all_changed();
-        let changes = checkpoint::encode(&mut self.state, &self.end);
-        let version = store.commit(device, vault, epoch, changes)?;
+        let version = store.commit(device, vault, epoch, &Checkpoint { state: &self.state, end: &self.end })?;
+        self.state.changes_are_written();
         self.base = self.end.clone();
         Ok((store, version))
     }

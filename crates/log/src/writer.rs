@@ -168,6 +168,7 @@ pub struct Writer {
 
 impl Writer {
     /// A writer over a volume whose opening root is durable, and counted unless the image is being bound anew.
+    #[inline(never)]
     pub(crate) fn new(
         pages: Arc<Pages>,
         device: Box<dyn Device + Send>,
