@@ -322,7 +322,8 @@ impl Space {
 
     fn encode_chunk(&self, chunk: u32) -> Vec<u8> {
         let first = chunk as usize * CHUNK;
-        let mut bytes = Vec::with_capacity(CHUNK * SLOT_BYTES);
+        let count = self.slots.len().saturating_sub(first).min(CHUNK);
+        let mut bytes = Vec::with_capacity(count * SLOT_BYTES);
         for slot in self.slots.iter().skip(first).take(CHUNK) {
             bytes.extend_from_slice(&slot.owner.code().to_le_bytes());
             bytes.extend_from_slice(&slot.allocation.to_le_bytes());

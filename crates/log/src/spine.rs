@@ -14,6 +14,7 @@
 //! Invariants: a page is programmed once under one (allocation, epoch); every page holds the tag of the one before;
 //! commit numbers rise by one from frame to frame; versions never fall.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -128,22 +129,22 @@ pub(crate) struct Walker {
 
 /// What following the spine came to.
 pub(crate) struct Followed {
-    pub(crate) state: State,
+    pub(crate) state: Box<State>,
     pub(crate) end: SpineEnd,
     /// What kept recovery from looking further, if something did.
     pub(crate) unreadable: Option<flash::Error>,
     /// Where the last root is an opening root: state and end before it.
-    pub(crate) before_opening: Option<(State, SpineEnd)>,
+    pub(crate) before_opening: Option<Box<(Box<State>, SpineEnd)>>,
 }
 
 /// Follows the spine from a checkpoint to its last whole frame.
 pub(crate) struct Follower {
     walker: Walker,
-    state: State,
+    state: Box<State>,
     /// The end of what was applied.
     end: SpineEnd,
     /// Both as they were before the opening root that was applied last, until a frame comes behind it.
-    before_opening: Option<(State, SpineEnd)>,
+    before_opening: Option<Box<(Box<State>, SpineEnd)>>,
     /// Frames that name a newer checkpoint than this one are not followed, unless it is the one named at the beginning:
     /// that of a window which the record store left, and whose versions were others.
     newest_checkpoint: u64,
@@ -151,7 +152,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    pub(crate) fn new(pages: &Arc<Pages>, state: State, end: SpineEnd) -> Self {
+    pub(crate) fn new(pages: &Arc<Pages>, state: Box<State>, end: SpineEnd) -> Self {
         let walker = Walker::new(pages, end.clone());
         let first_checkpoint = end.checkpoint;
         Follower { walker, state, end, before_opening: None, newest_checkpoint: u64::MAX, first_checkpoint }
@@ -189,6 +190,9 @@ impl Follower {
     /// Applies the last frame, unless a page that it programmed and did not flush is missing.
     #[inline(never)]
     fn apply_last(&mut self, frame: &Frame) -> Result<(), Error> {
+        if !lists_pages(frame)? {
+            return self.apply(frame);
+        }
         let before = (self.state.clone(), self.end.clone(), self.before_opening.clone());
         self.apply(frame)?;
         if !self.unflushed_pages_open(frame)? {
@@ -199,7 +203,7 @@ impl Follower {
 
     /// Goes on in the opening root's extent and epoch.
     fn enter(&mut self, end: SpineEnd) -> Result<(), Error> {
-        self.before_opening = Some((self.state.clone(), self.end.clone()));
+        self.before_opening = Some(Box::new((self.state.clone(), self.end.clone())));
         self.state.take_spine_extent(end.next)?;
         Arc::make_mut(&mut self.state.root.epochs).insert(end.epoch.number, end.epoch.salt);
         (self.state.root.commit, self.state.root.version) = (end.commit, end.version);
@@ -252,6 +256,17 @@ impl Follower {
         }
         Ok(true)
     }
+}
+
+/// Whether a frame lists pages that were not flushed before it.
+fn lists_pages(frame: &Frame) -> Result<bool, Error> {
+    let mut cursor = Cursor::new(&frame.elements, "commit frame");
+    while let Some(element) = next_element(&mut cursor)? {
+        if matches!(element, Element::Unflushed { .. } | Element::Pool(PoolElement::Unflushed { .. })) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Walker {

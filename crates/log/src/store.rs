@@ -10,6 +10,7 @@
 //! The record store is put aside between checkpoints and taken up again for the next: it borrows medium and vault only
 //! while it works.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -146,7 +147,7 @@ impl CheckpointStore {
         vault: &Vault,
         layout: &Layout,
         epoch: Epoch,
-    ) -> Result<CheckpointStore, Error> {
+    ) -> Result<Box<CheckpointStore>, Error> {
         let geometry = device.geometry();
         let window = window_of(layout, &geometry);
         let mut memory = Memory::new(&geometry, &window)?;
@@ -164,36 +165,20 @@ impl CheckpointStore {
         epoch: Option<Epoch>,
         names: Names,
         version: u64,
-    ) -> CheckpointStore {
+    ) -> Box<CheckpointStore> {
         let layout = *layout;
-        CheckpointStore { memory, suspended: Some(suspended), epoch, released: None, names, version, layout }
+        Box::new(CheckpointStore { memory, suspended: Some(suspended), epoch, released: None, names, version, layout })
     }
 
     /// Finds the newest checkpoint that authenticates and reads all of it. Writes nothing.
     #[inline(never)]
-    pub(crate) fn load(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<(CheckpointStore, Records), Error> {
-        let geometry = media.geometry();
-        let window = window_of(layout, &geometry);
-        let mut memory = Memory::new(&geometry, &window)?;
-        memory.hold(IDS_AT_FIRST);
-        let mut pages = memory.pages();
-        let suspended = loop {
-            let opened = Reader::open(media, vault, window, Which::Newest, memory.buffers(&mut pages));
-            let needed = match opened {
-                Ok(reader) => break reader.suspend(),
-                Err(record::Error::BufferTooSmall { needed, .. }) => needed,
-                Err(error) => return Err(error.into()),
-            };
-            // No more than the window has room for, and that ends it: the other buffers have the size they must have.
-            if !memory.can_hold(needed) {
-                return Err(Error::Corrupt { what: "record number of a checkpoint" });
-            }
-            memory.hold(needed.max(memory.index.len().saturating_mul(2)));
-        };
-        let mut chunks = Chunks::default();
-        let mut reader = Reader::resume(media, vault, suspended, memory.buffers(&mut pages))?;
-        reader.visit(|id, bytes| chunks.add(id, bytes))?;
-        let (version, suspended) = (reader.version(), reader.suspend());
+    pub(crate) fn load(
+        media: &dyn Read,
+        vault: &Vault,
+        layout: &Layout,
+    ) -> Result<(Box<CheckpointStore>, Records), Error> {
+        let (mut memory, suspended) = find(media, vault, layout)?;
+        let (version, chunks, suspended) = read_all(media, vault, &mut memory, suspended)?;
         let (records, names) = chunks.join()?;
         Ok((CheckpointStore::new(layout, memory, suspended, None, names, version), records))
     }
@@ -239,6 +224,7 @@ impl CheckpointStore {
     }
 
     /// Makes good what only one of its copies has lost; how many pages there were.
+    #[inline(never)]
     pub(crate) fn mend_copies(&mut self, device: &mut dyn Device, vault: &Vault) -> Result<u32, Error> {
         let suspended = self.suspended.take().ok_or(Error::Latched)?;
         let mut pages = self.memory.pages();
@@ -312,6 +298,47 @@ impl CheckpointStore {
     pub(crate) fn bytes_of(&self, key_bytes: usize, value_bytes: usize) -> u64 {
         self.layout.record_bytes(key_bytes, value_bytes)
     }
+}
+
+/// The newest checkpoint that authenticates.
+#[inline(never)]
+fn find(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<(Memory, Suspended), Error> {
+    let geometry = media.geometry();
+    let window = window_of(layout, &geometry);
+    let mut memory = Memory::new(&geometry, &window)?;
+    memory.hold(IDS_AT_FIRST);
+    let mut pages = memory.pages();
+    loop {
+        let opened = Reader::open(media, vault, window, Which::Newest, memory.buffers(&mut pages));
+        let needed = match opened {
+            Ok(reader) => {
+                let suspended = reader.suspend();
+                return Ok((memory, suspended));
+            }
+            Err(record::Error::BufferTooSmall { needed, .. }) => needed,
+            Err(error) => return Err(error.into()),
+        };
+        // No more than the window has room for, and that ends it: the other buffers have the size they must have.
+        if !memory.can_hold(needed) {
+            return Err(Error::Corrupt { what: "record number of a checkpoint" });
+        }
+        memory.hold(needed.max(memory.index.len().saturating_mul(2)));
+    }
+}
+
+/// The version of a checkpoint, and its records as they come.
+#[inline(never)]
+fn read_all(
+    media: &dyn Read,
+    vault: &Vault,
+    memory: &mut Memory,
+    suspended: Suspended,
+) -> Result<(u64, Chunks, Suspended), Error> {
+    let mut pages = memory.pages();
+    let mut chunks = Chunks::default();
+    let mut reader = Reader::resume(media, vault, suspended, memory.buffers(&mut pages))?;
+    reader.visit(|id, bytes| chunks.add(id, bytes))?;
+    Ok((reader.version(), chunks, reader.suspend()))
 }
 
 /// Commits records; those that are new are given ids, which are lost with a commit that does not come to be, until another one does.

@@ -38,6 +38,7 @@ pub struct Media {
 ///
 /// # Errors
 /// [`Error::Device`], [`Error::Full`], [`Error::NoEntropy`], [`Error::CounterLost`].
+#[inline(never)]
 pub fn create(
     mut media: Media,
     vault: Arc<Vault>,
@@ -63,7 +64,7 @@ pub fn create(
         checkpoint: 0,
         opening: false,
     };
-    let mut state = State { root: Root::empty(counter_value), space, changed: Changed::default() };
+    let mut state = Box::new(State { root: Root::empty(counter_value), space, changed: Changed::default() });
     let epoch = next_epoch(&end, 0, entropy)?;
     let mut store = CheckpointStore::create(&mut *media.writer, &vault, &layout, epoch)?;
     store.commit(&mut *media.writer, &vault, epoch, &Checkpoint { state: &state, end: &end })?;
@@ -80,10 +81,10 @@ fn newest_checkpoint_of(
     media: &dyn Read,
     vault: &Vault,
     layout: &Layout,
-) -> Result<(CheckpointStore, State, SpineEnd), Error> {
+) -> Result<(Box<CheckpointStore>, Box<State>, SpineEnd), Error> {
     let (store, records) = CheckpointStore::load(media, vault, layout)?;
     let (state, base) = checkpoint::decode(&records, layout)?;
-    Ok((store, state, base))
+    Ok((store, Box::new(state), base))
 }
 
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
@@ -96,15 +97,15 @@ fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> 
 /// An image brought to its last whole frame, in memory. No counter has judged it yet.
 pub struct Recovered {
     pub(crate) pages: Arc<Pages>,
-    pub(crate) store: CheckpointStore,
-    pub(crate) state: State,
+    pub(crate) store: Box<CheckpointStore>,
+    pub(crate) state: Box<State>,
     pub(crate) end: SpineEnd,
     /// The end of the spine as the checkpoint has it.
     pub(crate) base: SpineEnd,
     /// What the medium answered instead of a page behind the last frame.
     pub(crate) unreadable: Option<flash::Error>,
     /// Where the newest root is an opening root: what there was before it.
-    before_opening: Option<(State, SpineEnd)>,
+    before_opening: Option<Box<(Box<State>, SpineEnd)>>,
 }
 
 impl Recovered {
@@ -218,7 +219,7 @@ impl Recovered {
         };
         if ahead > 2 || (ahead == 2 && !self.end.opening) {
             // Attempts to adopt an older image that were cut: what they were made upon is what the counter speaks of.
-            if let Some((_, before)) = &self.before_opening
+            if let Some(before) = self.before_opening.as_ref().map(|before| &before.1)
                 && (1..counter.value).contains(&before.version)
             {
                 return Err(Error::RolledBack { image: before.version, counter: counter.value });
@@ -317,9 +318,9 @@ impl Recovered {
     fn forget_cut_adoption(&mut self, counter_value: u64) {
         let is_known = |end: &SpineEnd| (1..=counter_value).contains(&end.version);
         if self.end.version > counter_value
-            && let Some((state, end)) = self.before_opening.take_if(|(_, end)| is_known(end))
+            && let Some(before) = self.before_opening.take_if(|before| is_known(&before.1))
         {
-            (self.state, self.end) = (state, end);
+            (self.state, self.end) = *before;
         }
     }
 
@@ -335,7 +336,7 @@ impl Recovered {
         let needs = Needs { counted: self.end.version, oldest_pin: settings.pins.oldest() };
         let (layout, space) = (&self.pages.layout, &mut self.state.space);
         let next = opening::grant(&mut *device, layout, space, (Owner::Spine, None), (needs, 0))?;
-        let going_on = (&mut self.state, &mut self.end);
+        let going_on = (&mut *self.state, &mut self.end);
         opening::write_root(&self.pages, &mut *device, &mut settings, going_on, epoch, (checkpoint, next))?;
         self.store.release(checkpoint);
         let mended = self.store.mend_copies(&mut *device, &self.pages.vault)?;

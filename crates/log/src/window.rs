@@ -8,6 +8,7 @@
 //! The new epoch comes first, because both stores count their pages from a lap of their own: under one epoch a page
 //! of the one and a page of the other could meet the same key and nonce.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use counterfoil_flash::PageNumber;
@@ -172,7 +173,7 @@ impl Writer {
     }
 
     /// Writes the whole state as the first checkpoint of a new window.
-    fn fill_window(&mut self, layout: &Layout) -> Result<(CheckpointStore, u64), Error> {
+    fn fill_window(&mut self, layout: &Layout) -> Result<(Box<CheckpointStore>, u64), Error> {
         let (device, vault, epoch) = (&mut *self.device, &self.pages.vault, self.end.epoch);
         let mut store = CheckpointStore::create(device, vault, layout, epoch)?;
         self.state.mark_all_changed();

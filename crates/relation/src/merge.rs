@@ -117,10 +117,9 @@ fn begin(shared: &Shared, access: &Access, files: &IndexFiles, due: Due) -> Opti
         Due::Untidy if has_dead(access, files) => Some(all(None)),
         Due::Several | Due::Untidy => None,
         Due::Full if is_mostly_dead(shared, access, files) => Some(all(None)),
-        Due::Full | Due::Crowded => {
-            full_tier(files, shared.tier_runs * if due == Due::Full { 1 } else { 2 }, shared.tier_runs)
-        }
-        Due::Wide => full_tier(files, BUILD_RUNS, BUILD_RUNS),
+        Due::Full => full_tier(files, shared.tier_runs),
+        Due::Wide => full_tier(files, BUILD_RUNS),
+        Due::Crowded => full_tier(files, 2 * shared.tier_runs),
     }
 }
 
@@ -134,15 +133,14 @@ fn is_mostly_dead(shared: &Shared, access: &Access, files: &IndexFiles) -> bool 
     has_dead(access, files) && dead >= access.count().max(DEAD_FRESH_PARTS * shared.fresh_rows as u64)
 }
 
-/// The merge of the lowest tier with so many sorted runs: of its oldest, so many of them side by side.
-fn full_tier(files: &IndexFiles, runs_min: usize, together: usize) -> Option<Merging> {
+/// The merge of the lowest tier with so many sorted runs.
+fn full_tier(files: &IndexFiles, runs_max: usize) -> Option<Merging> {
     let mut first = files.runs.len();
     let tiers: Vec<&[Run]> = files.runs.chunk_by(|one, next| one.tier == next.tier).collect();
     for runs in tiers.into_iter().rev() {
         first -= runs.len();
-        if pieces(runs).count() >= runs_min {
-            let count = pieces(runs).take(together).map(<[Run]>::len).sum::<usize>();
-            let (first, count, tier) = (first as u32, count as u32, runs[0].tier.saturating_add(1));
+        if pieces(runs).count() >= runs_max {
+            let (first, count, tier) = (first as u32, runs.len() as u32, runs[0].tier.saturating_add(1));
             return Some(Merging { first, count, tier, until: Vec::new(), made: Vec::new() });
         }
     }
