@@ -228,6 +228,14 @@ int counterfoil_tables_open(counterfoil_tables **tables, const counterfoil_devic
 int counterfoil_tables_define(counterfoil_tables *tables, const char *name, const counterfoil_column *columns, uint32_t count);
 int counterfoil_tables_insert(counterfoil_tables *tables, const char *name, const counterfoil_value *values, uint32_t count);
 
+/* Makes the row with a primary key another one, with a value for each column, its key among them; takes the row away. `key` has a
+ * value for each column of the primary key, in the order in which they were defined. 1 if there was such a row, and 0 if there is none
+ * and nothing was done. A row that others reference cannot go, and its key cannot change (CONSTRAINT); a table without a primary key is
+ * MISUSE. Both belong to the commit under way, as above. */
+int counterfoil_tables_update(counterfoil_tables *tables, const char *name, const counterfoil_value *key, uint32_t key_count,
+                              const counterfoil_value *values, uint32_t count);
+int counterfoil_tables_delete(counterfoil_tables *tables, const char *name, const counterfoil_value *key, uint32_t key_count);
+
 /* Ends the commit under way: durable and counted on return, or after a power cut not there at all. Or undoes it. */
 int counterfoil_tables_commit(counterfoil_tables *tables);
 int counterfoil_tables_roll_back(counterfoil_tables *tables);

@@ -4,6 +4,7 @@
 //! 2. After an error the commit under way is undone, all of it.
 //! 3. Tables take memory as they need it, from the heap ([`heap`]); where that ends, the part halts.
 
+mod change;
 mod heap;
 mod value;
 
@@ -17,8 +18,7 @@ use core::ptr;
 use counterfoil_flash::{self as flash, BlockNumber, Geometry, PageNumber};
 use counterfoil_log::{self as log, Counting, Layout, Media, NoPins, Recovered, Settings, Writer, create};
 use counterfoil_relation::{
-    Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, RowBuilder, TableId, Vacuum,
-    ValueRef,
+    Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, TableId, Vacuum, ValueRef,
 };
 use counterfoil_vault::{DatabaseId, Suite, Vault, VolumeKey};
 
@@ -237,15 +237,7 @@ impl Tables {
     fn insert(&mut self, name: &str, values: &[CellValue]) -> c_int {
         self.change(|relations, writer| {
             let table = relations.table(writer, name)?.ok_or(Error::Misuse("no such table"))?;
-            if values.len() != table.columns.len() {
-                return Err(Error::Misuse("as many values as columns"));
-            }
-            // SAFETY: the values are what the header says.
-            let row = values.iter().zip(&table.columns).map(|(value, column)| unsafe { value.of(column.kind) });
-            let row: Option<Vec<ValueRef<'_>>> = row.collect();
-            let mut rows = RowBuilder::new(table.layout());
-            rows.push(&row.ok_or(Error::Misuse("a value of another type than its column"))?)?;
-            relations.insert(writer, &table, &rows.finish()).map(drop)
+            relations.insert(writer, &table, &change::row_of(&table, values)?).map(drop)
         })
     }
 
