@@ -250,6 +250,12 @@ int counterfoil_tables_ask(counterfoil_tables *tables, const void *plan, size_t 
 int counterfoil_tables_maintain(counterfoil_tables *tables);
 int counterfoil_tables_reorganize(counterfoil_tables *tables);
 
+/* Puts a header into its place (SPEC.md, "header"), so that a host can open what the device wrote with a secret of its own: bytes that
+ * were made elsewhere, under the device's key, for a volume of its page and block sizes, without a counter. TAMPERED if they were not
+ * made under this key, GEOMETRY if they are of another volume. Commits of its own; none must be under way. After a cut: once more. */
+int counterfoil_tables_put_header(counterfoil_tables *tables, const counterfoil_key *key, const void *header,
+                                  size_t header_bytes);
+
 /* Undoes the commit under way, leaves the tables so that they open quickly, and ends their use. */
 int counterfoil_tables_close(counterfoil_tables *tables);
 
