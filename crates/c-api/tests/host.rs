@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use counterfoil_device::*;
 use counterfoil_flash::{FileDevice, Geometry};
-use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, View, Writer, create, record_space};
+use counterfoil_log::{
+    Counting, Layout, Media, NoPins, Recovered, Settings, Snapshot, View, Writer, create, record_space,
+};
 use counterfoil_relation::{KeyRange, NewColumn, NewKey, NewTable, Relations, RowBuilder, Type, Value, ValueRef};
 use counterfoil_vault::{
-    ArgonCost, Counter as _, CounterKind, DatabaseId, Header, KeyFile, MemoryCounter, RootDigests, Secret, Suite,
-    SystemEntropy, Vault, VolumeKey, VolumeLayout, read_headers,
+    ArgonCost, Counter as _, CounterKind, DatabaseId, Header, KeyFile, MemoryCounter, RootDigests, Secret, Settled,
+    Suite, SystemEntropy, Vault, VolumeKey, VolumeLayout, read_headers,
 };
 
 use part::{BLOCK_PAGES, CDevice, CKey, PAGE_BYTES, Part, device};
@@ -105,14 +107,15 @@ fn put_header(tables: *mut Tables, header: &[u8]) -> c_int {
     unsafe { counterfoil_tables_put_header(tables, (&raw const KEY).cast(), header.as_ptr().cast(), header.len()) }
 }
 
-/// The value of a row, as a host reads it from the image in a file, which it opens with a secret of its own.
-fn read_on_a_host(image: &[u8], secret: &Secret<'_>, id: i64) -> (u64, Value) {
+/// The tables as a host sees them in an image in a file, which it opens with a secret of its own; none if that is none of the
+/// header's that the root names.
+fn opened_on_a_host(image: &[u8], secret: &Secret<'_>) -> Option<(Snapshot, Settled)> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("image");
     std::fs::write(&path, image).expect("written");
     let medium = FileDevice::open_read_only(&path, GEOMETRY).expect("an image");
     let copies = read_headers(&medium).expect("headers");
-    let unlocked = copies.unlock(std::slice::from_ref(secret), &ArgonCost::HOST).expect("a slot that opens");
+    let unlocked = copies.unlock(std::slice::from_ref(secret), &ArgonCost::HOST).ok()?;
     let header = &unlocked.header;
     let layout = Layout::new(&GEOMETRY, header.layout.extent_pages, header.layout.record_extents as u32);
     let vault = Arc::new(Vault::new(&unlocked.volume_key, header.id, header.suite));
@@ -121,6 +124,12 @@ fn read_on_a_host(image: &[u8], secret: &Secret<'_>, id: i64) -> (u64, Value) {
     let digests = snapshot.record(record_space::SETTING, b"header").expect("what the root says of the header");
     let settled = unlocked.settle(&RootDigests::decode(digests.as_ref().try_into().expect("64 bytes")));
     let settled = settled.expect("the header that the root names");
+    settled.slot.is_some().then_some((snapshot, settled))
+}
+
+/// How many rows there are, and the value of one.
+fn read_on_a_host(image: &[u8], secret: &Secret<'_>, id: i64) -> (u64, Value) {
+    let (snapshot, settled) = opened_on_a_host(image, secret).expect("a slot that opens");
     assert!(settled.fault.is_none() && settled.unfinished.is_none(), "both copies are whole");
     let relations = Relations::new();
     let table = relations.table(&snapshot, "readings").expect("a catalog").expect("the table");
@@ -134,7 +143,7 @@ fn read_on_a_host(image: &[u8], secret: &Secret<'_>, id: i64) -> (u64, Value) {
 
 #[test]
 fn what_a_device_wrote_a_host_opens_with_its_own_secret() {
-    let mut part = Part { bytes: vec![0xFF; BYTES], counter: 0 };
+    let mut part = Part::new(vec![0xFF; BYTES], 0);
     let described = described(&mut part);
     let (code, tables) = begun(&described, true);
     assert_eq!((code, define(tables)), (0, 0));
@@ -166,6 +175,49 @@ fn what_a_device_wrote_a_host_opens_with_its_own_secret() {
         assert_eq!((counterfoil_tables_commit(tables), counterfoil_tables_close(tables)), (0, 0));
     }
     assert_eq!(read_on_a_host(&part.bytes, &Secret::KeyFile(&second), 7), (49, Value::BigInt(71)));
+}
+
+#[test]
+fn a_header_that_is_replaced_while_the_power_goes_is_the_old_one_or_the_new_one() {
+    let (first, second) = (KeyFile::generate(&mut SystemEntropy), KeyFile::generate(&mut SystemEntropy));
+    let (first, second) = (first.expect("random"), second.expect("random"));
+    let key = VolumeKey::from_bytes(&KEY.volume_key);
+    let (old, new) = (header(BLOCKS, &first, &key), header(BLOCKS, &second, &key));
+    let mut part = Part::new(vec![0xFF; BYTES], 0);
+    let described = described(&mut part);
+    let tables = begun(&described, true).1;
+    assert_eq!((define(tables), insert(tables, 1, 5), put_header(tables, &old)), (0, 0, -32));
+    // SAFETY: every pointer is what the header says.
+    assert_eq!(unsafe { (counterfoil_tables_commit(tables), counterfoil_tables_close(tables)) }, (0, 0));
+    let tables = begun(&described, false).1;
+    assert_eq!(put_header(tables, &old), 0);
+    // SAFETY: every pointer is what the header says.
+    assert_eq!(unsafe { counterfoil_tables_close(tables) }, 0);
+    let (bytes, counter) = (part.bytes.clone(), part.counter);
+    let mut seen = [false; 2];
+    for left in 0.. {
+        (part.bytes, part.counter, part.left) = (bytes.clone(), counter, u32::MAX);
+        let (code, tables) = begun(&described, false);
+        assert_eq!(code, 0);
+        part.left = left;
+        let is_done = put_header(tables, &new) == 0;
+        // SAFETY: every pointer is what the header says.
+        unsafe { counterfoil_tables_close(tables) };
+        part.left = u32::MAX;
+        let opened = [&first, &second].map(|file| opened_on_a_host(&part.bytes, &Secret::KeyFile(file)).is_some());
+        assert!(opened[0] || opened[1], "after {left} writes");
+        seen = [seen[0] | opened[0], seen[1] | opened[1]];
+        // The device goes on, and puts it there once more.
+        let (code, tables) = begun(&described, false);
+        assert_eq!((code, put_header(tables, &new)), (0, 0), "after {left} writes");
+        // SAFETY: every pointer is what the header says.
+        assert_eq!(unsafe { counterfoil_tables_close(tables) }, 0);
+        assert_eq!(read_on_a_host(&part.bytes, &Secret::KeyFile(&second), 1), (1, Value::BigInt(5)));
+        if is_done {
+            break;
+        }
+    }
+    assert_eq!(seen, [true, true]);
 }
 
 /// A volume that a host made, in a file, and the value that its counter has.
@@ -210,7 +262,7 @@ fn written_on_a_host() -> (Vec<u8>, u64) {
 #[test]
 fn what_a_host_wrote_a_device_opens() {
     let (bytes, version) = written_on_a_host();
-    let mut part = Part { bytes, counter: version };
+    let mut part = Part::new(bytes, version);
     let described = described(&mut part);
     let (code, tables) = begun(&described, false);
     assert_eq!(code, 0);
@@ -227,7 +279,7 @@ fn what_a_host_wrote_a_device_opens() {
     // An image of which the counter has not heard, or has heard more.
     for counter in [version - 1, version + 1] {
         let (bytes, _) = written_on_a_host();
-        let mut part = Part { bytes, counter };
+        let mut part = Part::new(bytes, counter);
         let described = self::described(&mut part);
         let code = begun(&described, false).0;
         assert!(counter < version || code == -5, "{code}");

@@ -22,7 +22,7 @@ struct CChange {
 
 #[test]
 fn what_is_handed_over_wrongly_is_answered() {
-    let mut part = Part { bytes: vec![0xFF; PAGES * PAGE_BYTES], counter: 5 };
+    let mut part = Part::new(vec![0xFF; PAGES * PAGE_BYTES], 5);
     let described = device(&mut part);
     let device: *const Device = (&raw const described).cast();
     let key = CKey { volume_key: [1; 32], database: [2; 32], cipher: 4 };
@@ -80,7 +80,7 @@ fn what_is_handed_over_wrongly_is_answered() {
 /// Names, groups, and what a device does while it has time.
 #[test]
 fn names_groups_and_upkeep_answer() {
-    let mut part = Part { bytes: vec![0xFF; PAGES * PAGE_BYTES], counter: 5 };
+    let mut part = Part::new(vec![0xFF; PAGES * PAGE_BYTES], 5);
     let described = device(&mut part);
     let device: *const Device = (&raw const described).cast();
     let key = CKey { volume_key: [1; 32], database: [2; 32], cipher: 4 };

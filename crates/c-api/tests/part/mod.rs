@@ -30,7 +30,31 @@ pub struct CKey {
 pub struct Part {
     pub bytes: Vec<u8>,
     pub counter: u64,
+    /// Pages that are programmed and blocks that are erased before the power goes, in the midst of the next one.
+    pub left: u32,
 }
+
+impl Part {
+    pub fn new(bytes: Vec<u8>, counter: u64) -> Part {
+        Part { bytes, counter, left: u32::MAX }
+    }
+
+    /// How many bytes of so many are still written.
+    fn written(&mut self, bytes: usize) -> usize {
+        let written = if self.left == 0 { bytes / 2 } else { bytes };
+        // What comes after the one in whose midst the power went is not written at all.
+        let is_gone = self.left == GONE;
+        self.left = match self.left {
+            0 => GONE,
+            u32::MAX | GONE => self.left,
+            left => left - 1,
+        };
+        if is_gone { 0 } else { written }
+    }
+}
+
+/// What is left once the power is gone.
+const GONE: u32 = u32::MAX - 1;
 
 unsafe extern "C" fn read(part: *mut c_void, page: u32, offset: u32, bytes: *mut c_void, length: u32) -> c_int {
     let begin = page as usize * PAGE_BYTES + offset as usize;
@@ -46,17 +70,20 @@ unsafe extern "C" fn program(part: *mut c_void, page: u32, bytes: *const c_void)
     let begin = page as usize * PAGE_BYTES;
     // SAFETY: the context is a part, and the library hands over whole pages.
     unsafe {
-        let page = std::slice::from_raw_parts(bytes.cast::<u8>(), PAGE_BYTES);
-        (&mut (*part.cast::<Part>()).bytes)[begin..begin + PAGE_BYTES].copy_from_slice(page);
+        let (page, part) = (std::slice::from_raw_parts(bytes.cast::<u8>(), PAGE_BYTES), &mut *part.cast::<Part>());
+        let written = part.written(PAGE_BYTES);
+        part.bytes[begin..begin + written].copy_from_slice(&page[..written]);
+        if written == PAGE_BYTES { 0 } else { -1 }
     }
-    0
 }
 
 unsafe extern "C" fn erase(part: *mut c_void, block: u32) -> c_int {
     let begin = block as usize * BLOCK_PAGES * PAGE_BYTES;
     // SAFETY: the context is a part.
-    unsafe { (&mut (*part.cast::<Part>()).bytes)[begin..begin + BLOCK_PAGES * PAGE_BYTES].fill(0xFF) };
-    0
+    let part = unsafe { &mut *part.cast::<Part>() };
+    let written = part.written(BLOCK_PAGES * PAGE_BYTES);
+    part.bytes[begin..begin + written].fill(0xFF);
+    if written == BLOCK_PAGES * PAGE_BYTES { 0 } else { -1 }
 }
 
 unsafe extern "C" fn sync(_: *mut c_void) -> c_int {
@@ -71,7 +98,11 @@ unsafe extern "C" fn counter_read(part: *mut c_void, value: *mut u64) -> c_int {
 
 unsafe extern "C" fn counter_step(part: *mut c_void, to: u64) -> c_int {
     // SAFETY: the context is a part.
-    unsafe { (*part.cast::<Part>()).counter = to };
+    let part = unsafe { &mut *part.cast::<Part>() };
+    if part.left == GONE {
+        return -1;
+    }
+    part.counter = to;
     0
 }
 
