@@ -170,10 +170,14 @@ impl Volume {
         Ok(())
     }
 
+    /// The name of the root.
+    pub fn root_name(&self) -> &'static str {
+        TABLES[self.root().0].name
+    }
+
     /// Rows of the root.
     pub fn count(&mut self) -> Result<u64, String> {
-        let name = TABLES[self.root().0].name;
-        let table = self.relations.table(&self.writer, name).map_err(said)?.ok_or("no root")?;
+        let table = self.relations.table(&self.writer, self.root_name()).map_err(said)?.ok_or("no root")?;
         self.relations.count(&self.writer, &table).map_err(said)
     }
 
