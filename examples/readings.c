@@ -121,12 +121,25 @@ static int fill(counterfoil_tables *tables) {
     return code == COUNTERFOIL_CONSTRAINT;
 }
 
+/* A reading is corrected and another one goes; a station that has readings cannot. */
+static int change(counterfoil_tables *tables) {
+    const counterfoil_value highest = {.whole = 58}, wrong = {.whole = 4}, roof = {.whole = 1}, none = {.whole = 1000};
+    const counterfoil_value corrected[] = {{.whole = 58}, {.whole = 1}, {.number = 31}};
+    if (counterfoil_tables_update(tables, "readings", &highest, 1, corrected, 3) != 1) return 0;
+    if (counterfoil_tables_delete(tables, "readings", &wrong, 1) != 1) return 0;
+    if (counterfoil_tables_delete(tables, "readings", &none, 1) != 0) return 0;
+    if (!good("commit", counterfoil_tables_commit(tables))) return 0;
+    int code = counterfoil_tables_delete(tables, "stations", &roof, 1);
+    printf("a station with readings: %s\n", code == COUNTERFOIL_CONSTRAINT ? "stays" : "GONE");
+    return code == COUNTERFOIL_CONSTRAINT;
+}
+
 int main(void) {
     counterfoil_tables *tables;
     if (!good("create", counterfoil_tables_create(&tables, &device, &key, memory, sizeof memory))) return 1;
     if (!good("define", counterfoil_tables_define(tables, "stations", stations, 2))) return 1;
     if (!good("define", counterfoil_tables_define(tables, "readings", readings, 3))) return 1;
-    if (!fill(tables)) return 1;
+    if (!fill(tables) || !change(tables)) return 1;
     memcpy(&kept, &flash, sizeof flash);
     int step;
     while ((step = counterfoil_tables_reorganize(tables)) > 0) {}

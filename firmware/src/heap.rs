@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use embedded_alloc::LlffHeap;
 
 /// Bytes of the heap.
-pub const HEAP_BYTES: usize = if cfg!(feature = "roomy") { 2 << 20 } else { 50 << 10 };
+pub const HEAP_BYTES: usize = if cfg!(all(feature = "roomy", not(feature = "little"))) { 2 << 20 } else { 50 << 10 };
 
 static mut ROOM: [MaybeUninit<u64>; HEAP_BYTES / 8] = [MaybeUninit::uninit(); HEAP_BYTES / 8];
 

@@ -228,6 +228,14 @@ int counterfoil_tables_open(counterfoil_tables **tables, const counterfoil_devic
 int counterfoil_tables_define(counterfoil_tables *tables, const char *name, const counterfoil_column *columns, uint32_t count);
 int counterfoil_tables_insert(counterfoil_tables *tables, const char *name, const counterfoil_value *values, uint32_t count);
 
+/* Makes the row with a primary key another one, with a value for each column, its key among them; takes the row away. `key` has a
+ * value for each column of the primary key, in the order in which they were defined. 1 if there was such a row, and 0 if there is none
+ * and nothing was done. A row that others reference cannot go, and its key cannot change (CONSTRAINT); a table without a primary key is
+ * MISUSE. Both belong to the commit under way, as above. */
+int counterfoil_tables_update(counterfoil_tables *tables, const char *name, const counterfoil_value *key, uint32_t key_count,
+                              const counterfoil_value *values, uint32_t count);
+int counterfoil_tables_delete(counterfoil_tables *tables, const char *name, const counterfoil_value *key, uint32_t key_count);
+
 /* Ends the commit under way: durable and counted on return, or after a power cut not there at all. Or undoes it. */
 int counterfoil_tables_commit(counterfoil_tables *tables);
 int counterfoil_tables_roll_back(counterfoil_tables *tables);
@@ -241,6 +249,12 @@ int counterfoil_tables_ask(counterfoil_tables *tables, const void *plan, size_t 
  * must be under way. 1 if there is more to do, 0 if not. */
 int counterfoil_tables_maintain(counterfoil_tables *tables);
 int counterfoil_tables_reorganize(counterfoil_tables *tables);
+
+/* Puts a header into its place (SPEC.md, "header"), so that a host can open what the device wrote with a secret of its own: bytes that
+ * were made elsewhere, under the device's key, for a volume of its page and block sizes, without a counter. TAMPERED if they were not
+ * made under this key, GEOMETRY if they are of another volume. Commits of its own; none must be under way. After a cut: once more. */
+int counterfoil_tables_put_header(counterfoil_tables *tables, const counterfoil_key *key, const void *header,
+                                  size_t header_bytes);
 
 /* Undoes the commit under way, leaves the tables so that they open quickly, and ends their use. */
 int counterfoil_tables_close(counterfoil_tables *tables);

@@ -32,8 +32,9 @@ pub use names::{counterfoil_delete_named, counterfoil_put_named, counterfoil_rea
 #[cfg(feature = "relation")]
 pub use tables::{
     CellValue, Column, Tables, counterfoil_tables_ask, counterfoil_tables_close, counterfoil_tables_commit,
-    counterfoil_tables_create, counterfoil_tables_define, counterfoil_tables_insert, counterfoil_tables_maintain,
-    counterfoil_tables_open, counterfoil_tables_reorganize, counterfoil_tables_roll_back,
+    counterfoil_tables_create, counterfoil_tables_define, counterfoil_tables_delete, counterfoil_tables_insert,
+    counterfoil_tables_maintain, counterfoil_tables_open, counterfoil_tables_put_header, counterfoil_tables_reorganize,
+    counterfoil_tables_roll_back, counterfoil_tables_update,
 };
 pub use upkeep::{
     counterfoil_close_group, counterfoil_lifetime_left, counterfoil_prepare, counterfoil_purge, counterfoil_rollbacks,

@@ -4,6 +4,8 @@
 //! 2. After an error the commit under way is undone, all of it.
 //! 3. Tables take memory as they need it, from the heap ([`heap`]); where that ends, the part halts.
 
+mod change;
+mod header;
 mod heap;
 mod value;
 
@@ -17,11 +19,12 @@ use core::ptr;
 use counterfoil_flash::{self as flash, BlockNumber, Geometry, PageNumber};
 use counterfoil_log::{self as log, Counting, Layout, Media, NoPins, Recovered, Settings, Writer, create};
 use counterfoil_relation::{
-    Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, RowBuilder, TableId, Vacuum,
-    ValueRef,
+    Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, TableId, Vacuum, ValueRef,
 };
-use counterfoil_vault::{DatabaseId, Suite, Vault, VolumeKey};
+use counterfoil_vault::{DatabaseId, HeaderShape, Suite, Vault, VolumeKey};
 
+pub use change::{counterfoil_tables_delete, counterfoil_tables_update};
+pub use header::counterfoil_tables_put_header;
 use value::text;
 pub use value::{CellValue, Column};
 
@@ -44,6 +47,8 @@ const MEMORY: c_int = -41;
 pub struct Tables {
     writer: Writer,
     relations: Relations,
+    /// What a header for hosts must say of them.
+    shape: HeaderShape,
     /// A reorganization under way: the tables that are still to come, and where it is in the first of them.
     reorganizing: Option<(Vec<TableId>, Vacuum)>,
 }
@@ -132,6 +137,14 @@ fn begin(device: &Device, key: &Key, is_new: bool) -> Result<Tables, c_int> {
     let suite = u8::try_from(key.cipher).ok().and_then(Suite::from_number);
     let (Some(suite), Ok(_), 0) = (suite, shared.medium(), device.first_block) else { return Err(-15) };
     let layout = Layout::new(&geometry, geometry.block_pages, WINDOW_BLOCKS).map_err(|_| -15)?;
+    let shape = HeaderShape {
+        id: DatabaseId(key.database),
+        suite,
+        page_bytes: layout.page_bytes,
+        extent_pages: layout.extent_pages,
+        record_extents: (layout.window_first.into(), layout.window_extents.into()),
+        size_limit: geometry.page_count() * u64::from(geometry.page_bytes),
+    };
     let vault = Arc::new(Vault::new(&VolumeKey::from_bytes(&key.volume_key), DatabaseId(key.database), suite));
     let mut counter = OneWayCounter::new(device);
     let counted = match counter.is_there() {
@@ -150,7 +163,7 @@ fn begin(device: &Device, key: &Key, is_new: bool) -> Result<Tables, c_int> {
     let writer = writer.map_err(|error| code_of_log(&error))?;
     let relations = Relations::with_fresh_rows(FRESH_ROWS).with_head_bytes(0);
     let relations = relations.with_new_bytes(NEW_BYTES).with_tier_runs(TIER_RUNS);
-    Ok(Tables { writer, relations, reorganizing: None })
+    Ok(Tables { writer, relations, shape, reorganizing: None })
 }
 
 impl Tables {
@@ -237,15 +250,7 @@ impl Tables {
     fn insert(&mut self, name: &str, values: &[CellValue]) -> c_int {
         self.change(|relations, writer| {
             let table = relations.table(writer, name)?.ok_or(Error::Misuse("no such table"))?;
-            if values.len() != table.columns.len() {
-                return Err(Error::Misuse("as many values as columns"));
-            }
-            // SAFETY: the values are what the header says.
-            let row = values.iter().zip(&table.columns).map(|(value, column)| unsafe { value.of(column.kind) });
-            let row: Option<Vec<ValueRef<'_>>> = row.collect();
-            let mut rows = RowBuilder::new(table.layout());
-            rows.push(&row.ok_or(Error::Misuse("a value of another type than its column"))?)?;
-            relations.insert(writer, &table, &rows.finish()).map(drop)
+            relations.insert(writer, &table, &change::row_of(&table, values)?).map(drop)
         })
     }
 

@@ -1,36 +1,17 @@
 //! What C hands over wrongly is answered, and the header says what the library does.
 
-use std::ffi::{c_int, c_void};
+mod part;
+
+use std::ffi::c_int;
 use std::ptr::{null, null_mut};
 
 use counterfoil_device::*;
 use counterfoil_record::alone::Error;
+use part::{CKey, PAGE_BYTES, Part, device};
 
 const HEADER: &str = include_str!("../include/counterfoil.h");
 const MISUSE: c_int = -32;
-const PAGE_BYTES: usize = 512;
 const PAGES: usize = 8 * 16;
-
-/// As the header lays it out; the fields of the library's own are not to be seen from here.
-#[repr(C)]
-struct CDevice {
-    context: *mut c_void,
-    read: Option<unsafe extern "C" fn(*mut c_void, u32, u32, *mut c_void, u32) -> c_int>,
-    program: Option<unsafe extern "C" fn(*mut c_void, u32, *const c_void) -> c_int>,
-    erase: Option<unsafe extern "C" fn(*mut c_void, u32) -> c_int>,
-    sync: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
-    counter_read: Option<unsafe extern "C" fn(*mut c_void, *mut u64) -> c_int>,
-    counter_step: Option<unsafe extern "C" fn(*mut c_void, u64) -> c_int>,
-    random: Option<unsafe extern "C" fn(*mut c_void, *mut c_void, u32) -> c_int>,
-    numbers: [u32; 6],
-}
-
-#[repr(C)]
-struct CKey {
-    volume_key: [u8; 32],
-    database: [u8; 32],
-    cipher: u32,
-}
 
 #[repr(C)]
 struct CChange {
@@ -39,71 +20,9 @@ struct CChange {
     length: u32,
 }
 
-struct Part {
-    bytes: Vec<u8>,
-    counter: u64,
-}
-
-unsafe extern "C" fn read(part: *mut c_void, page: u32, offset: u32, bytes: *mut c_void, length: u32) -> c_int {
-    let begin = page as usize * PAGE_BYTES + offset as usize;
-    // SAFETY: the context is a part, and the library reads inside pages.
-    unsafe {
-        let from = &(&(*part.cast::<Part>()).bytes)[begin..begin + length as usize];
-        bytes.cast::<u8>().copy_from_nonoverlapping(from.as_ptr(), from.len());
-    }
-    0
-}
-
-unsafe extern "C" fn program(part: *mut c_void, page: u32, bytes: *const c_void) -> c_int {
-    let begin = page as usize * PAGE_BYTES;
-    // SAFETY: the context is a part, and the library hands over whole pages.
-    unsafe {
-        let page = std::slice::from_raw_parts(bytes.cast::<u8>(), PAGE_BYTES);
-        (&mut (*part.cast::<Part>()).bytes)[begin..begin + PAGE_BYTES].copy_from_slice(page);
-    }
-    0
-}
-
-unsafe extern "C" fn erase(part: *mut c_void, block: u32) -> c_int {
-    let begin = block as usize * 16 * PAGE_BYTES;
-    // SAFETY: the context is a part.
-    unsafe { (&mut (*part.cast::<Part>()).bytes)[begin..begin + 16 * PAGE_BYTES].fill(0xFF) };
-    0
-}
-
-unsafe extern "C" fn sync(_: *mut c_void) -> c_int {
-    0
-}
-
-unsafe extern "C" fn counter_read(part: *mut c_void, value: *mut u64) -> c_int {
-    // SAFETY: the context is a part, and the library hands over a place.
-    unsafe { *value = (*part.cast::<Part>()).counter };
-    0
-}
-
-unsafe extern "C" fn counter_step(part: *mut c_void, to: u64) -> c_int {
-    // SAFETY: the context is a part.
-    unsafe { (*part.cast::<Part>()).counter = to };
-    0
-}
-
-fn device(part: &mut Part) -> CDevice {
-    CDevice {
-        context: (&raw mut *part).cast(),
-        read: Some(read),
-        program: Some(program),
-        erase: Some(erase),
-        sync: Some(sync),
-        counter_read: Some(counter_read),
-        counter_step: Some(counter_step),
-        random: None,
-        numbers: [PAGE_BYTES as u32, 16, 0, 8, 2, 20],
-    }
-}
-
 #[test]
 fn what_is_handed_over_wrongly_is_answered() {
-    let mut part = Part { bytes: vec![0xFF; PAGES * PAGE_BYTES], counter: 5 };
+    let mut part = Part::new(vec![0xFF; PAGES * PAGE_BYTES], 5);
     let described = device(&mut part);
     let device: *const Device = (&raw const described).cast();
     let key = CKey { volume_key: [1; 32], database: [2; 32], cipher: 4 };
@@ -161,7 +80,7 @@ fn what_is_handed_over_wrongly_is_answered() {
 /// Names, groups, and what a device does while it has time.
 #[test]
 fn names_groups_and_upkeep_answer() {
-    let mut part = Part { bytes: vec![0xFF; PAGES * PAGE_BYTES], counter: 5 };
+    let mut part = Part::new(vec![0xFF; PAGES * PAGE_BYTES], 5);
     let described = device(&mut part);
     let device: *const Device = (&raw const described).cast();
     let key = CKey { volume_key: [1; 32], database: [2; 32], cipher: 4 };

@@ -16,6 +16,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use counterfoil_record as record;
 use counterfoil_vault::Epoch;
 
 use crate::bytes::{Cursor, Put};
@@ -27,6 +28,7 @@ use crate::root::{Container, RecordKey, Root, Run, record_key};
 use crate::space::{Extent, Space};
 use crate::spine::SpineEnd;
 use crate::state::State;
+use crate::store::{Each, Told};
 use crate::view::space::LOG;
 use crate::{ContainerId, Error, GroupId, Sealing};
 
@@ -52,37 +54,37 @@ impl Changed {
     }
 }
 
-/// A record's new value, or none where it is gone.
-pub(crate) type Change = (RecordKey, Option<Vec<u8>>);
-
 pub(crate) fn numbered(kind: &[u8], number: &[u8]) -> RecordKey {
     let mut key = record_key(LOG, kind);
     key.extend_from_slice(number);
     key
 }
 
-/// The records that a checkpoint of `state` must write.
-pub(crate) fn encode(state: &mut State, end: &SpineEnd) -> Vec<Change> {
-    let mut changes = Vec::new();
-    let changed = core::mem::take(&mut state.changed);
-    for key in changed.records {
-        let value = state.root.records.get(&key).map(|value| value.to_vec());
-        changes.push((key, value));
+/// A checkpoint of a state: what changed since the one before.
+pub(crate) struct Checkpoint<'c> {
+    pub(crate) state: &'c State,
+    pub(crate) end: &'c SpineEnd,
+}
+
+impl Told for Checkpoint<'_> {
+    fn tell(&self, each: &mut Each<'_>) -> Result<(), record::Error> {
+        let (root, changed) = (&self.state.root, &self.state.changed);
+        for key in &changed.records {
+            each(key, root.records.get(key).map(|value| &**value))?;
+        }
+        for group in &changed.groups {
+            each(&numbered(GROUP, &group.0.to_be_bytes()), root.groups.contains(group).then_some(&[]))?;
+        }
+        for id in &changed.containers {
+            let value = root.containers.get(id).map(|container| encode_container(container));
+            each(&numbered(CONTAINER, &id.0.to_be_bytes()), value.as_deref())?;
+        }
+        pool_checkpoint::tell(&changed.pools, root, each)?;
+        for (chunk, bytes) in self.state.space.changed_chunks() {
+            each(&numbered(SPACE, &chunk.to_be_bytes()), Some(&bytes))?;
+        }
+        each(&record_key(LOG, ROOT), Some(&encode_root(self.state, self.end)))
     }
-    for group in changed.groups {
-        let value = state.root.groups.contains(&group).then(Vec::new);
-        changes.push((numbered(GROUP, &group.0.to_be_bytes()), value));
-    }
-    for id in changed.containers {
-        let value = state.root.containers.get(&id).map(|container| encode_container(container));
-        changes.push((numbered(CONTAINER, &id.0.to_be_bytes()), value));
-    }
-    changes.extend(pool_checkpoint::encode(&changed.pools, &state.root));
-    for (chunk, bytes) in state.space.take_changed() {
-        changes.push((numbered(SPACE, &chunk.to_be_bytes()), Some(bytes)));
-    }
-    changes.push((record_key(LOG, ROOT), Some(encode_root(state, end))));
-    changes
 }
 
 fn encode_container(container: &Container) -> Vec<u8> {
@@ -161,6 +163,7 @@ fn put_epoch(out: &mut Vec<u8>, number: u64, salt: &[u8; 16]) {
 }
 
 /// The state that a checkpoint's records tell of, and where its spine begins.
+#[inline(never)]
 pub(crate) fn decode(records: &Map<RecordKey, Arc<[u8]>>, layout: &Layout) -> Result<(State, SpineEnd), Error> {
     let bytes = records.get(&record_key(LOG, ROOT)).ok_or(Error::Corrupt { what: "root of a checkpoint" })?;
     let (mut root, end, next_allocation) = decode_root(bytes)?;

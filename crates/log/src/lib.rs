@@ -32,6 +32,7 @@ mod maps;
 #[cfg(feature = "stand-in")]
 mod memory;
 mod nameless;
+mod names;
 mod opening;
 mod order;
 mod pages;

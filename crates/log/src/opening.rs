@@ -63,6 +63,7 @@ pub(crate) fn grant(
 
 /// Writes and counts an opening root of `epoch`, naming `checkpoint`; state and end go on from it. `next` is granted
 /// to the spine and writable.
+#[inline(never)]
 pub(crate) fn write_root(
     pages: &Pages,
     device: &mut dyn Device,

@@ -22,6 +22,9 @@ struct Before {
     created: bool,
 }
 
+/// About what an element takes beside the bytes that it carries.
+const ELEMENT_BYTES: usize = 32;
+
 /// An extent that a commit was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Granted {
@@ -203,7 +206,7 @@ impl Pending {
         shrunk: &[(PoolId, u32)],
         layout: &Layout,
     ) -> Result<Vec<u8>, Error> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(self.bytes_about(granted.len()));
         // Groups that this commit drops may have been granted extents by it: they are granted first, then dropped.
         self.groups_created.iter().for_each(|id| Element::GroupCreated(*id).encode(&mut out));
         let told = || granted.iter().filter(|granted| self.tells_of(granted.owner));
@@ -227,6 +230,20 @@ impl Pending {
             }
         }
         Ok(out)
+    }
+
+    /// About how many bytes the elements have: a vector that grows is in memory twice.
+    fn bytes_about(&self, granted: usize) -> usize {
+        let values =
+            self.records.iter().map(|key| key.len() + self.root.records.get(key).map_or(0, |value| value.len()));
+        let tails = self.touched.iter().filter_map(|(id, before)| {
+            let container = self.root.containers.get(id)?;
+            let is_replaced = container.pages > before.pages;
+            Some(container.tail.len().saturating_sub(if is_replaced { 0 } else { before.tail_bytes }))
+        });
+        let groups = self.groups_created.len() + self.groups_dropped.len();
+        let count = self.records.len() + 2 * self.touched.len() + groups + granted + self.unflushed_count();
+        values.chain(tails).sum::<usize>() + count * ELEMENT_BYTES
     }
 
     fn encode_container(

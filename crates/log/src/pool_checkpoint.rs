@@ -10,31 +10,35 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use counterfoil_record as record;
+
 use crate::Error;
 use crate::bits::Bits;
 use crate::bytes::{Cursor, Put};
-use crate::checkpoint::{Change, number_of, numbered, of_kind};
+use crate::checkpoint::{number_of, numbered, of_kind};
 use crate::layout::Layout;
 use crate::maps::Map;
 use crate::pool::{CHUNK_SLOTS, Chunk, Opening, Pool, PoolId, PoolOptions, Slot};
 use crate::pool_state::ChangedPools;
 use crate::root::{RecordKey, Root};
 use crate::space::Extent;
+use crate::store::Each;
 
 const POOL: &[u8] = b"pool";
 const SLOTS: &[u8] = b"slots";
 
-/// The records of what changed.
-pub(crate) fn encode(changed: &ChangedPools, root: &Root) -> Vec<Change> {
-    let pools = changed.pools.iter().map(|id| {
+/// Tells the records of what changed.
+pub(crate) fn tell(changed: &ChangedPools, root: &Root, each: &mut Each<'_>) -> Result<(), record::Error> {
+    for id in &changed.pools {
         let value = root.pools.get(id).map(|pool| encode_pool(pool));
-        (numbered(POOL, &id.0.to_be_bytes()), value)
-    });
-    let chunks = changed.chunks.iter().map(|(id, chunk)| {
+        each(&numbered(POOL, &id.0.to_be_bytes()), value.as_deref())?;
+    }
+    for (id, chunk) in &changed.chunks {
         let slots = root.pools.get(id).and_then(|pool| pool.chunks.get(*chunk as usize));
-        (numbered(SLOTS, &slots_name(*id, *chunk)), slots.map(|slots| encode_slots(slots)))
-    });
-    pools.chain(chunks).collect()
+        let value = slots.map(|slots| encode_slots(slots));
+        each(&numbered(SLOTS, &slots_name(*id, *chunk)), value.as_deref())?;
+    }
+    Ok(())
 }
 
 fn slots_name(id: PoolId, chunk: u32) -> [u8; 12] {

@@ -310,25 +310,20 @@ impl Space {
         self.free.values_mut().for_each(|freed| *freed = Freed { commit, version: 0 });
     }
 
-    /// Chunks that changed since the last call, encoded: chunk number and bytes.
-    pub(crate) fn take_changed(&mut self) -> Vec<(u32, Vec<u8>)> {
-        let changed = core::mem::take(&mut self.changed);
-        changed.into_iter().map(|chunk| (chunk, self.encode_chunk(chunk))).collect()
+    /// Chunks that changed since the last checkpoint, encoded: chunk number and bytes.
+    pub(crate) fn changed_chunks(&self) -> impl Iterator<Item = (u32, Vec<u8>)> + '_ {
+        self.changed.iter().map(|chunk| (*chunk, self.encode_chunk(*chunk)))
     }
 
-    /// Chunks that changed since the last checkpoint.
-    pub(crate) fn changed(&self) -> Set<u32> {
-        self.changed.clone()
-    }
-
-    /// Puts chunks back on the list of those that changed.
-    pub(crate) fn note_changed(&mut self, chunks: Set<u32>) {
-        self.changed.extend(chunks);
+    /// A checkpoint has what changed.
+    pub(crate) fn changes_are_written(&mut self) {
+        self.changed.clear();
     }
 
     fn encode_chunk(&self, chunk: u32) -> Vec<u8> {
         let first = chunk as usize * CHUNK;
-        let mut bytes = Vec::with_capacity(CHUNK * SLOT_BYTES);
+        let count = self.slots.len().saturating_sub(first).min(CHUNK);
+        let mut bytes = Vec::with_capacity(count * SLOT_BYTES);
         for slot in self.slots.iter().skip(first).take(CHUNK) {
             bytes.extend_from_slice(&slot.owner.code().to_le_bytes());
             bytes.extend_from_slice(&slot.allocation.to_le_bytes());
@@ -405,7 +400,8 @@ mod tests {
     use super::*;
 
     fn reread(space: &mut Space, chunks: &mut Map<u32, Vec<u8>>) -> Result<Space, Error> {
-        chunks.extend(space.take_changed());
+        chunks.extend(space.changed_chunks());
+        space.changes_are_written();
         let in_order = chunks.iter().map(|(number, bytes)| (u64::from(*number), bytes.as_slice()));
         Space::decode(in_order, 1000, space.next_allocation())
     }

@@ -14,6 +14,7 @@
 //! Invariants: a page is programmed once under one (allocation, epoch); every page holds the tag of the one before;
 //! commit numbers rise by one from frame to frame; versions never fall.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -130,12 +131,12 @@ pub(crate) struct Walker {
 
 /// What following the spine came to.
 pub(crate) struct Followed {
-    pub(crate) state: State,
+    pub(crate) state: Box<State>,
     pub(crate) end: SpineEnd,
     /// What kept recovery from looking further, if something did.
     pub(crate) unreadable: Option<flash::Error>,
     /// Where the last root is an opening root: state and end before it.
-    pub(crate) before_opening: Option<(State, SpineEnd)>,
+    pub(crate) before_opening: Option<Box<(Box<State>, SpineEnd)>>,
     /// Nothing stands where the spine might have gone on: no opening root, and no page of a frame.
     pub(crate) is_at_end: bool,
 }
@@ -143,11 +144,11 @@ pub(crate) struct Followed {
 /// Follows the spine from a checkpoint to its last whole frame.
 pub(crate) struct Follower {
     walker: Walker,
-    state: State,
+    state: Box<State>,
     /// The end of what was applied.
     end: SpineEnd,
     /// Both as they were before the opening root that was applied last, until a frame comes behind it.
-    before_opening: Option<(State, SpineEnd)>,
+    before_opening: Option<Box<(Box<State>, SpineEnd)>>,
     /// Frames that name a newer checkpoint than this one are not followed, unless it is the one named at the beginning:
     /// that of a window which the record store left, and whose versions were others.
     newest_checkpoint: u64,
@@ -155,7 +156,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    pub(crate) fn new(pages: &Arc<Pages>, state: State, end: SpineEnd) -> Self {
+    pub(crate) fn new(pages: &Arc<Pages>, state: Box<State>, end: SpineEnd) -> Self {
         let walker = Walker::new(pages, end.clone());
         let first_checkpoint = end.checkpoint;
         Follower { walker, state, end, before_opening: None, newest_checkpoint: u64::MAX, first_checkpoint }
@@ -167,6 +168,7 @@ impl Follower {
     }
 
     /// Applies every whole frame. A frame at the very end whose pages did not all reach the medium does not count.
+    #[inline(never)]
     pub(crate) fn follow(mut self) -> Result<Followed, Error> {
         // The newest frame found waits here until it is known whether another follows: then its flush covered its pages.
         let mut newest: Option<Frame> = None;
@@ -194,7 +196,11 @@ impl Follower {
     }
 
     /// Applies the last frame, unless a page that it programmed and did not flush is missing.
+    #[inline(never)]
     fn apply_last(&mut self, frame: &Frame) -> Result<(), Error> {
+        if !lists_pages(frame)? {
+            return self.apply(frame);
+        }
         let before = (self.state.clone(), self.end.clone(), self.before_opening.clone());
         self.apply(frame)?;
         if !self.unflushed_pages_open(frame)? {
@@ -205,7 +211,7 @@ impl Follower {
 
     /// Goes on in the opening root's extent and epoch.
     fn enter(&mut self, end: SpineEnd) -> Result<(), Error> {
-        self.before_opening = Some((self.state.clone(), self.end.clone()));
+        self.before_opening = Some(Box::new((self.state.clone(), self.end.clone())));
         self.state.take_spine_extent(end.next)?;
         Arc::make_mut(&mut self.state.root.epochs).insert(end.epoch.number, end.epoch.salt);
         (self.state.root.commit, self.state.root.version) = (end.commit, end.version);
@@ -258,6 +264,17 @@ impl Follower {
         }
         Ok(true)
     }
+}
+
+/// Whether a frame lists pages that were not flushed before it.
+fn lists_pages(frame: &Frame) -> Result<bool, Error> {
+    let mut cursor = Cursor::new(&frame.elements, "commit frame");
+    while let Some(element) = next_element(&mut cursor)? {
+        if matches!(element, Element::Unflushed { .. } | Element::Pool(PoolElement::Unflushed { .. })) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Walker {

@@ -45,6 +45,12 @@ impl State {
         self.space.mark_all_changed();
     }
 
+    /// A checkpoint has all that changed.
+    pub(crate) fn changes_are_written(&mut self) {
+        self.changed = Changed::default();
+        self.space.changes_are_written();
+    }
+
     /// Notes what the next checkpoint must write again because of a change.
     fn note(&mut self, element: &Element<'_>) {
         match element {
@@ -156,6 +162,7 @@ impl State {
     }
 
     /// Holds a recovered state together: what authenticates may still make no sense.
+    #[inline(never)]
     pub(crate) fn validate(&self, end: &SpineEnd, layout: &Layout) -> Result<(), Error> {
         let in_range = [end.commit, end.version, end.epoch.number].iter().all(|number| *number <= NUMBER_MAX);
         let is_spine = |extent: &Extent| {
@@ -205,10 +212,11 @@ fn is_record(key: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::bytes::Cursor;
-    use crate::checkpoint;
+    use crate::checkpoint::{self, Checkpoint};
     use crate::frame::next_element;
     use crate::maps::Map;
     use crate::pool_element::PoolElement;
+    use crate::store::Told as _;
     use crate::{ContainerId, GroupId, NamelessPage, PoolId, Sealing};
     use alloc::sync::Arc;
     use counterfoil_vault::Epoch;
@@ -367,9 +375,12 @@ mod tests {
             element.encode(&mut elements);
         }
         state.mark_all_changed();
-        let changes = checkpoint::encode(&mut state, &end);
-        let records: Map<Vec<u8>, Arc<[u8]>> =
-            changes.into_iter().filter_map(|(key, value)| Some((key, value?.into()))).collect();
+        let mut records: Map<Vec<u8>, Arc<[u8]>> = Map::new();
+        let told = Checkpoint { state: &state, end: &end }.tell(&mut |key, value| {
+            records.extend(value.map(|value| (key.to_vec(), value.into())));
+            Ok(())
+        });
+        told.unwrap();
         let (decoded, decoded_end) = checkpoint::decode(&records, &LAYOUT).unwrap();
         assert_eq!((&decoded.root.containers, &decoded_end), (&state.root.containers, &end));
         assert_eq!(decoded.root.pools, state.root.pools);

@@ -10,25 +10,33 @@
 //! The record store is put aside between checkpoints and taken up again for the next: it borrows medium and vault only
 //! while it works.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use counterfoil_flash::{Device, Geometry, PageNumber, Read};
 use counterfoil_record::{
-    self as record, BufferSizes, Buffers, Reader, RecordId, Run, Store, Suspended, Which, Window,
+    self as record, BufferSizes, Buffers, Changes as _, Reader, RecordId, Run, Store, Suspended, Which, Window,
 };
 use counterfoil_vault::{Epoch, Vault};
 
 use crate::Error;
 use crate::bytes::{Cursor, Put};
-use crate::checkpoint::Change;
 use crate::layout::{CHUNK_HEAD_BYTES, Layout};
 use crate::maps::Map;
+use crate::names::Names;
 use crate::root::RecordKey;
 
-/// A record to write, or to take away.
-type ChunkChange = (RecordId, Option<Vec<u8>>);
+/// Takes a record to be written, by its name, or the name of one to be taken away.
+pub(crate) type Each<'e> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), record::Error> + 'e;
+
+/// What a checkpoint changes, told one record after the other: no two of them need to be in memory together. It is told
+/// several times, the same each time.
+pub(crate) trait Told {
+    /// Tells all records, and stops at the first error.
+    fn tell(&self, each: &mut Each<'_>) -> Result<(), record::Error>;
+}
 
 /// A chunk that was found: where, of how many, its bytes.
 type FoundChunk = (RecordId, u32, Vec<u8>);
@@ -97,7 +105,7 @@ pub(crate) struct CheckpointStore {
     epoch: Option<Epoch>,
     /// A version to be released when the store is taken up again.
     released: Option<u64>,
-    ids: Map<RecordKey, Vec<RecordId>>,
+    names: Names,
     version: u64,
     layout: Layout,
 }
@@ -133,12 +141,13 @@ fn from_record(error: record::Error) -> Error {
 
 impl CheckpointStore {
     /// Makes an empty store under the epoch of the opening that follows.
+    #[inline(never)]
     pub(crate) fn create(
         device: &mut dyn Device,
         vault: &Vault,
         layout: &Layout,
         epoch: Epoch,
-    ) -> Result<CheckpointStore, Error> {
+    ) -> Result<Box<CheckpointStore>, Error> {
         let geometry = device.geometry();
         let window = window_of(layout, &geometry);
         let mut memory = Memory::new(&geometry, &window)?;
@@ -146,7 +155,7 @@ impl CheckpointStore {
         let mut pages = memory.pages();
         let store = Store::format(device, vault, window, epoch, memory.buffers(&mut pages))?;
         let (version, suspended) = (store.version(), store.suspend());
-        Ok(CheckpointStore::new(layout, memory, suspended, Some(epoch), Map::new(), version))
+        Ok(CheckpointStore::new(layout, memory, suspended, Some(epoch), Names::default(), version))
     }
 
     fn new(
@@ -154,39 +163,24 @@ impl CheckpointStore {
         memory: Memory,
         suspended: Suspended,
         epoch: Option<Epoch>,
-        ids: Map<RecordKey, Vec<RecordId>>,
+        names: Names,
         version: u64,
-    ) -> CheckpointStore {
+    ) -> Box<CheckpointStore> {
         let layout = *layout;
-        CheckpointStore { memory, suspended: Some(suspended), epoch, released: None, ids, version, layout }
+        Box::new(CheckpointStore { memory, suspended: Some(suspended), epoch, released: None, names, version, layout })
     }
 
     /// Finds the newest checkpoint that authenticates and reads all of it. Writes nothing.
-    pub(crate) fn load(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<(CheckpointStore, Records), Error> {
-        let geometry = media.geometry();
-        let window = window_of(layout, &geometry);
-        let mut memory = Memory::new(&geometry, &window)?;
-        memory.hold(IDS_AT_FIRST);
-        let mut pages = memory.pages();
-        let suspended = loop {
-            let opened = Reader::open(media, vault, window, Which::Newest, memory.buffers(&mut pages));
-            let needed = match opened {
-                Ok(reader) => break reader.suspend(),
-                Err(record::Error::BufferTooSmall { needed, .. }) => needed,
-                Err(error) => return Err(error.into()),
-            };
-            // No more than the window has room for, and that ends it: the other buffers have the size they must have.
-            if !memory.can_hold(needed) {
-                return Err(Error::Corrupt { what: "record number of a checkpoint" });
-            }
-            memory.hold(needed.max(memory.index.len().saturating_mul(2)));
-        };
-        let mut chunks = Chunks::default();
-        let mut reader = Reader::resume(media, vault, suspended, memory.buffers(&mut pages))?;
-        reader.visit(|id, bytes| chunks.add(id, bytes))?;
-        let (version, suspended) = (reader.version(), reader.suspend());
-        let (records, ids) = chunks.join()?;
-        Ok((CheckpointStore::new(layout, memory, suspended, None, ids, version), records))
+    #[inline(never)]
+    pub(crate) fn load(
+        media: &dyn Read,
+        vault: &Vault,
+        layout: &Layout,
+    ) -> Result<(Box<CheckpointStore>, Records), Error> {
+        let (mut memory, suspended) = find(media, vault, layout)?;
+        let (version, chunks, suspended) = read_all(media, vault, &mut memory, suspended)?;
+        let (records, names) = chunks.join()?;
+        Ok((CheckpointStore::new(layout, memory, suspended, None, names, version), records))
     }
 
     /// Writes the changes as one commit and tells its version.
@@ -197,26 +191,24 @@ impl CheckpointStore {
         device: &mut dyn Device,
         vault: &Vault,
         epoch: Epoch,
-        changes: Vec<Change>,
+        records: &dyn Told,
     ) -> Result<u64, Error> {
-        let mut cut = Cut::default();
         let record_bytes_max = self.memory.sizes.record_bytes_max;
-        changes.into_iter().for_each(|(key, value)| cut.add(record_bytes_max, &self.ids, key, value));
-        let last = self.ids.values().flatten().map(|id| id.0 as usize + 1).max().unwrap_or(0);
-        self.memory.hold(last + cut.chunks.len() + SPARE_IDS);
-        let version = self.with_store(device, vault, epoch, |store| {
-            // Ids that are handed out for a commit that does not come to be are lost until another one does.
-            if !store.fits(&borrow(&cut.chunks)) {
-                return Err(Error::Full { extents: cut.chunks.len() as u64, pinned: None });
-            }
-            for (id, _) in cut.chunks.iter_mut().filter(|(id, _)| *id == NO_ID) {
-                *id = store.allocate()?;
-            }
-            Ok(store.commit(&borrow(&cut.chunks))?)
+        let mut names = core::mem::take(&mut self.names);
+        let mut lacking = 0;
+        let cut = Cut { records, names: &names, record_bytes_max };
+        cut.visit(&mut |id, _| {
+            lacking += usize::from(id == NO_ID);
+            Ok(())
         })?;
-        cut.names_into(&mut self.ids);
-        self.version = version;
-        Ok(version)
+        self.memory.hold(names.end() + lacking + SPARE_IDS);
+        let done = self.with_store(device, vault, epoch, |store| {
+            commit_into(store, &mut names, records, record_bytes_max).map_err(Error::from)
+        });
+        names.settle(done.is_ok());
+        self.names = names;
+        self.version = done?;
+        Ok(self.version)
     }
 
     /// Moves records together so that a release gives room; none if nothing can be gained.
@@ -232,6 +224,7 @@ impl CheckpointStore {
     }
 
     /// Makes good what only one of its copies has lost; how many pages there were.
+    #[inline(never)]
     pub(crate) fn mend_copies(&mut self, device: &mut dyn Device, vault: &Vault) -> Result<u32, Error> {
         let suspended = self.suspended.take().ok_or(Error::Latched)?;
         let mut pages = self.memory.pages();
@@ -307,51 +300,97 @@ impl CheckpointStore {
     }
 }
 
-fn borrow(chunks: &[ChunkChange]) -> Vec<record::Change<'_>> {
-    chunks.iter().map(|(id, chunk)| (*id, chunk.as_deref())).collect()
-}
-
-/// Changes, cut into the records to write.
-#[derive(Default)]
-struct Cut {
-    chunks: Vec<ChunkChange>,
-    /// The names, with the place of the first of their chunks and how many have bytes.
-    names: Vec<(RecordKey, usize, usize)>,
-}
-
-impl Cut {
-    /// Adds a change; ids that a name has already are used first.
-    fn add(
-        &mut self,
-        record_bytes_max: usize,
-        ids: &Map<RecordKey, Vec<RecordId>>,
-        key: RecordKey,
-        value: Option<Vec<u8>>,
-    ) {
-        let before = ids.get(&key).map_or(&[][..], Vec::as_slice);
-        let first = self.chunks.len();
-        let mut count = 0;
-        if let Some(value) = value {
-            let room = record_bytes_max.saturating_sub(CHUNK_HEAD_BYTES as usize + key.len()).max(1);
-            count = value.len().div_ceil(room).max(1);
-            for chunk in 0..count {
-                let part = &value[chunk * room..value.len().min((chunk + 1) * room)];
-                let id = before.get(chunk).copied().unwrap_or(NO_ID);
-                self.chunks.push((id, Some(encode_chunk(&key, chunk, count, part))));
+/// The newest checkpoint that authenticates.
+#[inline(never)]
+fn find(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<(Memory, Suspended), Error> {
+    let geometry = media.geometry();
+    let window = window_of(layout, &geometry);
+    let mut memory = Memory::new(&geometry, &window)?;
+    memory.hold(IDS_AT_FIRST);
+    let mut pages = memory.pages();
+    loop {
+        let opened = Reader::open(media, vault, window, Which::Newest, memory.buffers(&mut pages));
+        let needed = match opened {
+            Ok(reader) => {
+                let suspended = reader.suspend();
+                return Ok((memory, suspended));
             }
+            Err(record::Error::BufferTooSmall { needed, .. }) => needed,
+            Err(error) => return Err(error.into()),
+        };
+        // No more than the window has room for, and that ends it: the other buffers have the size they must have.
+        if !memory.can_hold(needed) {
+            return Err(Error::Corrupt { what: "record number of a checkpoint" });
         }
-        self.chunks.extend(before.iter().skip(count).map(|id| (*id, None)));
-        self.names.push((key, first, count));
+        memory.hold(needed.max(memory.index.len().saturating_mul(2)));
     }
+}
 
-    /// Takes down which records hold which name, once they have ids.
-    fn names_into(self, ids: &mut Map<RecordKey, Vec<RecordId>>) {
-        for (key, first, count) in self.names {
-            match count {
-                0 => drop(ids.remove(&key)),
-                _ => drop(ids.insert(key, self.chunks[first..first + count].iter().map(|(id, _)| *id).collect())),
-            }
+/// The version of a checkpoint, and its records as they come.
+#[inline(never)]
+fn read_all(
+    media: &dyn Read,
+    vault: &Vault,
+    memory: &mut Memory,
+    suspended: Suspended,
+) -> Result<(u64, Chunks, Suspended), Error> {
+    let mut pages = memory.pages();
+    let mut chunks = Chunks::default();
+    let mut reader = Reader::resume(media, vault, suspended, memory.buffers(&mut pages))?;
+    reader.visit(|id, bytes| chunks.add(id, bytes))?;
+    Ok((reader.version(), chunks, reader.suspend()))
+}
+
+/// Commits records; those that are new are given ids, which are lost with a commit that does not come to be, until another one does.
+/// So whether it fits is asked before.
+fn commit_into(
+    store: &mut Store<'_, dyn Device + '_>,
+    names: &mut Names,
+    records: &dyn Told,
+    record_bytes_max: usize,
+) -> Result<u64, record::Error> {
+    if !store.fits(&Cut { records, names, record_bytes_max }) {
+        return Err(record::Error::Full { needed: 0, free: 0 });
+    }
+    records.tell(&mut |key, value| {
+        let count = value.map_or(0, |value| chunks_of(record_bytes_max, key, value).1);
+        match names.assign(key, count, || store.allocate())? {
+            true => Ok(()),
+            false => Err(record::Error::IdsExhausted { limit: store.ids_max() }),
         }
+    })?;
+    store.commit_told(&Cut { records, names, record_bytes_max })
+}
+
+/// Records, cut into chunks: ids that a name has already are used first.
+struct Cut<'c> {
+    records: &'c dyn Told,
+    names: &'c Names,
+    record_bytes_max: usize,
+}
+
+/// The bytes of a value that go into a chunk, and how many chunks there are.
+fn chunks_of(record_bytes_max: usize, key: &[u8], value: &[u8]) -> (usize, usize) {
+    let room = record_bytes_max.saturating_sub(CHUNK_HEAD_BYTES as usize + key.len()).max(1);
+    (room, value.len().div_ceil(room).max(1))
+}
+
+impl record::Changes for Cut<'_> {
+    fn visit(
+        &self,
+        each: &mut dyn FnMut(RecordId, Option<&[u8]>) -> Result<(), record::Error>,
+    ) -> Result<(), record::Error> {
+        self.records.tell(&mut |key, value| {
+            let mut ids = self.names.of(key);
+            if let Some(value) = value {
+                let (room, count) = chunks_of(self.record_bytes_max, key, value);
+                for chunk in 0..count {
+                    let part = value.get(chunk * room..value.len().min((chunk + 1) * room)).unwrap_or_default();
+                    each(ids.next().unwrap_or(NO_ID), Some(&encode_chunk(key, chunk, count, part)))?;
+                }
+            }
+            ids.try_for_each(|id| each(id, None))
+        })
     }
 }
 
@@ -382,20 +421,21 @@ impl Chunks {
     }
 
     /// Puts the values together; a chunk missing or too many is corruption.
-    fn join(self) -> Result<(Records, Map<RecordKey, Vec<RecordId>>), Error> {
+    #[inline(never)]
+    fn join(self) -> Result<(Records, Names), Error> {
         let corrupt = Error::Corrupt { what: "record of a checkpoint" };
-        let (mut records, mut ids) = (Records::new(), Map::new());
+        let (mut records, mut names) = (Records::new(), Names::default());
         for (key, chunks) in self.found {
             let count = chunks.len() as u32;
             let whole = chunks.iter().zip(0..).all(|((chunk, (_, of, _)), index)| *chunk == index && *of == count);
-            if !whole {
+            let ids: Vec<u32> = chunks.values().map(|(id, _, _)| id.0).collect();
+            if !whole || !names.add(&key, &ids) {
                 return Err(corrupt);
             }
-            ids.insert(key.clone(), chunks.values().map(|(id, _, _)| *id).collect());
             let value: Vec<u8> = chunks.into_values().flat_map(|(_, _, bytes)| bytes).collect();
             records.insert(key, value.into());
         }
-        Ok((records, ids))
+        Ok((records, names))
     }
 }
 
@@ -409,9 +449,9 @@ mod tests {
         chunks.add(RecordId(4), &encode_chunk(b"\x02long", 1, 2, b"world")).unwrap();
         chunks.add(RecordId(9), &encode_chunk(b"\x02long", 0, 2, b"hello ")).unwrap();
         chunks.add(RecordId(1), &encode_chunk(b"\x02", 0, 1, b"")).unwrap();
-        let (records, ids) = chunks.join().unwrap();
+        let (records, names) = chunks.join().unwrap();
         assert_eq!(&**records.get(b"\x02long".as_slice()).unwrap(), b"hello world");
-        assert_eq!(*ids.get(b"\x02long".as_slice()).unwrap(), [RecordId(9), RecordId(4)]);
+        assert!(names.of(b"\x02long").eq([RecordId(9), RecordId(4)]));
         assert_eq!(&**records.get(b"\x02".as_slice()).unwrap(), b"");
 
         let mut gap = Chunks::default();

@@ -12,7 +12,7 @@ use counterfoil_flash::{self as flash, Device, PageNumber, Read};
 use counterfoil_vault::{CounterValue, Entropy, Epoch, Tag, Vault};
 
 use crate::ahead::Ahead;
-use crate::checkpoint::{self, Changed};
+use crate::checkpoint::{self, Changed, Checkpoint};
 use crate::copy::Captured;
 use crate::layout::Layout;
 use crate::opening;
@@ -39,6 +39,7 @@ pub struct Media {
 ///
 /// # Errors
 /// [`Error::Device`], [`Error::Full`], [`Error::NoEntropy`], [`Error::CounterLost`].
+#[inline(never)]
 pub fn create(
     mut media: Media,
     vault: Arc<Vault>,
@@ -64,15 +65,27 @@ pub fn create(
         checkpoint: 0,
         opening: false,
     };
-    let mut state = State { root: Root::empty(counter_value), space, changed: Changed::default() };
+    let mut state = Box::new(State { root: Root::empty(counter_value), space, changed: Changed::default() });
     let epoch = next_epoch(&end, 0, entropy)?;
     let mut store = CheckpointStore::create(&mut *media.writer, &vault, &layout, epoch)?;
-    let changes = checkpoint::encode(&mut state, &end);
-    store.commit(&mut *media.writer, &vault, epoch, changes)?;
+    store.commit(&mut *media.writer, &vault, epoch, &Checkpoint { state: &state, end: &end })?;
+    state.changes_are_written();
     let pages = Arc::new(Pages::new(media.reader, vault, layout, cache_bytes));
     let base = end.clone();
     let recovered = Recovered { pages, store, state, end, base, unreadable: None, before_opening: None, ahead: None };
     recovered.begin(media.writer, settings, epoch)
+}
+
+/// The newest checkpoint, and what it tells.
+#[inline(never)]
+fn newest_checkpoint_of(
+    media: &dyn Read,
+    vault: &Vault,
+    layout: &Layout,
+) -> Result<(Box<CheckpointStore>, Box<State>, SpineEnd), Error> {
+    let (store, records) = CheckpointStore::load(media, vault, layout)?;
+    let (state, base) = checkpoint::decode(&records, layout)?;
+    Ok((store, Box::new(state), base))
 }
 
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
@@ -85,15 +98,15 @@ fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> 
 /// An image brought to its last whole frame, in memory. No counter has judged it yet.
 pub struct Recovered {
     pub(crate) pages: Arc<Pages>,
-    pub(crate) store: CheckpointStore,
-    pub(crate) state: State,
+    pub(crate) store: Box<CheckpointStore>,
+    pub(crate) state: Box<State>,
     pub(crate) end: SpineEnd,
     /// The end of the spine as the checkpoint has it.
     pub(crate) base: SpineEnd,
     /// What the medium answered instead of a page behind the last frame.
     pub(crate) unreadable: Option<flash::Error>,
     /// Where the newest root is an opening root: what there was before it.
-    before_opening: Option<(State, SpineEnd)>,
+    before_opening: Option<Box<(Box<State>, SpineEnd)>>,
     /// What stands behind the last frame, where that is known to be nothing.
     ahead: Option<Ahead>,
 }
@@ -127,6 +140,7 @@ impl Recovered {
         Recovered::recover_up_to(Arc::new(captured), vault, layout, cache_bytes, CheckpointStore::version)
     }
 
+    #[inline(never)]
     fn recover_up_to(
         media: Arc<dyn Read + Send + Sync>,
         vault: Arc<Vault>,
@@ -135,8 +149,7 @@ impl Recovered {
         newest_checkpoint: impl Fn(&CheckpointStore) -> u64,
     ) -> Result<Recovered, Error> {
         layout.validate(&media.geometry())?;
-        let (store, records) = CheckpointStore::load(&*media, &vault, &layout)?;
-        let (state, base) = checkpoint::decode(&records, &layout)?;
+        let (store, state, base) = newest_checkpoint_of(&*media, &vault, &layout)?;
         let pages = Arc::new(Pages::new(media, vault, layout, cache_bytes));
         let follower = Follower::new(&pages, state, base.clone()).up_to(newest_checkpoint(&store));
         let Followed { state, end, unreadable, before_opening, .. } = follower.follow()?;
@@ -218,7 +231,7 @@ impl Recovered {
         };
         if ahead > 2 || (ahead == 2 && !self.end.opening) {
             // Attempts to adopt an older image that were cut: what they were made upon is what the counter speaks of.
-            if let Some((_, before)) = &self.before_opening
+            if let Some(before) = self.before_opening.as_ref().map(|before| &before.1)
                 && (1..counter.value).contains(&before.version)
             {
                 return Err(Error::RolledBack { image: before.version, counter: counter.value });
@@ -243,6 +256,7 @@ impl Recovered {
     ///
     /// # Errors
     /// As [`Recovered::judge`]; [`Error::Full`], [`Error::NoEntropy`], [`Error::Device`].
+    #[inline(never)]
     pub fn open(
         mut self,
         mut writer: Box<dyn Device + Send>,
@@ -266,6 +280,7 @@ impl Recovered {
             opening::complete(&mut **counter, &self.end, value.value)
                 .map_err(|error| opening::lost(&self.end, &error))?;
         }
+        self.before_opening = None;
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, 0, entropy)?;
         let mut writer = self.begin(writer, settings, epoch)?;
@@ -315,13 +330,14 @@ impl Recovered {
     fn forget_cut_adoption(&mut self, counter_value: u64) {
         let is_known = |end: &SpineEnd| (1..=counter_value).contains(&end.version);
         if self.end.version > counter_value
-            && let Some((state, end)) = self.before_opening.take_if(|(_, end)| is_known(end))
+            && let Some(before) = self.before_opening.take_if(|before| is_known(&before.1))
         {
-            (self.state, self.end) = (state, end);
+            (self.state, self.end) = *before;
         }
     }
 
     /// Writes the opening root, counts it and hands over to the writer.
+    #[inline(never)]
     fn begin(
         mut self,
         mut device: Box<dyn Device + Send>,
@@ -332,7 +348,7 @@ impl Recovered {
         let needs = Needs { counted: self.end.version, oldest_pin: settings.pins.oldest() };
         let (layout, space) = (&self.pages.layout, &mut self.state.space);
         let next = opening::grant(&mut *device, layout, space, (Owner::Spine, None), (needs, 0))?;
-        let going_on = (&mut self.state, &mut self.end);
+        let going_on = (&mut *self.state, &mut self.end);
         opening::write_root(&self.pages, &mut *device, &mut settings, going_on, epoch, (checkpoint, next))?;
         self.store.release(checkpoint);
         let mended = self.store.mend_copies(&mut *device, &self.pages.vault)?;

@@ -8,13 +8,14 @@
 //! The new epoch comes first, because both stores count their pages from a lap of their own: under one epoch a page
 //! of the one and a page of the other could meet the same key and nonce.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use counterfoil_flash::PageNumber;
 use counterfoil_vault::{Epoch, Kind};
 
 use crate::Error;
-use crate::checkpoint;
+use crate::checkpoint::Checkpoint;
 use crate::frame::Element;
 use crate::layout::{HEADER_EXTENTS, Layout};
 use crate::opening;
@@ -172,12 +173,12 @@ impl Writer {
     }
 
     /// Writes the whole state as the first checkpoint of a new window.
-    fn fill_window(&mut self, layout: &Layout) -> Result<(CheckpointStore, u64), Error> {
+    fn fill_window(&mut self, layout: &Layout) -> Result<(Box<CheckpointStore>, u64), Error> {
         let (device, vault, epoch) = (&mut *self.device, &self.pages.vault, self.end.epoch);
         let mut store = CheckpointStore::create(device, vault, layout, epoch)?;
         self.state.mark_all_changed();
-        let changes = checkpoint::encode(&mut self.state, &self.end);
-        let version = store.commit(device, vault, epoch, changes)?;
+        let version = store.commit(device, vault, epoch, &Checkpoint { state: &self.state, end: &self.end })?;
+        self.state.changes_are_written();
         self.base = self.end.clone();
         Ok((store, version))
     }

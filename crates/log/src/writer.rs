@@ -122,9 +122,9 @@ pub struct Savepoint {
 pub struct Writer {
     pub(crate) pages: Arc<Pages>,
     pub(crate) device: Box<dyn Device + Send>,
-    pub(crate) store: CheckpointStore,
+    pub(crate) store: Box<CheckpointStore>,
     pub(crate) settings: Settings,
-    pub(crate) state: State,
+    pub(crate) state: Box<State>,
     pub(crate) end: SpineEnd,
     /// The end of the spine as the last checkpoint has it: recovery begins there.
     pub(crate) base: SpineEnd,
@@ -168,12 +168,13 @@ pub struct Writer {
 
 impl Writer {
     /// A writer over a volume whose opening root is durable, and counted unless the image is being bound anew.
+    #[inline(never)]
     pub(crate) fn new(
         pages: Arc<Pages>,
         device: Box<dyn Device + Send>,
-        store: CheckpointStore,
+        store: Box<CheckpointStore>,
         settings: Settings,
-        state: State,
+        state: Box<State>,
         (base, end): (SpineEnd, SpineEnd),
     ) -> Result<Writer, Error> {
         let extent = end.extent.ok_or(Error::Misuse("a writer needs an opening root"))?;

@@ -20,7 +20,7 @@ use crate::live::LivePages;
 use crate::ring_io;
 use crate::root::{Root, root_bytes};
 use crate::run::{self, Run};
-use crate::space::{Change, Plan, Purpose};
+use crate::space::{Changes, Measured, Plan, Purpose, measure};
 use crate::state::Floor;
 use crate::store::Store;
 
@@ -35,12 +35,12 @@ struct Assembly {
 
 impl<D: Device + ?Sized> Store<'_, D> {
     /// Plans and writes a commit; the new version.
-    pub(crate) fn commit_for(&mut self, purpose: Purpose, changes: &[Change<'_>]) -> Result<u64, Error> {
+    pub(crate) fn commit_for(&mut self, purpose: Purpose, changes: &dyn Changes) -> Result<u64, Error> {
         let epoch = self.ready_to_write()?;
-        self.check_changes(changes)?;
+        let measured = self.check_changes(changes)?;
         let (state, runs) = (&self.state, self.buffers.runs.get(..self.state.run_count).unwrap_or_default());
         let index = self.buffers.index.get(..state.ids).unwrap_or_default();
-        let plan = state.plan(changes, purpose, runs, index)?;
+        let plan = state.plan(&measured, purpose, runs, index)?;
         if purpose == Purpose::Changes {
             self.state.lap = None;
         }
@@ -49,27 +49,21 @@ impl<D: Device + ?Sized> Store<'_, D> {
         outcome
     }
 
-    fn check_changes(&self, changes: &[Change<'_>]) -> Result<(), Error> {
-        let (ids, bytes) = (self.state.ids_limit(self.buffers.index), self.state.record_bytes_max());
-        for (id, record) in changes {
-            if id.0 >= ids {
-                return Err(Error::IdOutOfRange { id: *id, limit: ids });
-            }
-            if let Some(record) = record.filter(|record| record.len() > bytes) {
-                return Err(Error::RecordTooLong { bytes: record.len(), limit: bytes });
-            }
-        }
-        Ok(())
+    fn check_changes(&self, changes: &dyn Changes) -> Result<Measured, Error> {
+        let (ids, bytes_max) = (self.state.ids_limit(self.buffers.index), self.state.record_bytes_max());
+        measure(&self.state.layout, changes, |id, bytes| match () {
+            () if id.0 >= ids => Err(Error::IdOutOfRange { id, limit: ids }),
+            () if bytes > bytes_max => Err(Error::RecordTooLong { bytes, limit: bytes_max }),
+            () => Ok(()),
+        })
     }
 
-    fn write(&mut self, epoch: Epoch, changes: &[Change<'_>], plan: &Plan) -> Result<u64, Error> {
+    fn write(&mut self, epoch: Epoch, changes: &dyn Changes, plan: &Plan) -> Result<u64, Error> {
         let head = self.state.head;
         let draft = Draft::new(self.state.layout.body_bytes());
         let mut assembly = Assembly { epoch, first: head, sequence: head, draft };
         self.buffers.page.fill(0);
-        for (id, record) in changes {
-            self.put(&mut assembly, id.0, *record)?;
-        }
+        changes.visit(&mut |id, record| self.put(&mut assembly, id.0, record))?;
         self.move_survivors(&mut assembly, plan.tail)?;
         let tag = self.finish(&mut assembly, plan)?;
         let version = assembly.sequence;

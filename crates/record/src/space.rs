@@ -24,6 +24,31 @@ use crate::window::Layout;
 /// A change that a commit makes: the record's new bytes, or none to deallocate it.
 pub type Change<'c> = (RecordId, Option<&'c [u8]>);
 
+/// The changes of a commit, told one after the other, so that they need not be in memory together.
+pub trait Changes {
+    /// Tells each change to `each`, and stops at its first error. A commit asks several times: it is told the same.
+    ///
+    /// # Errors
+    /// Those of `each`.
+    fn visit(&self, each: &mut dyn FnMut(RecordId, Option<&[u8]>) -> Result<(), Error>) -> Result<(), Error>;
+}
+
+impl Changes for &[Change<'_>] {
+    fn visit(&self, each: &mut dyn FnMut(RecordId, Option<&[u8]>) -> Result<(), Error>) -> Result<(), Error> {
+        self.iter().try_for_each(|(id, record)| each(*id, *record))
+    }
+}
+
+/// What changes come to.
+pub(crate) struct Measured {
+    /// Pages that they take by themselves, with their root.
+    pub(crate) pages: u64,
+    /// Whether there are records among them, not deallocations alone.
+    pub(crate) adds: bool,
+    /// One more than the highest id.
+    ids: usize,
+}
+
 /// Pages that commits leave free for deallocations and cleaning.
 pub(crate) fn reserve(layout: &Layout) -> u64 {
     2 * layout.data.block_pages + 2 * layout.data.blocks() + 4
@@ -63,19 +88,28 @@ pub(crate) struct Plan {
     pub(crate) fold: bool,
 }
 
-/// Pages that the changes take by themselves, with their root.
-pub(crate) fn pages_of(layout: &Layout, changes: &[Change<'_>]) -> u64 {
+/// Measures changes, each of which must pass `check`.
+pub(crate) fn measure(
+    layout: &Layout,
+    changes: &dyn Changes,
+    check: impl Fn(RecordId, usize) -> Result<(), Error>,
+) -> Result<Measured, Error> {
     let mut draft = Draft::new(layout.body_bytes());
-    let mut pages = 1;
-    for (_, record) in changes {
+    let mut measured = Measured { pages: 1, adds: false, ids: 0 };
+    changes.visit(&mut |id, record| {
         let bytes = record.map_or(0, <[u8]>::len);
+        check(id, bytes)?;
         if !draft.fits(bytes) {
             draft = Draft::new(layout.body_bytes());
-            pages += 1;
+            measured.pages += 1;
         }
         draft.take(bytes);
-    }
-    if draft.fits_root(ROOT_BYTES_MAX) { pages } else { pages + 1 }
+        measured.adds |= record.is_some();
+        measured.ids = measured.ids.max((id.0 as usize).saturating_add(1));
+        Ok(())
+    })?;
+    measured.pages += u64::from(!draft.fits_root(ROOT_BYTES_MAX));
+    Ok(measured)
 }
 
 impl State {
@@ -111,18 +145,17 @@ impl State {
     /// Plans a commit, or says that it does not fit. Nothing is written, nothing changes.
     pub(crate) fn plan(
         &self,
-        changes: &[Change<'_>],
+        changes: &Measured,
         purpose: Purpose,
         runs: &[Run],
         index: &[u32],
     ) -> Result<Plan, Error> {
-        let (free, pages) = (self.free_pages(), pages_of(&self.layout, changes));
-        let adds = changes.iter().any(|(_, record)| record.is_some());
-        let needed = if adds { pages + reserve(&self.layout) } else { pages };
+        let (free, pages) = (self.free_pages(), changes.pages);
+        let needed = if changes.adds { pages + reserve(&self.layout) } else { pages };
         if needed > free {
             return Err(Error::Full { needed, free });
         }
-        let ids = changes.iter().map(|(id, _)| id.0 as usize + 1).fold(self.ids, usize::max);
+        let ids = self.ids.max(changes.ids);
         let copy_pages = copy_pages(&self.layout, runs.len() + 1, ids);
         let can_fold = self.index_has_room(copy_pages);
         // A run for this opening comes on top, unless it is there.

@@ -6,7 +6,7 @@ use counterfoil_vault::{Epoch, Vault};
 use crate::error::Error;
 use crate::index::{IndexCopy, NO_SLOT};
 use crate::recovery::{self, Which};
-use crate::space::{Change, Purpose, pages_of, reserve};
+use crate::space::{Change, Changes, Purpose, measure, reserve};
 use crate::state::{Buffers, Floor, Floors, Name, RecordId, State, Suspended};
 use crate::view::View;
 use crate::window::{Layout, Window};
@@ -59,7 +59,7 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
             latched: false,
         };
         let mut store = Store { device, vault, buffers, state };
-        let version = store.commit_for(Purpose::Folding, &[])?;
+        let version = store.commit_for(Purpose::Folding, &[].as_slice())?;
         store.release(version);
         Ok(store)
     }
@@ -190,6 +190,14 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
     /// [`Error::Full`], [`Error::IdOutOfRange`], [`Error::RecordTooLong`] or [`Error::Misuse`] before anything is
     /// written, lost or changed. After any other error the store answers [`Error::Latched`] until it is opened again.
     pub fn commit(&mut self, changes: &[Change<'_>]) -> Result<u64, Error> {
+        self.commit_for(Purpose::Changes, &changes)
+    }
+
+    /// As [`Store::commit`], of changes that are told one after the other.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub fn commit_told(&mut self, changes: &dyn Changes) -> Result<u64, Error> {
         self.commit_for(Purpose::Changes, changes)
     }
 
@@ -204,7 +212,7 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
         if !self.state.lap_goes_on() {
             return Ok(None);
         }
-        match self.commit_for(Purpose::Cleaning, &[]) {
+        match self.commit_for(Purpose::Cleaning, &[].as_slice()) {
             Err(Error::Full { .. }) => Ok(None),
             outcome => outcome.map(Some),
         }
@@ -215,7 +223,7 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
     /// # Errors
     /// As [`Store::commit`].
     pub fn fold(&mut self) -> Result<u64, Error> {
-        self.commit_for(Purpose::Folding, &[])
+        self.commit_for(Purpose::Folding, &[].as_slice())
     }
 
     /// Says that nothing older than the commit `version` will be fallen back to: on a volume once a frame that names
@@ -225,10 +233,10 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
     }
 
     /// Whether these changes fit into a commit now.
-    pub fn fits(&self, changes: &[Change<'_>]) -> bool {
-        let adds = changes.iter().any(|(_, record)| record.is_some());
-        let kept = if adds { reserve(&self.state.layout) } else { 0 };
-        pages_of(&self.state.layout, changes) + kept <= self.state.free_pages()
+    pub fn fits(&self, changes: &dyn Changes) -> bool {
+        let Ok(measured) = measure(&self.state.layout, changes, |_, _| Ok(())) else { return false };
+        let kept = if measured.adds { reserve(&self.state.layout) } else { 0 };
+        measured.pages + kept <= self.state.free_pages()
     }
 
     /// Bytes that one commit surely takes now, however they are cut into records, each record counted with 6 bytes

@@ -179,6 +179,15 @@ impl Shared {
         self.open(view, id, true)
     }
 
+    /// Where the bytes of a table lie, to be changed and put into the catalog. What was decoded of it is handed over, so that it is
+    /// not in memory twice: the table as it was opened goes on with the numbers alone.
+    pub(crate) fn take_files(&self, access: &mut Access) -> Files {
+        self.catalog.forget_files(access.table.id);
+        let Files { next_row, rewrites, renewals, .. } = *access.files;
+        let numbers = Files { next_row, rewrites, renewals, ..Files::default() };
+        Arc::unwrap_or_clone(core::mem::replace(&mut access.files, Arc::new(numbers)))
+    }
+
     fn open(&self, view: &dyn View, id: TableId, writing: bool) -> Result<Access, Error> {
         let table = self.catalog.table(view, id)?.ok_or_else(|| Error::sql("this table no longer exists"))?;
         let files = self.catalog.files(view, &table)?;

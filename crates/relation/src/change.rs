@@ -156,7 +156,7 @@ impl<'c, 's> Changes<'c, 's> {
             self.statement.rejoin.relieve(self.shared, writer)?;
         }
         let access = self.shared.access_to_write(writer, table)?;
-        settle::after_statement(self.shared, writer, &access)
+        settle::after_statement(self.shared, writer, access)
     }
 
     /// New images as they are stored: with what they join. Where no reference changes they join what they joined; one

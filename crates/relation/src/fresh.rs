@@ -19,14 +19,14 @@ use crate::files::Coverage;
 use crate::key::{ByteRange, KeyParts, Keys, entry, split_entry, stored};
 use crate::read::Wanted;
 use crate::state::SharedFresh;
-use crate::{Error, IndexDef, IndexId, RowId};
+use crate::{Error, IndexDef, IndexId, RowId, few_or_many};
 use counterfoil_log::Lock;
 use counterfoil_log::{Map, Set};
 
 /// Rows after which the fresh part becomes a run, unless [`crate::Relations::with_fresh_rows`] says otherwise.
 pub const FRESH_ROWS: usize = 16384;
 /// Rows read at a time.
-const PIECE_ROWS: usize = 4096;
+const PIECE_ROWS: usize = few_or_many(16, 4096);
 /// Generations kept of the fresh part of one index: the newest, and what readers of older views may still use.
 const GENERATIONS: usize = 2;
 /// About what an entry takes beside its bytes: its place in the set, and what the allocator spends on it.

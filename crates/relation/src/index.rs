@@ -16,10 +16,10 @@ use crate::key::{ByteRange, KeyParts, Keys, entry, split_entry, stored};
 use crate::read::Wanted;
 use crate::run::{Head, Run};
 use crate::state::SharedFresh;
-use crate::{Error, IndexDef, RowId};
+use crate::{Error, IndexDef, RowId, few_or_many};
 
 /// Candidates confirmed at a time.
-const PIECE_ROWS: usize = 4096;
+const PIECE_ROWS: usize = few_or_many(16, 4096);
 /// Candidates confirmed at a time where one is enough.
 const FEW_ROWS: usize = 64;
 

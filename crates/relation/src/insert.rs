@@ -46,9 +46,11 @@ pub(crate) fn insert(
         one.fresh.add_inserted(&one.keys, first);
     }
     identity::raise(writer, &access.table, batch)?;
+    // What follows works with the table as it is then, and may need the memory.
+    drop((access, joined, stored, incoming));
     note_earlier_children(shared, statement, writer, table, batch)?;
     let access = shared.access_to_write(writer, table.id)?;
-    settle::after_statement(shared, writer, &access)?;
+    settle::after_statement(shared, writer, access)?;
     Ok(first)
 }
 

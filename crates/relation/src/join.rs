@@ -18,10 +18,10 @@ use crate::found::Found;
 use crate::key::{ByteRange, Keys, join_key};
 use crate::read::Wanted;
 use crate::reference::{self, child_reader, children_range};
-use crate::{Error, ForeignKey, IndexOrigin, Join, Layout, RowBatch, RowId, TableId};
+use crate::{Error, ForeignKey, IndexOrigin, Join, Layout, RowBatch, RowId, TableId, few_or_many};
 
 /// Rows looked at together.
-const PIECE_ROWS: usize = 4096;
+const PIECE_ROWS: usize = few_or_many(16, 4096);
 
 /// What the rows of a batch join.
 pub(crate) struct Joined {

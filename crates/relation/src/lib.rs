@@ -81,6 +81,11 @@ mod vacuum;
 mod value;
 mod verify;
 
+/// What is looked at together: few where memory is little.
+const fn few_or_many(few: usize, many: usize) -> usize {
+    if cfg!(feature = "small") { few } else { many }
+}
+
 pub use batch::{RowBatch, RowBuilder, VALUE_BYTES_MAX};
 pub use block::{RowBlock, RowIds};
 pub use catalog::{COLUMNS_MAX, NAME_BYTES_MAX};

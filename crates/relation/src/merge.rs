@@ -21,7 +21,7 @@ use crate::access::{Access, Shared};
 use crate::files::{Files, IndexFiles, Merging, pieces};
 use crate::run::{Merge, Run, RunWriter};
 use crate::settle::{Doubt, current};
-use crate::{Error, IndexDef, Storage, TableId, catalog};
+use crate::{Error, IndexDef, Storage, TableId, catalog, few_or_many};
 
 /// Sorted runs of a tier that are merged into one of the next, unless [`crate::Relations::with_tier_runs`] says otherwise.
 pub(crate) const TIER_RUNS: usize = 8;
@@ -32,7 +32,7 @@ const STEP_FRESH_PARTS: usize = 16;
 /// Pieces of a sorted run, about, at most: the catalog says where each begins and ends.
 const PIECES_MAX: u64 = 64;
 /// Entries looked at together.
-const PIECE_ENTRIES: usize = 4096;
+const PIECE_ENTRIES: usize = few_or_many(32, 4096);
 /// Entries of rows that are gone from which on all runs are merged, in rows of a fresh part, if there are as many as rows.
 const DEAD_FRESH_PARTS: u64 = 4;
 
@@ -59,21 +59,19 @@ pub(crate) fn step(
     index: &IndexDef,
     due: Due,
 ) -> Result<bool, Error> {
-    let access = shared.access_to_write(writer, table)?;
+    let mut access = shared.access_to_write(writer, table)?;
     let indexes = &access.files.indexes;
     let Some(place) = indexes.iter().position(|files| files.index == index.id) else { return Ok(false) };
-    let begun = || begin(shared, &access, &indexes[place], due);
+    let begun = begin(shared, &access, &indexes[place], due);
     // One that is under way goes on when there is time, or if it is in the way of one that is pressing.
-    if due == Due::Crowded && begun().is_none() {
-        return Ok(false);
-    }
-    let Some(merging) = indexes[place].merging.clone().or_else(begun) else { return Ok(false) };
     let goes_on = indexes[place].merging.is_some();
-    if !goes_on && !has_room(writer, &indexes[place], &merging) {
-        return Ok(false);
+    match &begun {
+        None if due == Due::Crowded || !goes_on => return Ok(false),
+        Some(begun) if !goes_on && !has_room(writer, &indexes[place], begun) => return Ok(false),
+        _ => {}
     }
-    let mut files = (*access.files).clone();
-    files.indexes[place].merging = None;
+    let mut files = shared.take_files(&mut access);
+    let Some(merging) = files.indexes[place].merging.take().or(begun) else { return Ok(false) };
     go_on(shared, writer, &access, index, (&mut files, place), merging)?;
     catalog::put_files(writer, table, &files)?;
     Ok(true)

@@ -12,14 +12,14 @@ use crate::join::Joined;
 use crate::key::Keys;
 use crate::read::Wanted;
 use crate::reference::{child_reader, children_range, parent_index};
-use crate::{Error, ForeignKey, ForeignKeyId, RowBatch, RowId, Storage, Table, TableId, path, settle};
+use crate::{Error, ForeignKey, ForeignKeyId, RowBatch, RowId, Storage, Table, TableId, few_or_many, path, settle};
 use counterfoil_log::Order as _;
 use counterfoil_log::{Map, Set};
 
 /// Keys followed together, and rows.
-const PIECE: usize = 4096;
+const PIECE: usize = few_or_many(16, 4096);
 /// What is noted before it is worked off in the middle of a statement: a bound of memory.
-const NOTED_MAX: usize = 1 << 16;
+const NOTED_MAX: usize = few_or_many(16, 1 << 16);
 
 /// What is noted.
 #[derive(Default)]
@@ -134,7 +134,7 @@ impl Rejoin {
             let every: Vec<usize> = (0..images.count()).collect();
             let others = |child: &Table, _: &ForeignKey| child.id != table;
             self.note_children(shared, writer, &access, (&images, &every), &others)?;
-            settle::after_statement(shared, writer, &access)?;
+            settle::after_statement(shared, writer, access)?;
         }
         Ok(())
     }

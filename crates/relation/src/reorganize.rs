@@ -104,7 +104,9 @@ fn step(shared: &Shared, writer: &mut dyn Storage, id: TableId, effort: Effort) 
         renew(shared, writer, &access, places)?;
         return Ok(true);
     }
-    for index in &access.table.indexes {
+    let table = access.table.clone();
+    drop(access);
+    for index in &table.indexes {
         if merge::step(shared, writer, id, index, due)? {
             return Ok(true);
         }
@@ -141,11 +143,11 @@ impl Vacuum {
             renew(shared, writer, &access, places)?;
             return Ok(true);
         }
-        for index in &access.table.indexes {
-            let files = access.files.index(index.id);
-            if self.merging == Some(index.id) && files.is_none_or(|files| files.merging.is_none()) {
-                self.merged.insert(index.id);
-            }
+        let under_way = |index: IndexId| access.files.index(index).is_some_and(|files| files.merging.is_some());
+        self.merged.extend(self.merging.filter(|index| !under_way(*index)));
+        let table = access.table.clone();
+        drop(access);
+        for index in &table.indexes {
             if !self.merged.contains(&index.id) && merge::step(shared, writer, self.table, index, Due::Untidy)? {
                 self.merging = Some(index.id);
                 return Ok(true);

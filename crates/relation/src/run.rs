@@ -16,7 +16,7 @@
 //!
 //! Level 0 holds the entries, in order. A block of level n + 1 holds the first entry of each of `count` blocks of level
 //! n, from block `first child` (counted within that level) on; of level 0, `first child` is 0. A run of one data block
-//! has no upper blocks. Signpost n says where in the block entry 32 n begins, which shares nothing, so that an entry is found
+//! has no upper blocks; that block has no more pages than it needs, and may have no filter behind it. Signpost n says where in the block entry 32 n begins, which shares nothing, so that an entry is found
 //! by halving. The filter knows the keys of all entries (without their row numbers).
 //!
 //! Invariants: entries ascend strictly, within and across blocks; every level is complete; the topmost has one block.
@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::{ENTRY_BYTES_MAX, split_entry};
 use crate::{Error, RowId};
-use block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
+use block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, ONLY_BLOCK_BYTES_MIN};
 
 /// Bytes that an entry takes in a block at least.
 const ENTRY_BYTES_MIN: u64 = 2;
@@ -86,10 +86,14 @@ impl Run {
         let single = self.levels.last() == Some(&1);
         let shrinks = self.levels.is_sorted_by(|below, above| below > above);
         let bounds = [&self.first, &self.last].iter().all(|entry| (9..=ENTRY_BYTES_MAX).contains(&entry.len()));
-        let blocks = (BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(self.block_bytes as usize));
+        // A run of one block may have a short one, and no filter.
+        let is_only = self.levels == [1];
+        let bytes_min = if is_only { ONLY_BLOCK_BYTES_MIN } else { BLOCK_BYTES_MIN };
+        let blocks = (bytes_min..=BLOCK_BYTES_MAX).contains(&(self.block_bytes as usize));
+        let filter = self.lines > 0 || is_only;
         let room = u64::from(self.data_blocks()) * u64::from(self.block_bytes) / ENTRY_BYTES_MIN;
         let entries = (1..=room).contains(&self.entries);
-        if single && shrinks && bounds && blocks && self.lines > 0 && entries && self.first <= self.last {
+        if single && shrinks && bounds && blocks && filter && entries && self.first <= self.last {
             return Ok(());
         }
         Err(Error::corrupt("", "description of an index run"))

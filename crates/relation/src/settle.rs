@@ -15,12 +15,12 @@ use crate::merge::{self, Due};
 use crate::read::Wanted;
 use crate::run::RunWriter;
 use crate::state::UPDATE_HEAD_BYTES;
-use crate::{Error, IndexDef, RowId, Storage, TableId, catalog};
+use crate::{Error, IndexDef, RowId, Storage, TableId, catalog, few_or_many};
 
 /// Entries sorted in memory while an index is built, in rows of a fresh part.
 const BUILD_FRESH_PARTS: usize = 8;
 /// Entries looked at together.
-const PIECE_ENTRIES: usize = 4096;
+const PIECE_ENTRIES: usize = few_or_many(32, 4096);
 
 /// Notes that a table has changed, so that [`crate::Relations::maintain`] looks at it.
 pub(crate) fn note(shared: &Shared, table: TableId) {
@@ -28,14 +28,17 @@ pub(crate) fn note(shared: &Shared, table: TableId) {
 }
 
 /// What a statement leaves in the fresh parts is kept within bounds before the next one comes.
-pub(crate) fn after_statement(shared: &Shared, writer: &mut dyn Storage, access: &Access) -> Result<(), Error> {
-    note(shared, access.table.id);
-    let due: Vec<_> = access.table.indexes.iter().filter(|index| is_due(shared, writer, access, index)).collect();
+pub(crate) fn after_statement(shared: &Shared, writer: &mut dyn Storage, access: Access) -> Result<(), Error> {
+    let table = access.table.clone();
+    note(shared, table.id);
+    let due: Vec<_> = table.indexes.iter().filter(|index| is_due(shared, writer, &access, index)).collect();
+    // It says where the runs were.
+    drop(access);
     for index in due {
-        flush(shared, writer, access.table.id, index)?;
+        flush(shared, writer, table.id, index)?;
         // Within a long transaction runs would become too many; otherwise `maintain` sees to it. A step looks at more entries than
         // the run has that just came.
-        merge::step(shared, writer, access.table.id, index, Due::Crowded)?;
+        merge::step(shared, writer, table.id, index, Due::Crowded)?;
     }
     relieve_memory(shared, writer)
 }
@@ -90,7 +93,7 @@ fn coverage_now(access: &Access) -> Coverage {
 
 /// Turns the fresh part of an index into a run.
 pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, index: &IndexDef) -> Result<(), Error> {
-    let access = shared.access_to_write(writer, table)?;
+    let mut access = shared.access_to_write(writer, table)?;
     let fresh = fresh::of(&shared.states.fresh, writer, &access, index, true)?;
     let (entries, doubtful) = (fresh.entries(), fresh.is_doubtful());
     let renewals = access.files.renewals;
@@ -101,13 +104,26 @@ pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
             run.push(writer, entry)?;
         }
     }
+    drop(entries);
+    add_run(shared, writer, &mut access, index, run)
+}
+
+/// Finishes a run of all rows that there are, and makes it the newest of an index.
+fn add_run(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    access: &mut Access,
+    index: &IndexDef,
+    run: RunWriter,
+) -> Result<(), Error> {
     let run = run.finish(writer)?;
-    let mut files = (*access.files).clone();
+    let coverage = coverage_now(access);
+    let mut files = shared.take_files(access);
     if let Some(files) = files.index_mut(index.id) {
-        files.coverage = coverage_now(&access);
+        files.coverage = coverage;
         files.runs.extend(run);
     }
-    catalog::put_files(writer, table, &files)
+    catalog::put_files(writer, access.table.id, &files)
 }
 
 /// Which entries are held against their rows.
@@ -199,20 +215,15 @@ struct Building<'a> {
 impl Building<'_> {
     /// Makes a run of what was collected. They do not become more than the catalog can hold.
     fn add_run(&mut self, writer: &mut dyn Storage) -> Result<(), Error> {
-        let access = self.shared.access_to_write(writer, self.table)?;
+        let mut access = self.shared.access_to_write(writer, self.table)?;
         self.entries.order();
         let tier = merge::tier_of(self.shared, self.entries.len() as u64);
         let mut run = RunWriter::create(writer, tier, access.files.renewals, self.entries.len() as u64)?;
         for entry in self.entries.drain(..) {
             run.push(writer, &entry)?;
         }
-        let run = run.finish(writer)?;
-        let mut files = (*access.files).clone();
-        if let Some(files) = files.index_mut(self.index.id) {
-            files.coverage = coverage_now(&access);
-            files.runs.extend(run);
-        }
-        catalog::put_files(writer, self.table, &files)?;
+        add_run(self.shared, writer, &mut access, self.index, run)?;
+        drop(access);
         while merge::step(self.shared, writer, self.table, self.index, Due::Wide)? {}
         Ok(())
     }

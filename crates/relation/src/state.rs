@@ -20,7 +20,7 @@ use crate::files::Segment;
 use crate::fresh::Fresh;
 use crate::presence::Presence;
 use crate::shape::Shape;
-use crate::{Error, IndexId, TableId};
+use crate::{Error, IndexId, TableId, few_or_many};
 use counterfoil_log::Lock;
 use counterfoil_log::Map;
 
@@ -29,7 +29,7 @@ pub(crate) const UPDATE_HEAD_BYTES: usize = 12;
 /// Bytes of a delete: row u64.
 pub(crate) const DELETE_BYTES: usize = 8;
 /// Bytes of a log read at a time.
-const PIECE_BYTES: usize = 1 << 18;
+const PIECE_BYTES: usize = few_or_many(512, 1 << 18);
 /// About what a delete and an update take of memory, with what a map has to spare.
 const DELETE_MEMORY: usize = 32;
 const UPDATE_MEMORY: usize = 40;

@@ -20,9 +20,9 @@ use crate::insert::{moved_images, new_segment};
 use crate::join::Joined;
 use crate::presence::PresenceBuilder;
 use crate::read::Wanted;
-use crate::{Error, RowBatch, RowBlock, Storage, Table, TableId, catalog, define, settle};
+use crate::{Error, RowBatch, RowBlock, Storage, Table, TableId, catalog, define, few_or_many, settle};
 
-const PIECE_ROWS: usize = 4096;
+const PIECE_ROWS: usize = few_or_many(16, 4096);
 
 /// What rows that are written anew join.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 use counterfoil_flash as flash;
 use counterfoil_flash::PageNumber;
 
-use crate::header::{HEADER_BYTES, Header, HeaderError};
+use crate::header::{Header, HeaderError};
+use crate::made_header::HEADER_BYTES;
 use crate::slot::{Slot, SlotKind};
 use crate::{ArgonCost, DatabaseId, HeaderChange, RootDigests, Secret, SlotsDigest, VolumeKey, VolumeLayout};
 

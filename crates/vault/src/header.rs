@@ -18,26 +18,18 @@ use core::fmt;
 
 use counterfoil_flash as flash;
 use hmac::Mac;
-use sha2::{Digest, Sha256};
 
-use crate::keys::{Purpose, Root, mac_under};
+use crate::made_header::{CHECK_AT, CHECK_END, HEADER_BYTES, LEAST_COMMIT_AT, MAGIC, check_value, digest_of, field};
 use crate::slot::{SLOT_BYTES, Slot};
 use crate::{
     ArgonCost, CounterKind, DatabaseId, Entropy, FORMAT, NoEntropy, Secret, SlotsDigest, Suite, TpmError, VolumeKey,
 };
 
-/// Bytes of one copy of the header; smaller pages hold it in several.
-pub const HEADER_BYTES: usize = 2048;
-
 /// Slots of the header.
 pub const SLOTS: usize = 8;
 
-/// What every header begins with.
-pub const MAGIC: [u8; 8] = *b"\x89CFOIL\r\n";
-const LEAST_COMMIT_AT: usize = 96;
 const SLOTS_AT: usize = 128;
-const CHECK_AT: usize = SLOTS_AT + SLOTS * SLOT_BYTES;
-const CHECK_END: usize = CHECK_AT + 32;
+const _: () = assert!(CHECK_AT == SLOTS_AT + SLOTS * SLOT_BYTES);
 
 /// Why a header could not be read, unlocked or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,9 +301,7 @@ impl Header {
 
     /// What the counter-bound root holds of this header.
     pub fn slots_digest(&self) -> SlotsDigest {
-        let mut body = self.body();
-        body[LEAST_COMMIT_AT..LEAST_COMMIT_AT + 8].fill(0);
-        SlotsDigest(Sha256::digest(&body[..CHECK_AT]).into())
+        digest_of(&self.body())
     }
 
     /// One copy, as it goes to the medium: whole pages, zeros behind the header.
@@ -401,16 +391,4 @@ impl Header {
     pub(crate) fn has_slot(&self, slot: &Slot) -> Option<usize> {
         self.slots().find(|(_, own)| *own == slot).map(|(number, _)| number)
     }
-}
-
-fn check_value(bytes: &[u8], volume_key: &VolumeKey, id: DatabaseId, suite: Suite) -> impl Mac {
-    let mut mac = mac_under(&Root::new(volume_key, id, suite).derive_fixed(Purpose::Header));
-    mac.update(bytes);
-    mac
-}
-
-fn field<const BYTES: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; BYTES] {
-    let mut field = [0; BYTES];
-    field.copy_from_slice(&bytes[at..at + BYTES]);
-    field
 }

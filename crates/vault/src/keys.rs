@@ -99,7 +99,6 @@ impl fmt::Debug for DatabaseId {
 pub(crate) enum Purpose {
     Page(Kind),
     /// The committing check of the header.
-    #[cfg(feature = "alloc")]
     Header,
     /// The synthetic value of opening pages.
     OpeningValue,
@@ -122,7 +121,6 @@ impl Purpose {
     pub(crate) fn number(self) -> u8 {
         match self {
             Purpose::Page(kind) => kind.number(),
-            #[cfg(feature = "alloc")]
             Purpose::Header => 16,
             Purpose::OpeningValue => 17,
             #[cfg(feature = "std")]
@@ -206,7 +204,6 @@ mod tests {
         let purposes = [
             Purpose::Page(Kind::Frame),
             Purpose::Page(Kind::Container),
-            #[cfg(feature = "alloc")]
             Purpose::Header,
             Purpose::OpeningValue,
             #[cfg(feature = "std")]

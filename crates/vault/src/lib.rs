@@ -75,6 +75,7 @@ mod host_counter;
 #[cfg(feature = "alloc")]
 mod keeper;
 mod keys;
+mod made_header;
 #[cfg(feature = "std")]
 mod memory_counter;
 mod nor_counter;
@@ -123,12 +124,13 @@ pub use error::Tampered;
 pub use file_counter::{CounterRecord, FileCounter, StateEnvironment, Succession};
 pub use freshness::{Accepted, Refused, judge};
 #[cfg(feature = "alloc")]
-pub use header::{HEADER_BYTES, Header, HeaderError, MAGIC, SLOTS, VolumeLayout};
+pub use header::{Header, HeaderError, SLOTS, VolumeLayout};
 #[cfg(feature = "std")]
 pub use host_counter::HostCounter;
 #[cfg(feature = "alloc")]
 pub use keeper::{KeptSecret, KeyKeeper};
 pub use keys::{DatabaseId, FORMAT, VolumeKey};
+pub use made_header::{HEADER_BYTES, HeaderShape, MAGIC, MadeHeader};
 #[cfg(feature = "std")]
 pub use memory_counter::MemoryCounter;
 pub use nor_counter::NorCounter;

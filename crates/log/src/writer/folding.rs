@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use super::Writer;
 use crate::Error;
+use crate::checkpoint::Checkpoint;
 use crate::frame::Element;
 use crate::layout::HEADER_EXTENTS;
 use crate::space::Owner;
@@ -123,16 +124,13 @@ impl Writer {
         }
     }
 
-    /// Writes what changed since the last checkpoint to the record store. Whatever hinders it, the next one writes
+    /// Writes what changed since the last checkpoint to the record store. Where something hinders it, the next one writes
     /// all of it: its spine begins where this one's would have, or later.
     fn write_checkpoint(&mut self) -> Result<u64, Error> {
-        let before = (self.state.changed.clone(), self.state.space.changed());
-        let changes = crate::checkpoint::encode(&mut self.state, &self.end);
-        let written = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, changes);
-        written.inspect_err(|_| {
-            self.state.changed = before.0;
-            self.state.space.note_changed(before.1);
-        })
+        let checkpoint = Checkpoint { state: &self.state, end: &self.end };
+        let version = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, &checkpoint)?;
+        self.state.changes_are_written();
+        Ok(version)
     }
 
     /// Lets the record store move what is live together. The checkpoint that comes of it tells what the one before

@@ -17,7 +17,7 @@ fn run(shape: &Shape, seed: u64, steps: usize, bytes: usize, per_commit: usize) 
             let count = random.below(per_commit + 1);
             let changes = random_changes(&mut random, shape.ids, bytes, count);
             let before = store.version();
-            let fits = store.fits(&borrowed(&changes));
+            let fits = store.fits(&borrowed(&changes).as_slice());
             match store.commit(&borrowed(&changes)) {
                 Ok(version) => {
                     assert!(fits && version > before && version == store.version());

@@ -7,14 +7,18 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use crate::Error;
 use crate::key::{KEY_BYTES_MAX, ROW_BYTES};
+use crate::{Error, few_or_many};
 
-/// Bytes that a block has at least: a few of the largest entries.
+/// Bytes that a block has at least where there are others: a few of the largest entries.
 pub(super) const BLOCK_BYTES_MIN: usize = 1984;
+/// Bytes that the only block of a run has at least.
+pub(super) const ONLY_BLOCK_BYTES_MIN: usize = 32;
 /// Bytes that a block has at most: places in it are told by two bytes.
 pub(super) const BLOCK_BYTES_MAX: usize = 65_535;
 const HEAD_BYTES: usize = 16;
+/// Room that a block is given at first where memory is little.
+const FEW_BYTES: usize = 496;
 /// Entries from one signpost to the next.
 const SIGNPOST_ENTRIES: usize = 32;
 /// In the low five bits of an entry's first byte: how many bytes of its key are those of the one before stands in two bytes more.
@@ -94,7 +98,7 @@ pub(super) struct BlockWriter {
 impl BlockWriter {
     /// A block of so many bytes.
     pub(super) fn new(level: u8, first_child: u64, bytes_max: usize) -> Self {
-        let mut bytes = Vec::with_capacity(bytes_max);
+        let mut bytes = Vec::with_capacity(few_or_many(FEW_BYTES, bytes_max));
         bytes.extend_from_slice(&[level, 0, 0, 0, 0, 0, 0, 0]);
         bytes.extend_from_slice(&first_child.to_le_bytes());
         BlockWriter { bytes, signposts: Vec::new(), count: 0, last: (Vec::new(), 0), code: Vec::new(), bytes_max }
@@ -144,6 +148,13 @@ impl BlockWriter {
         self.last.1 = row;
         self.count += 1;
         true
+    }
+
+    /// Makes the block as few whole pages as it needs; how many bytes it has.
+    pub(super) fn shorten(&mut self, page_bytes: usize) -> usize {
+        let needed = (self.bytes.len() + 2 * self.signposts.len()).max(ONLY_BLOCK_BYTES_MIN);
+        self.bytes_max = self.bytes_max.min(needed.next_multiple_of(page_bytes.max(1)));
+        self.bytes_max
     }
 
     pub(super) fn finish(mut self) -> Vec<u8> {

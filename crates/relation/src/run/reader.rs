@@ -8,11 +8,11 @@ use counterfoil_log::View;
 
 use super::Run;
 use super::block::{Block, Walk};
-use crate::Error;
 use crate::bloom;
+use crate::{Error, few_or_many};
 
-/// Bytes that a cursor over a whole run reads at a time.
-const AHEAD_BYTES: u32 = 128 << 10;
+/// Bytes that a cursor over a whole run reads at a time; where memory is little, a block.
+const AHEAD_BYTES: u32 = few_or_many(0, 128 << 10) as u32;
 
 /// The upper levels and the filter of a run: in memory, or read piece by piece.
 #[derive(Clone)]
@@ -58,6 +58,9 @@ impl Head {
 
     /// Whether the run may hold a key (as entries store it).
     pub(crate) fn may_hold(&self, view: &dyn View, run: &Run, key: &[u8]) -> Result<bool, Error> {
+        if run.lines == 0 {
+            return Ok(true);
+        }
         let hash = bloom::hash(key);
         let line = u64::from(bloom::line(hash, run.lines));
         let offset = run.filter_offset() + line * bloom::LINE_BYTES as u64;

@@ -9,10 +9,14 @@ use super::Run;
 use super::block::{BlockWriter, block_bytes};
 use crate::bloom::Bloom;
 use crate::key::split_entry;
-use crate::{Error, Storage};
+use crate::{Error, Storage, few_or_many};
 
-/// Bytes handed to the log at a time.
-const BUFFER_BYTES: usize = 256 << 10;
+/// Bytes handed to the log at a time; where memory is little, a block.
+const BUFFER_BYTES: usize = few_or_many(0, 256 << 10);
+
+/// Where memory is little a run of one block has no filter: its pages are whole then, and nothing of it waits in memory for the rest
+/// of one. To read a line of it would cost as much as to read the block.
+const NO_FILTER_OF_ONE_BLOCK: bool = cfg!(feature = "small");
 
 /// A run being written. A power cut or a rollback on the way leaves nothing: no commit names the container yet.
 pub(crate) struct RunWriter {
@@ -80,6 +84,10 @@ impl RunWriter {
             writer.drop_group(self.group).map_err(Error::log(""))?;
             return Ok(None);
         }
+        let is_only = self.blocks == 0;
+        if is_only {
+            self.block_bytes = self.block.shorten(writer.page_bytes());
+        }
         self.close_block();
         let mut levels = Vec::from([self.blocks]);
         let mut fences = mem::take(&mut self.fences);
@@ -89,9 +97,7 @@ impl RunWriter {
             levels.push(fences.len() as u32);
             self.flush(writer, BUFFER_BYTES)?;
         }
-        let bloom = mem::replace(&mut self.bloom, Bloom::for_keys(0)).folded(self.entries);
-        let lines = bloom.lines();
-        self.buffer.append(&mut bloom.into_bytes());
+        let lines = if is_only && NO_FILTER_OF_ONE_BLOCK { 0 } else { self.write_filter() };
         self.flush(writer, 0)?;
         let (tier, renewals, group, container) = (self.tier, self.renewals, self.group.0, self.container.0);
         let block_bytes = self.block_bytes as u32;
@@ -122,6 +128,14 @@ impl RunWriter {
         }
         self.buffer.append(&mut block.finish());
         firsts
+    }
+
+    /// Writes the filter; how many lines it has.
+    fn write_filter(&mut self) -> u32 {
+        let bloom = mem::replace(&mut self.bloom, Bloom::for_keys(0)).folded(self.entries);
+        let lines = bloom.lines();
+        self.buffer.append(&mut bloom.into_bytes());
+        lines
     }
 
     /// Hands the buffer to the log if it holds more than `bytes_max`.

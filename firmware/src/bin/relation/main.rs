@@ -97,7 +97,9 @@ fn life(most: &mut Most) -> Result<(), String> {
         return Err(alloc::format!("{acknowledged} rows were acknowledged and {rows} are there"));
     }
     hprintln!("the power went: every row that was acknowledged is there");
-    most.of("reorganize", token, || volume.reorganize())
+    most.of("reorganize", token, || volume.reorganize())?;
+    hprintln!("{}: {} rows", volume.root_name(), rows);
+    Ok(())
 }
 
 #[entry]

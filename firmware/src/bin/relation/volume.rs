@@ -27,7 +27,7 @@ const WINDOW_EXTENTS: u32 = 8;
 /// Rows that are loaded with a commit.
 const LOAD_ROWS: u64 = if IS_LITTLE { 1 } else { 8 };
 /// Rows whose entries are fresh at most.
-const FRESH_ROWS: usize = if IS_LITTLE { 8 } else { 32 };
+const FRESH_ROWS: usize = 32;
 /// Memory for index entries of new rows, deletes and updates.
 const NEW_BYTES: usize = if IS_LITTLE { 3 << 10 } else { 8 << 10 };
 /// Runs of an index that are merged into one.
@@ -78,15 +78,20 @@ impl Volume {
     #[inline(never)]
     pub fn create(token: Token) -> Result<Box<Volume>, String> {
         let media = Media { reader: Arc::new(token), writer: Box::new(token) };
-        let writer = create(media, vault(), layout(token)?, settings(), &mut entropy(), 0, 0).map_err(said)?;
-        Ok(Box::new(Volume { writer, relations: relations(), next: [0; TABLES.len()] }))
+        let writer = create(media, vault(), layout(token)?, settings(), &mut entropy(), 0, 0);
+        Volume::of(writer)
     }
 
     /// The volume as the last commit left it.
     #[inline(never)]
     pub fn open(token: Token) -> Result<Box<Volume>, String> {
         let recovered = Recovered::recover(Arc::new(token), vault(), layout(token)?, 0).map_err(said)?;
-        let writer = recovered.open(Box::new(token), settings(), &mut entropy()).map_err(said)?;
+        Volume::of(recovered.open(Box::new(token), settings(), &mut entropy()))
+    }
+
+    #[inline(never)]
+    fn of(writer: Result<Writer, counterfoil_log::Error>) -> Result<Box<Volume>, String> {
+        let writer = writer.map_err(said)?;
         Ok(Box::new(Volume { writer, relations: relations(), next: [0; TABLES.len()] }))
     }
 
@@ -165,10 +170,14 @@ impl Volume {
         Ok(())
     }
 
+    /// The name of the root.
+    pub fn root_name(&self) -> &'static str {
+        TABLES[self.root().0].name
+    }
+
     /// Rows of the root.
     pub fn count(&mut self) -> Result<u64, String> {
-        let name = TABLES[self.root().0].name;
-        let table = self.relations.table(&self.writer, name).map_err(said)?.ok_or("no root")?;
+        let table = self.relations.table(&self.writer, self.root_name()).map_err(said)?.ok_or("no root")?;
         self.relations.count(&self.writer, &table).map_err(said)
     }
 

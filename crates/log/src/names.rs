@@ -1,0 +1,180 @@
+//! Which records of the record store hold the chunks of which name.
+//!
+//! There is an entry for each container and each group of a volume, so names are kept as short as can be: of those that the log
+//! numbers, a byte for the kind and the number without its leading zeros.
+//!
+//! A commit in the making marks what it changes, so that it can be kept or undone when it is known what became of it:
+//! records that it was given, and those that it gives back.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use counterfoil_record::RecordId;
+
+use crate::maps::Map;
+use crate::view::space::LOG;
+
+/// A record that a commit in the making was given.
+const NEW: u32 = 1 << 31;
+/// A record that a commit in the making gives back.
+const GONE: u32 = 1 << 30;
+/// Records are numbered below this.
+const IDS_MAX: u32 = GONE;
+/// Names that the log numbers, each with the bytes of its number.
+const NUMBERED: [(&[u8], usize); 4] = [(b"container", 8), (b"group", 8), (b"space", 4), (b"pool", 8)];
+/// The first byte of a name of one of those kinds; of any other name that might begin like one.
+const KIND: u8 = 0x80;
+const OTHER: u8 = 0xFF;
+
+/// The records of all names.
+#[derive(Default)]
+pub(crate) struct Names {
+    ids: Map<Box<[u8]>, Ids>,
+}
+
+/// The records of a name, at least one.
+struct Ids {
+    first: u32,
+    others: Box<[u32]>,
+}
+
+impl Ids {
+    fn of(ids: &[u32]) -> Option<Ids> {
+        ids.split_first().map(|(first, others)| Ids { first: *first, others: others.into() })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        core::iter::once(self.first).chain(self.others.iter().copied())
+    }
+}
+
+/// A name as it is kept: no two names are the same.
+fn short(key: &[u8]) -> Vec<u8> {
+    if let Some((&LOG, name)) = key.split_first() {
+        for ((prefix, bytes), kind) in NUMBERED.iter().zip(KIND..) {
+            if let Some(number) = name.strip_prefix(*prefix).filter(|number| number.len() == *bytes) {
+                let zeros = number.iter().take_while(|byte| **byte == 0).count();
+                return [&[kind], number.get(zeros..).unwrap_or_default()].concat();
+            }
+        }
+    }
+    let escape: &[u8] = if key.first().is_some_and(|first| *first >= KIND) { &[OTHER] } else { &[] };
+    [escape, key].concat()
+}
+
+impl Names {
+    /// The records of a name, in the order of its chunks.
+    pub(crate) fn of(&self, key: &[u8]) -> impl Iterator<Item = RecordId> + '_ {
+        let ids = self.ids.get(short(key).as_slice());
+        ids.into_iter().flat_map(Ids::iter).map(|id| RecordId(id & !(NEW | GONE)))
+    }
+
+    /// One more than the highest number of a record.
+    pub(crate) fn end(&self) -> usize {
+        let ids = self.ids.values().flat_map(Ids::iter);
+        ids.map(|id| (id & !(NEW | GONE)) as usize + 1).max().unwrap_or(0)
+    }
+
+    /// Notes the records of a name that was read; whether their numbers make sense.
+    pub(crate) fn add(&mut self, key: &[u8], ids: &[u32]) -> bool {
+        let Some(found) = Ids::of(ids).filter(|_| ids.iter().all(|id| *id < IDS_MAX)) else { return false };
+        self.ids.insert(short(key).into(), found);
+        true
+    }
+
+    /// Makes a name have so many records, for a commit in the making; `allocate` gives those that it lacks.
+    pub(crate) fn assign<E>(
+        &mut self,
+        key: &[u8],
+        count: usize,
+        mut allocate: impl FnMut() -> Result<RecordId, E>,
+    ) -> Result<bool, E> {
+        let key = short(key);
+        let before = self.ids.get(key.as_slice());
+        if before.map_or(0, |ids| 1 + ids.others.len()) == count {
+            return Ok(true);
+        }
+        let mut ids: Vec<u32> = before.into_iter().flat_map(Ids::iter).collect();
+        ids.iter_mut().skip(count).for_each(|id| *id |= GONE);
+        while ids.len() < count {
+            let RecordId(id) = allocate()?;
+            if id >= IDS_MAX {
+                return Ok(false);
+            }
+            ids.push(id | NEW);
+        }
+        if let Some(ids) = Ids::of(&ids) {
+            self.ids.insert(key.into(), ids);
+        }
+        Ok(true)
+    }
+
+    /// The commit came to be, or not.
+    pub(crate) fn settle(&mut self, came_to_be: bool) {
+        let (lost, kept) = if came_to_be { (GONE, NEW) } else { (NEW, GONE) };
+        self.ids.retain(|_, ids| {
+            if ids.iter().any(|id| id & (NEW | GONE) != 0) {
+                let left: Vec<u32> = ids.iter().filter(|id| id & lost == 0).map(|id| id & !kept).collect();
+                match Ids::of(&left) {
+                    Some(left) => *ids = left,
+                    None => return false,
+                }
+            }
+            true
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(names: &Names, key: &[u8]) -> Vec<u32> {
+        names.of(key).map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn no_two_names_are_kept_as_the_same() {
+        let numbered = |name: &[u8], number: &[u8]| [&[LOG], name, number].concat();
+        let keys = [
+            numbered(b"container", &[0; 8]),
+            numbered(b"container", &[0, 0, 0, 0, 0, 0, 1, 0]),
+            numbered(b"container", &[0, 0, 0, 0, 0, 0, 0, 1]),
+            numbered(b"container", &[1]),
+            numbered(b"group", &[0, 0, 0, 0, 0, 0, 0, 1]),
+            numbered(b"space", &[0, 0, 0, 1]),
+            numbered(b"root", &[]),
+            Vec::from([KIND, 1]),
+            Vec::from([KIND]),
+            Vec::from([OTHER]),
+            Vec::from([OTHER, KIND, 1]),
+            Vec::from([1]),
+        ];
+        for (place, key) in keys.iter().enumerate() {
+            assert!(keys[..place].iter().all(|other| short(other) != short(key)), "{key:?}");
+        }
+        assert_eq!(short(&keys[1]), [KIND, 1, 0]);
+    }
+
+    #[test]
+    fn what_a_commit_assigns_is_kept_with_it_or_forgotten() {
+        for came_to_be in [true, false] {
+            let mut names = Names::default();
+            assert!(names.add(b"\x01long", &[4, 5]) && names.add(b"\x01gone", &[9]));
+            let mut next = 20;
+            let mut allocate = || {
+                next += 1;
+                Ok::<_, ()>(RecordId(next))
+            };
+            for (key, count) in [(b"\x01long".as_slice(), 1), (b"\x01gone", 0), (b"\x01new", 2)] {
+                assert_eq!(names.assign(key, count, &mut allocate), Ok(true));
+            }
+            assert_eq!((of(&names, b"\x01long"), of(&names, b"\x01new")), (Vec::from([4, 5]), Vec::from([21, 22])));
+            names.settle(came_to_be);
+            let after = [b"\x01long".as_slice(), b"\x01gone", b"\x01new"].map(|key| of(&names, key));
+            let expected: [&[u32]; 3] = if came_to_be { [&[4], &[], &[21, 22]] } else { [&[4, 5], &[9], &[]] };
+            assert_eq!(after.each_ref().map(Vec::as_slice), expected);
+            assert_eq!(names.end(), if came_to_be { 23 } else { 10 });
+        }
+    }
+}
