@@ -147,7 +147,9 @@ impl Vacuum {
                 self.merged.insert(index.id);
             }
             if !self.merged.contains(&index.id) && merge::step(shared, writer, self.table, index, Due::Untidy)? {
-                self.merging = Some(index.id);
+                // One that others began is of some runs only: once it has ended, that of all of them begins.
+                let is_ours = self.merging == Some(index.id) || files.is_none_or(|files| files.merging.is_none());
+                self.merging = is_ours.then_some(index.id);
                 return Ok(true);
             }
         }
