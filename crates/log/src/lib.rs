@@ -36,6 +36,7 @@ mod order;
 mod pages;
 mod pending;
 mod pending_pools;
+mod pieces;
 mod pool;
 mod pool_checkpoint;
 mod pool_element;
@@ -71,6 +72,7 @@ pub use maps::{Map, Set};
 #[cfg(feature = "stand-in")]
 pub use memory::Memory;
 pub use order::Order;
+pub use pieces::Piece;
 pub use pool::{NamelessPage, PoolId, PoolOptions};
 pub use pool_use::{PoolUse, WriteDistances};
 pub use report::{ContainerUse, ExtentUse, Report};

@@ -66,6 +66,11 @@ impl Found {
         reader.visit(range, &mut |row| Ok(self.take(row)))
     }
 
+    /// As [`Found::add`], for several ranges.
+    pub(crate) fn add_each(&mut self, reader: &IndexReader<'_>, ranges: &[ByteRange]) -> Result<bool, Error> {
+        reader.visit_each(ranges, &mut |_, row| Ok(self.take(row)))
+    }
+
     fn take(&mut self, row: RowId) -> bool {
         let Some(left) = self.entries_left.checked_sub(1) else { return false };
         self.entries_left = left;
@@ -97,6 +102,14 @@ impl Found {
             Kept::Bits { words, .. } => words.len() / 2,
         };
         self.entries_left.min(room) / 8
+    }
+
+    /// All rows as they were found, some of them perhaps twice.
+    pub(crate) fn into_list(self) -> Vec<RowId> {
+        match self.kept {
+            Kept::List { rows, .. } => rows,
+            Kept::Bits { .. } => Vec::new(),
+        }
     }
 
     /// The rows, each once, in the order of their numbers; and where those behind them begin, if there may be any.

@@ -10,7 +10,7 @@ use counterfoil_log::View;
 use crate::access::{Access, Shared};
 use crate::files::Coverage;
 use crate::fresh;
-use crate::key::{Keys, split_entry, stored};
+use crate::key::{KeyParts, Keys, split_entry, stored};
 use crate::merge::{self, Due};
 use crate::read::Wanted;
 use crate::run::RunWriter;
@@ -152,7 +152,8 @@ pub(crate) fn current<'e, E: AsRef<[u8]>>(
     }
     let parts = access.key_parts(index)?;
     let rows: Vec<_> = doubtful.iter().map(|(_, row)| *row).collect();
-    let block = access.fetch(view, &rows, &Wanted::only(parts.columns()))?;
+    let wanted = Wanted::only(parts.columns()).apart(matches!(parts, KeyParts::Join(_)));
+    let block = access.fetch(view, &rows, &wanted)?;
     let keys = Keys::of_parts(&block.rows, &parts).map_err(access.named())?;
     let is_stale = |(row, (place, _)): &(usize, &(usize, RowId))| {
         split_entry(kept[*place]).is_none_or(|(key, _)| key != stored(keys.key(*row)))
