@@ -65,7 +65,7 @@ impl Cells {
 impl Pages {
     /// Whether so many bytes of a page are read as the cells that hold them, and not as a part of the whole.
     pub(crate) fn reads_pieces(&self, sealing: Sealing, bytes: usize) -> bool {
-        let is_piece = sealing != Sealing::Whole && bytes < sealing.payload(self.layout.page_bytes);
+        let is_piece = sealing.cell_payload().is_some() && bytes < sealing.payload(self.layout.page_bytes);
         is_piece && !self.cells.latch.tripped() && !self.cache.has_room_for(PAGES_WORTH_KEEPING, &self.layout)
     }
 

@@ -48,6 +48,7 @@ mod relocation;
 mod report;
 mod root;
 mod sealing;
+mod sectors;
 mod snapshot;
 #[cfg(any(feature = "small", test))]
 mod sorted;
@@ -76,7 +77,7 @@ pub use pieces::Piece;
 pub use pool::{NamelessPage, PoolId, PoolOptions};
 pub use pool_use::{PoolUse, WriteDistances};
 pub use report::{ContainerUse, ExtentUse, Report};
-pub use sealing::Sealing;
+pub use sealing::{SECTOR_PAYLOAD_BYTES, Sealing};
 pub use snapshot::Snapshot;
 pub use space::Owner;
 pub use storage::Storage;

@@ -105,7 +105,8 @@ impl Model {
             0 => self.groups.push(writer.create_group().unwrap()),
             1 if !self.groups.is_empty() => {
                 let group = self.groups[bench.dice(self.groups.len() as u64) as usize];
-                let sealing = [Sealing::Whole, Sealing::Cells, Sealing::Pointers][bench.dice(3) as usize];
+                let sealing =
+                    [Sealing::Whole, Sealing::Cells, Sealing::Pointers, Sealing::Sectors][bench.dice(4) as usize];
                 let id = writer.create_container_sealed(group, sealing).unwrap();
                 self.containers.insert(id, (group, Vec::new()));
             }

@@ -8,9 +8,10 @@ use counterfoil_log::{ContainerId, GroupId, View};
 use crate::files::{Files, ROW_NUMBERS_MAX, Segment};
 use crate::grain::Grain;
 use crate::heads::Heads;
-use crate::key::KeyParts;
+use crate::key::{JOIN_KEY_BYTES, KeyParts, key_bytes_max};
 use crate::layout::Layout;
 use crate::presence::Presence;
+use crate::run::Blocks;
 use crate::shape::Shape;
 use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
 use crate::{Error, IndexDef, IndexOrigin, RowId, Storage, Table, TableId};
@@ -294,6 +295,16 @@ impl Access {
         let IndexOrigin::Path(join) = index.origin else { return self.places(&index.columns).map(KeyParts::Columns) };
         let place = self.table.joins.iter().position(|known| known.id == join);
         place.map(KeyParts::Join).ok_or_else(|| Error::corrupt(&self.table.name, "path of an index"))
+    }
+
+    /// How the blocks of an index's runs are sealed, and how large they are.
+    pub(crate) fn blocks(&self, index: &IndexDef, writer: &dyn Storage) -> Result<Blocks, Error> {
+        if self.grain == Grain::Pages {
+            return Ok(Blocks::in_pages(writer.page_bytes()));
+        }
+        let parts = self.key_parts(index)?;
+        let kinds = parts.columns().iter().filter_map(|place| self.table.columns.get(*place)).map(|column| column.kind);
+        Ok(Blocks::in_sectors(kinds.fold(JOIN_KEY_BYTES, |bytes, kind| bytes.saturating_add(key_bytes_max(kind)))))
     }
 
     /// Names this table in an error from further down.

@@ -26,6 +26,7 @@ mod merge;
 mod reader;
 mod writer;
 
+pub(crate) use block::Blocks;
 pub(crate) use merge::Merge;
 pub(crate) use reader::{Cursor, Head};
 pub(crate) use writer::RunWriter;
@@ -37,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::{ENTRY_BYTES_MAX, split_entry};
 use crate::{Error, RowId};
-use block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
+use block::{BLOCK_BYTES_MAX, SECTOR_BLOCK_BYTES};
 
 /// Bytes that an entry takes in a block at least.
 const ENTRY_BYTES_MIN: u64 = 2;
@@ -86,7 +87,7 @@ impl Run {
         let single = self.levels.last() == Some(&1);
         let shrinks = self.levels.is_sorted_by(|below, above| below > above);
         let bounds = [&self.first, &self.last].iter().all(|entry| (9..=ENTRY_BYTES_MAX).contains(&entry.len()));
-        let blocks = (BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(self.block_bytes as usize));
+        let blocks = (SECTOR_BLOCK_BYTES..=BLOCK_BYTES_MAX).contains(&(self.block_bytes as usize));
         let room = u64::from(self.data_blocks()) * u64::from(self.block_bytes) / ENTRY_BYTES_MIN;
         let entries = (1..=room).contains(&self.entries);
         if single && shrinks && bounds && blocks && self.lines > 0 && entries && self.first <= self.last {

@@ -94,7 +94,8 @@ pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     let fresh = fresh::of(&shared.states.fresh, writer, &access, index, true)?;
     let (entries, doubtful) = (fresh.entries(), fresh.is_doubtful());
     let renewals = access.files.renewals;
-    let mut run = RunWriter::create(writer, 0, renewals, entries.len() as u64)?;
+    let blocks = access.blocks(index, writer)?;
+    let mut run = RunWriter::create(writer, blocks, (0, renewals), entries.len() as u64)?;
     for piece in entries.chunks(PIECE_ENTRIES) {
         let doubt = if doubtful { Doubt::All } else { Doubt::Since(renewals) };
         for entry in current(writer, &access, index, piece, doubt)? {
@@ -203,7 +204,8 @@ impl Building<'_> {
         let access = self.shared.access_to_write(writer, self.table)?;
         self.entries.order();
         let tier = merge::tier_of(self.shared, self.entries.len() as u64);
-        let mut run = RunWriter::create(writer, tier, access.files.renewals, self.entries.len() as u64)?;
+        let (blocks, count) = (access.blocks(self.index, writer)?, self.entries.len() as u64);
+        let mut run = RunWriter::create(writer, blocks, (tier, access.files.renewals), count)?;
         for entry in self.entries.drain(..) {
             run.push(writer, &entry)?;
         }
