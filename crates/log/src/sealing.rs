@@ -53,6 +53,12 @@ impl Sealing {
         }
     }
 
+    /// Bytes of a container that a page holds, where one that is sealed as a whole holds so many.
+    #[must_use]
+    pub fn page_payload(self, whole: usize) -> usize {
+        u32::try_from(whole + TAG_BYTES).map_or(whole, |page_bytes| self.payload(page_bytes))
+    }
+
     /// What a frame or a checkpoint tells of it; nothing of a container of whole pages.
     pub(crate) fn code(self) -> Option<u8> {
         match self {

@@ -325,4 +325,16 @@ fn a_piece_costs_the_sectors_that_hold_it() {
     let mut all = vec![0; bytes.len()];
     view.read(id, 0, &mut all).unwrap();
     assert!(all == bytes && view.verify_pages(&mut |_, _| ()).is_empty());
+    // Two sectors of a page change places.
+    let mut page = vec![0; 2048];
+    let is_it = |number: &u64| {
+        large.device.read(PageNumber(*number), 0, &mut page).is_ok() && {
+            let moved = [&page[512..1024], &page[..512], &page[1024..]].concat();
+            large.device.clone().program(PageNumber(*number), &moved).unwrap();
+            let found = view.verify_pages(&mut |_, _| ());
+            large.device.clone().program(PageNumber(*number), &page).unwrap();
+            !found.is_empty()
+        }
+    };
+    assert_eq!((0..large.device.part().geometry.page_count()).filter(is_it).count(), 3);
 }

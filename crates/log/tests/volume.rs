@@ -402,7 +402,7 @@ fn a_flipped_byte_is_an_error_or_without_effect() {
     drop(writer);
     let pages = u64::from(bench.layout.extent_pages) * 250;
     let (mut refused, mut harmless) = (0, 0);
-    for _ in 0..600 {
+    for _ in 0..800 {
         let page = counterfoil_flash::PageNumber(bench.dice(pages));
         let mut bytes = [0; 512];
         if counterfoil_flash::Read::read(&bench.device, page, 0, &mut bytes).is_err() {

@@ -78,6 +78,8 @@ pub(crate) struct Access {
 pub(crate) struct Part {
     pub(crate) segment: Segment,
     pub(crate) layout: Arc<Layout>,
+    /// Bytes from one row to the next.
+    pub(crate) stride: usize,
     /// Rows stored.
     pub(crate) count: u64,
     /// Row numbers covered.
@@ -121,7 +123,7 @@ impl Part {
 
     /// Bytes of its rows and their long values.
     pub(crate) fn bytes(&self) -> u64 {
-        (self.count * self.layout.width() as u64).saturating_add(self.heap_bytes)
+        (self.count * self.stride as u64).saturating_add(self.heap_bytes)
     }
 
     /// Rows that the view sees.
@@ -202,6 +204,7 @@ impl Shared {
     ) -> Result<Part, Error> {
         let wrong = |what| Error::corrupt(&table.name, what);
         let (layout, lengths, count, span) = measure(view, table, shape, segment)?;
+        let stride = segment.stride(layout.width());
         let state = self.states.segment(view, segment, shape, lengths, writing).map_err(|error| name(error, table))?;
         let presence = match segment.presence {
             Some(_) => state.read(|state| state.presence()),
@@ -211,7 +214,7 @@ impl Shared {
             return Err(wrong("map of the rows of a segment"));
         }
         let heap_bytes = length(view, table, segment.heap())?;
-        Ok(Part { segment: segment.clone(), layout, count, span, lengths, heap_bytes, presence, state })
+        Ok(Part { segment: segment.clone(), layout, stride, count, span, lengths, heap_bytes, presence, state })
     }
 }
 
@@ -223,16 +226,20 @@ pub(crate) fn measure(
     segment: &Segment,
 ) -> Result<(Arc<Layout>, Lengths, u64, u64), Error> {
     let wrong = |what| Error::corrupt(&table.name, what);
-    let layout = shape.layouts.get(segment.layout as usize).ok_or_else(|| wrong("layout of a segment"))?;
+    let layout = shape.layouts.get(segment.layout()).ok_or_else(|| wrong("layout of a segment"))?;
     let deletes = length(view, table, segment.deletes())?;
     let updates = length(view, table, segment.updates())?;
     let bytes = length(view, table, segment.rows())?;
-    let width = layout.width() as u64;
-    let count = bytes / width;
+    let stride = segment.stride(layout.width());
+    if stride < layout.width() {
+        return Err(wrong("length of a segment"));
+    }
+    let stride = stride as u64;
+    let count = bytes / stride;
     let span = segment.span.unwrap_or(count);
     let dense = segment.presence.is_some() || span == count;
     let ends = segment.first.checked_add(span).is_some_and(|end| end <= ROW_NUMBERS_MAX);
-    if !bytes.is_multiple_of(width) || !dense || !ends {
+    if !bytes.is_multiple_of(stride) || !dense || !ends {
         return Err(wrong("length of a segment"));
     }
     Ok((layout.clone(), Lengths { deletes, updates }, count, span))

@@ -11,6 +11,8 @@ use crate::Layout;
 
 /// Rows, and long values, that are nearer to each other than this are read together.
 const GAP_BYTES: u64 = 1024;
+/// What a row may take more, as a part of itself, so that it does not begin on one page and end on another.
+const STRIDE_PART: usize = 6;
 /// Rows are read together over so many bytes at most.
 const IMAGES_BYTES_MAX: u64 = 4096;
 /// In cells each byte between is deciphered, for a microsecond in eight; a page asked once more costs some thirty.
@@ -47,6 +49,18 @@ impl Grain {
                 updates: Sealing::Pointers,
             },
         }
+    }
+
+    /// How many bytes there are from one row to the next in pages that hold so many; none: as many as an image has. Where rows are read
+    /// in pieces, one that lies on two pages costs two reads, and one on two sectors a sector more: where a page can be so many rows
+    /// with a little room to spare, it is.
+    pub(crate) fn stride(self, layout: &Layout, page_payload: usize) -> Option<u16> {
+        let rows = page_payload.checked_div(layout.width())?;
+        let stride = page_payload.checked_div(rows)?;
+        let spare = stride - layout.width();
+        let is_worth =
+            self == Grain::Cells && page_payload.is_multiple_of(rows) && spare * STRIDE_PART <= layout.width();
+        u16::try_from(stride).ok().filter(|_| is_worth && spare > 0)
     }
 
     /// How far apart long values may lie that are read together.
@@ -88,6 +102,17 @@ mod tests {
         assert_eq!(near_of(&all, 100), 100);
         assert_eq!((near_of(&[5, 9, 20], 100), near_of(&[5, 30], 100)), (3, 1));
         assert_eq!((near_of(&[5, 7, 6], 100), near_of(&[5, 5], 100), near_of(&[], 100)), (2, 1, 1));
+    }
+
+    #[test]
+    fn rows_do_not_lie_on_two_pages_where_that_costs_little() {
+        let of = |width: u32| Layout::new([(ColumnId(0), Type::Char(100)), (ColumnId(1), Type::Char(width - 109))]);
+        let stride = |width: u32| Grain::Cells.stride(&of(width), 1016);
+        // Four, five that do not divide the page, and four that would take too much more.
+        assert_eq!([219, 200, 205].map(stride), [Some(254), None, None]);
+        let of = |width: u32| Layout::new([(ColumnId(0), Type::Char(width - 5))]);
+        assert_eq!(Grain::Pages.stride(&of(120), 1016), None);
+        assert_eq!(Grain::Cells.stride(&of(120), 100), None, "a row of several pages");
     }
 
     #[test]

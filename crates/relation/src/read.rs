@@ -188,24 +188,29 @@ impl Access {
         let width = part.layout.width();
         let end = from.checked_add(count as u64).filter(|end| *end <= part.count);
         end.ok_or(Error::Misuse("rows past the end of their segment"))?;
-        let mut bytes = vec![0; count * width];
-        self.read_bytes(view, part.segment.rows(), from * width as u64, &mut bytes)?;
+        let stride = part.stride;
+        let mut bytes = vec![0; count * stride];
+        self.read_bytes(view, part.segment.rows(), from * stride as u64, &mut bytes)?;
+        if stride > width {
+            (1..count).for_each(|row| bytes.copy_within(row * stride..row * stride + width, row * width));
+            bytes.truncate(count * width);
+        }
         Ok(self.newest(part, count, bytes))
     }
 
     /// Images as they are stored, of rows by position: those that are near each other are read together.
     fn images_near(&self, view: &dyn View, part: &Part, rows: &[(RowId, u64)]) -> Result<Vec<u8>, Error> {
-        let width = part.layout.width();
+        let (width, stride) = (part.layout.width(), part.stride);
         let (mut all, mut together) = (Vec::with_capacity(rows.len() * width), Vec::new());
         let mut rest = rows;
         while let Some((_, first)) = rest.first() {
-            let (near, others) = rest.split_at(grain::near(rest, width as u64));
+            let (near, others) = rest.split_at(grain::near(rest, stride as u64));
             let last = near.last().map_or(*first, |(_, last)| *last);
             within(part, last)?;
-            together.resize((last - first + 1) as usize * width, 0);
-            self.read_bytes(view, part.segment.rows(), first * width as u64, &mut together)?;
+            together.resize((last - first) as usize * stride + width, 0);
+            self.read_bytes(view, part.segment.rows(), first * stride as u64, &mut together)?;
             for (_, position) in near {
-                let start = (position - first) as usize * width;
+                let start = (position - first) as usize * stride;
                 all.extend_from_slice(&together[start..start + width]);
             }
             rest = others;
@@ -229,7 +234,7 @@ impl Access {
             for (row, (_, position)) in some.iter().enumerate() {
                 within(part, *position)?;
                 let of = |piece: &Range<usize>| PieceOf {
-                    offset: position * width as u64 + piece.start as u64,
+                    offset: position * part.stride as u64 + piece.start as u64,
                     bytes: piece.len(),
                     at: row * width + piece.start,
                 };
@@ -250,7 +255,7 @@ impl Access {
     }
 
     fn conversion(&self, part: &Part) -> Option<&Conversion> {
-        self.shape.conversions.get(part.segment.layout as usize).and_then(Option::as_ref)
+        self.shape.conversions.get(part.segment.layout()).and_then(Option::as_ref)
     }
 
     /// Images as they are stored, in the newest layout.

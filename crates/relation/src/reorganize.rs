@@ -226,7 +226,7 @@ pub(crate) fn untidy(shared: &Shared, access: &Access, is_meant: &dyn Fn(&Part) 
 fn kept_bytes(part: &Part) -> u64 {
     let written = part.count.saturating_add(updates(part));
     let heap = u128::from(part.heap_bytes) * u128::from(part.visible()) / u128::from(written.max(1));
-    let images = part.visible().saturating_mul(part.layout.width() as u64);
+    let images = part.visible().saturating_mul(part.stride as u64);
     images.saturating_add(u64::try_from(heap).unwrap_or(u64::MAX))
 }
 
@@ -237,7 +237,7 @@ fn updates(part: &Part) -> u64 {
 
 /// Whether a segment is as it would be written now.
 fn is_tidy(access: &Access, part: &Part) -> bool {
-    let newest = part.segment.layout as usize + 1 == access.table.layouts.len();
+    let newest = part.segment.layout() + 1 == access.table.layouts.len();
     newest && part.lengths.deletes == 0 && part.lengths.updates == 0
 }
 

@@ -296,7 +296,7 @@ impl<'s> Search<'s> {
         rows: &[RowId],
         (rows_max, room): (usize, usize),
     ) -> Result<Option<Vec<RowId>>, Error> {
-        let mut found = Found::all(rows_max);
+        let mut found = Found::all_together(rows_max);
         if !self.relations.find_joined_to(self.view, self.root, (path, rows), &mut found)? {
             return Ok(None);
         }
