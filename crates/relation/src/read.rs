@@ -250,7 +250,7 @@ impl Access {
     fn pieces_of(&self, part: &Part, wanted: &Wanted) -> Vec<Range<usize>> {
         match (&wanted.columns, wanted.apart, self.conversion(part)) {
             (Some(columns), Some(joins), None) => pieces(&part.layout, &self.table, columns, joins),
-            _ => Vec::from([0..part.layout.width()]),
+            _ => core::iter::once(0..part.layout.width()).collect(),
         }
     }
 
