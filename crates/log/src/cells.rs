@@ -10,10 +10,9 @@
 //! 2. a page stands in the cache only as a whole whose MAC held.
 
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 
-use counterfoil_vault::{CELL_BYTES, CellKey, CellLatch, Epoch, Tag, Vault};
+use counterfoil_vault::{CellKey, CellLatch, CellPage, Epoch, Tag, Vault};
 
 use crate::lock::Lock;
 use crate::pages::Pages;
@@ -34,7 +33,7 @@ pub(crate) struct Cells {
 
 impl Cells {
     /// The key of the cells of an epoch.
-    fn key(&self, vault: &Vault, epoch: Epoch) -> Arc<CellKey> {
+    pub(crate) fn key(&self, vault: &Vault, epoch: Epoch) -> Arc<CellKey> {
         let is_it = |(of, _): &&(Epoch, Arc<CellKey>)| *of == epoch;
         if let Some(known) = self.keys.read(|keys| keys.iter().find(is_it).map(|(_, key)| key.clone())) {
             return known;
@@ -48,37 +47,26 @@ impl Cells {
         });
         key
     }
+
+    /// Opens neighbouring cells of a page without its MAC, in place.
+    pub(crate) fn open(
+        &self,
+        page: &CellPage<'_>,
+        first: usize,
+        cells: &mut [u8],
+        cell_payload: usize,
+        address: u64,
+    ) -> Result<(), Error> {
+        let opened = self.latch.watch(page.open_cells(first as u16, cells, cell_payload));
+        opened.map_err(|_| Error::Tampered { what: "cells of a container", page: address })
+    }
 }
 
 impl Pages {
     /// Whether so many bytes of a page are read as the cells that hold them, and not as a part of the whole.
     pub(crate) fn reads_pieces(&self, sealing: Sealing, bytes: usize) -> bool {
-        let is_piece = sealing != Sealing::Whole && bytes < sealing.payload(self.layout.page_bytes);
+        let is_piece = sealing.cell_payload().is_some() && bytes < sealing.payload(self.layout.page_bytes);
         is_piece && !self.cells.latch.tripped() && !self.cache.has_room_for(PAGES_WORTH_KEEPING, &self.layout)
-    }
-
-    /// Reads a few bytes of a page of cells, from `skip` on.
-    pub(crate) fn read_piece(
-        &self,
-        root: &Root,
-        (run, within): (&Run, u32),
-        (skip, cell_payload): (usize, usize),
-        out: &mut [u8],
-    ) -> Result<(), Error> {
-        let position = run.position + within;
-        let address = self.layout.page(run.extent, position);
-        let (first, end) = (skip / cell_payload, (skip + out.len()).div_ceil(cell_payload));
-        let mut cells = vec![0; (end - first) * CELL_BYTES];
-        self.media.read(address, (first * CELL_BYTES) as u32, &mut cells)?;
-        let key = self.cells.key(&self.vault, root.epoch(run.epoch)?);
-        let opened = key.page(run.allocation, position).open_cells(first as u16, &mut cells, cell_payload);
-        self.cells
-            .latch
-            .watch(opened)
-            .map_err(|_| Error::Tampered { what: "cells of a container", page: address.0 })?;
-        let start = skip - first * cell_payload;
-        out.copy_from_slice(&cells[start..start + out.len()]);
-        Ok(())
     }
 
     /// Opens whole pages of cells in place, neighbours in a run.

@@ -99,8 +99,8 @@ fn encode_container(container: &Container) -> Vec<u8> {
         out.put_u64(run.epoch);
     }
     out.put_sized(&container.tail);
-    if let Some(payload) = container.sealing.cell_payload() {
-        out.put_u8(payload as u8);
+    if let Some(code) = container.sealing.code() {
+        out.put_u8(code);
     }
     out
 }
@@ -124,7 +124,7 @@ fn decode_container(bytes: &[u8], layout: &Layout) -> Result<Container, Error> {
     }
     container.tail = cursor.sized()?.to_vec();
     if !cursor.is_empty() {
-        container.sealing = Sealing::of_cells(cursor.u8()?)?;
+        container.sealing = Sealing::of_code(cursor.u8()?)?;
     }
     if container.tail.len() >= container.payload(layout) || !cursor.is_empty() {
         return Err(cursor.corrupt());

@@ -165,11 +165,11 @@ impl Element<'_> {
                 out.put_u64(id.0);
             }
             Element::ContainerCreated { id, group, sealing } => {
-                let cell_payload = sealing.cell_payload();
-                out.put_u8(if cell_payload.is_some() { CELLS_CREATED } else { CONTAINER_CREATED });
+                let code = sealing.code();
+                out.put_u8(if code.is_some() { CELLS_CREATED } else { CONTAINER_CREATED });
                 out.put_u64(id.0);
                 out.put_u64(group.0);
-                cell_payload.into_iter().for_each(|payload| out.put_u8(payload as u8));
+                code.into_iter().for_each(|code| out.put_u8(code));
             }
             Element::Pages { id, extent, position, pages } => {
                 out.put_u8(6);
@@ -223,7 +223,7 @@ pub(crate) fn next_element<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Element
         4 => Element::GroupDropped(GroupId(cursor.u64()?)),
         kind @ (CONTAINER_CREATED | CELLS_CREATED) => {
             let (id, group) = (ContainerId(cursor.u64()?), GroupId(cursor.u64()?));
-            let sealing = if kind == CELLS_CREATED { Sealing::of_cells(cursor.u8()?)? } else { Sealing::Whole };
+            let sealing = if kind == CELLS_CREATED { Sealing::of_code(cursor.u8()?)? } else { Sealing::Whole };
             Element::ContainerCreated { id, group, sealing }
         }
         6 => Element::Pages {

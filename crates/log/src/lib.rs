@@ -38,6 +38,7 @@ mod order;
 mod pages;
 mod pending;
 mod pending_pools;
+mod pieces;
 mod pool;
 mod pool_checkpoint;
 mod pool_element;
@@ -49,6 +50,7 @@ mod relocation;
 mod report;
 mod root;
 mod sealing;
+mod sectors;
 mod snapshot;
 #[cfg(any(feature = "small", test))]
 mod sorted;
@@ -73,10 +75,11 @@ pub use maps::{Map, Set};
 #[cfg(feature = "stand-in")]
 pub use memory::Memory;
 pub use order::Order;
+pub use pieces::Piece;
 pub use pool::{NamelessPage, PoolId, PoolOptions};
 pub use pool_use::{PoolUse, WriteDistances};
 pub use report::{ContainerUse, ExtentUse, Report};
-pub use sealing::Sealing;
+pub use sealing::{SECTOR_PAYLOAD_BYTES, Sealing};
 pub use snapshot::Snapshot;
 pub use space::Owner;
 pub use storage::Storage;

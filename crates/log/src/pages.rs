@@ -9,6 +9,7 @@ use counterfoil_vault::{Kind, Place, Sealed, TAG_BYTES, Vault};
 use crate::cache::PageCache;
 use crate::cells::Cells;
 use crate::layout::Layout;
+use crate::pieces::Piece;
 use crate::root::{Container, Root, Run};
 use crate::{ContainerId, Error, Sealing};
 
@@ -70,12 +71,18 @@ impl Pages {
         }
     }
 
-    fn locate(&self, container: &Container, page: u64) -> Result<(Run, u32), Error> {
+    pub(crate) fn locate(&self, container: &Container, page: u64) -> Result<(Run, u32), Error> {
         container.locate(page).ok_or(Error::Corrupt { what: "map of a container" })
     }
 
+    /// Whether a page is kept as a whole.
+    pub(crate) fn is_kept(&self, run: &Run, within: u32) -> bool {
+        let address = self.layout.page(run.extent, run.position + within);
+        self.cache.copy(&(address.0, run.allocation, run.epoch, 0), 0, &mut [])
+    }
+
     /// Page by page, through the cache.
-    fn read_cached(
+    pub(crate) fn read_cached(
         &self,
         root: &Root,
         container: &Container,
@@ -95,10 +102,13 @@ impl Pages {
             let (part, rest) = buffer.split_at_mut(take);
             buffer = rest;
             let cell_payload = container.sealing.cell_payload();
-            if self.cache.copy(&key, skip, part) {
+            if container.sealing == Sealing::Sectors {
+                self.read_sectors(root, (&run, within), skip, part)?;
+            } else if self.cache.copy(&key, skip, part) {
                 // It was opened as a whole before.
             } else if let Some(cell_payload) = cell_payload.filter(|_| self.reads_pieces(container.sealing, take)) {
-                self.read_piece(root, (&run, within), (skip, cell_payload), part)?;
+                let piece = Piece { offset: skip as u64, bytes: take, at: 0 };
+                self.read_cells(root, (&run, within), cell_payload, &[piece], part)?;
             } else {
                 let mut bytes = vec![0; self.layout.page_bytes as usize];
                 self.open_run(root, container.sealing, (&run, within), &mut bytes)?;
@@ -154,6 +164,12 @@ impl Pages {
         let position = run.position + within;
         let address = self.layout.page(run.extent, position);
         self.media.read(address, 0, bytes)?;
+        if sealing == Sealing::Sectors {
+            let pages = (within..).zip(bytes.chunks_exact_mut(self.layout.page_bytes as usize));
+            return pages
+                .into_iter()
+                .try_for_each(|(within, page)| self.open_sectors(root, (run, within), page).map(drop));
+        }
         if let Some(cell_payload) = sealing.cell_payload() {
             return self.open_pages_of_cells(root, (run, within), cell_payload, bytes);
         }
@@ -172,8 +188,10 @@ impl Pages {
         let address = self.layout.page(run.extent, run.position + within);
         let mut bytes = vec![0; self.layout.page_bytes as usize];
         self.media.read(address, 0, &mut bytes)?;
-        if container.sealing != Sealing::Whole {
-            return self.check_page_of_cells(root, (&run, within), &bytes);
+        match container.sealing {
+            Sealing::Whole => {}
+            Sealing::Sectors => return self.open_sectors(root, (&run, within), &mut bytes),
+            Sealing::Cells | Sealing::Pointers => return self.check_page_of_cells(root, (&run, within), &bytes),
         }
         let place = Place {
             kind: Kind::Container,

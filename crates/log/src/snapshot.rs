@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::layout::Layout;
 use crate::pages::Pages;
 use crate::root::{Root, record_key};
-use crate::{CommitNumber, ContainerId, Error, NamelessPage, PoolId, View};
+use crate::{CommitNumber, ContainerId, Error, NamelessPage, Piece, PoolId, View};
 
 /// An immutable view of one commit. Cloning it is cheap; while a clone is alive, the writer that handed it out
 /// reclaims nothing that it can see.
@@ -63,6 +63,10 @@ impl View for Snapshot {
 
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.pages.read(&self.root, container, offset, buffer)
+    }
+
+    fn read_pieces(&self, container: ContainerId, pieces: &[Piece], buffer: &mut [u8]) -> Result<(), Error> {
+        self.pages.read_pieces(&self.root, container, pieces, buffer)
     }
 
     fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {

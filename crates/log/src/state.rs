@@ -338,14 +338,14 @@ mod tests {
     }
 
     #[test]
-    fn a_container_is_of_cells_that_there_are() {
-        for sealing in [Sealing::Whole, Sealing::Cells, Sealing::Pointers] {
+    fn a_container_is_sealed_in_a_way_that_there_is() {
+        for sealing in [Sealing::Whole, Sealing::Cells, Sealing::Pointers, Sealing::Sectors] {
             let element = Element::ContainerCreated { id: ContainerId(3), group: GroupId(16), sealing };
             let mut bytes = Vec::new();
             element.encode(&mut bytes);
             assert_eq!(next_element(&mut Cursor::new(&bytes, "commit frame")).unwrap(), Some(element));
             if sealing != Sealing::Whole {
-                for wrong in (0..=u8::MAX).filter(|payload| ![8, 10].contains(payload)) {
+                for wrong in (0..=u8::MAX).filter(|payload| ![0, 8, 10].contains(payload)) {
                     *bytes.last_mut().unwrap() = wrong;
                     assert!(next_element(&mut Cursor::new(&bytes, "commit frame")).is_err(), "{wrong}");
                 }

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::{Error, NamelessPage, PoolId};
+use crate::{Error, NamelessPage, Piece, PoolId};
 
 /// The number of a container: an append-only stream of bytes. Never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +46,14 @@ pub trait View {
     /// [`Error::Device`].
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
 
+    /// Reads pieces of a container, each into its part of `buffer`: fastest in the order in which they lie there.
+    ///
+    /// # Errors
+    /// As [`View::read`], and [`Error::Misuse`] for a piece that has no part of the buffer.
+    fn read_pieces(&self, container: ContainerId, pieces: &[Piece], buffer: &mut [u8]) -> Result<(), Error> {
+        pieces.iter().try_for_each(|piece| self.read(container, piece.offset, piece.of(buffer)?))
+    }
+
     /// Reads a nameless page, or its first `buffer.len()` bytes.
     ///
     /// # Errors
@@ -70,6 +78,10 @@ impl<V: View + ?Sized> View for &V {
 
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         (**self).read(container, offset, buffer)
+    }
+
+    fn read_pieces(&self, container: ContainerId, pieces: &[Piece], buffer: &mut [u8]) -> Result<(), Error> {
+        (**self).read_pieces(container, pieces, buffer)
     }
 
     fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {

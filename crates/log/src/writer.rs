@@ -41,7 +41,7 @@ use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::store::CheckpointStore;
 use crate::window::HeaderKeeper;
-use crate::{CommitNumber, ContainerId, Error, GroupId, Sealing, View};
+use crate::{CommitNumber, ContainerId, Error, GroupId, Piece, Sealing, View};
 
 /// Up to this many pages are listed in the frame and made durable by its flush; more get a flush of their own.
 const UNFLUSHED_MAX: usize = 16;
@@ -585,6 +585,10 @@ impl View for Writer {
 
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.pages.read(self.current(), container, offset, buffer)
+    }
+
+    fn read_pieces(&self, container: ContainerId, pieces: &[Piece], buffer: &mut [u8]) -> Result<(), Error> {
+        self.pages.read_pieces(self.current(), container, pieces, buffer)
     }
 
     fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use bench::{Bench, CACHE};
 use counterfoil_flash::{Device, PageNumber, Read};
-use counterfoil_log::{ContainerId, Error, Recovered, Sealing, Snapshot, View, Writer};
+use counterfoil_flash_sim::Part;
+use counterfoil_log::{ContainerId, Error, Piece, Recovered, SECTOR_PAYLOAD_BYTES, Sealing, Snapshot, View, Writer};
 
 const PAGE: usize = 512;
 /// No room for pages: all cells are read in pieces.
@@ -237,4 +238,103 @@ fn a_container_stays_what_it_was_made() {
         assert_eq!((told.sealing, told.bytes), (sealing, victim.bytes.len() as u64));
         victim.reads(&writer, 3, victim.bytes.len() - 3).unwrap();
     }
+}
+
+#[test]
+fn pieces_come_as_they_were_written_and_those_of_a_page_cost_one_read() {
+    for (sealing, cell) in [SEALINGS[0], SEALINGS[1], (Sealing::Sectors, 16), (Sealing::Whole, 16)] {
+        let victim = Victim::new(sealing, cell);
+        let held = if cell == 16 { PAGE - 16 } else { held(cell) };
+        let view = victim.snapshot(LITTLE);
+        // Beside each other, in one cell, over a border of pages, into the tail and in no order.
+        let places =
+            [(3, 5), (8, 2), (9, 30), (100, 1), (held - 4, 9), (2 * held - 1, 2), (3 * held - 6, 12), (40, 25)];
+        let mut at = 0;
+        let pieces = places.map(|(offset, bytes)| {
+            at += bytes;
+            Piece { offset: offset as u64, bytes, at: at - bytes }
+        });
+        let mut read = vec![0; at];
+        view.read_pieces(victim.id, &pieces, &mut read).unwrap();
+        let expected: Vec<u8> =
+            places.iter().flat_map(|(offset, bytes)| victim.bytes[*offset..offset + bytes].to_vec()).collect();
+        assert!(read == expected, "{sealing:?}");
+        let before = victim.bench.device.meters();
+        view.read_pieces(victim.id, &pieces[..4], &mut read).unwrap();
+        let spent = victim.bench.device.meters().since(&before);
+        assert!(spent.reads == 1 || cell == 16, "{sealing:?}: {} reads", spent.reads);
+        let outside = Piece { offset: 3, bytes: 5, at: at - 4 };
+        assert!(matches!(view.read_pieces(victim.id, &[outside], &mut read), Err(Error::Misuse(_))));
+        let behind = Piece { offset: victim.bytes.len() as u64 - 1, bytes: 2, at: 0 };
+        assert!(view.read_pieces(victim.id, &[behind], &mut read).is_err());
+    }
+}
+
+#[test]
+fn pieces_of_a_forged_page_are_refused_and_end_the_guessing() {
+    for (sealing, cell) in SEALINGS {
+        let victim = Victim::new(sealing, cell);
+        let mut page = victim.page(0);
+        page[5 * 16] ^= 1;
+        victim.put(0, &page);
+        let view = victim.snapshot(LITTLE);
+        let pieces = [0, 5 * cell, 9 * cell].map(|offset| Piece { offset: offset as u64, bytes: 3, at: offset });
+        let read = |pieces: &[Piece]| view.read_pieces(victim.id, pieces, &mut vec![0; PAGE]);
+        read(&[pieces[0], pieces[2]]).unwrap();
+        assert!(matches!(read(&pieces), Err(Error::Tampered { .. })));
+        assert!(matches!(read(&pieces[..1]), Err(Error::Tampered { .. })), "only as a whole from now on");
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_sector_is_an_error() {
+    let victim = Victim::new(Sealing::Sectors, 16);
+    let whole = victim.page(1);
+    for bit in (0..PAGE * 8).step_by(5) {
+        let mut page = whole.clone();
+        page[bit / 8] ^= 1 << (bit % 8);
+        victim.put(1, &page);
+        let view = victim.snapshot(LITTLE);
+        victim.refuses(&view, SECTOR_PAYLOAD_BYTES + 3, 1);
+        victim.refuses(&view, 0, 3 * SECTOR_PAYLOAD_BYTES);
+        assert_eq!(view.verify_pages(&mut |_, _| ()).len(), 1, "bit {bit}");
+        victim.reads(&view, 0, SECTOR_PAYLOAD_BYTES).unwrap();
+    }
+    victim.put(1, &victim.page(2));
+    victim.refuses(&victim.snapshot(CACHE), SECTOR_PAYLOAD_BYTES, 1);
+}
+
+#[test]
+fn a_piece_costs_the_sectors_that_hold_it() {
+    let mut large = Bench::new(Part::file(2048, 4, 128), 8);
+    let mut writer = large.create();
+    let bytes = contents(3 * 4 * SECTOR_PAYLOAD_BYTES + 100);
+    let id = append(&mut writer, Sealing::Sectors, &bytes);
+    writer.close().unwrap();
+    let (device, vault) = (large.device.clone(), large.vault.clone());
+    let view = Recovered::recover(Arc::new(device), vault, large.layout(), LITTLE).unwrap().snapshot();
+    for (from, count, sectors) in
+        [(0, 1, 1), (496, 496, 1), (495, 2, 2), (1984, 8, 1), (4 * 496 - 3, 9, 2), (5952, 100, 0)]
+    {
+        let before = large.device.meters();
+        let mut read = vec![0; count];
+        view.read(id, from as u64, &mut read).unwrap();
+        assert!(read == bytes[from..from + count]);
+        assert_eq!(large.device.meters().since(&before).read_bytes, 512 * sectors, "{count} bytes from {from}");
+    }
+    let mut all = vec![0; bytes.len()];
+    view.read(id, 0, &mut all).unwrap();
+    assert!(all == bytes && view.verify_pages(&mut |_, _| ()).is_empty());
+    // Two sectors of a page change places.
+    let mut page = vec![0; 2048];
+    let is_it = |number: &u64| {
+        large.device.read(PageNumber(*number), 0, &mut page).is_ok() && {
+            let moved = [&page[512..1024], &page[..512], &page[1024..]].concat();
+            large.device.clone().program(PageNumber(*number), &moved).unwrap();
+            let found = view.verify_pages(&mut |_, _| ());
+            large.device.clone().program(PageNumber(*number), &page).unwrap();
+            !found.is_empty()
+        }
+    };
+    assert_eq!((0..large.device.part().geometry.page_count()).filter(is_it).count(), 3);
 }

@@ -103,7 +103,7 @@ impl Model {
         let mut dice = Dice::new(step);
         if self.groups.len() < 2 || (dice.below(12) == 0 && self.groups.len() < 5) {
             let group = writer.create_group()?;
-            let pieces = [Sealing::Cells, Sealing::Pointers][dice.below(2) as usize];
+            let pieces = [Sealing::Cells, Sealing::Pointers, Sealing::Sectors][dice.below(3) as usize];
             let ids = [writer.create_container(group)?, writer.create_container_sealed(group, pieces)?];
             ids.iter().for_each(|id| drop(self.containers.insert(*id, Vec::new())));
             self.groups.push((group, ids.to_vec()));

@@ -105,7 +105,8 @@ impl Model {
             0 => self.groups.push(writer.create_group().unwrap()),
             1 if !self.groups.is_empty() => {
                 let group = self.groups[bench.dice(self.groups.len() as u64) as usize];
-                let sealing = [Sealing::Whole, Sealing::Cells, Sealing::Pointers][bench.dice(3) as usize];
+                let sealing =
+                    [Sealing::Whole, Sealing::Cells, Sealing::Pointers, Sealing::Sectors][bench.dice(4) as usize];
                 let id = writer.create_container_sealed(group, sealing).unwrap();
                 self.containers.insert(id, (group, Vec::new()));
             }
@@ -401,7 +402,7 @@ fn a_flipped_byte_is_an_error_or_without_effect() {
     drop(writer);
     let pages = u64::from(bench.layout.extent_pages) * 250;
     let (mut refused, mut harmless) = (0, 0);
-    for _ in 0..600 {
+    for _ in 0..800 {
         let page = counterfoil_flash::PageNumber(bench.dice(pages));
         let mut bytes = [0; 512];
         if counterfoil_flash::Read::read(&bench.device, page, 0, &mut bytes).is_err() {

@@ -8,9 +8,10 @@ use counterfoil_log::{ContainerId, GroupId, View};
 use crate::files::{Files, ROW_NUMBERS_MAX, Segment};
 use crate::grain::Grain;
 use crate::heads::Heads;
-use crate::key::KeyParts;
+use crate::key::{JOIN_KEY_BYTES, KeyParts, key_bytes_max};
 use crate::layout::Layout;
 use crate::presence::Presence;
+use crate::run::Blocks;
 use crate::shape::Shape;
 use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
 use crate::{Error, IndexDef, IndexOrigin, RowId, Storage, Table, TableId};
@@ -77,6 +78,8 @@ pub(crate) struct Access {
 pub(crate) struct Part {
     pub(crate) segment: Segment,
     pub(crate) layout: Arc<Layout>,
+    /// Bytes from one row to the next.
+    pub(crate) stride: usize,
     /// Rows stored.
     pub(crate) count: u64,
     /// Row numbers covered.
@@ -120,7 +123,7 @@ impl Part {
 
     /// Bytes of its rows and their long values.
     pub(crate) fn bytes(&self) -> u64 {
-        (self.count * self.layout.width() as u64).saturating_add(self.heap_bytes)
+        (self.count * self.stride as u64).saturating_add(self.heap_bytes)
     }
 
     /// Rows that the view sees.
@@ -210,6 +213,7 @@ impl Shared {
     ) -> Result<Part, Error> {
         let wrong = |what| Error::corrupt(&table.name, what);
         let (layout, lengths, count, span) = measure(view, table, shape, segment)?;
+        let stride = segment.stride(layout.width());
         let state = self.states.segment(view, segment, shape, lengths, writing).map_err(|error| name(error, table))?;
         let presence = match segment.presence {
             Some(_) => state.read(|state| state.presence()),
@@ -219,7 +223,7 @@ impl Shared {
             return Err(wrong("map of the rows of a segment"));
         }
         let heap_bytes = length(view, table, segment.heap())?;
-        Ok(Part { segment: segment.clone(), layout, count, span, lengths, heap_bytes, presence, state })
+        Ok(Part { segment: segment.clone(), layout, stride, count, span, lengths, heap_bytes, presence, state })
     }
 }
 
@@ -231,16 +235,20 @@ pub(crate) fn measure(
     segment: &Segment,
 ) -> Result<(Arc<Layout>, Lengths, u64, u64), Error> {
     let wrong = |what| Error::corrupt(&table.name, what);
-    let layout = shape.layouts.get(segment.layout as usize).ok_or_else(|| wrong("layout of a segment"))?;
+    let layout = shape.layouts.get(segment.layout()).ok_or_else(|| wrong("layout of a segment"))?;
     let deletes = length(view, table, segment.deletes())?;
     let updates = length(view, table, segment.updates())?;
     let bytes = length(view, table, segment.rows())?;
-    let width = layout.width() as u64;
-    let count = bytes / width;
+    let stride = segment.stride(layout.width());
+    if stride < layout.width() {
+        return Err(wrong("length of a segment"));
+    }
+    let stride = stride as u64;
+    let count = bytes / stride;
     let span = segment.span.unwrap_or(count);
     let dense = segment.presence.is_some() || span == count;
     let ends = segment.first.checked_add(span).is_some_and(|end| end <= ROW_NUMBERS_MAX);
-    if !bytes.is_multiple_of(width) || !dense || !ends {
+    if !bytes.is_multiple_of(stride) || !dense || !ends {
         return Err(wrong("length of a segment"));
     }
     Ok((layout.clone(), Lengths { deletes, updates }, count, span))
@@ -303,6 +311,16 @@ impl Access {
         let IndexOrigin::Path(join) = index.origin else { return self.places(&index.columns).map(KeyParts::Columns) };
         let place = self.table.joins.iter().position(|known| known.id == join);
         place.map(KeyParts::Join).ok_or_else(|| Error::corrupt(&self.table.name, "path of an index"))
+    }
+
+    /// How the blocks of an index's runs are sealed, and how large they are.
+    pub(crate) fn blocks(&self, index: &IndexDef, writer: &dyn Storage) -> Result<Blocks, Error> {
+        if self.grain == Grain::Pages {
+            return Ok(Blocks::in_pages(writer.page_bytes()));
+        }
+        let parts = self.key_parts(index)?;
+        let kinds = parts.columns().iter().filter_map(|place| self.table.columns.get(*place)).map(|column| column.kind);
+        Ok(Blocks::in_sectors(kinds.fold(JOIN_KEY_BYTES, |bytes, kind| bytes.saturating_add(key_bytes_max(kind)))))
     }
 
     /// Names this table in an error from further down.

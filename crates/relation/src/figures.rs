@@ -89,7 +89,7 @@ pub(crate) fn of(shared: &Shared, view: &dyn View, id: TableId) -> Result<TableU
     for part in &access.parts {
         figures.deleted += part.lengths.deletes / DELETE_BYTES as u64;
         figures.updates += part.state.read(|state| state.update_count(part.lengths));
-        figures.row_bytes += part.count * part.layout.width() as u64 + part.heap_bytes;
+        figures.row_bytes += part.count * part.stride as u64 + part.heap_bytes;
         figures.log_bytes += part.lengths.deletes + part.lengths.updates;
     }
     figures.indexes = access.table.indexes.iter().filter_map(|index| index_use(&access, index)).collect();

@@ -41,8 +41,9 @@ pub(crate) struct Segment {
     pub(crate) first: u64,
     /// Row numbers it covers; `None`: it still grows, and covers as many as it has rows.
     pub(crate) span: Option<u64>,
-    /// The layout of its rows, by place in the table's list.
-    pub(crate) layout: u32,
+    /// The layout of its rows, by place in the table's list, in the lower 16 bits; in the others the bytes from one row to the next, or
+    /// zero where these are those of an image.
+    pub(crate) form: u32,
     pub(crate) group: u64,
     pub(crate) rows: u64,
     pub(crate) heap: u64,
@@ -63,7 +64,29 @@ pub(crate) struct Renewed {
     pub(crate) rows: u64,
 }
 
+/// Layouts that a table has at most.
+pub(crate) const LAYOUTS_MAX: usize = 1 << FORM_BITS;
+const FORM_BITS: u32 = 16;
+
+/// The form of a segment of a layout, with so many bytes from one row to the next; none: as many as its images have.
+pub(crate) fn form(layout: u32, stride: Option<u16>) -> u32 {
+    layout | u32::from(stride.unwrap_or(0)) << FORM_BITS
+}
+
 impl Segment {
+    /// The layout of its rows, by place in the table's list.
+    pub(crate) fn layout(&self) -> usize {
+        (self.form & (LAYOUTS_MAX as u32 - 1)) as usize
+    }
+
+    /// Bytes from one row to the next, of images that have so many.
+    pub(crate) fn stride(&self, width: usize) -> usize {
+        match self.form >> FORM_BITS {
+            0 => width,
+            stride => stride as usize,
+        }
+    }
+
     pub(crate) fn group(&self) -> GroupId {
         GroupId(self.group)
     }
@@ -221,7 +244,7 @@ impl Files {
             if segment.renewed.is_some_and(|renewed| renewed.number > self.renewals || open) {
                 return Err(wrong());
             }
-            if segment.first < from || (open && !last) || segment.layout as usize >= table.layouts.len() {
+            if segment.first < from || (open && !last) || segment.layout() >= table.layouts.len() {
                 return Err(wrong());
             }
             from = ends;

@@ -26,6 +26,9 @@ pub(crate) struct Found {
     from: RowId,
     /// Entries that may be looked at: more are worse than reading all rows.
     entries_left: usize,
+    /// Ranges asked for so far; and of each row in a list by which of them it was found, where that is wanted.
+    ranges: u32,
+    found_by: Option<Vec<u32>>,
 }
 
 enum Kept {
@@ -49,21 +52,38 @@ impl Found {
         Found::some(RowId(0), usize::MAX, entries_max)
     }
 
+    /// As [`Found::all`], and which rows were found together.
+    pub(crate) fn all_together(entries_max: usize) -> Self {
+        Found { found_by: Some(Vec::new()), ..Found::all(entries_max) }
+    }
+
     /// The first `room` rows from one on, of so many entries at most.
     pub(crate) fn some(from: RowId, room: usize, entries_max: usize) -> Self {
         let kept = Kept::List { rows: Vec::new(), room: room.max(1), last: None };
-        Found { kept, from, entries_left: entries_max }
+        Found { kept, from, entries_left: entries_max, ranges: 0, found_by: None }
     }
 
     /// All rows of the `span_of(room)` numbers from one on, of so many entries at most.
     pub(crate) fn close(from: RowId, room: usize, entries_max: usize) -> Self {
         let kept = Kept::Bits { words: vec![0; words_of(room)], is_more: false };
-        Found { kept, from, entries_left: entries_max }
+        Found { kept, from, entries_left: entries_max, ranges: 0, found_by: None }
     }
 
     /// Adds the rows of a range; whether there are not too many.
     pub(crate) fn add(&mut self, reader: &IndexReader<'_>, range: &ByteRange) -> Result<bool, Error> {
         reader.visit(range, &mut |row| Ok(self.take(row)))
+    }
+
+    /// As [`Found::add`], for several ranges.
+    pub(crate) fn add_each(&mut self, reader: &IndexReader<'_>, ranges: &[ByteRange]) -> Result<bool, Error> {
+        let first = self.ranges;
+        self.ranges = first.saturating_add(ranges.len() as u32);
+        reader.visit_each(ranges, &mut |place, row| {
+            if let Some(found_by) = &mut self.found_by {
+                found_by.push(first.saturating_add(place as u32));
+            }
+            Ok(self.take(row))
+        })
     }
 
     fn take(&mut self, row: RowId) -> bool {
@@ -97,6 +117,14 @@ impl Found {
             Kept::Bits { words, .. } => words.len() / 2,
         };
         self.entries_left.min(room) / 8
+    }
+
+    /// All rows, some of them perhaps twice: those together that the same range found, in the order of their numbers.
+    pub(crate) fn into_list(self) -> Vec<RowId> {
+        let (Kept::List { rows, .. }, Some(found_by)) = (self.kept, self.found_by) else { return Vec::new() };
+        let mut together: Vec<(u32, RowId)> = found_by.into_iter().zip(rows).collect();
+        together.order();
+        together.into_iter().map(|(_, row)| row).collect()
     }
 
     /// The rows, each once, in the order of their numbers; and where those behind them begin, if there may be any.

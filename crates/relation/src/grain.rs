@@ -11,12 +11,12 @@ use crate::Layout;
 
 /// Rows, and long values, that are nearer to each other than this are read together.
 const GAP_BYTES: u64 = 1024;
+/// What a row may take more, as a part of itself, so that it does not begin on one page and end on another.
+const STRIDE_PART: usize = 6;
 /// Rows are read together over so many bytes at most.
 const IMAGES_BYTES_MAX: u64 = 4096;
 /// In cells each byte between is deciphered, for a microsecond in eight; a page asked once more costs some thirty.
 const CELLS_GAP_BYTES: u64 = 128;
-/// In cells what is read together stays below a page: all of one would be its MAC too.
-const CELLS_IMAGES_BYTES_MAX: u64 = 960;
 
 /// Whether rows are read page by page or in pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +51,18 @@ impl Grain {
         }
     }
 
+    /// How many bytes there are from one row to the next in pages that hold so many; none: as many as an image has. Where rows are read
+    /// in pieces, one that lies on two pages costs two reads, and one on two sectors a sector more: where a page can be so many rows
+    /// with a little room to spare, it is.
+    pub(crate) fn stride(self, layout: &Layout, page_payload: usize) -> Option<u16> {
+        let rows = page_payload.checked_div(layout.width())?;
+        let stride = page_payload.checked_div(rows)?;
+        let spare = stride - layout.width();
+        let is_worth =
+            self == Grain::Cells && page_payload.is_multiple_of(rows) && spare * STRIDE_PART <= layout.width();
+        u16::try_from(stride).ok().filter(|_| is_worth && spare > 0)
+    }
+
     /// How far apart long values may lie that are read together.
     pub(crate) fn gap_bytes(self) -> u64 {
         match self {
@@ -58,26 +70,19 @@ impl Grain {
             Grain::Cells => CELLS_GAP_BYTES,
         }
     }
+}
 
-    /// Over how many bytes rows are read together.
-    fn images_bytes_max(self) -> u64 {
-        match self {
-            Grain::Pages => IMAGES_BYTES_MAX,
-            Grain::Cells => CELLS_IMAGES_BYTES_MAX,
-        }
-    }
-
-    /// How many of the first positions of `rows` are read together: they lie one behind the other, near each other.
-    pub(crate) fn near<T>(self, rows: &[(T, u64)], width: u64) -> usize {
-        let first = rows.first().map_or(0, |(_, first)| *first);
-        let fits = |next: u64| (next - first + 1) * width <= self.images_bytes_max();
-        let is_near = |one: u64, next: u64| match self {
-            // What is read from end to end is read at once, however much it is.
-            Grain::Pages if next == one.wrapping_add(1) => true,
-            _ => next > one && (next - one - 1) * width <= self.gap_bytes() && fits(next),
-        };
-        1 + rows.array_windows().take_while(|[(_, one), (_, next)]| is_near(*one, *next)).count()
-    }
+/// How many of the first positions of `rows` are read together: they lie one behind the other, near each other.
+pub(crate) fn near<T>(rows: &[(T, u64)], width: u64) -> usize {
+    let first = rows.first().map_or(0, |(_, first)| *first);
+    let is_near = |one: u64, next: u64| {
+        let is_next = next == one.wrapping_add(1);
+        let fits =
+            || next > one && (next - one - 1) * width <= GAP_BYTES && (next - first + 1) * width <= IMAGES_BYTES_MAX;
+        // What is read from end to end is read at once, however much it is.
+        is_next || fits()
+    };
+    1 + rows.array_windows().take_while(|[(_, one), (_, next)]| is_near(*one, *next)).count()
 }
 
 #[cfg(test)]
@@ -86,19 +91,28 @@ mod tests {
     use crate::{ColumnId, JoinId, Type};
     use alloc::vec::Vec;
 
-    fn near(grain: Grain, positions: &[u64], width: u64) -> usize {
+    fn near_of(positions: &[u64], width: u64) -> usize {
         let rows: Vec<((), u64)> = positions.iter().map(|position| ((), *position)).collect();
-        grain.near(&rows, width)
+        near(&rows, width)
     }
 
     #[test]
     fn what_is_near_is_read_together() {
         let all: Vec<u64> = (0..100).collect();
-        assert_eq!(near(Grain::Pages, &all, 100), 100);
-        assert_eq!(near(Grain::Cells, &all, 100), 9);
-        assert_eq!((near(Grain::Pages, &[5, 9, 20], 100), near(Grain::Cells, &[5, 9, 20], 100)), (3, 1));
-        assert_eq!((near(Grain::Pages, &[5, 7, 6], 100), near(Grain::Cells, &[5, 7, 6], 100)), (2, 2));
-        assert_eq!((near(Grain::Pages, &[], 100), near(Grain::Cells, &[5, 5], 100)), (1, 1));
+        assert_eq!(near_of(&all, 100), 100);
+        assert_eq!((near_of(&[5, 9, 20], 100), near_of(&[5, 30], 100)), (3, 1));
+        assert_eq!((near_of(&[5, 7, 6], 100), near_of(&[5, 5], 100), near_of(&[], 100)), (2, 1, 1));
+    }
+
+    #[test]
+    fn rows_do_not_lie_on_two_pages_where_that_costs_little() {
+        let of = |width: u32| Layout::new([(ColumnId(0), Type::Char(100)), (ColumnId(1), Type::Char(width - 109))]);
+        let stride = |width: u32| Grain::Cells.stride(&of(width), 1016);
+        // Four, five that do not divide the page, and four that would take too much more.
+        assert_eq!([219, 200, 205].map(stride), [Some(254), None, None]);
+        let of = |width: u32| Layout::new([(ColumnId(0), Type::Char(width - 5))]);
+        assert_eq!(Grain::Pages.stride(&of(120), 1016), None);
+        assert_eq!(Grain::Cells.stride(&of(120), 100), None, "a row of several pages");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::files::IndexFiles;
 use crate::fresh;
 use crate::key::{ByteRange, KeyParts, Keys, entry, split_entry, stored};
 use crate::read::Wanted;
-use crate::run::{Head, Run};
+use crate::run::{Cursor, Head, Run};
 use crate::state::SharedFresh;
 use crate::{Error, IndexDef, RowId, few_or_many};
 
@@ -60,17 +60,34 @@ impl IndexReader<'_> {
         range: &ByteRange,
         visit: &mut dyn FnMut(RowId) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let range = range.of_entries();
+        self.visit_each(core::slice::from_ref(range), &mut |_, row| visit(row))
+    }
+
+    /// As [`IndexReader::visit`] for several ranges, fastest where they ascend, with the place of each. It goes run by run, and a page
+    /// of a run that has several of them is opened once.
+    pub(crate) fn visit_each(
+        &self,
+        ranges: &[ByteRange],
+        visit: &mut dyn FnMut(usize, RowId) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let ranges: Vec<ByteRange> = ranges.iter().map(ByteRange::of_entries).collect();
         let mut rows = Vec::new();
-        self.fresh.rows_in(&range, usize::MAX, &mut rows);
-        for row in rows {
-            if !visit(row)? {
-                return Ok(false);
+        for (place, range) in ranges.iter().enumerate() {
+            self.fresh.rows_in(range, usize::MAX, &mut rows);
+            for row in rows.drain(..) {
+                if !visit(place, row)? {
+                    return Ok(false);
+                }
             }
         }
+        let ascends = ranges.array_windows().all(|[one, next]| one.high.as_ref().is_some_and(|high| *high <= next.low));
         for run in self.runs {
-            if !self.visit_run(run, &range, visit)? {
-                return Ok(false);
+            let (mut cursor, is_alone) = (None, ranges.len() == 1);
+            for (place, range) in ranges.iter().enumerate() {
+                let run = (run, &mut cursor, ascends, is_alone);
+                if !self.visit_run(run, range, &mut |row| visit(place, row))? {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
@@ -81,9 +98,10 @@ impl IndexReader<'_> {
         self.shared.heads.of(self.view, run, lookups).map_err(self.access.named())
     }
 
+    /// Shows the rows of a run's entries in a range; `known`: where a range before it ended, all of them behind it if they ascend.
     fn visit_run(
         &self,
-        run: &Run,
+        (run, known, ascends, is_alone): (&Run, &mut Option<Cursor>, bool, bool),
         range: &ByteRange,
         visit: &mut dyn FnMut(RowId) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
@@ -93,10 +111,15 @@ impl IndexReader<'_> {
             return Ok(true);
         }
         let (named, head) = (self.access.named(), self.head(run, 1)?);
-        if range.exact && !self.may_hold(run, &head, stored(low))? {
+        // Of several keys each page of a filter would be one more, where those of the entries are one behind the other.
+        if range.exact && (is_alone || head.is_kept()) && !self.may_hold(run, &head, stored(low))? {
             return Ok(true);
         }
-        let mut cursor = head.seek(self.view, run, low).map_err(&named)?;
+        let goes_on = known.as_mut().map_or(Ok(false), |cursor| cursor.goes_on_to(low, ascends)).map_err(&named)?;
+        if !goes_on {
+            *known = Some(head.seek(self.view, run, low).map_err(&named)?);
+        }
+        let Some(cursor) = known else { return Ok(true) };
         while let Some(entry) = cursor.current().filter(|entry| !after(entry)) {
             let row = split_entry(entry).map(|(_, row)| row);
             let row = row.ok_or_else(|| Error::corrupt(&self.access.table.name, "entry of an index run"))?;
@@ -170,7 +193,7 @@ impl IndexReader<'_> {
 
     /// Shows place, key and number of those rows that the view sees.
     fn confirm_each(&self, rows: &[RowId], visit: &mut dyn FnMut(usize, &[u8], RowId)) -> Result<(), Error> {
-        let wanted = Wanted::only(self.parts.columns());
+        let wanted = Wanted::only(self.parts.columns()).apart(matches!(self.parts, KeyParts::Join(_)));
         for (piece, some) in rows.chunks(PIECE_ROWS).enumerate() {
             let block = self.access.fetch(self.view, some, &wanted)?;
             let keys = Keys::of_parts(&block.rows, &self.parts).map_err(self.access.named())?;
@@ -260,6 +283,15 @@ impl IndexReader<'_> {
         owners.extend(others.into_iter().map(|(place, row)| (left[place], row)));
         owners.order();
         Ok(owners)
+    }
+
+    /// The row that has the key of which a range of a unique index is, where rows came in the order of their keys: it is looked at, and
+    /// the index need not be read. There may be one where none is told.
+    pub(crate) fn owner(&self, range: &ByteRange) -> Result<Option<RowId>, Error> {
+        let key = stored(&range.low);
+        let row = self.runs.iter().filter(|_| range.exact && self.index.unique).find_map(|run| run.guess(key));
+        let Some(row) = row else { return Ok(None) };
+        Ok(self.confirm(&[row], range)?.first().map(|(_, row)| *row))
     }
 
     /// Whether the index has the entry of a row under a key.

@@ -1,18 +1,21 @@
 //! Adding rows.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use counterfoil_log::Sealing;
 
 use crate::access::{Access, Part, Shared};
 use crate::batch::Piece;
-use crate::files::{ROW_NUMBERS_MAX, Segment};
-use crate::grain::SegmentSealing;
+use crate::files::{LAYOUTS_MAX, ROW_NUMBERS_MAX, Segment, form};
+use crate::grain::Grain;
 use crate::join::Joined;
 use crate::key::Keys;
 use crate::reference::check_inserted;
 use crate::state::SharedFresh;
-use crate::{Error, ForeignKey, IndexDef, RowBatch, RowId, Rule, Statement, Storage, Table, catalog, identity, settle};
+use crate::{
+    Error, ForeignKey, IndexDef, Layout, RowBatch, RowId, Rule, Statement, Storage, Table, catalog, identity, settle,
+};
 
 /// The keys of the rows that come in, in one index.
 struct Incoming {
@@ -103,7 +106,7 @@ fn open_segment(shared: &Shared, writer: &mut dyn Storage, table: &Table) -> Res
     let last = access.parts.last();
     let segment_bytes = access.segment_bytes(shared);
     let grows = |part: &Part| part.segment.span.is_none() && part.bytes() < segment_bytes;
-    if last.is_some_and(|part| grows(part) && part.segment.layout as usize == newest) {
+    if last.is_some_and(|part| grows(part) && part.segment.layout() == newest) {
         return Ok(access);
     }
     let mut files = (*access.files).clone();
@@ -111,12 +114,8 @@ fn open_segment(shared: &Shared, writer: &mut dyn Storage, table: &Table) -> Res
     if let (Some(segment), Some(part)) = (files.segments.last_mut(), last) {
         segment.span = Some(part.span);
     }
-    files.segments.push(new_segment(
-        writer,
-        files.next_row,
-        newest as u32,
-        access.grain.sealing(&access.shape.newest),
-    )?);
+    let form = (access.grain, &*access.shape.newest);
+    files.segments.push(new_segment(writer, files.next_row, newest as u32, form)?);
     catalog::put_files(writer, table.id, &files)?;
     shared.access_to_write(writer, table.id)
 }
@@ -125,9 +124,14 @@ fn open_segment(shared: &Shared, writer: &mut dyn Storage, table: &Table) -> Res
 pub(crate) fn new_segment(
     writer: &mut dyn Storage,
     first: u64,
-    layout: u32,
-    sealing: SegmentSealing,
+    place: u32,
+    (grain, layout): (Grain, &Layout),
 ) -> Result<Segment, Error> {
+    if place as usize >= LAYOUTS_MAX {
+        return Err(Error::Misuse("a table that was altered too often: VACUUM makes its layouts one"));
+    }
+    let sealing = grain.sealing(layout);
+    let stride = grain.stride(layout, sealing.rows.page_payload(writer.page_bytes()));
     let group = writer.create_group().map_err(Error::log(""))?;
     let mut container = |sealing| writer.create_container_sealed(group, sealing).map(|id| id.0).map_err(Error::log(""));
     let (rows, heap) = (container(sealing.rows)?, container(sealing.heap)?);
@@ -135,7 +139,7 @@ pub(crate) fn new_segment(
     Ok(Segment {
         first,
         span: None,
-        layout,
+        form: form(place, stride),
         group: group.0,
         rows,
         heap,
@@ -150,20 +154,24 @@ pub(crate) fn new_segment(
 fn append(writer: &mut dyn Storage, access: &Access, batch: &RowBatch) -> Result<(), Error> {
     let log = Error::log(&access.table.name);
     let part = access.parts.last().ok_or_else(|| Error::corrupt(&access.table.name, "catalog of segments"))?;
-    if batch.heap().is_empty() {
-        return writer.append(part.segment.rows(), batch.bytes()).map(|_| ()).map_err(log);
-    }
-    let base = writer.append(part.segment.heap(), batch.heap()).map_err(log)?;
-    let images = moved_images(batch, base);
-    writer.append(part.segment.rows(), &images).map(|_| ()).map_err(log)
+    let base = if batch.heap().is_empty() {
+        if part.stride == batch.width() {
+            return writer.append(part.segment.rows(), batch.bytes()).map(|_| ()).map_err(log);
+        }
+        0
+    } else {
+        writer.append(part.segment.heap(), batch.heap()).map_err(&log)?
+    };
+    writer.append(part.segment.rows(), &moved_images(batch, base, part.stride)).map(|_| ()).map_err(log)
 }
 
-/// The images of a batch whose heap begins at `base` of the segment's.
-pub(crate) fn moved_images(batch: &RowBatch, base: u64) -> Vec<u8> {
-    let mut images = batch.bytes().to_vec();
-    for column in batch.layout().columns().iter().filter(|column| column.kind.is_variable()) {
-        for image in images.chunks_exact_mut(batch.width()) {
-            let cell = &mut image[column.offset..column.offset + column.kind.bytes()];
+/// The images of a batch whose heap begins at `base` of the segment's, with so many bytes from one to the next.
+pub(crate) fn moved_images(batch: &RowBatch, base: u64, stride: usize) -> Vec<u8> {
+    let mut images = vec![0; batch.count() * stride];
+    for (stored, image) in images.chunks_exact_mut(stride).zip(batch.bytes().chunks_exact(batch.width())) {
+        stored[..image.len()].copy_from_slice(image);
+        for column in batch.layout().columns().iter().filter(|column| column.kind.is_variable()) {
+            let cell = &mut stored[column.offset..column.offset + column.kind.bytes()];
             if let Piece::Long { offset, .. } = Piece::read(cell) {
                 cell[8..16].copy_from_slice(&(base + offset).to_le_bytes());
             }

@@ -92,7 +92,7 @@ impl Joined {
         let mut distinct: Vec<RowId> = parents.iter().copied().flatten().collect();
         distinct.order();
         distinct.dedup();
-        let block = parent.fetch(view, &distinct, &Wanted::only(&[]))?;
+        let block = parent.fetch(view, &distinct, &Wanted::only(&[]).apart(true))?;
         for (row, found) in parents.iter().enumerate() {
             let Some(at) = found.and_then(|found| distinct.binary_search(&found).ok()) else { continue };
             deeper.iter().for_each(|(place, rest)| self.ends[*place][row] = block.rows.join(at, *rest));
@@ -173,8 +173,9 @@ pub(crate) fn find_joined_to(
     }
     let index = table.table.indexes.iter().find(|index| index.origin == IndexOrigin::Path(join.id));
     let reader = shared.index(view, table, index.ok_or_else(lost)?, false)?;
-    for row in rows {
-        if !found.add(&reader, &ByteRange::exactly(&join_key(Some(*row))))? {
+    for piece in rows.chunks(found.piece_rows().clamp(1, PIECE_ROWS)) {
+        let ranges: Vec<_> = piece.iter().map(|row| ByteRange::exactly(&join_key(Some(*row)))).collect();
+        if !found.add_each(&reader, &ranges)? {
             return Ok(false);
         }
     }
@@ -194,12 +195,13 @@ fn find_children(
     let reader = child_reader(shared, view, child, key, false)?;
     // Where there is little room for the rows found, there is little for those that find them.
     for piece in parents.chunks(found.piece_rows().clamp(1, PIECE_ROWS)) {
-        let block = parent.fetch(view, piece, &Wanted::only(&places))?;
+        let block = parent.fetch(view, piece, &Wanted::only(&places).apart(false))?;
         let keys = Keys::of(&block.rows, &places).map_err(parent.named())?;
-        for row in block.visible_rows().filter(|row| !keys.has_null(*row)) {
-            if !found.add(&reader, &children_range(reader.definition(), key, keys.key(row)))? {
-                return Ok(false);
-            }
+        let rows = block.visible_rows().filter(|row| !keys.has_null(*row));
+        let mut ranges: Vec<_> = rows.map(|row| children_range(reader.definition(), key, keys.key(row))).collect();
+        ranges.order_by(|one, other| one.low.cmp(&other.low));
+        if !found.add_each(&reader, &ranges)? {
+            return Ok(false);
         }
     }
     Ok(true)

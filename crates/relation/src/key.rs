@@ -251,6 +251,18 @@ impl KeyParts {
     }
 }
 
+/// Bytes of the key of rows that join a row, at most.
+pub(crate) const JOIN_KEY_BYTES: usize = 1 + JOIN_BYTES;
+
+/// Bytes that a value of a type has in a key at most: one more before it and two behind it, and every letter four.
+pub(crate) fn key_bytes_max(kind: Type) -> usize {
+    match kind {
+        Type::VarChar(letters) | Type::Char(letters) => (letters as usize).saturating_mul(4).saturating_add(3),
+        Type::Text | Type::Bytea => KEY_BYTES_MAX,
+        kind => 1 + kind.bytes().max(size_of::<u64>()),
+    }
+}
+
 /// The key of rows that join a row.
 pub(crate) fn join_key(to: Option<RowId>) -> Vec<u8> {
     match to {

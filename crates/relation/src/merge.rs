@@ -199,7 +199,8 @@ fn make_piece(
     let named = access.named();
     let renewals = access.files.renewals;
     let looked = inputs.iter().map(|run| run.renewals).min().unwrap_or(renewals);
-    let mut output = RunWriter::create(writer, merging.tier, renewals, entries_max as u64)?;
+    let blocks = access.blocks(index, writer)?;
+    let mut output = RunWriter::create(writer, blocks, (merging.tier, renewals), entries_max as u64)?;
     let mut merge = Merge::after(writer, pieces(inputs), &merging.until).map_err(&named)?;
     let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES.min(entries_max)), 0);
     loop {

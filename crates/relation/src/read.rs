@@ -5,13 +5,14 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use counterfoil_log::Order as _;
-use counterfoil_log::{ContainerId, View};
+use counterfoil_log::{ContainerId, Piece as PieceOf, View};
 
 use crate::access::{Access, Part};
 use crate::batch::Piece;
-use crate::shape::FROM_DEFAULTS;
+use crate::grain::{self, Grain};
+use crate::shape::{Conversion, FROM_DEFAULTS};
 use crate::state::{UPDATE_HEAD_BYTES, UpdateAt, split_update_head};
-use crate::{Error, RowBatch, RowBlock, RowId, RowIds};
+use crate::{Error, Layout, RowBatch, RowBlock, RowId, RowIds, Table};
 
 /// Long values of a block may have so many bytes before the block is cut short.
 const HEAP_BYTES_MAX: u64 = 32 << 20;
@@ -21,6 +22,10 @@ const GAP_PART: u64 = 64;
 pub(crate) const ONE_ROW_TIMES: u64 = 4;
 /// Updates side by side are read together up to so many bytes.
 const SPAN_BYTES_MAX: u64 = 1 << 20;
+/// Rows of which pieces are read together.
+const PIECES_ROWS: usize = 64;
+/// Pieces of an image that are nearer to each other than this are one.
+const PIECE_GAP_BYTES: usize = 16;
 /// In an image: this long value was not asked for.
 const NOT_ASKED: u64 = u64::MAX;
 
@@ -31,6 +36,8 @@ pub(crate) struct Wanted {
     columns: Option<Vec<usize>>,
     /// How many bytes of them there may be; one row alone may have [`ONE_ROW_TIMES`] as many.
     heap_bytes: Option<u64>,
+    /// Whether nothing else is wanted of the images, and then whether their joins are.
+    apart: Option<bool>,
 }
 
 impl Wanted {
@@ -39,7 +46,12 @@ impl Wanted {
     }
 
     pub(crate) fn only(columns: &[usize]) -> Self {
-        Wanted { columns: Some(columns.to_vec()), heap_bytes: None }
+        Wanted { columns: Some(columns.to_vec()), ..Wanted::default() }
+    }
+
+    /// The same, and of the images what else there is need not be read, nor the joins unless they are wanted.
+    pub(crate) fn apart(self, joins: bool) -> Self {
+        Wanted { apart: Some(joins), ..self }
     }
 
     /// The same, if they have so many bytes at most, or one row alone [`ONE_ROW_TIMES`] as many.
@@ -58,6 +70,34 @@ struct LongValue {
     bytes: u64,
     /// Where in the images the offset stands.
     cell: usize,
+}
+
+/// The pieces of an image in a table's newest layout that hold some columns, and the joins if they are wanted.
+pub(crate) fn pieces(layout: &Layout, table: &Table, columns: &[usize], joins: bool) -> Vec<Range<usize>> {
+    let mut pieces = Vec::with_capacity(2 * columns.len() + 1);
+    for place in columns {
+        let Some(column) = layout.columns().get(*place) else { continue };
+        pieces.push(column.offset..column.offset + column.kind.bytes());
+        // What is never NULL needs no bit that says so.
+        if table.columns.get(*place).is_none_or(|column| !column.not_null) {
+            pieces.push(place / 8..place / 8 + 1);
+        }
+    }
+    if joins && !layout.joins().is_empty() {
+        pieces.push(layout.join_offset(0)..layout.width());
+    }
+    pieces.order_by_key(|piece| piece.start);
+    pieces.dedup_by(|next, piece| {
+        let is_near = next.start <= piece.end + PIECE_GAP_BYTES;
+        piece.end = if is_near { piece.end.max(next.end) } else { piece.end };
+        is_near
+    });
+    pieces
+}
+
+/// Refuses a row that a segment does not have.
+fn within(part: &Part, position: u64) -> Result<(), Error> {
+    if position < part.count { Ok(()) } else { Err(Error::Misuse("rows past the end of their segment")) }
 }
 
 impl Access {
@@ -94,19 +134,11 @@ impl Access {
         wanted: &Wanted,
     ) -> Result<RowBlock, Error> {
         let part = &self.parts[part];
-        let width = self.shape.newest.width();
-        let mut bytes = Vec::with_capacity(rows.len() * width);
-        let mut rest = rows;
-        while let Some((_, first)) = rest.first() {
-            let (together, others) = rest.split_at(self.grain.near(rest, part.layout.width() as u64));
-            let last = together.last().map_or(*first, |(_, last)| *last);
-            let images = self.images(view, part, *first, (last - first + 1) as usize)?;
-            for (_, position) in together {
-                bytes.extend_from_slice(images.image((position - first) as usize));
-            }
-            rest = others;
-        }
-        let rows_read = RowBatch::from_parts(self.shape.newest.clone(), rows.len(), bytes, Vec::new());
+        let bytes = match self.grain {
+            Grain::Pages => self.images_near(view, part, rows)?,
+            Grain::Cells => self.images_apart(view, part, rows, &self.pieces_of(part, wanted))?,
+        };
+        let rows_read = self.newest(part, rows.len(), bytes);
         let ids = RowIds::List(rows.iter().map(|(row, _)| *row).collect());
         let mut block = RowBlock { rows: rows_read, ids, visible: None };
         self.bring_up_to_date(view, part, &mut block)?;
@@ -156,15 +188,84 @@ impl Access {
         let width = part.layout.width();
         let end = from.checked_add(count as u64).filter(|end| *end <= part.count);
         end.ok_or(Error::Misuse("rows past the end of their segment"))?;
-        let mut bytes = vec![0; count * width];
-        self.read_bytes(view, part.segment.rows(), from * width as u64, &mut bytes)?;
-        let conversion = self.shape.conversions.get(part.segment.layout as usize).and_then(Option::as_ref);
-        if let Some(conversion) = conversion {
-            let mut converted = Vec::with_capacity(count * self.shape.newest.width());
-            bytes.chunks_exact(width).for_each(|image| conversion.convert(image, &mut converted));
-            bytes = converted;
+        let stride = part.stride;
+        let mut bytes = vec![0; count * stride];
+        self.read_bytes(view, part.segment.rows(), from * stride as u64, &mut bytes)?;
+        if stride > width {
+            (1..count).for_each(|row| bytes.copy_within(row * stride..row * stride + width, row * width));
+            bytes.truncate(count * width);
         }
-        Ok(RowBatch::from_parts(self.shape.newest.clone(), count, bytes, Vec::new()))
+        Ok(self.newest(part, count, bytes))
+    }
+
+    /// Images as they are stored, of rows by position: those that are near each other are read together.
+    fn images_near(&self, view: &dyn View, part: &Part, rows: &[(RowId, u64)]) -> Result<Vec<u8>, Error> {
+        let (width, stride) = (part.layout.width(), part.stride);
+        let (mut all, mut together) = (Vec::with_capacity(rows.len() * width), Vec::new());
+        let mut rest = rows;
+        while let Some((_, first)) = rest.first() {
+            let (near, others) = rest.split_at(grain::near(rest, stride as u64));
+            let last = near.last().map_or(*first, |(_, last)| *last);
+            within(part, last)?;
+            together.resize((last - first) as usize * stride + width, 0);
+            self.read_bytes(view, part.segment.rows(), first * stride as u64, &mut together)?;
+            for (_, position) in near {
+                let start = (position - first) as usize * stride;
+                all.extend_from_slice(&together[start..start + width]);
+            }
+            rest = others;
+        }
+        Ok(all)
+    }
+
+    /// Pieces of images as they are stored, of rows by position; the others of their bytes are zeros.
+    fn images_apart(
+        &self,
+        view: &dyn View,
+        part: &Part,
+        rows: &[(RowId, u64)],
+        pieces: &[Range<usize>],
+    ) -> Result<Vec<u8>, Error> {
+        let width = part.layout.width();
+        let mut bytes = vec![0; rows.len() * width];
+        let mut places = Vec::with_capacity(rows.len().min(PIECES_ROWS) * pieces.len());
+        for (some, bytes) in rows.chunks(PIECES_ROWS).zip(bytes.chunks_mut(PIECES_ROWS * width)) {
+            places.clear();
+            for (row, (_, position)) in some.iter().enumerate() {
+                within(part, *position)?;
+                let of = |piece: &Range<usize>| PieceOf {
+                    offset: position * part.stride as u64 + piece.start as u64,
+                    bytes: piece.len(),
+                    at: row * width + piece.start,
+                };
+                places.extend(pieces.iter().map(of));
+            }
+            let read = view.read_pieces(part.segment.rows(), &places, bytes);
+            read.map_err(Error::log(&self.table.name))?;
+        }
+        Ok(bytes)
+    }
+
+    /// The pieces of an image that are wanted.
+    fn pieces_of(&self, part: &Part, wanted: &Wanted) -> Vec<Range<usize>> {
+        match (&wanted.columns, wanted.apart, self.conversion(part)) {
+            (Some(columns), Some(joins), None) => pieces(&part.layout, &self.table, columns, joins),
+            _ => core::iter::once(0..part.layout.width()).collect(),
+        }
+    }
+
+    fn conversion(&self, part: &Part) -> Option<&Conversion> {
+        self.shape.conversions.get(part.segment.layout()).and_then(Option::as_ref)
+    }
+
+    /// Images as they are stored, in the newest layout.
+    fn newest(&self, part: &Part, count: usize, bytes: Vec<u8>) -> RowBatch {
+        let mut converted = bytes;
+        if let Some(conversion) = self.conversion(part) {
+            let images = core::mem::replace(&mut converted, Vec::with_capacity(count * self.shape.newest.width()));
+            images.chunks_exact(part.layout.width()).for_each(|image| conversion.convert(image, &mut converted));
+        }
+        RowBatch::from_parts(self.shape.newest.clone(), count, converted, Vec::new())
     }
 
     fn read_bytes(&self, view: &dyn View, from: ContainerId, offset: u64, bytes: &mut [u8]) -> Result<(), Error> {

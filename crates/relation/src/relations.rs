@@ -206,6 +206,19 @@ impl Relations {
         self.shared.access(view, table.id)?.fetch(view, rows, &Wanted::only(columns).within(heap_bytes))
     }
 
+    /// As [`Relations::fetch_within`], and nothing else of the rows but what they join, if that is wanted.
+    pub(crate) fn fetch_apart(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        rows: &[RowId],
+        columns: &[usize],
+        (joins, heap_bytes): (bool, u64),
+    ) -> Result<RowBlock, Error> {
+        let wanted = Wanted::only(columns).apart(joins).within(heap_bytes);
+        self.shared.access(view, table.id)?.fetch(view, rows, &wanted)
+    }
+
     /// The rows whose key lies in a range, in the order of their keys.
     /// `None` if the index has more than `rows_max` candidates: then a scan is the better way.
     ///
@@ -246,6 +259,24 @@ impl Relations {
         let index = index_of(&access.table, index)?;
         let range = range.encode(&kinds(&access.table, index))?;
         self.shared.index(view, &access, index, false)?.candidates(&range, rows_max)
+    }
+
+    /// As [`Relations::candidates`], which rows that came in the order of their keys spare where one is asked for.
+    pub(crate) fn candidates_or_owner(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        (index, range): (IndexId, &KeyRange),
+        rows_max: usize,
+    ) -> Result<Option<Vec<RowId>>, Error> {
+        let access = self.shared.access(view, table.id)?;
+        let index = index_of(&access.table, index)?;
+        let range = range.encode(&kinds(&access.table, index))?;
+        let reader = self.shared.index(view, &access, index, false)?;
+        match reader.owner(&range)? {
+            Some(row) => Ok(Some(Vec::from([row]))),
+            None => reader.candidates(&range, rows_max),
+        }
     }
 
     /// Rows of a table from which a path of foreign keys may lead to one of some rows of the table at its end, in the order

@@ -145,11 +145,14 @@ impl Vacuum {
         }
         let under_way = |index: IndexId| access.files.index(index).is_some_and(|files| files.merging.is_some());
         self.merged.extend(self.merging.filter(|index| !under_way(*index)));
+        let begun: Vec<_> = access.table.indexes.iter().map(|index| index.id).filter(|id| under_way(*id)).collect();
         let table = access.table.clone();
         drop(access);
         for index in &table.indexes {
             if !self.merged.contains(&index.id) && merge::step(shared, writer, self.table, index, Due::Untidy)? {
-                self.merging = Some(index.id);
+                // One that others began is of some runs only: once it has ended, that of all of them begins.
+                let is_ours = self.merging == Some(index.id) || !begun.contains(&index.id);
+                self.merging = is_ours.then_some(index.id);
                 return Ok(true);
             }
         }
@@ -226,7 +229,7 @@ pub(crate) fn untidy(shared: &Shared, access: &Access, is_meant: &dyn Fn(&Part) 
 fn kept_bytes(part: &Part) -> u64 {
     let written = part.count.saturating_add(updates(part));
     let heap = u128::from(part.heap_bytes) * u128::from(part.visible()) / u128::from(written.max(1));
-    let images = part.visible().saturating_mul(part.layout.width() as u64);
+    let images = part.visible().saturating_mul(part.stride as u64);
     images.saturating_add(u64::try_from(heap).unwrap_or(u64::MAX))
 }
 
@@ -237,7 +240,7 @@ fn updates(part: &Part) -> u64 {
 
 /// Whether a segment is as it would be written now.
 fn is_tidy(access: &Access, part: &Part) -> bool {
-    let newest = part.segment.layout as usize + 1 == access.table.layouts.len();
+    let newest = part.segment.layout() + 1 == access.table.layouts.len();
     newest && part.lengths.deletes == 0 && part.lengths.updates == 0
 }
 

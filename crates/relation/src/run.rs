@@ -26,6 +26,7 @@ mod merge;
 mod reader;
 mod writer;
 
+pub(crate) use block::Blocks;
 pub(crate) use merge::Merge;
 pub(crate) use reader::{Cursor, Head};
 pub(crate) use writer::RunWriter;
@@ -37,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::key::{ENTRY_BYTES_MAX, split_entry};
 use crate::{Error, RowId};
-use block::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, ONLY_BLOCK_BYTES_MIN};
+use block::{BLOCK_BYTES_MAX, ONLY_BLOCK_BYTES_MIN, SECTOR_BLOCK_BYTES};
 
 /// Bytes that an entry takes in a block at least.
 const ENTRY_BYTES_MIN: u64 = 2;
@@ -88,7 +89,7 @@ impl Run {
         let bounds = [&self.first, &self.last].iter().all(|entry| (9..=ENTRY_BYTES_MAX).contains(&entry.len()));
         // A run of one block may have a short one, and no filter.
         let is_only = self.levels == [1];
-        let bytes_min = if is_only { ONLY_BLOCK_BYTES_MIN } else { BLOCK_BYTES_MIN };
+        let bytes_min = if is_only { ONLY_BLOCK_BYTES_MIN } else { SECTOR_BLOCK_BYTES };
         let blocks = (bytes_min..=BLOCK_BYTES_MAX).contains(&(self.block_bytes as usize));
         let filter = self.lines > 0 || is_only;
         let room = u64::from(self.data_blocks()) * u64::from(self.block_bytes) / ENTRY_BYTES_MIN;

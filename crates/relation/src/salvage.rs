@@ -125,5 +125,6 @@ fn open_part(
         // Without their numbers nobody knows which rows were deleted or updated.
         lengths = none;
     }
-    Ok(Part { segment: segment.clone(), layout, count, span, lengths, heap_bytes, presence, state })
+    let stride = segment.stride(layout.width());
+    Ok(Part { segment: segment.clone(), layout, stride, count, span, lengths, heap_bytes, presence, state })
 }

@@ -10,7 +10,7 @@ use counterfoil_log::View;
 use crate::access::{Access, Shared};
 use crate::files::Coverage;
 use crate::fresh;
-use crate::key::{Keys, split_entry, stored};
+use crate::key::{KeyParts, Keys, split_entry, stored};
 use crate::merge::{self, Due};
 use crate::read::Wanted;
 use crate::run::RunWriter;
@@ -97,7 +97,8 @@ pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     let fresh = fresh::of(&shared.states.fresh, writer, &access, index, true)?;
     let (entries, doubtful) = (fresh.entries(), fresh.is_doubtful());
     let renewals = access.files.renewals;
-    let mut run = RunWriter::create(writer, 0, renewals, entries.len() as u64)?;
+    let blocks = access.blocks(index, writer)?;
+    let mut run = RunWriter::create(writer, blocks, (0, renewals), entries.len() as u64)?;
     for piece in entries.chunks(PIECE_ENTRIES) {
         let doubt = if doubtful { Doubt::All } else { Doubt::Since(renewals) };
         for entry in current(writer, &access, index, piece, doubt)? {
@@ -168,7 +169,8 @@ pub(crate) fn current<'e, E: AsRef<[u8]>>(
     }
     let parts = access.key_parts(index)?;
     let rows: Vec<_> = doubtful.iter().map(|(_, row)| *row).collect();
-    let block = access.fetch(view, &rows, &Wanted::only(parts.columns()))?;
+    let wanted = Wanted::only(parts.columns()).apart(matches!(parts, KeyParts::Join(_)));
+    let block = access.fetch(view, &rows, &wanted)?;
     let keys = Keys::of_parts(&block.rows, &parts).map_err(access.named())?;
     let is_stale = |(row, (place, _)): &(usize, &(usize, RowId))| {
         split_entry(kept[*place]).is_none_or(|(key, _)| key != stored(keys.key(*row)))
@@ -218,7 +220,8 @@ impl Building<'_> {
         let mut access = self.shared.access_to_write(writer, self.table)?;
         self.entries.order();
         let tier = merge::tier_of(self.shared, self.entries.len() as u64);
-        let mut run = RunWriter::create(writer, tier, access.files.renewals, self.entries.len() as u64)?;
+        let (blocks, count) = (access.blocks(self.index, writer)?, self.entries.len() as u64);
+        let mut run = RunWriter::create(writer, blocks, (tier, access.files.renewals), count)?;
         for entry in self.entries.drain(..) {
             run.push(writer, &entry)?;
         }

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::access::{Access, Part, Shared};
-use crate::files::{Coverage, Files, IndexFiles, Renewed, Segment};
+use crate::files::{Coverage, Files, IndexFiles, LAYOUTS_MAX, Renewed, Segment};
 use crate::insert::{moved_images, new_segment};
 use crate::join::Joined;
 use crate::presence::PresenceBuilder;
@@ -90,16 +90,16 @@ fn has_unknown_keys(access: &Access, part: &Part, index: crate::IndexId) -> bool
 
 /// Forgets the older layouts if no rows have them any more.
 fn forget_layouts(writer: &mut dyn Storage, table: &Table, files: &mut Files) -> Result<(), Error> {
-    let newest = table.layouts.len() as u32 - 1;
+    let newest = table.layouts.len() - 1;
     let may_have_older = |segment: &Segment| {
         // Updates say their layout by its place.
         let updates = writer.length(segment.updates());
-        segment.layout != newest || updates.map_or(true, |bytes| bytes > 0)
+        segment.layout() != newest || updates.map_or(true, |bytes| bytes > 0)
     };
     if newest == 0 || files.segments.iter().any(may_have_older) {
         return Ok(());
     }
-    files.segments.iter_mut().for_each(|segment| segment.layout = 0);
+    files.segments.iter_mut().for_each(|segment| segment.form &= !(LAYOUTS_MAX as u32 - 1));
     let layouts = Vec::from([table.stored_layout()]);
     catalog::put_table(writer, &Table { layouts, retired: Vec::new(), ..table.clone() })
 }
@@ -151,8 +151,8 @@ impl<'a> Copier<'a> {
         let Some(first) = block.visible_rows().next().map(|row| block.id(row)) else { return Ok(()) };
         let full = |copy: &Copy| copy.bytes >= self.segment_bytes;
         if self.done.last().is_none_or(full) {
-            let sealing = self.access.grain.sealing(&self.access.shape.newest);
-            self.done.push(Copy::new(new_segment(writer, first.0, self.layout, sealing)?));
+            let segment = new_segment(writer, first.0, self.layout, (self.access.grain, &self.access.shape.newest))?;
+            self.done.push(Copy::new(segment));
         }
         let Some(copy) = self.done.last_mut() else { return Ok(()) };
         copy.add(writer, self.access, block)?;
@@ -198,7 +198,8 @@ impl Copy {
             true => 0,
             false => writer.append(self.segment.heap(), batch.heap()).map_err(log)?,
         };
-        writer.append(self.segment.rows(), &moved_images(&batch, base)).map_err(log)?;
+        let stride = self.segment.stride(batch.width());
+        writer.append(self.segment.rows(), &moved_images(&batch, base, stride)).map_err(log)?;
         self.bytes += (batch.bytes().len() + batch.heap().len()) as u64;
         Ok(())
     }

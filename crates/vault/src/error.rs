@@ -25,6 +25,7 @@ impl fmt::Display for Tampered {
             Kind::RecordIndex => "record index page",
             Kind::Spill => "working page",
             Kind::Cells => "cell page",
+            Kind::Sector => "sector",
             Kind::Nameless => "leaf page",
         };
         write!(f, "{name} {} of allocation {} does not authenticate", self.position, self.allocation)

@@ -34,6 +34,8 @@ pub enum Kind {
     Cells = 7,
     /// A page of a nameless pool; sealed by [`crate::PageKey::seal_nameless`] only.
     Nameless = 8,
+    /// A sector of a page of a container; its position is that of the page times the sectors of a page, and its place among them.
+    Sector = 9,
 }
 
 impl Kind {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Snapshot, Writer, create};
 use counterfoil_relation::{
-    Action, Candidates, Comparison, Constant, Error, NamedRows, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable,
-    Relations, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
+    Action, Candidates, Comparison, Constant, Error, KeptRows, NamedRows, NewColumn, NewForeignKey, NewIndex, NewKey,
+    NewTable, Relations, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
 
@@ -27,6 +27,8 @@ const BYTES_A_ROW: u64 = 1500;
 const LOAD_ROWS: u64 = 4096;
 /// Rows of an answer read at a time.
 const STEP_ROWS: usize = 256;
+/// Bytes of joined rows that are kept while a query runs.
+const KEPT_BYTES: usize = 16 << 10;
 /// Bytes of pages that are kept.
 const CACHE_BYTES: usize = 8 << 10;
 /// Rows whose entries are fresh at most.
@@ -104,7 +106,7 @@ impl Token {
         };
         let new = NewTable {
             name: table.name.into(),
-            columns: table.columns().iter().map(|name| NewColumn::new(name.as_str(), kind(name))).collect(),
+            columns: table.columns().iter().map(|name| NewColumn::new(name.as_str(), kind(name)).not_null()).collect(),
             primary_key: Some(NewKey { name: None, columns: vec!["id".into()] }),
             foreign_keys: references.collect(),
             ..NewTable::default()
@@ -197,8 +199,9 @@ impl Token {
         let named: Vec<Option<NamedRows>> = named.collect::<Result<_, _>>()?;
         let named: Vec<Option<&NamedRows>> = named.iter().map(Option::as_ref).collect();
         let candidates = self.relations.candidates_of_root(&view, &sources, &named)?;
-        let all = || Candidates { rows: (0..self.rows()).map(RowId).collect(), by: vec!["t0 read".into()] };
-        let candidates = candidates.unwrap_or_else(all);
+        let all = || ((0..self.rows()).map(RowId).collect(), vec!["t0 read".into()]);
+        let of_indexes = |candidates: Candidates| (candidates.in_reading_order(), candidates.by);
+        let (candidates, by) = candidates.map_or_else(all, of_indexes);
         let shown = |source: &Source| {
             let is_shown = query.shown.contains(&source.table.name.as_str());
             let mut columns = source.tested_columns();
@@ -206,8 +209,8 @@ impl Token {
             columns
         };
         let columns: Vec<Vec<usize>> = sources.iter().map(shown).collect();
-        let rows = self.count(&view, &sources, &columns, &candidates.rows)?;
-        Ok(Answer { rows, candidates: candidates.rows.len(), by: candidates.by })
+        let rows = self.count(&view, &sources, &columns, &candidates)?;
+        Ok(Answer { rows, candidates: candidates.len(), by })
     }
 
     fn count(
@@ -217,9 +220,9 @@ impl Token {
         columns: &[Vec<usize>],
         candidates: &[RowId],
     ) -> Result<u64, Failure> {
-        let mut rows = 0;
+        let (mut rows, mut kept) = (0, KeptRows::within(KEPT_BYTES));
         for piece in candidates.chunks(STEP_ROWS) {
-            rows += self.relations.read_joined(view, sources, columns, piece)?.count as u64;
+            rows += self.relations.read_kept(view, (sources, &[]), columns, piece, &mut kept)?.count as u64;
         }
         Ok(rows)
     }

@@ -77,11 +77,10 @@ impl Writer {
         // From here on the position counts as tried, whatever becomes of the write.
         grant.next += 1;
         let (extent, is_used_up) = (grant.extent, grant.next == grant.end);
+        let place = (extent.allocation, position);
         let tag = match sealing.cell_payload() {
-            Some(payload) => {
-                let place = (extent.allocation, position);
-                self.pages.seal_page_of_cells(place, self.end.epoch, payload, page)
-            }
+            Some(payload) => self.pages.seal_page_of_cells(place, self.end.epoch, payload, page),
+            None if sealing == Sealing::Sectors => self.pages.seal_sectors(place, &self.end.epoch, page)?,
             None => {
                 let key = self.container_keys.of(&self.pages.vault, extent.allocation, &self.end.epoch);
                 key.seal(position, Plain::new(page)).tag()

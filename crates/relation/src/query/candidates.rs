@@ -20,6 +20,7 @@ use super::named::FEW_ROWS;
 use super::ranges::{flatten, ways};
 use super::test::{Test, select};
 use super::{Access, NamedRows, Source};
+use crate::found::Found;
 use crate::grain::Grain;
 use crate::{Error, Relations, RowId, Table};
 
@@ -27,7 +28,7 @@ use crate::{Error, Relations, RowId, Table};
 /// a hash join of each.
 pub(super) const ROOT_SHARE: u64 = 4;
 /// The same where rows lie in cells: a scan opens all cells of a page, and reads what each row joins.
-const ROOT_SHARE_IN_CELLS: u64 = 2;
+pub(super) const ROOT_SHARE_IN_CELLS: u64 = 2;
 /// A source with at most one in so many of the root's rows may be read to its end, to know which of its rows come into question; all
 /// that are have twice as many.
 const SOURCE_SHARE: u64 = 8;
@@ -43,6 +44,23 @@ pub struct Candidates {
     pub rows: Vec<RowId>,
     /// What named them: indexes, with the paths along which they did, and small tables that were read.
     pub by: Vec<String>,
+    /// Those that a path names, in the order in which it does: those together that join the same row.
+    together: Vec<RowId>,
+}
+
+impl Candidates {
+    /// The rows in the order in which reading them and what they join costs least: where rows lie in cells, those together that join
+    /// the same row of the largest table that was asked about.
+    #[must_use]
+    pub fn in_reading_order(&self) -> Vec<RowId> {
+        if self.together.is_empty() {
+            return self.rows.clone();
+        }
+        let mut left = self.rows.iter().map(|_| true).collect::<Vec<_>>();
+        let mut is_left =
+            |row: &&RowId| self.rows.binary_search(row).is_ok_and(|place| core::mem::replace(&mut left[place], false));
+        self.together.iter().filter(&mut is_left).copied().collect()
+    }
 }
 
 impl Relations {
@@ -100,7 +118,8 @@ impl Relations {
         conjuncts(conditions, &mut flat);
         search.take(&flat, &mut asked, room)?;
         let found = search.in_all(asked, room)?;
-        Ok(found.map(|(rows, by)| Candidates { rows, by }))
+        let together = search.together.1;
+        Ok(found.map(|(rows, by)| Candidates { rows, by, together }))
     }
 }
 
@@ -135,10 +154,12 @@ struct Search<'s> {
     /// Rows of sources that may still be read to know which come into question.
     reads_left: u64,
     access: Access,
+    /// Rows of the largest table from which a path led back to the root's, and these as they were found.
+    together: (u64, Vec<RowId>),
 }
 
 /// Rows of the root, ascending, and what named them.
-type Found = (Vec<RowId>, Vec<String>);
+type Rows = (Vec<RowId>, Vec<String>);
 
 impl<'s> Search<'s> {
     fn begin(
@@ -150,7 +171,8 @@ impl<'s> Search<'s> {
         let root = sources.iter().find(|source| source.path.is_none());
         let root = &root.ok_or(Error::Misuse("a question without a root"))?.table;
         let total = relations.count(view, root)?;
-        Ok(Search { relations, view, sources, root, total, reads_left: 2 * (total / SOURCE_SHARE), access })
+        let reads_left = 2 * (total / SOURCE_SHARE);
+        Ok(Search { relations, view, sources, root, total, reads_left, access, together: (0, Vec::new()) })
     }
 
     /// Rows of the root that a list may have.
@@ -188,7 +210,7 @@ impl<'s> Search<'s> {
     fn by_reading(
         &mut self,
         (source, tests): (&Source, &[Test]),
-        all: Option<&Found>,
+        all: Option<&Rows>,
         room: usize,
     ) -> Result<Option<List<'static>>, Error> {
         let count = self.relations.count(self.view, &source.table)?;
@@ -230,9 +252,9 @@ impl<'s> Search<'s> {
     }
 
     /// The rows of the root of which all may be true that is asked, as far as it is worth asking.
-    fn in_all(&mut self, mut asked: Asked<'_>, room: usize) -> Result<Option<Found>, Error> {
+    fn in_all(&mut self, mut asked: Asked<'_>, room: usize) -> Result<Option<Rows>, Error> {
         asked.lists.order_stably_by_key(|list| list.rows.len());
-        let mut all: Option<Found> = None;
+        let mut all: Option<Rows> = None;
         for list in asked.lists {
             all = self.narrowed(all, list, room)?;
         }
@@ -253,7 +275,7 @@ impl<'s> Search<'s> {
     }
 
     /// Of the rows found so far those that a list names as well.
-    fn narrowed(&self, all: Option<Found>, list: List<'_>, room: usize) -> Result<Option<Found>, Error> {
+    fn narrowed(&mut self, all: Option<Rows>, list: List<'_>, room: usize) -> Result<Option<Rows>, Error> {
         let rows_max = self.rows_max(room);
         // Each of those that are joined is looked up, whatever comes of it.
         let lookups_max = all.as_ref().map_or(rows_max, |(rows, _)| rows.len().min(rows_max));
@@ -262,13 +284,36 @@ impl<'s> Search<'s> {
             _ if is_few(&all) => None,
             Some(_) if rows.len() > lookups_max => None,
             None => Some(rows.into_owned()),
-            Some(path) => self.relations.joined_to(self.view, self.root, path, &rows, rows_max)?,
+            Some(path) => self.along_path(path, &rows, (rows_max, room))?,
         };
         Ok(both(all, back.map(|rows| (rows, Vec::from([by])))))
     }
 
+    /// The rows of the root from which a path may lead to one of some rows.
+    fn along_path(
+        &mut self,
+        path: usize,
+        rows: &[RowId],
+        (rows_max, room): (usize, usize),
+    ) -> Result<Option<Vec<RowId>>, Error> {
+        let mut found = Found::all_together(rows_max);
+        if !self.relations.find_joined_to(self.view, self.root, (path, rows), &mut found)? {
+            return Ok(None);
+        }
+        let mut rows = found.into_list();
+        let end = self.sources.iter().find(|source| source.path == Some(path));
+        let end = end.map_or(Ok(0), |source| self.relations.count(self.view, &source.table))?;
+        // Where there is room for as many numbers as there are.
+        if self.relations.shared.grain == Grain::Cells && room == usize::MAX && end > self.together.0 {
+            self.together = (end, rows.clone());
+        }
+        rows.order();
+        rows.dedup();
+        Ok(Some(rows))
+    }
+
     /// The rows of the root of which one of these may be true, if indexes name those of each.
-    fn in_any(&mut self, alternatives: &[Condition], room: usize) -> Result<Option<Found>, Error> {
+    fn in_any(&mut self, alternatives: &[Condition], room: usize) -> Result<Option<Rows>, Error> {
         if !alternatives.iter().all(|alternative| self.is_served(alternative)) {
             return Ok(None);
         }
@@ -318,7 +363,7 @@ impl<'s> Search<'s> {
 }
 
 /// Whether so few rows are left that reading them is less work than asking for more lists.
-fn is_few(all: &Option<Found>) -> bool {
+fn is_few(all: &Option<Rows>) -> bool {
     all.as_ref().is_some_and(|(rows, _)| rows.len() <= FEW_ROWS)
 }
 
@@ -343,7 +388,7 @@ pub(super) fn said_of<'c>(condition: &'c Condition, source: &Source, number: usi
 }
 
 /// The rows that both name.
-fn both(all: Option<Found>, more: Option<Found>) -> Option<Found> {
+fn both(all: Option<Rows>, more: Option<Rows>) -> Option<Rows> {
     match (all, more) {
         (Some((mut rows, mut names)), Some((more, by))) => {
             rows.retain(|row| more.binary_search(row).is_ok());

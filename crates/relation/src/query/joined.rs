@@ -7,7 +7,7 @@ use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use super::test::select;
-use super::{Condition, Source};
+use super::{Condition, KeptRows, Source};
 use crate::{Error, Relations, RowBlock, RowId};
 
 /// The place of a row that an optional source does not have.
@@ -66,9 +66,25 @@ impl Relations {
         columns: &[Vec<usize>],
         rows: &[RowId],
     ) -> Result<JoinedRows, Error> {
+        self.read_kept(view, (sources, conditions), columns, rows, &mut KeptRows::default())
+    }
+
+    /// As [`Relations::read_where`], where joined rows may have been kept of rows that were read before.
+    ///
+    /// # Errors
+    /// As [`Relations::read_joined`].
+    pub fn read_kept(
+        &self,
+        view: &dyn View,
+        (sources, conditions): (&[Source], &[Condition]),
+        columns: &[Vec<usize>],
+        rows: &[RowId],
+        kept: &mut KeptRows,
+    ) -> Result<JoinedRows, Error> {
         let root = root_of(sources)?;
-        let block = self.fetch(view, &sources[root].table, rows, Some(&columns[root]))?;
-        self.join_block(view, (sources, conditions), columns, block, u64::MAX)
+        let wanted = (sources.len() > 1, u64::MAX);
+        let block = self.fetch_apart(view, &sources[root].table, rows, &columns[root], wanted)?;
+        self.join_block(view, (sources, conditions), columns, block, (u64::MAX, kept))
     }
 
     /// Adds to rows of the root, source by source, what those join that are still in question: of each source so many bytes of long
@@ -79,7 +95,7 @@ impl Relations {
         (sources, conditions): (&[Source], &[Condition]),
         columns: &[Vec<usize>],
         block: RowBlock,
-        heap_bytes: u64,
+        (heap_bytes, known): (u64, &mut KeptRows),
     ) -> Result<JoinedRows, Error> {
         let root = root_of(sources)?;
         let kept = select(&block, &sources[root].tests)?.into_places();
@@ -95,7 +111,8 @@ impl Relations {
                 let Some(path) = sources[number].path else { continue };
                 let Some(Side { block, places }) = &rows.sides[root] else { continue };
                 let ends: Vec<Option<RowId>> = places.iter().map(|row| block.joined(*row as usize, path)).collect();
-                let (side, stay) = self.look_up(view, &sources[number], (&columns[number], heap_bytes), &ends)?;
+                let asked = (&columns[number][..], heap_bytes);
+                let (side, stay) = self.look_up(view, (number, &sources[number]), asked, &ends, known)?;
                 rows.retain(&stay);
                 rows.sides[number] = side;
             }
@@ -111,9 +128,10 @@ impl Relations {
     fn look_up(
         &self,
         view: &dyn View,
-        source: &Source,
+        (number, source): (usize, &Source),
         (columns, heap_bytes): (&[usize], u64),
         ends: &[Option<RowId>],
+        known: &mut KeptRows,
     ) -> Result<(Option<Side>, Vec<bool>), Error> {
         if columns.is_empty() && source.tests.is_empty() {
             return Ok((None, ends.iter().map(|end| source.is_optional || end.is_some()).collect()));
@@ -121,10 +139,12 @@ impl Relations {
         let mut distinct: Vec<RowId> = ends.iter().copied().flatten().collect();
         distinct.order();
         distinct.dedup();
-        let block = self.fetch_within(view, &source.table, &distinct, columns, heap_bytes)?;
-        if block.visible_count() < distinct.len() {
+        let missing = known.missing(number, &distinct);
+        let block = self.fetch_apart(view, &source.table, &missing, columns, (false, heap_bytes))?;
+        if block.visible_count() < missing.len() {
             return Err(Error::corrupt(&source.table.name, "row that is joined along a foreign key"));
         }
+        let block = known.complete((number, source), columns, &distinct, block);
         let mut holds = vec![false; distinct.len()];
         select(&block, &source.tests)?.each(|place| holds[place] = true);
         let place = |end: &Option<RowId>| end.and_then(|end| distinct.binary_search(&end).ok());

@@ -7,8 +7,10 @@ use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
 use super::Access;
+use super::candidates::ROOT_SHARE_IN_CELLS;
 use super::ranges::{Way, flatten, ways};
 use super::test::Test;
+use crate::grain::Grain;
 use crate::{Error, Relations, RowId, Table};
 
 /// One row in so many is fetched by number: one costs about as much as twenty rows read in passing.
@@ -64,12 +66,17 @@ impl Relations {
             return Ok(None);
         }
         let total = self.count(view, table)?;
+        // Where rows lie in cells, entries by the page cost next to nothing, and a scan opens all cells.
+        let in_pages = |share: u64| match self.shared.grain {
+            Grain::Pages => share,
+            Grain::Cells => ROOT_SHARE_IN_CELLS,
+        };
         let share = |share: u64| access.rows_max(total, share, TABLE_ROWS_MIN).min(room);
         let tests: Vec<&Test> = tests.iter().collect();
         // One list alone is not made shorter by another.
         let list_share = if may_narrow(&tests, table) { LIST_SHARE } else { TABLE_SHARE };
-        let named = self.of_all(view, table, &tests, share(list_share))?;
-        Ok(named.filter(|named| named.rows.len() <= share(TABLE_SHARE)))
+        let named = self.of_all(view, table, &tests, share(in_pages(list_share)))?;
+        Ok(named.filter(|named| named.rows.len() <= share(in_pages(TABLE_SHARE))))
     }
 
     /// The rows of which all of these may be true: of one index, or of several while many remain.
@@ -137,7 +144,7 @@ impl Relations {
     ) -> Result<Option<NamedRows>, Error> {
         let mut rows = Vec::new();
         for range in &way.ranges {
-            match self.candidates(view, table, way.index, range, rows_max)? {
+            match self.candidates_or_owner(view, table, (way.index, range), rows_max)? {
                 Some(found) if rows.len() + found.len() <= rows_max => rows.extend(found),
                 _ => return Ok(None),
             }

@@ -9,8 +9,9 @@ use super::candidates::Candidates;
 use super::joined::root_of;
 use super::plan::{Place, Plan};
 use super::windows::Windows;
-use super::{JoinedRows, NO_ROW, Side};
+use super::{JoinedRows, KeptRows, NO_ROW, Side};
 use crate::found::FoundRows;
+use crate::grain::Grain;
 use crate::read::ONE_ROW_TIMES;
 use crate::{Error, Relations, RowId, Scan, ValueRef};
 
@@ -20,6 +21,8 @@ const STEP_ROWS_MAX: usize = 4096;
 const ROW_COPIES: usize = 4;
 /// The long values of the rows of one table may take this part of the memory for rows; those of one row alone half of it.
 const HEAP_PART: usize = 8;
+/// Joined rows that are kept for those that come next take this part of it.
+const KEPT_PART: usize = 4;
 /// About what a candidate takes: a list that has grown may have as much to spare.
 const CANDIDATE_BYTES: usize = 2 * size_of::<RowId>();
 
@@ -35,6 +38,8 @@ pub(super) struct Rows<V> {
     step_rows: usize,
     /// Bytes of the long values of those of one table.
     heap_bytes: u64,
+    /// Joined rows that were read for those before.
+    kept: KeptRows,
     /// What named them.
     pub(super) by: Vec<String>,
 }
@@ -51,11 +56,13 @@ impl<V: View + Clone> Rows<V> {
         let columns = plan.columns();
         let row_bytes: usize =
             plan.sources.iter().map(|source| source.table.layout().width() + size_of::<RowId>()).sum();
-        let step_rows = (share / (row_bytes * ROW_COPIES)).min(STEP_ROWS_MAX);
+        let step_rows = ((share - share / KEPT_PART) / (row_bytes * ROW_COPIES)).min(STEP_ROWS_MAX);
         if step_rows == 0 {
             return Err(Error::Memory { needed: Some(row_bytes * ROW_COPIES) });
         }
         let (rows_max, heap_bytes) = (share / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
+        // Rows in pages are kept with their pages.
+        let kept_bytes = if relations.shared.grain == Grain::Cells { share / KEPT_PART } else { 0 };
         let mut named = Vec::with_capacity(plan.sources.len());
         for source in &plan.sources {
             let bounds = (rows_max / plan.sources.len(), plan.access);
@@ -65,7 +72,7 @@ impl<V: View + Clone> Rows<V> {
         let lists: Vec<_> = named.iter().map(Option::as_ref).collect();
         let candidates = relations.candidates_within(&view, (&plan.sources, &plan.conditions), &lists, bounds)?;
         let (from, by) = match candidates {
-            Some(Candidates { rows, by }) => (From::Named(FoundRows::List(rows.into_iter()), None), by),
+            Some(Candidates { rows, by, .. }) => (From::Named(FoundRows::List(rows.into_iter()), None), by),
             None => match Windows::open(relations, &view, (&plan.sources, &plan.conditions), &named, bounds)? {
                 Some((windows, rows, by)) => (From::Named(rows, Some(windows)), Vec::from([by])),
                 None => {
@@ -75,7 +82,8 @@ impl<V: View + Clone> Rows<V> {
                 }
             },
         };
-        Ok(Rows { view, plan: plan.clone(), columns, from, due: Vec::new(), step_rows, heap_bytes, by })
+        let kept = KeptRows::within(kept_bytes);
+        Ok(Rows { view, plan: plan.clone(), columns, from, due: Vec::new(), step_rows, heap_bytes, kept, by })
     }
 }
 
@@ -105,7 +113,8 @@ impl<V: View> Rows<V> {
                     let Some(block) = scan.next(self.step_rows).map_err(of_share)? else { return Ok(None) };
                     let ids = block.visible_rows().map(|row| block.id(row));
                     self.due.extend(ids);
-                    match relations.join_block(view, (sources, conditions), &self.columns, block, self.heap_bytes) {
+                    let heap = (self.heap_bytes, &mut self.kept);
+                    match relations.join_block(view, (sources, conditions), &self.columns, block, heap) {
                         Err(Error::Memory { .. }) if self.due.len() > 1 => {}
                         joined => {
                             self.due.clear();
@@ -123,9 +132,11 @@ impl<V: View> Rows<V> {
         // Fewer at a time where their long values are many.
         let mut count = self.due.len();
         loop {
-            let block = relations.fetch_within(view, table, &self.due[..count], columns, self.heap_bytes);
+            let wanted = (sources.len() > 1, self.heap_bytes);
+            let block = relations.fetch_apart(view, table, &self.due[..count], columns, wanted);
             match block.and_then(|block| {
-                relations.join_block(view, (sources, conditions), &self.columns, block, self.heap_bytes)
+                let heap = (self.heap_bytes, &mut self.kept);
+                relations.join_block(view, (sources, conditions), &self.columns, block, heap)
             }) {
                 Err(Error::Memory { .. }) if count > 1 => count = count.div_ceil(2),
                 joined => {

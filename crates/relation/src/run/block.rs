@@ -9,9 +9,14 @@ use core::cmp::Ordering;
 
 use crate::key::{KEY_BYTES_MAX, ROW_BYTES};
 use crate::{Error, few_or_many};
+use counterfoil_log::{SECTOR_PAYLOAD_BYTES, Sealing};
 
-/// Bytes that a block has at least where there are others: a few of the largest entries.
-pub(super) const BLOCK_BYTES_MIN: usize = 1984;
+/// Bytes of a block of which a sector is one.
+pub(super) const SECTOR_BLOCK_BYTES: usize = SECTOR_PAYLOAD_BYTES;
+/// Bytes that a block has at least where there are others and entries may be as large as can be: a few of those.
+const BLOCK_BYTES_MIN: usize = 4 * SECTOR_BLOCK_BYTES;
+/// Bytes of the keys of which a few entries fit into a sector.
+const SECTOR_KEY_BYTES_MAX: usize = 80;
 /// Bytes that the only block of a run has at least.
 pub(super) const ONLY_BLOCK_BYTES_MIN: usize = 32;
 /// Bytes that a block has at most: places in it are told by two bytes.
@@ -30,9 +35,29 @@ const DIFFERENCE_BYTES_MAX: usize = 10;
 
 /// Bytes of the blocks of a run on pages that hold so many: whole pages, and one of them where it is large enough, so that a
 /// block is read with as few as can be.
-pub(super) fn block_bytes(page_bytes: usize) -> usize {
+fn block_bytes(page_bytes: usize) -> usize {
     let page_bytes = page_bytes.clamp(64, BLOCK_BYTES_MAX);
     page_bytes * BLOCK_BYTES_MIN.div_ceil(page_bytes)
+}
+
+/// How the blocks of a run are sealed, and how many bytes each has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    pub(super) sealing: Sealing,
+    pub(super) bytes: usize,
+}
+
+impl Blocks {
+    /// Where pages that hold so many bytes are opened as wholes.
+    pub(crate) fn in_pages(page_bytes: usize) -> Self {
+        Blocks { sealing: Sealing::Whole, bytes: block_bytes(page_bytes) }
+    }
+
+    /// Where sectors are, for keys of so many bytes at most.
+    pub(crate) fn in_sectors(key_bytes_max: usize) -> Self {
+        let is_small = key_bytes_max <= SECTOR_KEY_BYTES_MAX;
+        Blocks { sealing: Sealing::Sectors, bytes: if is_small { SECTOR_BLOCK_BYTES } else { BLOCK_BYTES_MIN } }
+    }
 }
 
 fn signposts(count: usize) -> usize {

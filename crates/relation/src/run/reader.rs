@@ -164,6 +164,20 @@ impl Cursor {
         Ok(())
     }
 
+    /// Goes on to the first entry that is not less than `low`, if the block in work has it. `ascends`: every entry that was passed is
+    /// less.
+    pub(crate) fn goes_on_to(&mut self, low: &[u8], ascends: bool) -> Result<bool, Error> {
+        let Some(entry) = self.current() else { return Ok(false) };
+        if entry >= low {
+            return Ok(ascends);
+        }
+        let (walk, is_there) = self.block()?.seek(low)?;
+        if is_there {
+            self.walk = walk;
+        }
+        Ok(is_there)
+    }
+
     /// The entry the cursor stands on.
     pub(crate) fn current(&self) -> Option<&[u8]> {
         self.stands.then_some(self.walk.entry.as_slice())

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use core::cell::Cell;
 
-use counterfoil_log::{CommitNumber, Memory, NamelessPage, PoolId, View};
+use counterfoil_log::{CommitNumber, Memory, NamelessPage, PoolId, Storage as _, View};
 
 use super::*;
 use crate::RowId;
@@ -38,7 +38,8 @@ fn entries(dice: &mut Dice, count: u64) -> BTreeSet<Vec<u8>> {
 }
 
 fn write(storage: &mut Memory, entries: &BTreeSet<Vec<u8>>) -> Run {
-    let mut writer = RunWriter::create(storage, 0, 0, entries.len() as u64).unwrap();
+    let blocks = Blocks::in_pages(storage.page_bytes());
+    let mut writer = RunWriter::create(storage, blocks, (0, 0), entries.len() as u64).unwrap();
     entries.iter().for_each(|entry| writer.push(storage, entry).unwrap());
     writer.finish(storage).unwrap().unwrap()
 }
@@ -97,7 +98,8 @@ fn merged_runs_read_as_the_union() {
 #[test]
 fn nothing_makes_no_run() {
     let mut storage = Memory::default();
-    let writer = RunWriter::create(&mut storage, 0, 0, 10).unwrap();
+    let blocks = Blocks::in_pages(storage.page_bytes());
+    let writer = RunWriter::create(&mut storage, blocks, (0, 0), 10).unwrap();
     assert!(writer.finish(&mut storage).unwrap().is_none());
     assert!(storage.containers.is_empty());
 }

@@ -6,7 +6,7 @@ use core::mem;
 use counterfoil_log::{ContainerId, GroupId};
 
 use super::Run;
-use super::block::{BlockWriter, block_bytes};
+use super::block::{BlockWriter, Blocks};
 use crate::bloom::Bloom;
 use crate::key::split_entry;
 use crate::{Error, Storage, few_or_many};
@@ -38,10 +38,15 @@ pub(crate) struct RunWriter {
 
 impl RunWriter {
     /// Begins a run of at most `entries_max` entries, which are those of the rows after so many renewals.
-    pub(crate) fn create(writer: &mut dyn Storage, tier: u8, renewals: u64, entries_max: u64) -> Result<Self, Error> {
+    pub(crate) fn create(
+        writer: &mut dyn Storage,
+        blocks: Blocks,
+        (tier, renewals): (u8, u64),
+        entries_max: u64,
+    ) -> Result<Self, Error> {
         let group = writer.create_group().map_err(Error::log(""))?;
-        let container = writer.create_container(group).map_err(Error::log(""))?;
-        let block_bytes = block_bytes(writer.page_bytes());
+        let container = writer.create_container_sealed(group, blocks.sealing).map_err(Error::log(""))?;
+        let block_bytes = blocks.bytes;
         Ok(RunWriter {
             group,
             container,
@@ -64,7 +69,9 @@ impl RunWriter {
         if !self.block.push(entry) {
             self.close_block();
             self.flush(writer, BUFFER_BYTES)?;
-            assert!(self.block.push(entry), "a block has room for one entry");
+            if !self.block.push(entry) {
+                return Err(Error::corrupt("", "key that is longer than its columns allow"));
+            }
         }
         if self.fences.len() == self.blocks as usize {
             self.fences.push(entry.to_vec());

@@ -51,6 +51,30 @@ fn rows_of_a_device_stand_in_cells() {
 }
 
 #[test]
+fn rows_of_a_device_stand_each_on_one_page() {
+    // Two of 116 bytes in a page of 512, which holds 248.
+    let columns = vec![NewColumn::new("id", Type::Integer), NewColumn::new("filling", Type::Char(107))];
+    let table = NewTable { name: "t".into(), columns, ..NewTable::default() };
+    let rows: Vec<Vec<Value>> = (0..100).map(|id| vec![int(id), text(&format!("{id:0107}"))]).collect();
+    for (seed, bytes) in [(1, 124), (2, 116)] {
+        let mut bench = Bench::with_segments(seed, 8, 1 << 20);
+        bench.create(&table);
+        bench.insert("t", &rows).unwrap();
+        let is_it = |bytes: u64| bytes >= 100 * 116;
+        let stored =
+            bench.writer.report().containers.iter().map(|container| container.bytes).find(|bytes| is_it(*bytes));
+        assert_eq!(stored, Some(100 * bytes));
+        assert_eq!(bench.values("t"), rows);
+        bench.verify();
+        bench.reopen();
+        bench.delete("t", &[RowId(7)]).unwrap();
+        bench.statement(|relations, writer| relations.vacuum(writer, None)).unwrap();
+        assert_eq!(bench.values("t"), [&rows[..7], &rows[8..]].concat());
+        bench.verify();
+    }
+}
+
+#[test]
 fn rows_of_a_host_stand_in_pages() {
     let mut bench = Bench::with_segments(2, 8, 3000);
     bench.create(&table());

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use counterfoil_relation::{
-    Comparison, Condition, Constant, NO_ROW, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, RowId, Source, Test,
-    Type, Value,
+    Comparison, Condition, Constant, KeptRows, NO_ROW, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, RowId,
+    Source, Test, Type, Value,
 };
 
 use crate::bench::{Bench, int, rounds};
@@ -191,6 +191,9 @@ fn indexes_name_all_rows_and_the_rows_decide() {
                 merged_often += usize::from(candidates.by.iter().any(|by| by.contains(" or ")));
                 assert!(candidates.rows.is_sorted_by(|one, other| one < other), "ascending, each once");
                 assert_eq!(read(&mut bench, &sources, &conditions, &candidates.rows), expected, "{:?}", candidates.by);
+                let mut in_reading_order = candidates.in_reading_order();
+                in_reading_order.sort_unstable();
+                assert_eq!(in_reading_order, candidates.rows, "{:?}", candidates.by);
             }
         }
     }
@@ -266,18 +269,37 @@ fn expected(sources: &[Source], conditions: &[Condition], all: &[Rows]) -> Vec<V
     answer
 }
 
+/// Reads some rows a few at a time, of each source what is tested and some columns more, and holds those against the rows themselves.
 fn read(bench: &mut Bench, sources: &[Source], conditions: &[Condition], rows: &[RowId]) -> Vec<Vec<Option<RowId>>> {
+    let columns: Vec<Vec<usize>> = sources
+        .iter()
+        .map(|source| match conditions.is_empty() {
+            true => (0..5).filter(|column| source.tested_columns().contains(column) || bench.dice(2) == 0).collect(),
+            false => (0..5).collect(),
+        })
+        .map(|columns: Vec<usize>| if columns.is_empty() { vec![2] } else { columns })
+        .collect();
+    let mut kept = KeptRows::within(bench.dice(3) as usize * 2000);
+    let piece_rows = 1 + bench.dice(501) as usize;
     let view = bench.writer.pending();
-    let columns: Vec<Vec<usize>> = sources.iter().map(|_| (0..5).collect()).collect();
     let mut answer = Vec::new();
-    for piece in rows.chunks(501) {
-        let joined = bench.relations.read_where(&view, sources, conditions, &columns, piece).unwrap();
+    for piece in rows.chunks(piece_rows) {
+        let asked = (sources, conditions);
+        let joined = bench.relations.read_kept(&view, asked, &columns, piece, &mut kept).unwrap();
         for row in 0..joined.count {
             let of_side = |side: &Option<counterfoil_relation::Side>| {
                 let side = side.as_ref().unwrap();
                 Some(side.places[row]).filter(|place| *place != NO_ROW).map(|place| side.block.id(place as usize))
             };
             answer.push(joined.sides.iter().map(of_side).collect());
+        }
+        for ((side, source), columns) in joined.sides.iter().zip(sources).zip(&columns) {
+            let block = &side.as_ref().unwrap().block;
+            let ids: Vec<RowId> = (0..block.count()).map(|row| block.id(row)).collect();
+            let whole = bench.relations.fetch(&view, &source.table, &ids, None).unwrap();
+            for (row, column) in block.visible_rows().flat_map(|row| columns.iter().map(move |column| (row, *column))) {
+                assert_eq!(block.rows.value(row, column).unwrap(), whole.rows.value(row, column).unwrap());
+            }
         }
     }
     answer

@@ -106,6 +106,20 @@ fn a_merge_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_vacuum_merges_all_runs_where_others_began_to_merge_some() {
+    let mut bench = filled(10, 1 << 20, 2000);
+    let is_half_done = |bench: &mut Bench| figures(bench).indexes.iter().any(|index| index.made_bytes > 0);
+    while !is_half_done(&mut bench) {
+        assert!(maintain(&mut bench), "a merge takes several steps");
+    }
+    let table = bench.table("t");
+    bench.statement(|relations, writer| relations.vacuum(writer, Some(&table))).unwrap();
+    let runs: Vec<_> = figures(&mut bench).indexes.iter().map(|index| index.runs.len()).collect();
+    assert_eq!(runs, [1, 1]);
+    bench.verify();
+}
+
+#[test]
 fn a_database_just_opened_is_tidied_where_it_was_left() {
     let mut bench = filled(10, 1 << 20, 2000);
     let gone: Vec<_> = (0..1500).map(RowId).collect();
