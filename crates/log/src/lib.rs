@@ -47,6 +47,7 @@ mod recent_keys;
 mod relocation;
 mod report;
 mod root;
+mod runs;
 mod sealing;
 mod snapshot;
 #[cfg(any(feature = "small", test))]
