@@ -49,6 +49,7 @@ mod recent_keys;
 mod relocation;
 mod report;
 mod root;
+mod runs;
 mod sealing;
 mod sectors;
 mod snapshot;

@@ -257,8 +257,7 @@ impl Pending {
         if before.created {
             Element::ContainerCreated { id, group: container.group, sealing: container.sealing }.encode(out);
         }
-        let old = container.runs.partition_point(|run| run.first + u64::from(run.pages) <= before.pages);
-        for run in container.runs.iter().skip(old) {
+        for run in container.runs.ending_behind(before.pages) {
             let old = before.pages.saturating_sub(run.first) as u32;
             let element =
                 Element::Pages { id, extent: run.extent, position: run.position + old, pages: run.pages - old };

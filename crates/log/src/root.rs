@@ -16,6 +16,7 @@ use counterfoil_vault::Epoch;
 use crate::layout::Layout;
 use crate::maps::{Map, Set};
 use crate::pool::Pool;
+use crate::runs::Runs;
 use crate::space::FIRST_POOL_CODE;
 use crate::{ContainerId, Error, GroupId, PoolId, Sealing};
 
@@ -34,7 +35,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// Whether `next` continues this run on the medium and under the same key.
-    fn continues_with(&self, next: &Run) -> bool {
+    pub(crate) fn continues_with(&self, next: &Run) -> bool {
         self.extent == next.extent
             && self.allocation == next.allocation
             && self.epoch == next.epoch
@@ -51,14 +52,14 @@ const TAIL_SPARE_BYTES: usize = 32;
 pub(crate) struct Container {
     pub(crate) group: GroupId,
     pub(crate) sealing: Sealing,
-    pub(crate) runs: Arc<Vec<Run>>,
+    pub(crate) runs: Arc<Runs>,
     pub(crate) pages: u64,
     pub(crate) tail: Vec<u8>,
 }
 
 impl Container {
     pub(crate) fn new(group: GroupId, sealing: Sealing) -> Self {
-        Container { group, sealing, runs: Arc::new(Vec::new()), pages: 0, tail: Vec::new() }
+        Container { group, sealing, runs: Arc::default(), pages: 0, tail: Vec::new() }
     }
 
     /// Bytes that a page of it holds.
@@ -76,20 +77,11 @@ impl Container {
         self.bytes_in_pages(layout) + self.tail.len() as u64
     }
 
-    /// Adds pages at the end; `run.first` is set here.
-    pub(crate) fn add_pages(&mut self, mut run: Run) {
-        run.first = self.pages;
-        self.pages += u64::from(run.pages);
+    /// Adds pages at the end; `run.first` is known here.
+    pub(crate) fn add_pages(&mut self, run: Run) {
         let runs = Arc::make_mut(&mut self.runs);
-        match runs.last_mut() {
-            Some(last) if last.continues_with(&run) => last.pages += run.pages,
-            _ => {
-                if cfg!(feature = "small") && runs.len() == runs.capacity() {
-                    runs.reserve_exact(1 + runs.len() / 4);
-                }
-                runs.push(run);
-            }
-        }
+        runs.add(run);
+        self.pages = runs.pages();
     }
 
     /// Adds bytes that do not fill a page.
@@ -103,10 +95,8 @@ impl Container {
 
     /// The run that holds page `page`, and the page's place in it.
     pub(crate) fn locate(&self, page: u64) -> Option<(Run, u32)> {
-        let index = self.runs.partition_point(|run| run.first <= page).checked_sub(1)?;
-        let run = self.runs.get(index)?;
-        let within = u32::try_from(page - run.first).ok()?;
-        (within < run.pages).then_some((*run, within))
+        let run = self.runs.holding(page)?;
+        Some((run, (page - run.first) as u32))
     }
 }
 

@@ -376,10 +376,7 @@ fn chunks_of(record_bytes_max: usize, key: &[u8], value: &[u8]) -> (usize, usize
 }
 
 impl record::Changes for Cut<'_> {
-    fn visit(
-        &self,
-        each: &mut dyn FnMut(RecordId, Option<&[u8]>) -> Result<(), record::Error>,
-    ) -> Result<(), record::Error> {
+    fn visit(&self, each: &mut record::EachChange<'_>) -> Result<(), record::Error> {
         self.records.tell(&mut |key, value| {
             let mut ids = self.names.of(key);
             if let Some(value) = value {

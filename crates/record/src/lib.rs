@@ -70,7 +70,7 @@ pub use error::Error;
 pub use reader::Reader;
 pub use recovery::Which;
 pub use run::Run;
-pub use space::{Change, Changes};
+pub use space::{Change, Changes, EachChange};
 pub use state::{BufferSizes, Buffers, Name, RecordId, Suspended};
 pub use store::Store;
 pub use window::Window;

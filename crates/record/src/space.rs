@@ -24,17 +24,20 @@ use crate::window::Layout;
 /// A change that a commit makes: the record's new bytes, or none to deallocate it.
 pub type Change<'c> = (RecordId, Option<&'c [u8]>);
 
+/// Takes a change: the record, and its new bytes or none.
+pub type EachChange<'e> = dyn FnMut(RecordId, Option<&[u8]>) -> Result<(), Error> + 'e;
+
 /// The changes of a commit, told one after the other, so that they need not be in memory together.
 pub trait Changes {
     /// Tells each change to `each`, and stops at its first error. A commit asks several times: it is told the same.
     ///
     /// # Errors
     /// Those of `each`.
-    fn visit(&self, each: &mut dyn FnMut(RecordId, Option<&[u8]>) -> Result<(), Error>) -> Result<(), Error>;
+    fn visit(&self, each: &mut EachChange<'_>) -> Result<(), Error>;
 }
 
 impl Changes for &[Change<'_>] {
-    fn visit(&self, each: &mut dyn FnMut(RecordId, Option<&[u8]>) -> Result<(), Error>) -> Result<(), Error> {
+    fn visit(&self, each: &mut EachChange<'_>) -> Result<(), Error> {
         self.iter().try_for_each(|(id, record)| each(*id, *record))
     }
 }

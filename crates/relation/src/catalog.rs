@@ -103,7 +103,7 @@ fn put<T: Serialize>(writer: &mut dyn Storage, name: &[u8], value: &T) -> Result
 }
 
 /// Bytes by which an entry grows, mostly at most.
-const SPARE_BYTES: usize = 64;
+const SPARE_BYTES: usize = 256;
 
 fn delete(writer: &mut dyn Storage, name: &[u8]) -> Result<(), Error> {
     writer.delete_record(record_space::CATALOG, name).map_err(Error::log(""))
