@@ -56,13 +56,13 @@ impl<V: View + Clone> Rows<V> {
         let columns = plan.columns();
         let row_bytes: usize =
             plan.sources.iter().map(|source| source.table.layout().width() + size_of::<RowId>()).sum();
-        let step_rows = ((share - share / KEPT_PART) / (row_bytes * ROW_COPIES)).min(STEP_ROWS_MAX);
+        // Rows in pages are kept with their pages.
+        let kept_bytes = if relations.shared.grain == Grain::Cells { share / KEPT_PART } else { 0 };
+        let step_rows = ((share - kept_bytes) / (row_bytes * ROW_COPIES)).min(STEP_ROWS_MAX);
         if step_rows == 0 {
             return Err(Error::Memory { needed: Some(row_bytes * ROW_COPIES) });
         }
         let (rows_max, heap_bytes) = (share / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
-        // Rows in pages are kept with their pages.
-        let kept_bytes = if relations.shared.grain == Grain::Cells { share / KEPT_PART } else { 0 };
         let mut named = Vec::with_capacity(plan.sources.len());
         for source in &plan.sources {
             let bounds = (rows_max / plan.sources.len(), plan.access);
