@@ -109,13 +109,13 @@ impl Notes {
         let gone: Vec<RowId> = self.rows.keys().copied().filter(|row| some(row)).collect();
         for gone in gone.chunks(50) {
             // What is kept for deletions is theirs alone, and the tidying's that follows them.
-            self.to_free(|bench| bench.delete("t", gone)).unwrap();
-            while self.to_free(|bench| bench.statement(|relations, writer| relations.maintain(writer))).unwrap() {}
+            self.freeing(|bench| bench.delete("t", gone)).unwrap();
+            while self.freeing(|bench| bench.statement(|relations, writer| relations.maintain(writer))).unwrap() {}
         }
         self.rows.retain(|row, _| !some(row));
     }
 
-    fn to_free<T>(&mut self, body: impl FnOnce(&mut Bench) -> Result<T, Error>) -> Result<T, Error> {
+    fn freeing<T>(&mut self, body: impl FnOnce(&mut Bench) -> Result<T, Error>) -> Result<T, Error> {
         self.bench.writer.begin_to_free().unwrap();
         let done = body(&mut self.bench);
         self.bench.commit();
