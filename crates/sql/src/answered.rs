@@ -90,7 +90,9 @@ impl AnsweredScan {
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let is_soon_done = self.rows()? <= INLINE_ROWS_MAX;
         let aside = self.means.aside(lent.bytes);
-        let work = Work { target: self.target.clone(), schema: self.schema.clone(), answer, aside, _lent: lent };
+        let nothing = RecordBatch::new_empty(self.schema.clone());
+        let work =
+            Work { target: self.target.clone(), schema: self.schema.clone(), nothing, answer, aside, _lent: lent };
         Ok(Steps::stream(work, hold, is_soon_done, metrics, self.schema.clone()))
     }
 
@@ -200,6 +202,8 @@ impl ExecutionPlan for AnsweredScan {
 struct Work {
     target: Target,
     schema: SchemaRef,
+    /// What a step without rows hands over; made once, since most steps of a small question have none.
+    nothing: RecordBatch,
     answer: Answer<Snapshot>,
     aside: Aside,
     _lent: Lent,
@@ -209,7 +213,7 @@ impl Step for Work {
     fn step(&mut self) -> Result<Option<RecordBatch>> {
         let progress = self.answer.step(&self.target.relations, &mut self.aside);
         match progress.map_err(|error| self.aside.error(error))? {
-            Progress::Working => Ok(Some(RecordBatch::new_empty(self.schema.clone()))),
+            Progress::Working => Ok(Some(self.nothing.clone())),
             Progress::Rows(rows) => self.batch(&rows).map(Some),
             Progress::End => Ok(None),
         }
