@@ -112,6 +112,10 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
     let cells = writer.create_container_sealed(group, Sealing::Cells).expect("a container");
     writer.append(cells, &bytes[..160]).expect("appends");
     writer.commit().expect("commits");
+    writer.begin().expect("begins");
+    let sectors = writer.create_container_sealed(group, Sealing::Sectors).expect("a container");
+    writer.append(sectors, &bytes[..240]).expect("appends");
+    writer.commit().expect("commits");
 
     let text = [
         shown("page 144, opening root", &page(&device, 144)),
@@ -129,12 +133,15 @@ fn the_pages_of_the_vector_are_those_of_the_specification() {
         shown("page 161, cells", &page(&device, 161)),
         shown("page 161, opened", &plain(&device, 161, Kind::Cells, ALLOCATION_OF_GROUP, 1)),
         shown("page 150, opened", &plain(&device, 150, Kind::Frame, ALLOCATION_OF_SPINE, 6)),
+        shown("page 162, sectors", &page(&device, 162)),
+        shown("page 162, opened", &plain(&device, 162, Kind::Sector, ALLOCATION_OF_GROUP, 2)),
+        shown("page 151, opened", &plain(&device, 151, Kind::Frame, ALLOCATION_OF_SPINE, 7)),
     ];
     let text = text.concat();
     assert!(SPEC.contains(&format!("```\n{text}```\n")), "the vector is\n{text}");
 
     let recovered = Recovered::recover(Arc::new(device), vault(), layout, 1 << 16).expect("recovers");
-    assert_eq!((recovered.version(), recovered.commit().0), (7, 6));
+    assert_eq!((recovered.version(), recovered.commit().0), (8, 7));
     let snapshot = recovered.snapshot();
     assert_eq!(snapshot.length(container).expect("is there"), 261);
     let mut read = [0; 240];
