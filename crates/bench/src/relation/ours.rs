@@ -70,6 +70,13 @@ impl Subject for Ours {
         Ok(Cost { seconds, bytes: written(std::process::id())? - before })
     }
 
+    fn run(&mut self, statements: &[String]) -> Result<Cost, Failure> {
+        let before = written(std::process::id())?;
+        let run = |sql: &String| Ok(self.connection.execute(sql, &[]).map(drop)?);
+        let (seconds, ()) = seconds(|| statements.iter().try_for_each(run))?;
+        Ok(Cost { seconds, bytes: written(std::process::id())? - before })
+    }
+
     fn query(&mut self, sql: &str) -> Result<(f64, u64), Failure> {
         let mut rows = 0;
         let seconds = median(RUNS, || {

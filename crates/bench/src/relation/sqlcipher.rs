@@ -111,6 +111,10 @@ impl Subject for SqlCipher {
         self.cost(&(rows..rows + count).map(insert).collect::<String>())
     }
 
+    fn run(&mut self, statements: &[String]) -> Result<Cost, Failure> {
+        self.cost(&format!("{};", statements.join(";\n")))
+    }
+
     fn query(&mut self, sql: &str) -> Result<(f64, u64), Failure> {
         let rows = self.tell(&format!("SELECT count(*) FROM ({sql});"))?.first().ok_or("no count")?.trim().parse()?;
         // Every value is read and none is printed.

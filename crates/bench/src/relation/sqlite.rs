@@ -63,6 +63,12 @@ impl Subject for Sqlite {
         Ok(Cost { seconds, bytes: written(std::process::id())? - before })
     }
 
+    fn run(&mut self, statements: &[String]) -> Result<Cost, Failure> {
+        let before = written(std::process::id())?;
+        let (seconds, ()) = seconds(|| statements.iter().try_for_each(|sql| Ok(self.0.execute_batch(sql)?)))?;
+        Ok(Cost { seconds, bytes: written(std::process::id())? - before })
+    }
+
     fn query(&mut self, sql: &str) -> Result<(f64, u64), Failure> {
         let mut statement = self.0.prepare(sql)?;
         let columns = statement.column_count();
