@@ -401,6 +401,8 @@ mod tests {
             (100, 4096, 1000),
             (9000, 16 << 10, 1000),
             (9000, 16 << 10, 7),
+            // Longer than what is read of a run at a time where no record is.
+            (55_000, 8 << 10, 1000),
             (9000, 1 << 20, 0),
         ] {
             let [got, expected] = sorted(count, bytes_max, limit).unwrap();
