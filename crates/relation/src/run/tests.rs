@@ -80,6 +80,17 @@ fn a_run_reads_as_the_set_it_was_written_from() {
 }
 
 #[test]
+fn a_filter_that_cannot_be_read_does_not_say_that_a_key_is_absent() {
+    let mut storage = Memory::default();
+    let entries = entries(&mut Dice(4), 3000);
+    let run = write(&mut storage, &entries);
+    storage.containers.clear();
+    for (key, _) in entries.iter().filter_map(|entry| split_entry(entry)).take(50) {
+        assert!(Head::bare().may_hold(&storage, &run, key).is_err());
+    }
+}
+
+#[test]
 fn merged_runs_read_as_the_union() {
     let mut dice = Dice(2);
     let mut storage = Memory::default();
