@@ -178,6 +178,28 @@ fn what_a_device_wrote_a_host_opens_with_its_own_secret() {
 }
 
 #[test]
+fn a_row_whose_key_came_and_went_often_is_found_by_it() {
+    let mut part = Part::new(vec![0xFF; BYTES], 0);
+    let described = described(&mut part);
+    let tables = begun(&described, true).1;
+    assert_eq!((define(tables), insert(tables, 7, 0)), (0, 0));
+    let key = whole(7);
+    for round in 1..9 {
+        let row = [whole(7), whole(round)];
+        // SAFETY: every pointer is what the header says.
+        unsafe {
+            let (name, key) = (c"readings".as_ptr(), (&raw const key).cast());
+            assert_eq!(counterfoil_tables_update(tables, name, key, 1, row.as_ptr().cast(), 2), 1, "round {round}");
+            assert_eq!(counterfoil_tables_delete(tables, name, key, 1), 1, "round {round}");
+            assert_eq!(counterfoil_tables_delete(tables, name, key, 1), 0, "it is gone");
+            assert_eq!((insert(tables, 7, round), counterfoil_tables_commit(tables)), (0, 0));
+        }
+    }
+    // SAFETY: every pointer is what the header says.
+    assert_eq!(unsafe { counterfoil_tables_close(tables) }, 0);
+}
+
+#[test]
 fn a_header_that_is_replaced_while_the_power_goes_is_the_old_one_or_the_new_one() {
     let (first, second) = (KeyFile::generate(&mut SystemEntropy), KeyFile::generate(&mut SystemEntropy));
     let (first, second) = (first.expect("random"), second.expect("random"));
