@@ -16,7 +16,8 @@ use crate::found::Found;
 use crate::fresh::FRESH_ROWS;
 use crate::grain::Grain;
 use crate::heads::Heads;
-use crate::key::Keys;
+use crate::index::IndexReader;
+use crate::key::{ByteRange, Keys};
 use crate::read::Wanted;
 use crate::reorganize::Vacuum;
 use crate::{
@@ -232,14 +233,12 @@ impl Relations {
         range: &KeyRange,
         rows_max: usize,
     ) -> Result<Option<Vec<RowId>>, Error> {
-        let access = self.shared.access(view, table.id)?;
-        let index = index_of(&access.table, index)?;
-        let range = range.encode(&kinds(&access.table, index))?;
-        let reader = self.shared.index(view, &access, index, false)?;
-        let Some(candidates) = reader.candidates(&range, rows_max)? else { return Ok(None) };
-        let mut confirmed = reader.confirm(&candidates, &range)?;
-        confirmed.order();
-        Ok(Some(confirmed.into_iter().map(|(_, row)| row).collect()))
+        self.in_index(view, table, (index, range), |reader, range| {
+            let Some(candidates) = reader.candidates(range, rows_max)? else { return Ok(None) };
+            let mut confirmed = reader.confirm(&candidates, range)?;
+            confirmed.order();
+            Ok(Some(confirmed.into_iter().map(|(_, row)| row).collect()))
+        })
     }
 
     /// Rows whose key may lie in a range, in the order of their numbers: all whose key does, and some whose key did once.
@@ -255,10 +254,7 @@ impl Relations {
         range: &KeyRange,
         rows_max: usize,
     ) -> Result<Option<Vec<RowId>>, Error> {
-        let access = self.shared.access(view, table.id)?;
-        let index = index_of(&access.table, index)?;
-        let range = range.encode(&kinds(&access.table, index))?;
-        self.shared.index(view, &access, index, false)?.candidates(&range, rows_max)
+        self.in_index(view, table, (index, range), |reader, range| reader.candidates(range, rows_max))
     }
 
     /// As [`Relations::candidates`], which rows that came in the order of their keys spare where one is asked for.
@@ -266,17 +262,27 @@ impl Relations {
         &self,
         view: &dyn View,
         table: &Table,
-        (index, range): (IndexId, &KeyRange),
+        range: (IndexId, &KeyRange),
         rows_max: usize,
     ) -> Result<Option<Vec<RowId>>, Error> {
+        self.in_index(view, table, range, |reader, range| match reader.owner(range)? {
+            Some(row) => Ok(Some(Vec::from([row]))),
+            None => reader.candidates(range, rows_max),
+        })
+    }
+
+    /// Asks an index about a range of its keys.
+    fn in_index<T>(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        (index, range): (IndexId, &KeyRange),
+        ask: impl FnOnce(&IndexReader<'_>, &ByteRange) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let access = self.shared.access(view, table.id)?;
         let index = index_of(&access.table, index)?;
         let range = range.encode(&kinds(&access.table, index))?;
-        let reader = self.shared.index(view, &access, index, false)?;
-        match reader.owner(&range)? {
-            Some(row) => Ok(Some(Vec::from([row]))),
-            None => reader.candidates(&range, rows_max),
-        }
+        ask(&self.shared.index(view, &access, index, false)?, &range)
     }
 
     /// Rows of a table from which a path of foreign keys may lead to one of some rows of the table at its end, in the order
