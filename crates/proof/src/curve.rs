@@ -1,0 +1,1 @@
+//! The curve BLS12-381 as far as readers and owners need it.
