@@ -1,0 +1,171 @@
+//! What a published table is, for as long as it is published.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::bytes::{Reader, Writer};
+use crate::digest::{Digest, digest};
+use crate::error::Malformed;
+use crate::position::{KEY_BYTES_MAX, Position};
+use crate::value::{Type, Value};
+
+/// Columns of a published table at most.
+pub const COLUMNS_MAX: usize = 1000;
+
+/// Orders of a published table at most.
+pub const ORDERS_MAX: usize = 16;
+
+/// Numbers below this one belong to heads and tails; records have the others.
+pub const FIRST_RID: u64 = 2 * ORDERS_MAX as u64;
+
+/// A column of a published table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// The type of its values.
+    pub kind: Type,
+}
+
+/// How much one signature covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Scheme {
+    /// A record: any of its values can be shown without the others.
+    PerRecord,
+}
+
+/// What never changes of a published table: each signature holds its digest, so that none can be used for another table,
+/// another column or another order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The table's number, drawn at random once.
+    pub table: [u8; 16],
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its orders, each the numbers of the columns by which it sorts.
+    pub orders: Vec<Vec<u16>>,
+    /// How much one signature covers.
+    pub scheme: Scheme,
+}
+
+impl Definition {
+    /// Refuses what no reader would accept.
+    ///
+    /// # Errors
+    /// [`Malformed`]: no columns or orders or too many, names that are empty, too long or doubled, orders by absent columns.
+    pub fn check(&self) -> Result<(), Malformed> {
+        let names = self.columns.iter().map(|column| &column.name).chain([&self.name]);
+        if names.clone().any(|name| name.is_empty() || name.len() > 256) {
+            return Err(Malformed("a name of a published table or column that is empty or longer than 256 bytes"));
+        }
+        let mut sorted: Vec<&String> = self.columns.iter().map(|column| &column.name).collect();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(Malformed("two columns of a published table with one name"));
+        }
+        if self.columns.is_empty() || self.columns.len() > COLUMNS_MAX {
+            return Err(Malformed("a published table has 1 to 1000 columns"));
+        }
+        if self.orders.is_empty() || self.orders.len() > ORDERS_MAX {
+            return Err(Malformed("a published table has 1 to 16 orders"));
+        }
+        let absent = |column: &u16| usize::from(*column) >= self.columns.len();
+        for order in &self.orders {
+            if order.len() > 16 || order.iter().any(absent) || has_twice(order) {
+                return Err(Malformed("an order of a published table by a column that is not there, or by one twice"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The digest that every signature holds.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        digest("counterfoil/definition/1", &[&self.to_bytes()])
+    }
+
+    /// The number of the column `name`.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<u16> {
+        self.columns.iter().position(|column| column.name == name).map(|at| at as u16)
+    }
+
+    /// The encoded key of a row in the order `order`; `value` gives the row's values by column.
+    ///
+    /// # Errors
+    /// [`Malformed`]: a value that is none of its column, or a key of more than 1024 bytes.
+    pub fn key<'a>(&self, order: usize, value: impl Fn(u16) -> &'a Value) -> Result<Vec<u8>, Malformed> {
+        let mut key = Vec::new();
+        for column in &self.orders[order] {
+            let kind = self.columns[usize::from(*column)].kind;
+            kind.encode(value(*column), &mut key).map_err(|_| Malformed("a value of a type that its column has not"))?;
+        }
+        if key.len() > KEY_BYTES_MAX { Err(Malformed("a key of more than 1024 bytes")) } else { Ok(key) }
+    }
+
+    /// Where a row stands in the order `order`.
+    ///
+    /// # Errors
+    /// As [`Definition::key`].
+    pub fn position<'a>(
+        &self,
+        order: usize,
+        value: impl Fn(u16) -> &'a Value,
+        rid: u64,
+    ) -> Result<Position, Malformed> {
+        Position::of(&self.key(order, value)?, rid)
+    }
+
+    /// Its one encoding.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.raw(&self.table).string(self.name.as_bytes()).number(self.columns.len() as u64);
+        for column in &self.columns {
+            writer.string(column.name.as_bytes());
+            column.kind.write(&mut writer);
+        }
+        writer.number(self.orders.len() as u64);
+        for order in &self.orders {
+            writer.number(order.len() as u64);
+            order.iter().for_each(|column| drop(writer.number(u64::from(*column))));
+        }
+        match self.scheme {
+            Scheme::PerRecord => writer.byte(1),
+        };
+        writer.0
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let table = reader.array()?;
+        let name = reader.text()?.to_string();
+        let mut columns = Vec::new();
+        for _ in 0..reader.count()? {
+            columns.push(Column { name: reader.text()?.to_string(), kind: Type::read(reader)? });
+        }
+        let mut orders = Vec::new();
+        for _ in 0..reader.count()? {
+            let mut order = Vec::new();
+            for _ in 0..reader.count()? {
+                order.push(u16::try_from(reader.number()?).map_err(|_| reader.malformed())?);
+            }
+            orders.push(order);
+        }
+        let scheme = match reader.byte()? {
+            1 => Scheme::PerRecord,
+            _ => return Err(Malformed("a scheme of signatures that this version does not know")),
+        };
+        let definition = Self { table, name, columns, orders, scheme };
+        definition.check()?;
+        Ok(definition)
+    }
+}
+
+fn has_twice(columns: &[u16]) -> bool {
+    let mut sorted = columns.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair[0] == pair[1])
+}
