@@ -13,6 +13,7 @@
 
 mod expand;
 mod field;
+mod inverse;
 mod isogeny;
 mod mapping;
 mod pairing;
