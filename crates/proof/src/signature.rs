@@ -35,7 +35,8 @@ pub struct Message(pub [u8; 32]);
 
 /// The two roots of a message's map to the curve, 48 bytes each, most significant first.
 ///
-/// An untrusted server may bring it: [`verify`] accepts the right one alone, and with it takes a twentieth of the time.
+/// An untrusted server may bring it: [`verify`] accepts the right one alone, and a thousand messages
+/// take a sixteenth of the time with it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Hint(pub [u8; 96]);
 

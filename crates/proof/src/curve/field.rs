@@ -37,6 +37,16 @@ const CUBED_RADIX: Fp = Fp([
     0x0aa6346091755d4d,
 ]);
 
+/// 2^896 modulo p, for two high words.
+const HIGH_RADIX: Fp = Fp([
+    0x8a7ba1b15a97350a,
+    0x0c7e74327197dea9,
+    0xbf0ee5ad64fb514f,
+    0x8f272f5425d59a08,
+    0xe50279e5b0ead8e5,
+    0x0bedea03f4608a4a,
+]);
+
 /// acc + a * b + carry, as low and high word.
 #[inline(always)]
 const fn multiply_add(acc: u64, a: u64, b: u64, carry: u64) -> (u64, u64) {
@@ -111,8 +121,9 @@ impl Fp {
         let word = |i: usize| u64::from_be_bytes(std::array::from_fn(|j| bytes[56 - 8 * i + j]));
         // The low words need not be below p: as the second factor, of which a word is taken at a time, they may be.
         let low = SQUARED_RADIX.multiply(&Fp(std::array::from_fn(word)));
-        let high = CUBED_RADIX.multiply(&Fp([word(6), word(7), 0, 0, 0, 0]));
-        low.add(&high)
+        // Of the high ones there are two, so two rounds of six do.
+        let first = multiply_round(&[0; 6], &HIGH_RADIX.0, word(6));
+        low.add(&below_p(multiply_round(&first, &HIGH_RADIX.0, word(7))))
     }
 
     /// The number itself, in words, least first.
