@@ -297,6 +297,30 @@ fn equal_and_opposite_points_add_up() {
     }
 }
 
+/// The kernel's points other than infinity are rational, so an answer could hit one: with the chance of guessing a key.
+#[test]
+fn the_kernel_of_the_isogeny_goes_to_infinity() {
+    let coordinate = |hex: &str| Fp::from_bytes(&bytes(hex)).unwrap();
+    let kernel = Affine {
+        x: coordinate(
+            "0d7f2d0d03ae035321eed4c1479d13251abf0e9a96479623eb5380b575e319851fb5e5a8b43b9c1a46880f54bf2b2f7c",
+        ),
+        y: coordinate(
+            "059e4a8d101f0c51d351b3877c5197f07d08511978f9492dacd907f783f756008f967f1556f49e19032b4ecc3f415b40",
+        ),
+    };
+    assert!(is_on_isogenous_curve(&kernel));
+    assert_eq!(sum(&mut vec![kernel; 11], &mapping::A), None, "of order eleven");
+    let point = map_all(&[number(1)])[0];
+    let shifted = sum(&mut vec![point, kernel], &mapping::A);
+    assert_eq!(to_group(shifted).to_affine(), to_group(Some(point)).to_affine());
+    for times in 1..11 {
+        let multiple = sum(&mut vec![kernel; times], &mapping::A);
+        assert!(multiple.is_some() && to_group(multiple).is_infinity());
+        assert_eq!(to_curve([multiple, Some(point), Some(point.negate())].into_iter()), None);
+    }
+}
+
 #[test]
 fn infinity_stays_infinity() {
     assert!(to_group(None).is_infinity());
