@@ -82,6 +82,30 @@ fn a_beacon_of_drand_verifies() {
 }
 
 #[test]
+fn the_vector_of_the_specification_comes_out() {
+    let text = include_str!("vectors/signatures.txt");
+    let all = |name: &str| -> Vec<&str> {
+        text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).collect()
+    };
+    let owner = SecretKey::from_entropy(&bytes::<32>(all("entropy")[0])).unwrap();
+    assert_eq!(owner.to_bytes(), bytes(all("secret")[0]));
+    assert_eq!(owner.public().to_bytes(), bytes(all("public")[0]));
+    let messages: Vec<Message> = all("message").into_iter().map(|hex| Message(bytes(hex))).collect();
+    let mut hints = Vec::new();
+    let mut sum = SignatureSum::new();
+    for (i, message) in messages.iter().enumerate() {
+        hints.push(Hint(bytes(&all("root")[2 * i..2 * i + 2].concat())));
+        assert_eq!(Hint::of(message), hints[i]);
+        assert_eq!(owner.sign(message).to_bytes(), bytes(all("signature")[i]));
+        sum.add(&Signature::from_bytes(&bytes::<48>(all("signature")[i])).unwrap());
+    }
+    assert_eq!(sum.to_bytes(), bytes(all("plain")[0]));
+    let sum = Signature::from_bytes(&bytes::<48>(all("sum")[0])).unwrap();
+    assert_eq!(sum.to_uncompressed(), bytes(all("plain")[0]));
+    assert_eq!(verify(&owner.public(), &messages, Some(&hints), &sum), Ok(()));
+}
+
+#[test]
 fn other_messages_keys_and_signatures_are_forged() {
     let owner = key(1);
     let (messages, hints, sum) = signed(&owner, 20);
