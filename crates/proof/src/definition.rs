@@ -101,7 +101,8 @@ impl Definition {
         let mut key = Vec::new();
         for column in &self.orders[order] {
             let kind = self.columns[usize::from(*column)].kind;
-            kind.encode(value(*column), &mut key).map_err(|_| Malformed("a value of a type that its column has not"))?;
+            kind.encode(value(*column), &mut key)
+                .map_err(|_| Malformed("a value of a type that its column has not"))?;
         }
         if key.len() > KEY_BYTES_MAX { Err(Malformed("a key of more than 1024 bytes")) } else { Ok(key) }
     }
@@ -131,7 +132,9 @@ impl Definition {
         writer.number(self.orders.len() as u64);
         for order in &self.orders {
             writer.number(order.len() as u64);
-            order.iter().for_each(|column| drop(writer.number(u64::from(*column))));
+            for column in order {
+                writer.number(u64::from(*column));
+            }
         }
         match self.scheme {
             Scheme::PerRecord => writer.byte(1),

@@ -1,12 +1,48 @@
-//! Answers that a reader checks: what an owner signs, how it is laid out, how it is verified.
+//! Answers that a reader checks: what an owner signs, how it is laid out, how it is verified (Scalable Verification).
 //!
-//! No engine, no network and no clock: whoever calls brings bytes and the time of day.
+//! - [`Owner`] is who a reader trusts, [`TrustedManifest`] what that owner says of a table, [`Chain`] what changed when.
+//! - [`Question`] is asked by a reader, [`Answer`] is what a mirror sends, [`check`] the only way from one to [`Verified`] rows.
+//! - [`SecretKey`], [`Manifest`], [`Summary`] and [`record::message`] are what an owner signs.
+//!
+//! No engine, no network and no clock: whoever calls brings bytes and the time of day. Bytes from outside end in a
+//! [`Refusal`], never in a panic, and allocate no more than a small multiple of their length.
+#![cfg_attr(not(any(feature = "threads", test)), no_std)]
 #![forbid(unsafe_code)]
+extern crate alloc;
 
+mod answer;
+pub mod attributes;
+mod bytes;
+mod check;
 mod curve;
+mod definition;
+mod digest;
+mod error;
+mod manifest;
+mod owner;
+mod position;
+mod question;
+pub mod record;
+mod refusal;
 mod signature;
+mod sparse_set;
+mod summary;
+mod value;
 
+pub use answer::{Answer, Boundary, End, Row, Run, Salts};
+pub use check::{Trust, Verified, check};
+pub use definition::{COLUMNS_MAX, Column, Definition, FIRST_RID, ORDERS_MAX, Scheme};
+pub use digest::Digest;
+pub use error::Malformed;
+pub use manifest::{MANIFEST_BYTES_MAX, Manifest, SigningKey, TrustedManifest};
+pub use owner::{NoOwner, Owner};
+pub use position::{Edge, Interval, KEY_BYTES_MAX, POSITION_BYTES_MAX, Position};
+pub use question::{Direction, Question};
+pub use refusal::Refusal;
 pub use signature::{
     GROUPS_MAX, Group, Hint, KeyError, Message, PublicKey, SecretKey, Signature, SignatureError, SignatureSum, verify,
     verify_groups,
 };
+pub use sparse_set::SparseSet;
+pub use summary::{Chain, SUMMARY_BYTES_MAX, Summary, contents_root};
+pub use value::{Type, Value, WrongType};

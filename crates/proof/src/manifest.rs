@@ -62,7 +62,9 @@ impl Manifest {
             writer.number(number);
         }
         writer.number(self.roots.len() as u64);
-        self.roots.iter().for_each(|root| drop(writer.raw(&root.to_bytes())));
+        for root in &self.roots {
+            writer.raw(&root.to_bytes());
+        }
         writer.number(self.keys.len() as u64);
         for key in &self.keys {
             writer.raw(&key.key.to_bytes()).number(key.from_period).number(key.until_period).number(key.expires);
@@ -132,7 +134,9 @@ impl Manifest {
         let message = Self::message(&body);
         let mut writer = Writer::default();
         writer.string(&body);
-        secrets.iter().for_each(|secret| drop(writer.raw(&secret.sign(&message).to_bytes())));
+        for secret in secrets {
+            writer.raw(&secret.sign(&message).to_bytes());
+        }
         Ok(writer.0)
     }
 
@@ -173,7 +177,8 @@ impl TrustedManifest {
         }
         let message = Manifest::message(body);
         for key in manifest.roots.iter().chain(manifest.keys.iter().map(|key| &key.key)) {
-            let signature = Signature::from_bytes(reader.raw(48)?).map_err(|_| Malformed("a signature of a manifest"))?;
+            let signature =
+                Signature::from_bytes(reader.raw(48)?).map_err(|_| Malformed("a signature of a manifest"))?;
             verify(key, &[message], None, &signature)
                 .map_err(|_| Refusal::Forged("the manifest does not carry its owner's signature"))?;
         }

@@ -221,7 +221,10 @@ mod tests {
 
     #[test]
     fn head_and_tail_are_in_no_interval() {
-        assert!(Position::head() < Position::of(&[], 0).expect("a key") && Position::of(&[0xff; 9], u64::MAX).expect("a key") < Position::tail());
+        assert!(
+            Position::head() < Position::of(&[], 0).expect("a key")
+                && Position::of(&[0xff; 9], u64::MAX).expect("a key") < Position::tail()
+        );
         for end in [Position::head(), Position::tail()] {
             assert!(!Interval::all().contains(&end));
         }

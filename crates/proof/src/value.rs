@@ -309,7 +309,10 @@ mod tests {
         for (value, bytes) in [(left, &a), (right, &b)] {
             let mut reader = Reader::new(bytes, "test");
             let back = kind.decode(&mut reader).expect("what was written");
-            assert!(back == *value || matches!((back, value), (Value::Double(a), Value::Double(b)) if a.is_nan() && b.is_nan()));
+            assert!(
+                back == *value
+                    || matches!((back, value), (Value::Double(a), Value::Double(b)) if a.is_nan() && b.is_nan())
+            );
             reader.end().expect("all of it");
             assert!(*bytes < encoded(kind, &Value::Null), "NULL is after all");
         }

@@ -1,0 +1,229 @@
+//! What a mirror sends: rows, what stands around them, and one signature for all of it.
+//!
+//! ```text
+//! 01, digest of the question
+//! for each interval: end on the left, rows, end on the right
+//! signature (48): the sum of those of all records, heads and tails in here, each once
+//! 00, or 01 and a hint (96) for each of them, in the order in which they come first
+//! ```
+//! Positions of rows are not sent: their values and numbers say them. Neighbours are not sent either: the rows stand beside
+//! each other. What was left out or moved is not what was signed.
+
+use alloc::vec::Vec;
+
+use crate::attributes::{Salt, hidden_count};
+use crate::bytes::{Reader, Writer};
+use crate::definition::Definition;
+use crate::digest::Digest;
+use crate::error::Malformed;
+use crate::position::Position;
+use crate::question::Question;
+use crate::record::Stamp;
+use crate::signature::{Hint, Signature};
+use crate::value::Value;
+
+/// What shows that values belong to a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Salts {
+    /// All columns are shown: the seed of all salts.
+    Seed(Salt),
+    /// Some are: the salt of each, in their order.
+    Each(Vec<Salt>),
+}
+
+/// A row in an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its number, and when it was signed.
+    pub stamp: Stamp,
+    /// The values of the question's columns.
+    pub values: Vec<Value>,
+    /// Their salts.
+    pub salts: Salts,
+    /// [`crate::attributes::hidden`] of the other columns.
+    pub hidden: Vec<Digest>,
+    /// [`crate::record::link`]s of the other orders.
+    pub links: Vec<Digest>,
+}
+
+/// A record, head or tail just outside of an interval: it shows that nothing lies between it and the rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boundary {
+    /// Where it stands.
+    pub position: Position,
+    /// Its neighbour on the other side than the rows; heads and tails have none.
+    pub outer: Option<Position>,
+    /// Its number, and when it was signed.
+    pub stamp: Stamp,
+    /// The root of its values; none for heads and tails.
+    pub root: Option<Digest>,
+    /// [`crate::record::link`]s of the other orders; none for heads and tails.
+    pub links: Vec<Digest>,
+}
+
+/// Where the rows of an interval end on one side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Before something outside of the interval.
+    Boundary(Boundary),
+    /// At the limit: where the next row stands.
+    Cut(Position),
+}
+
+/// The rows of an interval, ascending, and what stands on both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Before the first row.
+    pub left: End,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// Behind the last row.
+    pub right: End,
+}
+
+/// An answer, not checked yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// [`Question::digest`] of what it says it answers.
+    pub question: Digest,
+    /// For each interval, in the question's order; fewer if the limit was reached before.
+    pub runs: Vec<Run>,
+    /// The sum of all signatures.
+    pub signature: Signature,
+    /// A hint for each thing signed, in the order in which they come first.
+    pub hints: Option<Vec<Hint>>,
+}
+
+impl Boundary {
+    fn write(&self, writer: &mut Writer) {
+        writer.string(self.position.bytes());
+        self.stamp.write(writer);
+        if let (Some(outer), Some(root)) = (&self.outer, &self.root) {
+            writer.string(outer.bytes()).raw(root).raw(self.links.as_flattened());
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>, other_orders: usize) -> Result<Self, Malformed> {
+        let position = Position::from_bytes(reader.string()?)?;
+        let stamp = Stamp::read(reader)?;
+        if position.key().is_none() {
+            return Ok(Self { position, outer: None, stamp, root: None, links: Vec::new() });
+        }
+        let outer = Some(Position::from_bytes(reader.string()?)?);
+        let root = Some(reader.array()?);
+        Ok(Self { position, outer, stamp, root, links: digests(reader, other_orders)? })
+    }
+}
+
+impl End {
+    fn write(&self, writer: &mut Writer) {
+        match self {
+            Self::Cut(position) => {
+                writer.byte(0).string(position.bytes());
+            }
+            Self::Boundary(boundary) => boundary.write(writer.byte(1)),
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>, other_orders: usize) -> Result<Self, Malformed> {
+        match reader.byte()? {
+            0 => Ok(Self::Cut(Position::from_bytes(reader.string()?)?)),
+            1 => Ok(Self::Boundary(Boundary::read(reader, other_orders)?)),
+            _ => Err(reader.malformed()),
+        }
+    }
+}
+
+impl Row {
+    fn write(&self, writer: &mut Writer, definition: &Definition, question: &Question) -> Result<(), Malformed> {
+        self.stamp.write(writer);
+        for (column, value) in question.columns().iter().zip(&self.values) {
+            let kind = definition.columns[usize::from(*column)].kind;
+            kind.encode(value, &mut writer.0).map_err(|_| Malformed("a value of a type that its column has not"))?;
+        }
+        match &self.salts {
+            Salts::Seed(seed) => writer.raw(seed),
+            Salts::Each(salts) => writer.raw(salts.as_flattened()),
+        };
+        writer.raw(self.hidden.as_flattened()).raw(self.links.as_flattened());
+        Ok(())
+    }
+
+    fn read(reader: &mut Reader<'_>, definition: &Definition, question: &Question) -> Result<Self, Malformed> {
+        let stamp = Stamp::read(reader)?;
+        let kinds = question.columns().iter().map(|column| definition.columns[usize::from(*column)].kind);
+        let values = kinds.map(|kind| kind.decode(reader)).collect::<Result<Vec<_>, _>>()?;
+        let salts = if values.len() == definition.columns.len() {
+            Salts::Seed(reader.array()?)
+        } else {
+            Salts::Each((0..values.len()).map(|_| reader.array()).collect::<Result<_, _>>()?)
+        };
+        let hidden = digests(reader, hidden_count(definition.columns.len(), question.columns()))?;
+        Ok(Self { stamp, values, salts, hidden, links: digests(reader, definition.orders.len() - 1)? })
+    }
+}
+
+fn digests(reader: &mut Reader<'_>, count: usize) -> Result<Vec<Digest>, Malformed> {
+    (0..count).map(|_| reader.array()).collect()
+}
+
+impl Answer {
+    /// As bytes, to be sent.
+    ///
+    /// # Errors
+    /// [`Malformed`]: a value that is none of its column.
+    pub fn to_bytes(&self, definition: &Definition, question: &Question) -> Result<Vec<u8>, Malformed> {
+        let mut writer = Writer::default();
+        writer.byte(1).raw(&self.question).number(self.runs.len() as u64);
+        for run in &self.runs {
+            run.left.write(&mut writer);
+            writer.number(run.rows.len() as u64);
+            for row in &run.rows {
+                row.write(&mut writer, definition, question)?;
+            }
+            run.right.write(&mut writer);
+        }
+        writer.raw(&self.signature.to_bytes());
+        match &self.hints {
+            None => {
+                writer.byte(0);
+            }
+            Some(hints) => {
+                writer.byte(1).number(hints.len() as u64);
+                for hint in hints {
+                    writer.raw(&hint.0);
+                }
+            }
+        }
+        Ok(writer.0)
+    }
+
+    /// Reads what a mirror sent as an answer to `question` about the table `definition`.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn from_bytes(bytes: &[u8], definition: &Definition, question: &Question) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes, "an answer");
+        if reader.byte()? != 1 {
+            return Err(Malformed("an answer of a version that is not known"));
+        }
+        let digest = reader.array()?;
+        let mut runs = Vec::new();
+        for _ in 0..reader.count()? {
+            let left = End::read(&mut reader, definition.orders.len() - 1)?;
+            let mut rows = Vec::new();
+            for _ in 0..reader.count()? {
+                rows.push(Row::read(&mut reader, definition, question)?);
+            }
+            runs.push(Run { left, rows, right: End::read(&mut reader, definition.orders.len() - 1)? });
+        }
+        let signature = Signature::from_bytes(reader.raw(48)?).map_err(|_| Malformed("the signature of an answer"))?;
+        let hints = match reader.byte()? {
+            0 => None,
+            1 => Some((0..reader.count()?).map(|_| reader.array().map(Hint)).collect::<Result<Vec<_>, _>>()?),
+            _ => return Err(reader.malformed()),
+        };
+        reader.end()?;
+        Ok(Self { question: digest, runs, signature, hints })
+    }
+}

@@ -1,0 +1,323 @@
+//! From an answer to rows that are the owner's, complete and fresh.
+//!
+//! The order of the steps: the bytes, the question, what was asked for against what the runs reach around, when each thing
+//! was signed, and the signature over all of it last. No row leaves before the last step.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::answer::{Answer, Boundary, End, Row, Run, Salts};
+use crate::attributes::{leaf, root_of, salt};
+use crate::definition::{Definition, FIRST_RID};
+use crate::digest::Digest;
+use crate::error::Malformed;
+use crate::manifest::TrustedManifest;
+use crate::position::{Interval, Position};
+use crate::question::{Direction, Question};
+use crate::record::{Kind, Stamp, head_rid, link, message, tail_rid};
+use crate::refusal::Refusal;
+use crate::signature::{Group, Hint, Message, SignatureError, verify_groups};
+use crate::summary::{Chain, key_of};
+use crate::value::Value;
+
+/// What a reader holds against an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Trust<'a> {
+    /// The owner's word on the table.
+    pub manifest: &'a TrustedManifest,
+    /// What changed when, up to the last period that the reader knows of.
+    pub chain: &'a Chain,
+    /// Milliseconds since 1970 (UTC) by the reader's clock.
+    pub now: u64,
+    /// Milliseconds by which both clocks together may be wrong.
+    pub clock_error: u64,
+    /// Milliseconds that an answer may be old at most; `u64::MAX`: the verdict says how old it is.
+    pub max_age: u64,
+}
+
+/// Rows that the owner signed: all that were asked for, and none that was changed before the time that is told.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    /// The values of the question's columns, in the order that was asked for.
+    pub rows: Vec<Vec<Value>>,
+    /// Milliseconds since 1970 (UTC) at the end of the owner's last period: no row is older than that.
+    pub as_of: u64,
+    /// Milliseconds since then at most, clock errors included.
+    pub age: u64,
+    /// Whether the limit ended the answer, so that there are more rows.
+    pub is_cut: bool,
+    /// How many signatures the answer's one stands for.
+    pub signatures: usize,
+}
+
+/// Checks an answer.
+///
+/// # Errors
+/// [`Refusal`]: why it is not to be trusted.
+pub fn check(trust: &Trust<'_>, question: &Question, answer: &[u8]) -> Result<Verified, Refusal> {
+    let definition = &trust.manifest.manifest().definition;
+    if question.definition() != &definition.digest() || trust.chain.definition() != question.definition() {
+        return Err(Refusal::NotProvable("the question, the manifest and the summaries are of different tables"));
+    }
+    let (as_of, age) = age(trust)?;
+    let answer = Answer::from_bytes(answer, definition, question)?;
+    if answer.question != question.digest() {
+        return Err(Refusal::OtherQuestion);
+    }
+    let is_cut = reaches(question, &answer)?;
+    let mut signed = SignedThings::default();
+    for (run, interval) in answer.runs.iter().zip(asked(question, &answer)) {
+        signed.take_run(definition, question, run, interval)?;
+    }
+    signed.are_fresh(trust)?;
+    signed.verify(trust, &answer)?;
+    let signatures = signed.things.len();
+    Ok(Verified { rows: rows(question, answer), as_of, age, is_cut, signatures })
+}
+
+fn age(trust: &Trust<'_>) -> Result<(u64, u64), Refusal> {
+    let as_of = trust.chain.ended(trust.chain.last()).unwrap_or(0);
+    if as_of > trust.now.saturating_add(trust.clock_error) {
+        return Err(Refusal::Clock("the owner's last summary is of a time to come: one of the clocks is wrong"));
+    }
+    let age = trust.now.saturating_sub(as_of).saturating_add(trust.clock_error);
+    if age > trust.max_age {
+        return Err(Refusal::Stale("the owner's last summary is older than was asked for"));
+    }
+    Ok((as_of, age))
+}
+
+/// The intervals that the runs are of: the first ones, or the last ones where a limit counts from behind.
+fn asked<'a>(question: &'a Question, answer: &Answer) -> &'a [Interval] {
+    let intervals = question.intervals();
+    match question.direction() {
+        Direction::Ascending => &intervals[..answer.runs.len()],
+        Direction::Descending => &intervals[intervals.len() - answer.runs.len()..],
+    }
+}
+
+/// Whether there is a run for each interval, or for as many as the limit reaches; whether the limit ended the answer.
+fn reaches(question: &Question, answer: &Answer) -> Result<bool, Refusal> {
+    let count: u64 = answer.runs.iter().map(|run| run.rows.len() as u64).sum();
+    let is_full = question.limit() == Some(count);
+    if question.limit().is_some_and(|limit| count > limit) {
+        return Err(Refusal::Malformed("more rows than the limit"));
+    }
+    let (runs, intervals) = (answer.runs.len(), question.intervals().len());
+    if runs > intervals || (runs == 0) {
+        return Err(Refusal::Malformed("rows of intervals that were not asked for"));
+    }
+    let mut is_cut = runs < intervals;
+    for (at, run) in answer.runs.iter().enumerate() {
+        let (cut_left, cut_right) = (matches!(run.left, End::Cut(_)), matches!(run.right, End::Cut(_)));
+        let may_cut_right = question.direction() == Direction::Ascending && at + 1 == runs;
+        let may_cut_left = question.direction() == Direction::Descending && at == 0;
+        if (cut_left && !may_cut_left)
+            || (cut_right && !may_cut_right)
+            || ((cut_left || cut_right) && run.rows.is_empty())
+        {
+            return Err(Refusal::Incomplete("the rows of an interval end in its middle"));
+        }
+        is_cut |= cut_left || cut_right;
+    }
+    if is_cut && !is_full {
+        return Err(Refusal::Incomplete("fewer rows than the limit, and no proof that there are no more"));
+    }
+    Ok(is_cut)
+}
+
+fn rows(question: &Question, answer: Answer) -> Vec<Vec<Value>> {
+    let mut rows: Vec<Vec<Value>> = answer.runs.into_iter().flat_map(|run| run.rows).map(|row| row.values).collect();
+    if question.direction() == Direction::Descending {
+        rows.reverse();
+    }
+    rows
+}
+
+/// Everything whose signature is in the sum, each once, in the order in which it comes first.
+#[derive(Default)]
+struct SignedThings {
+    things: Vec<(Stamp, Message)>,
+    by_rid: BTreeMap<u64, usize>,
+}
+
+impl SignedThings {
+    fn take(&mut self, stamp: Stamp, message: Message) -> Result<(), Refusal> {
+        if let Some(at) = self.by_rid.get(&stamp.rid) {
+            // It stands on the edge of two intervals: the same thing, or not one of one time.
+            return if self.things[*at] == (stamp, message) {
+                Ok(())
+            } else {
+                Err(Refusal::Forged("one record in two versions, or with two pairs of neighbours"))
+            };
+        }
+        self.by_rid.insert(stamp.rid, self.things.len());
+        self.things.push((stamp, message));
+        Ok(())
+    }
+
+    fn take_run(
+        &mut self,
+        definition: &Definition,
+        question: &Question,
+        run: &Run,
+        interval: &Interval,
+    ) -> Result<(), Refusal> {
+        let places = places(definition, question, run, interval)?;
+        let digest = question.definition();
+        let order = question.order();
+        if let End::Boundary(boundary) = &run.left {
+            let (left, right) = (boundary.outer.as_ref(), places.get(1));
+            self.take(boundary.stamp, boundary_message(digest, order, boundary, left, right))?;
+        }
+        for (row, around) in run.rows.iter().zip(places.windows(3)) {
+            let own = link(order, &around[1], Some(&around[0]), Some(&around[2]));
+            let root =
+                row_root(definition, question, row).ok_or(Malformed("a row without all it takes to check it"))?;
+            let links = with_own(order, own, &row.links);
+            self.take(row.stamp, message(digest, Kind::Record, &row.stamp, &links, &root))?;
+        }
+        if let End::Boundary(boundary) = &run.right {
+            let (left, right) = (places.len().checked_sub(2).and_then(|at| places.get(at)), boundary.outer.as_ref());
+            self.take(boundary.stamp, boundary_message(digest, order, boundary, left, right))?;
+        }
+        Ok(())
+    }
+
+    fn are_fresh(&self, trust: &Trust<'_>) -> Result<(), Refusal> {
+        let manifest = trust.manifest.manifest();
+        for (stamp, _) in &self.things {
+            trust.chain.accepts(stamp)?;
+            if let Some(ended) = trust.chain.ended(stamp.period) {
+                let age = trust.now.saturating_sub(ended);
+                if manifest.max_age < u64::MAX && age > manifest.max_age.saturating_add(trust.clock_error) {
+                    return Err(Refusal::Stale("a signature is older than the owner lets signatures become"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One sum of hashes for each key that signed, and one signature over all.
+    fn verify(&self, trust: &Trust<'_>, answer: &Answer) -> Result<(), Refusal> {
+        if answer.hints.as_ref().is_some_and(|hints| hints.len() != self.things.len()) {
+            return Err(Refusal::Malformed("not one hint for each signature"));
+        }
+        let mut keys: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (at, (stamp, _)) in self.things.iter().enumerate() {
+            let key = key_of(trust.manifest, stamp.period)?;
+            if key.expires <= trust.now {
+                return Err(Refusal::Stale("signed with a key that has expired since"));
+            }
+            keys.entry(key.from_period).or_default().push(at);
+        }
+        let mut sorted: Vec<(u64, Vec<Message>, Vec<Hint>)> = Vec::new();
+        for (period, mut things) in keys {
+            things.sort_unstable_by_key(|at| self.things[*at].1);
+            let messages = things.iter().map(|at| self.things[*at].1).collect();
+            let hints = answer.hints.iter().flat_map(|hints| things.iter().map(|at| hints[*at])).collect();
+            sorted.push((period, messages, hints));
+        }
+        let mut groups = Vec::new();
+        for (period, messages, hints) in &sorted {
+            let key = &key_of(trust.manifest, *period)?.key;
+            groups.push(Group { key, messages, hints: answer.hints.is_some().then_some(hints) });
+        }
+        verify_groups(&groups, &answer.signature).map_err(|error| match error {
+            SignatureError::Malformed(what) => Refusal::Malformed(what),
+            _ => Refusal::Forged(
+                "the owner did not sign these rows beside each other: one was changed, left out or added",
+            ),
+        })
+    }
+}
+
+/// Where everything of a run stands, in order: end, rows, end. Strictly rising, rows within the interval, ends without.
+fn places(
+    definition: &Definition,
+    question: &Question,
+    run: &Run,
+    interval: &Interval,
+) -> Result<Vec<Position>, Refusal> {
+    let mut places = Vec::with_capacity(run.rows.len() + 2);
+    places.push(end_place(question.order(), &run.left, interval, true)?);
+    for row in &run.rows {
+        if row.stamp.rid < FIRST_RID {
+            return Err(Refusal::Malformed("a row with the number of a head or tail"));
+        }
+        let value = |column| {
+            let at = question.columns().binary_search(&column).unwrap_or(0);
+            &row.values[at]
+        };
+        let position = definition.position(usize::from(question.order()), value, row.stamp.rid)?;
+        if !interval.contains(&position) {
+            return Err(Refusal::Malformed("a row outside of what was asked for"));
+        }
+        places.push(position);
+    }
+    places.push(end_place(question.order(), &run.right, interval, false)?);
+    if places.windows(2).all(|pair| pair[0] < pair[1]) {
+        Ok(places)
+    } else {
+        Err(Refusal::Malformed("rows that are not in their order, or one of them twice"))
+    }
+}
+
+fn end_place(order: u8, end: &End, interval: &Interval, is_left: bool) -> Result<Position, Refusal> {
+    let boundary = match end {
+        End::Cut(position) => return Ok(position.clone()),
+        End::Boundary(boundary) => boundary,
+    };
+    let bytes = boundary.position.bytes();
+    let is_outside = if is_left { bytes < interval.start() } else { bytes >= interval.end() };
+    if !is_outside {
+        return Err(Refusal::Incomplete("the rows end before the interval that was asked for does"));
+    }
+    let is_end = boundary.position.key().is_none();
+    let rid = boundary.stamp.rid;
+    let fits = if is_end { rid == if is_left { head_rid(order) } else { tail_rid(order) } } else { rid >= FIRST_RID };
+    // A tail lies outside of each interval's right side, a head outside of each left side, and never the other way round.
+    if fits {
+        Ok(boundary.position.clone())
+    } else {
+        Err(Refusal::Malformed("a boundary with a number that is not its own"))
+    }
+}
+
+fn boundary_message(
+    definition: &Digest,
+    order: u8,
+    boundary: &Boundary,
+    left: Option<&Position>,
+    right: Option<&Position>,
+) -> Message {
+    let own = link(order, &boundary.position, left, right);
+    match &boundary.root {
+        Some(root) => message(definition, Kind::Record, &boundary.stamp, &with_own(order, own, &boundary.links), root),
+        None => {
+            let kind = if boundary.position == Position::head() { Kind::Head } else { Kind::Tail };
+            message(definition, kind, &boundary.stamp, &[own], &[0; 32])
+        }
+    }
+}
+
+fn with_own(order: u8, own: Digest, others: &[Digest]) -> Vec<Digest> {
+    let mut links = others.to_vec();
+    links.insert(usize::from(order), own);
+    links
+}
+
+fn row_root(definition: &Definition, question: &Question, row: &Row) -> Option<Digest> {
+    let mut encoded = Vec::new();
+    let mut leaves = Vec::with_capacity(row.values.len());
+    for (at, (column, value)) in question.columns().iter().zip(&row.values).enumerate() {
+        encoded.clear();
+        definition.columns[usize::from(*column)].kind.encode(value, &mut encoded).ok()?;
+        let salt = match &row.salts {
+            Salts::Seed(seed) => salt(seed, *column),
+            Salts::Each(salts) => *salts.get(at)?,
+        };
+        leaves.push(leaf(*column, &salt, &encoded));
+    }
+    root_of(definition.columns.len(), question.columns(), &leaves, &row.hidden)
+}
