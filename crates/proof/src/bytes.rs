@@ -9,15 +9,17 @@ use alloc::vec::Vec;
 use crate::error::Malformed;
 
 /// Writes; cannot fail.
-#[derive(Default)]
-pub(crate) struct Writer(pub Vec<u8>);
+#[derive(Clone, Debug, Default)]
+pub struct Writer(pub Vec<u8>);
 
 impl Writer {
+    /// A byte.
     pub fn byte(&mut self, byte: u8) -> &mut Self {
         self.0.push(byte);
         self
     }
 
+    /// A number, in as few bytes as it takes.
     pub fn number(&mut self, mut number: u64) -> &mut Self {
         while number >= 0x80 {
             self.0.push(number as u8 | 0x80);
@@ -27,52 +29,74 @@ impl Writer {
         self
     }
 
+    /// Bytes whose number the reader knows.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
+    /// Bytes behind their number.
     pub fn string(&mut self, bytes: &[u8]) -> &mut Self {
         self.number(bytes.len() as u64).raw(bytes)
     }
 }
 
 /// Reads what [`Writer`] wrote, and nothing else.
-#[derive(Clone)]
-pub(crate) struct Reader<'a> {
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
     rest: &'a [u8],
     what: &'static str,
 }
 
 impl<'a> Reader<'a> {
     /// `what` is told when the bytes end early or make no sense.
+    #[must_use]
     pub fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Self { rest: bytes, what }
     }
 
+    /// What is told of these bytes when they make no sense.
+    #[must_use]
     pub fn malformed(&self) -> Malformed {
         Malformed(self.what)
     }
 
     /// Bytes not read yet: a bound of whatever a count may claim.
+    #[must_use]
     pub fn left(&self) -> usize {
         self.rest.len()
     }
 
+    /// So many bytes.
+    ///
+    /// # Errors
+    /// [`Malformed`].
     pub fn raw(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
         let (head, rest) = self.rest.split_at_checked(length).ok_or(Malformed(self.what))?;
         self.rest = rest;
         Ok(head)
     }
 
+    /// So many bytes, as an array.
+    ///
+    /// # Errors
+    /// [`Malformed`].
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         self.raw(N)?.try_into().map_err(|_| Malformed(self.what))
     }
 
+    /// A byte.
+    ///
+    /// # Errors
+    /// [`Malformed`].
     pub fn byte(&mut self) -> Result<u8, Malformed> {
         Ok(self.array::<1>()?[0])
     }
 
+    /// A number, and only in as few bytes as it takes.
+    ///
+    /// # Errors
+    /// [`Malformed`].
     pub fn number(&mut self) -> Result<u64, Malformed> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
@@ -90,22 +114,36 @@ impl<'a> Reader<'a> {
     }
 
     /// A number of things that take at least a byte each, so that no more are claimed than can be there.
+    ///
+    /// # Errors
+    /// [`Malformed`].
     pub fn count(&mut self) -> Result<usize, Malformed> {
         let count = usize::try_from(self.number()?).map_err(|_| Malformed(self.what))?;
         if count > self.left() { Err(Malformed(self.what)) } else { Ok(count) }
     }
 
+    /// Bytes behind their number.
+    ///
+    /// # Errors
+    /// [`Malformed`].
     pub fn string(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.count()?;
         self.raw(length)
     }
 
+    /// A text behind the number of its bytes.
+    ///
+    /// # Errors
+    /// [`Malformed`].
     pub fn text(&mut self) -> Result<&'a str, Malformed> {
         let what = self.what;
         core::str::from_utf8(self.string()?).map_err(|_| Malformed(what))
     }
 
     /// Refuses bytes after the end.
+    ///
+    /// # Errors
+    /// [`Malformed`].
     pub fn end(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed(self.what)) }
     }

@@ -12,7 +12,7 @@ extern crate alloc;
 
 mod answer;
 pub mod attributes;
-mod bytes;
+pub mod bytes;
 mod check;
 mod curve;
 mod definition;

@@ -62,7 +62,11 @@ impl Position {
         Ok(Self(bytes))
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// Reads what [`Position::bytes`] gave.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
         match bytes {
             [0] | [2] => Ok(Self(bytes.to_vec())),
             [1, rest @ ..] if rest.len() >= 8 && bytes.len() <= POSITION_BYTES_MAX => Ok(Self(bytes.to_vec())),

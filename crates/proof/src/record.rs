@@ -36,11 +36,16 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    /// Appends it.
+    pub fn write(&self, writer: &mut Writer) {
         writer.number(self.rid).number(self.version).number(self.period);
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(Self { rid: reader.number()?, version: reader.number()?, period: reader.number()? })
     }
 }

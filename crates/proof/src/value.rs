@@ -135,7 +135,10 @@ impl Type {
     }
 
     /// Reads a value; only the encoding that [`Type::encode`] writes.
-    pub(crate) fn decode(self, reader: &mut Reader<'_>) -> Result<Value, Malformed> {
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn decode(self, reader: &mut Reader<'_>) -> Result<Value, Malformed> {
         match reader.byte()? {
             NULL => return Ok(Value::Null),
             VALUE => {}

@@ -1,0 +1,208 @@
+//! The answer to a question, with its proof.
+
+use std::collections::HashSet;
+
+use counterfoil_proof::attributes::{hidden, root, salt};
+use counterfoil_proof::{
+    Answer, Boundary, Definition, Digest, Direction, End, Interval, Malformed, Position, Question, Row, Run, Salts,
+    Signature, SignatureSum,
+};
+
+use crate::entry::{Entry, Record};
+use crate::shelf::Shelf;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum AnswerError<E> {
+    /// The shelf could not be read.
+    Shelf(E),
+    /// What it holds is no whole table: no head, no tail, or values of other types.
+    Shelved(Malformed),
+}
+
+impl<E> From<Malformed> for AnswerError<E> {
+    fn from(malformed: Malformed) -> Self {
+        Self::Shelved(malformed)
+    }
+}
+
+/// Answers `question` from what is on `shelf`.
+///
+/// # Errors
+/// [`AnswerError`].
+pub fn answer<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Answer, AnswerError<S::Error>> {
+    let mut gathered = Gathered { runs: Vec::new(), seen: HashSet::new(), signatures: Vec::new(), hints: Vec::new() };
+    let mut left = question.limit();
+    let mut intervals: Vec<&Interval> = question.intervals().iter().collect();
+    if question.direction() == Direction::Descending {
+        intervals.reverse();
+    }
+    let mut found = Vec::new();
+    for interval in intervals {
+        if left == Some(0) {
+            break;
+        }
+        let part = read(shelf, question, interval, left)?;
+        left = left.map(|left| left - part.rows.len() as u64);
+        found.push(part);
+    }
+    if question.direction() == Direction::Descending {
+        found.reverse();
+    }
+    for part in found {
+        gathered.take(shelf.definition(), question, part)?;
+    }
+    gathered.finish(question)
+}
+
+/// What stands in an interval, and around it: the nearest outside and the one behind that.
+struct Part<'a> {
+    interval: &'a Interval,
+    left: Vec<(Position, Entry)>,
+    rows: Vec<(Position, Entry)>,
+    right: Vec<(Position, Entry)>,
+}
+
+fn read<'a, S: Shelf>(
+    shelf: &mut S,
+    question: &Question,
+    interval: &'a Interval,
+    limit: Option<u64>,
+) -> Result<Part<'a>, AnswerError<S::Error>> {
+    let order = question.order();
+    let mut part = Part { interval, left: Vec::new(), rows: Vec::new(), right: Vec::new() };
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let is_full = |rows: &Vec<_>| rows.len() == limit;
+    match question.direction() {
+        Direction::Ascending => {
+            let mut visit = |position: Position, entry| {
+                let within = interval.contains(&position) && !is_full(&part.rows);
+                if within {
+                    part.rows.push((position, entry))
+                } else {
+                    part.right.push((position, entry))
+                }
+                part.right.len() < 2
+            };
+            shelf.upward(order, interval.start(), &mut visit).map_err(AnswerError::Shelf)?;
+            part.left = nearest(|visit| shelf.downward(order, interval.start(), visit))?;
+        }
+        Direction::Descending => {
+            let mut visit = |position: Position, entry| {
+                let within = interval.contains(&position) && !is_full(&part.rows);
+                if within {
+                    part.rows.push((position, entry))
+                } else {
+                    part.left.push((position, entry))
+                }
+                part.left.len() < 2
+            };
+            shelf.downward(order, interval.end(), &mut visit).map_err(AnswerError::Shelf)?;
+            part.rows.reverse();
+            part.right = nearest(|visit| shelf.upward(order, interval.end(), visit))?;
+        }
+    }
+    Ok(part)
+}
+
+fn nearest<E>(
+    walk: impl FnOnce(&mut dyn FnMut(Position, Entry) -> bool) -> Result<(), E>,
+) -> Result<Vec<(Position, Entry)>, AnswerError<E>> {
+    let mut found = Vec::new();
+    walk(&mut |position, entry| {
+        found.push((position, entry));
+        found.len() < 2
+    })
+    .map_err(AnswerError::Shelf)?;
+    Ok(found)
+}
+
+struct Gathered {
+    runs: Vec<Run>,
+    seen: HashSet<u64>,
+    signatures: Vec<Signature>,
+    hints: Vec<counterfoil_proof::Hint>,
+}
+
+impl Gathered {
+    /// Each signature once, in the order in which its entry comes first.
+    fn sign(&mut self, entry: &Entry) {
+        if self.seen.insert(entry.stamp.rid) {
+            self.signatures.push(entry.signature.clone());
+            self.hints.push(entry.hint);
+        }
+    }
+
+    fn take(&mut self, definition: &Definition, question: &Question, part: Part<'_>) -> Result<(), Malformed> {
+        // What stands next to the rows within the interval is there because the limit was reached.
+        let is_cut = |end: &[(Position, Entry)]| end.first().is_some_and(|(at, _)| part.interval.contains(at));
+        let (cut_left, cut_right) = (is_cut(&part.left), is_cut(&part.right));
+        let left = self.end(definition, question, &part.left, cut_left)?;
+        let mut rows = Vec::with_capacity(part.rows.len());
+        for (_, entry) in &part.rows {
+            self.sign(entry);
+            rows.push(row(definition, question, entry)?);
+        }
+        let right = self.end(definition, question, &part.right, cut_right)?;
+        self.runs.push(Run { left, rows, right });
+        Ok(())
+    }
+
+    fn end(
+        &mut self,
+        definition: &Definition,
+        question: &Question,
+        around: &[(Position, Entry)],
+        is_cut: bool,
+    ) -> Result<End, Malformed> {
+        let [(position, entry), outer @ ..] = around else {
+            return Err(Malformed("a table without a head or tail"));
+        };
+        if is_cut {
+            return Ok(End::Cut(position.clone()));
+        }
+        self.sign(entry);
+        let is_end = entry.record.is_none();
+        let outer = outer.first().map(|(position, _)| position.clone()).filter(|_| !is_end);
+        let root =
+            entry.record.as_ref().map(|record| record.leaves(definition).map(|leaves| root(&leaves))).transpose()?;
+        let links = if is_end { Vec::new() } else { others(question, entry) };
+        Ok(End::Boundary(Boundary { position: position.clone(), outer, stamp: entry.stamp, root, links }))
+    }
+
+    fn finish<E>(self, question: &Question) -> Result<Answer, AnswerError<E>> {
+        let signature =
+            SignatureSum::sum_of(&self.signatures).finish().ok_or(Malformed("signatures that sum to nothing"))?;
+        let hints = question.is_hinted().then_some(self.hints);
+        Ok(Answer { question: question.digest(), runs: self.runs, signature, hints })
+    }
+}
+
+fn others(question: &Question, entry: &Entry) -> Vec<Digest> {
+    let mut links = entry.links.clone();
+    if usize::from(question.order()) < links.len() {
+        links.remove(usize::from(question.order()));
+    }
+    links
+}
+
+fn row(definition: &Definition, question: &Question, entry: &Entry) -> Result<Row, Malformed> {
+    let Some(record) = &entry.record else {
+        return Err(Malformed("a head or tail between records"));
+    };
+    if record.values.len() != definition.columns.len() {
+        return Err(Malformed("a record with other columns than its table"));
+    }
+    let values = question.columns().iter().map(|column| record.values[usize::from(*column)].clone()).collect();
+    let (salts, hidden) = shown(definition, question, record)?;
+    Ok(Row { stamp: entry.stamp, values, salts, hidden, links: others(question, entry) })
+}
+
+fn shown(definition: &Definition, question: &Question, record: &Record) -> Result<(Salts, Vec<Digest>), Malformed> {
+    let columns = question.columns();
+    if columns.len() == definition.columns.len() {
+        return Ok((Salts::Seed(record.seed), Vec::new()));
+    }
+    let salts = Salts::Each(columns.iter().map(|column| salt(&record.seed, *column)).collect());
+    Ok((salts, hidden(&record.leaves(definition)?, columns)))
+}

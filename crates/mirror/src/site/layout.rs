@@ -1,0 +1,89 @@
+//! The bytes of the files of a site.
+
+use counterfoil_proof::Malformed;
+use counterfoil_proof::bytes::{Reader, Writer};
+use sha2::{Digest as _, Sha256};
+
+/// The hash by which a page is named.
+pub(super) type Name = [u8; 16];
+
+/// Summaries in a file.
+pub(super) const SUMMARIES_PER_FILE: u64 = 64;
+
+/// Pages between the root and an entry at most: far more than any table has.
+pub(super) const HEIGHT_MAX: usize = 16;
+
+/// Where a reader begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The last period whose summary is here.
+    pub last: u64,
+    pub(super) roots: Vec<Name>,
+}
+
+impl Head {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.byte(1).number(self.last).number(self.roots.len() as u64).raw(self.roots.as_flattened());
+        writer.0
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes, "the head of a site");
+        if reader.byte()? != 1 {
+            return Err(Malformed("a site of a version that is not known"));
+        }
+        let last = reader.number()?;
+        let roots = (0..reader.count()?).map(|_| reader.array()).collect::<Result<_, _>>()?;
+        reader.end()?;
+        Ok(Self { last, roots })
+    }
+}
+
+/// A page: entries with their positions, or other pages with the first position in each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Page {
+    pub is_leaf: bool,
+    pub parts: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Page {
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.byte(u8::from(self.is_leaf)).number(self.parts.len() as u64);
+        for (position, part) in &self.parts {
+            writer.string(position).string(part);
+        }
+        writer.0
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes, "a page of a site");
+        let is_leaf = reader.byte()? == 1;
+        let mut parts: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        for _ in 0..reader.count()? {
+            parts.push((reader.string()?.to_vec(), reader.string()?.to_vec()));
+        }
+        reader.end()?;
+        if parts.is_empty() || !parts.windows(2).all(|pair| pair[0].0 < pair[1].0) {
+            return Err(Malformed("a page of a site that is empty or not in order"));
+        }
+        Ok(Self { is_leaf, parts })
+    }
+}
+
+pub(super) fn name_of(bytes: &[u8]) -> Name {
+    let mut name = [0; 16];
+    name.copy_from_slice(&Sha256::digest(bytes)[..16]);
+    name
+}
+
+/// Where a page lies.
+pub(super) fn path_of(name: &Name) -> String {
+    let text: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("pages/{}/{}", &text[..2], &text[2..])
+}
+
+pub(super) fn summaries_path(period: u64) -> String {
+    format!("summaries/{}", period / SUMMARIES_PER_FILE)
+}

@@ -1,0 +1,165 @@
+//! Writing a site: new pages first, the head last, and then away with what no head names any more.
+//!
+//! A cut before the head leaves the site as it was, and some pages that nobody asks for; the next update removes them.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use counterfoil_proof::bytes::Writer;
+
+use super::layout::{Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path};
+use crate::memory::MemoryShelf;
+use crate::shelf::Shelf as _;
+
+/// An entry ends its page if its number says so: one of so many does.
+const ENTRIES_PER_PAGE: u64 = 32;
+/// A page ends in any case before it has more bytes than this.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+
+const ABOUT: &str = "This folder is a published table. Any web server may serve it; nobody can change it unnoticed.\n\
+Read it with: counterfoil ask --server URL --owner OWNER \"SELECT ...\"\n";
+
+/// Writes what is on `shelf` into `folder`, with its manifest and all its summaries from period 0 on. Gives the number of
+/// files and bytes written.
+///
+/// # Errors
+/// Those of the file system, and [`io::ErrorKind::InvalidData`]: a shelf without summaries or with values of other types.
+pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder: &Path) -> io::Result<(u64, u64)> {
+    let invalid = |what: counterfoil_proof::Malformed| io::Error::new(io::ErrorKind::InvalidData, what);
+    let mut site = Files { folder, files: 0, bytes: 0 };
+    fs::create_dir_all(folder)?;
+    let before = fs::read(folder.join("head")).ok().and_then(|bytes| Head::from_bytes(&bytes).ok());
+    let mut live = HashSet::new();
+    let mut roots = Vec::new();
+    for order in 0..shelf.definition().orders.len() as u8 {
+        roots.push(tree(shelf, order, &mut site, &mut live)?.map_err(invalid)?);
+    }
+    let last = summaries.len().checked_sub(1).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))? as u64;
+    for (at, part) in summaries.chunks(SUMMARIES_PER_FILE as usize).enumerate() {
+        let mut writer = Writer::default();
+        part.iter().for_each(|summary| {
+            writer.string(summary);
+        });
+        site.put(&summaries_path(at as u64 * SUMMARIES_PER_FILE), &writer.0)?;
+    }
+    site.put("about.txt", ABOUT.as_bytes())?;
+    site.put("manifest", manifest)?;
+    site.put("head", &Head { last, roots }.to_bytes())?;
+    // Readers that began with the head of before go on with its pages.
+    before.iter().flat_map(|head| &head.roots).for_each(|root| keep(folder, *root, &mut live));
+    sweep(folder, &live)?;
+    Ok((site.files, site.bytes))
+}
+
+struct Files<'a> {
+    folder: &'a Path,
+    files: u64,
+    bytes: u64,
+}
+
+impl Files<'_> {
+    /// Puts a file in its place as a whole; one that is there already with these bytes is left.
+    fn put(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.folder.join(path);
+        if fs::metadata(&path).is_ok_and(|known| known.len() == bytes.len() as u64) && fs::read(&path)? == bytes {
+            return Ok(());
+        }
+        let parent = path.parent().unwrap_or(self.folder);
+        fs::create_dir_all(parent)?;
+        let aside = path.with_extension("new");
+        let mut file = fs::File::create(&aside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&aside, &path)?;
+        fs::File::open(parent)?.sync_all()?;
+        self.files += 1;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// Writes the pages of an order from below and gives the root's name.
+fn tree(
+    shelf: &MemoryShelf,
+    order: u8,
+    site: &mut Files<'_>,
+    live: &mut HashSet<Name>,
+) -> io::Result<Result<Name, counterfoil_proof::Malformed>> {
+    let mut parts = Vec::new();
+    for rid in shelf.rids(order) {
+        let Some(entry) = shelf.entry(rid) else { continue };
+        let (position, bytes) = match (entry.position(shelf.definition(), order), entry.to_bytes(shelf.definition())) {
+            (Ok(position), Ok(bytes)) => (position, bytes),
+            (Err(what), _) | (_, Err(what)) => return Ok(Err(what)),
+        };
+        parts.push((position.bytes().to_vec(), bytes, rid));
+    }
+    let mut is_leaf = true;
+    loop {
+        let mut above: Vec<(Vec<u8>, Vec<u8>, u64)> = Vec::new();
+        for group in groups(&parts) {
+            let first = group[0].0.clone();
+            let page = Page { is_leaf, parts: group.iter().map(|(at, part, _)| (at.clone(), part.clone())).collect() };
+            let bytes = page.to_bytes();
+            let name = name_of(&bytes);
+            site.put(&path_of(&name), &bytes)?;
+            live.insert(name);
+            // What decides where the page above ends is where this one ended, scaled: not its bytes, which change.
+            let mark = group.last().map_or(0, |(_, _, mark)| mark / ENTRIES_PER_PAGE);
+            above.push((first, name.to_vec(), mark));
+        }
+        match &above[..] {
+            [] => return Ok(Err(counterfoil_proof::Malformed("a table without a head or tail"))),
+            [(_, name, _)] => return Ok(Ok(name[..].try_into().unwrap_or_default())),
+            _ => parts = above,
+        }
+        is_leaf = false;
+    }
+}
+
+/// Parts in pages: a page ends where a mark is a multiple, or before it grows too large.
+fn groups(parts: &[(Vec<u8>, Vec<u8>, u64)]) -> Vec<&[(Vec<u8>, Vec<u8>, u64)]> {
+    let mut groups = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (at, (position, part, mark)) in parts.iter().enumerate() {
+        bytes += position.len() + part.len() + 8;
+        let next = parts.get(at + 1).map_or(0, |(position, part, _)| position.len() + part.len() + 8);
+        // Two at least, so that each level is half of the one below.
+        let may_end = at - start >= 1;
+        if (may_end && (mark % ENTRIES_PER_PAGE == 0 || bytes + next > PAGE_BYTES_MAX)) || at + 1 == parts.len() {
+            groups.push(&parts[start..=at]);
+            (start, bytes) = (at + 1, 0);
+        }
+    }
+    groups
+}
+
+/// Names the pages below `root` too, as far as they are there.
+fn keep(folder: &Path, root: Name, live: &mut HashSet<Name>) {
+    if !live.insert(root) {
+        return;
+    }
+    let page = fs::read(folder.join(path_of(&root))).ok().and_then(|bytes| Page::from_bytes(&bytes).ok());
+    if let Some(page) = page.filter(|page| !page.is_leaf) {
+        for (_, name) in page.parts {
+            if let Ok(name) = name[..].try_into() {
+                keep(folder, name, live);
+            }
+        }
+    }
+}
+
+fn sweep(folder: &Path, live: &HashSet<Name>) -> io::Result<()> {
+    let paths: HashSet<_> = live.iter().map(|name| folder.join(path_of(name))).collect();
+    for shard in fs::read_dir(folder.join("pages"))? {
+        for page in fs::read_dir(shard?.path())? {
+            let path = page?.path();
+            if !paths.contains(&path) {
+                fs::remove_file(path)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! What can go wrong for an owner.
+
+use std::fmt;
+
+use counterfoil_proof::Malformed;
+
+/// Why something was not published.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The table or a row of it cannot be published.
+    Misuse(String),
+    /// The ledger does not hold what it should.
+    Corrupt(&'static str),
+    /// The ledger cannot be read or written: what it said.
+    Ledger(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misuse(what) | Self::Ledger(what) => f.write_str(what),
+            Self::Corrupt(what) => write!(f, "the owner's state does not hold {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<Malformed> for Error {
+    fn from(malformed: Malformed) -> Self {
+        Self::Misuse(malformed.0.to_string())
+    }
+}

@@ -1,0 +1,23 @@
+//! The owner of a published table: what it signs, when, and what it remembers (Scalable Verification, section 3.1).
+//!
+//! - [`Publication`] is the face: rows in, signed entries and summaries out.
+//! - A [`Ledger`] keeps what an owner must not forget, in one commit with what it allows: a signature leaves the process
+//!   only when the ledger knows that it was made, a summary only when it is kept and will be sent in the same bytes for ever.
+//!
+//! ```text
+//! rows -> edit -> affected records and their neighbours -> versions, links, signatures -> ledger (one commit) -> mirror
+//!                                                           '-> change list of the open period -> summary at its end
+//! ```
+#![forbid(unsafe_code)]
+
+mod error;
+mod ledger;
+mod period;
+mod publication;
+mod secrets;
+mod sync;
+
+pub use error::Error;
+pub use ledger::{Ledger, MemoryLedger};
+pub use publication::{Edit, Edited, Plan, Publication};
+pub use secrets::Secrets;

@@ -1,0 +1,394 @@
+//! A table that its owner publishes.
+//!
+//! Keys of the ledger, whose values are told beside them:
+//! ```text
+//! m                    manifest as served        s            secrets
+//! n                    next record number, open period, digest of the last summary, end of the last period (ms)
+//! e rid                an entry                  c rid        what became of a record in the open period
+//! g digest             a message signed in it    y period     a summary as served
+//! ```
+//! Each edit is one commit: entries, what is noted of them, and what was signed. A cut before it leaves nothing, and none of
+//! its signatures has left; a cut behind it leaves all, and pushing goes on from the ledger.
+
+use std::collections::BTreeSet;
+
+use counterfoil_mirror::{Entry, MemoryShelf, Record};
+use counterfoil_proof::bytes::{Reader, Writer};
+use counterfoil_proof::record::{Kind, Stamp, head_rid, link, message, tail_rid};
+use counterfoil_proof::{
+    Definition, Digest, FIRST_RID, Manifest, Message, Owner, Position, SigningKey, TrustedManifest, Value, attributes,
+};
+
+use crate::error::Error;
+use crate::ledger::Ledger;
+use crate::period::{Noted, Period};
+use crate::secrets::Secrets;
+
+/// How a table is to be published.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the table is.
+    pub definition: Definition,
+    /// Milliseconds since 1970 (UTC) by the owner's clock.
+    pub now: u64,
+    /// Milliseconds between the ends of periods; 0: a period ends when the owner says so.
+    pub every: u64,
+    /// Milliseconds after which signatures are renewed; 0: never.
+    pub renew: u64,
+    /// Milliseconds after which signatures do not count any more; `u64::MAX`: they always do.
+    pub max_age: u64,
+    /// Milliseconds since 1970 (UTC) at which the signing key expires.
+    pub expires: u64,
+}
+
+/// What is to change.
+#[derive(Clone, Debug, Default)]
+pub struct Edit {
+    /// Records that go.
+    pub delete: Vec<u64>,
+    /// Records with other values.
+    pub update: Vec<(u64, Vec<Value>)>,
+    /// Rows that come.
+    pub insert: Vec<Vec<Value>>,
+}
+
+/// What an edit did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Edited {
+    /// Rows that came.
+    pub inserted: u64,
+    /// Rows with other values.
+    pub updated: u64,
+    /// Rows that went.
+    pub deleted: u64,
+    /// Signatures made.
+    pub signed: u64,
+}
+
+/// A table and all that its owner knows of it.
+pub struct Publication<L> {
+    ledger: L,
+    secrets: Secrets,
+    definition: Definition,
+    digest: Digest,
+    manifest: Vec<u8>,
+    shelf: MemoryShelf,
+    next_rid: u64,
+    period: Period,
+    last_summary: Digest,
+    last_ended: u64,
+}
+
+impl<L: Ledger> Publication<L> {
+    /// Begins to publish an empty table.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`]: the ledger has one already, or the definition is none that readers accept.
+    pub fn create(mut ledger: L, plan: Plan, secrets: Secrets) -> Result<Self, Error> {
+        if ledger.get(b"m")?.is_some() {
+            return Err(Error::Misuse("a table is published from here already".into()));
+        }
+        let signing =
+            SigningKey { key: secrets.signing.public(), from_period: 0, until_period: u64::MAX, expires: plan.expires };
+        let manifest = Manifest {
+            definition: plan.definition.clone(),
+            serial: 1,
+            issued: plan.now,
+            every: plan.every,
+            renew: plan.renew,
+            max_age: plan.max_age,
+            roots: vec![secrets.root.public()],
+            keys: vec![signing],
+        };
+        let manifest = manifest.sign(&[&secrets.root, &secrets.signing])?;
+        let mut publication = Self {
+            ledger,
+            secrets,
+            digest: plan.definition.digest(),
+            shelf: MemoryShelf::new(plan.definition.clone()),
+            definition: plan.definition,
+            manifest,
+            next_rid: FIRST_RID,
+            period: Period::default(),
+            last_summary: [0; 32],
+            last_ended: 0,
+        };
+        publication.begin()?;
+        Ok(publication)
+    }
+
+    /// Heads and tails: a table without rows can be proved to have none.
+    fn begin(&mut self) -> Result<(), Error> {
+        let mut changes =
+            vec![(b"m".to_vec(), Some(self.manifest.clone())), (b"s".to_vec(), Some(self.secrets.to_bytes().to_vec()))];
+        let orders = 0..self.definition.orders.len() as u8;
+        let ends: BTreeSet<u64> = orders.flat_map(|order| [head_rid(order), tail_rid(order)]).collect();
+        // They stand in their orders before they are signed, since each is the other's neighbour.
+        for rid in &ends {
+            let stamp = Stamp { rid: *rid, version: 0, period: 0 };
+            let message = Message([0; 32]);
+            let (signature, hint) = self.secrets.signing.sign_all(&[message]).swap_remove(0);
+            self.shelf.put(Entry { stamp, record: None, links: vec![[0; 32]], signature, hint })?;
+        }
+        self.sign(&ends, &mut changes)?;
+        changes.push(self.state());
+        self.ledger.commit(changes)
+    }
+
+    /// Goes on with a table whose state the ledger holds.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`]: it does not; and those of the ledger.
+    pub fn open(mut ledger: L) -> Result<Self, Error> {
+        let manifest = ledger.get(b"m")?.ok_or(Error::Corrupt("a manifest"))?;
+        let secrets = Secrets::from_bytes(&ledger.get(b"s")?.ok_or(Error::Corrupt("its keys"))?)?;
+        let owner = Owner::of(&secrets.root.public());
+        let trusted = TrustedManifest::check(&manifest, &owner, 0).map_err(|_| Error::Corrupt("its own manifest"))?;
+        let definition = trusted.manifest().definition.clone();
+        let state = ledger.get(b"n")?.ok_or(Error::Corrupt("its counters"))?;
+        let corrupt = |_| Error::Corrupt("its counters");
+        let mut reader = Reader::new(&state, "");
+        let (next_rid, number) = (reader.number().map_err(corrupt)?, reader.number().map_err(corrupt)?);
+        let (last_summary, last_ended) = (reader.array().map_err(corrupt)?, reader.number().map_err(corrupt)?);
+        let mut shelf = MemoryShelf::new(definition.clone());
+        for (_, bytes) in ledger.scan(b"e")? {
+            let entry = Entry::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a signed record"))?;
+            shelf.put(entry)?;
+        }
+        let mut period = Period { number, ..Period::default() };
+        for (key, bytes) in ledger.scan(b"c")? {
+            let rid = key[1..].try_into().map_err(|_| Error::Corrupt("a change of the open period"))?;
+            period.noted.insert(u64::from_be_bytes(rid), Noted::from_bytes(&bytes)?);
+        }
+        for (key, _) in ledger.scan(b"g")? {
+            period.messages.push(key[1..].try_into().map_err(|_| Error::Corrupt("what it signed"))?);
+        }
+        let digest = definition.digest();
+        Ok(Self { ledger, secrets, definition, digest, manifest, shelf, next_rid, period, last_summary, last_ended })
+    }
+
+    /// Changes rows, as one transaction of one period: each record whose values or neighbours change is signed again.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`]: a row that is not there, or one that cannot be published; then nothing has changed. After an
+    /// error of the ledger the publication is opened anew.
+    pub fn edit(&mut self, edit: Edit) -> Result<Edited, Error> {
+        self.check(&edit)?;
+        let mut edited = Edited {
+            inserted: edit.insert.len() as u64,
+            updated: edit.update.len() as u64,
+            deleted: edit.delete.len() as u64,
+            signed: 0,
+        };
+        let (mut changes, mut touched, mut affected) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for rid in edit.delete {
+            self.take(rid, &mut touched)?;
+            changes.push((entry_key(rid), None));
+            changes.push((noted_key(rid), Some(self.period.delete(rid).to_bytes())));
+        }
+        for (rid, values) in edit.update {
+            let version = self.take(rid, &mut touched)?;
+            self.place(rid, version, values, &mut touched)?;
+            affected.insert(rid);
+        }
+        for values in edit.insert {
+            let rid = self.next_rid;
+            self.next_rid += 1;
+            self.place(rid, 0, values, &mut touched)?;
+            affected.insert(rid);
+        }
+        for (order, position) in touched {
+            affected.extend(self.shelf.neighbours(order, &position).into_iter().flatten());
+        }
+        self.sign(&affected, &mut changes)?;
+        changes.push(self.state());
+        self.ledger.commit(changes)?;
+        edited.signed = affected.len() as u64;
+        Ok(edited)
+    }
+
+    /// Everything that could refuse an edit, before anything changes.
+    fn check(&self, edit: &Edit) -> Result<(), Error> {
+        let mut seen = BTreeSet::new();
+        for rid in edit.delete.iter().chain(edit.update.iter().map(|(rid, _)| rid)) {
+            if *rid < FIRST_RID || self.shelf.entry(*rid).is_none() || !seen.insert(*rid) {
+                return Err(Error::Misuse(format!("record {rid} is not there, or named twice")));
+            }
+        }
+        for values in edit.update.iter().map(|(_, values)| values).chain(&edit.insert) {
+            if values.len() != self.definition.columns.len() {
+                let (there, given) = (self.definition.columns.len(), values.len());
+                return Err(Error::Misuse(format!("a row of {given} values for a table of {there} columns")));
+            }
+            for (column, value) in self.definition.columns.iter().zip(values) {
+                if column.kind.encode(value, &mut Vec::new()).is_err() {
+                    return Err(Error::Misuse(format!("a value that column {} cannot hold", column.name)));
+                }
+            }
+            for order in 0..self.definition.orders.len() {
+                self.definition.key(order, |at| &values[usize::from(at)])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a record from its places; gives its version.
+    fn take(&mut self, rid: u64, touched: &mut Vec<(u8, Position)>) -> Result<u64, Error> {
+        let entry = self.shelf.remove(rid).ok_or(Error::Corrupt("a record that was there"))?;
+        for order in 0..self.definition.orders.len() as u8 {
+            touched.push((order, entry.position(&self.definition, order)?));
+        }
+        Ok(entry.stamp.version)
+    }
+
+    /// Puts a record in its places, to be signed.
+    fn place(
+        &mut self,
+        rid: u64,
+        version: u64,
+        values: Vec<Value>,
+        touched: &mut Vec<(u8, Position)>,
+    ) -> Result<(), Error> {
+        let seed = self.secrets.seed(&self.definition.table, rid, version + 1);
+        let head = self.shelf.entry(head_rid(0)).ok_or(Error::Corrupt("a head"))?;
+        let (signature, hint) = (head.signature.clone(), head.hint);
+        let stamp = Stamp { rid, version, period: self.period.number };
+        let links = vec![[0; 32]; self.definition.orders.len()];
+        let entry = Entry { stamp, record: Some(Record { values, seed }), links, signature, hint };
+        for order in 0..self.definition.orders.len() as u8 {
+            touched.push((order, entry.position(&self.definition, order)?));
+        }
+        self.shelf.put(entry)?;
+        Ok(())
+    }
+
+    /// Signs records where they stand now, each as its next version.
+    fn sign(&mut self, rids: &BTreeSet<u64>, changes: &mut Vec<(Vec<u8>, Option<Vec<u8>>)>) -> Result<(), Error> {
+        let mut entries = Vec::with_capacity(rids.len());
+        let mut messages = Vec::with_capacity(rids.len());
+        for rid in rids {
+            let mut entry = self.shelf.entry(*rid).ok_or(Error::Corrupt("a record that was there"))?.clone();
+            entry.stamp.version += 1;
+            entry.stamp.period = self.period.number;
+            entry.links = self.links(&entry)?;
+            messages.push(self.message(&entry)?);
+            entries.push(entry);
+        }
+        let signatures = self.secrets.signing.sign_all(&messages);
+        for ((mut entry, message), (signature, hint)) in entries.into_iter().zip(messages).zip(signatures) {
+            (entry.signature, entry.hint) = (signature, hint);
+            let rid = entry.stamp.rid;
+            let noted = self.period.sign(rid, entry.stamp.version, true, message.0);
+            changes.push((noted_key(rid), Some(noted.to_bytes())));
+            changes.push(([&b"g"[..], &message.0].concat(), Some(Vec::new())));
+            changes.push((entry_key(rid), Some(entry.to_bytes(&self.definition)?)));
+            self.shelf.put(entry)?;
+        }
+        Ok(())
+    }
+
+    fn links(&self, entry: &Entry) -> Result<Vec<Digest>, Error> {
+        let rid = entry.stamp.rid;
+        let orders = if entry.record.is_some() {
+            0..self.definition.orders.len() as u8
+        } else {
+            (rid / 2) as u8..(rid / 2) as u8 + 1
+        };
+        let mut links = Vec::new();
+        for order in orders {
+            let own = entry.position(&self.definition, order)?;
+            let mut around = [None, None];
+            for (side, found) in around.iter_mut().zip(self.shelf.neighbours(order, &own)) {
+                let entry = found.and_then(|rid| self.shelf.entry(rid));
+                *side = entry.map(|entry| entry.position(&self.definition, order)).transpose()?;
+            }
+            links.push(link(order, &own, around[0].as_ref(), around[1].as_ref()));
+        }
+        Ok(links)
+    }
+
+    fn message(&self, entry: &Entry) -> Result<Message, Error> {
+        let (kind, root) = match &entry.record {
+            Some(record) => (Kind::Record, attributes::root(&record.leaves(&self.definition)?)),
+            None if entry.stamp.rid % 2 == 0 => (Kind::Head, [0; 32]),
+            None => (Kind::Tail, [0; 32]),
+        };
+        Ok(message(&self.digest, kind, &entry.stamp, &entry.links, &root))
+    }
+
+    /// Ends the open period, at `now` by the owner's clock or when the last one ended, whatever is later. Its summary is in
+    /// the ledger before anybody gets it, and is never made again.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub fn close_period(&mut self, now: u64) -> Result<Vec<u8>, Error> {
+        let ended = now.max(self.last_ended);
+        let summary = self.period.summary(self.digest, self.last_summary, ended);
+        let served = summary.sign(&self.secrets.signing);
+        let mut changes = vec![([&b"y"[..], &self.period.number.to_be_bytes()].concat(), Some(served.clone()))];
+        changes.extend(self.period.noted.keys().map(|rid| (noted_key(*rid), None)));
+        changes.extend(self.period.messages.iter().map(|message| ([&b"g"[..], message].concat(), None)));
+        self.period = Period { number: self.period.number + 1, ..Period::default() };
+        (self.last_summary, self.last_ended) = (summary.digest(), ended);
+        changes.push(self.state());
+        self.ledger.commit(changes)?;
+        Ok(served)
+    }
+
+    fn state(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        let mut writer = Writer::default();
+        writer.number(self.next_rid).number(self.period.number).raw(&self.last_summary).number(self.last_ended);
+        (b"n".to_vec(), Some(writer.0))
+    }
+
+    /// The manifest, as mirrors serve it.
+    #[must_use]
+    pub fn manifest(&self) -> &[u8] {
+        &self.manifest
+    }
+
+    /// All summaries, as mirrors serve them, from period 0 on.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub fn summaries(&mut self) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(self.ledger.scan(b"y")?.into_iter().map(|(_, summary)| summary).collect())
+    }
+
+    /// All that is published, as it is now.
+    #[must_use]
+    pub fn shelf(&self) -> &MemoryShelf {
+        &self.shelf
+    }
+
+    /// What the table is.
+    #[must_use]
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// By which name readers know the owner.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        Owner::of(&self.secrets.root.public())
+    }
+
+    /// Whether something was signed in the open period.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !self.period.noted.is_empty()
+    }
+
+    /// What the ledger holds, for whoever wants to keep it elsewhere.
+    pub fn into_ledger(self) -> L {
+        self.ledger
+    }
+}
+
+fn entry_key(rid: u64) -> Vec<u8> {
+    [&b"e"[..], &rid.to_be_bytes()].concat()
+}
+
+fn noted_key(rid: u64) -> Vec<u8> {
+    [&b"c"[..], &rid.to_be_bytes()].concat()
+}

@@ -1,0 +1,6 @@
+//! What an owner signs, a mirror answers and a reader checks, held against a plain list of rows and against a hostile mirror.
+
+mod attacked;
+mod honest;
+mod site;
+mod world;
