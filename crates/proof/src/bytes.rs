@@ -1,0 +1,151 @@
+//! The one way in which numbers and byte strings are written down.
+//!
+//! A number is little groups of seven bits, lowest first, the top bit of each byte saying that more follow, and in as few
+//! bytes as it takes. A byte string is its length and its bytes. There is one encoding of everything, so that what parses
+//! re-encodes to the same bytes; and nothing is allocated because of what a length claims.
+
+use alloc::vec::Vec;
+
+use crate::error::Malformed;
+
+/// Writes; cannot fail.
+#[derive(Default)]
+pub(crate) struct Writer(pub Vec<u8>);
+
+impl Writer {
+    pub fn byte(&mut self, byte: u8) -> &mut Self {
+        self.0.push(byte);
+        self
+    }
+
+    pub fn number(&mut self, mut number: u64) -> &mut Self {
+        while number >= 0x80 {
+            self.0.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+        self
+    }
+
+    pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    pub fn string(&mut self, bytes: &[u8]) -> &mut Self {
+        self.number(bytes.len() as u64).raw(bytes)
+    }
+}
+
+/// Reads what [`Writer`] wrote, and nothing else.
+#[derive(Clone)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+    what: &'static str,
+}
+
+impl<'a> Reader<'a> {
+    /// `what` is told when the bytes end early or make no sense.
+    pub fn new(bytes: &'a [u8], what: &'static str) -> Self {
+        Self { rest: bytes, what }
+    }
+
+    pub fn malformed(&self) -> Malformed {
+        Malformed(self.what)
+    }
+
+    /// Bytes not read yet: a bound of whatever a count may claim.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub fn raw(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+        let (head, rest) = self.rest.split_at_checked(length).ok_or(Malformed(self.what))?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.raw(N)?.try_into().map_err(|_| Malformed(self.what))
+    }
+
+    pub fn byte(&mut self) -> Result<u8, Malformed> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    pub fn number(&mut self) -> Result<u64, Malformed> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if (shift == 63 && bits > 1) || (byte == 0 && shift > 0) {
+                return Err(Malformed(self.what));
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Malformed(self.what))
+    }
+
+    /// A number of things that take at least a byte each, so that no more are claimed than can be there.
+    pub fn count(&mut self) -> Result<usize, Malformed> {
+        let count = usize::try_from(self.number()?).map_err(|_| Malformed(self.what))?;
+        if count > self.left() { Err(Malformed(self.what)) } else { Ok(count) }
+    }
+
+    pub fn string(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = self.count()?;
+        self.raw(length)
+    }
+
+    pub fn text(&mut self) -> Result<&'a str, Malformed> {
+        let what = self.what;
+        core::str::from_utf8(self.string()?).map_err(|_| Malformed(what))
+    }
+
+    /// Refuses bytes after the end.
+    pub fn end(self) -> Result<(), Malformed> {
+        if self.rest.is_empty() { Ok(()) } else { Err(Malformed(self.what)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::{Reader, Writer};
+
+    proptest! {
+        #[test]
+        fn numbers_and_strings_come_back(number: u64, bytes: Vec<u8>) {
+            let mut writer = Writer::default();
+            writer.number(number).string(&bytes);
+            let mut reader = Reader::new(&writer.0, "test");
+            prop_assert_eq!(reader.number(), Ok(number));
+            prop_assert_eq!(reader.string(), Ok(&bytes[..]));
+            prop_assert_eq!(reader.end(), Ok(()));
+        }
+
+        #[test]
+        fn what_parses_is_written_in_the_same_way(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
+            let mut reader = Reader::new(&bytes, "test");
+            if let Ok(number) = reader.number() {
+                let mut writer = Writer::default();
+                writer.number(number);
+                prop_assert_eq!(&bytes[..writer.0.len()], &writer.0[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_length_beyond_the_end_is_refused_before_anything_is_taken() {
+        let mut writer = Writer::default();
+        writer.number(u64::MAX);
+        assert!(Reader::new(&writer.0, "test").string().is_err());
+        assert!(Reader::new(&[0x80, 0x00], "test").number().is_err(), "a number in more bytes than it takes");
+    }
+}
