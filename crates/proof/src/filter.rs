@@ -93,9 +93,7 @@ fn places(bits_per_value: u32) -> u8 {
 }
 
 fn vec_of(bytes: u64) -> Vec<u8> {
-    let mut bits = Vec::new();
-    bits.resize(bytes.min(BYTES_MAX as u64) as usize, 0);
-    bits
+    alloc::vec![0; bytes.min(BYTES_MAX as u64) as usize]
 }
 
 #[cfg(test)]

@@ -257,6 +257,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         #[test]
         fn sets_come_back_within_the_bound(numbers in numbers()) {
             holds(&numbers);
