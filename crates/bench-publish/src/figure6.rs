@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::figure::{Curve, Figure, Look, Panel};
 use crate::random::Random;
 use crate::sigcache::cache::{SigCache, Updates};
-use crate::sigcache::choice::{Cardinalities, choose, mirror};
+use crate::sigcache::choice::{Cardinalities, Counting, choose, mirror};
 use crate::sigcache::tree::SumTree;
 use crate::sigcache::{Node, Sum};
 
@@ -35,15 +35,18 @@ pub fn print(levels: u32, folder: Option<&Path>) -> Result<(), Failure> {
         println!(
             "\n{name} cardinalities, {records} records; the paper: {without} ms without a cache, {spared} % less with 8 pairs"
         );
-        let points = distribution(levels, &cardinalities, &signatures);
+        let [written, stay] = [Counting::AsWritten, Counting::KeptStay]
+            .map(|counting| distribution(levels, &cardinalities, &signatures, counting));
         let stated = Curve {
             name: "the paper, 8 pairs",
             look: Look::Marks(RGBColor(60, 60, 60)),
             points: vec![(8.0, spared)],
             end: None,
         };
-        let counted = Curve { name: "counted additions", look: Look::Line(RGBColor(20, 90, 170)), points, end: None };
-        panels.push(Panel { title: format!("SigCache, {name}"), curves: vec![counted, stated] });
+        let curve = |name, look, points| Curve { name, look, points, end: None };
+        let written = curve("Algorithm 1 as written", Look::Dashed(RGBColor(190, 60, 40)), written);
+        let stay = curve("kept sums go on saving", Look::Line(RGBColor(20, 90, 170)), stay);
+        panels.push(Panel { title: format!("SigCache, {name}"), curves: vec![written, stay, stated] });
     }
     let figure = Figure {
         x: ("pairs of sums kept", 0.0..64.0),
@@ -70,16 +73,21 @@ fn signatures(records: usize) -> Result<Vec<Signature>, Failure> {
 }
 
 /// Prints a line for each size of the cache, and the tree's; the percents spared.
-fn distribution(levels: u32, cardinalities: &Cardinalities, signatures: &[Signature]) -> Vec<(f64, f64)> {
+fn distribution(
+    levels: u32,
+    cardinalities: &Cardinalities,
+    signatures: &[Signature],
+    counting: Counting,
+) -> Vec<(f64, f64)> {
     let queries = queries(cardinalities);
-    let chosen = choose(levels, DEPTH, cardinalities, PAIRS[PAIRS.len() - 1]);
+    let chosen = choose(levels, DEPTH, cardinalities, PAIRS[PAIRS.len() - 1], counting);
     let with_mirrors = |pairs: usize| -> Vec<Node> {
         let mut nodes: Vec<Node> = chosen.iter().take(pairs).flat_map(|node| [*node, mirror(levels, *node)]).collect();
         nodes.sort_unstable();
         nodes.dedup();
         nodes
     };
-    println!("the first pairs: {:?}", &chosen[..chosen.len().min(8)]);
+    println!("{counting:?}, the first pairs: {:?}", &chosen[..chosen.len().min(8)]);
     println!("{:>8} {:>16} {:>10} {:>14}", "pairs", "additions", "spared", "ms a query");
     let numbers: Vec<u64> = vec![1; 1 << levels];
     let plain = counted(&mut SigCache::<u64>::new(levels, numbers.clone(), &[], Updates::Eager), &queries);
@@ -99,7 +107,28 @@ fn distribution(levels: u32, cardinalities: &Cardinalities, signatures: &[Signat
     let time = timed(&queries, |range| _ = std::hint::black_box(tree.answer(range)));
     let additions = tree.additions as f64 / TIMED as f64;
     println!("{:>8} {additions:>16.1} {:>8.3} % {time:>14.4}", "all sums", 100.0 * (1.0 - additions / plain));
+    let nodes = with_mirrors(8);
+    for updates in [Updates::Eager, Updates::Lazy] {
+        let cache = SigCache::<u64>::new(levels, numbers.clone(), &nodes, updates);
+        println!(
+            "{updates:?}: {:.1} additions a transaction, a tenth of them updates, 8 pairs",
+            mixed(cache, &queries)
+        );
+    }
     points
+}
+
+/// Additions a transaction where every tenth is an update.
+fn mixed(mut cache: SigCache<u64>, queries: &[Range<usize>]) -> f64 {
+    let mut random = Random(13);
+    let some = &queries[..queries.len() / 10];
+    for (at, range) in some.iter().enumerate() {
+        match at % 10 {
+            9 => cache.update(random.below(cache.len()), 1),
+            _ => _ = cache.answer(range.clone()),
+        }
+    }
+    cache.additions as f64 / some.len() as f64
 }
 
 fn queries(cardinalities: &Cardinalities) -> Vec<Range<usize>> {

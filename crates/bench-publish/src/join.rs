@@ -8,6 +8,10 @@ use crate::random::Random;
 
 /// Bytes of a value of the join's column.
 pub const VALUE: usize = 4;
+/// Bytes of a boundary row as a reader needs it: value, number of the row (8) and root of its attributes (32).
+pub const ROW: usize = VALUE + 8 + 32;
+/// Bytes of a filter's signed header beside bounds and bits: salt (16), number, version and period (some 4 each).
+pub const HEADER: usize = 28;
 
 /// The two columns: R.A has all values, S.B some of them.
 pub struct Columns {
@@ -65,6 +69,8 @@ pub struct Proof {
     pub filters: usize,
     pub partition_bounds: usize,
     pub boundaries: usize,
+    /// Filters that are sent.
+    pub probed: usize,
     /// Values that a filter had though S.B has not.
     pub false_positives: usize,
 }
@@ -72,6 +78,11 @@ pub struct Proof {
 impl Proof {
     pub fn bytes(&self) -> usize {
         self.filters + self.partition_bounds + self.boundaries
+    }
+
+    /// With rows for boundary values and a header for each filter.
+    pub fn signed_bytes(&self) -> usize {
+        self.filters + self.partition_bounds + self.probed * HEADER + self.boundaries / VALUE * ROW
     }
 }
 
@@ -105,6 +116,7 @@ impl<'a> Filters<'a> {
             filters: probed.iter().map(|at| self.filters[*at].to_bytes().len() - 1).sum(),
             partition_bounds: bounds.len() * VALUE,
             boundaries: boundaries.len() * VALUE,
+            probed: probed.len(),
             false_positives,
         }
     }
@@ -134,7 +146,8 @@ pub fn expected_filter_bytes(alpha: f64, distinct_a: f64, distinct_b: f64, parti
 }
 
 /// Formula (5): whether filters of eight bits are worth it.
-pub fn is_filter_better(alpha: f64, distinct_a: f64, distinct_b: f64, partition: f64) -> bool {
+#[cfg(test)]
+fn is_filter_better(alpha: f64, distinct_a: f64, distinct_b: f64, partition: f64) -> bool {
     let bounds = f64::min(1.0, 2.0 * (1.0 - alpha)) * (distinct_b / partition) / (1.0 - alpha);
     0.75 * distinct_b - 0.0432 * distinct_a - bounds > 0.0
 }

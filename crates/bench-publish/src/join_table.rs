@@ -7,7 +7,7 @@ use plotters::style::RGBColor;
 
 use crate::Failure;
 use crate::figure::{Curve, Figure, Look, Panel};
-use crate::join::{Columns, Filters, expected_boundary_bytes, expected_filter_bytes, filter};
+use crate::join::{Columns, Filters, ROW, VALUE, expected_boundary_bytes, expected_filter_bytes, filter};
 
 /// The paper's tables: securities, and distinct ones among 894,000 holdings.
 const DISTINCT_A: usize = 6850;
@@ -35,9 +35,10 @@ impl Case {
             expected_boundary_bytes(self.alpha, a, b),
             expected_filter_bytes(self.alpha, a, b, self.partition as f64, f64::from(self.bits)),
         );
+        let rows = boundary / VALUE * ROW;
         let smaller = 100.0 * (1.0 - proof.bytes() as f64 / boundary as f64);
         println!(
-            "{x:>8} {:>8} {boundary:>8} {:>8} {smaller:>7.1} % {:>8} {:>8} {:>8} {:>6} {:>9.0} {:>9.0}",
+            "{x:>8} {:>8} {boundary:>8} {:>8} {smaller:>7.1} % {:>8} {:>8} {:>8} {:>6} {:>9.0} {:>9.0} {:>9} {:>9} {:>7.1} %",
             unmatched.len(),
             proof.bytes(),
             proof.filters,
@@ -45,7 +46,10 @@ impl Case {
             proof.boundaries,
             proof.false_positives,
             formulas.0,
-            formulas.1
+            formulas.1,
+            rows,
+            proof.signed_bytes(),
+            100.0 * (1.0 - proof.signed_bytes() as f64 / rows as f64)
         );
         [boundary as f64, proof.bytes() as f64]
     }
@@ -54,8 +58,21 @@ impl Case {
 fn panel(title: &str, columns: &Columns, cases: impl Iterator<Item = (f64, Case)>) -> Panel {
     println!("\n{title}");
     println!(
-        "{:>8} {:>8} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8} {:>6} {:>9} {:>9}",
-        "x", "open", "BV", "BF", "smaller", "filters", "bounds", "values", "false", "formula 2", "formula 3"
+        "{:>8} {:>8} {:>8} {:>8} {:>9} {:>8} {:>8} {:>8} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "x",
+        "open",
+        "BV",
+        "BF",
+        "smaller",
+        "filters",
+        "bounds",
+        "values",
+        "false",
+        "formula 2",
+        "formula 3",
+        "BV rows",
+        "BF rows",
+        "smaller"
     );
     let measured: Vec<(f64, [f64; 2])> = cases.map(|(x, case)| (x, case.measure(columns, x))).collect();
     let curve = |name, colour, which: usize| {

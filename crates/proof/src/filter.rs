@@ -61,7 +61,7 @@ impl FilterBits {
             u32::from_le_bytes([hash[4 * at], hash[4 * at + 1], hash[4 * at + 2], hash[4 * at + 3]])
         });
         let bits = self.bits.len() as u64 * 8;
-        words.into_iter().take(usize::from(self.places)).map(move |word| (u64::from(word) * bits >> 32) as usize)
+        words.into_iter().take(usize::from(self.places)).map(move |word| ((u64::from(word) * bits) >> 32) as usize)
     }
 
     /// The bytes; the salt is not among them.

@@ -42,6 +42,11 @@ impl<S: Sum> SigCache<S> {
         cache
     }
 
+    /// Records.
+    pub fn len(&self) -> usize {
+        self.leaves.len()
+    }
+
     /// The sum of a range that is not empty.
     pub fn answer(&mut self, range: Range<usize>) -> S {
         let (mut sum, mut terms) = (S::zero(), 0);
@@ -103,12 +108,12 @@ impl<S: Sum> SigCache<S> {
 mod tests {
     use super::{SigCache, Updates};
     use crate::random::Random;
-    use crate::sigcache::choice::{Cardinalities, choose, mirror};
+    use crate::sigcache::choice::{Cardinalities, Counting, choose, mirror};
 
     #[test]
     fn an_answer_is_the_plain_sum_whatever_was_updated() {
         let (levels, records) = (8, 256);
-        let mut nodes = choose(levels, 6, &Cardinalities::skewed(records), 12);
+        let mut nodes = choose(levels, 6, &Cardinalities::skewed(records), 12, Counting::KeptStay);
         nodes.extend(nodes.clone().into_iter().map(|node| mirror(levels, node)));
         for updates in [Updates::Eager, Updates::Lazy] {
             let mut random = Random(7);

@@ -42,9 +42,18 @@ pub fn mirror(levels: u32, (level, place): Node) -> Node {
     (level, (1 << (levels - level)) - 1 - place)
 }
 
+/// How Algorithm 1 counts what a new node takes from those above it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counting {
+    /// All above it save less, kept or not, so that a node below a kept one is hardly ever worth it.
+    AsWritten,
+    /// A kept one is not made anew, and so saves what it saved; neither does anything above it change.
+    KeptStay,
+}
+
 /// Algorithm 1 over the upper `depth` levels, left half alone: pairs of a node and its mirror (the root has itself), best
 /// first, `pairs` at most.
-pub fn choose(levels: u32, depth: u32, cardinalities: &Cardinalities, pairs: usize) -> Vec<Node> {
+pub fn choose(levels: u32, depth: u32, cardinalities: &Cardinalities, pairs: usize, counting: Counting) -> Vec<Node> {
     let left = |level: u32| (0..(1usize << (levels - level)).div_ceil(2)).map(move |place| (level, place));
     let all: Vec<Node> = (levels.saturating_sub(depth).max(1)..=levels).flat_map(left).collect();
     let mut waiting: HashMap<Node, f64> =
@@ -59,11 +68,13 @@ pub fn choose(levels: u32, depth: u32, cardinalities: &Cardinalities, pairs: usi
         let Some((node, chance)) = waiting.iter().max_by(better).map(|(node, chance)| (*node, *chance)) else { break };
         waiting.remove(&node);
         let saved = savings[&node];
-        add_above(levels, node, -saved, &mut savings);
+        let ends = |above: Node| counting == Counting::KeptStay && kept.iter().any(|(node, _)| *node == above);
+        let changed = changed_above(levels, node, ends);
+        change(&changed, -saved, &mut savings);
         kept.push((node, chance));
         let total: f64 = kept.iter().map(|(node, chance)| chance * savings[node] * copies(levels, *node)).sum();
         if total < best {
-            add_above(levels, node, saved, &mut savings);
+            change(&changed, saved, &mut savings);
             kept.pop();
         } else {
             best = total;
@@ -76,21 +87,27 @@ fn copies(levels: u32, node: Node) -> f64 {
     if mirror(levels, node) == node { 1.0 } else { 2.0 }
 }
 
-/// Changes what the ancestors of a node, and of its mirror, save.
-fn add_above(levels: u32, node: Node, change: f64, savings: &mut HashMap<Node, f64>) {
-    for level in node.0 + 1..=levels {
-        let above = (level, node.1 >> (level - node.0));
-        // Over the root alone come both.
-        let times = if level == levels { copies(levels, node) } else { 1.0 };
-        if let Some(saved) = savings.get_mut(&above) {
-            *saved += change * times;
+/// The ancestors of a node that are changed, up to where it ends, and how often.
+fn changed_above(levels: u32, node: Node, ends: impl Fn(Node) -> bool) -> Vec<(Node, f64)> {
+    let above = (node.0 + 1..=levels).map(|level| (level, node.1 >> (level - node.0)));
+    // Over the root alone a node comes with its mirror.
+    above
+        .take_while(|above| !ends(*above))
+        .map(|above| (above, if above.0 == levels { copies(levels, node) } else { 1.0 }))
+        .collect()
+}
+
+fn change(nodes: &[(Node, f64)], by: f64, savings: &mut HashMap<Node, f64>) {
+    for (node, times) in nodes {
+        if let Some(saved) = savings.get_mut(node) {
+            *saved += by * times;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cardinalities, Node, choose, mirror, probability, queries};
+    use super::{Cardinalities, Counting, Node, choose, mirror, probability, queries};
 
     /// The nodes that cover a range, by walking down.
     fn cover(node: Node, from: usize, to: usize, found: &mut Vec<Node>) {
@@ -140,7 +157,9 @@ mod tests {
 
     #[test]
     fn the_second_from_the_edge_is_chosen_first() {
-        let chosen = choose(12, 8, &Cardinalities::uniform(1 << 12), 3);
+        let chosen = choose(12, 8, &Cardinalities::uniform(1 << 12), 3, Counting::AsWritten);
         assert_eq!(chosen, [(10, 1), (9, 1), (8, 1)]);
+        let chosen = choose(12, 8, &Cardinalities::uniform(1 << 12), 20, Counting::KeptStay);
+        assert_eq!((chosen[0], chosen.len()), ((10, 1), 20));
     }
 }
