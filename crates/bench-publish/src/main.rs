@@ -4,12 +4,15 @@
 //! ```text
 //! counterfoil-bench-publish table1                       heights of index trees
 //! counterfoil-bench-publish table3                       what signing, adding up, checking and hashing take
+//! counterfoil-bench-publish table4 [RECORDS]             the EMB- tree one transaction at a time (1,000,000 unless told)
 //! counterfoil-bench-publish figure6 [LEVELS [FOLDER]]    the cache of signatures over 2^LEVELS records (20 unless told)
 //! counterfoil-bench-publish figure11 [FOLDER]            proofs of joins: boundary values against filters
 //! ```
 //! Every table begins with the machine, the date and the command. A figure is drawn where a FOLDER is given.
 #![forbid(unsafe_code)]
 
+mod emb_table;
+mod embedded;
 #[path = "../../bench-device/src/figure.rs"]
 #[allow(dead_code, reason = "not every figure has curves of all looks")]
 mod figure;
@@ -32,6 +35,8 @@ fn run(words: &[&str]) -> Result<(), Failure> {
     match words {
         ["table1"] => heights::print(),
         ["table3"] => primitives::print()?,
+        ["table4"] => emb_table::print(1_000_000)?,
+        ["table4", records] => emb_table::print(records.parse()?)?,
         ["figure6"] => figure6::print(20, None)?,
         ["figure6", levels] => figure6::print(levels.parse()?, None)?,
         ["figure6", levels, folder] => figure6::print(levels.parse()?, Some(folder.as_ref()))?,
@@ -39,7 +44,7 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["figure11", folder] => join_table::print(Some(folder.as_ref()))?,
         _ => {
             return Err(
-                "usage: counterfoil-bench-publish table1 | table3 | figure6 [LEVELS [FOLDER]] | figure11 [FOLDER]"
+                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure6 [LEVELS [FOLDER]] | figure11 [FOLDER]"
                     .into(),
             );
         }

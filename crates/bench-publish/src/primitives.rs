@@ -11,7 +11,7 @@ use crate::Failure;
 const SIGNATURES: u64 = 1000;
 
 /// The median time of `work` over some rounds, in milliseconds.
-fn time<T>(rounds: usize, mut work: impl FnMut() -> T) -> f64 {
+pub fn time<T>(rounds: usize, mut work: impl FnMut() -> T) -> f64 {
     black_box(work());
     let mut times: Vec<f64> = (0..rounds)
         .map(|_| {
