@@ -4,7 +4,7 @@
 //! ```text
 //! level (1) | entries (1) | 6 unused | entries: key (4) | page or record (4) | digest (32)
 //! ```
-//! A page's digest is SHA-256 of its level, and of key and digest of each entry.
+//! A page's digest is that of its level and of a binary tree over its entries, which is made again when it is wanted.
 
 pub mod proof;
 
@@ -42,14 +42,49 @@ struct Page {
     entries: Vec<Entry>,
 }
 
-pub fn page_hash(level: u8, entries: impl Iterator<Item = (u32, Hash)>) -> Hash {
-    let fold = |hash: Sha256, (key, digest): (u32, Hash)| hash.chain_update(key.to_be_bytes()).chain_update(digest);
-    entries.fold(Sha256::new().chain_update([level]), fold).finalize().into()
+pub fn entry_hash(key: u32, hash: &Hash) -> Hash {
+    Sha256::new().chain_update([0]).chain_update(key.to_be_bytes()).chain_update(hash).finalize().into()
+}
+
+pub fn pair_hash(left: &Hash, right: &Hash) -> Hash {
+    Sha256::new().chain_update([1]).chain_update(left).chain_update(right).finalize().into()
+}
+
+pub fn page_hash(level: u8, tree: &Hash) -> Hash {
+    Sha256::new().chain_update([2, level]).chain_update(tree).finalize().into()
+}
+
+/// Where the tree inside a page has its two halves: a power of two on the left.
+fn half(entries: usize) -> usize {
+    entries.next_power_of_two() / 2
+}
+
+fn tree_hash(entries: &[Entry]) -> Hash {
+    match entries {
+        [] => [0; 32],
+        [entry] => entry_hash(entry.key, &entry.hash),
+        _ => {
+            let (left, right) = entries.split_at(half(entries.len()));
+            pair_hash(&tree_hash(left), &tree_hash(right))
+        }
+    }
 }
 
 impl Page {
     fn hash(&self) -> Hash {
-        page_hash(self.level, self.entries.iter().map(|entry| (entry.key, entry.hash)))
+        page_hash(self.level, &tree_hash(&self.entries))
+    }
+}
+
+/// The parts of a page as a tree in which what is hidden on both sides is hidden as one.
+fn join(parts: &mut dyn Iterator<Item = Part>, count: usize) -> Part {
+    if count < 2 {
+        return parts.next().unwrap_or(Part::Hidden([0; 32]));
+    }
+    let left = join(parts, half(count));
+    match (left, join(parts, count - half(count))) {
+        (Part::Hidden(left), Part::Hidden(right)) => Part::Hidden(pair_hash(&left, &right)),
+        (left, right) => Part::Pair(Box::new([left, right])),
     }
 }
 
@@ -157,15 +192,16 @@ impl Embedded {
             let begins_later = page.entries.get(at + 1).is_none_or(|next| next.key > from);
             let is_wanted = !*is_over && if page.level == 0 { entry.key >= from } else { begins_later };
             parts.push(match (is_wanted, page.level) {
-                (false, _) => Part::Hidden(entry.key, entry.hash),
+                (false, _) => Part::Hidden(entry_hash(entry.key, &entry.hash)),
                 (true, 0) => {
                     *is_over = entry.key > to;
                     Part::Record(Box::new(self.record(entry.below)?))
                 }
-                (true, _) => Part::Below(entry.key, self.part(entry.below, from, to, is_over)?),
+                (true, _) => Part::Below(entry.key, Box::new(self.part(entry.below, from, to, is_over)?)),
             });
         }
-        Ok(Node { level: page.level, parts })
+        let count = parts.len();
+        Ok(Node { level: page.level, tree: join(&mut parts.into_iter(), count) })
     }
 
     /// Changes a record, the path above it and the root's signature; whoever calls holds the one lock of all.

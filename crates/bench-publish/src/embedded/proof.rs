@@ -3,17 +3,19 @@
 use counterfoil_proof::{Message, PublicKey, Signature, verify};
 use sha2::{Digest, Sha256};
 
-use super::{Hash, Record, key_of, page_hash};
+use super::{Hash, Record, entry_hash, key_of, page_hash, pair_hash};
 
 pub struct Node {
     pub level: u8,
-    pub parts: Vec<Part>,
+    pub tree: Part,
 }
 
-/// What stands for an entry of a page.
+/// What stands for an entry of a page, or for some of them.
 pub enum Part {
-    Hidden(u32, Hash),
-    Below(u32, Node),
+    /// Entries outside the range.
+    Hidden(Hash),
+    Pair(Box<[Part; 2]>),
+    Below(u32, Box<Node>),
     Record(Box<Record>),
 }
 
@@ -28,28 +30,34 @@ struct Walk {
 
 impl Walk {
     fn hash(&mut self, node: &Node) -> Hash {
-        let entry = |part: &Part| match part {
-            Part::Hidden(key, hash) => {
+        page_hash(node.level, &self.part(&node.tree, node.level))
+    }
+
+    fn part(&mut self, part: &Part, level: u8) -> Hash {
+        match part {
+            Part::Hidden(hash) => {
                 if self.records.is_empty() {
                     self.is_hidden_before = true
                 } else {
                     self.is_hidden_behind = true
                 }
-                (*key, *hash)
+                *hash
+            }
+            Part::Pair(pair) => {
+                let left = self.part(&pair[0], level);
+                pair_hash(&left, &self.part(&pair[1], level))
             }
             Part::Below(key, below) => {
-                self.is_broken |= below.level + 1 != node.level;
-                (*key, self.hash(below))
+                self.is_broken |= below.level.checked_add(1) != Some(level);
+                entry_hash(*key, &self.hash(below))
             }
             Part::Record(record) => {
                 // Between two records nothing may be hidden, and records are in leaves.
-                self.is_broken |= self.is_hidden_behind || node.level != 0;
+                self.is_broken |= self.is_hidden_behind || level != 0;
                 self.records.push(**record);
-                (key_of(record), Sha256::digest(**record).into())
+                entry_hash(key_of(record), &Sha256::digest(**record).into())
             }
-        };
-        let entries: Vec<(u32, Hash)> = node.parts.iter().map(entry).collect();
-        page_hash(node.level, entries.into_iter())
+        }
     }
 }
 
@@ -60,12 +68,7 @@ impl Node {
     }
 
     fn inner_bytes(&self) -> usize {
-        let part = |part: &Part| match part {
-            Part::Hidden(..) => 36,
-            Part::Below(_, node) => 4 + node.inner_bytes(),
-            Part::Record(_) => 0,
-        };
-        2 + self.parts.iter().map(part).sum::<usize>()
+        2 + self.tree.bytes()
     }
 
     /// The records of a range, where nothing is missing and all is the owner's.
@@ -81,24 +84,36 @@ impl Node {
     }
 }
 
+impl Part {
+    /// A byte says which it is.
+    fn bytes(&self) -> usize {
+        match self {
+            Part::Hidden(..) => 33,
+            Part::Pair(pair) => 1 + pair[0].bytes() + pair[1].bytes(),
+            Part::Below(_, node) => 5 + node.inner_bytes(),
+            Part::Record(_) => 1,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use counterfoil_proof::{PublicKey, SecretKey, Signature};
 
-    use super::{Node, Part};
+    use super::Part;
     use crate::emb_table::{open, record};
     use crate::embedded::{Embedded, key_of};
 
     /// Does something to each part in turn; how many there are.
-    fn each(node: &mut Node, wanted: usize, seen: &mut usize, change: &dyn Fn(&mut Part)) {
-        for part in &mut node.parts {
-            if *seen == wanted {
-                change(part);
-            }
-            *seen += 1;
-            if let Part::Below(_, below) = part {
-                each(below, wanted, seen, change);
-            }
+    fn each(part: &mut Part, wanted: usize, seen: &mut usize, change: &dyn Fn(&mut Part)) {
+        if *seen == wanted {
+            change(part);
+        }
+        *seen += 1;
+        match part {
+            Part::Below(_, below) => each(&mut below.tree, wanted, seen, change),
+            Part::Pair(pair) => pair.iter_mut().for_each(|part| each(part, wanted, seen, change)),
+            Part::Hidden(_) | Part::Record(_) => {}
         }
     }
 
@@ -108,11 +123,11 @@ mod tests {
         while wanted < seen {
             let mut node = tree.query(5000, 5100).unwrap();
             seen = 0;
-            each(&mut node, wanted, &mut seen, change);
+            each(&mut node.tree, wanted, &mut seen, change);
             assert!(node.check(public, signature, 5000, 5100).is_none(), "part {wanted} of {seen}");
             wanted += 1;
         }
-        assert!(seen > 150, "{seen}");
+        assert!(seen > 100, "{seen}");
     }
 
     #[test]
@@ -141,12 +156,14 @@ mod tests {
         assert!(tree.query(5000, 5090).unwrap().check(&public, &tree.signature, 5000, 5100).is_none(), "a part of it");
         let signature = tree.signature;
         refused(&tree, &public, &signature, &|part| match part {
-            Part::Hidden(key, _) => *key ^= 1,
+            Part::Hidden(hash) => hash[0] ^= 1,
+            Part::Pair(pair) => pair.swap(0, 1),
             Part::Below(key, _) => *key ^= 1,
             Part::Record(record) => record[511] ^= 1,
         });
         refused(&tree, &public, &signature, &|part| match part {
-            Part::Hidden(_, hash) => hash[31] ^= 1,
+            Part::Hidden(hash) => hash[31] ^= 1,
+            Part::Pair(pair) => pair[1] = Part::Hidden([0; 32]),
             Part::Below(_, node) => node.level ^= 1,
             Part::Record(record) => record[0] ^= 1,
         });
