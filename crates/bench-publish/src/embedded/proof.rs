@@ -100,7 +100,9 @@ impl Part {
 mod tests {
     use counterfoil_proof::{PublicKey, SecretKey, Signature};
 
-    use super::Part;
+    use sha2::{Digest, Sha256};
+
+    use super::{Part, entry_hash};
     use crate::emb_table::{open, record};
     use crate::embedded::{Embedded, key_of};
 
@@ -160,6 +162,13 @@ mod tests {
             Part::Pair(pair) => pair.swap(0, 1),
             Part::Below(key, _) => *key ^= 1,
             Part::Record(record) => record[511] ^= 1,
+        });
+        // A record hidden behind its true digest: the root is the owner's, and a row is missing.
+        refused(&tree, &public, &signature, &|part| match part {
+            Part::Record(record) => *part = Part::Hidden(entry_hash(key_of(record), &Sha256::digest(**record).into())),
+            Part::Hidden(hash) => hash[7] ^= 1,
+            Part::Below(key, _) => *key ^= 2,
+            Part::Pair(pair) => pair[0] = Part::Hidden([1; 32]),
         });
         refused(&tree, &public, &signature, &|part| match part {
             Part::Hidden(hash) => hash[31] ^= 1,
