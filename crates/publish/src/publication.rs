@@ -20,7 +20,7 @@ use counterfoil_proof::{
 };
 
 use crate::error::Error;
-use crate::ledger::Ledger;
+use crate::ledger::{Change, Ledger};
 use crate::period::{Noted, Period};
 use crate::secrets::Secrets;
 
@@ -251,7 +251,7 @@ impl<L: Ledger> Publication<L> {
     ) -> Result<(), Error> {
         let seed = self.secrets.seed(&self.definition.table, rid, version + 1);
         let head = self.shelf.entry(head_rid(0)).ok_or(Error::Corrupt("a head"))?;
-        let (signature, hint) = (head.signature.clone(), head.hint);
+        let (signature, hint) = (head.signature, head.hint);
         let stamp = Stamp { rid, version, period: self.period.number };
         let links = vec![[0; 32]; self.definition.orders.len()];
         let entry = Entry { stamp, record: Some(Record { values, seed }), links, signature, hint };
@@ -263,7 +263,7 @@ impl<L: Ledger> Publication<L> {
     }
 
     /// Signs records where they stand now, each as its next version.
-    fn sign(&mut self, rids: &BTreeSet<u64>, changes: &mut Vec<(Vec<u8>, Option<Vec<u8>>)>) -> Result<(), Error> {
+    fn sign(&mut self, rids: &BTreeSet<u64>, changes: &mut Vec<Change>) -> Result<(), Error> {
         let mut entries = Vec::with_capacity(rids.len());
         let mut messages = Vec::with_capacity(rids.len());
         for rid in rids {
@@ -310,7 +310,7 @@ impl<L: Ledger> Publication<L> {
     fn message(&self, entry: &Entry) -> Result<Message, Error> {
         let (kind, root) = match &entry.record {
             Some(record) => (Kind::Record, attributes::root(&record.leaves(&self.definition)?)),
-            None if entry.stamp.rid % 2 == 0 => (Kind::Head, [0; 32]),
+            None if entry.stamp.rid.is_multiple_of(2) => (Kind::Head, [0; 32]),
             None => (Kind::Tail, [0; 32]),
         };
         Ok(message(&self.digest, kind, &entry.stamp, &entry.links, &root))
@@ -335,7 +335,7 @@ impl<L: Ledger> Publication<L> {
         Ok(served)
     }
 
-    fn state(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+    fn state(&self) -> Change {
         let mut writer = Writer::default();
         writer.number(self.next_rid).number(self.period.number).raw(&self.last_summary).number(self.last_ended);
         (b"n".to_vec(), Some(writer.0))

@@ -40,7 +40,7 @@ impl Secrets {
         if bytes.len() != 96 {
             return Err(corrupt());
         }
-        let key = |part: &[u8]| SecretKey::from_bytes(part.try_into().map_err(|_| corrupt())?).map_err(|_| corrupt());
+        let key = |part: &[u8]| SecretKey::from_bytes(part).map_err(|_| corrupt());
         let mut salts = Zeroizing::new([0; 32]);
         salts.copy_from_slice(&bytes[64..]);
         Ok(Self { root: key(&bytes[..32])?, signing: key(&bytes[32..64])?, salts })

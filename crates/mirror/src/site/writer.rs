@@ -53,6 +53,9 @@ pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder
     Ok((site.files, site.bytes))
 }
 
+/// A part of a page: where it begins, its bytes, and the mark that says whether a page ends with it.
+type Part = (Vec<u8>, Vec<u8>, u64);
+
 struct Files<'a> {
     folder: &'a Path,
     files: u64,
@@ -98,7 +101,7 @@ fn tree(
     }
     let mut is_leaf = true;
     loop {
-        let mut above: Vec<(Vec<u8>, Vec<u8>, u64)> = Vec::new();
+        let mut above: Vec<Part> = Vec::new();
         for group in groups(&parts) {
             let first = group[0].0.clone();
             let page = Page { is_leaf, parts: group.iter().map(|(at, part, _)| (at.clone(), part.clone())).collect() };
@@ -120,7 +123,7 @@ fn tree(
 }
 
 /// Parts in pages: a page ends where a mark is a multiple, or before it grows too large.
-fn groups(parts: &[(Vec<u8>, Vec<u8>, u64)]) -> Vec<&[(Vec<u8>, Vec<u8>, u64)]> {
+fn groups(parts: &[Part]) -> Vec<&[Part]> {
     let mut groups = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (at, (position, part, mark)) in parts.iter().enumerate() {

@@ -1,0 +1,235 @@
+//! The EMB- tree rebuilt (sections 2.2 and 3.2): a B+-tree in pages of 4 KB of a file, with the digest of what is below in each
+//! entry and the root's digest signed. Loaded at once, pages two thirds full; updates change records and keep keys.
+//!
+//! ```text
+//! level (1) | entries (1) | 6 unused | entries: key (4) | page or record (4) | digest (32)
+//! ```
+//! A page's digest is that of its level and of a binary tree over its entries, which is made again when it is wanted.
+
+pub mod proof;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use counterfoil_proof::{Message, SecretKey, Signature};
+use sha2::{Digest, Sha256};
+
+use crate::Failure;
+use proof::{Node, Part};
+
+pub const PAGE: usize = 4096;
+pub const RECORD: usize = 512;
+const ENTRY: usize = 40;
+const FILL: usize = (PAGE - 8) / ENTRY * 2 / 3;
+
+pub type Hash = [u8; 32];
+pub type Record = [u8; RECORD];
+
+/// A record begins with its key.
+pub fn key_of(record: &Record) -> u32 {
+    u32::from_be_bytes([record[0], record[1], record[2], record[3]])
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    key: u32,
+    below: u32,
+    hash: Hash,
+}
+
+struct Page {
+    level: u8,
+    entries: Vec<Entry>,
+}
+
+pub fn entry_hash(key: u32, hash: &Hash) -> Hash {
+    Sha256::new().chain_update([0]).chain_update(key.to_be_bytes()).chain_update(hash).finalize().into()
+}
+
+pub fn pair_hash(left: &Hash, right: &Hash) -> Hash {
+    Sha256::new().chain_update([1]).chain_update(left).chain_update(right).finalize().into()
+}
+
+pub fn page_hash(level: u8, tree: &Hash) -> Hash {
+    Sha256::new().chain_update([2, level]).chain_update(tree).finalize().into()
+}
+
+/// Where the tree inside a page has its two halves: a power of two on the left.
+fn half(entries: usize) -> usize {
+    entries.next_power_of_two() / 2
+}
+
+fn tree_hash(entries: &[Entry]) -> Hash {
+    match entries {
+        [] => [0; 32],
+        [entry] => entry_hash(entry.key, &entry.hash),
+        _ => {
+            let (left, right) = entries.split_at(half(entries.len()));
+            pair_hash(&tree_hash(left), &tree_hash(right))
+        }
+    }
+}
+
+impl Page {
+    fn hash(&self) -> Hash {
+        page_hash(self.level, &tree_hash(&self.entries))
+    }
+}
+
+/// The parts of a page as a tree in which what is hidden on both sides is hidden as one.
+fn join(parts: &mut dyn Iterator<Item = Part>, count: usize) -> Part {
+    if count < 2 {
+        return parts.next().unwrap_or(Part::Hidden([0; 32]));
+    }
+    let left = join(parts, half(count));
+    match (left, join(parts, count - half(count))) {
+        (Part::Hidden(left), Part::Hidden(right)) => Part::Hidden(pair_hash(&left, &right)),
+        (left, right) => Part::Pair(Box::new([left, right])),
+    }
+}
+
+pub struct Embedded {
+    pages: File,
+    records: File,
+    root: u32,
+    key: SecretKey,
+    pub signature: Signature,
+}
+
+impl Embedded {
+    /// Over records with increasing keys, in two files that are empty.
+    pub fn load(
+        pages: File,
+        records: File,
+        key: SecretKey,
+        all: impl Iterator<Item = Record>,
+    ) -> Result<Self, Failure> {
+        let mut level = Vec::new();
+        for (number, record) in all.enumerate() {
+            records.write_all_at(&record, (number * RECORD) as u64)?;
+            level.push(Entry { key: key_of(&record), below: number as u32, hash: Sha256::digest(record).into() });
+        }
+        let signature = key.sign(&Message([0; 32]));
+        let mut tree = Self { pages, records, root: 0, key, signature };
+        for height in 0.. {
+            let mut above = Vec::new();
+            for entries in level.chunks(FILL) {
+                let page = Page { level: height, entries: entries.to_vec() };
+                tree.write(tree.root, &page)?;
+                above.push(Entry { key: entries[0].key, below: tree.root, hash: page.hash() });
+                tree.root += 1;
+            }
+            if above.len() <= 1 {
+                break;
+            }
+            level = above;
+        }
+        tree.root -= 1;
+        let root = tree.read(tree.root)?.hash();
+        tree.signature = tree.key.sign(&Message(root));
+        Ok(tree)
+    }
+
+    fn write(&self, number: u32, page: &Page) -> Result<(), Failure> {
+        let mut bytes = [0; PAGE];
+        bytes[..2].copy_from_slice(&[page.level, page.entries.len() as u8]);
+        for (entry, place) in page.entries.iter().zip(bytes[8..].chunks_exact_mut(ENTRY)) {
+            place[..4].copy_from_slice(&entry.key.to_be_bytes());
+            place[4..8].copy_from_slice(&entry.below.to_be_bytes());
+            place[8..].copy_from_slice(&entry.hash);
+        }
+        Ok(self.pages.write_all_at(&bytes, u64::from(number) * PAGE as u64)?)
+    }
+
+    fn read(&self, number: u32) -> Result<Page, Failure> {
+        let mut bytes = [0; PAGE];
+        self.pages.read_exact_at(&mut bytes, u64::from(number) * PAGE as u64)?;
+        let word =
+            |place: &[u8], at: usize| u32::from_be_bytes([place[at], place[at + 1], place[at + 2], place[at + 3]]);
+        let entry = |place: &[u8]| {
+            let mut hash = [0; 32];
+            hash.copy_from_slice(&place[8..]);
+            Entry { key: word(place, 0), below: word(place, 4), hash }
+        };
+        Ok(Page {
+            level: bytes[0],
+            entries: bytes[8..].chunks_exact(ENTRY).take(usize::from(bytes[1])).map(entry).collect(),
+        })
+    }
+
+    fn record(&self, number: u32) -> Result<Record, Failure> {
+        let mut bytes = [0; RECORD];
+        self.records.read_exact_at(&mut bytes, u64::from(number) * RECORD as u64)?;
+        Ok(bytes)
+    }
+
+    /// The records of keys `from..=to` with the one before and the one behind, and what it takes to make the root again.
+    pub fn query(&self, from: u32, to: u32) -> Result<Node, Failure> {
+        // A descent to the last key below the range and one to the first above it give the two ends.
+        let before = from.checked_sub(1).map_or(Ok(None), |key| self.at_or_below(key))?.unwrap_or(from);
+        self.part(self.root, before, to, &mut false)
+    }
+
+    fn at_or_below(&self, key: u32) -> Result<Option<u32>, Failure> {
+        let mut number = self.root;
+        loop {
+            let page = self.read(number)?;
+            let Some(entry) = page.entries[..page.entries.partition_point(|entry| entry.key <= key)].last() else {
+                return Ok(None);
+            };
+            if page.level == 0 {
+                return Ok(Some(entry.key));
+            }
+            number = entry.below;
+        }
+    }
+
+    /// `is_over`: whether the record behind the range was given.
+    fn part(&self, number: u32, from: u32, to: u32, is_over: &mut bool) -> Result<Node, Failure> {
+        let page = self.read(number)?;
+        let mut parts = Vec::new();
+        for (at, entry) in page.entries.iter().enumerate() {
+            let begins_later = page.entries.get(at + 1).is_none_or(|next| next.key > from);
+            let is_wanted = !*is_over && if page.level == 0 { entry.key >= from } else { begins_later };
+            parts.push(match (is_wanted, page.level) {
+                (false, _) => Part::Hidden(entry_hash(entry.key, &entry.hash)),
+                (true, 0) => {
+                    *is_over = entry.key > to;
+                    Part::Record(Box::new(self.record(entry.below)?))
+                }
+                (true, _) => Part::Below(entry.key, Box::new(self.part(entry.below, from, to, is_over)?)),
+            });
+        }
+        let count = parts.len();
+        Ok(Node { level: page.level, tree: join(&mut parts.into_iter(), count) })
+    }
+
+    /// Changes a record, the path above it and the root's signature; whoever calls holds the one lock of all.
+    pub fn update(&mut self, record: &Record) -> Result<(), Failure> {
+        let (key, mut number, mut path) = (key_of(record), self.root, Vec::new());
+        loop {
+            let page = self.read(number)?;
+            let at = page.entries.partition_point(|entry| entry.key <= key).checked_sub(1).ok_or("no such key")?;
+            let (below, level) = (page.entries[at].below, page.level);
+            path.push((number, page, at));
+            if level == 0 {
+                break;
+            }
+            number = below;
+        }
+        let mut hash: Hash = Sha256::digest(record).into();
+        while let Some((number, mut page, at)) = path.pop() {
+            if page.level == 0 {
+                if page.entries[at].key != key {
+                    return Err("no such key".into());
+                }
+                self.records.write_all_at(record, u64::from(page.entries[at].below) * RECORD as u64)?;
+            }
+            page.entries[at].hash = hash;
+            hash = page.hash();
+            self.write(number, &page)?;
+        }
+        self.signature = self.key.sign(&Message(hash));
+        Ok(())
+    }
+}
