@@ -69,3 +69,23 @@ impl Period {
         Summary { definition, period: self.number, before, ended, contents, changed, finals }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Period;
+
+    #[test]
+    fn what_was_signed_and_deleted_in_one_period_is_told_to_be_gone() {
+        let mut period = Period { number: 3, ..Period::default() };
+        period.sign(40, 1, true, [1; 32]);
+        period.sign(41, 5, true, [2; 32]);
+        period.sign(41, 6, true, [3; 32]);
+        period.sign(42, 2, true, [4; 32]);
+        period.delete(40);
+        period.delete(43);
+        let summary = period.summary([0; 32], [0; 32], 9);
+        assert_eq!(summary.changed, [40, 41, 42, 43]);
+        // One version of 42 was signed: it needs no telling. None of 43 was.
+        assert_eq!(summary.finals.into_iter().collect::<Vec<_>>(), [(40, None), (41, Some(6))]);
+    }
+}
