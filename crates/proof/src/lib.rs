@@ -6,9 +6,11 @@
 //!
 //! No engine, no network and no clock: whoever calls brings bytes and the time of day. Bytes from outside end in a
 //! [`Refusal`], never in a panic, and allocate no more than a small multiple of their length.
-#![cfg_attr(not(any(feature = "threads", test)), no_std)]
+#![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
+#[cfg(any(feature = "threads", test))]
+extern crate std;
 
 mod answer;
 pub mod attributes;

@@ -17,7 +17,8 @@
 mod sum;
 mod verify;
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use blst::{BLST_ERROR, blst_p1_affine, blst_p2_affine, min_sig};
 
@@ -81,7 +82,7 @@ impl fmt::Display for KeyError {
     }
 }
 
-impl std::error::Error for KeyError {}
+impl core::error::Error for KeyError {}
 
 /// An owner's public key: a point of G2 that is not at infinity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -44,7 +44,7 @@ impl Expander {
         compress256(&mut first, &blocks);
         let (mut blocks, mut before, mut uniform) = (self.digest, [0; 8], [[0; 64]; 2]);
         for i in 0..4 {
-            let mixed: [u32; 8] = std::array::from_fn(|j| first[j] ^ before[j]);
+            let mixed: [u32; 8] = core::array::from_fn(|j| first[j] ^ before[j]);
             put_words(&mut blocks[0][..32], &mixed);
             blocks[0][32] = i as u8 + 1;
             before = START;

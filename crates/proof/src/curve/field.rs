@@ -4,6 +4,7 @@
 //! come back as they are. Every value is below p at all times, so equal numbers have equal words.
 
 use super::inverse::inverse;
+use alloc::vec::Vec;
 
 /// A number modulo p.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +70,7 @@ fn subtract_p(words: &[u64; 6]) -> ([u64; 6], bool) {
 #[inline(always)]
 fn add_words(a: &[u64; 6], b: &[u64; 6]) -> [u64; 6] {
     let mut carry = false;
-    std::array::from_fn(|i| {
+    core::array::from_fn(|i| {
         let (sum, first) = a[i].overflowing_add(b[i]);
         let (sum, second) = sum.overflowing_add(carry as u64);
         carry = first | second;
@@ -81,7 +82,7 @@ fn add_words(a: &[u64; 6], b: &[u64; 6]) -> [u64; 6] {
 #[inline(always)]
 fn subtract_words(a: &[u64; 6], b: &[u64; 6]) -> ([u64; 6], bool) {
     let mut borrow = false;
-    let difference = std::array::from_fn(|i| {
+    let difference = core::array::from_fn(|i| {
         let (difference, first) = a[i].overflowing_sub(b[i]);
         let (difference, second) = difference.overflowing_sub(borrow as u64);
         borrow = first | second;
@@ -118,9 +119,9 @@ impl Fp {
 
     /// The number of 64 bytes, most significant first, modulo p.
     pub(crate) fn from_wide_bytes(bytes: &[u8; 64]) -> Fp {
-        let word = |i: usize| u64::from_be_bytes(std::array::from_fn(|j| bytes[56 - 8 * i + j]));
+        let word = |i: usize| u64::from_be_bytes(core::array::from_fn(|j| bytes[56 - 8 * i + j]));
         // The low words need not be below p: as the second factor, of which a word is taken at a time, they may be.
-        let low = SQUARED_RADIX.multiply(&Fp(std::array::from_fn(word)));
+        let low = SQUARED_RADIX.multiply(&Fp(core::array::from_fn(word)));
         // Of the high ones there are two, so two rounds of six do.
         let first = multiply_round(&[0; 6], &HIGH_RADIX.0, word(6));
         low.add(&below_p(multiply_round(&first, &HIGH_RADIX.0, word(7))))
@@ -238,14 +239,14 @@ pub(crate) fn invert_all(numbers: &mut [Fp], scratch: &mut Vec<Fp>) {
 #[inline(always)]
 fn multiply_round(r: &[u64; 6], a: &[u64; 6], b: u64) -> [u64; 6] {
     let mut carry = 0;
-    let sum: [u64; 6] = std::array::from_fn(|i| {
+    let sum: [u64; 6] = core::array::from_fn(|i| {
         let word;
         (word, carry) = multiply_add(r[i], a[i], b, carry);
         word
     });
     let k = sum[0].wrapping_mul(MINUS_INVERSE);
     let (_, mut over) = multiply_add(sum[0], k, P[0], 0);
-    std::array::from_fn(|i| {
+    core::array::from_fn(|i| {
         if i == 5 {
             return carry + over;
         }
@@ -272,9 +273,9 @@ fn reduce(mut words: [u64; 12]) -> Fp {
         }
         (words[i + 6], over) = multiply_add(words[i + 6], over, 1, carry);
     }
-    below_p(std::array::from_fn(|i| words[i + 6]))
+    below_p(core::array::from_fn(|i| words[i + 6]))
 }
 
 fn words_of(bytes: &[u8; 48]) -> [u64; 6] {
-    std::array::from_fn(|i| u64::from_be_bytes(std::array::from_fn(|j| bytes[40 - 8 * i + j])))
+    core::array::from_fn(|i| u64::from_be_bytes(core::array::from_fn(|j| bytes[40 - 8 * i + j])))
 }

@@ -128,7 +128,7 @@ fn normal(mut d: Digits, negate: bool) -> Digits {
 
 fn sum(a: &Digits, b: &Digits) -> Digits {
     let mut carry = 0;
-    std::array::from_fn(|i| {
+    core::array::from_fn(|i| {
         let digit = a[i] + b[i] + carry;
         carry = digit >> 62;
         if i == 6 { digit } else { digit & LOW as i64 }
@@ -159,7 +159,7 @@ const fn digits(words: &[u64; 6]) -> Digits {
 }
 
 fn words(digits: &Digits) -> [u64; 6] {
-    std::array::from_fn(|i| {
+    core::array::from_fn(|i| {
         let (digit, bit) = (64 * i / 62, 64 * i % 62);
         (digits[digit] as u64) >> bit | (digits[digit + 1] as u64) << (62 - bit)
     })

@@ -9,6 +9,7 @@
 
 use super::field::{Fp, invert_all};
 use super::point::Affine;
+use alloc::vec::Vec;
 
 /// A and B of E'.
 pub(crate) const A: Fp = Fp([
@@ -156,7 +157,7 @@ pub(crate) fn map_hinted<'a>(
 pub(crate) fn roots(message: &[u8; 32]) -> [[u8; 48]; 2] {
     let elements = super::expand::Expander::new().field_elements(message);
     let points = map_all(&elements);
-    std::array::from_fn(|i| points[i].y.to_bytes())
+    core::array::from_fn(|i| points[i].y.to_bytes())
 }
 
 /// x^3 + A x + B.

@@ -5,6 +5,7 @@ use super::field::{Fp, invert_all};
 use super::isogeny::to_group;
 use super::mapping::{A, WrongHint, map_all, map_hinted};
 use super::point::{Affine, Jacobian};
+use alloc::vec::Vec;
 
 /// As many points are summed at a time: they stay in the nearer caches, and memory stays bounded.
 const POINTS_AT_ONCE: usize = 1024;

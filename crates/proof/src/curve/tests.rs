@@ -1,5 +1,8 @@
 //! The curve beside RFC 9380, blst and arkworks.
 
+use std::prelude::v1::*;
+use std::{format, vec};
+
 use ark_bls12_381::{Fq, G1Affine, G1Projective, g1};
 use ark_ec::hashing::curve_maps::swu::SWUConfig;
 use ark_ec::hashing::curve_maps::wb::{WBConfig, WBMap};
@@ -22,7 +25,7 @@ type IsogenousCurve = <g1::Config as WBConfig>::IsogenousCurve;
 
 fn bytes<const N: usize>(hex: &str) -> [u8; N] {
     assert_eq!(hex.len(), 2 * N);
-    std::array::from_fn(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
+    core::array::from_fn(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
 }
 
 /// A number of a seed; every eighth is next to 0 or p.

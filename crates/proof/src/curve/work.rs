@@ -1,5 +1,6 @@
 //! Work on all cores.
 
+use alloc::vec::Vec;
 #[cfg(feature = "threads")]
 use std::sync::atomic::{AtomicUsize, Ordering};
 

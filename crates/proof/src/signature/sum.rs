@@ -2,6 +2,7 @@
 
 use super::{Signature, SignatureError};
 use crate::curve::{Jacobian, signature_sum, spread};
+use alloc::vec::Vec;
 
 /// As many signatures are added at a time by one thread: a millisecond's work.
 const SUMMED_AT_ONCE: usize = 4096;

@@ -1,6 +1,9 @@
 //! The check of a signature over messages.
 
-use std::fmt;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 use blst::Pairing;
 
@@ -35,7 +38,7 @@ impl fmt::Display for SignatureError {
     }
 }
 
-impl std::error::Error for SignatureError {}
+impl core::error::Error for SignatureError {}
 
 /// A key, and messages that it signed.
 #[derive(Clone, Copy, Debug)]
