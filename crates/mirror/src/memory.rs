@@ -29,6 +29,9 @@ impl MemoryShelf {
     /// # Errors
     /// [`Malformed`]: it is none of this table.
     pub fn put(&mut self, entry: Entry) -> Result<(), Malformed> {
+        if orders_of(&self.definition, &entry).end as usize > self.orders.len() {
+            return Err(Malformed("the head or tail of an order that is not there"));
+        }
         self.remove(entry.stamp.rid);
         for order in orders_of(&self.definition, &entry) {
             let position = entry.position(&self.definition, order)?;

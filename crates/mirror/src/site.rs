@@ -16,5 +16,5 @@ mod reader;
 mod writer;
 
 pub use layout::Head;
-pub use reader::{Fetch, Folder, Site, SiteError};
+pub use reader::{Fetch, Folder, Site, SiteError, Unread};
 pub use writer::write;

@@ -56,8 +56,14 @@ pub struct Verified {
 /// [`Refusal`]: why it is not to be trusted.
 pub fn check(trust: &Trust<'_>, question: &Question, answer: &[u8]) -> Result<Verified, Refusal> {
     let definition = &trust.manifest.manifest().definition;
-    if question.definition() != &definition.digest() || trust.chain.definition() != question.definition() {
-        return Err(Refusal::NotProvable("the question, the manifest and the summaries are of different tables"));
+    if question.definition() != &definition.digest() {
+        return Err(Refusal::NotProvable("the question is about another table than the manifest"));
+    }
+    if trust.chain.manifest() != trust.manifest.digest() {
+        return Err(Refusal::NotProvable("the summaries of changes were checked under another manifest"));
+    }
+    if key_of(trust.manifest, trust.chain.last())?.expires <= trust.now {
+        return Err(Refusal::Stale("the owner's last summary was signed with a key that has expired since"));
     }
     let (as_of, age) = age(trust)?;
     let answer = Answer::from_bytes(answer, definition, question)?;

@@ -48,5 +48,5 @@ pub use signature::{
     verify_groups,
 };
 pub use sparse_set::SparseSet;
-pub use summary::{Chain, SUMMARY_BYTES_MAX, Summary, contents_root};
+pub use summary::{CHANGES_MAX, Chain, SUMMARY_BYTES_MAX, Summary, contents_root};
 pub use value::{Type, Value, WrongType};

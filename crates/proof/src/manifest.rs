@@ -12,13 +12,14 @@ use crate::digest::{Digest, digest};
 use crate::error::Malformed;
 use crate::owner::Owner;
 use crate::refusal::Refusal;
-use crate::signature::{Message, PublicKey, SecretKey, Signature, verify};
+use crate::signature::{GROUPS_MAX, Message, PublicKey, SecretKey, Signature, verify};
 
 /// Bytes of a manifest at most.
 pub const MANIFEST_BYTES_MAX: usize = 1 << 20;
 
 const ROOTS_MAX: usize = 2;
-const KEYS_MAX: usize = 64;
+/// As many as one answer may be signed with.
+const KEYS_MAX: usize = GROUPS_MAX;
 
 /// A key that may sign, and when.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,8 +109,13 @@ impl Manifest {
     fn check(&self) -> Result<(), Malformed> {
         let in_order = self.keys.windows(2).all(|pair| pair[0].until_period <= pair[1].from_period);
         let not_empty = self.keys.iter().all(|key| key.from_period < key.until_period);
-        if self.roots.is_empty() || self.keys.is_empty() || !in_order || !not_empty {
-            return Err(Malformed("a manifest without keys, or with two keys for one period"));
+        let is_twice = |at: usize| self.keys[..at].iter().any(|before| before.key == self.keys[at].key);
+        let none = self.roots.is_empty() || self.keys.is_empty();
+        if none || !in_order || !not_empty || (0..self.keys.len()).any(is_twice) {
+            return Err(Malformed("a manifest without keys, with one of them twice, or with two keys for one period"));
+        }
+        if self.roots.len() > ROOTS_MAX || self.keys.len() > KEYS_MAX {
+            return Err(Malformed("a manifest of more than two root keys or sixteen signing keys"));
         }
         self.definition.check()
     }

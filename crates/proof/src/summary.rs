@@ -20,8 +20,11 @@ use crate::refusal::Refusal;
 use crate::signature::{Message, SecretKey, Signature, verify};
 use crate::sparse_set::SparseSet;
 
-/// Bytes of a summary at most: some sixteen million changes.
-pub const SUMMARY_BYTES_MAX: usize = 64 << 20;
+/// Bytes of a summary at most: what [`CHANGES_MAX`] changes can take.
+pub const SUMMARY_BYTES_MAX: usize = 32 << 20;
+
+/// Records that change in a period at most; owners begin another one before.
+pub const CHANGES_MAX: usize = 1 << 20;
 
 /// What an owner says at the end of a period.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,24 @@ pub struct Summary {
     pub changed: Vec<u64>,
     /// Of those signed more than once in the period the last version, or none if they are gone.
     pub finals: BTreeMap<u64, Option<u64>>,
+}
+
+/// How a summary begins.
+struct Head {
+    definition: Digest,
+    period: u64,
+    before: Digest,
+    ended: u64,
+}
+
+impl Head {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        if reader.byte()? != 1 {
+            return Err(Malformed("a summary of changes of a version that is not known"));
+        }
+        let (definition, period) = (reader.array()?, reader.number()?);
+        Ok(Self { definition, period, before: reader.array()?, ended: reader.number()? })
+    }
 }
 
 /// The digest of all that was signed in a period, in whatever order.
@@ -65,12 +86,12 @@ impl Summary {
 
     fn read(body: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body, "a summary of changes");
-        if reader.byte()? != 1 {
-            return Err(Malformed("a summary of changes of a version that is not known"));
+        let Head { definition, period, before, ended } = Head::read(&mut reader)?;
+        let contents = reader.array()?;
+        let changed: Vec<u64> = SparseSet::parse(reader.string()?)?.iter().collect();
+        if period == 0 && !changed.is_empty() {
+            return Err(Malformed("the first summary of changes tells of changes"));
         }
-        let (definition, period, before) = (reader.array()?, reader.number()?, reader.array()?);
-        let (ended, contents) = (reader.number()?, reader.array()?);
-        let changed = SparseSet::parse(reader.string()?)?.iter().collect();
         let (mut finals, mut last) = (BTreeMap::new(), 0u64);
         for at in 0..reader.count()? {
             let step = reader.number()?;
@@ -107,7 +128,8 @@ impl Summary {
 /// There is no other way to make one than to check it.
 #[derive(Clone, Debug)]
 pub struct Chain {
-    definition: Digest,
+    /// Under which manifest it was checked: under another one, its keys may not count any more.
+    manifest: Digest,
     first: u64,
     last: u64,
     head: Digest,
@@ -128,93 +150,67 @@ impl Chain {
         manifest: &TrustedManifest,
         summaries: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Self, Refusal> {
-        let mut chain: Option<Self> = None;
-        let mut last = None;
-        for bytes in summaries {
-            let (summary, head, signature) = open(manifest, bytes)?;
-            match &mut chain {
-                None => chain = Some(Self::begin(&summary)),
-                Some(chain) => chain.follow(&summary)?,
-            }
-            if let Some(chain) = &mut chain {
-                chain.take(summary, head);
-            }
-            last = Some((head, signature));
-        }
-        let (Some(chain), Some((head, signature))) = (chain, last) else {
+        let served = served(manifest, summaries)?;
+        let Some(first) = served.first() else {
             return Err(Refusal::Malformed("no summary of changes"));
         };
-        chain.check_signature(manifest, head, &signature)?;
+        let mut chain = Self {
+            manifest: *manifest.digest(),
+            first: first.period,
+            last: first.period,
+            head: first.before,
+            ended: Vec::new(),
+            changed: BTreeMap::new(),
+            finals: BTreeMap::new(),
+        };
+        follow(None, first)?;
+        chain.take(manifest, &served)?;
         Ok(chain)
     }
 
     /// Goes on with later summaries; nothing changes if they are refused.
     ///
     /// # Errors
-    /// [`Refusal`]: what is wrong with them.
+    /// [`Refusal`]: what is wrong with them; [`Refusal::NotProvable`]: there is another manifest since, so that all of them
+    /// have to be checked again.
     pub fn extend<'a>(
         &mut self,
         manifest: &TrustedManifest,
         summaries: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<(), Refusal> {
-        let mut longer = self.clone();
-        for bytes in summaries {
-            let (summary, head, signature) = open(manifest, bytes)?;
-            longer.follow(&summary)?;
-            longer.check_signature_of(manifest, summary.period, head, &signature)?;
-            longer.take(summary, head);
+        if self.manifest != *manifest.digest() {
+            return Err(Refusal::NotProvable("the summaries of changes were checked under another manifest"));
         }
-        *self = longer;
+        let served = served(manifest, summaries)?;
+        match served.first() {
+            None => Ok(()),
+            Some(first) => {
+                let before = (self.last, self.head, self.ended.last().copied().unwrap_or(0));
+                follow(Some(before), first)?;
+                self.take(manifest, &served)
+            }
+        }
+    }
+
+    /// Takes summaries of which the first one follows. A change takes a bit in a summary and many bytes here, so nothing is
+    /// unfolded before the last one's signature, which is one for all, was found to be right.
+    fn take(&mut self, manifest: &TrustedManifest, served: &[Served<'_>]) -> Result<(), Refusal> {
+        for pair in served.windows(2) {
+            follow(Some((pair[0].period, pair[0].digest, pair[0].ended)), &pair[1])?;
+        }
+        if let Some(last) = served.last() {
+            let key = key_of(manifest, last.period)?;
+            verify(&key.key, &[Message(last.digest)], None, &last.signature)
+                .map_err(|_| Refusal::Forged("a summary of changes does not carry its owner's signature"))?;
+        }
+        let summaries = served.iter().map(|served| Summary::read(served.body)).collect::<Result<Vec<_>, _>>()?;
+        for (summary, served) in summaries.into_iter().zip(served) {
+            (self.last, self.head) = (served.period, served.digest);
+            self.ended.push(served.ended);
+            self.changed.extend(summary.changed.into_iter().map(|rid| (rid, served.period)));
+            self.finals.extend(summary.finals.into_iter().map(|(rid, version)| ((served.period, rid), version)));
+        }
         Ok(())
-    }
-
-    fn begin(summary: &Summary) -> Self {
-        Self {
-            definition: summary.definition,
-            first: summary.period,
-            last: summary.period,
-            head: summary.before,
-            ended: Vec::new(),
-            changed: BTreeMap::new(),
-            finals: BTreeMap::new(),
-        }
-    }
-
-    fn follow(&self, summary: &Summary) -> Result<(), Refusal> {
-        if summary.period != self.last.saturating_add(1) {
-            return Err(Refusal::Incomplete("a summary of changes is missing"));
-        }
-        if summary.before != self.head {
-            return Err(Refusal::Forged("a summary of changes does not follow the one before it"));
-        }
-        if self.ended.last().is_some_and(|ended| summary.ended < *ended) {
-            return Err(Refusal::Clock("a period ended before the one before it"));
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, summary: Summary, head: Digest) {
-        self.last = summary.period;
-        self.head = head;
-        self.ended.push(summary.ended);
-        self.changed.extend(summary.changed.into_iter().map(|rid| (rid, summary.period)));
-        self.finals.extend(summary.finals.into_iter().map(|(rid, version)| ((summary.period, rid), version)));
-    }
-
-    fn check_signature(&self, manifest: &TrustedManifest, head: Digest, signature: &Signature) -> Result<(), Refusal> {
-        self.check_signature_of(manifest, self.last, head, signature)
-    }
-
-    fn check_signature_of(
-        &self,
-        manifest: &TrustedManifest,
-        period: u64,
-        head: Digest,
-        signature: &Signature,
-    ) -> Result<(), Refusal> {
-        let key = key_of(manifest, period)?;
-        verify(&key.key, &[Message(head)], None, signature)
-            .map_err(|_| Refusal::Forged("a summary of changes does not carry its owner's signature"))
     }
 
     /// The first period that it tells of.
@@ -241,8 +237,8 @@ impl Chain {
         self.ended.get(usize::try_from(period.checked_sub(self.first)?).ok()?).copied()
     }
 
-    pub(crate) fn definition(&self) -> &Digest {
-        &self.definition
+    pub(crate) fn manifest(&self) -> &Digest {
+        &self.manifest
     }
 
     /// Whether something signed as `stamp` says is what the owner had at the end of the last period, or later.
@@ -268,22 +264,60 @@ impl Chain {
     }
 }
 
-fn open(manifest: &TrustedManifest, bytes: &[u8]) -> Result<(Summary, Digest, Signature), Refusal> {
+/// A summary as it came, of which only the beginning was read.
+struct Served<'a> {
+    period: u64,
+    before: Digest,
+    ended: u64,
+    body: &'a [u8],
+    digest: Digest,
+    signature: Signature,
+}
+
+fn served<'a>(
+    manifest: &TrustedManifest,
+    summaries: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<Vec<Served<'a>>, Refusal> {
+    let definition = manifest.manifest().definition.digest();
+    summaries.into_iter().map(|bytes| open(&definition, bytes)).collect()
+}
+
+fn open<'a>(definition: &Digest, bytes: &'a [u8]) -> Result<Served<'a>, Refusal> {
     if bytes.len() > SUMMARY_BYTES_MAX {
-        return Err(Refusal::Malformed("a summary of changes of more than 64 megabytes"));
+        return Err(Refusal::Malformed("a summary of changes of more than 32 megabytes"));
     }
     let mut reader = Reader::new(bytes, "a summary of changes");
     let body = reader.string()?;
     let signature = Signature::from_bytes(reader.raw(48)?).map_err(|_| Malformed("a signature of a summary"))?;
     reader.end()?;
-    let summary = Summary::read(body)?;
-    if summary.definition != manifest.manifest().definition.digest() {
+    let head = Head::read(&mut Reader::new(body, "a summary of changes"))?;
+    if head.definition != *definition {
         return Err(Refusal::Forged("a summary of changes of another table"));
     }
-    if summary.period == 0 && !(summary.changed.is_empty() && summary.before == [0; 32]) {
-        return Err(Refusal::Malformed("the first summary of changes tells of changes"));
+    let Head { period, before, ended, .. } = head;
+    Ok(Served { period, before, ended, body, digest: Summary::digest_of(body), signature })
+}
+
+/// Whether a summary follows the one of a period, with a digest, that ended at a time; or may be the first of all.
+fn follow(before: Option<(u64, Digest, u64)>, summary: &Served<'_>) -> Result<(), Refusal> {
+    let Some((period, digest, ended)) = before else {
+        let is_right = summary.period > 0 || summary.before == [0; 32];
+        return if is_right {
+            Ok(())
+        } else {
+            Err(Refusal::Malformed("the first summary of changes follows another one"))
+        };
+    };
+    if summary.period != period.saturating_add(1) {
+        return Err(Refusal::Incomplete("a summary of changes is missing"));
     }
-    Ok((summary, Summary::digest_of(body), signature))
+    if summary.before != digest {
+        return Err(Refusal::Forged("a summary of changes does not follow the one before it"));
+    }
+    if summary.ended < ended {
+        return Err(Refusal::Clock("a period ended before the one before it"));
+    }
+    Ok(())
 }
 
 pub(crate) fn key_of(manifest: &TrustedManifest, period: u64) -> Result<&SigningKey, Refusal> {

@@ -12,6 +12,8 @@ pub enum Error {
     Misuse(String),
     /// The ledger does not hold what it should.
     Corrupt(&'static str),
+    /// An earlier change did not become durable: open the publication again.
+    Latched,
     /// The ledger cannot be read or written: what it said.
     Ledger(String),
 }
@@ -20,6 +22,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Misuse(what) | Self::Ledger(what) => f.write_str(what),
+            Self::Latched => f.write_str("an earlier change did not become durable: open the publication again"),
             Self::Corrupt(what) => write!(f, "the owner's state does not hold {what}"),
         }
     }

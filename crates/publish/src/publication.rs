@@ -16,7 +16,8 @@ use counterfoil_mirror::{Entry, MemoryShelf, Record};
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::record::{Kind, Stamp, head_rid, link, message, tail_rid};
 use counterfoil_proof::{
-    Definition, Digest, FIRST_RID, Manifest, Message, Owner, Position, SigningKey, TrustedManifest, Value, attributes,
+    CHANGES_MAX, Definition, Digest, FIRST_RID, Manifest, Message, Owner, Position, SigningKey, TrustedManifest, Value,
+    attributes,
 };
 
 use crate::error::Error;
@@ -77,6 +78,8 @@ pub struct Publication<L> {
     period: Period,
     last_summary: Digest,
     last_ended: u64,
+    /// Whether a change began and did not become durable: memory is ahead of the ledger then.
+    is_latched: bool,
 }
 
 impl<L: Ledger> Publication<L> {
@@ -112,6 +115,7 @@ impl<L: Ledger> Publication<L> {
             period: Period::default(),
             last_summary: [0; 32],
             last_ended: 0,
+            is_latched: false,
         };
         publication.begin()?;
         Ok(publication)
@@ -164,16 +168,29 @@ impl<L: Ledger> Publication<L> {
             period.messages.push(key[1..].try_into().map_err(|_| Error::Corrupt("what it signed"))?);
         }
         let digest = definition.digest();
-        Ok(Self { ledger, secrets, definition, digest, manifest, shelf, next_rid, period, last_summary, last_ended })
+        Ok(Self {
+            ledger,
+            secrets,
+            definition,
+            digest,
+            manifest,
+            shelf,
+            next_rid,
+            period,
+            last_summary,
+            last_ended,
+            is_latched: false,
+        })
     }
 
     /// Changes rows, as one transaction of one period: each record whose values or neighbours change is signed again.
     ///
     /// # Errors
-    /// [`Error::Misuse`]: a row that is not there, or one that cannot be published; then nothing has changed. After an
-    /// error of the ledger the publication is opened anew.
+    /// [`Error::Misuse`]: a row that is not there, or one that cannot be published; then nothing has changed. After any other
+    /// one the publication is to be opened anew: [`Error::Latched`] until then.
     pub fn edit(&mut self, edit: Edit) -> Result<Edited, Error> {
         self.check(&edit)?;
+        self.begin_change()?;
         let mut edited = Edited {
             inserted: edit.insert.len() as u64,
             updated: edit.update.len() as u64,
@@ -202,13 +219,30 @@ impl<L: Ledger> Publication<L> {
         }
         self.sign(&affected, &mut changes)?;
         changes.push(self.state());
-        self.ledger.commit(changes)?;
+        self.commit(changes)?;
         edited.signed = affected.len() as u64;
         Ok(edited)
     }
 
+    /// Makes changes durable. Until they are, nothing more is signed: memory is ahead of the ledger, and a number given
+    /// there could be given again.
+    fn commit(&mut self, changes: Vec<Change>) -> Result<(), Error> {
+        self.ledger.commit(changes)?;
+        self.is_latched = false;
+        Ok(())
+    }
+
+    /// Begins a change; whoever does not come to its commit leaves the publication latched.
+    fn begin_change(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.is_latched, true) {
+            return Err(Error::Latched);
+        }
+        Ok(())
+    }
+
     /// Everything that could refuse an edit, before anything changes.
     fn check(&self, edit: &Edit) -> Result<(), Error> {
+        self.check_room(edit)?;
         let mut seen = BTreeSet::new();
         for rid in edit.delete.iter().chain(edit.update.iter().map(|(rid, _)| rid)) {
             if *rid < FIRST_RID || self.shelf.entry(*rid).is_none() || !seen.insert(*rid) {
@@ -228,6 +262,21 @@ impl<L: Ledger> Publication<L> {
             for order in 0..self.definition.orders.len() {
                 self.definition.key(order, |at| &values[usize::from(at)])?;
             }
+        }
+        Ok(())
+    }
+
+    /// Whether the open period can still tell of all that would change. The first load tells of nothing.
+    fn check_room(&self, edit: &Edit) -> Result<(), Error> {
+        let orders = self.definition.orders.len();
+        // Each row, and its neighbours on both sides, where it was and where it will be.
+        let rows = edit.delete.len() + edit.insert.len() + 2 * edit.update.len();
+        let changes = rows.saturating_mul(1 + 2 * orders).saturating_add(self.period.noted.len());
+        if self.period.number > 0 && changes > CHANGES_MAX {
+            let text = format!(
+                "{changes} changes in one period, of which {CHANGES_MAX} are possible: end the period in between"
+            );
+            return Err(Error::Misuse(text));
         }
         Ok(())
     }
@@ -322,6 +371,7 @@ impl<L: Ledger> Publication<L> {
     /// # Errors
     /// Those of the ledger.
     pub fn close_period(&mut self, now: u64) -> Result<Vec<u8>, Error> {
+        self.begin_change()?;
         let ended = now.max(self.last_ended);
         let summary = self.period.summary(self.digest, self.last_summary, ended);
         let served = summary.sign(&self.secrets.signing);
@@ -331,7 +381,7 @@ impl<L: Ledger> Publication<L> {
         self.period = Period { number: self.period.number + 1, ..Period::default() };
         (self.last_summary, self.last_ended) = (summary.digest(), ended);
         changes.push(self.state());
-        self.ledger.commit(changes)?;
+        self.commit(changes)?;
         Ok(served)
     }
 

@@ -7,6 +7,9 @@ use sha2::{Digest as _, Sha256};
 /// The hash by which a page is named.
 pub(super) type Name = [u8; 16];
 
+/// Bytes of a file at most: readers take no larger ones.
+pub(super) const FILE_BYTES_MAX: usize = 64 << 20;
+
 /// Summaries in a file.
 pub(super) const SUMMARIES_PER_FILE: u64 = 64;
 
@@ -59,7 +62,11 @@ impl Page {
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes, "a page of a site");
-        let is_leaf = reader.byte()? == 1;
+        let is_leaf = match reader.byte()? {
+            0 => false,
+            1 => true,
+            _ => return Err(reader.malformed()),
+        };
         let mut parts: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         for _ in 0..reader.count()? {
             parts.push((reader.string()?.to_vec(), reader.string()?.to_vec()));

@@ -3,16 +3,22 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use counterfoil_proof::bytes::Reader;
 use counterfoil_proof::{Definition, Malformed, Position};
 
-use super::layout::{HEIGHT_MAX, Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path};
+use super::layout::{
+    FILE_BYTES_MAX, HEIGHT_MAX, Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path,
+};
 use crate::entry::Entry;
 use crate::shelf::Shelf;
 
-/// Bytes of a file of a site at most.
-const FILE_BYTES_MAX: usize = 64 << 20;
+/// Bytes that a reader fetches for one question at most. A mirror could go on for ever otherwise.
+const BYTES_MAX: usize = 1 << 30;
+
+/// Files that a reader fetches for one question at most.
+const FILES_MAX: usize = 1 << 20;
 
 /// Where files come from.
 pub trait Fetch {
@@ -66,31 +72,60 @@ impl fmt::Display for SiteError {
 
 impl std::error::Error for SiteError {}
 
-/// A site, as its head was when it was opened.
-pub struct Site<F> {
-    fetch: F,
-    definition: Option<Definition>,
+/// A site whose manifest was fetched and is to be checked.
+pub struct Unread<F> {
+    files: Files<F>,
     head: Head,
-    pages: HashMap<Name, Page>,
 }
 
-impl<F: Fetch> Site<F> {
-    /// Opens a site and gives its manifest, which the caller checks before it goes on.
+impl<F: Fetch> Unread<F> {
+    /// Opens a site and gives its manifest.
     ///
     /// # Errors
     /// [`SiteError`].
-    pub fn open(mut fetch: F) -> Result<(Self, Vec<u8>), SiteError> {
-        let manifest = need(&mut fetch, "manifest")?;
-        let head =
-            Head::from_bytes(&need(&mut fetch, "head")?).map_err(|what| SiteError::Damaged("head".into(), what))?;
-        Ok((Self { fetch, definition: None, head, pages: HashMap::new() }, manifest))
+    pub fn open(fetch: F) -> Result<(Self, Vec<u8>), SiteError> {
+        let mut files = Files { fetch, bytes: BYTES_MAX, files: FILES_MAX };
+        let manifest = files.need("manifest")?;
+        let head = Head::from_bytes(&files.need("head")?).map_err(|what| SiteError::Damaged("head".into(), what))?;
+        Ok((Self { files, head }, manifest))
     }
 
-    /// Says what table this is, once the manifest has been checked.
-    pub fn define(&mut self, definition: Definition) {
-        self.definition = Some(definition);
+    /// The site of a table whose definition a checked manifest told.
+    #[must_use]
+    pub fn of(self, definition: Definition) -> Site<F> {
+        Site { files: self.files, definition, head: self.head, pages: HashMap::new() }
     }
+}
 
+/// A site, as its head was when it was opened.
+pub struct Site<F> {
+    files: Files<F>,
+    definition: Definition,
+    head: Head,
+    pages: HashMap<Name, Arc<Page>>,
+}
+
+/// Files, as many and as large as a reader can bear.
+struct Files<F> {
+    fetch: F,
+    bytes: usize,
+    files: usize,
+}
+
+impl<F: Fetch> Files<F> {
+    fn need(&mut self, path: &str) -> Result<Vec<u8>, SiteError> {
+        let most = self.bytes.min(FILE_BYTES_MAX);
+        let too_much =
+            || SiteError::Fetch(format!("{path}: more than a gigabyte, or a million files, for one question"));
+        self.files = self.files.checked_sub(1).ok_or_else(too_much)?;
+        let bytes = self.fetch.fetch(path, most).map_err(SiteError::Fetch)?;
+        let bytes = bytes.ok_or_else(|| SiteError::Missing(path.into()))?;
+        self.bytes = self.bytes.checked_sub(bytes.len()).ok_or_else(too_much)?;
+        Ok(bytes)
+    }
+}
+
+impl<F: Fetch> Site<F> {
     /// The last period whose summary is here, as the site says.
     #[must_use]
     pub fn last(&self) -> u64 {
@@ -106,33 +141,34 @@ impl<F: Fetch> Site<F> {
         let mut file = first / SUMMARIES_PER_FILE;
         while file <= self.head.last / SUMMARIES_PER_FILE {
             let path = summaries_path(file * SUMMARIES_PER_FILE);
-            let bytes = need(&mut self.fetch, &path)?;
+            let bytes = self.files.need(&path)?;
             let damaged = |what| SiteError::Damaged(path.clone(), what);
             let mut reader = Reader::new(&bytes, "summaries of changes");
-            let mut period = file * SUMMARIES_PER_FILE;
-            while reader.left() > 0 && period <= self.head.last {
+            // All of its periods, or those up to the last one: a file with fewer would let a head lead on for ever.
+            let start = file * SUMMARIES_PER_FILE;
+            for period in start..=self.head.last.min(start + (SUMMARIES_PER_FILE - 1)) {
                 let summary = reader.string().map_err(damaged)?;
                 if period >= first {
                     found.push(summary.to_vec());
                 }
-                period += 1;
             }
             file += 1;
         }
         Ok(found)
     }
 
-    fn page(&mut self, name: Name) -> Result<&Page, SiteError> {
-        if !self.pages.contains_key(&name) {
-            let path = path_of(&name);
-            let bytes = need(&mut self.fetch, &path)?;
-            if name_of(&bytes) != name {
-                return Err(SiteError::Damaged(path, Malformed("its bytes are not those of its name")));
-            }
-            let page = Page::from_bytes(&bytes).map_err(|what| SiteError::Damaged(path, what))?;
-            self.pages.insert(name, page);
+    fn page(&mut self, name: Name) -> Result<Arc<Page>, SiteError> {
+        if let Some(page) = self.pages.get(&name) {
+            return Ok(page.clone());
         }
-        Ok(&self.pages[&name])
+        let path = path_of(&name);
+        let bytes = self.files.need(&path)?;
+        if name_of(&bytes) != name {
+            return Err(SiteError::Damaged(path, Malformed("its bytes are not those of its name")));
+        }
+        let page = Arc::new(Page::from_bytes(&bytes).map_err(|what| SiteError::Damaged(path, what))?);
+        self.pages.insert(name, page.clone());
+        Ok(page)
     }
 
     /// Walks the leaves of an order from the one that holds `at` on, until `visit` says false.
@@ -146,36 +182,35 @@ impl<F: Fetch> Site<F> {
         let Some(root) = self.head.roots.get(usize::from(order)).copied() else {
             return Err(SiteError::Damaged("head".into(), Malformed("an order without pages")));
         };
-        self.descend(root, at, upward, HEIGHT_MAX, visit).map(drop)
+        let root = Below { name: root, first: None, end: None, height: HEIGHT_MAX };
+        self.descend(&root, at, upward, visit).map(drop)
     }
 
     fn descend(
         &mut self,
-        name: Name,
+        below: &Below<'_>,
         at: &[u8],
         upward: bool,
-        height: usize,
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<bool, SiteError> {
-        let page = self.page(name)?.clone();
-        let damaged = |what| SiteError::Damaged(path_of(&name), what);
-        if height == 0 {
-            return Err(damaged(Malformed("pages below pages without end")));
-        }
+        let page = self.page(below.name)?;
+        let damaged = |what| SiteError::Damaged(path_of(&below.name), what);
+        below.check(&page).map_err(damaged)?;
         // Parts that begin at `at` or behind it, and before them the one that may hold it.
         let split = page.parts.partition_point(|(first, _)| &first[..] < at);
         let first = if page.is_leaf { split } else { split.saturating_sub(1) };
-        let chosen: Box<dyn Iterator<Item = &(Vec<u8>, Vec<u8>)>> =
-            if upward { Box::new(page.parts[first..].iter()) } else { Box::new(page.parts[..split].iter().rev()) };
-        for (position, part) in chosen {
+        let chosen: Box<dyn Iterator<Item = usize>> =
+            if upward { Box::new(first..page.parts.len()) } else { Box::new((0..split).rev()) };
+        for index in chosen {
+            let (position, part) = &page.parts[index];
             let goes_on = if page.is_leaf {
-                let definition =
-                    self.definition.as_ref().ok_or_else(|| damaged(Malformed("a table that is not defined")))?;
-                let entry = Entry::from_bytes(part, definition).map_err(damaged)?;
+                let entry = Entry::from_bytes(part, &self.definition).map_err(damaged)?;
                 visit(Position::from_bytes(position).map_err(damaged)?, entry)
             } else {
-                let below = part[..].try_into().map_err(|_| damaged(Malformed("the name of a page")))?;
-                self.descend(below, at, upward, height - 1, visit)?
+                let name = part[..].try_into().map_err(|_| damaged(Malformed("the name of a page")))?;
+                let end = page.parts.get(index + 1).map(|(next, _)| &next[..]).or(below.end);
+                let next = Below { name, first: Some(position), end, height: below.height - 1 };
+                self.descend(&next, at, upward, visit)?
             };
             if !goes_on {
                 return Ok(false);
@@ -185,15 +220,31 @@ impl<F: Fetch> Site<F> {
     }
 }
 
-fn need(fetch: &mut impl Fetch, path: &str) -> Result<Vec<u8>, SiteError> {
-    fetch.fetch(path, FILE_BYTES_MAX).map_err(SiteError::Fetch)?.ok_or_else(|| SiteError::Missing(path.into()))
+/// A page below another one, and what it may hold: from where the other one says that it begins to where the next begins.
+/// Without that a page could be named a thousand times by each of the pages above it.
+struct Below<'a> {
+    name: Name,
+    first: Option<&'a [u8]>,
+    end: Option<&'a [u8]>,
+    height: usize,
+}
+
+impl Below<'_> {
+    fn check(&self, page: &Page) -> Result<(), Malformed> {
+        let begins = page.parts.first().map(|(first, _)| &first[..]);
+        let last = page.parts.last().map(|(last, _)| &last[..]);
+        if (self.first.is_some() && begins != self.first) || (self.end.is_some() && last >= self.end) {
+            return Err(Malformed("a page that is not where it belongs"));
+        }
+        if self.height == 0 { Err(Malformed("pages below pages without end")) } else { Ok(()) }
+    }
 }
 
 impl<F: Fetch> Shelf for Site<F> {
     type Error = SiteError;
 
     fn definition(&self) -> &Definition {
-        self.definition.as_ref().expect("a site is defined before it is asked")
+        &self.definition
     }
 
     fn upward(

@@ -9,7 +9,9 @@ use std::path::Path;
 
 use counterfoil_proof::bytes::Writer;
 
-use super::layout::{Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path};
+use super::layout::{
+    FILE_BYTES_MAX, HEIGHT_MAX, Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path,
+};
 use crate::memory::MemoryShelf;
 use crate::shelf::Shelf as _;
 
@@ -29,8 +31,8 @@ Read it with: counterfoil ask --server URL --owner OWNER \"SELECT ...\"\n";
 pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder: &Path) -> io::Result<(u64, u64)> {
     let invalid = |what: counterfoil_proof::Malformed| io::Error::new(io::ErrorKind::InvalidData, what);
     let mut site = Files { folder, files: 0, bytes: 0 };
-    fs::create_dir_all(folder)?;
-    let before = fs::read(folder.join("head")).ok().and_then(|bytes| Head::from_bytes(&bytes).ok());
+    make_folder(folder)?;
+    let before = read(&folder.join("head")).and_then(|bytes| Head::from_bytes(&bytes).ok());
     let mut live = HashSet::new();
     let mut roots = Vec::new();
     for order in 0..shelf.definition().orders.len() as u8 {
@@ -48,7 +50,7 @@ pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder
     site.put("manifest", manifest)?;
     site.put("head", &Head { last, roots }.to_bytes())?;
     // Readers that began with the head of before go on with its pages.
-    before.iter().flat_map(|head| &head.roots).for_each(|root| keep(folder, *root, &mut live));
+    before.iter().flat_map(|head| &head.roots).for_each(|root| keep(folder, *root, HEIGHT_MAX, &mut live));
     sweep(folder, &live)?;
     Ok((site.files, site.bytes))
 }
@@ -65,12 +67,16 @@ struct Files<'a> {
 impl Files<'_> {
     /// Puts a file in its place as a whole; one that is there already with these bytes is left.
     fn put(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() > FILE_BYTES_MAX {
+            let text = format!("{path} would have {} bytes, and readers take {FILE_BYTES_MAX}", bytes.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
         let path = self.folder.join(path);
-        if fs::metadata(&path).is_ok_and(|known| known.len() == bytes.len() as u64) && fs::read(&path)? == bytes {
+        if read(&path).is_some_and(|known| known == bytes) {
             return Ok(());
         }
         let parent = path.parent().unwrap_or(self.folder);
-        fs::create_dir_all(parent)?;
+        make_folder(parent)?;
         let aside = path.with_extension("new");
         let mut file = fs::File::create(&aside)?;
         file.write_all(bytes)?;
@@ -81,6 +87,25 @@ impl Files<'_> {
         self.bytes += bytes.len() as u64;
         Ok(())
     }
+}
+
+/// Makes a folder that a cut cannot take away again: its name is in its parent before anything counts on it.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_folder(parent)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => fs::File::open(parent)?.sync_all(),
+    }
+}
+
+/// The bytes of a file, if there is one that a site can have.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let length = fs::metadata(path).ok()?.len();
+    if length > FILE_BYTES_MAX as u64 { None } else { fs::read(path).ok() }
 }
 
 /// Writes the pages of an order from below and gives the root's name.
@@ -140,26 +165,31 @@ fn groups(parts: &[Part]) -> Vec<&[Part]> {
 }
 
 /// Names the pages below `root` too, as far as they are there.
-fn keep(folder: &Path, root: Name, live: &mut HashSet<Name>) {
-    if !live.insert(root) {
+fn keep(folder: &Path, root: Name, height: usize, live: &mut HashSet<Name>) {
+    if height == 0 || !live.insert(root) {
         return;
     }
-    let page = fs::read(folder.join(path_of(&root))).ok().and_then(|bytes| Page::from_bytes(&bytes).ok());
+    let page = read(&folder.join(path_of(&root))).and_then(|bytes| Page::from_bytes(&bytes).ok());
     if let Some(page) = page.filter(|page| !page.is_leaf) {
         for (_, name) in page.parts {
             if let Ok(name) = name[..].try_into() {
-                keep(folder, name, live);
+                keep(folder, name, height - 1, live);
             }
         }
     }
 }
 
+/// Removes the pages that no head names. What else somebody put here stays.
 fn sweep(folder: &Path, live: &HashSet<Name>) -> io::Result<()> {
     let paths: HashSet<_> = live.iter().map(|name| folder.join(path_of(name))).collect();
     for shard in fs::read_dir(folder.join("pages"))? {
-        for page in fs::read_dir(shard?.path())? {
+        let shard = shard?.path();
+        if !shard.is_dir() {
+            continue;
+        }
+        for page in fs::read_dir(shard)? {
             let path = page?.path();
-            if !paths.contains(&path) {
+            if path.is_file() && !paths.contains(&path) {
                 fs::remove_file(path)?;
             }
         }

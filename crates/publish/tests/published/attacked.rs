@@ -1,6 +1,7 @@
 //! A hostile mirror: whatever it does to an answer, the reader refuses it, and says why.
 
 use counterfoil_mirror::MemoryShelf;
+use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::{
     Answer, Chain, Direction, End, FIRST_RID, Interval, Question, Refusal, SignatureSum, Trust, TrustedManifest, Value,
     check,
@@ -245,4 +246,54 @@ fn a_head_is_no_record_and_a_record_no_head() {
     let End::Boundary(head) = &mut answer.runs[0].left else { panic!("a head") };
     head.stamp.rid = 0;
     assert!(matches!(world.check(&question, &answer), Err(Refusal::Malformed(_))));
+}
+
+#[test]
+fn summaries_are_not_unfolded_before_they_are_known_to_be_the_owners() {
+    let mut world = filled();
+    let manifest = world.manifest();
+    let served = world.publication.summaries().expect("summaries");
+    // The head of an honest one, and behind it a set that makes no sense: an attacker's would be a bit for each of a
+    // hundred million records.
+    let mut reader = Reader::new(&served[0], "a summary");
+    let body = reader.string().expect("a body");
+    let signature = reader.raw(48).expect("a signature");
+    let mut forged = Writer::default();
+    forged.string(&[&body[..body.len() - 8], &[0xff; 64]].concat()).raw(signature);
+    let refused = Chain::check(&manifest, [&forged.0[..]]).err();
+    assert!(matches!(refused, Some(Refusal::Forged(_))), "{refused:?}");
+}
+
+#[test]
+fn a_chain_counts_under_the_manifest_that_it_was_checked_under() {
+    let mut world = filled();
+    let question = world.all();
+    let answer = world.answer(&question).to_bytes(world.publication.definition(), &question).expect("bytes");
+    let (manifest, mut chain) = (world.manifest(), world.chain());
+    // Another owner of the same table, as a manifest with other keys would be.
+    let other = World::of(definition("prices"), [6; 96]).manifest();
+    let trust = |manifest| Trust { manifest, chain: &chain, now: world.now, clock_error: 5, max_age: u64::MAX };
+    assert!(check(&trust(&manifest), &question, &answer).is_ok());
+    assert!(matches!(check(&trust(&other), &question, &answer), Err(Refusal::NotProvable(_))));
+    let late = Trust { now: 1 << 50, ..trust(&manifest) };
+    assert!(matches!(check(&late, &question, &answer), Err(Refusal::Stale(_))), "the key has expired");
+    assert!(matches!(chain.extend(&other, []), Err(Refusal::NotProvable(_))));
+}
+
+#[test]
+fn a_chain_goes_on_and_a_refused_summary_leaves_it_as_it_was() {
+    let mut world = filled();
+    let (manifest, mut chain) = (world.manifest(), world.chain());
+    world.insert(vec![row("D", 1, None, "new")]);
+    world.close();
+    world.close();
+    let served = world.publication.summaries().expect("summaries");
+    let (last, head) = (chain.last(), *chain.head());
+    assert!(matches!(chain.extend(&manifest, [&served[3][..]]), Err(Refusal::Incomplete(_))));
+    let mut damaged = served[3].clone();
+    *damaged.last_mut().expect("bytes") ^= 1;
+    assert!(chain.extend(&manifest, [&served[2][..], &damaged]).is_err());
+    assert_eq!((chain.last(), *chain.head()), (last, head));
+    chain.extend(&manifest, [&served[2][..], &served[3]]).expect("the next two");
+    assert_eq!((chain.last(), *chain.head()), (3, *world.chain().head()));
 }

@@ -1,7 +1,7 @@
 //! Honest mirrors are believed: whatever was asked, between whatever changes.
 
 use counterfoil_proof::{Direction, Edge, FIRST_RID, Interval, Question, Type, Value};
-use counterfoil_publish::{Edit, Publication};
+use counterfoil_publish::{Change, Edit, Error, Ledger, MemoryLedger, Pair, Publication};
 
 use crate::world::{Dice, World, expected, row};
 
@@ -140,4 +140,59 @@ fn what_cannot_be_published_is_refused_and_changes_nothing() {
     }
     assert!(world.publication.edit(Edit { delete: vec![3], ..Edit::default() }).is_err());
     assert_eq!(world.publication.shelf().rids(0).count(), 2);
+}
+
+/// A ledger whose commits fail from a number of them on, as a full disk or a cut makes them.
+struct Failing {
+    inner: MemoryLedger,
+    commits: usize,
+}
+
+impl Ledger for Failing {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.inner.get(key)
+    }
+
+    fn scan(&mut self, prefix: &[u8]) -> Result<Vec<Pair>, Error> {
+        self.inner.scan(prefix)
+    }
+
+    fn commit(&mut self, changes: Vec<Change>) -> Result<(), Error> {
+        self.commits = self.commits.checked_sub(1).ok_or_else(|| Error::Ledger("no room left".into()))?;
+        self.inner.commit(changes)
+    }
+}
+
+#[test]
+fn whatever_commit_fails_nothing_is_signed_until_the_ledger_is_read_again() {
+    for commits in 0..4 {
+        let mut world = World::new();
+        world.insert(vec![row("A", 1, Some(5), "x")]);
+        world.close();
+        let inner = world.publication.into_ledger();
+        let mut publication = Publication::open(Failing { inner, commits }).expect("a publication");
+        let mut done = 0;
+        let failed = loop {
+            let insert = vec![row("B", done, None, "y")];
+            let edited = publication.edit(Edit { insert, ..Edit::default() }).map(drop);
+            let closed = edited.and_then(|()| {
+                done += 1;
+                publication.close_period(5000).map(drop)
+            });
+            if let Err(failed) = closed {
+                break failed;
+            }
+        };
+        assert!(matches!(failed, Error::Ledger(_)), "{failed}");
+        assert!(matches!(publication.close_period(6000), Err(Error::Latched)));
+        assert!(matches!(publication.edit(Edit::default()), Err(Error::Latched)));
+        world.publication = Publication::open(publication.into_ledger().inner).expect("what the ledger holds");
+        world.now = 5000;
+        world.insert(vec![row("C", 1, None, "z")]);
+        world.close();
+        let question = world.all();
+        let answer = world.answer(&question);
+        let verified = world.check(&question, &answer).expect("an honest answer");
+        assert_eq!(verified.rows.len(), 2 + done as usize);
+    }
 }

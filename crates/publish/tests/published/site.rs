@@ -1,9 +1,13 @@
 //! A folder of files as a mirror.
 
-use counterfoil_mirror::site::{Folder, Site, write};
-use counterfoil_mirror::{Shelf as _, answer};
+use std::collections::HashMap;
+
+use counterfoil_mirror::site::{Fetch, Folder, SiteError, Unread, write};
+use counterfoil_mirror::{AnswerError, Shelf as _, answer};
+use counterfoil_proof::bytes::Writer;
 use counterfoil_proof::{Chain, Question, Refusal, Trust, TrustedManifest, Verified, check};
 use counterfoil_publish::Edit;
+use sha2::{Digest as _, Sha256};
 
 use crate::world::{World, expected, row};
 
@@ -13,9 +17,9 @@ fn publish(world: &mut World, folder: &std::path::Path) -> (u64, u64) {
 }
 
 fn ask(world: &World, folder: &std::path::Path, question: &Question) -> Result<Verified, Refusal> {
-    let (mut site, manifest) = Site::open(Folder(folder.to_path_buf())).expect("a site");
+    let (site, manifest) = Unread::open(Folder(folder.to_path_buf())).expect("a site");
     let manifest = TrustedManifest::check(&manifest, &world.owner, 0)?;
-    site.define(manifest.manifest().definition.clone());
+    let mut site = site.of(manifest.manifest().definition.clone());
     let summaries = site.summaries(0).expect("summaries");
     let chain = Chain::check(&manifest, summaries.iter().map(Vec::as_slice))?;
     let answer = answer(&mut site, question).expect("an answer");
@@ -66,4 +70,71 @@ fn any_file_put_back_or_damaged_is_noticed() {
     yesterday[1] = 1;
     std::fs::write(folder.path().join("head"), &yesterday).expect("a head");
     assert!(matches!(ask(&world, folder.path(), &question), Err(Refusal::Stale(_))));
+}
+
+/// Files that a hostile mirror makes up, by path; one of them may stand for all that are not there.
+#[derive(Default)]
+struct Hostile {
+    files: HashMap<String, Vec<u8>>,
+    otherwise: Option<Vec<u8>>,
+}
+
+impl Fetch for Hostile {
+    fn fetch(&mut self, path: &str, _: usize) -> Result<Option<Vec<u8>>, String> {
+        Ok(self.files.get(path).or(self.otherwise.as_ref()).cloned())
+    }
+}
+
+impl Hostile {
+    /// Puts a page in its place and gives its name.
+    fn page(&mut self, is_leaf: bool, parts: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+        let mut page = Writer::default();
+        page.byte(is_leaf.into()).number(parts.len() as u64);
+        for (position, part) in parts {
+            page.string(position).string(part);
+        }
+        let name = Sha256::digest(&page.0)[..16].to_vec();
+        let text: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.files.insert(format!("pages/{}/{}", &text[..2], &text[2..]), page.0);
+        name
+    }
+
+    fn head(&mut self, last: u64, root: &[u8]) {
+        let mut head = Writer::default();
+        head.byte(1).number(last).number(2).raw(root).raw(root);
+        self.files.insert("head".into(), head.0);
+    }
+}
+
+#[test]
+fn pages_that_name_one_page_again_and_again_end_in_an_error() {
+    let world = World::new();
+    let mut hostile = Hostile::default();
+    hostile.files.insert("manifest".into(), world.publication.manifest().to_vec());
+    let head = world.publication.shelf().entry(0).expect("a head");
+    let mut name = hostile.page(true, &[(vec![0], head.to_bytes(world.publication.definition()).expect("bytes"))]);
+    // Fifteen levels of a hundred names each, which are all of the page below: 10^30 walks, were they taken.
+    for _ in 0..15 {
+        let parts: Vec<_> = (0..100).map(|at| (if at == 0 { vec![0] } else { vec![0, at] }, name.clone())).collect();
+        name = hostile.page(false, &parts);
+    }
+    hostile.head(0, &name);
+    let (site, _) = Unread::open(hostile).expect("files");
+    let mut site = site.of(world.publication.definition().clone());
+    let refused = answer(&mut site, &world.all());
+    assert!(matches!(refused, Err(AnswerError::Shelf(SiteError::Damaged(..)))));
+}
+
+#[test]
+fn a_head_of_the_last_period_of_all_ends_in_an_error() {
+    let world = World::new();
+    let mut hostile = Hostile::default();
+    hostile.files.insert("manifest".into(), world.publication.manifest().to_vec());
+    hostile.head(u64::MAX, &[0; 16]);
+    // Nothing, and then sixty-four summaries of no bytes, wherever one is asked for.
+    for otherwise in [Vec::new(), vec![0; 64]] {
+        let files = Hostile { files: hostile.files.clone(), otherwise: Some(otherwise) };
+        let (site, _) = Unread::open(files).expect("files");
+        assert!(site.of(world.publication.definition().clone()).summaries(0).is_err());
+    }
 }
