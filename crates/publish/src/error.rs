@@ -14,6 +14,8 @@ pub enum Error {
     Corrupt(&'static str),
     /// An earlier change did not become durable: open the publication again.
     Latched,
+    /// The root key is kept elsewhere and was not handed in.
+    RootNeeded,
     /// The ledger cannot be read or written: what it said.
     Ledger(String),
 }
@@ -23,6 +25,7 @@ impl fmt::Display for Error {
         match self {
             Self::Misuse(what) | Self::Ledger(what) => f.write_str(what),
             Self::Latched => f.write_str("an earlier change did not become durable: open the publication again"),
+            Self::RootNeeded => f.write_str("this takes the root key, which is kept elsewhere"),
             Self::Corrupt(what) => write!(f, "the owner's state does not hold {what}"),
         }
     }

@@ -3,6 +3,7 @@
 //! - [`Publication`] is the face: rows in, signed entries and summaries out.
 //! - A [`Ledger`] keeps what an owner must not forget, in one commit with what it allows: a signature leaves the process
 //!   only when the ledger knows that it was made, a summary only when it is kept and will be sent in the same bytes for ever.
+//! - [`Publication::rotate`] and its kin let keys come and go, [`Publication::renew`] makes old signatures again.
 //!
 //! ```text
 //! rows -> edit -> affected records and their neighbours -> versions, links, signatures -> ledger (one commit) -> mirror
@@ -10,14 +11,24 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod ages;
 mod error;
+mod keys;
 mod ledger;
 mod period;
 mod publication;
+mod renewal;
+mod restored;
+mod roots;
 mod secrets;
+mod status;
 mod sync;
 
 pub use error::Error;
+pub use keys::NewKey;
 pub use ledger::{Change, Ledger, MemoryLedger, Pair};
 pub use publication::{Edit, Edited, Plan, Publication};
+pub use renewal::Renewed;
+pub use restored::Restored;
 pub use secrets::Secrets;
+pub use status::Status;

@@ -1,6 +1,6 @@
 //! What happened in the open period, and what its summary will say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::{Digest, Summary, contents_root};
@@ -19,6 +19,11 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
+    /// Whether the period's summary names it: what was merely renewed is not.
+    fn may_be_told(self) -> bool {
+        self.changed || self.signed > 1
+    }
+
     pub fn to_bytes(self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.byte(self.signed).byte(u8::from(self.changed)).number(self.version.map_or(0, |version| version + 1));
@@ -38,23 +43,34 @@ impl Noted {
 pub(crate) struct Period {
     pub number: u64,
     pub noted: BTreeMap<u64, Noted>,
-    pub messages: Vec<Digest>,
+    pub messages: BTreeSet<Digest>,
+    /// Of those noted, how many the summary may have to tell of.
+    pub told: usize,
 }
 
 impl Period {
-    /// Notes a signature; what is noted goes into the ledger before the signature leaves.
+    /// Notes a signature; what is noted goes into the ledger before the signature leaves. A message that was signed already,
+    /// and is signed again by another key, is the same one and counts once.
     pub fn sign(&mut self, rid: u64, version: u64, changed: bool, message: Digest) -> Noted {
-        let noted = self.noted.entry(rid).or_insert(Noted { signed: 0, changed: false, version: None });
-        *noted = Noted { signed: (noted.signed + 1).min(2), changed: noted.changed || changed, version: Some(version) };
-        self.messages.push(message);
-        *noted
+        let is_new = self.messages.insert(message);
+        let known = self.noted.get(&rid).copied();
+        let before = known.unwrap_or(Noted { signed: 0, changed: false, version: None });
+        let signed = (before.signed + u8::from(is_new)).min(2);
+        self.note(rid, Noted { signed, changed: before.changed || changed, version: Some(version) })
     }
 
     /// Notes that a record is gone.
     pub fn delete(&mut self, rid: u64) -> Noted {
-        let noted = self.noted.entry(rid).or_insert(Noted { signed: 0, changed: true, version: None });
-        *noted = Noted { signed: noted.signed, changed: true, version: None };
-        *noted
+        let signed = self.noted.get(&rid).map_or(0, |noted| noted.signed);
+        self.note(rid, Noted { signed, changed: true, version: None })
+    }
+
+    /// Puts what is known of a record in its place.
+    pub fn note(&mut self, rid: u64, noted: Noted) -> Noted {
+        let before = self.noted.insert(rid, noted);
+        self.told += usize::from(noted.may_be_told());
+        self.told -= usize::from(before.is_some_and(Noted::may_be_told));
+        noted
     }
 
     /// What readers are told: which signatures of before do not count any more, and which of this period's do.
@@ -65,7 +81,7 @@ impl Period {
         let told = |noted: &Noted| noted.signed > 1 || (noted.signed == 1 && noted.version.is_none());
         let finals =
             self.noted.iter().filter(|(_, noted)| told(noted)).map(|(rid, noted)| (*rid, noted.version)).collect();
-        let contents = contents_root(self.messages.clone());
+        let contents = contents_root(self.messages.iter().copied().collect());
         Summary { definition, period: self.number, before, ended, contents, changed, finals }
     }
 }
@@ -87,5 +103,21 @@ mod tests {
         assert_eq!(summary.changed, [40, 41, 42, 43]);
         // One version of 42 was signed: it needs no telling. None of 43 was.
         assert_eq!(summary.finals.into_iter().collect::<Vec<_>>(), [(40, None), (41, Some(6))]);
+    }
+
+    #[test]
+    fn what_is_renewed_is_told_only_if_it_changes_as_well() {
+        let mut period = Period { number: 3, ..Period::default() };
+        period.sign(40, 7, false, [1; 32]);
+        period.sign(41, 5, false, [2; 32]);
+        period.sign(41, 6, true, [3; 32]);
+        period.sign(42, 4, false, [4; 32]);
+        period.delete(42);
+        // By another key, the same message.
+        period.sign(40, 7, false, [1; 32]);
+        let summary = period.summary([0; 32], [0; 32], 9);
+        assert_eq!((summary.changed, period.told), (vec![41, 42], 2));
+        assert_eq!(summary.finals.into_iter().collect::<Vec<_>>(), [(41, Some(6)), (42, None)]);
+        assert_eq!(summary.contents, counterfoil_proof::contents_root((1..5).map(|at| [at; 32]).collect()));
     }
 }

@@ -6,20 +6,22 @@
 //! n                    next record number, open period, digest of the last summary, end of the last period (ms)
 //! e rid                an entry                  c rid        what became of a record in the open period
 //! g digest             a message signed in it    y period     a summary as served
+//! t period             when it ended (ms), of periods whose signatures stand
 //! ```
 //! Each edit is one commit: entries, what is noted of them, and what was signed. A cut before it leaves nothing, and none of
 //! its signatures has left; a cut behind it leaves all, and pushing goes on from the ledger.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_mirror::{Entry, MemoryShelf, Record};
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::record::{Kind, Stamp, head_rid, link, message, tail_rid};
 use counterfoil_proof::{
-    CHANGES_MAX, Definition, Digest, FIRST_RID, Manifest, Message, Owner, Position, SigningKey, TrustedManifest, Value,
-    attributes,
+    CHANGES_MAX, Definition, Digest, FIRST_RID, Manifest, Message, Owner, Position, SecretKey, SigningKey,
+    TrustedManifest, Value, attributes,
 };
 
+use crate::ages::Ages;
 use crate::error::Error;
 use crate::ledger::{Change, Ledger};
 use crate::period::{Noted, Period};
@@ -68,16 +70,21 @@ pub struct Edited {
 
 /// A table and all that its owner knows of it.
 pub struct Publication<L> {
-    ledger: L,
-    secrets: Secrets,
+    pub(crate) ledger: L,
+    pub(crate) secrets: Secrets,
     definition: Definition,
     digest: Digest,
-    manifest: Vec<u8>,
+    pub(crate) manifest: Manifest,
+    /// The manifest as mirrors serve it: not before it is durable.
+    pub(crate) served: Vec<u8>,
     shelf: MemoryShelf,
+    pub(crate) ages: Ages,
     next_rid: u64,
-    period: Period,
+    pub(crate) period: Period,
     last_summary: Digest,
-    last_ended: u64,
+    pub(crate) last_ended: u64,
+    /// When periods ended of which signatures stand, and the last one.
+    pub(crate) ended: BTreeMap<u64, u64>,
     /// Whether a change began and did not become durable: memory is ahead of the ledger then.
     is_latched: bool,
 }
@@ -91,8 +98,10 @@ impl<L: Ledger> Publication<L> {
         if ledger.get(b"m")?.is_some() {
             return Err(Error::Misuse("a table is published from here already".into()));
         }
-        let signing =
-            SigningKey { key: secrets.signing.public(), from_period: 0, until_period: u64::MAX, expires: plan.expires };
+        let Some((root, signing)) = secrets.publics() else {
+            return Err(Error::Misuse("secrets with other keys than a root and one that signs".into()));
+        };
+        let signing = SigningKey { key: signing, from_period: 0, until_period: u64::MAX, expires: plan.expires };
         let manifest = Manifest {
             definition: plan.definition.clone(),
             serial: 1,
@@ -100,10 +109,10 @@ impl<L: Ledger> Publication<L> {
             every: plan.every,
             renew: plan.renew,
             max_age: plan.max_age,
-            roots: vec![secrets.root.public()],
+            roots: vec![root],
             keys: vec![signing],
         };
-        let manifest = manifest.sign(&[&secrets.root, &secrets.signing])?;
+        let served = secrets.sign(&manifest, &[])?;
         let mut publication = Self {
             ledger,
             secrets,
@@ -111,10 +120,13 @@ impl<L: Ledger> Publication<L> {
             shelf: MemoryShelf::new(plan.definition.clone()),
             definition: plan.definition,
             manifest,
+            served,
+            ages: Ages::default(),
             next_rid: FIRST_RID,
             period: Period::default(),
             last_summary: [0; 32],
             last_ended: 0,
+            ended: BTreeMap::new(),
             is_latched: false,
         };
         publication.begin()?;
@@ -124,17 +136,16 @@ impl<L: Ledger> Publication<L> {
     /// Heads and tails: a table without rows can be proved to have none.
     fn begin(&mut self) -> Result<(), Error> {
         let mut changes =
-            vec![(b"m".to_vec(), Some(self.manifest.clone())), (b"s".to_vec(), Some(self.secrets.to_bytes().to_vec()))];
+            vec![(b"m".to_vec(), Some(self.served.clone())), (b"s".to_vec(), Some(self.secrets.to_bytes().to_vec()))];
         let orders = 0..self.definition.orders.len() as u8;
         let ends: BTreeSet<u64> = orders.flat_map(|order| [head_rid(order), tail_rid(order)]).collect();
         // They stand in their orders before they are signed, since each is the other's neighbour.
         for rid in &ends {
             let stamp = Stamp { rid: *rid, version: 0, period: 0 };
-            let message = Message([0; 32]);
-            let (signature, hint) = self.secrets.signing.sign_all(&[message]).swap_remove(0);
+            let (signature, hint) = self.signing()?.sign_all(&[Message([0; 32])]).swap_remove(0);
             self.shelf.put(Entry { stamp, record: None, links: vec![[0; 32]], signature, hint })?;
         }
-        self.sign(&ends, &mut changes)?;
+        self.sign(&ends, true, &mut changes)?;
         changes.push(self.state());
         self.ledger.commit(changes)
     }
@@ -144,28 +155,39 @@ impl<L: Ledger> Publication<L> {
     /// # Errors
     /// [`Error::Corrupt`]: it does not; and those of the ledger.
     pub fn open(mut ledger: L) -> Result<Self, Error> {
-        let manifest = ledger.get(b"m")?.ok_or(Error::Corrupt("a manifest"))?;
+        let served = ledger.get(b"m")?.ok_or(Error::Corrupt("a manifest"))?;
         let secrets = Secrets::from_bytes(&ledger.get(b"s")?.ok_or(Error::Corrupt("its keys"))?)?;
-        let owner = Owner::of(&secrets.root.public());
-        let trusted = TrustedManifest::check(&manifest, &owner, 0).map_err(|_| Error::Corrupt("its own manifest"))?;
-        let definition = trusted.manifest().definition.clone();
+        let owner = secrets.roots.first().map(|(root, _)| Owner::of(root)).ok_or(Error::Corrupt("its keys"))?;
+        let trusted = TrustedManifest::check(&served, &owner, 0).map_err(|_| Error::Corrupt("its own manifest"))?;
+        let manifest = trusted.manifest().clone();
+        if manifest.keys.iter().any(|key| secrets.signing(&key.key).is_none()) {
+            return Err(Error::Corrupt("a signing key"));
+        }
+        let definition = manifest.definition.clone();
         let state = ledger.get(b"n")?.ok_or(Error::Corrupt("its counters"))?;
         let corrupt = |_| Error::Corrupt("its counters");
         let mut reader = Reader::new(&state, "");
         let (next_rid, number) = (reader.number().map_err(corrupt)?, reader.number().map_err(corrupt)?);
         let (last_summary, last_ended) = (reader.array().map_err(corrupt)?, reader.number().map_err(corrupt)?);
-        let mut shelf = MemoryShelf::new(definition.clone());
+        let (mut shelf, mut ages) = (MemoryShelf::new(definition.clone()), Ages::default());
         for (_, bytes) in ledger.scan(b"e")? {
             let entry = Entry::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a signed record"))?;
+            ages.put(&entry.stamp);
             shelf.put(entry)?;
         }
         let mut period = Period { number, ..Period::default() };
         for (key, bytes) in ledger.scan(b"c")? {
             let rid = key[1..].try_into().map_err(|_| Error::Corrupt("a change of the open period"))?;
-            period.noted.insert(u64::from_be_bytes(rid), Noted::from_bytes(&bytes)?);
+            period.note(u64::from_be_bytes(rid), Noted::from_bytes(&bytes)?);
         }
         for (key, _) in ledger.scan(b"g")? {
-            period.messages.push(key[1..].try_into().map_err(|_| Error::Corrupt("what it signed"))?);
+            period.messages.insert(key[1..].try_into().map_err(|_| Error::Corrupt("what it signed"))?);
+        }
+        let mut ended = BTreeMap::new();
+        for (key, bytes) in ledger.scan(b"t")? {
+            let number = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes);
+            let corrupt = |_| Error::Corrupt("when a period ended");
+            ended.insert(number(&key[1..]).map_err(corrupt)?, number(&bytes).map_err(corrupt)?);
         }
         let digest = definition.digest();
         Ok(Self {
@@ -174,11 +196,14 @@ impl<L: Ledger> Publication<L> {
             definition,
             digest,
             manifest,
+            served,
             shelf,
+            ages,
             next_rid,
             period,
             last_summary,
             last_ended,
+            ended,
             is_latched: false,
         })
     }
@@ -217,7 +242,7 @@ impl<L: Ledger> Publication<L> {
         for (order, position) in touched {
             affected.extend(self.shelf.neighbours(order, &position).into_iter().flatten());
         }
-        self.sign(&affected, &mut changes)?;
+        self.sign(&affected, true, &mut changes)?;
         changes.push(self.state());
         self.commit(changes)?;
         edited.signed = affected.len() as u64;
@@ -226,18 +251,23 @@ impl<L: Ledger> Publication<L> {
 
     /// Makes changes durable. Until they are, nothing more is signed: memory is ahead of the ledger, and a number given
     /// there could be given again.
-    fn commit(&mut self, changes: Vec<Change>) -> Result<(), Error> {
+    pub(crate) fn commit(&mut self, changes: Vec<Change>) -> Result<(), Error> {
         self.ledger.commit(changes)?;
         self.is_latched = false;
         Ok(())
     }
 
     /// Begins a change; whoever does not come to its commit leaves the publication latched.
-    fn begin_change(&mut self) -> Result<(), Error> {
+    pub(crate) fn begin_change(&mut self) -> Result<(), Error> {
         if std::mem::replace(&mut self.is_latched, true) {
             return Err(Error::Latched);
         }
         Ok(())
+    }
+
+    /// Refuses where an earlier change did not become durable.
+    pub(crate) fn is_whole(&self) -> Result<(), Error> {
+        if self.is_latched { Err(Error::Latched) } else { Ok(()) }
     }
 
     /// Everything that could refuse an edit, before anything changes.
@@ -271,7 +301,7 @@ impl<L: Ledger> Publication<L> {
         let orders = self.definition.orders.len();
         // Each row, and its neighbours on both sides, where it was and where it will be.
         let rows = edit.delete.len() + edit.insert.len() + 2 * edit.update.len();
-        let changes = rows.saturating_mul(1 + 2 * orders).saturating_add(self.period.noted.len());
+        let changes = rows.saturating_mul(1 + 2 * orders).saturating_add(self.period.told);
         if self.period.number > 0 && changes > CHANGES_MAX {
             let text = format!(
                 "{changes} changes in one period, of which {CHANGES_MAX} are possible: end the period in between"
@@ -284,6 +314,7 @@ impl<L: Ledger> Publication<L> {
     /// Takes a record from its places; gives its version.
     fn take(&mut self, rid: u64, touched: &mut Vec<(u8, Position)>) -> Result<u64, Error> {
         let entry = self.shelf.remove(rid).ok_or(Error::Corrupt("a record that was there"))?;
+        self.ages.remove(&entry.stamp);
         for order in 0..self.definition.orders.len() as u8 {
             touched.push((order, entry.position(&self.definition, order)?));
         }
@@ -311,29 +342,44 @@ impl<L: Ledger> Publication<L> {
         Ok(())
     }
 
-    /// Signs records where they stand now, each as its next version.
-    fn sign(&mut self, rids: &BTreeSet<u64>, changes: &mut Vec<Change>) -> Result<(), Error> {
+    /// Signs records where they stand now: each as its next version if it changed, as the same one if it did not.
+    pub(crate) fn sign(
+        &mut self,
+        rids: &BTreeSet<u64>,
+        is_change: bool,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), Error> {
         let mut entries = Vec::with_capacity(rids.len());
         let mut messages = Vec::with_capacity(rids.len());
         for rid in rids {
             let mut entry = self.shelf.entry(*rid).ok_or(Error::Corrupt("a record that was there"))?.clone();
-            entry.stamp.version += 1;
+            self.ages.remove(&entry.stamp);
+            entry.stamp.version += u64::from(is_change);
             entry.stamp.period = self.period.number;
-            entry.links = self.links(&entry)?;
+            if is_change {
+                entry.links = self.links(&entry)?;
+            }
             messages.push(self.message(&entry)?);
             entries.push(entry);
         }
-        let signatures = self.secrets.signing.sign_all(&messages);
+        let signatures = self.signing()?.sign_all(&messages);
         for ((mut entry, message), (signature, hint)) in entries.into_iter().zip(messages).zip(signatures) {
             (entry.signature, entry.hint) = (signature, hint);
             let rid = entry.stamp.rid;
-            let noted = self.period.sign(rid, entry.stamp.version, true, message.0);
+            let noted = self.period.sign(rid, entry.stamp.version, is_change, message.0);
             changes.push((noted_key(rid), Some(noted.to_bytes())));
             changes.push(([&b"g"[..], &message.0].concat(), Some(Vec::new())));
             changes.push((entry_key(rid), Some(entry.to_bytes(&self.definition)?)));
+            self.ages.put(&entry.stamp);
             self.shelf.put(entry)?;
         }
         Ok(())
+    }
+
+    /// The key that signs in the open period.
+    fn signing(&self) -> Result<&SecretKey, Error> {
+        let key = self.manifest.key_of(self.period.number);
+        key.and_then(|key| self.secrets.signing(&key.key)).ok_or(Error::Corrupt("the key of the open period"))
     }
 
     fn links(&self, entry: &Entry) -> Result<Vec<Digest>, Error> {
@@ -372,29 +418,41 @@ impl<L: Ledger> Publication<L> {
     /// Those of the ledger.
     pub fn close_period(&mut self, now: u64) -> Result<Vec<u8>, Error> {
         self.begin_change()?;
-        let ended = now.max(self.last_ended);
-        let summary = self.period.summary(self.digest, self.last_summary, ended);
-        let served = summary.sign(&self.secrets.signing);
-        let mut changes = vec![([&b"y"[..], &self.period.number.to_be_bytes()].concat(), Some(served.clone()))];
-        changes.extend(self.period.noted.keys().map(|rid| (noted_key(*rid), None)));
-        changes.extend(self.period.messages.iter().map(|message| ([&b"g"[..], message].concat(), None)));
-        self.period = Period { number: self.period.number + 1, ..Period::default() };
-        (self.last_summary, self.last_ended) = (summary.digest(), ended);
+        let mut changes = Vec::new();
+        let served = self.end_period(now, &mut changes)?;
         changes.push(self.state());
         self.commit(changes)?;
         Ok(served)
     }
 
-    fn state(&self) -> Change {
+    /// The summary of the open period, and what it changes in the ledger.
+    pub(crate) fn end_period(&mut self, now: u64, changes: &mut Vec<Change>) -> Result<Vec<u8>, Error> {
+        let (number, ended) = (self.period.number, now.max(self.last_ended));
+        let summary = self.period.summary(self.digest, self.last_summary, ended);
+        let served = summary.sign(self.signing()?);
+        changes.push((summary_key(number), Some(served.clone())));
+        changes.extend(self.period.noted.keys().map(|rid| (noted_key(*rid), None)));
+        changes.extend(self.period.messages.iter().map(|message| ([&b"g"[..], message].concat(), None)));
+        self.period = Period { number: number + 1, ..Period::default() };
+        (self.last_summary, self.last_ended) = (summary.digest(), ended);
+        self.ended.insert(number, ended);
+        changes.push((ended_key(number), Some(ended.to_be_bytes().to_vec())));
+        // Nobody asks any more when a period ended of which no signature stands.
+        let needed = self.ended.split_off(&self.oldest_period());
+        changes.extend(std::mem::replace(&mut self.ended, needed).into_keys().map(|period| (ended_key(period), None)));
+        Ok(served)
+    }
+
+    pub(crate) fn state(&self) -> Change {
         let mut writer = Writer::default();
         writer.number(self.next_rid).number(self.period.number).raw(&self.last_summary).number(self.last_ended);
         (b"n".to_vec(), Some(writer.0))
     }
 
-    /// The manifest, as mirrors serve it.
+    /// The manifest, as mirrors serve it. They are to have it before anything that its newest key signed.
     #[must_use]
     pub fn manifest(&self) -> &[u8] {
-        &self.manifest
+        &self.served
     }
 
     /// All summaries, as mirrors serve them, from period 0 on.
@@ -417,12 +475,6 @@ impl<L: Ledger> Publication<L> {
         &self.definition
     }
 
-    /// By which name readers know the owner.
-    #[must_use]
-    pub fn owner(&self) -> Owner {
-        Owner::of(&self.secrets.root.public())
-    }
-
     /// Whether something was signed in the open period.
     #[must_use]
     pub fn has_news(&self) -> bool {
@@ -441,4 +493,12 @@ fn entry_key(rid: u64) -> Vec<u8> {
 
 fn noted_key(rid: u64) -> Vec<u8> {
     [&b"c"[..], &rid.to_be_bytes()].concat()
+}
+
+pub(crate) fn summary_key(period: u64) -> Vec<u8> {
+    [&b"y"[..], &period.to_be_bytes()].concat()
+}
+
+fn ended_key(period: u64) -> Vec<u8> {
+    [&b"t"[..], &period.to_be_bytes()].concat()
 }
