@@ -2,6 +2,7 @@
 //!
 //! - [`Owner`] is who a reader trusts, [`TrustedManifest`] what that owner says of a table, [`Chain`] what changed when.
 //! - [`Question`] is asked by a reader, [`Answer`] is what a mirror sends, [`check`] the only way from one to [`Verified`] rows.
+//! - [`Seen`] is what a reader remembers, so that no mirror leads it back.
 //! - [`SecretKey`], [`Manifest`], [`Summary`] and [`record::message`] are what an owner signs.
 //!
 //! No engine, no network and no clock: whoever calls brings bytes and the time of day. Bytes from outside end in a
@@ -27,6 +28,7 @@ mod position;
 mod question;
 pub mod record;
 mod refusal;
+mod seen;
 mod signature;
 mod sparse_set;
 mod summary;
@@ -43,6 +45,7 @@ pub use owner::{NoOwner, Owner};
 pub use position::{Edge, Interval, KEY_BYTES_MAX, POSITION_BYTES_MAX, Position};
 pub use question::{Direction, Question};
 pub use refusal::Refusal;
+pub use seen::Seen;
 pub use signature::{
     GROUPS_MAX, Group, Hint, KeyError, Message, PublicKey, SecretKey, Signature, SignatureError, SignatureSum, verify,
     verify_groups,

@@ -9,6 +9,7 @@
 //! the one before: the signature of the last one is one for all.
 
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::bytes::{Reader, Writer};
@@ -135,6 +136,8 @@ pub struct Chain {
     head: Digest,
     /// Where each period ended, from `first` on.
     ended: Vec<u64>,
+    /// The digest of each period's summary, from the one before `first` on.
+    digests: Vec<Digest>,
     /// The last period in which a record changed, of those from `first` on.
     changed: BTreeMap<u64, u64>,
     /// What the finals of the periods say, by period and record.
@@ -160,6 +163,7 @@ impl Chain {
             last: first.period,
             head: first.before,
             ended: Vec::new(),
+            digests: vec![first.before],
             changed: BTreeMap::new(),
             finals: BTreeMap::new(),
         };
@@ -207,6 +211,7 @@ impl Chain {
         for (summary, served) in summaries.into_iter().zip(served) {
             (self.last, self.head) = (served.period, served.digest);
             self.ended.push(served.ended);
+            self.digests.push(served.digest);
             self.changed.extend(summary.changed.into_iter().map(|rid| (rid, served.period)));
             self.finals.extend(summary.finals.into_iter().map(|(rid, version)| ((served.period, rid), version)));
         }
@@ -235,6 +240,13 @@ impl Chain {
     #[must_use]
     pub fn ended(&self, period: u64) -> Option<u64> {
         self.ended.get(usize::try_from(period.checked_sub(self.first)?).ok()?).copied()
+    }
+
+    /// The digest of the summary of `period`, if it tells of it or follows it.
+    #[must_use]
+    pub fn digest(&self, period: u64) -> Option<Digest> {
+        let at = period.checked_add(1)?.checked_sub(self.first)?;
+        self.digests.get(usize::try_from(at).ok()?).copied()
     }
 
     pub(crate) fn manifest(&self) -> &Digest {

@@ -2,5 +2,7 @@
 
 mod attacked;
 mod honest;
+mod keys;
+mod renewed;
 mod site;
 mod world;

@@ -50,7 +50,10 @@ impl World {
     }
 
     pub fn of(definition: Definition, entropy: [u8; 96]) -> Self {
-        let plan = Plan { definition, now: 1000, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
+        Self::planned(Plan { definition, now: 1000, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 }, entropy)
+    }
+
+    pub fn planned(plan: Plan, entropy: [u8; 96]) -> Self {
         let secrets = Secrets::from_entropy(&entropy).expect("keys");
         let publication = Publication::create(MemoryLedger::default(), plan, secrets).expect("a publication");
         let owner = publication.owner();
