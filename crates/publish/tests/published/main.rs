@@ -4,5 +4,6 @@ mod attacked;
 mod honest;
 mod keys;
 mod renewed;
+mod simulated;
 mod site;
 mod world;
