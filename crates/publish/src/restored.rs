@@ -33,7 +33,7 @@ impl<L: Ledger> Publication<L> {
     ///
     /// # Errors
     /// Those of [`Publication::open`]; [`Error::RootNeeded`]; [`Error::Misuse`]: the key is none that never signed. The
-    /// ledger is as it was then.
+    /// ledger is as it was then, or put back already if it failed after its commit: either way, begin anew.
     pub fn open_restored(ledger: L, restored: Restored, roots: &[SecretKey]) -> Result<Self, Error> {
         let mut publication = Self::open(ledger)?;
         let Restored { now, seen_serial, key, salts } = restored;

@@ -50,7 +50,6 @@ fn all(world: &mut World) -> Result<Verified, Refusal> {
     all_of(world.publication.shelf(), &world.manifest(), &summaries, world.now)
 }
 
-/// Whether a record is in the list of changes of a period: its signature of the period before is not taken then.
 fn digest_of(world: &World) -> counterfoil_proof::Digest {
     world.publication.definition().digest()
 }
@@ -63,7 +62,7 @@ fn a_new_key_signs_from_the_next_period_on_and_both_count() {
     let after = world.manifest();
     assert_eq!(after.manifest().serial, before.manifest().serial + 1);
     assert!(matches!(
-        TrustedManifest::check(&World::new().publication.manifest().to_vec(), &world.owner, 2),
+        TrustedManifest::check(World::new().publication.manifest(), &world.owner, 2),
         Err(Refusal::Stale(_))
     ));
     // The open period is the old key's: nothing has to be pushed before the manifest yet.
@@ -224,12 +223,16 @@ fn the_old_name_leads_to_the_new_one_until_it_is_given_up() {
     assert!(matches!(world.publication.finish_root_rotation(world.now, &[]), Err(Error::Misuse(_))));
     world.owner = name;
     assert!(all(&mut world).is_ok());
-    // Somebody who has another root key puts it beside this one: this one has not signed that.
-    let mut roots = world.manifest().manifest().clone();
-    roots.roots.insert(0, SecretKey::from_entropy(&[66; 32]).expect("a root").public());
-    roots.serial += 1;
-    let keys = [&new, &new, &SecretKey::from_entropy(&[5; 32]).expect("a key")];
-    assert!(roots.sign(&keys).is_err());
+    // Somebody who has another root key puts it beside this one, which has not signed that.
+    let [thief, signing] = [66, 5].map(|seed| SecretKey::from_entropy(&[seed; 32]).expect("a key"));
+    let mut manifest = world.manifest().manifest().clone();
+    manifest.roots.insert(0, thief.public());
+    manifest.serial += 1;
+    assert!(manifest.sign(&[&thief, &thief, &signing]).is_err());
+    let mut bytes = manifest.sign(&[&thief, &new, &signing]).expect("as if both had signed");
+    let signatures = bytes.len() - 3 * 48;
+    bytes.copy_within(signatures..signatures + 48, signatures + 48);
+    assert!(matches!(TrustedManifest::check(&bytes, &name, 0), Err(Refusal::Forged(_))));
 }
 
 fn holds(ledger: &mut MemoryLedger, secret: &[u8]) -> bool {

@@ -408,7 +408,7 @@ impl Simulation {
             let direction = if self.dice.below(2) == 0 { Direction::Ascending } else { Direction::Descending };
             question = question.limited(self.dice.below(4) + 1, direction).expect("a limit");
         }
-        Asked { question: if self.dice.below(4) > 0 { question.hinted() } else { question }, symbol }
+        Asked { question: if self.dice.below(8) > 0 { question.hinted() } else { question }, symbol }
     }
 
     /// What must hold of whatever was accepted.
