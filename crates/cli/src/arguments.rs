@@ -53,6 +53,24 @@ Who comes in shows the password, or for --influx the token, of a user that `coun
 served, except with --no-auth to this machine. From its first write on, `serve` is the one process that writes; others read \
 beside it.";
 
+const PUBLISH_HELP: &str = "\
+DIR can be put on any web server: whoever asks it learns whether every row is yours, whether one is missing, and as of when. \
+The owner's name, foilpub1..., is printed: tell it to readers in a way that they trust. It is all they need.
+
+The owner's keys, and what was signed when, are in a database of their own, DIR.foil unless --state names another. It is made \
+on first use, with a key as every database has one. Keep it, back it up, and keep it off the web server: who has it and its \
+key can sign for you, and without it nobody can. Publishing again brings DIR up to date: rows are matched by the first \
+--order-by, and what is equal is not signed again. docs/publish.md tells the rest.";
+
+const ASK_HELP: &str = "\
+One SELECT of one published table: WHERE, ORDER BY, LIMIT, DISTINCT and aggregates without GROUP BY. Rows go to standard \
+output and only if they are the owner's, all of them, and no older than is told; otherwise the exit code is 3 and the reason is on \
+standard error. The server may be anybody's: an address that begins with http://, or a folder.
+
+What was seen of a table is remembered in COUNTERFOIL_STATE_DIR (see `counterfoil --help`): no server can show anything \
+older afterwards. --save keeps rows with their proof, and --check looks at them again, without a network, for as long \
+as the file is there. docs/publish.md tells what is proved and what is not.";
+
 const EXPORT_HELP: &str = "\
 The name says the format, unless --format does: .csv, .jsonl, .ndjson, .json (an object a line), .parquet, .arrow; \
 anything else is written as CSV. A file gets its name when it is complete: until then it is called .export-XXXXXX, \
@@ -179,6 +197,10 @@ pub enum Command {
     Serve(Serve),
     /// Add, remove and list the users whom `serve` lets in
     User(UserCommand),
+    /// Sign a table, so that others can serve it and everyone can check the answers
+    Publish(Publish),
+    /// Ask a server that nobody trusts about a published table, and check the answer
+    Ask(Ask),
     /// Show the main job on real flights, with every trick on the file caught
     Demo(Demo),
 }
@@ -590,6 +612,58 @@ pub enum UserAction {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = PUBLISH_HELP)]
+pub struct Publish {
+    /// CSV, JSON lines or Parquet ("-" is standard input)
+    pub file: PathBuf,
+    /// Columns by which readers ask, separated by commas; may be given again for another order
+    #[arg(long, value_name = "COLS")]
+    pub order_by: Vec<String>,
+    /// Folder to be served
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Database that holds the owner's keys and what was signed [default: DIR.foil]
+    #[arg(long, value_name = "DB")]
+    pub state: Option<String>,
+    /// Name of the table [default: that of the file]
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    #[command(flatten)]
+    pub shape: Shape,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = ASK_HELP)]
+pub struct Ask {
+    /// SELECT
+    #[arg(required_unless_present = "check")]
+    pub sql: Option<String>,
+    /// Server: an address such as http://example.com/prices, or a folder
+    #[arg(long, value_name = "URL", required_unless_present = "check", conflicts_with = "check")]
+    pub server: Option<String>,
+    /// Owner of the table: foilpub1...
+    #[arg(long, value_name = "OWNER", required = true)]
+    pub owner: String,
+    /// Refuse what is older, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "check")]
+    pub max_age: Option<Duration>,
+    /// How wrong the owner's clock and this one may be together, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
+    pub clock_error: Duration,
+    /// Keep rows and proof in a new file
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    pub save: Option<PathBuf>,
+    /// Look at a kept answer again
+    #[arg(long, value_name = "FILE", conflicts_with = "sql")]
+    pub check: Option<PathBuf>,
+    /// Say how it is answered
+    #[arg(long)]
+    pub explain: bool,
+    #[command(flatten)]
+    pub shape: Shape,
+}
+
+#[derive(Args, Debug)]
 pub struct Demo {
     /// Keep what the demo makes in a new folder
     #[arg(long, value_name = "DIR")]
@@ -628,7 +702,7 @@ impl Command {
                 CounterAction::Show { db } | CounterAction::Adopt { db, .. } | CounterAction::Forget { db, .. } => db,
             },
             Command::Restore(Restore { db, .. }) => return db.as_deref(),
-            Command::Keygen(_) | Command::Demo(_) => return None,
+            Command::Keygen(_) | Command::Publish(_) | Command::Ask(_) | Command::Demo(_) => return None,
         })
     }
 
@@ -648,7 +722,7 @@ impl Command {
 }
 
 /// Commands that are not there yet. Nobody should make a database of such a name by mistake, or be asked for its key.
-const LATER: [&str; 4] = ["publish", "mirror", "ask", "provider"];
+const LATER: [&str; 2] = ["mirror", "provider"];
 
 /// The command that a line asks for and that is not there yet.
 pub fn later(words: &[OsString]) -> Option<&str> {

@@ -21,7 +21,7 @@ use std::path::Path;
 use counterfoil::arrow::array::RecordBatch;
 use counterfoil::{ColumnInfo, Connection, Database, Error, Kind, quoted};
 
-use crate::arguments::{Fields, Format, Import};
+use crate::arguments::{Fields, Format, Import, Shape, Unit};
 use crate::context::Context;
 use crate::failure::{Result, input, misuse};
 use crate::terminal;
@@ -65,6 +65,29 @@ pub fn run(context: &Context, arguments: &Import) -> Result<()> {
     database.close()?;
     terminal::done(format_args!("{name}: {}", terminal::counted(rows, "row")));
     Ok(())
+}
+
+/// Brings one file into a table, which is made as `create` says, or with types that fit every value.
+pub fn one(database: &Database, name: &str, path: &Path, shape: &Shape, create: Option<&str>) -> Result<u64> {
+    let arguments = Import {
+        db: String::new(),
+        what: Vec::new(),
+        create: true,
+        key: None,
+        engine: None,
+        batch: None,
+        all: None,
+        precision: Unit::Ns,
+        quality_field: Vec::new(),
+        shape: shape.clone(),
+    };
+    let files = [File::open(path, shape.format)?];
+    let mut importing = Importing { database, connection: database.connect()?, arguments: &arguments, name };
+    let create = match create {
+        Some(create) => create.to_owned(),
+        None => importing.create_sql(&files)?,
+    };
+    importing.file(&files[0], Some(&create))
 }
 
 fn nothing_named() -> Error {

@@ -1,6 +1,6 @@
 //! `init`: makes a database.
 
-use counterfoil::{Cipher, Counter, Database, Error, Kind, Place};
+use counterfoil::{Cipher, Counter, Database, Error, Kind, Options, Place};
 
 use crate::arguments::Init;
 use crate::context::Context;
@@ -32,21 +32,27 @@ pub fn run(context: &Context, arguments: &Init) -> Result<()> {
     if let Some(size) = arguments.size {
         options = options.size_limit(size);
     }
-    // Nobody would see the code where nobody is asked for a passphrase either.
-    let recovery = terminal::is_watched() && !arguments.no_recovery;
     if Place::parse(&arguments.db) == Place::Memory {
         terminal::note("a database in memory ends with the command");
         return Ok(Database::create(options)?.close()?);
     }
+    let database = create(context, options, !arguments.no_recovery)?;
+    if counter == Counter::None {
+        terminal::note("this database has no counter: an older copy put back is not detected");
+    }
+    Ok(database.close()?)
+}
+
+/// Makes a database with the key that the options or a person give, and shows its recovery code.
+pub fn create(context: &Context, options: Options, recovery: bool) -> Result<Database> {
+    // Nobody would see the code where nobody is asked for a passphrase either.
+    let recovery = terminal::is_watched() && recovery;
     let database = Database::create(options.key(keys::find_for_new(&context.common)?).recovery(recovery))?;
     if let Some(code) = database.recovery_code() {
         terminal::show(format_args!("recovery code: {code}"));
         terminal::show("It opens the database like the passphrase does, and is shown this once: write it down.");
     }
-    if counter == Counter::None {
-        terminal::note("this database has no counter: an older copy put back is not detected");
-    }
-    Ok(database.close()?)
+    Ok(database)
 }
 
 fn cipher(name: &str) -> Result<Cipher, Error> {

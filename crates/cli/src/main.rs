@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod ask;
 mod context;
 mod copies;
 mod counter;
@@ -20,6 +21,7 @@ mod kv;
 mod output;
 mod picture;
 mod private;
+mod publish;
 mod salvage;
 mod script;
 mod serve;
@@ -88,6 +90,8 @@ fn run(context: &Context, command: Command, order: &sql::Order) -> Result<()> {
         Command::Counter(arguments) => counter::run(context, &arguments),
         Command::Serve(arguments) => serve::run(context, &arguments),
         Command::User(arguments) => user::run(context, &arguments),
+        Command::Publish(arguments) => publish::run(context, &arguments),
+        Command::Ask(arguments) => ask::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
     }
 }

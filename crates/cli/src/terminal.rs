@@ -265,3 +265,23 @@ pub fn confirm(question: &str) -> Result<bool, Error> {
     }
     Ok(matches!(answer.trim_ascii(), b"y" | b"Y" | b"yes" | b"Yes"))
 }
+
+/// A sign of life beside work whose length nobody knows. Gone when dropped.
+pub struct Working(indicatif::ProgressBar);
+
+impl Working {
+    /// Begins.
+    pub fn begin(doing: &'static str) -> Self {
+        let bar =
+            if shows_progress() { indicatif::ProgressBar::new_spinner() } else { indicatif::ProgressBar::hidden() };
+        bar.set_message(doing);
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        Self(bar)
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

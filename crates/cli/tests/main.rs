@@ -15,6 +15,7 @@ mod main {
     mod output;
     mod postgres;
     mod processes;
+    mod published;
     mod relations;
     mod series;
     mod serve;

@@ -35,6 +35,12 @@ impl Owner {
         Self(digest("counterfoil/owner/1", &[&root.to_bytes()]))
     }
 
+    /// The owner of these 32 bytes, such as another program kept them.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The 32 bytes behind the name.
     #[must_use]
     pub fn bytes(&self) -> &[u8; 32] {

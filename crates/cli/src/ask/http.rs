@@ -1,0 +1,51 @@
+//! Files from a web server. It may be slow, hostile or gone: everything has a bound.
+
+use std::io::Read;
+use std::time::Duration;
+
+use counterfoil_mirror::site::Fetch;
+use counterfoil_reader::Error;
+use ureq::Agent;
+
+/// For a file: connecting, waiting and reading.
+const PATIENCE: Duration = Duration::from_secs(60);
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A folder behind HTTP. Nothing depends on who answers: what comes is checked against the owner's name.
+pub struct Http {
+    agent: Agent,
+    base: String,
+}
+
+impl Http {
+    /// The folder at an address.
+    pub fn at(url: &str) -> Result<Self, Error> {
+        if !url.starts_with("http://") {
+            let scheme = url.split("://").next().unwrap_or_default();
+            let what = format!("not supported: servers at {scheme}://, only http:// (answers are checked without TLS)");
+            return Err(Error::Sql(counterfoil_ask::Error::NotSupported(what)));
+        }
+        let config = Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .timeout_connect(Some(CONNECT_PATIENCE))
+            .max_redirects(4)
+            .user_agent(concat!("counterfoil/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self { agent: config.into(), base: url.trim_end_matches('/').to_owned() })
+    }
+}
+
+impl Fetch for Http {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        let url = format!("{}/{path}", self.base);
+        let mut response = match self.agent.get(&url).call() {
+            Ok(response) => response,
+            Err(ureq::Error::StatusCode(404 | 410)) => return Ok(None),
+            Err(error) => return Err(format!("{path}: {error}")),
+        };
+        let mut bytes = Vec::new();
+        let read = response.body_mut().as_reader().take(most as u64 + 1).read_to_end(&mut bytes);
+        read.map_err(|error| format!("{path}: {error}"))?;
+        if bytes.len() > most { Err(format!("{path}: more than {most} bytes")) } else { Ok(Some(bytes)) }
+    }
+}

@@ -1,0 +1,62 @@
+//! What this user's questions have seen of published tables: a small file for each, in the state directory.
+//!
+//! It is written aside and renamed. A cut leaves the file of before, which remembers a little less.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use counterfoil::{Counter, Error, Kind};
+use counterfoil_proof::Owner;
+use counterfoil_reader::Memory;
+
+use crate::failure::Result;
+use crate::{private, terminal};
+
+/// Where it is remembered what was seen of a table; nowhere on a machine that keeps no state.
+pub struct Remembered(Option<PathBuf>);
+
+impl Remembered {
+    pub fn of(owner: &Owner, table: &str) -> Self {
+        let Ok(Counter::File(folder)) = Counter::user_default() else { return Self(None) };
+        let folder = folder.join("readers").join(owner.to_string());
+        // Bytes that a file's name could not have, and capitals, which some file systems do not tell from small letters.
+        let mut name = String::new();
+        for byte in table.bytes() {
+            if byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' {
+                name.push(char::from(byte));
+            } else {
+                let _ = write!(name, "%{byte:02X}");
+            }
+        }
+        Self((name.len() <= 200).then(|| folder.join(name)))
+    }
+
+    pub fn read(&self) -> Result<Option<Memory>> {
+        let Some(path) = &self.0 else {
+            terminal::note("nothing is remembered of what was seen: an older state would not be noticed");
+            return Ok(None);
+        };
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::host("read the file", path.display(), &error).into()),
+        };
+        let damaged = |what: counterfoil_proof::Malformed| {
+            let told = Error::new(Kind::Corrupt, format!("{what} is damaged")).at(path.display());
+            told.advise("delete the file to begin anew: an older state is then not noticed once")
+        };
+        Ok(Some(Memory::from_bytes(&bytes).map_err(damaged)?))
+    }
+
+    pub fn write(&self, memory: &Memory) -> Result<()> {
+        let Some(path) = &self.0 else { return Ok(()) };
+        let aside = path.with_extension(format!("new-{}", std::process::id()));
+        let folder = path.parent().unwrap_or(path);
+        let written = fs::create_dir_all(folder);
+        written.map_err(|error| Error::host("make the folder", folder.display(), &error))?;
+        private::write_new(&aside, &memory.to_bytes())?;
+        let renamed = fs::rename(&aside, path);
+        Ok(renamed.map_err(|error| Error::host("write the file", path.display(), &error))?)
+    }
+}

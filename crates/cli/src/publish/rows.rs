@@ -1,0 +1,145 @@
+//! Rows of a table as they are published, and types as SQL names them.
+
+use counterfoil::arrow::datatypes::{DataType, TimeUnit};
+use counterfoil::{ColumnInfo, Database, Error, Kind, quoted, write_cell};
+use counterfoil_ask::parse_value;
+use counterfoil_proof::{Column, Definition, Type, Value};
+
+use crate::failure::{Result, misuse};
+
+/// The columns of a table.
+pub fn columns(database: &Database, table: &str) -> Result<Vec<Column>> {
+    let columns = database.connect()?.columns(table)?.unwrap_or_default();
+    columns.into_iter().map(|column| Ok(Column { kind: kind(&column)?, name: column.name })).collect()
+}
+
+/// The type of a published column, from that of a table's.
+fn kind(column: &ColumnInfo) -> Result<Type, Error> {
+    Ok(match &column.arrow {
+        DataType::Boolean => Type::Boolean,
+        DataType::Int16 => Type::SmallInt,
+        DataType::Int32 => Type::Integer,
+        DataType::Int64 => Type::BigInt,
+        DataType::Float32 => Type::Real,
+        DataType::Float64 => Type::Double,
+        DataType::Decimal128(precision, scale) => Type::Numeric(*precision, scale.unsigned_abs()),
+        // Arrow carries UUIDs as texts.
+        DataType::Utf8 | DataType::Utf8View if column.kind == "uuid" => Type::Uuid,
+        DataType::Utf8 | DataType::Utf8View => Type::Text,
+        DataType::Binary | DataType::BinaryView => Type::Bytea,
+        DataType::Date32 => Type::Date,
+        DataType::Time64(TimeUnit::Microsecond) => Type::Time,
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => Type::TimestampNanos,
+        DataType::Timestamp(TimeUnit::Microsecond, None) => Type::Timestamp,
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Type::TimestampTz,
+        _ => {
+            let what = format!("not supported: publishing column {} of type {}", column.name, column.kind);
+            return Err(Error::new(Kind::NotSupported, what));
+        }
+    })
+}
+
+/// CREATE TABLE with the columns of a published table: what is published again has to fit them.
+pub fn create_sql(name: &str, definition: &Definition) -> Result<String> {
+    let columns: Result<Vec<String>> = definition
+        .columns
+        .iter()
+        .map(|column| {
+            let kind = match column.kind {
+                Type::Boolean => "BOOLEAN".into(),
+                Type::SmallInt => "SMALLINT".into(),
+                Type::Integer => "INTEGER".into(),
+                Type::BigInt => "BIGINT".into(),
+                Type::Real => "REAL".into(),
+                Type::Double => "DOUBLE PRECISION".into(),
+                Type::Numeric(precision, scale) => format!("NUMERIC({precision},{scale})"),
+                Type::Text => "TEXT".into(),
+                Type::Bytea => "BYTEA".into(),
+                Type::Date => "DATE".into(),
+                Type::Time => "TIME".into(),
+                Type::Timestamp => "TIMESTAMP".into(),
+                Type::TimestampNanos => "TIMESTAMP(9)".into(),
+                Type::TimestampTz => "TIMESTAMPTZ".into(),
+                Type::Uuid => "UUID".into(),
+                _ => return Err(Error::new(Kind::NotSupported, "not supported: a type of a later version").into()),
+            };
+            Ok(format!("{} {kind}", quoted(&column.name)))
+        })
+        .collect();
+    Ok(format!("CREATE TABLE {} ({})", quoted(name), columns?.join(", ")))
+}
+
+/// The orders that were asked for, by the numbers of their columns.
+pub fn orders(columns: &[Column], wanted: &[String]) -> Result<Vec<Vec<u16>>> {
+    let number = |name: &str| {
+        let found = columns.iter().position(|column| column.name == name);
+        let found = found.or_else(|| columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)));
+        let names = || columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
+        let found = found.and_then(|at| u16::try_from(at).ok());
+        found.ok_or_else(|| misuse(format!("no column {name} to order by")).advise(format!("there are {}", names())))
+    };
+    let order = |text: &String| text.split(',').map(|name| number(name.trim())).collect::<Result<Vec<u16>, Error>>();
+    Ok(wanted.iter().map(order).collect::<Result<_, Error>>()?)
+}
+
+/// All rows of a table. Each value goes by its text: one meaning for what is imported, published and shown.
+pub fn all(database: &Database, table: &str, definition: &Definition) -> Result<Vec<Vec<Value>>> {
+    let names: Vec<String> = definition.columns.iter().map(|column| quoted(&column.name)).collect();
+    let mut connection = database.connect()?;
+    let (mut rows, mut text) = (Vec::new(), String::new());
+    for batch in connection.query(&format!("SELECT {} FROM {}", names.join(", "), quoted(table)), &[])? {
+        let batch = batch?;
+        for row in 0..batch.num_rows() {
+            let value = |(column, array): (&Column, &counterfoil::arrow::array::ArrayRef)| {
+                if array.is_null(row) {
+                    return Ok(Value::Null);
+                }
+                text.clear();
+                write_cell(&mut text, array.as_ref(), row)?;
+                let unfit = |error: counterfoil_ask::Error| {
+                    let what = format!("column {} of row {}: {error}", column.name, rows.len() + 1);
+                    Error::new(Kind::Input, what)
+                };
+                parse_value(column.kind, &text).map_err(unfit)
+            };
+            let values: Result<Vec<Value>, Error> = definition.columns.iter().zip(batch.columns()).map(value).collect();
+            let values = values?;
+            rows.push(values);
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_named_the_same_way_both_ways() {
+        let kinds = [
+            Type::Boolean,
+            Type::SmallInt,
+            Type::Integer,
+            Type::BigInt,
+            Type::Real,
+            Type::Double,
+            Type::Numeric(12, 3),
+            Type::Text,
+            Type::Bytea,
+            Type::Date,
+            Type::Time,
+            Type::Timestamp,
+            Type::TimestampNanos,
+            Type::TimestampTz,
+            Type::Uuid,
+        ];
+        let columns: Vec<Column> =
+            kinds.iter().enumerate().map(|(at, kind)| Column { name: format!("c{at}"), kind: *kind }).collect();
+        let scheme = counterfoil_proof::Scheme::PerRecord;
+        let definition = Definition { table: [0; 16], name: "t".into(), columns, orders: vec![vec![0]], scheme };
+        let database = Database::open(counterfoil::Options::memory()).expect("a database");
+        let sql = create_sql("t", &definition).expect("types");
+        database.connect().expect("a connection").execute(&sql, &[]).expect("a table");
+        assert_eq!(super::columns(&database, "t").expect("columns"), definition.columns);
+    }
+}

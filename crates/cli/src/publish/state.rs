@@ -1,0 +1,122 @@
+//! The owner's state as a table of a sealed database: key and value, both bytes.
+
+use std::collections::HashSet;
+
+use counterfoil::arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
+use counterfoil::arrow::compute::cast;
+use counterfoil::arrow::datatypes::DataType;
+use counterfoil::{Connection, Value};
+use counterfoil_publish::{Change, Error, Ledger, Pair};
+
+/// Keys that one statement deletes.
+const DELETED_AT_ONCE: usize = 256;
+
+/// The owner's state. Whoever publishes holds the whole table in memory: the keys are held beside it, so that what is new is
+/// not looked for.
+pub struct State {
+    connection: Connection,
+    known: HashSet<Vec<u8>>,
+}
+
+impl State {
+    /// The state behind a connection; a new database has none yet.
+    pub fn new(mut connection: Connection) -> Result<Self, counterfoil::Error> {
+        if connection.columns("ledger")?.is_none() {
+            connection.execute("CREATE TABLE ledger (key BYTEA PRIMARY KEY, value BYTEA NOT NULL)", &[])?;
+        }
+        let known = pairs(&mut connection, "SELECT key, key FROM ledger", &[])?;
+        let known = known.into_iter().map(|(key, _)| key).collect();
+        Ok(Self { connection, known })
+    }
+
+    /// Whether nothing was published from here.
+    pub fn is_new(&self) -> bool {
+        !self.known.contains(&b"m"[..])
+    }
+
+    fn change(&mut self, changes: &[Change]) -> Result<(), counterfoil::Error> {
+        let gone: Vec<&Vec<u8>> = changes.iter().map(|(key, _)| key).filter(|key| self.known.contains(*key)).collect();
+        for keys in gone.chunks(DELETED_AT_ONCE) {
+            let places: Vec<String> = (1..=keys.len()).map(|place| format!("${place}")).collect();
+            let values: Vec<Value> = keys.iter().map(|key| Value::Bytes((*key).clone())).collect();
+            let sql = format!("DELETE FROM ledger WHERE key IN ({})", places.join(", "));
+            self.connection.execute(&sql, &values)?;
+        }
+        let new = || changes.iter().filter_map(|(key, value)| value.as_ref().map(|value| (key, value)));
+        let keys = BinaryArray::from_iter_values(new().map(|(key, _)| key));
+        let values = BinaryArray::from_iter_values(new().map(|(_, value)| value));
+        let columns = ["key".to_owned(), "value".to_owned()];
+        let batch = RecordBatch::try_from_iter([
+            ("key", std::sync::Arc::new(keys) as std::sync::Arc<dyn Array>),
+            ("value", std::sync::Arc::new(values)),
+        ]);
+        let batch = batch.map_err(|_| counterfoil::Error::new(counterfoil::Kind::Bug, "two columns of one length"))?;
+        let mut batches = std::iter::once(Ok::<_, counterfoil::Error>(batch));
+        self.connection.load("ledger", &columns, &mut batches)?;
+        Ok(())
+    }
+}
+
+/// The later value of each key counts.
+fn last_of_each(changes: Vec<Change>) -> Vec<Change> {
+    let last: std::collections::BTreeMap<Vec<u8>, Option<Vec<u8>>> = changes.into_iter().collect();
+    last.into_iter().collect()
+}
+
+fn pairs(connection: &mut Connection, sql: &str, values: &[Value]) -> Result<Vec<Pair>, counterfoil::Error> {
+    let mut pairs = Vec::new();
+    for batch in connection.query(sql, values)? {
+        let batch = batch?;
+        let column = |at: usize| {
+            cast(batch.column(at), &DataType::Binary)
+                .map_err(|_| counterfoil::Error::new(counterfoil::Kind::Corrupt, "the owner's state is another table"))
+        };
+        let (keys, values) = (column(0)?, column(1)?);
+        let (keys, values) = (keys.as_binary::<i32>(), values.as_binary::<i32>());
+        pairs.extend((0..batch.num_rows()).map(|row| (keys.value(row).to_vec(), values.value(row).to_vec())));
+    }
+    Ok(pairs)
+}
+
+fn told(error: counterfoil::Error) -> Error {
+    Error::Ledger(error.to_string())
+}
+
+impl Ledger for State {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let sql = "SELECT key, value FROM ledger WHERE key = $1";
+        let found = pairs(&mut self.connection, sql, &[Value::Bytes(key.to_vec())]).map_err(told)?;
+        Ok(found.into_iter().next().map(|(_, value)| value))
+    }
+
+    fn scan(&mut self, prefix: &[u8]) -> Result<Vec<Pair>, Error> {
+        let mut found: Vec<Pair> = pairs(
+            &mut self.connection,
+            "SELECT key, value FROM ledger WHERE key >= $1",
+            &[Value::Bytes(prefix.to_vec())],
+        )
+        .map_err(told)?;
+        found.retain(|(key, _)| key.starts_with(prefix));
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn commit(&mut self, changes: Vec<Change>) -> Result<(), Error> {
+        let changes = last_of_each(changes);
+        self.connection.execute("BEGIN", &[]).map_err(told)?;
+        let changed = self.change(&changes).and_then(|()| self.connection.execute("COMMIT", &[]));
+        if let Err(error) = changed {
+            // The first error is the one to tell.
+            let _ = self.connection.execute("ROLLBACK", &[]);
+            return Err(told(error));
+        }
+        for (key, value) in changes {
+            if value.is_some() {
+                self.known.insert(key)
+            } else {
+                self.known.remove(&key)
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Publishing a file and asking about it, over a folder and over HTTP; what is not the owner's ends with exit code 3.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use super::stage::Stage;
+
+const PRICES: &str =
+    "symbol,day,price\nABB,2026-01-05,21.5\nABB,2026-01-06,\nSAP,2026-01-05,140.25\nZAL,2026-01-05,30\n";
+
+/// A stage on which prices are published, and the owner's name.
+fn published() -> (Stage, String) {
+    let stage = Stage::new();
+    stage.write("prices.csv", PRICES);
+    let owner = publish(&stage, &["--order-by", "symbol,day", "--order-by", "price"]);
+    (stage, owner)
+}
+
+fn publish(stage: &Stage, more: &[&str]) -> String {
+    let words = [&["publish", "prices.csv", "--out", "site"], more].concat();
+    stage.good(&words).trim().to_owned()
+}
+
+fn words<'a>(server: &'a str, owner: &'a str, sql: &'a str) -> Vec<&'a str> {
+    vec!["ask", "--server", server, "--owner", owner, sql]
+}
+
+#[test]
+fn what_is_published_can_be_asked_and_published_again() {
+    let (stage, owner) = published();
+    let ended = stage.run(&words("site", &owner, "SELECT day, price FROM prices WHERE symbol = 'ABB'"));
+    assert_eq!((ended.code, &ended.out[..]), (0, "day,price\n2026-01-05,21.5\n2026-01-06,\n"), "{}", ended.err);
+    assert!(ended.err.starts_with("verified: authentic and complete as of 20"), "{}", ended.err);
+    assert!(ended.err.contains(" s old at most (4 signatures)"), "two rows and what stands around them: {}", ended.err);
+    // The owner's state is beside the folder, and sealed.
+    assert!(stage.path("site.foil").is_file() && !String::from_utf8_lossy(&stage.read("site.foil")).contains("ABB"));
+    // Another price, one row gone, one new: the same owner.
+    stage.write("prices.csv", PRICES.replace("140.25", "141").replace("ZAL,2026-01-05,30\n", "ZAL,2026-01-07,31\n"));
+    assert_eq!(publish(&stage, &[]), owner);
+    let sum = stage.good(&words("site", &owner, "SELECT count(*), sum(price), max(day) FROM prices"));
+    assert_eq!(sum.lines().nth(1), Some("4,193.5,2026-01-07"));
+    // By the other order, from its end.
+    let top =
+        stage.good(&words("site", &owner, "SELECT symbol FROM prices WHERE price > 30 ORDER BY price DESC LIMIT 1"));
+    assert_eq!(top, "symbol\nSAP\n");
+}
+
+#[test]
+fn all_formats_show_all_types() {
+    let stage = Stage::new();
+    stage.write(
+        "t.csv",
+        "n,x,b,d,t,z,s\n1,2.5,true,2026-01-05,2026-01-05T10:00:00,2026-01-05T10:00:00+02:00,\"a,\"\"b\"\"\"\n,,,,,,\n",
+    );
+    let owner = stage.good(&["publish", "t.csv", "--out", "site", "--order-by", "n"]).trim().to_owned();
+    let all = words("site", &owner, "SELECT * FROM t ORDER BY n");
+    stage.good(&["init", "db"]);
+    stage.good(&["import", "db", "t", "t.csv", "--create"]);
+    for format in ["csv", "json", "jsonl", "table"] {
+        let published = stage.good(&[&all[..], &["--format", format]].concat());
+        assert_eq!(published, stage.good(&["db", "SELECT * FROM t ORDER BY n", "--format", format]), "{format}");
+    }
+}
+
+#[test]
+fn what_is_not_the_owners_is_not_shown() {
+    let (stage, owner) = published();
+    let all = "SELECT * FROM prices";
+    // A page changed in its place: its name says so.
+    let pages: Vec<PathBuf> = files(&stage.path("site/pages"));
+    let whole: Vec<Vec<u8>> = pages.iter().map(|page| fs::read(page).expect("a page")).collect();
+    for (page, whole) in pages.iter().zip(&whole) {
+        let mut changed = whole.clone();
+        let at = changed.len() / 2;
+        changed[at] ^= 1;
+        fs::write(page, changed).expect("written");
+    }
+    assert_eq!(stage.run(&words("site", &owner, all)).out, "");
+    stage.refused(&words("site", &owner, all), 3, &["malformed", "pages/", "ask another server"]);
+    for (page, whole) in pages.iter().zip(&whole) {
+        fs::write(page, whole).expect("written");
+    }
+    stage.good(&words("site", &owner, all));
+    // Another owner's table under this name.
+    stage.good(&["publish", "prices.csv", "--out", "other", "--order-by", "symbol"]);
+    stage.refused(&words("other", &owner, all), 3, &["forged", "another owner's"]);
+    // Too old for whoever asks.
+    let strict = [&words("site", &owner, all)[..], &["--max-age", "0"]].concat();
+    stage.refused(&strict, 3, &["stale"]);
+}
+
+#[test]
+fn yesterdays_folder_is_refused_by_whoever_has_seen_todays() {
+    let (stage, owner) = published();
+    copy(&stage.path("site"), &stage.path("yesterday"));
+    stage.write("prices.csv", PRICES.replace("140.25", "141"));
+    publish(&stage, &[]);
+    let all = "SELECT * FROM prices";
+    stage.good(&words("yesterday", &owner, all));
+    stage.good(&words("site", &owner, all));
+    stage.refused(&words("yesterday", &owner, all), 3, &["stale", "seen already"]);
+    // What is remembered is looked at as well.
+    let remembered = files(&stage.path("state/readers"));
+    fs::write(&remembered[0], b"?").expect("written");
+    stage.refused(&words("site", &owner, all), 3, &["is damaged", "delete the file"]);
+}
+
+#[test]
+fn an_answer_is_kept_and_checked_without_its_server() {
+    let (stage, owner) = published();
+    let save = [&words("site", &owner, "SELECT sum(price) FROM prices")[..], &["--save", "kept"]].concat();
+    let rows = stage.good(&save);
+    stage.refused(&save, 1, &["something of this name already", "kept"]);
+    fs::remove_dir_all(stage.path("site")).expect("removed");
+    let check = ["ask", "--check", "kept", "--owner", &owner];
+    assert_eq!(stage.good(&check), rows);
+    let mut bytes = stage.read("kept");
+    let at = bytes.len() - 60;
+    bytes[at] ^= 1;
+    stage.write("kept", &bytes);
+    stage.refused(&check, 3, &["kept", "do not use"]);
+    stage.write("kept", "something else");
+    stage.refused(&check, 1, &["no answer that was kept"]);
+}
+
+#[test]
+fn wrong_use_says_what_to_do() {
+    let (stage, owner) = published();
+    let publish = ["publish", "prices.csv", "--out"];
+    stage.refused(&[&publish[..], &["new"]].concat(), 1, &["by which columns", "there are symbol, day, price"]);
+    assert!(!stage.path("new.foil").exists() && !stage.path("new").exists(), "nothing was made");
+    stage.refused(&[&publish[..], &["new", "--order-by", "name"]].concat(), 1, &["no column name", "symbol"]);
+    stage.refused(&[&publish[..], &["site", "--order-by", "day"]].concat(), 1, &["another order", "--state"]);
+    stage.refused(&[&publish[..], &["site", "--table", "others"]].concat(), 1, &["prices", "--table"]);
+    stage.refused(&[&publish[..], &["site", "--state", "site/x.foil"]].concat(), 1, &["would be served"]);
+    stage.refused(&words("site", "foilpub1x", "SELECT 1"), 1, &["foilpub1"]);
+    stage.refused(&words("nowhere", &owner, "SELECT * FROM prices"), 1, &["no published table", "nowhere"]);
+    stage.refused(&words("site", &owner, "SELECT * FROM others"), 1, &["others", "prices"]);
+    stage.refused(&words("site", &owner, "SELECT a FROM prices GROUP BY a"), 1, &["not supported", "GROUP BY"]);
+    stage.refused(&words("https://example.com", &owner, "SELECT * FROM prices"), 1, &["not supported", "https"]);
+    stage.refused(&["ask", "--owner", &owner, "SELECT 1"], 1, &["--server"]);
+}
+
+#[test]
+fn any_web_server_will_do_and_none_can_do_harm() {
+    let (stage, owner) = published();
+    let (all, site) = ("SELECT * FROM prices", stage.path("site"));
+    let honest = serve(move |path| fs::read(site.join(path)).ok().map(|bytes| Sent::All(bytes)));
+    let url = format!("http://{honest}");
+    assert_eq!(stage.good(&words(&url, &owner, all)).lines().count(), 5);
+    let nothing = format!("http://{}", serve(|_| None));
+    stage.refused(&words(&nothing, &owner, all), 1, &["no published table"]);
+    let endless = format!("http://{}", serve(|_| Some(Sent::Endless)));
+    stage.refused(&words(&endless, &owner, all), 2, &["more than", "bytes"]);
+    let broken = format!("http://{}", serve(|_| Some(Sent::BrokenOff)));
+    stage.refused(&words(&broken, &owner, all), 2, &["manifest"]);
+    let rubbish = format!("http://{}", serve(|_| Some(Sent::All(vec![0x80; 4000]))));
+    stage.refused(&words(&rubbish, &owner, all), 3, &["malformed"]);
+    stage.refused(&words("http://127.0.0.1:1", &owner, all), 2, &["127.0.0.1:1"]);
+}
+
+/// What a server sends of a file.
+enum Sent {
+    All(Vec<u8>),
+    Endless,
+    BrokenOff,
+}
+
+/// A web server that answers GET with what `file` gives, on a port of its own, until the test ends.
+fn serve(file: impl Fn(&str) -> Option<Sent> + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a client");
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+                head.push(byte[0]);
+            }
+            let head = String::from_utf8_lossy(&head).into_owned();
+            let path = head.split(' ').nth(1).unwrap_or("/").trim_start_matches('/');
+            // A client that has seen enough goes: nothing is wrong with that.
+            let _ = match file(path) {
+                None => stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+                Some(Sent::All(bytes)) => {
+                    let head =
+                        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", bytes.len());
+                    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&bytes))
+                }
+                Some(Sent::BrokenOff) => {
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\nbeginning")
+                }
+                Some(Sent::Endless) => {
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+                    while stream.write_all(&[1; 1 << 16]).is_ok() {}
+                    Ok(())
+                }
+            };
+        }
+    });
+    address
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    for file in files(from) {
+        let target = to.join(file.strip_prefix(from).expect("inside"));
+        fs::create_dir_all(target.parent().expect("a folder")).expect("a folder");
+        fs::copy(&file, &target).expect("copied");
+    }
+}

@@ -1,0 +1,57 @@
+//! What a reader has seen of an owner's table, as it is kept between two questions.
+
+use counterfoil_proof::bytes::{Reader, Writer};
+use counterfoil_proof::{Chain, Malformed, PublicKey, Refusal, Seen, TrustedManifest};
+
+/// What a reader has seen of an owner's table of one name: no mirror can show it anything older afterwards.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    /// The table's number: one of the same name that is published anew has another one.
+    table: [u8; 16],
+    /// When its newest manifest was made, by the owner's clock (milliseconds since 1970).
+    issued: u64,
+    seen: Seen,
+}
+
+impl Memory {
+    /// What is to be remembered after a chain of summaries was checked, if it goes on from what was seen `before`.
+    ///
+    /// # Errors
+    /// Those of [`Seen::check`]; [`Refusal::Stale`]: an older table of this name.
+    pub(crate) fn after(before: Option<&Self>, manifest: &TrustedManifest, chain: &Chain) -> Result<Self, Refusal> {
+        let (table, issued) = (manifest.manifest().definition.table, manifest.manifest().issued);
+        match before {
+            Some(before) if before.table == table => before.seen.check(manifest, chain)?,
+            Some(before) if before.issued >= issued => {
+                return Err(Refusal::Stale("an older table of this name than one that was seen already"));
+            }
+            _ => {}
+        }
+        Ok(Self { table, issued, seen: Seen::of(manifest, chain)? })
+    }
+
+    /// As it is kept.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.byte(1).raw(&self.table).number(self.issued).number(self.seen.serial).raw(&self.seen.manifest);
+        writer.number(self.seen.period).raw(&self.seen.head).raw(&self.seen.key.to_bytes());
+        writer.0
+    }
+
+    /// What was kept.
+    ///
+    /// # Errors
+    /// [`Malformed`]: something else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes, "what was remembered of a published table");
+        if reader.byte()? != 1 {
+            return Err(reader.malformed());
+        }
+        let (table, issued) = (reader.array()?, reader.number()?);
+        let (serial, manifest, period, head) = (reader.number()?, reader.array()?, reader.number()?, reader.array()?);
+        let key = PublicKey::from_bytes(&reader.array::<96>()?).map_err(|_| reader.malformed())?;
+        reader.end()?;
+        Ok(Self { table, issued, seen: Seen { serial, manifest, period, head, key } })
+    }
+}

@@ -1,0 +1,22 @@
+//! On which terms a reader takes an answer.
+
+use counterfoil_proof::{Chain, Owner, Trust, TrustedManifest};
+
+/// On which terms a reader takes an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Whose table it is to be.
+    pub owner: Owner,
+    /// Milliseconds since 1970 (UTC) by the reader's clock.
+    pub now: u64,
+    /// Milliseconds by which the owner's and the reader's clock together may be wrong.
+    pub clock_error: u64,
+    /// Milliseconds that an answer may be old at most; `u64::MAX`: the verdict says how old it is.
+    pub max_age: u64,
+}
+
+impl Terms {
+    pub(crate) fn trust<'a>(&self, manifest: &'a TrustedManifest, chain: &'a Chain) -> Trust<'a> {
+        Trust { manifest, chain, now: self.now, clock_error: self.clock_error, max_age: self.max_age }
+    }
+}
