@@ -3,6 +3,7 @@
 //! - [`Entry`] is a signed record, head or tail as it is kept; a [`Shelf`] holds them in the table's orders.
 //! - [`answer`] makes the [`counterfoil_proof::Answer`] to a question from a shelf.
 //! - [`site`] is a shelf made of files that any web server can serve: readers find their rows in it themselves.
+//! - [`wire`] is what a mirror that runs as a server and its owner tell each other.
 //!
 //! A mirror knows no secret and decides nothing: whatever it gets wrong, readers refuse.
 #![forbid(unsafe_code)]
@@ -12,6 +13,7 @@ mod memory;
 mod prove;
 mod shelf;
 pub mod site;
+pub mod wire;
 
 pub use entry::{Entry, Record};
 pub use memory::MemoryShelf;

@@ -15,6 +15,6 @@ mod layout;
 mod reader;
 mod writer;
 
-pub use layout::Head;
+pub use layout::{FILE_BYTES_MAX, Head, SUMMARIES_PER_FILE};
 pub use reader::{Fetch, Folder, Site, SiteError, Unread};
 pub use writer::write;

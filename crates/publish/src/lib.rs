@@ -15,6 +15,7 @@ mod ages;
 mod error;
 mod keys;
 mod ledger;
+mod outbox;
 mod period;
 mod publication;
 mod renewal;

@@ -7,12 +7,14 @@
 //! e rid                an entry                  c rid        what became of a record in the open period
 //! g digest             a message signed in it    y period     a summary as served
 //! t period             when it ended (ms), of periods whose signatures stand
+//! x ...                what mirrors have not been told (outbox.rs)
 //! ```
 //! Each edit is one commit: entries, what is noted of them, and what was signed. A cut before it leaves nothing, and none of
 //! its signatures has left; a cut behind it leaves all, and pushing goes on from the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use counterfoil_mirror::wire::Update;
 use counterfoil_mirror::{Entry, MemoryShelf, Record};
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::record::{Kind, Stamp, head_rid, link, message, tail_rid};
@@ -24,6 +26,7 @@ use counterfoil_proof::{
 use crate::ages::Ages;
 use crate::error::Error;
 use crate::ledger::{Change, Ledger};
+use crate::outbox::Outbox;
 use crate::period::{Noted, Period};
 use crate::secrets::Secrets;
 
@@ -85,6 +88,7 @@ pub struct Publication<L> {
     pub(crate) last_ended: u64,
     /// When periods ended of which signatures stand, and the last one.
     pub(crate) ended: BTreeMap<u64, u64>,
+    pub(crate) outbox: Outbox,
     /// Whether a change began and did not become durable: memory is ahead of the ledger then.
     is_latched: bool,
 }
@@ -127,6 +131,7 @@ impl<L: Ledger> Publication<L> {
             last_summary: [0; 32],
             last_ended: 0,
             ended: BTreeMap::new(),
+            outbox: Outbox::default(),
             is_latched: false,
         };
         publication.begin()?;
@@ -147,7 +152,7 @@ impl<L: Ledger> Publication<L> {
         }
         self.sign(&ends, true, &mut changes)?;
         changes.push(self.state());
-        self.ledger.commit(changes)
+        self.commit(changes)
     }
 
     /// Goes on with a table whose state the ledger holds.
@@ -189,6 +194,7 @@ impl<L: Ledger> Publication<L> {
             let corrupt = |_| Error::Corrupt("when a period ended");
             ended.insert(number(&key[1..]).map_err(corrupt)?, number(&bytes).map_err(corrupt)?);
         }
+        let outbox = Outbox::open(&mut ledger)?;
         let digest = definition.digest();
         Ok(Self {
             ledger,
@@ -204,6 +210,7 @@ impl<L: Ledger> Publication<L> {
             last_summary,
             last_ended,
             ended,
+            outbox,
             is_latched: false,
         })
     }
@@ -251,7 +258,8 @@ impl<L: Ledger> Publication<L> {
 
     /// Makes changes durable. Until they are, nothing more is signed: memory is ahead of the ledger, and a number given
     /// there could be given again.
-    pub(crate) fn commit(&mut self, changes: Vec<Change>) -> Result<(), Error> {
+    pub(crate) fn commit(&mut self, mut changes: Vec<Change>) -> Result<(), Error> {
+        self.outbox.note(&mut changes);
         self.ledger.commit(changes)?;
         self.is_latched = false;
         Ok(())
@@ -479,6 +487,11 @@ impl<L: Ledger> Publication<L> {
     #[must_use]
     pub fn has_news(&self) -> bool {
         !self.period.noted.is_empty()
+    }
+
+    /// An update carries the signature of the open period's key.
+    pub(crate) fn sign_update(&self, update: &Update) -> Result<Vec<u8>, Error> {
+        Ok(update.sign(self.signing()?))
     }
 
     /// What the ledger holds, for whoever wants to keep it elsewhere.

@@ -8,10 +8,10 @@ use sha2::{Digest as _, Sha256};
 pub(super) type Name = [u8; 16];
 
 /// Bytes of a file at most: readers take no larger ones.
-pub(super) const FILE_BYTES_MAX: usize = 64 << 20;
+pub const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// Summaries in a file.
-pub(super) const SUMMARIES_PER_FILE: u64 = 64;
+pub const SUMMARIES_PER_FILE: u64 = 64;
 
 /// Pages between the root and an entry at most: far more than any table has.
 pub(super) const HEIGHT_MAX: usize = 16;
