@@ -1,0 +1,27 @@
+//! Where an entry stands in its table's orders.
+
+use counterfoil_mirror::Entry;
+use counterfoil_proof::{Definition, Malformed};
+
+use crate::store::Place;
+
+/// Reads an entry's bytes, and tells its number and places.
+pub(crate) fn places(bytes: &[u8], definition: &Definition) -> Result<(u64, Vec<Place>), Malformed> {
+    let entry = Entry::from_bytes(bytes, definition)?;
+    let rid = entry.stamp.rid;
+    let orders = definition.orders.len() as u8;
+    let own = if entry.record.is_some() {
+        0..orders
+    } else {
+        let order = (rid / 2) as u8;
+        if order >= orders {
+            return Err(Malformed("the head or tail of an order that is not there"));
+        }
+        order..order + 1
+    };
+    let mut places = Vec::new();
+    for order in own {
+        places.push((order, entry.position(definition, order)?.bytes().to_vec()));
+    }
+    Ok((rid, places))
+}
