@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use redb::{
-    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase as _, ReadableTable as _, ReadableTableMetadata as _,
-    TableDefinition, WriteTransaction,
+    Builder, Database, DatabaseError, ReadOnlyTable, ReadTransaction, ReadableDatabase as _, ReadableTable as _,
+    ReadableTableMetadata as _, StorageBackend, TableDefinition, WriteTransaction,
 };
 
 use crate::places::places;
@@ -46,9 +46,21 @@ impl Embedded {
     /// # Errors
     /// [`StoreError`]: another process has it open, it is no store, or it is damaged.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::opened(|builder| builder.create(path))
+    }
+
+    /// Opens what a medium of another kind holds.
+    ///
+    /// # Errors
+    /// As [`Embedded::open`].
+    pub fn on(medium: impl StorageBackend) -> Result<Self, StoreError> {
+        Self::opened(|builder| builder.create_with_backend(medium))
+    }
+
+    fn opened(create: impl FnOnce(&Builder) -> Result<Database, DatabaseError>) -> Result<Self, StoreError> {
         // The library asserts what its file should be; a damaged one must not end the process.
         let open = || -> Result<Self, StoreError> {
-            let database = Database::builder().set_cache_size(CACHE_BYTES).create(path).map_err(failed)?;
+            let database = create(Database::builder().set_cache_size(CACHE_BYTES)).map_err(failed)?;
             let writing = database.begin_write().map_err(failed)?;
             writing.open_table(NAMES).map_err(failed)?;
             writing.open_table(KEPT).map_err(failed)?;

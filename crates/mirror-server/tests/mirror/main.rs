@@ -1,0 +1,7 @@
+//! A mirror that runs as a server, over real sockets: its owner, readers, strangers, cuts and damage.
+
+mod client;
+mod cuts;
+mod honest;
+mod hostile;
+mod world;
