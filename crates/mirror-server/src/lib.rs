@@ -28,6 +28,7 @@ mod limits;
 mod options;
 mod patient;
 mod places;
+mod postgres;
 mod reply;
 mod route;
 mod server;
@@ -38,6 +39,7 @@ mod taking;
 
 pub use embedded::Embedded;
 pub use limits::Limits;
+pub use crate::postgres::Postgres;
 pub use options::{Allowed, Options, ServeError, serve};
 pub use server::Listener;
 pub use store::{Kept, Reading, Refused, Store, StoreChange, StoreError, TableName, Visit};

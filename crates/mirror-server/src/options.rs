@@ -9,6 +9,7 @@ use counterfoil_proof::Owner;
 
 use crate::embedded::Embedded;
 use crate::limits::Limits;
+use crate::postgres::Postgres;
 use crate::server::Listener;
 use crate::store::{Store, StoreError};
 
@@ -30,11 +31,11 @@ impl Allowed {
     }
 }
 
-/// What a mirror is started with.
-#[derive(Clone, Debug)]
+/// What a mirror is started with. It has no Debug: the address of a store may hold a password.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The path of an embedded store's file.
+    /// The path of an embedded store's file, or `postgres://` and what follows.
     pub store: String,
     /// Where to listen; port 0: any free one.
     pub listen: SocketAddr,
@@ -88,5 +89,6 @@ pub fn serve(options: Options, stop: impl FnOnce(SocketAddr)) -> Result<(), Serv
 }
 
 fn open(store: &str) -> Result<Arc<dyn Store>, StoreError> {
-    Ok(Arc::new(Embedded::open(store.as_ref())?))
+    let is_postgres = ["postgres://", "postgresql://"].iter().any(|scheme| store.starts_with(scheme));
+    Ok(if is_postgres { Arc::new(Postgres::open(store)?) } else { Arc::new(Embedded::open(store.as_ref())?) })
 }

@@ -2,6 +2,7 @@
 
 mod client;
 mod cuts;
+mod database;
 mod honest;
 mod hostile;
 mod world;

@@ -1,0 +1,238 @@
+//! A mirror beside PostgreSQL: a private server of this test's own, cut off at any byte, and killed.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use counterfoil_mirror_server::{Postgres, Store};
+
+use crate::honest::follows;
+use crate::world::{Dice, Unread, World, listen, row};
+
+/// A PostgreSQL that ends with the test.
+struct Server {
+    folder: tempfile::TempDir,
+    programs: PathBuf,
+    user: Option<(u32, u32)>,
+    port: u16,
+    running: Option<Child>,
+}
+
+/// Where Debian puts PostgreSQL's programs, of the newest version.
+fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = versions.map(|path| path.join("bin")).filter(|path| path.join("initdb").exists()).collect();
+    found.sort();
+    found.pop()
+}
+
+/// PostgreSQL does not run as root: then as its own user.
+fn user() -> Option<(u32, u32)> {
+    let number = |arguments: &[&str]| {
+        let output = Command::new("id").args(arguments).output().expect("id");
+        String::from_utf8_lossy(&output.stdout).trim().parse::<u32>().expect("a user: Debian's package makes it")
+    };
+    (number(&["-u"]) == 0).then(|| (number(&["-u", "postgres"]), number(&["-g", "postgres"])))
+}
+
+impl Server {
+    /// None where it is not installed, which in CI is a failure.
+    fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            assert!(!std::env::var("CI").is_ok_and(|ci| ci == "true"), "PostgreSQL is not installed");
+            println!("PostgreSQL is not installed (Debian: postgresql): not tested");
+            return None;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let user = user();
+        if let Some((uid, gid)) = user {
+            std::os::unix::fs::chown(folder.path(), Some(uid), Some(gid)).expect("its folder");
+        }
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let mut server = Self { folder, programs, user, port, running: None };
+        let data = server.data();
+        let made = server.command("initdb").arg("-D").arg(&data).args(["-U", "mirror", "-A", "trust", "--no-sync"]).output();
+        let made = made.expect("initdb");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        server.run();
+        Some(server)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.current_dir(Path::new("/")).env("LC_ALL", "C.UTF-8").stdin(Stdio::null()).stdout(Stdio::null());
+        if let Some((uid, gid)) = self.user {
+            command.gid(gid).uid(uid);
+        }
+        command
+    }
+
+    fn run(&mut self) {
+        let mut command = self.command("postgres");
+        command.arg("-D").arg(self.data()).arg("-k").arg(self.folder.path());
+        command.args(["-c", "listen_addresses=127.0.0.1", "-p", &self.port.to_string()]).stderr(Stdio::null());
+        self.running = Some(command.spawn().expect("PostgreSQL"));
+        for _ in 0..600 {
+            if Postgres::open(&self.url(self.port)).is_ok() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        panic!("PostgreSQL does not come up");
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            running.kill().expect("killed");
+            running.wait().expect("ended");
+        }
+    }
+
+    fn url(&self, port: u16) -> String {
+        format!("postgres://mirror@127.0.0.1:{port}/postgres")
+    }
+
+    fn store(&self, port: u16) -> Arc<dyn Store> {
+        Arc::new(Postgres::open(&self.url(port)).expect("a store"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[test]
+fn a_mirror_beside_postgresql_follows_its_owner() {
+    let Some(server) = Server::start() else { return };
+    follows(server.store(server.port));
+}
+
+/// A way to the database that ends after so many bytes.
+struct Wire {
+    address: SocketAddr,
+    left: Arc<AtomicI64>,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Wire {
+    fn to(port: u16) -> Self {
+        let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = socket.local_addr().expect("an address");
+        let (left, open) = (Arc::new(AtomicI64::new(i64::MAX)), Arc::new(Mutex::new(Vec::new())));
+        let wire = Self { address, left: left.clone(), open: open.clone() };
+        thread::spawn(move || {
+            for client in socket.incoming().map_while(Result::ok) {
+                let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+                let copies = [client.try_clone(), server.try_clone()].map(|stream| stream.expect("a stream"));
+                open.lock().expect("streams").extend(copies);
+                let [to, from] = [client.try_clone(), server.try_clone()].map(|stream| stream.expect("a stream"));
+                let left = left.clone();
+                thread::spawn(move || pass(client, server, Some(&left)));
+                thread::spawn(move || pass(from, to, None));
+            }
+        });
+        wire
+    }
+
+    fn cut_after(&self, bytes: i64) {
+        self.left.store(bytes, Ordering::SeqCst);
+    }
+
+    /// Both ways are cut, and then stand open again.
+    fn mend(&self) {
+        self.open.lock().expect("streams").drain(..).for_each(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));
+        self.cut_after(i64::MAX);
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, left: Option<&AtomicI64>) {
+    let mut buffer = [0; 4096];
+    while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+        let before = left.map_or(i64::MAX, |left| left.fetch_sub(bytes as i64, Ordering::SeqCst));
+        let bytes = bytes.min(before.max(0) as usize);
+        if to.write_all(&buffer[..bytes]).is_err() || before <= bytes as i64 && left.is_some() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(std::net::Shutdown::Both), to.shutdown(std::net::Shutdown::Both));
+}
+
+#[test]
+fn cut_off_at_any_byte_it_has_all_of_an_update_or_nothing() {
+    let Some(server) = Server::start() else { return };
+    let full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full");
+    let wire = Wire::to(server.port);
+    let mut dice = Dice(9);
+    let mut world = World::new();
+    world.insert((0..30).map(|day| row("A", day, day)).collect());
+    world.close();
+    let listener = listen(server.store(wire.address.port()), world.owner, |_| ());
+    let address = listener.address();
+    let (mut left, mut cuts) = (1, 0);
+    loop {
+        world.push(address, 1 << 20);
+        world.holds(address);
+        world.change(&mut dice);
+        world.close();
+        let before = world.state(address);
+        let update = world.publication.update_for(&before, 1 << 20).expect("an update").expect("news");
+        wire.cut_after(left);
+        let status = world.post(address, "update", &update).status;
+        wire.mend();
+        // The first ones find connections that are dead, and say so.
+        let after = (0..50).find_map(|_| match world.get(address, "state").status {
+            200 => Some(world.state(address)),
+            _ => None,
+        });
+        let is_done = after.expect("a mirror that comes back") != before;
+        assert!(is_done || status != 200, "an update that was acknowledged is gone, after {left} bytes");
+        match world.ask(address, &world.all(0)) {
+            Ok(verified) => assert_eq!(verified.as_of == world.now, is_done),
+            Err(Unread::Status) => (),
+            Err(Unread::Refused(refusal)) => panic!("an honest mirror after {left} bytes: {refusal}"),
+        }
+        cuts += 1;
+        if status == 200 {
+            break;
+        }
+        left += if full { 16 } else { 400 };
+    }
+    println!("{cuts} cuts, {left} bytes");
+    assert!(cuts > 5);
+}
+
+#[test]
+fn a_database_that_is_killed_is_an_error_and_then_goes_on() {
+    let Some(mut server) = Server::start() else { return };
+    let mut dice = Dice(10);
+    let mut world = World::new();
+    world.insert((0..30).map(|day| row("A", day, day)).collect());
+    world.close();
+    let listener = listen(server.store(server.port), world.owner, |limits| limits.answers_at_once_max = 2);
+    let address = listener.address();
+    world.push(address, 500);
+    for _ in 0..2 {
+        world.holds(address);
+        server.kill();
+        for what in ["state", "manifest", "head"] {
+            assert_eq!(world.get(address, what).status, 500);
+        }
+        server.run();
+        world.change(&mut dice);
+        world.close();
+        world.push(address, 500);
+    }
+    world.holds(address);
+}
