@@ -140,12 +140,7 @@ fn new_table(writing: &WriteTransaction, tables_max: u64) -> Result<Option<u64>,
     Ok(Some(last + 1))
 }
 
-fn apply(
-    writing: &WriteTransaction,
-    table: u64,
-    names: &[TableName],
-    change: &StoreChange,
-) -> Result<(), StoreError> {
+fn apply(writing: &WriteTransaction, table: u64, names: &[TableName], change: &StoreChange) -> Result<(), StoreError> {
     let mut all_names = writing.open_table(NAMES).map_err(failed)?;
     for name in names {
         all_names.insert(&name_key(name)[..], table).map_err(failed)?;

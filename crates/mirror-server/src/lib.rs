@@ -37,9 +37,9 @@ mod store;
 mod tables;
 mod taking;
 
+pub use crate::postgres::Postgres;
 pub use embedded::Embedded;
 pub use limits::Limits;
-pub use crate::postgres::Postgres;
 pub use options::{Allowed, Options, ServeError, serve};
 pub use server::Listener;
 pub use store::{Kept, Reading, Refused, Store, StoreChange, StoreError, TableName, Visit};

@@ -14,10 +14,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use ::postgres::binary_copy::BinaryCopyInWriter;
 use ::postgres::types::{ToSql, Type};
 use ::postgres::{Client, Config, NoTls};
+use parking_lot::Mutex;
 
 use crate::places::places;
 use crate::store::{Decide, Kept, Place, Reading, Refused, Store, StoreChange, StoreError, TableName, Visit};
@@ -64,23 +64,28 @@ impl Postgres {
         config.application_name("counterfoil mirror");
         config.connect_timeout(std::time::Duration::from_secs(5));
         let store = Self { config, idle: Arc::default() };
-        let mut client = store.client()?;
-        client.batch_execute(TABLES).map_err(failed)?;
+        let client = store.client(TABLES)?;
         store.idle.lock().push(client);
         Ok(store)
     }
 
-    fn client(&self) -> Result<Client, StoreError> {
-        while let Some(client) = self.idle.lock().pop() {
-            if !client.is_closed() {
+    /// A connection in which `first` was done. One that waited may be dead by now, and says so then.
+    fn client(&self, first: &str) -> Result<Client, StoreError> {
+        loop {
+            let Some(mut client) = self.idle.lock().pop() else { break };
+            if client.batch_execute(first).is_ok() {
                 return Ok(client);
             }
         }
         let mut client = self.config.connect(NoTls).map_err(failed)?;
-        client.batch_execute("SET statement_timeout = '60s'; SET lock_timeout = '30s'").map_err(failed)?;
+        let settings = "SET statement_timeout = '60s'; SET lock_timeout = '30s'";
+        client.batch_execute(settings).map_err(failed)?;
+        client.batch_execute(first).map_err(failed)?;
         Ok(client)
     }
 }
+
+const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 fn bytes(number: u64) -> Vec<u8> {
     number.to_be_bytes().to_vec()
@@ -88,8 +93,8 @@ fn bytes(number: u64) -> Vec<u8> {
 
 impl Store for Postgres {
     fn read(&self, name: &TableName) -> Result<Option<Box<dyn Reading>>, StoreError> {
-        let mut reader = Reader { client: Some(self.client()?), idle: self.idle.clone() };
-        let Some((table, kept)) = reader.begin(name)? else { return Ok(None) };
+        let mut reader = Reader { client: Some(self.client(READ)?), idle: self.idle.clone() };
+        let Some((table, kept)) = reader.find(name)? else { return Ok(None) };
         Ok(Some(Box::new(Snapshot { reader, table, kept })))
     }
 
@@ -99,7 +104,7 @@ impl Store for Postgres {
         tables_max: u64,
         decide: &mut Decide<'_>,
     ) -> Result<Result<(), Refused>, StoreError> {
-        let mut client = self.client()?;
+        let mut client = self.client("")?;
         let updated = Writing::begin(&mut client)?.update(names, tables_max, decide);
         // A connection that failed in the middle is closed: nobody knows in what it is.
         if updated.is_ok() {
@@ -197,7 +202,8 @@ impl<'a> Writing<'a> {
         } else {
             self.remove(table, change)?;
         }
-        let summaries = change.summaries.iter().map(|(period, summary)| vec![table.clone(), bytes(*period), summary.clone()]);
+        let summaries =
+            change.summaries.iter().map(|(period, summary)| vec![table.clone(), bytes(*period), summary.clone()]);
         self.copy("summaries (tab, period, summary)", 3, summaries)?;
         let entries = change.put.iter().map(|(rid, entry, _)| vec![table.clone(), bytes(*rid), entry.clone()]);
         self.copy("entries (tab, rid, entry)", 3, entries)?;
@@ -213,7 +219,10 @@ impl<'a> Writing<'a> {
         for rids in rids.chunks(RECORDS_AT_ONCE) {
             let removed = self
                 .0
-                .query("DELETE FROM counterfoil_entries WHERE tab = $1 AND rid = ANY($2) RETURNING entry", &[table, &rids])
+                .query(
+                    "DELETE FROM counterfoil_entries WHERE tab = $1 AND rid = ANY($2) RETURNING entry",
+                    &[table, &rids],
+                )
                 .map_err(failed)?;
             let mut gone: HashMap<u8, Vec<Vec<u8>>> = HashMap::new();
             for row in removed {
@@ -230,12 +239,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn copy(
-        &mut self,
-        into: &str,
-        columns: usize,
-        rows: impl Iterator<Item = Vec<Vec<u8>>>,
-    ) -> Result<(), StoreError> {
+    fn copy(&mut self, into: &str, columns: usize, rows: impl Iterator<Item = Vec<Vec<u8>>>) -> Result<(), StoreError> {
         let mut rows = rows.peekable();
         if rows.peek().is_none() {
             return Ok(());
@@ -256,9 +260,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn begin(&mut self, name: &TableName) -> Result<Option<(Vec<u8>, Kept)>, StoreError> {
-        let client = self.client.as_mut().ok_or(StoreError::Damaged("a snapshot"))?;
-        client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(failed)?;
+    fn find(&mut self, name: &TableName) -> Result<Option<(Vec<u8>, Kept)>, StoreError> {
         let owner = &name.owner[..];
         let found = self.query(
             "SELECT k.tab, k.kept FROM counterfoil_names n JOIN counterfoil_kept k ON k.tab = n.tab

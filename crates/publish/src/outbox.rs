@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use counterfoil_mirror::wire::{Progress, State, SummaryHead, UPDATE_BYTES_MAX, Update};
+use counterfoil_mirror::wire::{Change as Told, Progress, State, SummaryHead, UPDATE_BYTES_MAX, Update};
 use counterfoil_proof::Digest;
 use counterfoil_proof::bytes::{Reader, Writer};
 use sha2::{Digest as _, Sha256};
@@ -214,7 +214,7 @@ impl<L: Ledger> Publication<L> {
         &mut self,
         progress: &mut Progress,
         room: &mut usize,
-    ) -> Result<Vec<(u64, Option<Vec<u8>>)>, Error> {
+    ) -> Result<Vec<Told>, Error> {
         let (last, _) = self.outbox.last();
         let from = (progress.number, progress.rid);
         let mut changes = Vec::new();
@@ -255,7 +255,7 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use counterfoil_mirror::wire::{Progress, State};
+    use counterfoil_mirror::wire::{Change as Told, Progress, State};
 
     use super::{Outbox, entry_key};
     use crate::ledger::{Ledger as _, MemoryLedger};

@@ -27,7 +27,8 @@ struct Server {
 /// Where Debian puts PostgreSQL's programs, of the newest version.
 fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(Result::ok).map(|entry| entry.path());
-    let mut found: Vec<PathBuf> = versions.map(|path| path.join("bin")).filter(|path| path.join("initdb").exists()).collect();
+    let mut found: Vec<PathBuf> =
+        versions.map(|path| path.join("bin")).filter(|path| path.join("initdb").exists()).collect();
     found.sort();
     found.pop()
 }
@@ -57,7 +58,8 @@ impl Server {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         let mut server = Self { folder, programs, user, port, running: None };
         let data = server.data();
-        let made = server.command("initdb").arg("-D").arg(&data).args(["-U", "mirror", "-A", "trust", "--no-sync"]).output();
+        let made =
+            server.command("initdb").arg("-D").arg(&data).args(["-U", "mirror", "-A", "trust", "--no-sync"]).output();
         let made = made.expect("initdb");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         server.run();
@@ -99,7 +101,7 @@ impl Server {
     }
 
     fn url(&self, port: u16) -> String {
-        format!("postgres://mirror@127.0.0.1:{port}/postgres")
+        format!("postgres://{}@{}/postgres", "mirror", SocketAddr::from(([127, 0, 0, 1], port)))
     }
 
     fn store(&self, port: u16) -> Arc<dyn Store> {

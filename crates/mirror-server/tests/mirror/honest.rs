@@ -62,7 +62,8 @@ fn intervals_and_limits_are_answered() {
     Type::Text.encode(&Value::Text("A".into()), &mut prefix).expect("a text");
     let interval = Interval::new(Edge::before(&prefix)..Edge::behind(&prefix)).expect("an interval");
     for direction in [Direction::Ascending, Direction::Descending] {
-        let question = counterfoil_proof::Question::new(world.publication.definition(), 0, vec![interval.clone()], &[2]);
+        let question =
+            counterfoil_proof::Question::new(world.publication.definition(), 0, vec![interval.clone()], &[2]);
         let question = question.and_then(|question| question.limited(3, direction)).expect("a question").hinted();
         let verified = world.ask(listener.address(), &question).expect("an honest answer");
         let days: Vec<_> = verified.rows.iter().map(|row| row[1].clone()).collect();
@@ -74,14 +75,16 @@ fn intervals_and_limits_are_answered() {
 #[test]
 fn two_tables_and_two_owners_do_not_meet() {
     let (_folder, store) = embedded();
-    let mut worlds = [World::new(), World::of(definition(4, "a table/of % others"), 5), World::of(definition(3, "prices"), 90)];
+    let mut worlds =
+        [World::new(), World::of(definition(4, "a table/of % others"), 5), World::of(definition(3, "prices"), 90)];
     let listeners: Vec<_> = worlds.iter().map(|world| listen(store.clone(), world.owner, |_| ())).collect();
     for (at, world) in worlds.iter_mut().enumerate() {
         world.insert(vec![row("A", at as i64, 1)]);
         world.close();
     }
     // Names travel in percent signs.
-    let path = |world: &World, what: &str| world.path(what).replace("a table/of % others", "a%20table%2Fof%20%25%20others");
+    let path =
+        |world: &World, what: &str| world.path(what).replace("a table/of % others", "a%20table%2Fof%20%25%20others");
     for (world, listener) in worlds.iter_mut().zip(&listeners) {
         let address = listener.address();
         let update = world.publication.update_for(&Default::default(), 1 << 20).expect("an update").expect("news");

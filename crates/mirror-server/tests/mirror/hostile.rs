@@ -131,7 +131,11 @@ fn questions_that_make_no_sense_or_ask_for_too_much_end_in_an_error() {
     for _ in 0..300 {
         let mut bytes = few.to_bytes();
         let at = dice.below(bytes.len() as u64) as usize;
-        if dice.below(2) == 0 { bytes[at] ^= 1 << dice.below(8) } else { bytes.truncate(at) }
+        if dice.below(2) == 0 {
+            bytes[at] ^= 1 << dice.below(8)
+        } else {
+            bytes.truncate(at)
+        }
         let status = world.post(address, "answer", &bytes).status;
         assert!([200, 400, 422].contains(&status), "{status}");
     }

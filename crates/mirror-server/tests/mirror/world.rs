@@ -153,8 +153,7 @@ impl World {
         }
         let chain = Chain::check(&manifest, summaries.iter().map(Vec::as_slice))?;
         let answer = need(self.post(address, "answer", &question.to_bytes()))?;
-        let trust =
-            Trust { manifest: &manifest, chain: &chain, now: self.now + 10, clock_error: 5, max_age: u64::MAX };
+        let trust = Trust { manifest: &manifest, chain: &chain, now: self.now + 10, clock_error: 5, max_age: u64::MAX };
         Ok(check(&trust, question, &answer)?)
     }
 

@@ -87,7 +87,8 @@ impl Update {
         // Nothing is unfolded before it is known to be signed: the manifest alone says by whom.
         let manifest = TrustedManifest::check(manifest_of(body)?, owner, seen_serial)?;
         let open = Opening::read(&mut Reader::new(body, "an update"))?.open;
-        let key = manifest.manifest().key_of(open).ok_or(Refusal::Forged("the owner certifies no key for an update"))?;
+        let key =
+            manifest.manifest().key_of(open).ok_or(Refusal::Forged("the owner certifies no key for an update"))?;
         verify(&key.key, &[message(body)], None, &signature)
             .map_err(|_| Refusal::Forged("an update does not carry its owner's signature"))?;
         let update = Self::read(body)?;
@@ -125,7 +126,10 @@ impl Update {
         let (mut period, mut last) = (before.progress.periods, before.last_summary);
         for summary in &self.summaries {
             let head = SummaryHead::of(summary)?;
-            if head.definition != manifest.manifest().definition.digest() || head.period != period || head.before != last {
+            if head.definition != manifest.manifest().definition.digest()
+                || head.period != period
+                || head.before != last
+            {
                 return Err(Malformed("a summary in an update does not follow the one before it"));
             }
             period = period.checked_add(1).ok_or(Malformed("a period without end"))?;
