@@ -42,4 +42,4 @@ pub use embedded::Embedded;
 pub use limits::Limits;
 pub use options::{Allowed, Options, ServeError, serve};
 pub use server::Listener;
-pub use store::{Kept, Reading, Refused, Store, StoreChange, StoreError, TableName, Visit};
+pub use store::{Decide, Kept, Place, Placed, Reading, Refused, Store, StoreChange, StoreError, TableName, Visit};

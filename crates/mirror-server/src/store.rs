@@ -59,7 +59,10 @@ impl Kept {
 }
 
 /// An entry's place in an order: the order's number, and a position's bytes.
-pub(crate) type Place = (u8, Vec<u8>);
+pub type Place = (u8, Vec<u8>);
+
+/// An entry: its record's number, its bytes, its places in the table's orders.
+pub type Placed = (u64, Vec<u8>, Vec<Place>);
 
 /// What a store is to do in one transaction.
 pub struct StoreChange {
@@ -69,8 +72,8 @@ pub struct StoreChange {
     pub kept: Kept,
     /// Summaries by period.
     pub summaries: Vec<(u64, Vec<u8>)>,
-    /// Entries with their places in the table's orders.
-    pub put: Vec<(u64, Vec<u8>, Vec<(u8, Vec<u8>)>)>,
+    /// Entries that come, or come instead of others.
+    pub put: Vec<Placed>,
     /// Numbers of entries that go.
     pub gone: Vec<u64>,
     /// What the table is: it tells the places of entries that were there before.
@@ -117,7 +120,7 @@ pub trait Reading: Send {
 }
 
 /// Decides from what is kept of a table, if it is known, what an update does; nothing where it was done already.
-pub(crate) type Decide<'a> = dyn FnMut(Option<&Kept>) -> Result<Option<StoreChange>, Refused> + 'a;
+pub type Decide<'a> = dyn FnMut(Option<&Kept>) -> Result<Option<StoreChange>, Refused> + 'a;
 
 /// Where a mirror keeps its tables.
 pub trait Store: Send + Sync {
@@ -136,7 +139,7 @@ pub trait Store: Send + Sync {
         &self,
         names: &[TableName],
         tables_max: u64,
-        decide: &mut dyn FnMut(Option<&Kept>) -> Result<Option<StoreChange>, Refused>,
+        decide: &mut Decide<'_>,
     ) -> Result<Result<(), Refused>, StoreError>;
 }
 

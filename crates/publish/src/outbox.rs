@@ -210,11 +210,7 @@ impl<L: Ledger> Publication<L> {
     }
 
     /// Entries touched after a place, as many as there is room for and one at least, by record number.
-    fn changes_after(
-        &mut self,
-        progress: &mut Progress,
-        room: &mut usize,
-    ) -> Result<Vec<Told>, Error> {
+    fn changes_after(&mut self, progress: &mut Progress, room: &mut usize) -> Result<Vec<Told>, Error> {
         let (last, _) = self.outbox.last();
         let from = (progress.number, progress.rid);
         let mut changes = Vec::new();
@@ -255,7 +251,7 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use counterfoil_mirror::wire::{Change as Told, Progress, State};
+    use counterfoil_mirror::wire::{Progress, State};
 
     use super::{Outbox, entry_key};
     use crate::ledger::{Ledger as _, MemoryLedger};
