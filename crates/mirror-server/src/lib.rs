@@ -24,6 +24,7 @@
 mod answering;
 mod body;
 mod embedded;
+mod held;
 mod limits;
 mod options;
 mod patient;

@@ -7,7 +7,7 @@ use counterfoil_mirror::wire::UPDATE_BYTES_MAX;
 /// The limits of a mirror.
 ///
 /// Its memory is at most about `connections_max` times 16 KiB, `answers_at_once_max` times `question_bytes_max` and four
-/// times `answer_bytes_max`, and `updates_at_once_max` times three times `update_bytes_max`.
+/// times `answer_bytes_max`, `reply_bytes_max`, and `updates_at_once_max` times three times `update_bytes_max`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
@@ -21,6 +21,8 @@ pub struct Limits {
     pub question_bytes_max: usize,
     /// Bytes of entries that one answer may need.
     pub answer_bytes_max: usize,
+    /// Bytes of replies that wait to be read by their clients, of all together. At least those of a site's largest file.
+    pub reply_bytes_max: usize,
     /// How long an answer may take.
     pub answer_time_max: Duration,
     /// Bytes of an update.
@@ -33,7 +35,7 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// The slowest client that is waited for.
     pub body_bytes_per_second_min: usize,
-    /// How long a client may leave an answer unread.
+    /// How long a client may take to read 64 KiB of a reply.
     pub write_timeout: Duration,
     /// How long a request waits for its turn before the answer that tells the client to come again.
     pub queue_wait: Duration,
@@ -49,6 +51,7 @@ impl Default for Limits {
             updates_at_once_max: 2,
             question_bytes_max: 9 << 20,
             answer_bytes_max: 32 << 20,
+            reply_bytes_max: 256 << 20,
             answer_time_max: Duration::from_secs(20),
             update_bytes_max: UPDATE_BYTES_MAX,
             tables_max: 10_000,

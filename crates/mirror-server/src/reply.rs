@@ -1,13 +1,13 @@
 //! Replies: bytes, or a problem in a sentence for people.
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
+use tokio::sync::OwnedSemaphorePermit;
 
+use crate::held::Held;
 use crate::store::{Refused, StoreError};
 
-pub(crate) type Reply = Response<Full<Bytes>>;
+pub(crate) type Reply = Response<Held>;
 
 /// Why a request was not done.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Problem {
     }
 
     pub(crate) fn reply(&self) -> Reply {
-        let mut reply = Response::new(Full::new(Bytes::from(self.text() + "\n")));
+        let mut reply = Response::new(Held::new((self.text() + "\n").into_bytes(), None));
         *reply.status_mut() = self.status();
         let headers = reply.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
@@ -95,9 +95,9 @@ impl Problem {
     }
 }
 
-/// Bytes for a program. What they say can change with the next update, so nothing on the way may keep them.
-pub(crate) fn bytes(bytes: Vec<u8>) -> Reply {
-    let mut reply = Response::new(Full::new(Bytes::from(bytes)));
+/// Bytes for a program, with their part of the memory for replies. What they say can change with the next update, so nothing on the way may keep them.
+pub(crate) fn bytes(bytes: Vec<u8>, room: OwnedSemaphorePermit) -> Reply {
+    let mut reply = Response::new(Held::new(bytes, Some(room)));
     let headers = reply.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

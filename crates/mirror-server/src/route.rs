@@ -21,7 +21,12 @@ pub(crate) struct Shared {
     pub(crate) allowed: Allowed,
     pub(crate) answers: Arc<Semaphore>,
     pub(crate) updates: Arc<Semaphore>,
+    /// Memory for replies.
+    pub(crate) room: Arc<Semaphore>,
 }
+
+/// Bytes of a place in the memory for replies.
+pub(crate) const ROOM_BYTES: usize = 1 << 10;
 
 /// The last parts of a path: OWNER, TABLE, what. A base in front of them is the front server's affair.
 struct Path {
@@ -67,7 +72,7 @@ fn number(text: &str) -> Option<u64> {
 
 pub(crate) async fn answer(shared: Arc<Shared>, mut request: Request<Incoming>) -> Result<Reply, Infallible> {
     let reply = match route(&shared, &mut request).await {
-        Ok(bytes) => reply::bytes(bytes),
+        Ok((bytes, room)) => reply::bytes(bytes, room),
         Err(problem) => {
             body::drain(request.body_mut()).await;
             problem.reply()
@@ -76,9 +81,13 @@ pub(crate) async fn answer(shared: Arc<Shared>, mut request: Request<Incoming>) 
     Ok(reply)
 }
 
-async fn route(shared: &Arc<Shared>, request: &mut Request<Incoming>) -> Result<Vec<u8>, Problem> {
+/// A reply's bytes, and its part of the memory for replies.
+type Done = (Vec<u8>, OwnedSemaphorePermit);
+
+async fn route(shared: &Arc<Shared>, request: &mut Request<Incoming>) -> Result<Done, Problem> {
     if request.uri().path() == "/health" {
-        return Ok(b"ok\n".to_vec());
+        let bytes = b"ok\n".to_vec();
+        return room(shared, &bytes).await.map(|room| (bytes, room));
     }
     let path = Path::of(request.uri().path()).ok_or(Problem::NotFound("there is nothing here by this name"))?;
     if *request.method() != path.method() {
@@ -112,7 +121,7 @@ async fn place(shared: &Shared, places: &Arc<Semaphore>) -> Result<OwnedSemaphor
 async fn work(
     shared: &Arc<Shared>,
     work: impl FnOnce(&Shared) -> Result<Vec<u8>, Problem> + Send + 'static,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Done, Problem> {
     let place = place(shared, &shared.answers).await?;
     work_in(shared, place, work).await
 }
@@ -122,12 +131,17 @@ async fn work_in(
     shared: &Arc<Shared>,
     place: OwnedSemaphorePermit,
     work: impl FnOnce(&Shared) -> Result<Vec<u8>, Problem> + Send + 'static,
-) -> Result<Vec<u8>, Problem> {
-    let shared = shared.clone();
-    let working = tokio::task::spawn_blocking(move || {
-        let done = work(&shared);
-        drop(place);
-        done
-    });
-    working.await.unwrap_or(Err(Problem::Died))
+) -> Result<Done, Problem> {
+    let shared_there = shared.clone();
+    let bytes = tokio::task::spawn_blocking(move || work(&shared_there)).await.unwrap_or(Err(Problem::Died))?;
+    // The place is free when the reply has its memory, so that few of them wait for it.
+    let room = room(shared, &bytes).await;
+    drop(place);
+    Ok((bytes, room?))
+}
+
+async fn room(shared: &Shared, bytes: &[u8]) -> Result<OwnedSemaphorePermit, Problem> {
+    let places = u32::try_from(bytes.len() / ROOM_BYTES + 1).map_err(|_| Problem::Busy)?;
+    let room = timeout(shared.answering.limits.queue_wait, shared.room.clone().acquire_many_owned(places)).await;
+    room.map_err(|_| Problem::Busy)?.map_err(|_| Problem::Busy)
 }

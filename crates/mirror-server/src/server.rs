@@ -18,7 +18,7 @@ use crate::answering::Answering;
 use crate::limits::Limits;
 use crate::options::Allowed;
 use crate::patient::Patient;
-use crate::route::{self, Shared};
+use crate::route::{self, ROOM_BYTES, Shared};
 use crate::store::Store;
 use crate::tables::Definitions;
 
@@ -63,6 +63,7 @@ impl Listener {
         let shared = Arc::new(Shared {
             allowed,
             answers: Arc::new(Semaphore::new(limits.answers_at_once_max)),
+            room: Arc::new(Semaphore::new(limits.reply_bytes_max / ROOM_BYTES)),
             updates: Arc::new(Semaphore::new(limits.updates_at_once_max)),
             answering: Answering { store, definitions: Definitions::default(), limits },
         });

@@ -190,6 +190,35 @@ fn slow_clients_hold_nobody_up() {
     world.ask(address, &world.all(0)).expect("an honest answer");
 }
 
+/// Replies take of one memory until they are read: who reads too slowly loses the connection, and others get the room.
+#[test]
+fn replies_that_nobody_reads_take_no_more_than_their_memory() {
+    let (_folder, mut world, listener) = loaded(|limits| {
+        limits.write_timeout = Duration::from_millis(600);
+        limits.queue_wait = Duration::from_millis(100);
+        limits.reply_bytes_max = 9 << 20;
+    });
+    world.insert((0..1500).map(|day| row(&"A".repeat(900), day, day)).collect());
+    world.close();
+    let address = listener.address();
+    world.push(address, 1 << 20);
+    let question = world.all(0).hinted().to_bytes();
+    // Many answers in a row, since the system's buffers take the first ones.
+    let ask = [&head(&format!("POST {}", world.path("answer")), question.len())[..], &question].concat().repeat(20);
+    let mut slow: Vec<_> = (0..12).map(|_| Client::new(address)).collect();
+    slow.iter_mut().for_each(|client| assert!(client.send(&ask)));
+    let busy = (0..40).filter(|_| {
+        slow.iter_mut().for_each(|client| drop(client.stream.read(&mut [0])));
+        matches!(world.post(address, "answer", &question).status, 503)
+    });
+    assert!(busy.count() > 0, "there was room for everything");
+    let mut tried = 0;
+    while world.post(address, "answer", &question).status != 200 {
+        tried += 1;
+        assert!(tried < 1000, "nobody gets room again");
+    }
+}
+
 #[test]
 fn too_large_is_told_before_it_comes() {
     let (_folder, world, listener) = loaded(|limits| limits.update_bytes_max = 1 << 20);

@@ -86,3 +86,21 @@ pub(super) fn flag(reader: &mut Reader<'_>) -> Result<bool, Malformed> {
         _ => Err(reader.malformed()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Progress, State};
+    use crate::wire::Standing;
+
+    /// The vector of SPEC.md.
+    #[test]
+    fn a_state_and_a_head_have_their_bytes() {
+        let progress = Progress { generation: 1, number: 300, rid: u64::MAX, periods: 3 };
+        let state = State { progress, mark: [7; 32], base: [6; 32], last_summary: [5; 32], is_whole: true };
+        let numbers: &[u8] = &[1, 1, 0xac, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 3];
+        assert_eq!(state.to_bytes(), [numbers, &[7; 32], &[6; 32], &[5; 32], &[1]].concat());
+        assert_eq!(State::from_bytes(&state.to_bytes()), Ok(state));
+        assert_eq!(Standing { last: 200, first: 0 }.to_bytes(), [2, 0xc8, 1, 0]);
+        assert!(Standing::from_bytes(&[2, 1, 2]).is_err() && Standing::from_bytes(&[1, 1, 0]).is_err());
+    }
+}
