@@ -163,6 +163,28 @@ fn an_owner_killed_at_any_moment_catches_up_and_one_put_back_begins_anew() {
     }
 }
 
+/// The lost commit and the one in its place have one number, and touch as many records.
+#[test]
+fn an_owner_put_back_by_one_commit_is_noticed_by_what_that_commit_said() {
+    let (_folder, store) = embedded();
+    let mut world = World::new();
+    let listener = listen(store, world.owner, |_| ());
+    world.insert((0..20).map(|day| row("A", day, day)).collect());
+    world.close();
+    let ledger = world.ledger();
+    world.insert(vec![row("B", 1, 1)]);
+    world.push(listener.address(), 1 << 20);
+    let state = world.state(listener.address());
+    world = world.with_ledger(ledger);
+    world.insert(vec![row("B", 2, 2)]);
+    world.push(listener.address(), 1 << 20);
+    let again = world.state(listener.address()).progress;
+    assert_eq!((again.number, again.generation), (state.progress.number, state.progress.generation + 1));
+    world.close();
+    world.push(listener.address(), 1 << 20);
+    world.holds(listener.address());
+}
+
 #[test]
 fn it_is_served_until_it_is_told_to_stop() {
     let folder = tempfile::tempdir().expect("a folder");
