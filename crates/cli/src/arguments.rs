@@ -71,6 +71,11 @@ What was seen of a table is remembered in COUNTERFOIL_STATE_DIR (see `counterfoi
 older afterwards. --save keeps rows with their proof, and --check looks at them again, without a network, for as long \
 as the file is there. docs/publish.md tells what is proved and what is not.";
 
+const MIRROR_HELP: &str = "\
+A mirror knows no secret, and nobody has to trust it: whatever it gets wrong, readers refuse. Owners send their tables with \
+`counterfoil publish FILE --to http://example.com`, signed; readers ask with `counterfoil ask --server http://example.com`. Nothing is encrypted \
+on the way: put a web server that does in front of an address that others can reach. docs/mirror.md tells the rest.";
+
 const EXPORT_HELP: &str = "\
 The name says the format, unless --format does: .csv, .jsonl, .ndjson, .json (an object a line), .parquet, .arrow; \
 anything else is written as CSV. A file gets its name when it is complete: until then it is called .export-XXXXXX, \
@@ -201,6 +206,8 @@ pub enum Command {
     Publish(Publish),
     /// Ask a server that nobody trusts about a published table, and check the answer
     Ask(Ask),
+    /// Serve published tables of others, and answer questions about them with proofs
+    Mirror(Mirror),
     /// Show the main job on real flights, with every trick on the file caught
     Demo(Demo),
 }
@@ -620,10 +627,13 @@ pub struct Publish {
     #[arg(long, value_name = "COLS")]
     pub order_by: Vec<String>,
     /// Folder to be served
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "to")]
+    pub out: Option<PathBuf>,
+    /// Mirror to be brought up to date, such as http://example.com; may be given again
+    #[arg(long, value_name = "URL")]
+    pub to: Vec<String>,
     /// Database that holds the owner's keys and what was signed [default: DIR.foil]
-    #[arg(long, value_name = "DB")]
+    #[arg(long, value_name = "DB", required_unless_present = "out")]
     pub state: Option<String>,
     /// Name of the table [default: that of the file]
     #[arg(long, value_name = "NAME")]
@@ -661,6 +671,35 @@ pub struct Ask {
     pub explain: bool,
     #[command(flatten)]
     pub shape: Shape,
+}
+
+#[derive(Args, Debug)]
+pub struct Mirror {
+    #[command(subcommand)]
+    pub action: MirrorAction,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum MirrorAction {
+    /// Serve until Ctrl-C
+    #[command(after_help = MIRROR_HELP)]
+    Serve(MirrorServe),
+}
+
+#[derive(Args, Debug)]
+pub struct MirrorServe {
+    /// File that holds the tables, or an address of PostgreSQL; without it, what COUNTERFOIL_MIRROR_STORE says
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<String>,
+    /// Address to listen at; a port alone is one of this machine's loopback address
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: String,
+    /// Owner whose tables are taken: foilpub1...; may be given again
+    #[arg(long, value_name = "OWNER", required_unless_present = "allow_any")]
+    pub allow: Vec<String>,
+    /// Take everybody's tables: strangers can fill the disk
+    #[arg(long, conflicts_with = "allow")]
+    pub allow_any: bool,
 }
 
 #[derive(Args, Debug)]
@@ -702,7 +741,9 @@ impl Command {
                 CounterAction::Show { db } | CounterAction::Adopt { db, .. } | CounterAction::Forget { db, .. } => db,
             },
             Command::Restore(Restore { db, .. }) => return db.as_deref(),
-            Command::Keygen(_) | Command::Publish(_) | Command::Ask(_) | Command::Demo(_) => return None,
+            Command::Keygen(_) | Command::Publish(_) | Command::Ask(_) | Command::Mirror(_) | Command::Demo(_) => {
+                return None;
+            }
         })
     }
 
@@ -722,7 +763,7 @@ impl Command {
 }
 
 /// Commands that are not there yet. Nobody should make a database of such a name by mistake, or be asked for its key.
-const LATER: [&str; 2] = ["mirror", "provider"];
+const LATER: [&str; 1] = ["provider"];
 
 /// The command that a line asks for and that is not there yet.
 pub fn later(words: &[OsString]) -> Option<&str> {

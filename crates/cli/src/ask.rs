@@ -1,6 +1,5 @@
 //! `ask`: a question to a server that nobody trusts, and rows only if they are the owner's.
 
-mod http;
 mod remembered;
 mod shown;
 
@@ -16,10 +15,10 @@ use counterfoil_reader::{KEPT_BYTES_MAX, Kept, Memory, Reading, Terms};
 
 use crate::arguments::Ask;
 use crate::failure::{Result, misuse};
+use crate::http::Http;
 use crate::output::Style;
 use crate::private;
 use crate::terminal::{self, Working};
-use http::Http;
 use remembered::Remembered;
 
 pub fn run(arguments: &Ask) -> Result<()> {

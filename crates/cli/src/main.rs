@@ -12,12 +12,14 @@ mod demo;
 mod export;
 mod failure;
 mod house;
+mod http;
 mod image;
 mod import;
 mod init;
 mod inspect;
 mod keys;
 mod kv;
+mod mirror;
 mod output;
 mod picture;
 mod private;
@@ -92,6 +94,7 @@ fn run(context: &Context, command: Command, order: &sql::Order) -> Result<()> {
         Command::User(arguments) => user::run(context, &arguments),
         Command::Publish(arguments) => publish::run(context, &arguments),
         Command::Ask(arguments) => ask::run(&arguments),
+        Command::Mirror(arguments) => mirror::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
     }
 }

@@ -6,10 +6,11 @@
 //! A cut before the state's commit leaves everything as it was. One behind it leaves an older folder: publishing again
 //! writes what is missing.
 
+mod push;
 mod rows;
 mod state;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use counterfoil::{Database, Error, Kind, Options, Place, quoted};
 use counterfoil_mirror::site;
@@ -55,15 +56,16 @@ pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
 
 /// Where the owner's state is: beside the folder and never inside it, where a web server would hand it out.
 fn state_place(arguments: &Publish) -> Result<String> {
-    let out = arguments.out.to_string_lossy();
-    let place = arguments.state.clone().unwrap_or_else(|| format!("{}.foil", out.trim_end_matches('/')));
+    let beside = |out: &PathBuf| format!("{}.foil", out.to_string_lossy().trim_end_matches('/'));
+    let place = arguments.state.clone().or_else(|| arguments.out.as_ref().map(beside)).unwrap_or_default();
     let Place::File(path) = Place::parse(&place) else {
         return Err(misuse("the owner's state is a file").at(place).advise("name one with --state").into());
     };
+    let Some(out) = &arguments.out else { return Ok(place) };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let inside = match (std::fs::canonicalize(parent), std::fs::canonicalize(&arguments.out)) {
+    let inside = match (std::fs::canonicalize(parent), std::fs::canonicalize(out)) {
         (Ok(parent), Ok(out)) => parent.starts_with(out),
-        _ => path.starts_with(&arguments.out),
+        _ => path.starts_with(out),
     };
     if inside {
         let advice = "keep it beside the folder: who gets both needs only its key to sign for you";
@@ -132,13 +134,20 @@ fn bring_up_to_date(
         publication.edit(edit).map_err(told)?
     };
     publication.close_period(now()?).map_err(told)?;
-    let (files, bytes) = write(&mut publication, &arguments.out, place)?;
     tell(&publication, count, &edited);
-    let (out, owner) = (arguments.out.display(), publication.owner());
-    terminal::done(format_args!("{out}: {} written, {bytes} bytes", counted(files, "file")));
-    let table = shown(&publication.definition().name);
+    if let Some(out) = &arguments.out {
+        let (files, bytes) = write(&mut publication, out, place)?;
+        terminal::done(format_args!("{}: {} written, {bytes} bytes", out.display(), counted(files, "file")));
+    }
+    for mirror in &arguments.to {
+        let (updates, bytes) = push::push(&mut publication, mirror, place)?;
+        terminal::done(format_args!("{mirror}: {} sent, {bytes} bytes", counted(updates, "update")));
+    }
+    let out = arguments.out.as_ref().map(|out| out.display().to_string());
+    let server = out.or_else(|| arguments.to.first().cloned()).unwrap_or_default();
+    let (owner, table) = (publication.owner(), shown(&publication.definition().name));
     terminal::done(format_args!(
-        "ask with: counterfoil ask --server {out} --owner {owner} \"SELECT * FROM {table} LIMIT 5\""
+        "ask with: counterfoil ask --server {server} --owner {owner} \"SELECT * FROM {table} LIMIT 5\""
     ));
     Ok(owner.to_string())
 }

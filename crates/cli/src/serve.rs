@@ -81,7 +81,7 @@ fn wait(ending: &Ending) -> Result<(), Error> {
 }
 
 /// An address as people write it: a port alone is one of the loopback address, a name is looked up.
-fn resolve(text: &str) -> Result<SocketAddr, Error> {
+pub fn resolve(text: &str) -> Result<SocketAddr, Error> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }

@@ -22,6 +22,6 @@ mod verdict;
 pub use error::Error;
 pub use kept::{KEPT_BYTES_MAX, Kept};
 pub use memory::Memory;
-pub use reading::{Reading, read};
+pub use reading::{Reading, place_of, read};
 pub use terms::Terms;
 pub use verdict::Verdict;

@@ -3,7 +3,7 @@
 use counterfoil_ask::{Asked, Table};
 use counterfoil_mirror::answer;
 use counterfoil_mirror::site::{Fetch, Site, SiteError, Unread};
-use counterfoil_proof::{Chain, Definition, Question, Refusal, TrustedManifest, check};
+use counterfoil_proof::{Chain, Definition, MANIFEST_BYTES_MAX, Owner, Question, Refusal, TrustedManifest, check};
 
 use crate::error::Error;
 use crate::kept::Kept;
@@ -29,24 +29,60 @@ pub struct Reading {
 ///
 /// # Errors
 /// Each [`Error`] but [`Error::NotKept`].
-pub fn read<F: Fetch>(fetch: F, sql: &str, terms: &Terms, memory: &mut Option<Memory>) -> Result<Reading, Error> {
+pub fn read<F: Fetch>(mut fetch: F, sql: &str, terms: &Terms, memory: &mut Option<Memory>) -> Result<Reading, Error> {
     // What is no SQL asks nobody.
-    Asked::table_of(sql)?;
-    let (unread, manifest_bytes) = Unread::open(fetch).map_err(|error| match error {
-        SiteError::Missing(path) => Error::NoTable(path),
-        other => other.into(),
-    })?;
+    let table = Asked::table_of(sql)?;
+    let (unread, manifest_bytes) = found(&mut fetch, &terms.owner, &table)?;
     let manifest = TrustedManifest::check(&manifest_bytes, &terms.owner, 0)?;
     let definition = &manifest.manifest().definition;
     let asked = Asked::parse(sql, definition)?;
+    let answers = unread.answers();
     let mut site = unread.of(definition.clone());
     let summaries = site.summaries(0)?;
     let chain = Chain::check(&manifest, summaries.iter().map(Vec::as_slice))?;
     *memory = Some(Memory::after(memory.as_ref(), &manifest, &chain)?);
-    let answer = asked.question().map(|question| proof(&mut site, definition, question)).transpose()?;
+    let answer = asked.question().map(|question| {
+        if answers { Ok(site.ask(&question.to_bytes())?) } else { proof(&mut site, definition, question) }
+    });
+    let answer = answer.transpose()?;
     let kept = Kept { owner: terms.owner, at: terms.now, sql: sql.into(), manifest: manifest_bytes, summaries, answer };
     let (table, verdict) = checked(&asked, &manifest, &chain, kept.answer.as_deref(), terms)?;
     Ok(Reading { table, verdict, plan: asked.plan(), kept })
+}
+
+/// The table at this place; or where places of many tables are below it, that of this owner and name.
+fn found<'a>(fetch: &'a mut dyn Fetch, owner: &Owner, table: &str) -> Result<(Unread<Within<'a>>, Vec<u8>), Error> {
+    let open = |error| match error {
+        SiteError::Missing(path) if path == "manifest" => Error::NoTable(path),
+        other => Error::from(other),
+    };
+    let here = fetch.fetch("manifest", MANIFEST_BYTES_MAX).map_err(Error::Unreachable)?.is_some();
+    let prefix = if here { String::new() } else { place_of(owner, table) };
+    Unread::open(Within { fetch, prefix }).map_err(open)
+}
+
+/// Where a mirror of many tables has this one: `OWNER/TABLE/`, with the name as a path holds it.
+#[must_use]
+pub fn place_of(owner: &Owner, table: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let escape = |byte: u8| if plain(byte) { char::from(byte).into() } else { format!("%{byte:02X}") };
+    format!("{owner}/{}/", table.bytes().map(escape).collect::<String>())
+}
+
+/// What lies below a place.
+struct Within<'a> {
+    fetch: &'a mut dyn Fetch,
+    prefix: String,
+}
+
+impl Fetch for Within<'_> {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        self.fetch.fetch(&format!("{}{path}", self.prefix), most)
+    }
+
+    fn ask(&mut self, path: &str, question: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
+        self.fetch.ask(&format!("{}{path}", self.prefix), question, most)
+    }
 }
 
 /// The bytes of an answer, from files that the reader looked through itself.

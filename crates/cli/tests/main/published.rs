@@ -6,6 +6,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use nix::sys::signal::Signal;
+
+use super::served::Served;
 use super::stage::Stage;
 
 const PRICES: &str =
@@ -219,4 +222,64 @@ fn copy(from: &Path, to: &Path) {
         fs::create_dir_all(target.parent().expect("a folder")).expect("a folder");
         fs::copy(&file, &target).expect("copied");
     }
+}
+
+/// A mirror that runs as a program until it is dropped, which kills it; and its address.
+fn mirror(stage: &Stage, allow: &[&str]) -> (Served, String) {
+    let words = [&["mirror", "serve", "--store", "store", "--listen", "127.0.0.1:0"], allow].concat();
+    let served = Served::start(stage, &words);
+    let line = served.says("published tables at ");
+    let url = line.split(' ').find(|word| word.starts_with("http://")).expect("an address");
+    (served, url.trim_end_matches(':').to_owned())
+}
+
+#[test]
+fn a_mirror_takes_what_its_owner_sends_and_answers_with_proofs() {
+    let stage = Stage::new();
+    stage.write("prices.csv", PRICES);
+    // Whoever has no folder has a state all the same; a mirror that is told nobody's name takes nothing.
+    let owner = publish(&stage, &["--order-by", "symbol,day"]);
+    let send = |url: &str| publish(&stage, &["--state", "site.foil", "--to", url]);
+    let (all, top) = ("SELECT * FROM prices", "SELECT max(price) FROM prices WHERE symbol = 'SAP'");
+    let (served, url) = mirror(&stage, &["--allow", &owner]);
+    stage.refused(&words(&url, &owner, all), 1, &["no published table"]);
+    assert_eq!(send(&url), owner);
+    assert_eq!(stage.good(&words(&url, &owner, all)), PRICES);
+    // Another owner's table is not taken.
+    let other = ["publish", "prices.csv", "--order-by", "day", "--state", "other.foil", "--to", &url];
+    let ended = stage.run(&other);
+    assert!(ended.code == 2 && ended.err.contains("publish again"), "{}", ended.err);
+    drop(served);
+    // Killed and started again it has what it had, and takes what is new.
+    stage.write("prices.csv", PRICES.replace("140.25", "141"));
+    let (served, url) = mirror(&stage, &["--allow", &owner]);
+    assert_eq!(stage.good(&words(&url, &owner, all)), PRICES);
+    send(&url);
+    assert_eq!(stage.good(&words(&url, &owner, top)), "max\n141\n");
+    drop(served);
+    // One that lost its store is sent all of it.
+    fs::remove_file(stage.path("store")).expect("removed");
+    let (mut served, url) = mirror(&stage, &["--allow-any"]);
+    stage.refused(&words(&url, &owner, all), 1, &["no published table"]);
+    send(&url);
+    assert_eq!(stage.good(&words(&url, &owner, top)), "max\n141\n");
+    assert_eq!(served.end(Signal::SIGTERM), Some(0));
+}
+
+#[test]
+fn a_mirror_is_not_started_by_mistake() {
+    let (stage, owner) = published();
+    let serve = |more: &[&'static str]| [&["mirror", "serve"], more].concat();
+    stage.refused(&serve(&["--store", "store"]), 1, &["--allow"]);
+    stage.refused(&serve(&["--allow-any"]), 1, &["no store", "COUNTERFOIL_MIRROR_STORE"]);
+    stage.refused(&serve(&["--store", "store", "--allow", "somebody"]), 1, &["somebody", "foilpub1"]);
+    stage.refused(&serve(&["--store", "store", "--allow-any", "--listen", "nowhere"]), 1, &["nowhere"]);
+    let shown = serve(&["--store", "postgres://mirror:secret@localhost/mirror", "--allow-any"]);
+    let said = stage.refused(&shown, 1, &["COUNTERFOIL_MIRROR_STORE"]);
+    assert!(!said.contains("secret"), "{said}");
+    // Where no mirror is, nothing is taken; the folder is there all the same.
+    let ended = stage.run(&["publish", "prices.csv", "--out", "site", "--to", "http://127.0.0.1:1"]);
+    assert!(ended.code == 2 && ended.err.contains("127.0.0.1:1"), "{}", ended.err);
+    stage.good(&words("site", &owner, "SELECT * FROM prices"));
+    stage.refused(&["publish", "prices.csv", "--order-by", "day"], 1, &["--out"]);
 }

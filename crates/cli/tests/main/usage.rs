@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "sql",
     "init",
     "import",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 22] = [
     "user",
     "publish",
     "ask",
+    "mirror",
     "demo",
 ];
 
@@ -81,7 +82,7 @@ fn what_is_not_there_yet_says_so() {
     let stage = Stage::with_database();
     stage.refused(&["init", "other", "--counter", "nor"], 1, &["not supported"]);
     stage.refused(&["restore", "--from", "https://example.org/", "other"], 1, &["not supported", "--from"]);
-    for word in ["mirror", "provider"] {
+    for word in ["provider"] {
         stage.refused(&[word, "db"], 1, &["not supported", word]);
     }
     stage.good(&["init", "./publish"]);

@@ -1,5 +1,6 @@
 //! The bytes of the files of a site.
 
+use crate::wire::Standing;
 use counterfoil_proof::Malformed;
 use counterfoil_proof::bytes::{Reader, Writer};
 use sha2::{Digest as _, Sha256};
@@ -22,6 +23,8 @@ pub struct Head {
     /// The last period whose summary is here.
     pub last: u64,
     pub(super) roots: Vec<Name>,
+    /// Whether a program is behind it that answers questions itself ([`crate::wire::Standing`]): there are no pages then.
+    pub(super) answers: bool,
 }
 
 impl Head {
@@ -33,13 +36,21 @@ impl Head {
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes, "the head of a site");
-        if reader.byte()? != 1 {
-            return Err(Malformed("a site of a version that is not known"));
+        match reader.byte()? {
+            1 => {}
+            2 => {
+                let standing = Standing::from_bytes(bytes)?;
+                if standing.first > 0 {
+                    return Err(Malformed("the head of a mirror without its first summaries"));
+                }
+                return Ok(Self { last: standing.last, roots: Vec::new(), answers: true });
+            }
+            _ => return Err(Malformed("a site of a version that is not known")),
         }
         let last = reader.number()?;
         let roots = (0..reader.count()?).map(|_| reader.array()).collect::<Result<_, _>>()?;
         reader.end()?;
-        Ok(Self { last, roots })
+        Ok(Self { last, roots, answers: false })
     }
 }
 

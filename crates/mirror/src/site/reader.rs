@@ -27,6 +27,14 @@ pub trait Fetch {
     /// # Errors
     /// A text that says what went wrong and where.
     fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String>;
+
+    /// What a program says to `question`, at most `most` bytes; none where nobody answers, as in a folder.
+    ///
+    /// # Errors
+    /// A text that says what went wrong and where.
+    fn ask(&mut self, _path: &str, _question: &[u8], _most: usize) -> Result<Option<Vec<u8>>, String> {
+        Ok(None)
+    }
 }
 
 /// A folder of this machine.
@@ -88,6 +96,12 @@ impl<F: Fetch> Unread<F> {
         let manifest = files.need("manifest")?;
         let head = Head::from_bytes(&files.need("head")?).map_err(|what| SiteError::Damaged("head".into(), what))?;
         Ok((Self { files, head }, manifest))
+    }
+
+    /// Whether a program answers here ([`Site::ask`]), so that there are no pages to look through.
+    #[must_use]
+    pub fn answers(&self) -> bool {
+        self.head.answers
     }
 
     /// The site of a table whose definition a checked manifest told.
@@ -155,6 +169,16 @@ impl<F: Fetch> Site<F> {
             file += 1;
         }
         Ok(found)
+    }
+
+    /// The answer of the program behind it to a question, as bytes to be checked.
+    ///
+    /// # Errors
+    /// [`SiteError`].
+    pub fn ask(&mut self, question: &[u8]) -> Result<Vec<u8>, SiteError> {
+        let most = self.files.bytes.min(FILE_BYTES_MAX);
+        let answer = self.files.fetch.ask("answer", question, most).map_err(SiteError::Fetch)?;
+        answer.ok_or_else(|| SiteError::Missing("answer".into()))
     }
 
     fn page(&mut self, name: Name) -> Result<Arc<Page>, SiteError> {

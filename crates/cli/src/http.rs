@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use counterfoil_mirror::site::Fetch;
 use counterfoil_reader::Error;
-use ureq::Agent;
+use ureq::http::Response;
+use ureq::{Agent, Body};
 
 /// For a file: connecting, waiting and reading.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,17 +36,29 @@ impl Http {
     }
 }
 
-impl Fetch for Http {
-    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
-        let url = format!("{}/{path}", self.base);
-        let mut response = match self.agent.get(&url).call() {
+impl Http {
+    /// What a request brought, at most `most` bytes; none if there is no such thing.
+    fn body(path: &str, most: usize, sent: Result<Response<Body>, ureq::Error>) -> Result<Option<Vec<u8>>, String> {
+        let mut response = match sent {
             Ok(response) => response,
             Err(ureq::Error::StatusCode(404 | 410)) => return Ok(None),
+            Err(ureq::Error::StatusCode(422)) => return Err(format!("{path}: too much for this server: ask for less")),
+            Err(ureq::Error::StatusCode(503)) => return Err(format!("{path}: the server is loading it, or busy")),
             Err(error) => return Err(format!("{path}: {error}")),
         };
         let mut bytes = Vec::new();
         let read = response.body_mut().as_reader().take(most as u64 + 1).read_to_end(&mut bytes);
         read.map_err(|error| format!("{path}: {error}"))?;
         if bytes.len() > most { Err(format!("{path}: more than {most} bytes")) } else { Ok(Some(bytes)) }
+    }
+}
+
+impl Fetch for Http {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        Self::body(path, most, self.agent.get(format!("{}/{path}", self.base)).call())
+    }
+
+    fn ask(&mut self, path: &str, question: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
+        Self::body(path, most, self.agent.post(format!("{}/{path}", self.base)).send(question))
     }
 }
