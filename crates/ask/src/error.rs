@@ -53,7 +53,7 @@ impl fmt::Display for Error {
             Self::TooLong(limit) => write!(f, "the text is too long: {limit}"),
             Self::Syntax(what) => write!(f, "no SQL: {what}"),
             Self::NotSupported(what) => {
-                write!(f, "not supported here: {what}; CREATE TABLE ... WITH (engine = 'published') answers all of SQL")
+                write!(f, "not supported: {what}")
             }
             Self::UnknownTable { name, known } => write!(f, "no table {name:?} here, only {known:?}"),
             Self::UnknownColumn { name, columns } => {
@@ -83,7 +83,8 @@ pub(crate) fn not_supported<T>(what: impl Into<String>) -> Result<T, Error> {
 }
 
 /// A type as SQL names it.
-pub(crate) fn type_name(kind: Type) -> String {
+#[must_use]
+pub fn type_name(kind: Type) -> String {
     match kind {
         Type::Boolean => "BOOLEAN".into(),
         Type::SmallInt => "SMALLINT".into(),

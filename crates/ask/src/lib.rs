@@ -46,7 +46,7 @@ mod statement;
 mod text;
 
 pub use asked::Asked;
-pub use error::Error;
+pub use error::{Error, type_name};
 pub use result::Table;
 pub use statement::TEXT_BYTES_MAX;
 pub use text::{parse_value, text};

@@ -100,7 +100,7 @@ fn table_name(arguments: &Publish) -> Result<String> {
 /// The rows of the file, and what table they are: the one that is published already, or the one that they make.
 fn read(arguments: &Publish, name: &str, known: Option<&Definition>) -> Result<(Definition, Vec<Vec<Value>>)> {
     let scratch = Database::open(Options::memory())?;
-    let create = known.map(|definition| rows::create_sql(name, definition)).transpose()?;
+    let create = known.map(|definition| rows::create_sql(name, definition));
     import::one(&scratch, name, &arguments.file, &arguments.shape, create.as_deref())?;
     let definition = match known {
         Some(definition) => definition.clone(),

@@ -2,7 +2,7 @@
 
 use counterfoil::arrow::datatypes::{DataType, TimeUnit};
 use counterfoil::{ColumnInfo, Database, Error, Kind, quoted, write_cell};
-use counterfoil_ask::parse_value;
+use counterfoil_ask::{parse_value, type_name};
 use counterfoil_proof::{Column, Definition, Type, Value};
 
 use crate::failure::{Result, misuse};
@@ -40,33 +40,10 @@ fn kind(column: &ColumnInfo) -> Result<Type, Error> {
 }
 
 /// CREATE TABLE with the columns of a published table: what is published again has to fit them.
-pub fn create_sql(name: &str, definition: &Definition) -> Result<String> {
-    let columns: Result<Vec<String>> = definition
-        .columns
-        .iter()
-        .map(|column| {
-            let kind = match column.kind {
-                Type::Boolean => "BOOLEAN".into(),
-                Type::SmallInt => "SMALLINT".into(),
-                Type::Integer => "INTEGER".into(),
-                Type::BigInt => "BIGINT".into(),
-                Type::Real => "REAL".into(),
-                Type::Double => "DOUBLE PRECISION".into(),
-                Type::Numeric(precision, scale) => format!("NUMERIC({precision},{scale})"),
-                Type::Text => "TEXT".into(),
-                Type::Bytea => "BYTEA".into(),
-                Type::Date => "DATE".into(),
-                Type::Time => "TIME".into(),
-                Type::Timestamp => "TIMESTAMP".into(),
-                Type::TimestampNanos => "TIMESTAMP(9)".into(),
-                Type::TimestampTz => "TIMESTAMPTZ".into(),
-                Type::Uuid => "UUID".into(),
-                _ => return Err(Error::new(Kind::NotSupported, "not supported: a type of a later version").into()),
-            };
-            Ok(format!("{} {kind}", quoted(&column.name)))
-        })
-        .collect();
-    Ok(format!("CREATE TABLE {} ({})", quoted(name), columns?.join(", ")))
+pub fn create_sql(name: &str, definition: &Definition) -> String {
+    let column = |column: &Column| format!("{} {}", quoted(&column.name), type_name(column.kind));
+    let columns: Vec<String> = definition.columns.iter().map(column).collect();
+    format!("CREATE TABLE {} ({})", quoted(name), columns.join(", "))
 }
 
 /// The orders that were asked for, by the numbers of their columns.
@@ -138,7 +115,7 @@ mod tests {
         let scheme = counterfoil_proof::Scheme::PerRecord;
         let definition = Definition { table: [0; 16], name: "t".into(), columns, orders: vec![vec![0]], scheme };
         let database = Database::open(counterfoil::Options::memory()).expect("a database");
-        let sql = create_sql("t", &definition).expect("types");
+        let sql = create_sql("t", &definition);
         database.connect().expect("a connection").execute(&sql, &[]).expect("a table");
         assert_eq!(super::columns(&database, "t").expect("columns"), definition.columns);
     }
