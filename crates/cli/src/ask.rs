@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use counterfoil::{Error, Kind};
 use counterfoil_ask::Asked;
-use counterfoil_mirror::site::Folder;
+use counterfoil_mirror::site::{Fetch, Folder};
 use counterfoil_proof::Owner;
 use counterfoil_reader as reader;
 use counterfoil_reader::{KEPT_BYTES_MAX, Kept, Memory, Reading, Terms};
@@ -57,7 +57,7 @@ fn ask(sql: &str, server: &str, owner: &Owner, arguments: &Ask) -> Result<Readin
         clock_error: milliseconds(arguments.clock_error),
         max_age: arguments.max_age.map_or(u64::MAX, milliseconds),
     };
-    let read = read(server, sql, &terms, &mut memory);
+    let read = read(&mut *fetch(server)?, sql, &terms, &mut memory);
     // What was seen is remembered even if the rows are refused: it was the owner's.
     if let Some(memory) = memory.filter(|memory| before.as_ref() != Some(memory)) {
         remembered.write(&memory)?;
@@ -66,16 +66,25 @@ fn ask(sql: &str, server: &str, owner: &Owner, arguments: &Ask) -> Result<Readin
 }
 
 /// Asks; once more if the server was brought up to date meanwhile, so that a page of before is gone.
-fn read(server: &str, sql: &str, terms: &Terms, memory: &mut Option<Memory>) -> Result<Reading, reader::Error> {
+fn read(
+    fetch: &mut dyn Fetch,
+    sql: &str,
+    terms: &Terms,
+    memory: &mut Option<Memory>,
+) -> Result<Reading, reader::Error> {
     let _working = Working::begin("asking");
-    let mut once = || match folder(server) {
-        Some(folder) => reader::read(Folder(folder), sql, terms, memory),
-        None => reader::read(Http::at(server)?, sql, terms, memory),
-    };
-    match once() {
-        Err(reader::Error::Withheld(_)) => once(),
+    match reader::read(fetch, sql, terms, memory) {
+        Err(reader::Error::Withheld(_)) => reader::read(fetch, sql, terms, memory),
         read => read,
     }
+}
+
+/// What brings a server's bytes.
+fn fetch(server: &str) -> Result<Box<dyn Fetch>, Error> {
+    Ok(match folder(server) {
+        Some(folder) => Box::new(Folder(folder)),
+        None => Box::new(Http::at(server)?),
+    })
 }
 
 /// The folder that a server's name means, if it is none of a network.

@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::time::Duration;
 
+use counterfoil::{Error, Kind};
 use counterfoil_mirror::site::Fetch;
-use counterfoil_reader::Error;
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
@@ -23,8 +23,8 @@ impl Http {
     pub fn at(url: &str) -> Result<Self, Error> {
         if !url.starts_with("http://") {
             let scheme = url.split("://").next().unwrap_or_default();
-            let what = format!("not supported: servers at {scheme}://, only http:// (answers are checked without TLS)");
-            return Err(Error::Sql(counterfoil_ask::Error::NotSupported(what)));
+            let refused = Error::new(Kind::NotSupported, format!("not supported: servers at {scheme}://")).at(url);
+            return Err(refused.advise("use http://, which is enough: what is signed needs no TLS"));
         }
         let config = Agent::config_builder()
             .timeout_global(Some(PATIENCE))

@@ -30,6 +30,16 @@ impl Memory {
         Ok(Self { table, issued, seen: Seen::of(manifest, chain)? })
     }
 
+    /// Whether it was seen no earlier than `other`: of two questions asked at once the one that ends last may have seen less.
+    #[must_use]
+    pub fn is_as_new_as(&self, other: &Self) -> bool {
+        if self.table == other.table {
+            (self.seen.serial, self.seen.period) >= (other.seen.serial, other.seen.period)
+        } else {
+            self.issued > other.issued
+        }
+    }
+
     /// As it is kept.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

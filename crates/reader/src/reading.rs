@@ -29,10 +29,10 @@ pub struct Reading {
 ///
 /// # Errors
 /// Each [`Error`] but [`Error::NotKept`].
-pub fn read<F: Fetch>(mut fetch: F, sql: &str, terms: &Terms, memory: &mut Option<Memory>) -> Result<Reading, Error> {
+pub fn read(fetch: &mut dyn Fetch, sql: &str, terms: &Terms, memory: &mut Option<Memory>) -> Result<Reading, Error> {
     // What is no SQL asks nobody.
     let table = Asked::table_of(sql)?;
-    let (unread, manifest_bytes) = found(&mut fetch, &terms.owner, &table)?;
+    let (unread, manifest_bytes) = found(fetch, &terms.owner, &table)?;
     let manifest = TrustedManifest::check(&manifest_bytes, &terms.owner, 0)?;
     let definition = &manifest.manifest().definition;
     let asked = Asked::parse(sql, definition)?;

@@ -45,7 +45,7 @@ impl World {
     }
 
     fn ask(&self, sql: &str, memory: &mut Option<Memory>) -> Result<Reading, Error> {
-        read(Folder(self.folder.path().into()), sql, &self.terms(), memory)
+        read(&mut Folder(self.folder.path().into()), sql, &self.terms(), memory)
     }
 }
 
@@ -118,9 +118,14 @@ fn what_was_seen_is_not_taken_back() {
         assert!(Memory::from_bytes(&bytes[..at]).is_err(), "{at}");
     }
     // Yesterday's folder is whole and signed; a reader who has seen today's refuses it, one who has not takes it.
-    let old = |memory: &mut Option<Memory>| read(Folder(yesterday.path().into()), all, &world.terms(), memory);
+    let old = |memory: &mut Option<Memory>| read(&mut Folder(yesterday.path().into()), all, &world.terms(), memory);
     assert!(matches!(old(&mut memory), Err(Error::Refused(Refusal::Stale(_)))));
     assert_eq!(old(&mut None).expect("an answer").table.rows.len(), 1);
+    // What was seen of yesterday's alone does not take its place.
+    let mut less = None;
+    old(&mut less).expect("an answer");
+    let (less, more) = (less.expect("something was seen"), memory.clone().expect("something was seen"));
+    assert!(more.is_as_new_as(&less) && more.is_as_new_as(&more) && !less.is_as_new_as(&more));
     // Refused, it changes nothing.
     assert_eq!(memory.as_ref().expect("something was seen").to_bytes(), bytes);
 }
@@ -136,7 +141,7 @@ fn a_table_published_anew_is_taken_and_the_one_before_is_not() {
     before.ask(all, &mut memory).expect("an answer");
     anew.ask(all, &mut memory).expect("an answer");
     let terms = anew.terms();
-    let refused = read(Folder(before.folder.path().into()), all, &terms, &mut memory);
+    let refused = read(&mut Folder(before.folder.path().into()), all, &terms, &mut memory);
     assert!(matches!(refused, Err(Error::Refused(Refusal::Stale(_)))));
 }
 
@@ -144,16 +149,16 @@ fn a_table_published_anew_is_taken_and_the_one_before_is_not() {
 fn errors_say_what_is_wrong() {
     let mut world = World::new(1, 5_000_000);
     let empty = tempfile::tempdir().expect("a folder");
-    let nowhere = read(Folder(empty.path().into()), "SELECT * FROM prices", &world.terms(), &mut None);
+    let nowhere = read(&mut Folder(empty.path().into()), "SELECT * FROM prices", &world.terms(), &mut None);
     assert!(matches!(nowhere, Err(Error::NoTable(path)) if path == "manifest"));
     world.publish(&[("A", 1)]);
     assert!(matches!(world.ask("SELEC", &mut None), Err(Error::Sql(_))));
     assert!(matches!(world.ask("SELECT * FROM others", &mut None), Err(Error::Sql(_))));
     let terms = Terms { owner: Owner::from_bytes([1; 32]), ..world.terms() };
-    let refused = read(Folder(world.folder.path().into()), "SELECT * FROM prices", &terms, &mut None);
+    let refused = read(&mut Folder(world.folder.path().into()), "SELECT * FROM prices", &terms, &mut None);
     assert!(matches!(refused, Err(Error::Refused(Refusal::Forged(_)))));
     let terms = Terms { max_age: 9, ..world.terms() };
-    let refused = read(Folder(world.folder.path().into()), "SELECT * FROM prices", &terms, &mut None);
+    let refused = read(&mut Folder(world.folder.path().into()), "SELECT * FROM prices", &terms, &mut None);
     assert!(matches!(refused, Err(Error::Refused(Refusal::Stale(_)))));
     std::fs::remove_dir_all(world.folder.path().join("pages")).expect("pages");
     assert!(matches!(world.ask("SELECT * FROM prices", &mut None), Err(Error::Withheld(_))));

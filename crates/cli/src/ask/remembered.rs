@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use counterfoil::{Counter, Error, Kind};
 use counterfoil_proof::Owner;
@@ -49,14 +49,24 @@ impl Remembered {
         Ok(Some(Memory::from_bytes(&bytes).map_err(damaged)?))
     }
 
+    /// Remembers, unless another question has seen something newer meanwhile.
     pub fn write(&self, memory: &Memory) -> Result<()> {
         let Some(path) = &self.0 else { return Ok(()) };
-        let aside = path.with_extension(format!("new-{}", std::process::id()));
+        let failed = |what, path: &Path| {
+            let path = path.display().to_string();
+            move |error: std::io::Error| Error::host(what, path, &error)
+        };
         let folder = path.parent().unwrap_or(path);
-        let written = fs::create_dir_all(folder);
-        written.map_err(|error| Error::host("make the folder", folder.display(), &error))?;
-        private::write_new(&aside, &memory.to_bytes())?;
-        let renamed = fs::rename(&aside, path);
-        Ok(renamed.map_err(|error| Error::host("write the file", path.display(), &error))?)
+        fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
+        // Its name is none of a table: those have no full stop. Whoever is killed leaves the lock to the next.
+        let lock = folder.join(".lock");
+        let held = fs::File::create(&lock).and_then(|file| file.lock().map(|()| file));
+        let _held = held.map_err(failed("lock the file", &lock))?;
+        if self.read()?.is_some_and(|known| !memory.is_as_new_as(&known)) {
+            return Ok(());
+        }
+        let aside = folder.join(".new");
+        private::write(&aside, memory.to_bytes())?;
+        Ok(fs::rename(&aside, path).map_err(failed("write the file", path))?)
     }
 }

@@ -24,7 +24,7 @@ const REPLY_BYTES_MAX: usize = 64 << 10;
 pub fn push(publication: &mut Publication<State>, mirror: &str, place: &str) -> Result<(u64, u64)> {
     let _working = Working::begin("sending");
     let wrong = |what: String| Error::new(Kind::Network, what).at(mirror).advise("publish again to send the rest");
-    let mut http = Http::at(mirror).map_err(|error| wrong(error.to_string()))?;
+    let mut http = Http::at(mirror)?;
     let folder = counterfoil_reader::place_of(&publication.owner(), &publication.definition().name);
     let (mut parts, mut bytes) = (0, 0);
     // A mirror that says the same twice would be sent the same for ever.

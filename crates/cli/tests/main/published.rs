@@ -106,8 +106,7 @@ fn yesterdays_folder_is_refused_by_whoever_has_seen_todays() {
     stage.good(&words("site", &owner, all));
     stage.refused(&words("yesterday", &owner, all), 3, &["stale", "seen already"]);
     // What is remembered is looked at as well.
-    let remembered = files(&stage.path("state/readers"));
-    fs::write(&remembered[0], b"?").expect("written");
+    stage.write(&format!("state/readers/{owner}/prices"), "?");
     stage.refused(&words("site", &owner, all), 3, &["is damaged", "delete the file"]);
 }
 
