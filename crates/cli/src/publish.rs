@@ -16,7 +16,7 @@ use counterfoil::{Database, Error, Kind, Options, Place, quoted};
 use counterfoil_mirror::site;
 use counterfoil_proof::{Definition, Scheme, Value};
 use counterfoil_publish as publish;
-use counterfoil_publish::{Edited, Plan, Publication, Secrets};
+use counterfoil_publish::{Edited, NewKey, Plan, Publication, Restored, Secrets};
 use zeroize::Zeroizing;
 
 use crate::arguments::Publish;
@@ -82,9 +82,31 @@ fn make_state(context: &Context, place: &str) -> Result<Database> {
 }
 
 /// What is published from a state already; nothing if making it was cut short.
+///
+/// A state that was put back from a backup, or bound to its counter anew, may not know what was signed last: with the same
+/// key, one number and version would be signed for two rows, and both would count. So a new key signs from there on.
 fn known(database: &Database, place: &str) -> Result<Option<Publication<State>>> {
-    let state = State::new(database.connect()?)?;
-    if state.is_new() { Ok(None) } else { Ok(Some(Publication::open(state).map_err(|error| told(error, place))?)) }
+    let mut state = State::new(database.connect()?)?;
+    let told = |error| told(error, place);
+    let incidents = database.incidents()?.len() as u64;
+    let looked_at = state.incidents().map_err(told)?;
+    if state.is_new() {
+        return Ok(None);
+    }
+    if incidents == looked_at {
+        return Ok(Some(Publication::open(state).map_err(told)?));
+    }
+    terminal::note(
+        "this state was put back: a new key signs from now on, and what was published since the copy is withdrawn",
+    );
+    let now = now()?;
+    let entropy = Zeroizing::new(counterfoil::random::<32>()?);
+    let key = NewKey::from_entropy(&entropy, now.saturating_add(KEY_LIFE)).map_err(told)?;
+    let restored = Restored { now, seen_serial: 0, key, salts: counterfoil::random::<32>()? };
+    let publication = Publication::open_restored(state, restored, &[]).map_err(told)?;
+    // A cut before this makes another new key the next time, and nothing worse.
+    State::new(database.connect()?)?.set_incidents(incidents).map_err(told)?;
+    Ok(Some(publication))
 }
 
 /// The table's name: as given, else that of the file.
@@ -116,7 +138,9 @@ fn begin(database: &Database, definition: Definition, place: &str) -> Result<Pub
     let secrets = Secrets::from_entropy(&entropy).map_err(|error| told(error, place))?;
     let now = now()?;
     let plan = Plan { definition, now, every: 0, renew: 0, max_age: u64::MAX, expires: now.saturating_add(KEY_LIFE) };
-    Publication::create(State::new(database.connect()?)?, plan, secrets).map_err(|error| told(error, place))
+    let mut state = State::new(database.connect()?)?;
+    state.set_incidents(database.incidents()?.len() as u64).map_err(|error| told(error, place))?;
+    Publication::create(state, plan, secrets).map_err(|error| told(error, place))
 }
 
 /// Makes what is published equal to `rows`, and the folder to what is published; gives the owner's name.

@@ -11,6 +11,9 @@ use counterfoil_publish::{Change, Error, Ledger, Pair};
 /// Keys that one statement deletes.
 const DELETED_AT_ONCE: usize = 256;
 
+/// Where it is kept how many incidents were looked at; no key of a publication begins so.
+const INCIDENTS: &[u8] = b"incidents";
+
 /// The owner's state. Whoever publishes holds the whole table in memory: the keys are held beside it, so that what is new is
 /// not looked for.
 pub struct State {
@@ -32,6 +35,17 @@ impl State {
     /// Whether nothing was published from here.
     pub fn is_new(&self) -> bool {
         !self.known.contains(&b"m"[..])
+    }
+
+    /// How many incidents of its database are known to have been looked at.
+    pub fn incidents(&mut self) -> Result<u64, Error> {
+        let known = self.get(INCIDENTS)?.unwrap_or_default();
+        Ok(known.try_into().map_or(0, u64::from_be_bytes))
+    }
+
+    /// Remembers that so many incidents were looked at.
+    pub fn set_incidents(&mut self, incidents: u64) -> Result<(), Error> {
+        self.commit(vec![(INCIDENTS.to_vec(), Some(incidents.to_be_bytes().to_vec()))])
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), counterfoil::Error> {
@@ -90,15 +104,10 @@ impl Ledger for State {
     }
 
     fn scan(&mut self, prefix: &[u8]) -> Result<Vec<Pair>, Error> {
-        let mut found: Vec<Pair> = pairs(
-            &mut self.connection,
-            "SELECT key, value FROM ledger WHERE key >= $1",
-            &[Value::Bytes(prefix.to_vec())],
-        )
-        .map_err(told)?;
-        found.retain(|(key, _)| key.starts_with(prefix));
-        found.sort_unstable();
-        Ok(found)
+        // No key has more than 40 bytes, nor any that sorts behind so many of the highest.
+        let bounds = [Value::Bytes(prefix.to_vec()), Value::Bytes([prefix, &[0xFF; 40]].concat())];
+        let sql = "SELECT key, value FROM ledger WHERE key >= $1 AND key <= $2 ORDER BY key";
+        pairs(&mut self.connection, sql, &bounds).map_err(told)
     }
 
     fn commit(&mut self, changes: Vec<Change>) -> Result<(), Error> {

@@ -111,6 +111,27 @@ fn yesterdays_folder_is_refused_by_whoever_has_seen_todays() {
 }
 
 #[test]
+fn an_owner_put_back_from_a_backup_goes_on_under_another_key() {
+    let (stage, owner) = published();
+    stage.good(&["backup", "site.foil", "backup"]);
+    let all = "SELECT * FROM prices";
+    stage.write("prices.csv", PRICES.replace("140.25", "999"));
+    publish(&stage, &[]);
+    copy(&stage.path("site"), &stage.path("lost"));
+    assert!(stage.good(&words("site", &owner, all)).contains("999"));
+    stage.good(&["restore", "backup", "site.foil"]);
+    stage.write("prices.csv", PRICES.replace("140.25", "141"));
+    let ended = stage.run(&["publish", "prices.csv", "--out", "site"]);
+    assert!(ended.code == 0 && ended.err.contains("note: this state was put back"), "{}", ended.err);
+    // Whoever saw what was lost goes on, under the old name; the lost folder does not count any more.
+    assert!(stage.good(&words("site", &owner, all)).contains("SAP,2026-01-05,141\n"));
+    stage.refused(&words("lost", &owner, all), 3, &["stale", "seen already"]);
+    // Said once: the next time nothing was put back.
+    let again = stage.run(&["publish", "prices.csv", "--out", "site"]);
+    assert!(again.code == 0 && !again.err.contains("put back"), "{}", again.err);
+}
+
+#[test]
 fn an_answer_is_kept_and_checked_without_its_server() {
     let (stage, owner) = published();
     let save = [&words("site", &owner, "SELECT sum(price) FROM prices")[..], &["--save", "kept"]].concat();
