@@ -3,12 +3,16 @@
 //! `counterfoil DB [SQL]` is short for `counterfoil sql DB [SQL]`; [`expand`] puts the missing word in before the parser
 //! sees the line. A database whose name is that of a command is reached by `./NAME`.
 
+mod published;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use counterfoil::DeviceShape;
+
+pub use published::{Ask, Mirror, MirrorAction, MirrorServe, Publish};
 
 // One line a paragraph: the terminal's width decides where they break.
 const AFTER_HELP: &str = "\
@@ -52,29 +56,6 @@ encrypted on the way: put a proxy that does in front of an address that others c
 Who comes in shows the password, or for --influx the token, of a user that `counterfoil user add` made; without a user nothing is \
 served, except with --no-auth to this machine. From its first write on, `serve` is the one process that writes; others read \
 beside it.";
-
-const PUBLISH_HELP: &str = "\
-DIR can be put on any web server: whoever asks it learns whether every row is yours, whether one is missing, and as of when. \
-The owner's name, foilpub1..., is printed: tell it to readers in a way that they trust. It is all they need.
-
-The owner's keys, and what was signed when, are in a database of their own, DIR.foil unless --state names another. It is made \
-on first use, with a key as every database has one. Keep it, back it up, and keep it off the web server: who has it and its \
-key can sign for you, and without it nobody can. Publishing again brings DIR up to date: rows are matched by the first \
---order-by, and what is equal is not signed again. docs/publish.md tells the rest.";
-
-const ASK_HELP: &str = "\
-One SELECT of one published table: WHERE, ORDER BY, LIMIT, DISTINCT and aggregates without GROUP BY. Rows go to standard \
-output and only if they are the owner's, all of them, and no older than is told; otherwise the exit code is 3 and the reason is on \
-standard error. The server may be anybody's: an address that begins with http://, or a folder.
-
-What was seen of a table is remembered in COUNTERFOIL_STATE_DIR (see `counterfoil --help`): no server can show anything \
-older afterwards. --save keeps rows with their proof, and --check looks at them again, without a network, for as long \
-as the file is there. docs/publish.md tells what is proved and what is not.";
-
-const MIRROR_HELP: &str = "\
-A mirror knows no secret, and nobody has to trust it: whatever it gets wrong, readers refuse. Owners send their tables with \
-`counterfoil publish FILE --to http://example.com`, signed; readers ask with `counterfoil ask --server http://example.com`. Nothing is encrypted \
-on the way: put a web server that does in front of an address that others can reach. docs/mirror.md tells the rest.";
 
 const EXPORT_HELP: &str = "\
 The name says the format, unless --format does: .csv, .jsonl, .ndjson, .json (an object a line), .parquet, .arrow; \
@@ -616,90 +597,6 @@ pub enum UserAction {
         /// Database
         db: String,
     },
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = PUBLISH_HELP)]
-pub struct Publish {
-    /// CSV, JSON lines or Parquet ("-" is standard input)
-    pub file: PathBuf,
-    /// Columns by which readers ask, separated by commas; may be given again for another order
-    #[arg(long, value_name = "COLS")]
-    pub order_by: Vec<String>,
-    /// Folder to be served
-    #[arg(long, value_name = "DIR", required_unless_present = "to")]
-    pub out: Option<PathBuf>,
-    /// Mirror to be brought up to date, such as http://example.com; may be given again
-    #[arg(long, value_name = "URL")]
-    pub to: Vec<String>,
-    /// Database that holds the owner's keys and what was signed [default: DIR.foil]
-    #[arg(long, value_name = "DB", required_unless_present = "out")]
-    pub state: Option<String>,
-    /// Name of the table [default: that of the file]
-    #[arg(long, value_name = "NAME")]
-    pub table: Option<String>,
-    #[command(flatten)]
-    pub shape: Shape,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = ASK_HELP)]
-pub struct Ask {
-    /// SELECT
-    #[arg(required_unless_present = "check")]
-    pub sql: Option<String>,
-    /// Server: an address such as http://example.com/prices, or a folder
-    #[arg(long, value_name = "URL", required_unless_present = "check", conflicts_with = "check")]
-    pub server: Option<String>,
-    /// Owner of the table: foilpub1...
-    #[arg(long, value_name = "OWNER", required = true)]
-    pub owner: String,
-    /// Refuse what is older, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "check")]
-    pub max_age: Option<Duration>,
-    /// How wrong the owner's clock and this one may be together, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
-    pub clock_error: Duration,
-    /// Keep rows and proof in a new file
-    #[arg(long, value_name = "FILE", conflicts_with = "check")]
-    pub save: Option<PathBuf>,
-    /// Look at a kept answer again
-    #[arg(long, value_name = "FILE", conflicts_with = "sql")]
-    pub check: Option<PathBuf>,
-    /// Say how it is answered
-    #[arg(long)]
-    pub explain: bool,
-    #[command(flatten)]
-    pub shape: Shape,
-}
-
-#[derive(Args, Debug)]
-pub struct Mirror {
-    #[command(subcommand)]
-    pub action: MirrorAction,
-}
-
-#[derive(Subcommand, Debug)]
-pub enum MirrorAction {
-    /// Serve until Ctrl-C
-    #[command(after_help = MIRROR_HELP)]
-    Serve(MirrorServe),
-}
-
-#[derive(Args, Debug)]
-pub struct MirrorServe {
-    /// File that holds the tables, or an address of PostgreSQL; without it, what COUNTERFOIL_MIRROR_STORE says
-    #[arg(long, value_name = "PATH")]
-    pub store: Option<String>,
-    /// Address to listen at; a port alone is one of this machine's loopback address
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
-    pub listen: String,
-    /// Owner whose tables are taken: foilpub1...; may be given again
-    #[arg(long, value_name = "OWNER", required_unless_present = "allow_any")]
-    pub allow: Vec<String>,
-    /// Take everybody's tables: strangers can fill the disk
-    #[arg(long, conflicts_with = "allow")]
-    pub allow_any: bool,
 }
 
 #[derive(Args, Debug)]
