@@ -39,12 +39,16 @@ fn large_messages_share_one_budget() {
     let server = small_budget();
     let (mut first, mut second) = (server.client("alice"), server.client("alice"));
     let (begun, rest) = halves(800_000);
-    first.send(&begun);
-    // It is taken when it is read, which the server does beside us.
-    let refused = (0..1000).find_map(|_| {
-        let answer = second.ask(&format!("SELECT length('{}')", "x".repeat(600_000)));
+    let large = format!("SELECT length('{}')", "x".repeat(600_000));
+    // The server takes room for a message when it reads its head, beside us: where the second was there before the
+    // first, it is the first that was refused or came later. It ends its message then, and begins another.
+    let refused = (1..=100).find_map(|attempt| {
+        first.send(&begun);
+        std::thread::sleep(std::time::Duration::from_millis(10 * attempt));
+        let answer = second.ask(&large);
         if answer.error.is_none() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            first.send(&rest);
+            first.answer(None);
         }
         answer.error
     });
