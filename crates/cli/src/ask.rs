@@ -56,6 +56,7 @@ fn ask(sql: &str, server: &str, owner: &Owner, arguments: &Ask) -> Result<Readin
         now: milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
         clock_error: milliseconds(arguments.clock_error),
         max_age: arguments.max_age.map_or(u64::MAX, milliseconds),
+        hints: !arguments.compact,
     };
     let read = read(&mut *fetch(server)?, sql, &terms, &mut memory);
     // What was seen is remembered even if the rows are refused: it was the owner's.

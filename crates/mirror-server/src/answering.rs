@@ -49,9 +49,11 @@ impl Answering {
     }
 
     pub(crate) fn head(&self, asked: &Asked) -> Result<Vec<u8>, Problem> {
-        let periods = self.whole(asked)?.kept().state.progress.periods;
-        let last = periods.checked_sub(1).ok_or(Problem::NotFound("no period of this table has ended"))?;
-        Ok(Standing { last, first: 0 }.to_bytes())
+        let reading = self.whole(asked)?;
+        let kept = reading.kept();
+        let last = kept.state.progress.periods.checked_sub(1);
+        let last = last.ok_or(Problem::NotFound("no period of this table has ended"))?;
+        Ok(Standing { last, first: kept.oldest.min(last) }.to_bytes())
     }
 
     /// What a mirror that runs as a server has: the table need not be there.

@@ -23,6 +23,8 @@ pub struct Kept {
     pub state: State,
     /// The owner's open period.
     pub open: u64,
+    /// That of the oldest signature: readers need the summaries from there on.
+    pub oldest: u64,
     /// The serial of the manifest.
     pub serial: u64,
     /// The digest of the table's definition.
@@ -36,7 +38,7 @@ impl Kept {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.byte(1).string(&self.state.to_bytes()).number(self.open).number(self.serial);
+        writer.byte(1).string(&self.state.to_bytes()).number(self.open).number(self.oldest).number(self.serial);
         writer.raw(&self.definition).string(&self.manifest);
         writer.0
     }
@@ -51,10 +53,10 @@ impl Kept {
             return Err(reader.malformed().into());
         }
         let state = State::from_bytes(reader.string()?)?;
-        let (open, serial) = (reader.number()?, reader.number()?);
+        let (open, oldest, serial) = (reader.number()?, reader.number()?, reader.number()?);
         let (definition, manifest) = (reader.array()?, reader.string()?.to_vec());
         reader.end()?;
-        Ok(Self { state, open, serial, definition, manifest })
+        Ok(Self { state, open, oldest, serial, definition, manifest })
     }
 }
 

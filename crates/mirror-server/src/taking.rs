@@ -61,6 +61,7 @@ fn change(update: Update, manifest: &TrustedManifest, definition: Arc<Definition
     let kept = Kept {
         state: update.after,
         open: update.open,
+        oldest: update.oldest,
         serial: manifest.manifest().serial,
         definition: definition.digest(),
         manifest: update.manifest,

@@ -58,6 +58,12 @@ impl MemoryShelf {
         self.entries.get(&rid)
     }
 
+    /// The period of the oldest signature; 0 where there is none.
+    #[must_use]
+    pub fn oldest(&self) -> u64 {
+        self.entries.values().map(|entry| entry.stamp.period).min().unwrap_or(0)
+    }
+
     /// All numbers of an order, as their entries stand in it.
     pub fn rids(&self, order: u8) -> impl Iterator<Item = u64> + '_ {
         self.orders[usize::from(order)].values().copied()

@@ -37,6 +37,26 @@ impl NewKey {
     }
 }
 
+/// How often, and for how long, an owner signs, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Between the ends of periods; 0: a period ends when the owner says so.
+    pub every: u64,
+    /// After which signatures are renewed; 0: never.
+    pub renew: u64,
+    /// After which signatures do not count any more; `u64::MAX`: they always do.
+    pub max_age: u64,
+}
+
+impl Terms {
+    fn check(self) -> Result<(), Error> {
+        if self.max_age != u64::MAX && (self.renew == 0 || self.renew >= self.max_age) {
+            return Err(Error::Misuse("signatures would not count any more before they are renewed".into()));
+        }
+        Ok(())
+    }
+}
+
 /// A manifest that is to be, and the secrets for it.
 pub(crate) struct Turn {
     pub manifest: Manifest,
@@ -101,6 +121,26 @@ impl<L: Ledger> Publication<L> {
         turn.manifest.keys.retain(|known| known.key != *key);
         turn.ends_period = true;
         self.enact(now, turn, 0, roots)
+    }
+
+    /// Changes how long periods last, when signatures are renewed, and when they do not count any more, all in milliseconds
+    /// as [`crate::Plan`] has them. Nothing is done if they are so already.
+    ///
+    /// # Errors
+    /// [`Error::RootNeeded`]; [`Error::Misuse`]: terms that no reader takes; then nothing has changed. After any other one the
+    /// publication is to be opened anew.
+    pub fn set_terms(&mut self, now: u64, terms: Terms, roots: &[SecretKey]) -> Result<(), Error> {
+        terms.check()?;
+        let mut turn = self.turn();
+        let Terms { every, renew, max_age } = terms;
+        (turn.manifest.every, turn.manifest.renew, turn.manifest.max_age) = (every, renew, max_age);
+        if turn.manifest == self.manifest { Ok(()) } else { self.enact(now, turn, 0, roots) }
+    }
+
+    /// On which terms signatures are made.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms { every: self.manifest.every, renew: self.manifest.renew, max_age: self.manifest.max_age }
     }
 
     pub(crate) fn turn(&self) -> Turn {

@@ -26,7 +26,7 @@ mod status;
 mod sync;
 
 pub use error::Error;
-pub use keys::NewKey;
+pub use keys::{NewKey, Terms};
 pub use ledger::{Change, Ledger, MemoryLedger, Pair};
 pub use publication::{Edit, Edited, Plan, Publication};
 pub use renewal::Renewed;

@@ -194,7 +194,8 @@ impl<L: Ledger> Publication<L> {
         let base = if is_whole || is_anew { mark } else { start.base };
         let after = State { progress, mark, base, last_summary, is_whole };
         let manifest = self.manifest().to_vec();
-        let update = Update { is_anew, before: *state, after, open, manifest, summaries, changes };
+        let (oldest, before) = (self.oldest_period(), *state);
+        let update = Update { is_anew, before, after, open, oldest, manifest, summaries, changes };
         self.sign_update(&update).map(Some)
     }
 

@@ -94,11 +94,12 @@ pub struct Publication<L> {
 }
 
 impl<L: Ledger> Publication<L> {
-    /// Begins to publish an empty table.
+    /// Begins to publish an empty table. `roots` are the root keys that are not in the secrets.
     ///
     /// # Errors
-    /// [`Error::Misuse`]: the ledger has one already, or the definition is none that readers accept.
-    pub fn create(mut ledger: L, plan: Plan, secrets: Secrets) -> Result<Self, Error> {
+    /// [`Error::Misuse`]: the ledger has one already, or the definition is none that readers accept;
+    /// [`Error::RootNeeded`].
+    pub fn create(mut ledger: L, plan: Plan, secrets: Secrets, roots: &[SecretKey]) -> Result<Self, Error> {
         if ledger.get(b"m")?.is_some() {
             return Err(Error::Misuse("a table is published from here already".into()));
         }
@@ -116,7 +117,7 @@ impl<L: Ledger> Publication<L> {
             roots: vec![root],
             keys: vec![signing],
         };
-        let served = secrets.sign(&manifest, &[])?;
+        let served = secrets.sign(&manifest, roots)?;
         let mut publication = Self {
             ledger,
             secrets,

@@ -39,10 +39,21 @@ impl Secrets {
         Ok(Self { roots: vec![(root.public(), Some(root))], signing: vec![(signing.public(), signing)], salts })
     }
 
+    /// Of an owner whose root key is kept elsewhere, from 64 bytes of entropy, no two tables' alike.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`]: bytes from which no key can be made.
+    pub fn under(root: &PublicKey, entropy: &[u8; 64]) -> Result<Self, Error> {
+        let signing = key_of(&entropy[..32])?;
+        let mut salts = Zeroizing::new([0; 32]);
+        salts.copy_from_slice(&entropy[32..]);
+        Ok(Self { roots: vec![(*root, None)], signing: vec![(signing.public(), signing)], salts })
+    }
+
     /// The public keys, if there is one of each.
     pub(crate) fn publics(&self) -> Option<(PublicKey, PublicKey)> {
         match (&self.roots[..], &self.signing[..]) {
-            ([(root, Some(_))], [(signing, _)]) => Some((*root, *signing)),
+            ([(root, _)], [(signing, _)]) => Some((*root, *signing)),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@
 //! "counterfoil answer 1\n"   then, as `proof::bytes` writes them:
 //! string  the SQL                          32 bytes  the owner
 //! number  when it was asked, milliseconds since 1970 by the reader's clock
-//! string  manifest         number of summaries, each a string         0, or 1 and a string: the answer
+//! string  manifest         number of summaries, each a string         0, or 1 (2: with hints) and a string: the answer
 //! ```
 
 use counterfoil_ask::{Asked, TEXT_BYTES_MAX, Table};
@@ -28,6 +28,7 @@ const MARK: &[u8] = b"counterfoil answer 1\n";
 pub struct Kept {
     pub(crate) owner: Owner,
     pub(crate) at: u64,
+    pub(crate) hints: bool,
     pub(crate) sql: String,
     pub(crate) manifest: Vec<u8>,
     pub(crate) summaries: Vec<Vec<u8>>,
@@ -44,7 +45,7 @@ impl Kept {
         for summary in &self.summaries {
             writer.string(summary);
         }
-        writer.byte(u8::from(self.answer.is_some()));
+        writer.byte(self.answer.as_ref().map_or(0, |_| 1 + u8::from(self.hints)));
         self.answer.iter().for_each(|answer| {
             writer.string(answer);
         });
@@ -75,13 +76,13 @@ impl Kept {
         for _ in 0..reader.count()? {
             summaries.push(reader.string()?.to_vec());
         }
-        let answer = match reader.byte()? {
-            0 => None,
-            1 => Some(reader.string()?.to_vec()),
+        let (hints, answer) = match reader.byte()? {
+            0 => (false, None),
+            with @ (1 | 2) => (with == 2, Some(reader.string()?.to_vec())),
             _ => return Err(reader.malformed()),
         };
         reader.end()?;
-        Ok(Self { owner, at, sql, manifest, summaries, answer })
+        Ok(Self { owner, at, hints, sql, manifest, summaries, answer })
     }
 
     /// Whose table it says to be of. Whether that is so, [`Kept::check`] finds out; whether it is the right one, only whoever
@@ -110,7 +111,7 @@ impl Kept {
     /// # Errors
     /// [`Error::Refused`], [`Error::Sql`].
     pub fn check(&self, owner: &Owner, clock_error: u64) -> Result<(Table, Verdict), Error> {
-        let terms = Terms { owner: *owner, now: self.at, clock_error, max_age: u64::MAX };
+        let terms = Terms { owner: *owner, now: self.at, clock_error, max_age: u64::MAX, hints: self.hints };
         let manifest = TrustedManifest::check(&self.manifest, owner, 0)?;
         let chain = Chain::check(&manifest, self.summaries.iter().map(Vec::as_slice))?;
         let asked = Asked::parse(&self.sql, &manifest.manifest().definition)?;

@@ -30,6 +30,11 @@ impl Memory {
         Ok(Self { table, issued, seen: Seen::of(manifest, chain)? })
     }
 
+    /// The last period that was seen of this table.
+    pub(crate) fn period_of(&self, table: &[u8; 16]) -> Option<u64> {
+        (self.table == *table).then_some(self.seen.period)
+    }
+
     /// Whether it was seen no earlier than `other`: of two questions asked at once the one that ends last may have seen less.
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {

@@ -38,14 +38,18 @@ pub fn read(fetch: &mut dyn Fetch, sql: &str, terms: &Terms, memory: &mut Option
     let asked = Asked::parse(sql, definition)?;
     let answers = unread.answers();
     let mut site = unread.of(definition.clone());
-    let summaries = site.summaries(0)?;
+    // Those that signatures need, and those that lead on from what was seen.
+    let seen = memory.as_ref().and_then(|memory| memory.period_of(&definition.table));
+    let summaries = site.summaries(seen.unwrap_or(u64::MAX).min(site.first()))?;
     let chain = Chain::check(&manifest, summaries.iter().map(Vec::as_slice))?;
     *memory = Some(Memory::after(memory.as_ref(), &manifest, &chain)?);
     let answer = asked.question().map(|question| {
-        if answers { Ok(site.ask(&question.to_bytes())?) } else { proof(&mut site, definition, question) }
+        let question = terms.put(question);
+        if answers { Ok(site.ask(&question.to_bytes())?) } else { proof(&mut site, definition, &question) }
     });
     let answer = answer.transpose()?;
-    let kept = Kept { owner: terms.owner, at: terms.now, sql: sql.into(), manifest: manifest_bytes, summaries, answer };
+    let (owner, at, hints) = (terms.owner, terms.now, terms.hints);
+    let kept = Kept { owner, at, hints, sql: sql.into(), manifest: manifest_bytes, summaries, answer };
     let (table, verdict) = checked(&asked, &manifest, &chain, kept.answer.as_deref(), terms)?;
     Ok(Reading { table, verdict, plan: asked.plan(), kept })
 }
@@ -102,7 +106,7 @@ pub(crate) fn checked(
     let trust = terms.trust(manifest, chain);
     match (asked.question(), answer) {
         (Some(question), Some(answer)) => {
-            let verified = check(&trust, question, answer)?;
+            let verified = check(&trust, &terms.put(question), answer)?;
             let verdict = Verdict::of(&verified, chain.last());
             Ok((asked.answer(verified.rows)?, verdict))
         }

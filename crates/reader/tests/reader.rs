@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use counterfoil_mirror::site::{Folder, write};
+use counterfoil_mirror::site::{Fetch, Folder, write};
 use counterfoil_proof::{Column, Definition, Owner, Refusal, Scheme, Type, Value};
 use counterfoil_publish::{Edit, MemoryLedger, Plan, Publication, Secrets};
 use counterfoil_reader::{Error, Kept, Memory, Reading, Terms, read};
@@ -25,7 +25,7 @@ impl World {
         };
         let plan = Plan { definition, now, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
         let secrets = Secrets::from_entropy(&[7; 96]).expect("keys");
-        let publication = Publication::create(MemoryLedger::default(), plan, secrets).expect("a publication");
+        let publication = Publication::create(MemoryLedger::default(), plan, secrets, &[]).expect("a publication");
         Self { publication, folder: tempfile::tempdir().expect("a folder"), now }
     }
 
@@ -41,11 +41,21 @@ impl World {
     }
 
     fn terms(&self) -> Terms {
-        Terms { owner: self.publication.owner(), now: self.now + 10, clock_error: 5, max_age: u64::MAX }
+        Terms { owner: self.publication.owner(), now: self.now + 10, clock_error: 5, max_age: u64::MAX, hints: false }
     }
 
     fn ask(&self, sql: &str, memory: &mut Option<Memory>) -> Result<Reading, Error> {
         read(&mut Folder(self.folder.path().into()), sql, &self.terms(), memory)
+    }
+}
+
+/// A folder that notes what is fetched of it.
+struct Noting(Folder, Vec<String>);
+
+impl Fetch for Noting {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        self.1.push(path.into());
+        self.0.fetch(path, most)
     }
 }
 
@@ -128,6 +138,55 @@ fn what_was_seen_is_not_taken_back() {
     assert!(more.is_as_new_as(&less) && more.is_as_new_as(&more) && !less.is_as_new_as(&more));
     // Refused, it changes nothing.
     assert_eq!(memory.as_ref().expect("something was seen").to_bytes(), bytes);
+}
+
+#[test]
+fn summaries_are_fetched_from_the_oldest_signature_on_or_from_what_was_seen() {
+    let mut world = World::new(1, 5_000_000);
+    world.publish(&[("A", 1)]);
+    let mut seen = None;
+    world.ask("SELECT * FROM prices", &mut seen).expect("an answer");
+    for _ in 0..70 {
+        world.now += 1000;
+        world.publication.close_period(world.now).expect("a summary");
+    }
+    world.publication.renew_before(u64::MAX, usize::MAX).expect("signed again");
+    world.publish(&[("B", 2)]);
+    let ask = |memory: &mut Option<Memory>| {
+        let mut noting = Noting(Folder(world.folder.path().into()), Vec::new());
+        let reading = read(&mut noting, "SELECT price FROM prices", &world.terms(), memory).expect("an answer");
+        assert_eq!(reading.table.rows.len(), 2);
+        // What is kept is checked without those of before, as it was.
+        assert!(reading.kept.check(&world.terms().owner, 5).is_ok());
+        noting.1.into_iter().filter(|path| path.starts_with("summaries/")).collect::<Vec<_>>()
+    };
+    assert_eq!(ask(&mut None), ["summaries/1"]);
+    // Who was here in the first period follows the chain from there.
+    assert_eq!(ask(&mut seen), ["summaries/0", "summaries/1"]);
+    assert_eq!(ask(&mut seen), ["summaries/1"]);
+}
+
+#[test]
+fn hints_change_the_proof_and_not_the_answer() {
+    let mut world = World::new(1, 5_000_000);
+    world.publish(&[("A", 1), ("B", 2)]);
+    let read = |hints| {
+        let terms = Terms { hints, ..world.terms() };
+        read(&mut Folder(world.folder.path().into()), "SELECT * FROM prices", &terms, &mut None).expect("an answer")
+    };
+    let (compact, hinted) = (read(false), read(true));
+    assert_eq!((&compact.table, &compact.verdict), (&hinted.table, &hinted.verdict));
+    let (compact, hinted) = (compact.kept.to_bytes(), hinted.kept.to_bytes());
+    // Two rows, head and tail; and how many there are.
+    assert_eq!(hinted.len(), compact.len() + 4 * 96 + 1);
+    let owner = world.terms().owner;
+    let kept = Kept::from_bytes(&hinted).expect("what was kept");
+    assert_eq!(kept.check(&owner, 5).expect("still right").0.rows.len(), 2);
+    // A proof of the one sort is none of the other.
+    let digit = compact.iter().zip(&hinted).position(|(one, other)| one != other).expect("the digit before the answer");
+    let mut changed = hinted.clone();
+    assert_eq!((compact[digit], std::mem::replace(&mut changed[digit], 1)), (1, 2));
+    assert!(Kept::from_bytes(&changed).expect("what was kept").check(&owner, 5).is_err());
 }
 
 #[test]

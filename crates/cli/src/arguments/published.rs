@@ -72,6 +72,9 @@ pub struct Ask {
     /// How wrong the owner's clock and this one may be together, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     pub clock_error: Duration,
+    /// Ask for the smallest proof: 96 bytes a signature less, and ten times as long to check
+    #[arg(long, conflicts_with = "check")]
+    pub compact: bool,
     /// Keep rows and proof in a new file
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
     pub save: Option<PathBuf>,

@@ -55,7 +55,7 @@ impl World {
         let plan = Plan { definition, now: 1000, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
         let entropy: [u8; 96] = std::array::from_fn(|at| entropy.wrapping_add(at as u8 / 32));
         let secrets = Secrets::from_entropy(&entropy).expect("keys");
-        let publication = Publication::create(MemoryLedger::default(), plan, secrets).expect("a publication");
+        let publication = Publication::create(MemoryLedger::default(), plan, secrets, &[]).expect("a publication");
         let owner = publication.owner();
         Self { publication, owner, now: 1000 }
     }

@@ -22,6 +22,8 @@ pub(super) const HEIGHT_MAX: usize = 16;
 pub struct Head {
     /// The last period whose summary is here.
     pub last: u64,
+    /// That of the oldest signature: from there on it takes all summaries to check an answer.
+    pub first: u64,
     pub(super) roots: Vec<Name>,
     /// Whether a program is behind it that answers questions itself ([`crate::wire::Standing`]): there are no pages then.
     pub(super) answers: bool,
@@ -30,7 +32,12 @@ pub struct Head {
 impl Head {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.byte(1).number(self.last).number(self.roots.len() as u64).raw(self.roots.as_flattened());
+        writer
+            .byte(1)
+            .number(self.last)
+            .number(self.first)
+            .number(self.roots.len() as u64)
+            .raw(self.roots.as_flattened());
         writer.0
     }
 
@@ -39,18 +46,18 @@ impl Head {
         match reader.byte()? {
             1 => {}
             2 => {
-                let standing = Standing::from_bytes(bytes)?;
-                if standing.first > 0 {
-                    return Err(Malformed("the head of a mirror without its first summaries"));
-                }
-                return Ok(Self { last: standing.last, roots: Vec::new(), answers: true });
+                let Standing { last, first } = Standing::from_bytes(bytes)?;
+                return Ok(Self { last, first, roots: Vec::new(), answers: true });
             }
             _ => return Err(Malformed("a site of a version that is not known")),
         }
-        let last = reader.number()?;
+        let (last, first) = (reader.number()?, reader.number()?);
         let roots = (0..reader.count()?).map(|_| reader.array()).collect::<Result<_, _>>()?;
         reader.end()?;
-        Ok(Self { last, roots, answers: false })
+        if first > last {
+            return Err(Malformed("the head of a site"));
+        }
+        Ok(Self { last, first, roots, answers: false })
     }
 }
 

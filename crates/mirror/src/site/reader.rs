@@ -146,6 +146,12 @@ impl<F: Fetch> Site<F> {
         self.head.last
     }
 
+    /// The period from which on it takes summaries to check an answer, as the site says.
+    #[must_use]
+    pub fn first(&self) -> u64 {
+        self.head.first
+    }
+
     /// The summaries of the periods from `first` on to the last one, as they are served.
     ///
     /// # Errors

@@ -48,7 +48,8 @@ pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder
     }
     site.put("about.txt", ABOUT.as_bytes())?;
     site.put("manifest", manifest)?;
-    site.put("head", &Head { last, roots, answers: false }.to_bytes())?;
+    let first = shelf.oldest().min(last);
+    site.put("head", &Head { last, first, roots, answers: false }.to_bytes())?;
     // Readers that began with the head of before go on with its pages.
     before.iter().flat_map(|head| &head.roots).for_each(|root| keep(folder, *root, HEIGHT_MAX, &mut live));
     sweep(folder, &live)?;

@@ -8,7 +8,7 @@ use counterfoil_proof::bytes::{Reader, Writer};
 pub struct Standing {
     /// The last period whose summary is here.
     pub last: u64,
-    /// The first one whose summary is here.
+    /// That of the oldest signature here: from there on it takes all summaries to check an answer.
     pub first: u64,
 }
 

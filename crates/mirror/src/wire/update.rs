@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! string of the body, signature (48) over H("counterfoil/update/1", body)
-//! body = 01, anew (0, 1), state before, state after, open period, manifest string,
+//! body = 01, anew (0, 1), state before, state after, open period, oldest period, manifest string,
 //!        count and summaries (strings), count and changes (number of the record as a step, 00 or 01 and its entry's string)
 //! ```
 //! The key is the one that the manifest in it certifies for the owner's open period, so that a mirror knows no secret, and
@@ -31,6 +31,8 @@ pub struct Update {
     pub after: State,
     /// The owner's open period.
     pub open: u64,
+    /// That of the oldest signature that stands: readers need the summaries from there on.
+    pub oldest: u64,
     /// The manifest.
     pub manifest: Vec<u8>,
     /// Summaries of the periods that follow.
@@ -55,7 +57,7 @@ impl Update {
         writer.byte(1).byte(u8::from(self.is_anew));
         self.before.write(&mut writer);
         self.after.write(&mut writer);
-        writer.number(self.open).string(&self.manifest).number(self.summaries.len() as u64);
+        writer.number(self.open).number(self.oldest).string(&self.manifest).number(self.summaries.len() as u64);
         self.summaries.iter().for_each(|summary| {
             writer.string(summary);
         });
@@ -98,7 +100,7 @@ impl Update {
 
     fn read(body: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body, "an update");
-        let Opening { is_anew, before, after, open } = Opening::read(&mut reader)?;
+        let Opening { is_anew, before, after, open, oldest } = Opening::read(&mut reader)?;
         let manifest = reader.string()?.to_vec();
         let mut summaries = Vec::new();
         for _ in 0..reader.count()? {
@@ -113,7 +115,7 @@ impl Update {
             last = rid;
         }
         reader.end()?;
-        Ok(Self { is_anew, before, after, open, manifest, summaries, changes })
+        Ok(Self { is_anew, before, after, open, oldest, manifest, summaries, changes })
     }
 
     /// Whether it leads on, and its summaries follow what was before, each the one before it.
@@ -136,7 +138,11 @@ impl Update {
             last = head.digest;
         }
         let after = &self.after;
-        if after.progress.periods != period || after.last_summary != last || (after.is_whole && period != self.open) {
+        if after.progress.periods != period
+            || after.last_summary != last
+            || (after.is_whole && period != self.open)
+            || self.oldest > self.open
+        {
             return Err(Malformed("an update that does not say what it leads to"));
         }
         Ok(())
@@ -149,6 +155,7 @@ struct Opening {
     before: State,
     after: State,
     open: u64,
+    oldest: u64,
 }
 
 impl Opening {
@@ -157,7 +164,8 @@ impl Opening {
             return Err(Malformed("an update of a version that is not known"));
         }
         let is_anew = flag(reader)?;
-        Ok(Self { is_anew, before: State::read(reader)?, after: State::read(reader)?, open: reader.number()? })
+        let (before, after) = (State::read(reader)?, State::read(reader)?);
+        Ok(Self { is_anew, before, after, open: reader.number()?, oldest: reader.number()? })
     }
 }
 
@@ -181,7 +189,7 @@ mod tests {
         let after = State { progress, mark: [7; 32], base: [6; 32], last_summary: [0; 32], is_whole: false };
         let changes = vec![(0, Some(vec![1, 2])), (33, None)];
         let (is_anew, before) = (true, State::default());
-        Update { is_anew, before, after, open: 3, manifest: vec![9], summaries: vec![vec![4]], changes }
+        Update { is_anew, before, after, open: 3, oldest: 2, manifest: vec![9], summaries: vec![vec![4]], changes }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use counterfoil_proof::{
     Verified, attributes, check, contents_root,
 };
 use counterfoil_publish::{
-    Change, Edit, Error, Ledger, MemoryLedger, NewKey, Pair, Plan, Publication, Restored, Secrets,
+    Change, Edit, Error, Ledger, MemoryLedger, NewKey, Pair, Plan, Publication, Restored, Secrets, Terms,
 };
 
 use crate::world::{World, definition, row};
@@ -532,11 +532,61 @@ fn serial(bytes: &[u8]) -> u64 {
 }
 
 #[test]
+fn a_table_begins_under_a_root_that_its_ledger_never_holds() {
+    let root = SecretKey::from_entropy(&[60; 32]).expect("a root");
+    let plan =
+        Plan { definition: definition("prices"), now: 1000, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
+    let secrets = |seed| Secrets::under(&root.public(), &[seed; 64]).expect("keys");
+    let without = Publication::create(MemoryLedger::default(), plan.clone(), secrets(5), &[]);
+    assert!(matches!(without.err(), Some(Error::RootNeeded)));
+    let other = SecretKey::from_entropy(&[61; 32]).expect("a root");
+    let wrong = Publication::create(MemoryLedger::default(), plan.clone(), secrets(5), &[other]);
+    assert!(matches!(wrong.err(), Some(Error::RootNeeded)));
+    // Two tables of one owner.
+    for seed in [5, 6] {
+        let publication =
+            Publication::create(MemoryLedger::default(), plan.clone(), secrets(seed), std::slice::from_ref(&root));
+        let publication = publication.expect("a publication");
+        let owner = Owner::of(&root.public());
+        assert!(publication.owner() == owner && !publication.has_root());
+        let mut world = World { publication, owner, now: 1000 };
+        world.insert(vec![row("A", 1, Some(1), "x")]);
+        world.close();
+        assert_eq!(all(&mut world).expect("honest").rows.len(), 1);
+        assert!(matches!(world.publication.rotate(2000, key(9), &[]), Err(Error::RootNeeded)));
+        let mut ledger = world.publication.into_ledger();
+        assert!(!holds(&mut ledger, &root.to_bytes()));
+        Publication::open(ledger).expect("the same");
+    }
+}
+
+#[test]
+fn terms_change_with_a_manifest_of_a_higher_serial_and_no_signature() {
+    let mut world = filled();
+    let (serial, terms) = (world.manifest().manifest().serial, world.publication.terms());
+    world.publication.set_terms(world.now, terms, &[]).expect("nothing to do");
+    assert_eq!(world.manifest().manifest().serial, serial);
+    let terms = Terms { every: 60_000, renew: 3000, max_age: 9000 };
+    world.publication.set_terms(world.now, terms, &[]).expect("other terms");
+    let manifest = world.manifest();
+    assert_eq!((manifest.manifest().serial, manifest.manifest().max_age), (serial + 1, 9000));
+    assert!(all(&mut world).is_ok());
+    for wrong in [Terms { renew: 0, ..terms }, Terms { renew: 9000, ..terms }] {
+        assert!(matches!(world.publication.set_terms(world.now, wrong, &[]), Err(Error::Misuse(_))));
+    }
+    // From now on what is old is renewed, and what nobody renewed does not count.
+    world.now += 4000;
+    assert!(world.publication.renew(world.now, 1000).expect("a step").signed > 0);
+    let world = World { publication: Publication::open(world.publication.into_ledger()).expect("the same"), ..world };
+    assert_eq!(world.publication.terms(), terms);
+}
+
+#[test]
 fn secrets_of_other_numbers_begin_nothing() {
     let plan =
         Plan { definition: definition("prices"), now: 1000, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
     let world = World::planned(plan.clone(), [5; 96]);
     let again =
-        Publication::create(world.publication.into_ledger(), plan, Secrets::from_entropy(&[6; 96]).expect("keys"));
+        Publication::create(world.publication.into_ledger(), plan, Secrets::from_entropy(&[6; 96]).expect("keys"), &[]);
     assert!(matches!(again.err(), Some(Error::Misuse(_))));
 }

@@ -162,7 +162,7 @@ impl Simulation {
         let mut entropy = [7; 96];
         entropy[..32].fill(8);
         let secrets = Secrets::from_entropy(&entropy).expect("keys");
-        let mut publication = Publication::create(ledger, plan, secrets).expect("a publication");
+        let mut publication = Publication::create(ledger, plan, secrets, &[]).expect("a publication");
         publication.close_period(1_000_000).expect("a summary");
         let owner = publication.owner();
         let honest = push_of(&mut publication);

@@ -55,7 +55,7 @@ impl World {
 
     pub fn planned(plan: Plan, entropy: [u8; 96]) -> Self {
         let secrets = Secrets::from_entropy(&entropy).expect("keys");
-        let publication = Publication::create(MemoryLedger::default(), plan, secrets).expect("a publication");
+        let publication = Publication::create(MemoryLedger::default(), plan, secrets, &[]).expect("a publication");
         let owner = publication.owner();
         Self { publication, owner, now: 1000 }
     }
