@@ -93,10 +93,14 @@ impl Server {
         panic!("PostgreSQL does not come up");
     }
 
+    /// Kills it, and waits for the processes that it began: they serve their connections until they notice.
     fn kill(&mut self) {
         if let Some(mut running) = self.running.take() {
+            let begun = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", running.id()));
+            let begun = begun.unwrap_or_default();
             running.kill().expect("killed");
             running.wait().expect("ended");
+            begun.split_whitespace().for_each(wait_for_end);
         }
     }
 
@@ -107,6 +111,18 @@ impl Server {
     fn store(&self, port: u16) -> Arc<dyn Store> {
         Arc::new(Postgres::open(&self.url(port)).expect("a store"))
     }
+}
+
+/// Waits until a process is gone, or would be if somebody asked how it ended.
+fn wait_for_end(process: &str) {
+    for _ in 0..6000 {
+        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        if !state.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z')) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("a process of PostgreSQL does not end");
 }
 
 impl Drop for Server {
