@@ -16,6 +16,7 @@ mod main {
     mod postgres;
     mod processes;
     mod published;
+    mod published_keys;
     mod relations;
     mod series;
     mod serve;

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod ages;
+mod edit;
 mod error;
 mod keys;
 mod ledger;
@@ -25,10 +26,11 @@ mod secrets;
 mod status;
 mod sync;
 
+pub use edit::Edit;
 pub use error::Error;
 pub use keys::{NewKey, Terms};
 pub use ledger::{Change, Ledger, MemoryLedger, Pair};
-pub use publication::{Edit, Edited, Plan, Publication};
+pub use publication::{Edited, Plan, Publication};
 pub use renewal::Renewed;
 pub use restored::Restored;
 pub use secrets::Secrets;

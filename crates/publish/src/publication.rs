@@ -24,6 +24,7 @@ use counterfoil_proof::{
 };
 
 use crate::ages::Ages;
+use crate::edit::Edit;
 use crate::error::Error;
 use crate::ledger::{Change, Ledger};
 use crate::outbox::Outbox;
@@ -45,17 +46,6 @@ pub struct Plan {
     pub max_age: u64,
     /// Milliseconds since 1970 (UTC) at which the signing key expires.
     pub expires: u64,
-}
-
-/// What is to change.
-#[derive(Clone, Debug, Default)]
-pub struct Edit {
-    /// Records that go.
-    pub delete: Vec<u64>,
-    /// Records with other values.
-    pub update: Vec<(u64, Vec<Value>)>,
-    /// Rows that come.
-    pub insert: Vec<Vec<Value>>,
 }
 
 /// What an edit did.
@@ -307,10 +297,7 @@ impl<L: Ledger> Publication<L> {
 
     /// Whether the open period can still tell of all that would change. The first load tells of nothing.
     fn check_room(&self, edit: &Edit) -> Result<(), Error> {
-        let orders = self.definition.orders.len();
-        // Each row, and its neighbours on both sides, where it was and where it will be.
-        let rows = edit.delete.len() + edit.insert.len() + 2 * edit.update.len();
-        let changes = rows.saturating_mul(1 + 2 * orders).saturating_add(self.period.told);
+        let changes = edit.changes(self.definition.orders.len()).saturating_add(self.period.told);
         if self.period.number > 0 && changes > CHANGES_MAX {
             let text = format!(
                 "{changes} changes in one period, of which {CHANGES_MAX} are possible: end the period in between"
@@ -318,6 +305,29 @@ impl<L: Ledger> Publication<L> {
             return Err(Error::Misuse(text));
         }
         Ok(())
+    }
+
+    /// Changes rows in as many transactions, and periods, as it takes to tell of them: what does not fit into the open period
+    /// comes into the next one. A cut leaves some of it changed; `now` is when the periods in between end.
+    ///
+    /// # Errors
+    /// Those of [`Publication::edit`] and [`Publication::close_period`].
+    pub fn edit_in_parts(&mut self, edit: Edit, now: u64) -> Result<Edited, Error> {
+        if self.period.number == 0 || edit.changes(self.definition.orders.len()) + self.period.told <= CHANGES_MAX {
+            return self.edit(edit);
+        }
+        let mut edited = Edited::default();
+        for part in edit.parts(CHANGES_MAX, self.definition.orders.len()) {
+            if self.period.told > 0 {
+                self.close_period(now)?;
+            }
+            let Edited { inserted, updated, deleted, signed } = self.edit(part)?;
+            edited.inserted += inserted;
+            edited.updated += updated;
+            edited.deleted += deleted;
+            edited.signed += signed;
+        }
+        Ok(edited)
     }
 
     /// Takes a record from its places; gives its version.

@@ -13,8 +13,8 @@ use crate::publication::Publication;
 impl<L: Ledger> Publication<L> {
     /// Begins to change the root key: manifests are signed by both until [`Publication::finish_root_rotation`].
     ///
-    /// The new key goes into the ledger if the old one is there, and has to be kept by whoever hands it in otherwise. `roots`
-    /// are the root keys that are not in the ledger.
+    /// The new key is kept by whoever hands it in: the ledger never has it. `roots` are the root keys that are not in the
+    /// ledger.
     ///
     /// # Errors
     /// [`Error::RootNeeded`]; [`Error::Misuse`]: the root is being changed already, or the new one is the old one; then
@@ -29,8 +29,7 @@ impl<L: Ledger> Publication<L> {
         }
         let mut turn = self.turn();
         turn.manifest.roots.insert(0, public);
-        let stays = self.has_root().then(|| new.clone());
-        turn.secrets.roots.insert(0, (public, stays));
+        turn.secrets.roots.insert(0, (public, None));
         let handed: Vec<SecretKey> = roots.iter().chain([new]).cloned().collect();
         self.enact(now, turn, 0, &handed)
     }

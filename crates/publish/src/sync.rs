@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use counterfoil_proof::{FIRST_RID, Value};
 
+use crate::edit::Edit;
 use crate::error::Error;
 use crate::ledger::Ledger;
-use crate::publication::{Edit, Publication};
+use crate::publication::Publication;
 
 impl<L: Ledger> Publication<L> {
     /// The edit after which exactly `rows` are published. Rows that are there stay; a row whose key in the first order is

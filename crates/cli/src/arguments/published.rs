@@ -1,9 +1,13 @@
 //! Options of owners, readers and mirrors of published tables.
 
+mod keys;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+
+pub use keys::{Owned, PublishAction, RootKey};
 
 use super::{Shape, seconds};
 
@@ -14,7 +18,8 @@ The owner's name, foilpub1..., is printed: tell it to readers in a way that they
 The owner's keys, and what was signed when, are in a database of their own, DIR.foil unless --state names another. It is made \
 on first use, with a key as every database has one. Keep it, back it up, and keep it off the web server: who has it and its \
 key can sign for you, and without it nobody can. Publishing again brings DIR up to date: rows are matched by the first \
---order-by, and what is equal is not signed again. docs/publish.md tells the rest.";
+--order-by, and what is equal is not signed again. A file that is called like one of the commands is reached by ./NAME. \
+docs/publish.md tells the rest.";
 
 const ASK_HELP: &str = "\
 One SELECT of one published table: WHERE, ORDER BY, LIMIT, DISTINCT and aggregates without GROUP BY. Rows go to standard \
@@ -31,10 +36,13 @@ A mirror knows no secret, and nobody has to trust it: whatever it gets wrong, re
 on the way: put a web server that does in front of an address that others can reach. docs/mirror.md tells the rest.";
 
 #[derive(Args, Debug)]
-#[command(after_help = PUBLISH_HELP)]
+#[command(after_help = PUBLISH_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Publish {
+    #[command(subcommand)]
+    pub action: Option<PublishAction>,
     /// CSV, JSON lines or Parquet ("-" is standard input)
-    pub file: PathBuf,
+    #[arg(required = true)]
+    pub file: Option<PathBuf>,
     /// Columns by which readers ask, separated by commas; may be given again for another order
     #[arg(long, value_name = "COLS")]
     pub order_by: Vec<String>,
@@ -50,6 +58,11 @@ pub struct Publish {
     /// Name of the table [default: that of the file]
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
+    /// Days after which signatures are made again [default: 90 for a new table]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
+    pub renew: Option<u32>,
+    #[command(flatten)]
+    pub root: RootKey,
     #[command(flatten)]
     pub shape: Shape,
 }

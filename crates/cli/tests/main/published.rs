@@ -11,23 +11,23 @@ use nix::sys::signal::Signal;
 use super::served::Served;
 use super::stage::Stage;
 
-const PRICES: &str =
+pub const PRICES: &str =
     "symbol,day,price\nABB,2026-01-05,21.5\nABB,2026-01-06,\nSAP,2026-01-05,140.25\nZAL,2026-01-05,30\n";
 
 /// A stage on which prices are published, and the owner's name.
-fn published() -> (Stage, String) {
+pub fn published() -> (Stage, String) {
     let stage = Stage::new();
     stage.write("prices.csv", PRICES);
     let owner = publish(&stage, &["--order-by", "symbol,day", "--order-by", "price"]);
     (stage, owner)
 }
 
-fn publish(stage: &Stage, more: &[&str]) -> String {
+pub fn publish(stage: &Stage, more: &[&str]) -> String {
     let words = [&["publish", "prices.csv", "--out", "site"], more].concat();
     stage.good(&words).trim().to_owned()
 }
 
-fn words<'a>(server: &'a str, owner: &'a str, sql: &'a str) -> Vec<&'a str> {
+pub fn words<'a>(server: &'a str, owner: &'a str, sql: &'a str) -> Vec<&'a str> {
     vec!["ask", "--server", server, "--owner", owner, sql]
 }
 
@@ -236,7 +236,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     for file in files(from) {
         let target = to.join(file.strip_prefix(from).expect("inside"));
         fs::create_dir_all(target.parent().expect("a folder")).expect("a folder");

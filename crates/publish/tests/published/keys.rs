@@ -217,7 +217,11 @@ fn the_old_name_leads_to_the_new_one_until_it_is_given_up() {
     }
     assert!(all(&mut world).is_ok());
     world.publication = Publication::open(world.publication.into_ledger()).expect("the same publication");
-    world.publication.finish_root_rotation(world.now, &[]).expect("one root");
+    assert!(matches!(world.publication.finish_root_rotation(world.now, &[]), Err(Error::RootNeeded)));
+    let mut ledger = world.publication.into_ledger();
+    assert!(!holds(&mut ledger, &new.to_bytes()), "whoever brings it keeps it");
+    world.publication = Publication::open(ledger).expect("the same publication");
+    world.publication.finish_root_rotation(world.now, std::slice::from_ref(&new)).expect("one root");
     assert!(matches!(TrustedManifest::check(world.publication.manifest(), &old, 2), Err(Refusal::Forged(_))));
     assert!(matches!(TrustedManifest::check(&first, &name, 0), Err(Refusal::Forged(_))));
     assert!(matches!(world.publication.finish_root_rotation(world.now, &[]), Err(Error::Misuse(_))));
@@ -440,17 +444,18 @@ impl Ledger for Cut {
 fn step(publication: &mut Publication<Cut>, at: u64) -> Result<(), Error> {
     let now = 3000 + 1000 * at;
     let root = SecretKey::from_entropy(&[60; 32]).expect("a root");
-    let stolen = || SecretKey::from_entropy(&[5; 32]).expect("a key").public();
+    // It is the signing key's as well: this owner has one entropy for all.
+    let old = SecretKey::from_entropy(&[5; 32]).expect("a root");
     match at {
         0 => publication.edit(Edit { insert: vec![row("C", 1, None, "x")], ..Edit::default() }).map(drop),
         1 => publication.rotate(now, key(61), &[]),
         2 | 6 | 11 => publication.close_period(now).map(drop),
         3 => publication.renew_before(u64::MAX, 4).map(drop),
-        4 => publication.rotate_root(now, &root, &[]),
+        4 => publication.export_root(|_| Ok(())),
         5 => publication.edit(Edit { insert: vec![row("C", 2, None, "y")], ..Edit::default() }).map(drop),
-        7 => publication.revoke(now, &stolen(), key(62), &[]),
-        8 => publication.finish_root_rotation(now, &[]),
-        9 => publication.export_root(|_| Ok(())),
+        7 => publication.revoke(now, &old.public(), key(62), &[old]),
+        8 => publication.rotate_root(now, &root, &[old]),
+        9 => publication.finish_root_rotation(now, &[root]),
         10 => publication.rotate(now, key(63), &[root]),
         _ => publication.renew_before(u64::MAX, 100).map(drop),
     }

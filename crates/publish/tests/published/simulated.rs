@@ -350,9 +350,7 @@ impl Simulation {
         }
         self.told.roots += 1;
         let new = self.new_root();
-        if !self.owner().has_root() {
-            self.roots.push(new.clone());
-        }
+        self.roots.push(new.clone());
         self.owner().rotate_root(now, &new, &roots)
     }
 

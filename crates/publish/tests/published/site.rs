@@ -101,7 +101,7 @@ impl Hostile {
 
     fn head(&mut self, last: u64, root: &[u8]) {
         let mut head = Writer::default();
-        head.byte(1).number(last).number(2).raw(root).raw(root);
+        head.byte(1).number(last).number(0).number(2).raw(root).raw(root);
         self.files.insert("head".into(), head.0);
     }
 }

@@ -1,0 +1,88 @@
+//! Options for the keys of an owner.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+const KEYGEN_HELP: &str = "\
+Without it the root key is made with the first table, and lies in its state. A root key of its own can be kept where no table \
+is published, on a medium in a safe: it is asked for when keys change, and never otherwise. And it can be the name of one owner of \
+many tables, each with a state of its own: `counterfoil publish FILE --root ROOT`. ROOT is a sealed database with a key as \
+every database has one. Keep a copy of it: without it no key can be changed.";
+
+const ROTATE_HELP: &str = "\
+A new signing key signs from now on; what the old one signed counts until that expires, and is signed again in time. \
+With --new-root it is the root key that changes, and so the owner's name: both names lead to the table until --finish gives the \
+old one up. Tell readers the new one in between.";
+
+const REVOKE_HELP: &str = "\
+For a signing key that somebody else may know. A new key signs everything again that it signed. Readers who have seen this do not \
+believe the old key any more; those who are kept from seeing it do until it expires.";
+
+/// Where a root key is that is kept elsewhere than in the state.
+#[derive(Args, Debug, Clone)]
+pub struct RootKey {
+    /// Root key that is kept elsewhere, as `publish keygen` made it; may be given again while it changes
+    #[arg(long = "root", value_name = "ROOT")]
+    pub places: Vec<String>,
+    /// Key file of ROOT, if it is not that of the state
+    #[arg(long, value_name = "FILE")]
+    pub root_key_file: Option<PathBuf>,
+    /// File with the passphrase of ROOT, if it is not that of the state
+    #[arg(long, value_name = "FILE")]
+    pub root_passphrase_file: Option<PathBuf>,
+}
+
+/// A published table, and who is to be told of what changes.
+#[derive(Args, Debug)]
+pub struct Owned {
+    /// Database that holds the owner's keys and what was signed
+    pub state: String,
+    /// Folder to be brought up to date
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Mirror to be brought up to date; may be given again
+    #[arg(long, value_name = "URL")]
+    pub to: Vec<String>,
+    #[command(flatten)]
+    pub root: RootKey,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum PublishAction {
+    /// Make a root key that is kept elsewhere, and print the owner's name
+    #[command(after_help = KEYGEN_HELP)]
+    Keygen {
+        /// Database to be made for it
+        root: String,
+        /// Take the root key out of this state instead of making one
+        #[arg(long, value_name = "DB")]
+        from: Option<String>,
+    },
+    /// Let a new signing key sign from now on, or change the root key
+    #[command(after_help = ROTATE_HELP)]
+    Rotate {
+        #[command(flatten)]
+        owned: Owned,
+        /// Change the root key to this one, as `publish keygen` made it
+        #[arg(long, value_name = "ROOT")]
+        new_root: Option<String>,
+        /// End the change of the root key: the old name leads nowhere any more
+        #[arg(long, conflicts_with = "new_root")]
+        finish: bool,
+    },
+    /// Withdraw a signing key that somebody else may know
+    #[command(after_help = REVOKE_HELP)]
+    Revoke {
+        #[command(flatten)]
+        owned: Owned,
+        /// The key, as `publish status` shows it [default: the one that signs now]
+        #[arg(long, value_name = "KEY")]
+        key: Option<String>,
+    },
+    /// Show the keys of a published table, and how it stands
+    Status {
+        /// Database that holds the owner's keys and what was signed
+        state: String,
+    },
+}

@@ -1,0 +1,240 @@
+//! A file becomes a table that is published.
+
+use std::path::{Path, PathBuf};
+
+use counterfoil::{Database, Options, Place, quoted};
+use counterfoil_proof::{Definition, Owner, Scheme, SecretKey, Value};
+use counterfoil_publish::{Edited, Plan, Publication, Secrets, Terms};
+use zeroize::Zeroizing;
+
+use super::delivery::deliver;
+use super::owned::{KEY_LIFE, known, new_key};
+use super::state::State;
+use super::{now, root, rows, told};
+use crate::arguments::Publish;
+use crate::context::Context;
+use crate::failure::{Result, misuse};
+use crate::terminal::{self, Working, counted};
+use crate::{import, init};
+
+const DAY: u64 = 24 * 3600 * 1000;
+
+/// Milliseconds before its signing key expires from which on a table gets another one: a year.
+const KEY_AHEAD: u64 = 365 * DAY;
+
+/// Days after which signatures are renewed, unless somebody says otherwise: readers fetch the summaries of so many.
+const RENEW_DAYS: u32 = 90;
+
+/// Signatures that are renewed in one commit.
+const RENEWED_AT_ONCE: usize = 16 * 1024;
+
+/// Publishes the file.
+pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
+    let (name, place) = (table_name(arguments)?, state_place(arguments)?);
+    let roots = root::all(context, &arguments.root)?;
+    let there = Path::new(&place).symlink_metadata().is_ok();
+    let database = if there { Some(context.open(&place)?) } else { None };
+    let known = database.as_ref().map(|database| known(database, &place, &roots)).transpose()?.flatten();
+    if let Some(publication) = &known {
+        is_same(publication.definition(), arguments, &name, &place)?;
+    }
+    let (definition, rows) = read(arguments, &name, known.as_ref().map(Publication::definition))?;
+    // Whatever is wrong with the file was said before anything is made.
+    let database = match database {
+        Some(database) => database,
+        None => make_state(context, &place)?,
+    };
+    let published = match known {
+        Some(publication) => Ok(publication),
+        None => begin(&database, definition, arguments, &roots, &place),
+    }
+    .and_then(|publication| bring_up_to_date(publication, rows, arguments, &roots, &place));
+    let closed = database.close();
+    let owner = published?;
+    closed?;
+    crate::output::put(&mut std::io::stdout().lock(), format!("{owner}\n").as_bytes())
+}
+
+/// Where the owner's state is: beside the folder and never inside it, where a web server would hand it out.
+fn state_place(arguments: &Publish) -> Result<String> {
+    let beside = |out: &PathBuf| format!("{}.foil", out.to_string_lossy().trim_end_matches('/'));
+    let place = arguments.state.clone().or_else(|| arguments.out.as_ref().map(beside)).unwrap_or_default();
+    let Place::File(path) = Place::parse(&place) else {
+        return Err(misuse("the owner's state is a file").at(place).advise("name one with --state").into());
+    };
+    let Some(out) = &arguments.out else { return Ok(place) };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let inside = match (std::fs::canonicalize(parent), std::fs::canonicalize(out)) {
+        (Ok(parent), Ok(out)) => parent.starts_with(out),
+        _ => path.starts_with(out),
+    };
+    if inside {
+        let advice = "keep it beside the folder: who gets both needs only its key to sign for you";
+        return Err(misuse("the owner's state would be served with the folder").at(place).advise(advice).into());
+    }
+    Ok(place)
+}
+
+/// Makes the database of the owner's state, on first use.
+fn make_state(context: &Context, place: &str) -> Result<Database> {
+    let database = init::create(context, context.options_without_key(place)?, true)?;
+    terminal::done(format_args!("{place}: your keys are in it: keep it, and back it up"));
+    Ok(database)
+}
+
+/// The table's name: as given, else that of the file.
+fn table_name(arguments: &Publish) -> Result<String> {
+    let stem = || {
+        let name = arguments.file.as_ref()?.file_name()?.to_string_lossy().to_lowercase();
+        name.split('.').next().filter(|stem| !stem.is_empty() && *stem != "-").map(str::to_owned)
+    };
+    let name = arguments.table.clone().or_else(stem);
+    Ok(name.ok_or_else(|| misuse("the table has no name").advise("name it with --table"))?)
+}
+
+/// The rows of the file, and what table they are: the one that is published already, or the one that they make.
+fn read(arguments: &Publish, name: &str, known: Option<&Definition>) -> Result<(Definition, Vec<Vec<Value>>)> {
+    let scratch = Database::open(Options::memory())?;
+    let create = known.map(|definition| rows::create_sql(name, definition));
+    let file = arguments.file.as_deref().ok_or_else(|| misuse("a file is wanted"))?;
+    import::one(&scratch, name, file, &arguments.shape, create.as_deref())?;
+    let definition = match known {
+        Some(definition) => definition.clone(),
+        None => define(&scratch, name, arguments)?,
+    };
+    let rows = rows::all(&scratch, name, &definition)?;
+    Ok((definition, rows))
+}
+
+/// Begins to publish a table, with new keys; under a root key that is kept elsewhere if one was named.
+fn begin(
+    database: &Database,
+    definition: Definition,
+    arguments: &Publish,
+    roots: &[SecretKey],
+    place: &str,
+) -> Result<Publication<State>> {
+    let told = |error| told(error, place);
+    let entropy = Zeroizing::new(counterfoil::random::<96>()?);
+    let mut half = Zeroizing::new([0; 64]);
+    half.copy_from_slice(&entropy[32..]);
+    let secrets = match roots {
+        [] => Secrets::from_entropy(&entropy),
+        [root] => Secrets::under(&root.public(), &half),
+        _ => return Err(misuse("a new table has one root key").at(place).advise("name one with --root").into()),
+    };
+    let (now, renew) = (now()?, renewal(arguments.renew.unwrap_or(RENEW_DAYS)));
+    let plan = Plan { definition, now, every: 0, renew, max_age: u64::MAX, expires: now.saturating_add(KEY_LIFE) };
+    let mut state = State::new(database.connect()?)?;
+    state.set_incidents(database.incidents()?.len() as u64).map_err(told)?;
+    Publication::create(state, plan, secrets.map_err(told)?, roots).map_err(told)
+}
+
+fn renewal(days: u32) -> u64 {
+    u64::from(days) * DAY
+}
+
+/// Makes what is published equal to `rows`, and tells whoever serves it; gives the owner's name.
+fn bring_up_to_date(
+    mut publication: Publication<State>,
+    rows: Vec<Vec<Value>>,
+    arguments: &Publish,
+    roots: &[SecretKey],
+    place: &str,
+) -> Result<Owner> {
+    let count = rows.len() as u64;
+    keep_up(&mut publication, arguments, roots, place)?;
+    let edited = sign(&mut publication, rows, place)?;
+    tell(&publication, count, &edited);
+    deliver(&mut publication, arguments.out.as_ref(), &arguments.to, place)?;
+    let out = arguments.out.as_ref().map(|out| out.display().to_string());
+    let server = out.or_else(|| arguments.to.first().cloned()).unwrap_or_default();
+    let (owner, table) = (publication.owner(), shown(&publication.definition().name));
+    terminal::done(format_args!(
+        "ask with: counterfoil ask --server {server} --owner {owner} \"SELECT * FROM {table} LIMIT 5\""
+    ));
+    Ok(owner)
+}
+
+/// Terms as they were asked for, and another signing key before the one that signs expires.
+fn keep_up(publication: &mut Publication<State>, arguments: &Publish, roots: &[SecretKey], place: &str) -> Result<()> {
+    let told = |error| told(error, place);
+    let now = now()?;
+    if let Some(days) = arguments.renew {
+        let terms = Terms { renew: renewal(days), ..publication.terms() };
+        publication.set_terms(now, terms, roots).map_err(told)?;
+    }
+    let status = publication.status();
+    let expires = status.keys.last().map_or(0, |(key, _)| key.expires);
+    if expires > now.saturating_add(KEY_AHEAD) {
+        return Ok(());
+    }
+    if status.has_root || !roots.is_empty() {
+        publication.rotate(now, new_key(place)?, roots).map_err(told)?;
+        terminal::note("the signing key expires within a year: from the next time on a new one signs");
+    } else {
+        let when = counterfoil::utc(expires / 1000);
+        terminal::note(format_args!(
+            "the signing key expires {when}: `counterfoil publish rotate {place} --root ROOT`"
+        ));
+    }
+    Ok(())
+}
+
+/// Signs what differs from what is published, and what has become old; the period ends with it.
+fn sign(publication: &mut Publication<State>, rows: Vec<Vec<Value>>, place: &str) -> Result<Edited> {
+    let told = |error| told(error, place);
+    let _working = Working::begin("signing");
+    let edit = publication.difference(rows).map_err(told)?;
+    let mut edited = publication.edit_in_parts(edit, now()?).map_err(told)?;
+    loop {
+        let renewed = publication.renew(now()?, RENEWED_AT_ONCE).map_err(told)?;
+        edited.signed += renewed.signed;
+        if renewed.is_done {
+            break;
+        }
+    }
+    publication.close_period(now()?).map_err(told)?;
+    Ok(edited)
+}
+
+fn tell(publication: &Publication<State>, rows: u64, edited: &Edited) {
+    let name = &publication.definition().name;
+    let (inserted, updated, deleted) = (edited.inserted, edited.updated, edited.deleted);
+    let (rows, signed) = (counted(rows, "row"), counted(edited.signed, "signature"));
+    terminal::done(format_args!("{name}: {rows} ({inserted} new, {updated} changed, {deleted} gone), {signed}"));
+}
+
+/// A published table keeps its name, columns and orders for as long as it is published: signatures say so.
+fn is_same(definition: &Definition, arguments: &Publish, name: &str, place: &str) -> Result<()> {
+    let advice = "another table has another --out or --state";
+    if definition.name != name {
+        let what = format!("this state is of the table {}, not of {name}", definition.name);
+        return Err(misuse(what).at(place).advise(format!("{advice}; --table names it")).into());
+    }
+    let given = rows::orders(&definition.columns, &arguments.order_by)?;
+    if !given.is_empty() && given != definition.orders {
+        return Err(misuse("the table is published in another order").at(place).advise(advice).into());
+    }
+    Ok(())
+}
+
+fn define(scratch: &Database, name: &str, arguments: &Publish) -> Result<Definition> {
+    let columns = rows::columns(scratch, name)?;
+    let orders = rows::orders(&columns, &arguments.order_by)?;
+    if orders.is_empty() {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let advice = format!("add --order-by COLUMN; there are {}", names.join(", "));
+        return Err(misuse("by which columns will readers ask?").advise(advice).into());
+    }
+    let table = counterfoil::random::<16>()?;
+    let definition = Definition { table, name: name.to_owned(), columns, orders, scheme: Scheme::PerRecord };
+    definition.check().map_err(|what| misuse(what.to_string()))?;
+    Ok(definition)
+}
+
+/// A table's name as SQL would have it.
+fn shown(name: &str) -> String {
+    let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if plain { name.to_owned() } else { quoted(name).replace('"', "\\\"") }
+}
