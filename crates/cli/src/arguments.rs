@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use counterfoil::DeviceShape;
 
-pub use published::{Ask, Mirror, MirrorAction, MirrorServe, Owned, Publish, PublishAction, RootKey};
+pub use published::{Ask, Mirror, MirrorAction, MirrorServe, Owned, Publish, PublishAction, RootKey, StateOf};
 
 // One line a paragraph: the terminal's width decides where they break.
 const AFTER_HELP: &str = "\

@@ -6,6 +6,7 @@ mod shown;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use counterfoil::publishing::Http;
 use counterfoil::{Error, Kind};
 use counterfoil_ask::Asked;
 use counterfoil_mirror::site::{Fetch, Folder};
@@ -15,7 +16,6 @@ use counterfoil_reader::{KEPT_BYTES_MAX, Kept, Memory, Reading, Terms};
 
 use crate::arguments::Ask;
 use crate::failure::{Result, misuse};
-use crate::http::Http;
 use crate::output::Style;
 use crate::private;
 use crate::terminal::{self, Working};

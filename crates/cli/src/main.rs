@@ -12,7 +12,6 @@ mod demo;
 mod export;
 mod failure;
 mod house;
-mod http;
 mod image;
 mod import;
 mod init;

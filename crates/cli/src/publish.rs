@@ -9,19 +9,16 @@
 mod delivery;
 mod keys;
 mod owned;
-mod push;
 mod root;
-mod rows;
-mod state;
 mod status;
 mod table;
 
-use counterfoil::{Error, Kind};
+use counterfoil::publishing;
 use counterfoil_publish as publish;
 
 use crate::arguments::{Publish, PublishAction};
 use crate::context::Context;
-use crate::failure::{Failure, Result, misuse};
+use crate::failure::{Failure, Result};
 
 pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
     match &arguments.action {
@@ -31,26 +28,13 @@ pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
             keys::rotate(context, owned, new_root.as_deref(), *finish)
         }
         Some(PublishAction::Revoke { owned, key }) => keys::revoke(context, owned, key.as_deref()),
-        Some(PublishAction::Status { state }) => status::run(context, state),
+        Some(PublishAction::Status { of }) => status::run(context, of),
     }
-}
-
-/// Milliseconds since 1970.
-fn now() -> Result<u64> {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let since = since.map_err(|_| misuse("this machine's clock is before 1970").advise("set it"))?;
-    Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// An owner's error as the program tells it, at the state it is about.
 fn told(error: publish::Error, place: &str) -> Failure {
-    let kind = match &error {
-        publish::Error::Misuse(_) | publish::Error::RootNeeded => Kind::Input,
-        publish::Error::Corrupt(_) => Kind::Corrupt,
-        publish::Error::Ledger(_) => Kind::Device,
-        _ => Kind::Bug,
-    };
-    let told = Error::new(kind, error.to_string()).at(place);
     let needs_root = matches!(error, publish::Error::RootNeeded);
+    let told = publishing::told(error).at(place);
     if needs_root { told.advise("name its database with --root").into() } else { told.into() }
 }

@@ -90,6 +90,12 @@ impl Connection {
         Self::with_rights(inner, Rights::ALL)
     }
 
+    /// One of the database itself, which may name tables that are hidden from its users.
+    pub(crate) fn own(inner: Arc<Inner>) -> Result<Self> {
+        let session = Session::own(inner.engine.clone())?;
+        Ok(Self { session, inner })
+    }
+
     pub(crate) fn with_rights(inner: Arc<Inner>, rights: Rights) -> Result<Self> {
         let session = Session::with_rights(inner.engine.clone(), rights)?;
         let mut connection = Self { session, inner };

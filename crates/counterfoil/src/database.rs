@@ -32,10 +32,16 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<FileStore>,
     pub(crate) engine: Arc<Engine>,
     recovery_code: Option<Zeroizing<String>>,
+    #[cfg(feature = "publish")]
+    publications: Arc<crate::publishing::Publications>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        #[cfg(feature = "publish")]
+        if self.store.process().require().is_ok() {
+            self.publications.stop();
+        }
         // Whoever tidies uses the engine, and must not be the one who drops it.
         self.store.rest();
     }
@@ -141,7 +147,21 @@ impl Database {
                 engine.tidy(writer).then_some(BETWEEN_STEPS)
             }));
         }
-        Ok(Self { inner: Arc::new(Inner { store, engine, recovery_code }) })
+        let database = Self {
+            #[cfg(not(feature = "publish"))]
+            inner: Arc::new(Inner { store, engine, recovery_code }),
+            #[cfg(feature = "publish")]
+            inner: Arc::new_cyclic(|inner| {
+                let publications = crate::publishing::Publications::new(inner.clone());
+                engine.publish_with(Arc::new(crate::publishing::Answering(publications.clone())));
+                Inner { store, engine, recovery_code, publications }
+            }),
+        };
+        #[cfg(feature = "publish")]
+        if !database.volume().options.read_only {
+            database.inner.publications.go_on(&database)?;
+        }
+        Ok(database)
     }
 
     /// The recovery code, if this database was just made with one. It is kept nowhere else.
@@ -212,6 +232,10 @@ impl Database {
     /// [`crate::Kind::Misuse`] while a connection has a transaction open; [`crate::Kind::Device`],
     /// [`crate::Kind::CounterLost`].
     pub fn close(self) -> Result<()> {
+        #[cfg(feature = "publish")]
+        if self.require_process().is_ok() {
+            self.inner.publications.stop();
+        }
         self.inner.engine.flush(self.volume().options.lock_timeout)?;
         self.inner.store.close()
     }

@@ -40,6 +40,8 @@ mod inspect;
 mod key;
 mod medium;
 mod options;
+#[cfg(feature = "publish")]
+pub mod publishing;
 mod records;
 mod relation;
 mod restore_device;

@@ -80,6 +80,8 @@ impl Salvage {
             notes.extend(doubt(volume.recover_and_judge()).map(|error| error.to_string()));
             let relations = Relations::new();
             let mut tables = relations.tables(&snapshot)?;
+            // Keys of published tables do not go into files that everybody can read.
+            tables.retain(|table| !counterfoil_sql::is_hidden(&table.name));
             tables.extend(kept_apart(&snapshot, &tables)?);
             Ok(Self { snapshot, relations, tables, notes })
         };

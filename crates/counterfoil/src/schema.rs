@@ -61,7 +61,7 @@ impl Database {
     }
 
     fn schema(&self, snapshot: &Snapshot) -> Result<String> {
-        let tables = in_order(self.tables(snapshot)?);
+        let tables = in_order(self.listed(snapshot)?);
         let mut sql = String::new();
         for (place, table) in tables.iter().enumerate() {
             table_sql(&mut sql, table, &tables, place);
@@ -85,7 +85,7 @@ impl Database {
     /// Those of reading.
     pub fn table_names(&self) -> Result<Vec<String>> {
         self.require_process()?;
-        let tables = in_order(self.tables(&self.snapshot()?)?);
+        let tables = in_order(self.listed(&self.snapshot()?)?);
         Ok(tables.iter().map(|table| table.name.clone()).collect())
     }
 }
@@ -100,6 +100,13 @@ impl Database {
         self.require_process()?;
         let apart = self.kept_apart(&self.snapshot()?)?;
         Ok(apart.into_iter().map(|(table, _)| sql::kept_apart_name(&table)).collect())
+    }
+
+    /// The tables that users have: not those in which the keys of published ones are kept.
+    fn listed(&self, snapshot: &Snapshot) -> Result<Vec<Arc<Table>>> {
+        let mut tables = self.tables(snapshot)?;
+        tables.retain(|table| !sql::is_hidden(&table.name));
+        Ok(tables)
     }
 
     /// Series tables that keep points apart, and how many.

@@ -195,6 +195,12 @@ impl FileStore {
     }
 
     /// The writer, for one transaction.
+    /// Keeps an error in full for whoever reads what the SQL floor says of it in short.
+    #[cfg(feature = "publish")]
+    pub(crate) fn refuse(&self, error: Error) -> sql::Error {
+        self.opening.refuse(error)
+    }
+
     pub(crate) fn lease(&self, patience: Patience<'_>) -> Result<Lease> {
         self.process.require()?;
         let lease = self.slot.lease(patience).map_err(|error| self.take_refusal().unwrap_or_else(|| error.into()))?;

@@ -7,6 +7,7 @@ mod full;
 mod lines;
 mod lost_pages;
 mod pairs;
+mod published;
 mod rollback;
 mod series_native;
 mod tidied;

@@ -18,6 +18,7 @@ use crate::evaluate;
 use crate::naming;
 use crate::parameters;
 use crate::planner;
+use crate::publishing;
 use crate::series;
 use crate::session::{Outcome, Session};
 use crate::statement::{fold, ident, table_name};
@@ -52,7 +53,9 @@ impl Session {
         refuse_table(create)?;
         let engine = engine_of(&create.table_options)?;
         let name = table_name(&create.name)?;
-        reserved(&name)?;
+        if !self.cache.is_own {
+            reserved(&name)?;
+        }
         self.change(|session, change| {
             if session.taken(change, &name, create.if_not_exists)? {
                 return Ok(Outcome::Done("CREATE TABLE"));
@@ -185,6 +188,7 @@ impl Session {
             None if what == "index" => return Err(Error::NotFound(format!("no {what} {name}"))),
             None => return Err(Error::NoTable(format!("no {what} {name}"))),
             Some(relation::Named::Table(table)) if what == "table" => {
+                publishing::keep_published(&*change.lease, name)?;
                 self.drop_dependents(change, name, cascade)?;
                 if series::is_series(&table) {
                     series::drop(&self.engine().series, &mut change.lease, &table)?;
@@ -268,6 +272,7 @@ impl Session {
                     return Ok(Outcome::Done("ALTER TABLE"));
                 }
                 let table = planner::table(session.engine(), &*change.lease, &name)?;
+                publishing::keep_published(&*change.lease, &table.name)?;
                 let over = session.views_over(change, &name)?;
                 name = session.alter(change, &table, operation)?;
                 let (what, cascade) = changed(&table.name, operation);

@@ -1,6 +1,6 @@
 //! What all sessions of one open database share: the store, the tables, and the machinery that runs queries.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use counterfoil_log::{View, Writer};
@@ -24,6 +24,7 @@ use crate::group::Groups;
 use crate::memory;
 use crate::naming;
 use crate::patience::Patience;
+use crate::publishing::Publisher;
 use crate::ram::Ram;
 use crate::series::{Doors, Keeper};
 use crate::spill::{SealedFiles, Spill};
@@ -82,6 +83,7 @@ pub struct Engine {
     pub(crate) environment: Arc<RuntimeEnv>,
     pub(crate) means: Means,
     pub(crate) executor: Arc<Executor>,
+    pub(crate) publisher: OnceLock<Arc<dyn Publisher>>,
 }
 
 impl Engine {
@@ -104,9 +106,18 @@ impl Engine {
         let executor = Arc::new(Executor::new(options.parallelism)?);
         let series = Arc::new(SeriesTables::new());
         let (doors, groups, retention) = (Doors::default(), Groups::default(), Keeper::default());
-        let engine =
-            Engine { store, relations, series, doors, groups, retention, options, environment, means, executor };
+        let publisher = OnceLock::new();
+        #[rustfmt::skip]
+        let engine = Engine {
+            store, relations, series, doors, groups, retention, options, environment, means, executor, publisher,
+        };
         Ok(Arc::new(engine))
+    }
+
+    /// Gives what PUBLISH is answered by. The first one stays.
+    pub fn publish_with(&self, publisher: Arc<dyn Publisher>) {
+        // There is one database to an engine, and it does this once.
+        let _ = self.publisher.set(publisher);
     }
 
     /// The store this engine stands on.

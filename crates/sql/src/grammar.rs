@@ -1,7 +1,9 @@
-//! The grammar in which texts are read: PostgreSQL's, as the library has it, except where that takes exponential time.
+//! The grammar in which texts are read: PostgreSQL's, as the library has it, except where that takes exponential time;
+//! and what this database has beside it.
 
 use std::any::{Any, TypeId};
 
+use datafusion::sql::sqlparser::ast::Statement;
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -25,6 +27,10 @@ macro_rules! as_postgresql {
 impl Dialect for Grammar {
     fn dialect(&self) -> TypeId {
         PostgreSqlDialect {}.type_id()
+    }
+
+    fn parse_statement(&self, parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
+        crate::publishing::parse(parser)
     }
 
     fn supports_named_fn_args_with_expr_name(&self) -> bool {

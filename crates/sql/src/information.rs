@@ -29,7 +29,8 @@ fn yes(is: bool) -> Cell {
 /// One of the tables of `information_schema`, by name.
 pub(crate) fn table(name: &str, planner: &mut Planner, snapshot: &Snapshot) -> Result<Option<RecordBatch>> {
     let relations = planner.engine().relations.clone();
-    let tables = relations.tables(snapshot).map_err(Error::Relation)?;
+    let mut tables = relations.tables(snapshot).map_err(Error::Relation)?;
+    tables.retain(|table| !crate::publishing::is_hidden(&table.name));
     let stored_views = || relations.views(snapshot).map_err(Error::Relation);
     let (names, rows) = match name {
         "schemata" => (SCHEMATA, schemata()),

@@ -57,6 +57,7 @@ mod parameters;
 mod patience;
 mod planner;
 mod provider;
+mod publishing;
 mod ram;
 mod rights;
 mod rows;
@@ -120,6 +121,9 @@ pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;
 pub use on_rollback::OnRollback;
 pub use patience::Patience;
+pub use publishing::{
+    Publish, Published, Publisher, Publishing, is_hidden, ledger_name, publications, record_name as publication_record,
+};
 pub use ram::Ram;
 pub use rights::Rights;
 pub use series::{

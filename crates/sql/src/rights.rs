@@ -22,6 +22,15 @@ impl Rights {
         }
     }
 
+    /// PUBLISH writes folders of the machine, and tells other machines of a table.
+    pub(crate) fn to_publish(self) -> Result<()> {
+        self.to_write()?;
+        match self.host_files {
+            true => Ok(()),
+            false => Err(Error::NotSupported("PUBLISH by users who come in from outside".into())),
+        }
+    }
+
     pub(crate) fn to_host_files(self) -> Result<()> {
         match self.host_files {
             true => Ok(()),

@@ -72,6 +72,16 @@ impl Session {
         Session::with_rights(engine, Rights::ALL)
     }
 
+    /// A connection of the database itself: it may name the tables in which a publisher keeps its keys.
+    ///
+    /// # Errors
+    /// As [`Session::new`].
+    pub fn own(engine: Arc<Engine>) -> Result<Self> {
+        let mut session = Session::new(engine)?;
+        session.cache.is_own = true;
+        Ok(session)
+    }
+
     /// A connection that may do no more than this.
     ///
     /// # Errors
@@ -252,6 +262,7 @@ impl Session {
             Statement::Set(set) => self.set(set),
             Statement::Reset(reset) => self.reset(reset),
             Statement::Copy { .. } => self.copy(statement),
+            Statement::Call(function) => self.call(function),
             Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate { .. } => {
                 self.prepared_statement(statement, parameters)
             }

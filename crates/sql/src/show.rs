@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::engine::Rows;
 use crate::error::{Error, Result};
+use crate::publishing;
 use crate::session::{Outcome, Session};
 use crate::statement::{fold, ident, table_name};
 use crate::types;
@@ -55,7 +56,7 @@ impl Session {
         let mut names = Vec::new();
         if tables {
             let tables = relations.tables(&view).map_err(Error::Relation)?;
-            names.extend(tables.iter().map(|table| table.name.clone()));
+            names.extend(tables.iter().map(|table| table.name.clone()).filter(|name| !publishing::is_hidden(name)));
         }
         if views {
             names.extend(relations.views(&view).map_err(Error::Relation)?.into_iter().map(|view| view.name));
@@ -76,6 +77,7 @@ impl Session {
             "transaction.isolation.level" => {
                 table(vec![("transaction_isolation", vec![self.settings.value("transaction_isolation")])])
             }
+            "publications" => self.show_publications(),
             _ => match self.setting(&name)? {
                 Some(value) => table(vec![(&name, vec![Some(value)])]),
                 None => Err(Error::NotFound(format!("no setting {name}: SHOW ALL lists them"))),

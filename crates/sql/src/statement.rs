@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 use crate::error::{Error, Result};
 use crate::grammar::Grammar;
 use crate::limits;
+use crate::publishing;
 use crate::tokens;
 
 /// How deep expressions and queries may nest.
@@ -28,9 +29,17 @@ const CACHE_BYTES_MAX: usize = 32 << 10;
 /// # Errors
 /// [`Error::Sql`] with line and column of what is wrong.
 pub fn parse(sql: &str) -> Result<Vec<Statement>> {
+    parse_for(sql, false)
+}
+
+/// The same; `is_own`: a text of the database itself, which may name tables that are hidden from others.
+fn parse_for(sql: &str, is_own: bool) -> Result<Vec<Statement>> {
     limits::of_text(sql)?;
     let tokens = Tokenizer::new(&Grammar, sql).tokenize_with_location()?;
     limits::of_tokens(&tokens)?;
+    if !is_own {
+        publishing::refuse_hidden(tokens.iter().map(|token| &token.token))?;
+    }
     let tokens = tokens::adapt(tokens)?;
     let parser = Parser::new(&Grammar).with_recursion_limit(DEPTH_MAX);
     Ok(parser.with_tokens_with_locations(tokens).parse_statements()?)
@@ -103,6 +112,8 @@ pub(crate) struct Cache {
     parsed: HashMap<String, Arc<Vec<Statement>>>,
     /// Bytes of the texts.
     bytes: usize,
+    /// Whether the texts are the database's own.
+    pub is_own: bool,
 }
 
 impl Cache {
@@ -110,7 +121,7 @@ impl Cache {
         if let Some(statements) = self.parsed.get(sql) {
             return Ok(statements.clone());
         }
-        let statements = Arc::new(parse(sql)?);
+        let statements = Arc::new(parse_for(sql, self.is_own)?);
         if sql.len() <= CACHE_TEXT_BYTES_MAX {
             if self.parsed.len() >= CACHE_STATEMENTS_MAX || self.bytes + sql.len() > CACHE_BYTES_MAX {
                 self.parsed.clear();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-pub use keys::{Owned, PublishAction, RootKey};
+pub use keys::{Owned, PublishAction, RootKey, StateOf};
 
 use super::{Shape, seconds};
 

@@ -1,14 +1,13 @@
 //! `publish keygen`, `rotate` and `revoke`: keys that come and go.
 
+use counterfoil::publishing::{TableLedger, new_key, now};
 use counterfoil_proof::{Owner, PublicKey};
 use counterfoil_publish::{self as publish, Publication};
 use zeroize::Zeroizing;
 
 use super::delivery::deliver;
-use super::owned::{self, new_key};
-use super::state::State;
-use super::{now, root, told};
-use crate::arguments::Owned;
+use super::{owned, root, told};
+use crate::arguments::{Owned, StateOf};
 use crate::context::Context;
 use crate::failure::{Result, misuse};
 use crate::terminal;
@@ -30,12 +29,15 @@ pub fn keygen(context: &Context, place: &str, from: Option<&str>) -> Result<()> 
             database.close()?;
             Owner::of(&key.public())
         }
-        Some(state) => owned::with(context, state, &[], |publication| take_out(context, place, state, publication))?,
+        Some(state) => {
+            let of = StateOf { state: state.to_owned(), table: None };
+            owned::with(context, &of, &[], |publication| take_out(context, place, state, publication))?
+        }
     };
     crate::output::put(&mut std::io::stdout().lock(), format!("{owner}\n").as_bytes())
 }
 
-fn take_out(context: &Context, place: &str, state: &str, publication: &mut Publication<State>) -> Result<Owner> {
+fn take_out(context: &Context, place: &str, state: &str, publication: &mut Publication<TableLedger>) -> Result<Owner> {
     if !publication.has_root() {
         return Err(misuse("the root key is kept elsewhere already").at(state).into());
     }
@@ -56,8 +58,8 @@ fn take_out(context: &Context, place: &str, state: &str, publication: &mut Publi
 pub fn rotate(context: &Context, owned: &Owned, new_root: Option<&str>, finish: bool) -> Result<()> {
     let mut roots = root::all(context, &owned.root)?;
     let new_root = new_root.map(|place| root::beside(context, &owned.root, place)).transpose()?;
-    let place = &owned.state;
-    let owner = owned::with(context, place, &roots.clone(), |publication| {
+    let place = &owned.of.state;
+    let owner = owned::with(context, &owned.of, &roots.clone(), |publication| {
         let told = |error| told(error, place);
         if let Some(new) = &new_root {
             publication.rotate_root(now()?, new, &roots).map_err(told)?;
@@ -70,7 +72,7 @@ pub fn rotate(context: &Context, owned: &Owned, new_root: Option<&str>, finish: 
             publication.finish_root_rotation(now()?, &roots).map_err(told)?;
             terminal::done("the old name leads nowhere any more");
         } else {
-            publication.rotate(now()?, new_key(place)?, &roots).map_err(told)?;
+            publication.rotate(now()?, new_key()?, &roots).map_err(told)?;
             // It signs from the next period on: that begins now.
             publication.close_period(now()?).map_err(told)?;
             terminal::done("a new key signs from now on");
@@ -83,12 +85,12 @@ pub fn rotate(context: &Context, owned: &Owned, new_root: Option<&str>, finish: 
 /// Withdraws a signing key.
 pub fn revoke(context: &Context, owned: &Owned, key: Option<&str>) -> Result<()> {
     let roots = root::all(context, &owned.root)?;
-    let place = &owned.state;
-    let owner = owned::with(context, place, &roots, |publication| {
+    let place = &owned.of.state;
+    let owner = owned::with(context, &owned.of, &roots, |publication| {
         let (key, signed) = named(publication, key, place)?;
         let revoked = {
             let _working = terminal::Working::begin("signing again");
-            publication.revoke(now()?, &key, new_key(place)?, &roots)
+            publication.revoke(now()?, &key, new_key()?, &roots)
         };
         revoked.map_err(|error| told(error, place))?;
         terminal::done(format_args!(
@@ -102,7 +104,7 @@ pub fn revoke(context: &Context, owned: &Owned, key: Option<&str>) -> Result<()>
 }
 
 /// The signing key that is called so, or the one that signs now; and how many signatures stand of it.
-fn named(publication: &Publication<State>, name: Option<&str>, place: &str) -> Result<(PublicKey, u64)> {
+fn named(publication: &Publication<TableLedger>, name: Option<&str>, place: &str) -> Result<(PublicKey, u64)> {
     let status = publication.status();
     let signs_now = |from: u64, until: u64| (from..until).contains(&status.open_period);
     let found: Vec<_> = match name {
@@ -122,8 +124,8 @@ fn named(publication: &Publication<State>, name: Option<&str>, place: &str) -> R
 }
 
 /// Tells whoever was named; gives the owner's name.
-fn finish_up(publication: &mut Publication<State>, owned: &Owned) -> Result<Owner> {
-    deliver(publication, owned.out.as_ref(), &owned.to, &owned.state)?;
+fn finish_up(publication: &mut Publication<TableLedger>, owned: &Owned) -> Result<Owner> {
+    deliver(publication, owned.out.as_ref(), &owned.to, &owned.of.state)?;
     if owned.out.is_none() && owned.to.is_empty() {
         terminal::note("nobody was told yet: the next `publish` does, or this command with --out or --to");
     }

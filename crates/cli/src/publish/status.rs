@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
+use counterfoil::publishing::TableLedger;
 use counterfoil::utc;
 use counterfoil_proof::SigningKey;
 use counterfoil_publish::{Publication, Status};
 
 use super::keys::name_of;
 use super::owned;
-use super::state::State;
+use crate::arguments::StateOf;
 use crate::context::Context;
 use crate::failure::Result;
 use crate::terminal::counted;
@@ -16,12 +17,12 @@ use crate::terminal::counted;
 const DAY: u64 = 24 * 3600 * 1000;
 
 /// Prints it.
-pub fn run(context: &Context, place: &str) -> Result<()> {
-    let text = owned::with(context, place, &[], |publication| Ok(shown(publication)))?;
+pub fn run(context: &Context, of: &StateOf) -> Result<()> {
+    let text = owned::with(context, of, &[], |publication| Ok(shown(publication)))?;
     crate::output::put(&mut std::io::stdout().lock(), text.as_bytes())
 }
 
-fn shown(publication: &Publication<State>) -> String {
+fn shown(publication: &Publication<TableLedger>) -> String {
     let status = publication.status();
     let definition = publication.definition();
     let rows = publication.shelf().rids(0).count().saturating_sub(2) as u64;

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use counterfoil::publishing::{self, KEY_LIFE, TableLedger, is_expiring, new_key, now};
 use counterfoil::{Database, Options, Place, quoted};
 use counterfoil_proof::{Definition, Owner, Scheme, SecretKey, Value};
 use counterfoil_publish::{Edited, Plan, Publication, Secrets, Terms};
 use zeroize::Zeroizing;
 
 use super::delivery::deliver;
-use super::owned::{KEY_LIFE, known, new_key};
-use super::state::State;
-use super::{now, root, rows, told};
+use super::owned::known;
+use super::{root, told};
 use crate::arguments::Publish;
 use crate::context::Context;
 use crate::failure::{Result, misuse};
@@ -18,9 +18,6 @@ use crate::terminal::{self, Working, counted};
 use crate::{import, init};
 
 const DAY: u64 = 24 * 3600 * 1000;
-
-/// Milliseconds before its signing key expires from which on a table gets another one: a year.
-const KEY_AHEAD: u64 = 365 * DAY;
 
 /// Days after which signatures are renewed, unless somebody says otherwise: readers fetch the summaries of so many.
 const RENEW_DAYS: u32 = 90;
@@ -34,7 +31,10 @@ pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
     let roots = root::all(context, &arguments.root)?;
     let there = Path::new(&place).symlink_metadata().is_ok();
     let database = if there { Some(context.open(&place)?) } else { None };
-    let known = database.as_ref().map(|database| known(database, &place, &roots)).transpose()?.flatten();
+    let known = match &database {
+        Some(database) => known(database, TableLedger::new(database.connect()?)?, &place, &roots)?,
+        None => None,
+    };
     if let Some(publication) = &known {
         is_same(publication.definition(), arguments, &name, &place)?;
     }
@@ -95,14 +95,14 @@ fn table_name(arguments: &Publish) -> Result<String> {
 /// The rows of the file, and what table they are: the one that is published already, or the one that they make.
 fn read(arguments: &Publish, name: &str, known: Option<&Definition>) -> Result<(Definition, Vec<Vec<Value>>)> {
     let scratch = Database::open(Options::memory())?;
-    let create = known.map(|definition| rows::create_sql(name, definition));
+    let create = known.map(|definition| publishing::create_sql(name, definition));
     let file = arguments.file.as_deref().ok_or_else(|| misuse("a file is wanted"))?;
     import::one(&scratch, name, file, &arguments.shape, create.as_deref())?;
     let definition = match known {
         Some(definition) => definition.clone(),
         None => define(&scratch, name, arguments)?,
     };
-    let rows = rows::all(&scratch, name, &definition)?;
+    let rows = publishing::all(&mut scratch.connect()?, name, &definition)?;
     Ok((definition, rows))
 }
 
@@ -113,7 +113,7 @@ fn begin(
     arguments: &Publish,
     roots: &[SecretKey],
     place: &str,
-) -> Result<Publication<State>> {
+) -> Result<Publication<TableLedger>> {
     let told = |error| told(error, place);
     let entropy = Zeroizing::new(counterfoil::random::<96>()?);
     let mut half = Zeroizing::new([0; 64]);
@@ -125,7 +125,7 @@ fn begin(
     };
     let (now, renew) = (now()?, renewal(arguments.renew.unwrap_or(RENEW_DAYS)));
     let plan = Plan { definition, now, every: 0, renew, max_age: u64::MAX, expires: now.saturating_add(KEY_LIFE) };
-    let mut state = State::new(database.connect()?)?;
+    let mut state = TableLedger::new(database.connect()?)?;
     state.set_incidents(database.incidents()?.len() as u64).map_err(told)?;
     Publication::create(state, plan, secrets.map_err(told)?, roots).map_err(told)
 }
@@ -136,7 +136,7 @@ fn renewal(days: u32) -> u64 {
 
 /// Makes what is published equal to `rows`, and tells whoever serves it; gives the owner's name.
 fn bring_up_to_date(
-    mut publication: Publication<State>,
+    mut publication: Publication<TableLedger>,
     rows: Vec<Vec<Value>>,
     arguments: &Publish,
     roots: &[SecretKey],
@@ -157,20 +157,21 @@ fn bring_up_to_date(
 }
 
 /// Terms as they were asked for, and another signing key before the one that signs expires.
-fn keep_up(publication: &mut Publication<State>, arguments: &Publish, roots: &[SecretKey], place: &str) -> Result<()> {
+fn keep_up(
+    publication: &mut Publication<TableLedger>,
+    arguments: &Publish,
+    roots: &[SecretKey],
+    place: &str,
+) -> Result<()> {
     let told = |error| told(error, place);
     let now = now()?;
     if let Some(days) = arguments.renew {
         let terms = Terms { renew: renewal(days), ..publication.terms() };
         publication.set_terms(now, terms, roots).map_err(told)?;
     }
-    let status = publication.status();
-    let expires = status.keys.last().map_or(0, |(key, _)| key.expires);
-    if expires > now.saturating_add(KEY_AHEAD) {
-        return Ok(());
-    }
-    if status.has_root || !roots.is_empty() {
-        publication.rotate(now, new_key(place)?, roots).map_err(told)?;
+    let Some(expires) = is_expiring(publication, now) else { return Ok(()) };
+    if publication.has_root() || !roots.is_empty() {
+        publication.rotate(now, new_key()?, roots).map_err(told)?;
         terminal::note("the signing key expires within a year: from the next time on a new one signs");
     } else {
         let when = counterfoil::utc(expires / 1000);
@@ -182,7 +183,7 @@ fn keep_up(publication: &mut Publication<State>, arguments: &Publish, roots: &[S
 }
 
 /// Signs what differs from what is published, and what has become old; the period ends with it.
-fn sign(publication: &mut Publication<State>, rows: Vec<Vec<Value>>, place: &str) -> Result<Edited> {
+fn sign(publication: &mut Publication<TableLedger>, rows: Vec<Vec<Value>>, place: &str) -> Result<Edited> {
     let told = |error| told(error, place);
     let _working = Working::begin("signing");
     let edit = publication.difference(rows).map_err(told)?;
@@ -198,7 +199,7 @@ fn sign(publication: &mut Publication<State>, rows: Vec<Vec<Value>>, place: &str
     Ok(edited)
 }
 
-fn tell(publication: &Publication<State>, rows: u64, edited: &Edited) {
+fn tell(publication: &Publication<TableLedger>, rows: u64, edited: &Edited) {
     let name = &publication.definition().name;
     let (inserted, updated, deleted) = (edited.inserted, edited.updated, edited.deleted);
     let (rows, signed) = (counted(rows, "row"), counted(edited.signed, "signature"));
@@ -212,16 +213,22 @@ fn is_same(definition: &Definition, arguments: &Publish, name: &str, place: &str
         let what = format!("this state is of the table {}, not of {name}", definition.name);
         return Err(misuse(what).at(place).advise(format!("{advice}; --table names it")).into());
     }
-    let given = rows::orders(&definition.columns, &arguments.order_by)?;
+    let given = publishing::orders(&definition.columns, &wanted(arguments))?;
     if !given.is_empty() && given != definition.orders {
         return Err(misuse("the table is published in another order").at(place).advise(advice).into());
     }
     Ok(())
 }
 
+/// The columns of each `--order-by`.
+fn wanted(arguments: &Publish) -> Vec<Vec<String>> {
+    let order = |text: &String| text.split(',').map(|name| name.trim().to_owned()).collect();
+    arguments.order_by.iter().map(order).collect()
+}
+
 fn define(scratch: &Database, name: &str, arguments: &Publish) -> Result<Definition> {
-    let columns = rows::columns(scratch, name)?;
-    let orders = rows::orders(&columns, &arguments.order_by)?;
+    let columns = publishing::columns(&mut scratch.connect()?, name)?;
+    let orders = publishing::orders(&columns, &wanted(arguments))?;
     if orders.is_empty() {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let advice = format!("add --order-by COLUMN; there are {}", names.join(", "));

@@ -19,7 +19,8 @@ pub(super) struct Held {
 impl Held {
     pub fn of(planner: &Planner, snapshot: &Snapshot) -> Result<Self> {
         let relations = &planner.engine().relations;
-        let tables = relations.tables(snapshot).map_err(Error::Relation)?;
+        let mut tables = relations.tables(snapshot).map_err(Error::Relation)?;
+        tables.retain(|table| !crate::publishing::is_hidden(&table.name));
         let views = relations.views(snapshot).map_err(Error::Relation)?;
         let numbers = Numbers::of(&tables, &views);
         Ok(Held { tables, views, numbers })

@@ -33,11 +33,21 @@ pub struct RootKey {
     pub root_passphrase_file: Option<PathBuf>,
 }
 
+/// Where an owner's keys are.
+#[derive(Args, Debug)]
+pub struct StateOf {
+    /// Database that holds the owner's keys and what was signed
+    pub state: String,
+    /// Table that PUBLISH published, if the database is that of the table
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+}
+
 /// A published table, and who is to be told of what changes.
 #[derive(Args, Debug)]
 pub struct Owned {
-    /// Database that holds the owner's keys and what was signed
-    pub state: String,
+    #[command(flatten)]
+    pub of: StateOf,
     /// Folder to be brought up to date
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -82,7 +92,7 @@ pub enum PublishAction {
     },
     /// Show the keys of a published table, and how it stands
     Status {
-        /// Database that holds the owner's keys and what was signed
-        state: String,
+        #[command(flatten)]
+        of: StateOf,
     },
 }

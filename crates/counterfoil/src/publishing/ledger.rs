@@ -2,11 +2,15 @@
 
 use std::collections::HashSet;
 
-use counterfoil::arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
-use counterfoil::arrow::compute::cast;
-use counterfoil::arrow::datatypes::DataType;
-use counterfoil::{Connection, Value};
 use counterfoil_publish::{Change, Error, Ledger, Pair};
+use datafusion::arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+
+use crate::connection::{Connection, Value};
+use crate::database::Database;
+use crate::error::Kind;
+use crate::schema::quoted;
 
 /// Keys that one statement deletes.
 const DELETED_AT_ONCE: usize = 256;
@@ -16,44 +20,70 @@ const INCIDENTS: &[u8] = b"incidents";
 
 /// The owner's state. Whoever publishes holds the whole table in memory: the keys are held beside it, so that what is new is
 /// not looked for.
-pub struct State {
+pub struct TableLedger {
     connection: Connection,
+    table: String,
     known: HashSet<Vec<u8>>,
 }
 
-impl State {
-    /// The state behind a connection; a new database has none yet.
-    pub fn new(mut connection: Connection) -> Result<Self, counterfoil::Error> {
-        if connection.columns("ledger")?.is_none() {
-            connection.execute("CREATE TABLE ledger (key BYTEA PRIMARY KEY, value BYTEA NOT NULL)", &[])?;
+impl TableLedger {
+    /// The state of a database that holds one and nothing else, in the table `ledger`; it is made if it is not there.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn new(connection: Connection) -> Result<Self, crate::Error> {
+        Self::in_table(connection, "ledger")
+    }
+
+    /// The state of a table that PUBLISH published, beside it; it is made if it is not there.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn of_published(database: &Database, table: &str) -> Result<Self, crate::Error> {
+        let connection = Connection::own(database.inner.clone())?;
+        Self::in_table(connection, &counterfoil_sql::ledger_name(table))
+    }
+
+    fn in_table(mut connection: Connection, table: &str) -> Result<Self, crate::Error> {
+        let name = quoted(table);
+        if connection.columns(table)?.is_none() {
+            let create = format!("CREATE TABLE {name} (key BYTEA PRIMARY KEY, value BYTEA NOT NULL)");
+            connection.execute(&create, &[])?;
         }
-        let known = pairs(&mut connection, "SELECT key, key FROM ledger", &[])?;
+        let known = pairs(&mut connection, &format!("SELECT key, key FROM {name}"), &[])?;
         let known = known.into_iter().map(|(key, _)| key).collect();
-        Ok(Self { connection, known })
+        Ok(Self { connection, table: table.to_owned(), known })
     }
 
     /// Whether nothing was published from here.
+    #[must_use]
     pub fn is_new(&self) -> bool {
         !self.known.contains(&b"m"[..])
     }
 
     /// How many incidents of its database are known to have been looked at.
+    ///
+    /// # Errors
+    /// Those of reading.
     pub fn incidents(&mut self) -> Result<u64, Error> {
         let known = self.get(INCIDENTS)?.unwrap_or_default();
         Ok(known.try_into().map_or(0, u64::from_be_bytes))
     }
 
     /// Remembers that so many incidents were looked at.
+    ///
+    /// # Errors
+    /// Those of writing.
     pub fn set_incidents(&mut self, incidents: u64) -> Result<(), Error> {
         self.commit(vec![(INCIDENTS.to_vec(), Some(incidents.to_be_bytes().to_vec()))])
     }
 
-    fn change(&mut self, changes: &[Change]) -> Result<(), counterfoil::Error> {
+    fn change(&mut self, changes: &[Change]) -> Result<(), crate::Error> {
         let gone: Vec<&Vec<u8>> = changes.iter().map(|(key, _)| key).filter(|key| self.known.contains(*key)).collect();
         for keys in gone.chunks(DELETED_AT_ONCE) {
             let places: Vec<String> = (1..=keys.len()).map(|place| format!("${place}")).collect();
             let values: Vec<Value> = keys.iter().map(|key| Value::Bytes((*key).clone())).collect();
-            let sql = format!("DELETE FROM ledger WHERE key IN ({})", places.join(", "));
+            let sql = format!("DELETE FROM {} WHERE key IN ({})", quoted(&self.table), places.join(", "));
             self.connection.execute(&sql, &values)?;
         }
         let new = || changes.iter().filter_map(|(key, value)| value.as_ref().map(|value| (key, value)));
@@ -64,9 +94,9 @@ impl State {
             ("key", std::sync::Arc::new(keys) as std::sync::Arc<dyn Array>),
             ("value", std::sync::Arc::new(values)),
         ]);
-        let batch = batch.map_err(|_| counterfoil::Error::new(counterfoil::Kind::Bug, "two columns of one length"))?;
-        let mut batches = std::iter::once(Ok::<_, counterfoil::Error>(batch));
-        self.connection.load("ledger", &columns, &mut batches)?;
+        let batch = batch.map_err(|_| crate::Error::new(Kind::Bug, "two columns of one length"))?;
+        let mut batches = std::iter::once(Ok::<_, crate::Error>(batch));
+        self.connection.load(&self.table, &columns, &mut batches)?;
         Ok(())
     }
 }
@@ -77,13 +107,13 @@ fn last_of_each(changes: Vec<Change>) -> Vec<Change> {
     last.into_iter().collect()
 }
 
-fn pairs(connection: &mut Connection, sql: &str, values: &[Value]) -> Result<Vec<Pair>, counterfoil::Error> {
+fn pairs(connection: &mut Connection, sql: &str, values: &[Value]) -> Result<Vec<Pair>, crate::Error> {
     let mut pairs = Vec::new();
     for batch in connection.query(sql, values)? {
         let batch = batch?;
         let column = |at: usize| {
             cast(batch.column(at), &DataType::Binary)
-                .map_err(|_| counterfoil::Error::new(counterfoil::Kind::Corrupt, "the owner's state is another table"))
+                .map_err(|_| crate::Error::new(Kind::Corrupt, "the owner's state is another table"))
         };
         let (keys, values) = (column(0)?, column(1)?);
         let (keys, values) = (keys.as_binary::<i32>(), values.as_binary::<i32>());
@@ -92,22 +122,22 @@ fn pairs(connection: &mut Connection, sql: &str, values: &[Value]) -> Result<Vec
     Ok(pairs)
 }
 
-fn told(error: counterfoil::Error) -> Error {
+fn told(error: crate::Error) -> Error {
     Error::Ledger(error.to_string())
 }
 
-impl Ledger for State {
+impl Ledger for TableLedger {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let sql = "SELECT key, value FROM ledger WHERE key = $1";
-        let found = pairs(&mut self.connection, sql, &[Value::Bytes(key.to_vec())]).map_err(told)?;
+        let sql = format!("SELECT key, value FROM {} WHERE key = $1", quoted(&self.table));
+        let found = pairs(&mut self.connection, &sql, &[Value::Bytes(key.to_vec())]).map_err(told)?;
         Ok(found.into_iter().next().map(|(_, value)| value))
     }
 
     fn scan(&mut self, prefix: &[u8]) -> Result<Vec<Pair>, Error> {
         // No key has more than 40 bytes, nor any that sorts behind so many of the highest.
         let bounds = [Value::Bytes(prefix.to_vec()), Value::Bytes([prefix, &[0xFF; 40]].concat())];
-        let sql = "SELECT key, value FROM ledger WHERE key >= $1 AND key <= $2 ORDER BY key";
-        pairs(&mut self.connection, sql, &bounds).map_err(told)
+        let sql = format!("SELECT key, value FROM {} WHERE key >= $1 AND key <= $2 ORDER BY key", quoted(&self.table));
+        pairs(&mut self.connection, &sql, &bounds).map_err(told)
     }
 
     fn commit(&mut self, changes: Vec<Change>) -> Result<(), Error> {

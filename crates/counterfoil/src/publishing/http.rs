@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::time::Duration;
 
-use counterfoil::{Error, Kind};
 use counterfoil_mirror::site::Fetch;
 use ureq::http::Response;
 use ureq::{Agent, Body};
+
+use crate::error::{Error, Kind};
 
 /// For a file: connecting, waiting and reading.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,6 +21,9 @@ pub struct Http {
 
 impl Http {
     /// The folder at an address.
+    ///
+    /// # Errors
+    /// [`Kind::NotSupported`]: of another sort than `http://`.
     pub fn at(url: &str) -> Result<Self, Error> {
         if !url.starts_with("http://") {
             let scheme = url.split("://").next().unwrap_or_default();

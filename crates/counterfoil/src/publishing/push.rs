@@ -4,16 +4,13 @@
 
 use std::collections::HashSet;
 
-use counterfoil::{Error, Kind};
 use counterfoil_mirror::site::Fetch as _;
 use counterfoil_mirror::wire::State as Standing;
-use counterfoil_publish::Publication;
+use counterfoil_publish::{Ledger, Publication};
 
-use super::state::State;
+use super::http::Http;
 use super::told;
-use crate::failure::Result;
-use crate::http::Http;
-use crate::terminal::Working;
+use crate::error::{Error, Kind, Result};
 
 /// Bytes of a part: sent and stored within a few seconds.
 const PART_BYTES: usize = 4 << 20;
@@ -21,8 +18,10 @@ const PART_BYTES: usize = 4 << 20;
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
 /// Sends a mirror what it lacks; gives the number of parts and bytes.
-pub fn push(publication: &mut Publication<State>, mirror: &str, place: &str) -> Result<(u64, u64)> {
-    let _working = Working::begin("sending");
+///
+/// # Errors
+/// [`Kind::Network`]; those of the owner's state.
+pub fn push<L: Ledger>(publication: &mut Publication<L>, mirror: &str) -> Result<(u64, u64)> {
     let wrong = |what: String| Error::new(Kind::Network, what).at(mirror).advise("publish again to send the rest");
     let mut http = Http::at(mirror)?;
     let folder = counterfoil_reader::place_of(&publication.owner(), &publication.definition().name);
@@ -36,14 +35,14 @@ pub fn push(publication: &mut Publication<State>, mirror: &str, place: &str) -> 
             Some(state) => Standing::from_bytes(&state).map_err(|what| wrong(what.to_string()))?,
         };
         if !said.insert(state.to_bytes()) {
-            return Err(wrong("the mirror does not keep what it is sent".into()).into());
+            return Err(wrong("the mirror does not keep what it is sent".into()));
         }
-        let Some(update) = publication.update_for(&state, PART_BYTES).map_err(|error| told(error, place))? else {
+        let Some(update) = publication.update_for(&state, PART_BYTES).map_err(told)? else {
             return Ok((parts, bytes));
         };
         let taken = http.ask(&format!("{folder}update"), &update, REPLY_BYTES_MAX).map_err(wrong)?;
         if taken.is_none() {
-            return Err(wrong("no mirror is here, or it takes no tables".into()).into());
+            return Err(wrong("no mirror is here, or it takes no tables".into()));
         }
         parts += 1;
         bytes += update.len() as u64;

@@ -1,20 +1,27 @@
 //! Rows of a table as they are published, and types as SQL names them.
 
-use counterfoil::arrow::datatypes::{DataType, TimeUnit};
-use counterfoil::{ColumnInfo, Database, Error, Kind, quoted, write_cell};
 use counterfoil_ask::{parse_value, type_name};
 use counterfoil_proof::{Column, Definition, Type, Value};
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
 
-use crate::failure::{Result, misuse};
+use crate::connection::Connection;
+use crate::error::{Error, Kind, Result};
+use crate::relation::ColumnInfo;
+use crate::schema::{quoted, write_cell};
 
-/// The columns of a table.
-pub fn columns(database: &Database, table: &str) -> Result<Vec<Column>> {
-    let columns = database.connect()?.columns(table)?.unwrap_or_default();
+/// The columns of a table, as they are published.
+///
+/// # Errors
+/// [`Kind::NotFound`]; [`Kind::NotSupported`]: a type that cannot be.
+pub fn columns(connection: &mut Connection, table: &str) -> Result<Vec<Column>> {
+    let none = || Error::new(Kind::NotFound, format!("no table {table}"));
+    let columns = connection.columns(table)?.ok_or_else(none)?;
     columns.into_iter().map(|column| Ok(Column { kind: kind(&column)?, name: column.name })).collect()
 }
 
 /// The type of a published column, from that of a table's.
-fn kind(column: &ColumnInfo) -> Result<Type, Error> {
+fn kind(column: &ColumnInfo) -> Result<Type> {
     Ok(match &column.arrow {
         DataType::Boolean => Type::Boolean,
         DataType::Int16 => Type::SmallInt,
@@ -40,34 +47,40 @@ fn kind(column: &ColumnInfo) -> Result<Type, Error> {
 }
 
 /// CREATE TABLE with the columns of a published table: what is published again has to fit them.
+#[must_use]
 pub fn create_sql(name: &str, definition: &Definition) -> String {
     let column = |column: &Column| format!("{} {}", quoted(&column.name), type_name(column.kind));
     let columns: Vec<String> = definition.columns.iter().map(column).collect();
     format!("CREATE TABLE {} ({})", quoted(name), columns.join(", "))
 }
 
-/// The orders that were asked for, by the numbers of their columns.
-pub fn orders(columns: &[Column], wanted: &[String]) -> Result<Vec<Vec<u16>>> {
+/// The orders that were asked for by the names of their columns, by their numbers.
+///
+/// # Errors
+/// [`Kind::Misuse`]: no such column; it says which there are.
+pub fn orders(columns: &[Column], wanted: &[Vec<String>]) -> Result<Vec<Vec<u16>>> {
     let number = |name: &str| {
         let found = columns.iter().position(|column| column.name == name);
         let found = found.or_else(|| columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)));
         let names = || columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
         let found = found.and_then(|at| u16::try_from(at).ok());
-        found.ok_or_else(|| misuse(format!("no column {name} to order by")).advise(format!("there are {}", names())))
+        let none = || Error::new(Kind::Misuse, format!("no column {name} to order by"));
+        found.ok_or_else(|| none().advise(format!("there are {}", names())))
     };
-    let order = |text: &String| text.split(',').map(|name| number(name.trim())).collect::<Result<Vec<u16>, Error>>();
-    Ok(wanted.iter().map(order).collect::<Result<_, Error>>()?)
+    wanted.iter().map(|order| order.iter().map(|name| number(name)).collect()).collect()
 }
 
-/// All rows of a table. Each value goes by its text: one meaning for what is imported, published and shown.
-pub fn all(database: &Database, table: &str, definition: &Definition) -> Result<Vec<Vec<Value>>> {
+/// All rows of a table, as of one moment. Each value goes by its text: one meaning for what is imported, published and shown.
+///
+/// # Errors
+/// Those of reading; [`Kind::Input`]: a value that cannot be published.
+pub fn all(connection: &mut Connection, table: &str, definition: &Definition) -> Result<Vec<Vec<Value>>> {
     let names: Vec<String> = definition.columns.iter().map(|column| quoted(&column.name)).collect();
-    let mut connection = database.connect()?;
     let (mut rows, mut text) = (Vec::new(), String::new());
     for batch in connection.query(&format!("SELECT {} FROM {}", names.join(", "), quoted(table)), &[])? {
         let batch = batch?;
         for row in 0..batch.num_rows() {
-            let value = |(column, array): (&Column, &counterfoil::arrow::array::ArrayRef)| {
+            let value = |(column, array): (&Column, &ArrayRef)| {
                 if array.is_null(row) {
                     return Ok(Value::Null);
                 }
@@ -79,7 +92,7 @@ pub fn all(database: &Database, table: &str, definition: &Definition) -> Result<
                 };
                 parse_value(column.kind, &text).map_err(unfit)
             };
-            let values: Result<Vec<Value>, Error> = definition.columns.iter().zip(batch.columns()).map(value).collect();
+            let values: Result<Vec<Value>> = definition.columns.iter().zip(batch.columns()).map(value).collect();
             let values = values?;
             rows.push(values);
         }
@@ -114,9 +127,10 @@ mod tests {
             kinds.iter().enumerate().map(|(at, kind)| Column { name: format!("c{at}"), kind: *kind }).collect();
         let scheme = counterfoil_proof::Scheme::PerRecord;
         let definition = Definition { table: [0; 16], name: "t".into(), columns, orders: vec![vec![0]], scheme };
-        let database = Database::open(counterfoil::Options::memory()).expect("a database");
+        let database = crate::Database::open(crate::Options::memory()).expect("a database");
+        let mut connection = database.connect().expect("a connection");
         let sql = create_sql("t", &definition);
-        database.connect().expect("a connection").execute(&sql, &[]).expect("a table");
-        assert_eq!(super::columns(&database, "t").expect("columns"), definition.columns);
+        connection.execute(&sql, &[]).expect("a table");
+        assert_eq!(super::columns(&mut connection, "t").expect("columns"), definition.columns);
     }
 }

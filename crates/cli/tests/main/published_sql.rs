@@ -1,0 +1,143 @@
+//! PUBLISH in SQL: a table of a live database, asked by others.
+
+use super::published::words;
+use super::stage::Stage;
+
+const PUBLISH: &str = "PUBLISH TABLE quotes ORDER BY symbol, day ORDER BY price TO 'dir:site'";
+
+/// A database with quotes that are published, and the owner's name.
+fn published() -> (Stage, String) {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE quotes (symbol TEXT, day DATE, price NUMERIC(10, 2))"]);
+    stage.good(&["db", "INSERT INTO quotes VALUES ('ABB', '2026-01-05', 21.5), ('SAP', '2026-01-05', 140.25)"]);
+    let owner = publish(&stage);
+    (stage, owner)
+}
+
+/// The owner's name.
+fn publish(stage: &Stage) -> String {
+    let answer = stage.good(&["db", PUBLISH]);
+    answer.lines().nth(1).and_then(|line| line.split(',').next()).expect("an owner").to_owned()
+}
+
+#[test]
+fn a_table_is_published_again_and_asked() {
+    let (stage, owner) = published();
+    let all = words("site", &owner, "SELECT * FROM quotes ORDER BY symbol");
+    assert_eq!(stage.good(&all), "symbol,day,price\nABB,2026-01-05,21.50\nSAP,2026-01-05,140.25\n");
+    stage.good(&[
+        "db",
+        "UPDATE quotes SET price = 141 WHERE symbol = 'SAP'; INSERT INTO quotes VALUES ('ZAL', '2026-01-06', NULL)",
+    ]);
+    let told = stage.run(&["db", PUBLISH]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    assert!(told.out.contains(&owner) && told.out.contains(",quotes,3,"), "{}", told.out);
+    for notice in ["ms each)", "% of this machine", "dir:", "files written"] {
+        assert!(told.err.contains(notice), "{notice}: {}", told.err);
+    }
+    let top = words("site", &owner, "SELECT symbol, price FROM quotes WHERE price > 100");
+    assert_eq!(stage.good(&top), "symbol,price\nSAP,141.00\n");
+    let shown = stage.good(&["db", "SHOW PUBLICATIONS"]);
+    for part in ["quotes", &owner, "\"(symbol, day), (price)\"", "1 hour", "90 days", "dir:/"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let status = stage.good(&["publish", "status", "db", "--table", "quotes"]);
+    assert!(status.contains(&owner) && status.contains("3 rows"), "{status}");
+    stage.good(&["publish", "rotate", "db", "--table", "quotes", "--out", "site"]);
+    stage.good(&all);
+    stage.good(&["verify", "db"]);
+}
+
+#[test]
+fn a_published_table_keeps_its_columns_until_it_is_no_longer() {
+    let (stage, owner) = published();
+    for sql in ["ALTER TABLE quotes ADD COLUMN note TEXT", "ALTER TABLE quotes RENAME TO others", "DROP TABLE quotes"] {
+        stage.refused(&["db", sql], 1, &["quotes is published", "UNPUBLISH quotes"]);
+    }
+    let other = "PUBLISH TABLE quotes ORDER BY day TO 'dir:site'";
+    stage.refused(&["db", other], 1, &["other columns or orders", "FORGET KEYS"]);
+    let told = stage.run(&["db", "UNPUBLISH quotes"]);
+    assert!(told.code == 0 && told.err.contains("keys are kept"), "{}", told.err);
+    assert_eq!(stage.good(&["db", "SHOW PUBLICATIONS"]).lines().count(), 1);
+    stage.refused(&["db", "UNPUBLISH quotes"], 1, &["not published"]);
+    assert_eq!(publish(&stage), owner, "under the same name");
+    stage.good(&["db", "UNPUBLISH quotes FORGET KEYS"]);
+    stage.refused(&["db", "UNPUBLISH quotes FORGET KEYS"], 1, &["not published"]);
+    stage.good(&["db", "ALTER TABLE quotes ADD COLUMN note TEXT"]);
+    assert_ne!(publish(&stage), owner, "under another one");
+    stage.good(&["db", "UNPUBLISH quotes"]);
+    stage.good(&["db", "DROP TABLE quotes"]);
+}
+
+#[test]
+fn keys_are_shown_to_nobody() {
+    let (stage, _) = published();
+    for sql in ["SELECT * FROM __counterfoil_published_quotes", "DROP TABLE \"__counterfoil_published_quotes\""] {
+        stage.refused(&["db", sql], 1, &["reserved"]);
+    }
+    for sql in [
+        "SHOW TABLES",
+        "SELECT table_name FROM information_schema.tables",
+        "SELECT relname FROM pg_catalog.pg_class",
+        "SELECT column_name, table_name FROM information_schema.columns",
+    ] {
+        let shown = stage.good(&["db", sql]);
+        assert!(!shown.contains("__counterfoil"), "{sql}: {shown}");
+    }
+    stage.good(&["export", "db", "--all", "all"]);
+    assert!(!stage.text("all/schema.sql").contains("__counterfoil"));
+    stage.run(&["salvage", "db", "saved"]);
+    for folder in ["all", "saved"] {
+        let names: Vec<String> = std::fs::read_dir(stage.path(folder))
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        assert!(names.iter().any(|name| name.starts_with("quotes")), "{names:?}");
+        assert!(!names.iter().any(|name| name.contains("published")), "{names:?}");
+    }
+}
+
+#[test]
+fn wrong_use_says_what_to_do() {
+    let (stage, _) = published();
+    let refused = |sql: &str, parts: &[&str]| {
+        stage.refused(&["db", sql], 1, parts);
+    };
+    refused("BEGIN; PUBLISH TABLE quotes ORDER BY day TO 'dir:x'", &["COMMIT first"]);
+    refused("PUBLISH TABLE nothing ORDER BY day TO 'dir:x'", &["no table nothing"]);
+    refused("PUBLISH TABLE quotes ORDER BY nothing TO 'dir:x'", &["no column nothing", "symbol, day, price"]);
+    refused("PUBLISH TABLE quotes ORDER BY day TO 's3://example.com/x'", &["s3://example.com/x", "dir:PATH"]);
+    refused("PUBLISH TABLE quotes ORDER BY day SIGN PER ATTRIBUTE TO 'dir:x'", &["not supported"]);
+    refused("PUBLISH TABLE quotes ORDER BY day EVERY 'often' TO 'dir:x'", &["'1 hour'"]);
+    refused("PUBLISH TABLE quotes TO 'dir:x'", &["ORDER BY"]);
+    // Whoever cannot be reached is told of, and the rest is done.
+    let told = stage
+        .run(&["db", "PUBLISH TABLE quotes ORDER BY symbol, day ORDER BY price TO 'http://127.0.0.1:1', 'dir:site'"]);
+    assert!(told.code == 0 && told.err.contains("127.0.0.1:1") && told.err.contains("dir:"), "{}", told.err);
+}
+
+#[test]
+fn a_database_put_back_signs_with_a_new_key() {
+    let (stage, owner) = published();
+    stage.good(&["backup", "db", "backup"]);
+    stage.good(&["db", "UPDATE quotes SET price = 999"]);
+    publish(&stage);
+    let all = "SELECT price FROM quotes";
+    assert!(stage.good(&words("site", &owner, all)).contains("999"));
+    stage.good(&["restore", "backup", "db"]);
+    let told = stage.run(&["db", PUBLISH]);
+    assert!(told.code == 0 && told.err.contains("new key signs"), "{}", told.err);
+    assert!(stage.good(&words("site", &owner, all)).contains("140.25"));
+}
+
+#[test]
+fn points_of_a_series_are_published() {
+    let stage = Stage::with_database();
+    stage.good(&["db", "CREATE TABLE power (meter TEXT, time TIMESTAMP, watts DOUBLE PRECISION, PRIMARY KEY (meter, time)) WITH (engine = 'series')"]);
+    stage.good(&["db", "INSERT INTO power VALUES ('a', '2026-01-05 10:00:00', 1.5), ('b', '2026-01-05 10:00:01', 2)"]);
+    let answer = stage.good(&["db", "PUBLISH TABLE power ORDER BY meter, time TO 'dir:site'"]);
+    let owner = answer.lines().nth(1).and_then(|line| line.split(',').next()).expect("an owner");
+    let sum = words("site", owner, "SELECT sum(watts) FROM power WHERE meter = 'a'");
+    assert_eq!(stage.good(&sum), "sum\n1.5\n");
+    stage.refused(&["db", "DROP TABLE power"], 1, &["is published"]);
+}

@@ -1,0 +1,53 @@
+//! Tables that anybody may serve and everybody can check: what PUBLISH does, and what programs that publish stand on.
+//!
+//! ```text
+//! table -> rows -> difference to what is published -> signatures -> ledger (a table beside it) -> folder, mirrors
+//! ```
+//! - [`TableLedger`] keeps an owner's state in a table of a sealed database: beside the table that PUBLISH publishes, hidden
+//!   from SQL, or alone in a database of its own.
+//! - [`open`] goes on with a publication, under a new key if its database was put back.
+//! - [`push`] brings a mirror up to date; folders are written by `counterfoil_mirror::site`.
+
+mod http;
+mod ledger;
+mod load;
+mod opened;
+mod publication;
+mod publisher;
+mod push;
+mod rows;
+mod target;
+mod worker;
+
+use counterfoil_publish as publish;
+
+use crate::error::{Error, Kind, Result};
+
+pub use http::Http;
+pub use ledger::TableLedger;
+pub use opened::{KEY_LIFE, Opened, is_expiring, new_key, open};
+pub(crate) use publisher::{Answering, Publications};
+pub use push::push;
+pub use rows::{all, columns, create_sql, orders};
+
+/// Milliseconds since 1970 by this machine's clock.
+///
+/// # Errors
+/// [`Kind::Misuse`]: it is before 1970.
+pub fn now() -> Result<u64> {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let since = since.map_err(|_| Error::new(Kind::Misuse, "this machine's clock is before 1970").advise("set it"))?;
+    Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// An owner's error as the database tells it.
+#[must_use]
+pub fn told(error: publish::Error) -> Error {
+    let kind = match &error {
+        publish::Error::Misuse(_) | publish::Error::RootNeeded => Kind::Input,
+        publish::Error::Corrupt(_) => Kind::Corrupt,
+        publish::Error::Ledger(_) => Kind::Device,
+        _ => Kind::Bug,
+    };
+    Error::new(kind, error.to_string())
+}

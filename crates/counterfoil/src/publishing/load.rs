@@ -1,0 +1,106 @@
+//! What it takes of this machine to publish a table, before anything is signed.
+
+use std::time::{Duration, Instant};
+
+use counterfoil_proof::{Message, SecretKey};
+
+use crate::error::{Error, Kind, Result};
+use crate::key::random;
+
+/// Signatures that are made to see how long one takes.
+const TRIED: usize = 64;
+
+/// What settings of a publication imply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub rows: u64,
+    pub orders: usize,
+    pub every: Duration,
+    pub renew: Duration,
+    /// On all cores.
+    pub signature: Duration,
+}
+
+impl Load {
+    /// Tries how fast this machine signs.
+    pub fn measure(rows: u64, orders: usize, every: Duration, renew: Duration) -> Result<Self> {
+        let wrong = |_| Error::new(Kind::Bug, "entropy from which no key can be made");
+        let key = SecretKey::from_entropy(&random::<32>()?).map_err(wrong)?;
+        let messages: Vec<Message> = (0..TRIED).map(|at| Message([at as u8; 32])).collect();
+        let began = Instant::now();
+        key.sign_all(&messages);
+        let signature = began.elapsed() / TRIED as u32;
+        Ok(Self { rows, orders, every, renew, signature })
+    }
+
+    /// Refuses what cannot be signed in time: renewal would take more than half of the machine.
+    pub fn check(&self) -> Result<()> {
+        if self.all() * 2 > self.renew {
+            let what = format!("this machine takes {} to sign all rows once", shown(self.all()));
+            let advice = format!("renew them less often than every {}", shown(self.renew));
+            return Err(Error::new(Kind::NotSupported, what).advise(advice));
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> Duration {
+        self.signature.saturating_mul(u32::try_from(self.rows).unwrap_or(u32::MAX))
+    }
+
+    /// For people.
+    pub fn told(&self) -> Vec<String> {
+        let share = 100.0 * self.all().as_secs_f64() / self.renew.as_secs_f64();
+        let lists = self.renew.as_secs_f64() / self.every.as_secs_f64();
+        vec![
+            format!("signing all {} rows takes {} ({} ms each)", self.rows, shown(self.all()), per_row(self.signature)),
+            format!("renewing them within {} takes {share:.2} % of this machine", shown(self.renew)),
+            format!("a change signs the row and its neighbours: {} signatures at most", 1 + 2 * self.orders),
+            format!(
+                "every {} the table is read and a list of changes signed; readers fetch up to {lists:.0} of them",
+                shown(self.every)
+            ),
+        ]
+    }
+}
+
+fn per_row(signature: Duration) -> String {
+    format!("{:.2}", signature.as_secs_f64() * 1000.0)
+}
+
+/// A duration in its largest unit of which there are two at least, or one exactly.
+pub(crate) fn shown(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    for (unit, length) in [("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0)] {
+        let count = seconds / length;
+        if count >= 2.0 || count == 1.0 {
+            let number = if count.fract() == 0.0 { format!("{count:.0}") } else { format!("{count:.1}") };
+            return format!("{number} {unit}{}", if count == 1.0 { "" } else { "s" });
+        }
+    }
+    if seconds.fract() == 0.0 { format!("{seconds:.0} s") } else { format!("{seconds:.1} s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(rows: u64, renew: u64) -> Load {
+        let (every, renew) = (Duration::from_secs(3600), Duration::from_secs(renew));
+        Load { rows, orders: 1, every, renew, signature: Duration::from_micros(100) }
+    }
+
+    #[test]
+    fn what_cannot_be_signed_in_time_is_refused() {
+        assert!(load(1_000_000, 200).check().is_ok());
+        let refused = load(1_000_001, 200).check().expect_err("too slow").to_string();
+        assert!(refused.contains("100.0 s") || refused.contains("1.7 minutes"), "{refused}");
+        assert!(load(u64::MAX, 86_400).check().is_err());
+    }
+
+    #[test]
+    fn durations_are_readable() {
+        let shown = |seconds: f64| super::shown(Duration::from_secs_f64(seconds));
+        assert_eq!([shown(3600.0), shown(7200.0), shown(86_400.0)], ["1 hour", "2 hours", "1 day"]);
+        assert_eq!([shown(90.0), shown(1.5), shown(150.0)], ["90 s", "1.5 s", "2.5 minutes"]);
+    }
+}

@@ -1,0 +1,356 @@
+//! What answers PUBLISH, UNPUBLISH and SHOW PUBLICATIONS, and publishes again when it is time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use counterfoil_log::record_space;
+use counterfoil_proof::{Definition, Scheme};
+use counterfoil_publish::{Plan, Publication, Secrets, Terms};
+use counterfoil_sql::{self as sql, Publish, Published, Publishing};
+use parking_lot::Mutex;
+use zeroize::Zeroizing;
+
+use super::ledger::TableLedger;
+use super::load::{self, Load};
+use super::opened::{KEY_LIFE, Opened, is_expiring, new_key, open};
+use super::publication::{Publicized, milliseconds};
+use super::target::Target;
+use super::worker::Worker;
+use super::{now, rows, told};
+use crate::connection::Connection;
+use crate::database::{Database, Inner};
+use crate::error::{Error, Kind, Result};
+use crate::key::random;
+use crate::schema::quoted;
+
+/// Signatures that are renewed in one commit.
+const RENEWED_AT_ONCE: usize = 16 * 1024;
+
+/// How long after a failure it is tried again, at most.
+const PATIENCE_MAX: Duration = Duration::from_secs(60);
+
+/// How long a database is open before anything is published by itself: whoever opens it for one statement is not kept.
+const PATIENCE_OPENED: Duration = Duration::from_secs(2);
+
+const PUT_BACK: &str =
+    "the database was put back: a new key signs from now on, and what was published since the copy is withdrawn";
+
+/// The publications of an open database.
+pub(crate) struct Publications {
+    inner: Weak<Inner>,
+    runs: Mutex<BTreeMap<String, Run>>,
+    /// Two that publish one table at once would sign one period twice.
+    one_at_a_time: Mutex<()>,
+    worker: Worker,
+}
+
+/// How it went last, in this process.
+struct Run {
+    due: Instant,
+    /// Seconds since 1970.
+    at: Option<u64>,
+    error: Option<String>,
+}
+
+/// What was done.
+struct Done {
+    rows: u64,
+    signed: u64,
+    /// What went wrong on the way to others: it is told, and tried again.
+    failures: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Publications {
+    pub fn new(inner: Weak<Inner>) -> Arc<Self> {
+        let publications =
+            Self { inner, runs: Mutex::default(), one_at_a_time: Mutex::default(), worker: Worker::default() };
+        Arc::new(publications)
+    }
+
+    /// Begins to publish by itself what is published already.
+    pub fn go_on(self: &Arc<Self>, database: &Database) -> Result<()> {
+        if !sql::publications(&database.snapshot()?).is_empty() {
+            self.worker.start(self);
+        }
+        Ok(())
+    }
+
+    /// Ends the thread. Nothing is published by itself afterwards.
+    pub fn stop(&self) {
+        self.worker.stop();
+    }
+
+    /// Publishes what is due, if this process is the one that writes; gives how long there is nothing to do.
+    pub fn work(&self) -> Duration {
+        let Some(inner) = self.inner.upgrade() else { return PATIENCE_MAX };
+        if !inner.store.has_written() {
+            // Another process may be the one that writes, and is not to be kept from it.
+            return Duration::from_secs(1);
+        }
+        let database = Database { inner };
+        let Ok(snapshot) = database.snapshot() else { return PATIENCE_MAX };
+        let tables: Vec<String> = sql::publications(&snapshot).into_iter().map(|(table, _)| table).collect();
+        drop(snapshot);
+        let mut wait = PATIENCE_MAX;
+        for table in tables {
+            let due = self.due(&table);
+            if due <= Instant::now() && !self.worker.is_ended() {
+                self.run_again(&database, &table);
+            }
+            wait = wait.min(self.due(&table).saturating_duration_since(Instant::now()));
+        }
+        wait
+    }
+
+    fn due(&self, table: &str) -> Instant {
+        let first = || Run { due: Instant::now() + PATIENCE_OPENED, at: None, error: None };
+        self.runs.lock().entry(table.to_owned()).or_insert_with(first).due
+    }
+
+    fn run_again(&self, database: &Database, table: &str) {
+        let done = self.run(database, table);
+        let every = done.as_ref().map_or(PATIENCE_MAX, |(every, _)| *every);
+        let error = match &done {
+            Ok((_, done)) => done.failures.first().cloned(),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(error) = &error {
+            database.volume().options.note(&format!("publishing {table}: {error}"));
+        }
+        self.note(table, every, error);
+    }
+
+    fn note(&self, table: &str, every: Duration, error: Option<String>) {
+        let wait = if error.is_some() { every.min(PATIENCE_MAX) } else { every };
+        let run = Run { due: Instant::now() + wait, at: Some(crate::time::now()), error };
+        self.runs.lock().insert(table.to_owned(), run);
+    }
+
+    /// Publishes a table as it is now.
+    fn run(&self, database: &Database, table: &str) -> Result<(Duration, Done)> {
+        let _one = self.one_at_a_time.lock();
+        let none = || Error::new(Kind::NotFound, format!("table {table} is not published"));
+        let publicized = Publicized::of(&database.snapshot()?, table)?.ok_or_else(none)?;
+        let opened = open(database, TableLedger::of_published(database, table)?, &[])?;
+        let mut opened = opened.ok_or_else(|| Error::new(Kind::Corrupt, "the keys of a published table are gone"))?;
+        let done = bring_up_to_date(database, &mut opened, &publicized)?;
+        Ok((publicized.every, done))
+    }
+
+    fn publish(self: &Arc<Self>, database: &Database, asked: &Publish) -> Result<Published> {
+        let begun = {
+            let _one = self.one_at_a_time.lock();
+            begin(database, asked)?
+        };
+        self.worker.start(self);
+        let (every, done) = self.run(database, &asked.table)?;
+        self.note(&asked.table, every, done.failures.first().cloned());
+        self.worker.wake();
+        let some = |text: String| vec![Some(text)];
+        let columns = vec![
+            ("owner", some(begun.owner)),
+            ("table", some(asked.table.clone())),
+            ("rows", some(done.rows.to_string())),
+            ("signatures", some(done.signed.to_string())),
+        ];
+        let notices = [begun.notices, done.notes, done.failures].concat();
+        Ok(Published { columns, notices })
+    }
+
+    /// Ends it. What was told stays where it was told; the keys stay too, unless they are to be forgotten.
+    fn unpublish(&self, database: &Database, table: &str, forgets_keys: bool) -> Result<Published> {
+        let _one = self.one_at_a_time.lock();
+        let record = sql::publication_record(table);
+        let snapshot = database.snapshot()?;
+        let is_published = Publicized::of(&snapshot, table)?.is_some();
+        let mut connection = Connection::own(database.inner.clone())?;
+        let ledger = sql::ledger_name(table);
+        let has_keys = connection.columns(&ledger)?.is_some();
+        if !is_published && !(forgets_keys && has_keys) {
+            return Err(Error::new(Kind::NotFound, format!("table {table} is not published"))
+                .advise("SHOW PUBLICATIONS lists what is"));
+        }
+        if is_published {
+            database.change(|writer| Ok(writer.delete_record(record_space::SETTING, &record)?))?;
+        }
+        self.runs.lock().remove(table);
+        let notice = if forgets_keys {
+            connection.execute(&format!("DROP TABLE IF EXISTS {}", quoted(&ledger)), &[])?;
+            "the keys are gone: a table of this name is published under another owner's name from now on"
+        } else {
+            "the keys are kept: PUBLISH goes on under the same owner's name; UNPUBLISH ... FORGET KEYS deletes them"
+        };
+        let columns = vec![("table", vec![Some(table.to_owned())])];
+        Ok(Published { columns, notices: vec![notice.into(), "what was told to others stays with them".into()] })
+    }
+
+    fn show(&self, database: &Database) -> Result<Published> {
+        let names = ["table", "owner", "orders", "every", "renew", "targets", "last_published", "last_error"];
+        let mut columns: Vec<Vec<Option<String>>> = vec![Vec::new(); names.len()];
+        let runs = self.runs.lock();
+        for (table, record) in sql::publications(&database.snapshot()?) {
+            let publicized = Publicized::from_bytes(&record)?;
+            let run = runs.get(&table);
+            let orders: Vec<String> = publicized.orders.iter().map(|order| format!("({})", order.join(", "))).collect();
+            let targets: Vec<String> = publicized.targets.iter().map(Target::to_string).collect();
+            let row = [
+                Some(table),
+                Some(publicized.owner.to_string()),
+                Some(orders.join(", ")),
+                Some(load::shown(publicized.every)),
+                Some(load::shown(publicized.renew)),
+                Some(targets.join(", ")),
+                run.and_then(|run| run.at).map(crate::time::utc),
+                run.and_then(|run| run.error.clone()),
+            ];
+            columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+        }
+        Ok(Published { columns: names.into_iter().zip(columns).collect(), notices: Vec::new() })
+    }
+
+    fn answer(self: &Arc<Self>, asked: &Publishing) -> Result<Published> {
+        let closed = || Error::new(Kind::Misuse, "the database is closed");
+        let database = Database { inner: self.inner.upgrade().ok_or_else(closed)? };
+        match asked {
+            Publishing::Publish(asked) => self.publish(&database, asked),
+            Publishing::Unpublish { table, forgets_keys } => self.unpublish(&database, table, *forgets_keys),
+            Publishing::Show => self.show(&database),
+        }
+    }
+}
+
+/// As the SQL floor knows it.
+pub(crate) struct Answering(pub Arc<Publications>);
+
+impl sql::Publisher for Answering {
+    fn publish(&self, asked: &Publishing) -> sql::Result<Published> {
+        self.0.answer(asked).map_err(|error| match self.0.inner.upgrade() {
+            Some(inner) => inner.store.refuse(error),
+            None => sql::Error::Misuse(error.to_string()),
+        })
+    }
+}
+
+/// A publication whose keys are made, and of which nobody is told yet.
+struct Begun {
+    owner: String,
+    notices: Vec<String>,
+}
+
+/// Makes a publication, or gives one other settings; in the ledger first, then in the record that says that it is published.
+/// A cut in between leaves keys that the next PUBLISH takes.
+fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
+    let targets = asked.targets.iter().map(|target| Target::parse(target)).collect::<Result<Vec<_>>>()?;
+    let mut connection = database.connect()?;
+    let columns = rows::columns(&mut connection, &asked.table)?;
+    let orders = rows::orders(&columns, &asked.orders)?;
+    let load = Load::measure(count(&mut connection, &asked.table)?, orders.len(), asked.every, asked.renew)?;
+    load.check()?;
+    let ledger = TableLedger::of_published(database, &asked.table)?;
+    let mut notices = load.told();
+    let publication = match open(database, ledger, &[])? {
+        Some(opened) => {
+            notices.extend(opened.was_put_back.then(|| PUT_BACK.to_owned()));
+            again(opened, &columns, &orders, asked)?
+        }
+        None => {
+            let definition = Definition {
+                table: random::<16>()?,
+                name: asked.table.clone(),
+                columns,
+                orders,
+                scheme: Scheme::PerRecord,
+            };
+            create(database, TableLedger::of_published(database, &asked.table)?, definition, asked)?
+        }
+    };
+    let owner = publication.owner();
+    let (every, renew, orders) = (asked.every, asked.renew, asked.orders.clone());
+    let record = Publicized { every, renew, owner, orders, targets }.to_bytes();
+    let name = sql::publication_record(&asked.table);
+    database.change(|writer| Ok(writer.put_record(record_space::SETTING, &name, &record)?))?;
+    Ok(Begun { owner: owner.to_string(), notices })
+}
+
+fn count(connection: &mut Connection, table: &str) -> Result<u64> {
+    use datafusion::arrow::array::AsArray as _;
+    use datafusion::arrow::datatypes::Int64Type;
+    let mut rows = 0;
+    for batch in connection.query(&format!("SELECT count(*) FROM {}", quoted(table)), &[])? {
+        rows += batch?.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>();
+    }
+    Ok(rows.unsigned_abs())
+}
+
+/// The same publication on other terms. Its columns and orders are signed: they stay.
+fn again(
+    opened: Opened,
+    columns: &[counterfoil_proof::Column],
+    orders: &[Vec<u16>],
+    asked: &Publish,
+) -> Result<Publication<TableLedger>> {
+    let Opened { mut publication, .. } = opened;
+    let definition = publication.definition();
+    if definition.columns != columns || definition.orders != orders {
+        let what = format!("table {} was published with other columns or orders", asked.table);
+        let advice = format!("UNPUBLISH {} FORGET KEYS, and begin under another owner's name", quoted(&asked.table));
+        return Err(Error::new(Kind::Misuse, what).advise(advice));
+    }
+    publication.set_terms(now()?, terms(asked), &[]).map_err(told)?;
+    Ok(publication)
+}
+
+fn terms(asked: &Publish) -> Terms {
+    Terms { every: milliseconds(asked.every), renew: milliseconds(asked.renew), max_age: u64::MAX }
+}
+
+fn create(
+    database: &Database,
+    mut ledger: TableLedger,
+    definition: Definition,
+    asked: &Publish,
+) -> Result<Publication<TableLedger>> {
+    definition.check().map_err(|what| Error::new(Kind::Misuse, what.to_string()))?;
+    let entropy = Zeroizing::new(random::<96>()?);
+    let secrets = Secrets::from_entropy(&entropy).map_err(told)?;
+    let (now, Terms { every, renew, max_age }) = (now()?, terms(asked));
+    let plan = Plan { definition, now, every, renew, max_age, expires: now.saturating_add(KEY_LIFE) };
+    ledger.set_incidents(database.incidents()?.len() as u64).map_err(told)?;
+    Publication::create(ledger, plan, secrets, &[]).map_err(told)
+}
+
+/// Signs what differs from what is published and what has become old, ends the period, and tells the others.
+fn bring_up_to_date(database: &Database, opened: &mut Opened, publicized: &Publicized) -> Result<Done> {
+    let publication = &mut opened.publication;
+    let mut notes = Vec::new();
+    if opened.was_put_back {
+        notes.push(PUT_BACK.into());
+    }
+    if is_expiring(publication, now()?).is_some() {
+        publication.rotate(now()?, new_key()?, &[]).map_err(told)?;
+        notes.push("the signing key expires within a year: a new one signs from the next time on".into());
+    }
+    let (table, definition) = (publication.definition().name.clone(), publication.definition().clone());
+    let rows = rows::all(&mut database.connect()?, &table, &definition)?;
+    let count = rows.len() as u64;
+    let edit = publication.difference(rows).map_err(told)?;
+    let mut signed = publication.edit_in_parts(edit, now()?).map_err(told)?.signed;
+    loop {
+        let renewed = publication.renew(now()?, RENEWED_AT_ONCE).map_err(told)?;
+        signed += renewed.signed;
+        if renewed.is_done {
+            break;
+        }
+    }
+    publication.close_period(now()?).map_err(told)?;
+    let mut failures = Vec::new();
+    for target in &publicized.targets {
+        match target.deliver(publication) {
+            Ok(done) => notes.push(done),
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    Ok(Done { rows: count, signed, failures, notes })
+}

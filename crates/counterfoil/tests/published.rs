@@ -1,0 +1,83 @@
+//! PUBLISH goes on by itself while the database is open.
+
+use std::time::Duration;
+
+use counterfoil::{Counter, Database, Key, Kind, Options, Role};
+use counterfoil_mirror::site::Folder;
+use counterfoil_reader::{Terms, read};
+
+fn open(folder: &std::path::Path) -> Database {
+    let options =
+        Options::path(folder.join("db")).key(Key::from_hex(&"07".repeat(32)).expect("a key")).counter(Counter::None);
+    if folder.join("db").exists() { Database::open(options) } else { Database::create(options) }.expect("a database")
+}
+
+fn owner_of(database: &Database, sql: &str) -> String {
+    let batches: Vec<_> = database.connect().expect("a connection").query(sql, &[]).expect("published").collect();
+    let batch = batches[0].as_ref().expect("a row");
+    let mut text = String::new();
+    counterfoil::write_cell(&mut text, batch.column(0), 0).expect("a text");
+    text
+}
+
+/// Rows that a reader finds in the folder.
+fn rows(folder: &std::path::Path, owner: &str) -> usize {
+    let owner = owner.parse().expect("an owner");
+    let now = counterfoil::publishing::now().expect("a clock");
+    let terms = Terms { owner, now, clock_error: 1000, max_age: u64::MAX, hints: true };
+    let mut site = Folder(folder.join("site"));
+    // The folder may change while it is read.
+    let reading = (0..50).find_map(|_| read(&mut site, "SELECT * FROM t", &terms, &mut None).ok());
+    reading.expect("an answer").table.rows.len()
+}
+
+fn wait_for(folder: &std::path::Path, owner: &str, count: usize) {
+    for _ in 0..600 {
+        if rows(folder, owner) == count {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("nothing was published by itself");
+}
+
+#[test]
+fn what_changes_is_published_by_itself_after_an_opening_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = open(folder.path());
+    let mut connection = database.connect().expect("a connection");
+    connection.execute("CREATE TABLE t (n INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)", &[]).expect("a table");
+    let publish = format!("PUBLISH TABLE t ORDER BY n EVERY '1 s' TO 'dir:{}'", folder.path().join("site").display());
+    let owner = owner_of(&database, &publish);
+    assert_eq!(rows(folder.path(), &owner), 1);
+    connection.execute("INSERT INTO t VALUES (2), (3)", &[]).expect("rows");
+    wait_for(folder.path(), &owner, 3);
+    drop(connection);
+    database.close().expect("closed");
+    // Whoever opens it and writes goes on.
+    let database = open(folder.path());
+    database.connect().expect("a connection").execute("DELETE FROM t WHERE n = 1", &[]).expect("a row less");
+    wait_for(folder.path(), &owner, 2);
+    // Until it is over.
+    let mut connection = database.connect().expect("a connection");
+    connection.execute("UNPUBLISH t; INSERT INTO t VALUES (9)", &[]).expect("no longer published");
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(rows(folder.path(), &owner), 2);
+    drop(connection);
+    database.close().expect("closed");
+}
+
+#[test]
+fn users_from_outside_do_not_publish() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = open(folder.path());
+    database.connect().expect("a connection").execute("CREATE TABLE t (n INTEGER)", &[]).expect("a table");
+    for role in [Role::Reader, Role::Writer] {
+        let mut connection = database.connect_as(role).expect("a connection");
+        for sql in ["PUBLISH TABLE t ORDER BY n TO 'dir:x'", "UNPUBLISH t"] {
+            let refused = connection.execute(sql, &[]).expect_err("refused");
+            assert!(matches!(refused.kind(), Kind::Misuse | Kind::NotSupported), "{refused}");
+        }
+        connection.execute("SHOW PUBLICATIONS", &[]).expect("a list");
+    }
+}
