@@ -11,8 +11,6 @@
 //! Every table begins with the machine, the date and the command. A figure is drawn where a FOLDER is given.
 #![forbid(unsafe_code)]
 
-mod emb_table;
-mod embedded;
 #[path = "../../bench-device/src/figure.rs"]
 #[allow(dead_code, reason = "not every figure has curves of all looks")]
 mod figure;
@@ -24,19 +22,21 @@ mod join_table;
 mod machine;
 mod primitives;
 mod random;
+mod scheme;
 mod sigcache;
+mod table4;
 
 use std::process::ExitCode;
 
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn run(words: &[&str]) -> Result<(), Failure> {
     machine::print();
     match words {
         ["table1"] => heights::print(),
         ["table3"] => primitives::print()?,
-        ["table4"] => emb_table::print(1_000_000)?,
-        ["table4", records] => emb_table::print(records.parse()?)?,
+        ["table4"] => table4::print(1_000_000)?,
+        ["table4", records] => table4::print(records.parse()?)?,
         ["figure6"] => figure6::print(20, None)?,
         ["figure6", levels] => figure6::print(levels.parse()?, None)?,
         ["figure6", levels, folder] => figure6::print(levels.parse()?, Some(folder.as_ref()))?,

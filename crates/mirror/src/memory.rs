@@ -110,8 +110,35 @@ impl Shelf for MemoryShelf {
         from: &[u8],
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), Infallible> {
+        (&mut &*self).upward(order, from, visit)
+    }
+
+    fn downward(
+        &mut self,
+        order: u8,
+        before: &[u8],
+        visit: &mut dyn FnMut(Position, Entry) -> bool,
+    ) -> Result<(), Infallible> {
+        (&mut &*self).downward(order, before, visit)
+    }
+}
+
+/// Many threads answer from one shelf.
+impl Shelf for &MemoryShelf {
+    type Error = Infallible;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn upward(
+        &mut self,
+        order: u8,
+        from: &[u8],
+        visit: &mut dyn FnMut(Position, Entry) -> bool,
+    ) -> Result<(), Infallible> {
         for (position, rid) in self.orders[usize::from(order)].range(from.to_vec()..) {
-            if !visit(Self::position(position), self.entries[rid].clone()) {
+            if !visit(MemoryShelf::position(position), self.entries[rid].clone()) {
                 break;
             }
         }
@@ -125,7 +152,7 @@ impl Shelf for MemoryShelf {
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), Infallible> {
         for (position, rid) in self.orders[usize::from(order)].range(..before.to_vec()).rev() {
-            if !visit(Self::position(position), self.entries[rid].clone()) {
+            if !visit(MemoryShelf::position(position), self.entries[rid].clone()) {
                 break;
             }
         }
