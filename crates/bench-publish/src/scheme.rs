@@ -7,15 +7,15 @@
 pub mod bas;
 pub mod condensed;
 pub mod embedded;
+pub mod journal;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::Write as _;
 use std::ops::RangeInclusive;
 
 use crate::Failure;
 use crate::random::Random;
+pub use journal::Journal;
 
 pub const RECORD: usize = 512;
 
@@ -59,6 +59,9 @@ pub trait Scheme: Sync {
     /// A reader who knows all that the owner has told by now.
     fn reader(&self) -> Result<Self::Reader, Failure>;
 
+    /// Where the server makes updates durable.
+    fn journal(&self) -> &Journal;
+
     fn update(&self, record: Record) -> Result<(), Failure> {
         self.take(self.sign(record)?)
     }
@@ -67,23 +70,4 @@ pub trait Scheme: Sync {
 pub trait Reader {
     /// The records of these keys, if the answer is the owner's, whole, and as fresh as the scheme can tell.
     fn check(&self, keys: Keys, answer: &[u8]) -> Option<Vec<Record>>;
-}
-
-/// Where a server makes updates durable: a file that grows, or nothing.
-#[derive(Default)]
-pub struct Journal(Option<File>);
-
-impl Journal {
-    pub fn in_a_file() -> Result<Self, Failure> {
-        Ok(Self(Some(embedded::unnamed_file()?)))
-    }
-
-    pub fn append(&self, bytes: &[u8]) -> Result<(), Failure> {
-        if let Some(file) = &self.0 {
-            let mut file = file;
-            file.write_all(bytes)?;
-            file.sync_data()?;
-        }
-        Ok(())
-    }
 }

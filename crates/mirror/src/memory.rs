@@ -92,7 +92,7 @@ impl Edge {
 }
 
 /// The orders in which an entry stands: all for a record, its own for a head or tail.
-fn orders_of(definition: &Definition, entry: &Entry) -> std::ops::Range<u8> {
+pub(crate) fn orders_of(definition: &Definition, entry: &Entry) -> std::ops::Range<u8> {
     let own = (entry.stamp.rid / 2) as u8;
     if entry.record.is_some() { 0..definition.orders.len() as u8 } else { own..own + 1 }
 }

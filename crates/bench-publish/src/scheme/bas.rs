@@ -6,10 +6,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use counterfoil_mirror::{Entry, MemoryShelf, answer};
+use counterfoil_mirror::{PackedShelf, answer_bytes};
 use counterfoil_proof::{
-    Chain, Column, Definition, Edge, FIRST_RID, Interval, Owner, Question, Scheme as Covers, Trust, TrustedManifest, Type,
-    Value, check,
+    Chain, Column, Definition, Edge, FIRST_RID, Interval, Owner, Question, Scheme as Covers, Trust, TrustedManifest,
+    Type, Value, check,
 };
 use counterfoil_publish::{Change, Edit, Error, Ledger, Pair, Plan, Publication, Secrets};
 
@@ -74,9 +74,9 @@ pub struct Bas {
     definition: Definition,
     owner: Owner,
     signing: Mutex<Signing>,
-    shelf: RwLock<MemoryShelf>,
+    shelf: RwLock<PackedShelf>,
     journal: Journal,
-    is_hinted: bool,
+    pub is_hinted: bool,
 }
 
 fn definition() -> Definition {
@@ -96,7 +96,7 @@ fn values(record: &Record) -> Vec<Value> {
 
 impl Bas {
     /// Signs and serves so many records; answers carry hints if they are to.
-    pub fn load(records: u32, is_hinted: bool, journal: Journal) -> Result<Self, Failure> {
+    pub fn load(records: u32, is_hinted: bool) -> Result<Self, Failure> {
         let plan =
             Plan { definition: definition(), now: 0, every: PERIOD, renew: 0, max_age: u64::MAX, expires: u64::MAX };
         let ledger = Brief::default();
@@ -104,9 +104,15 @@ impl Bas {
         let publication = Publication::create(ledger, plan, Secrets::from_entropy(&[11; 96])?)?;
         let owner = publication.owner();
         let signing = Signing { publication, told, now: 0 };
-        let shelf = RwLock::new(MemoryShelf::new(definition()));
-        let bas =
-            Self { definition: definition(), owner, signing: Mutex::new(signing), shelf, journal: Journal::default(), is_hinted };
+        let shelf = RwLock::new(PackedShelf::new(definition()));
+        let bas = Self {
+            definition: definition(),
+            owner,
+            signing: Mutex::new(signing),
+            shelf,
+            journal: Journal::new()?,
+            is_hinted,
+        };
         for first in (0..records).step_by(LOADED_AT_ONCE as usize) {
             let numbers = first..records.min(first + LOADED_AT_ONCE);
             let insert = numbers.map(|number| values(&record(number, 0))).collect();
@@ -115,7 +121,7 @@ impl Bas {
             bas.take(signing.told())?;
         }
         bas.end_period()?;
-        Ok(Self { journal, ..bas })
+        Ok(bas)
     }
 
     fn question(&self, keys: &Keys) -> Result<Question, Failure> {
@@ -140,9 +146,7 @@ impl Scheme for Bas {
     fn answer(&self, keys: Keys) -> Result<Vec<u8>, Failure> {
         let question = self.question(&keys)?;
         let shelf = self.shelf.read().unwrap_or_else(PoisonError::into_inner);
-        let answer = answer(&mut &*shelf, &question).map_err(|_| "the shelf holds no whole table")?;
-        drop(shelf);
-        Ok(answer.to_bytes(&self.definition, &question)?)
+        Ok(answer_bytes(&mut &*shelf, &question).map_err(|_| "the shelf holds no whole table")?)
     }
 
     fn sign(&self, record: Record) -> Result<Told, Failure> {
@@ -156,13 +160,8 @@ impl Scheme for Bas {
         for (_, entry) in &told {
             self.journal.append(entry)?;
         }
-        let entries = told.iter().map(|(_, entry)| Entry::from_bytes(entry, &self.definition));
-        let entries = entries.collect::<Result<Vec<_>, _>>()?;
         let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
-        for entry in entries {
-            shelf.put(entry)?;
-        }
-        Ok(())
+        Ok(told.iter().try_for_each(|(_, entry)| shelf.put(entry))?)
     }
 
     fn end_period(&self) -> Result<(), Failure> {
@@ -173,6 +172,10 @@ impl Scheme for Bas {
         let told = signing.told();
         drop(signing);
         self.take(told)
+    }
+
+    fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     fn reader(&self) -> Result<BasReader, Failure> {

@@ -59,7 +59,7 @@ fn message(number: u64, version: u64, sides: [Option<u32>; 2], record: &Record) 
 }
 
 impl Chained {
-    pub fn load(records: u32, journal: Journal) -> Result<Self, Failure> {
+    pub fn load(records: u32) -> Result<Self, Failure> {
         let key = SecretKey::of_tables().ok_or("these are no primes")?;
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let part = (records as usize).div_ceil(workers).max(1);
@@ -76,7 +76,7 @@ impl Chained {
             parts.into_iter().map(|part| part.join().map_err(|_| "a thread died")).collect::<Result<Vec<_>, _>>()
         })?;
         let rows = rows.into_iter().flatten().collect();
-        Ok(Self { key, rows, versions: Mutex::default(), journal })
+        Ok(Self { key, rows, versions: Mutex::default(), journal: Journal::new()? })
     }
 
     fn sides(&self, number: usize) -> [Option<u32>; 2] {
@@ -142,6 +142,10 @@ impl Scheme for Chained {
         let open = std::mem::take(&mut versions[0]);
         versions[1].extend(open);
         Ok(())
+    }
+
+    fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     fn reader(&self) -> Result<ChainedReader, Failure> {

@@ -258,12 +258,12 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    pub fn load(records: u32, journal: Journal) -> Result<Self, Failure> {
+    pub fn load(records: u32) -> Result<Self, Failure> {
         let key = SecretKey::from_entropy(&[3; 32])?;
         let public = key.public();
         let all = (0..records).map(|number| record(number, 0));
         let tree = RwLock::new(Tree::load(unnamed_file()?, unnamed_file()?, key, all)?);
-        Ok(Self { tree, public, journal })
+        Ok(Self { tree, public, journal: Journal::new()? })
     }
 }
 
@@ -295,6 +295,10 @@ impl Scheme for Embedded {
         tree.period += 1;
         tree.sign();
         Ok(())
+    }
+
+    fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     fn reader(&self) -> Result<EmbeddedReader, Failure> {

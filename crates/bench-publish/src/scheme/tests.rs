@@ -3,7 +3,7 @@
 use super::bas::Bas;
 use super::condensed::Chained;
 use super::embedded::Embedded;
-use super::{Journal, Keys, RECORD, Reader as _, Record, Scheme, key_of, record};
+use super::{Keys, RECORD, Reader as _, Record, Scheme, key_of, record};
 
 const RECORDS: u32 = 60;
 
@@ -80,16 +80,18 @@ fn all(scheme: &impl Scheme) {
 
 #[test]
 fn signatures_that_add_up_are_believed_for_what_the_owner_has_and_nothing_else() {
-    all(&Bas::load(RECORDS, false, Journal::default()).expect("a table"));
-    all(&Bas::load(RECORDS, true, Journal::default()).expect("a table"));
+    all(&Bas::load(RECORDS, false).expect("a table"));
+    all(&Bas::load(RECORDS, true).expect("a table"));
 }
 
 #[test]
 fn the_embedded_tree_is_believed_for_what_the_owner_has_and_nothing_else() {
-    all(&Embedded::load(RECORDS, Journal::default()).expect("a table"));
+    all(&Embedded::load(RECORDS).expect("a table"));
 }
 
 #[test]
 fn condensed_signatures_are_believed_for_what_the_owner_has_and_nothing_else() {
-    all(&Chained::load(RECORDS, Journal::in_a_file().expect("a file")).expect("a table"));
+    let scheme = Chained::load(RECORDS).expect("a table");
+    scheme.journal().switch(true);
+    all(&scheme);
 }

@@ -51,7 +51,12 @@ pub struct SecretKey {
 fn hash(key: &PublicKey, message: &Message) -> Residue {
     let mut bytes = [0; BYTES];
     for (counter, block) in bytes.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-        *block = Sha256::new().chain_update(b"condensed").chain_update([counter as u8]).chain_update(message.0).finalize().into();
+        *block = Sha256::new()
+            .chain_update(b"condensed")
+            .chain_update([counter as u8])
+            .chain_update(message.0)
+            .finalize()
+            .into();
     }
     bytes[0] &= 0x7f;
     Residue::new(&U3072::from_be_slice(&bytes), &key.0)

@@ -153,7 +153,7 @@ mod tests {
 
     use super::{DEPTH_MAX, Node, Part, entry_hash};
     use crate::scheme::embedded::Embedded;
-    use crate::scheme::{Journal, Keys, Reader as _, Scheme as _, key_of};
+    use crate::scheme::{Keys, Reader as _, Scheme as _, key_of};
 
     const KEYS: Keys = 5000..=5100;
 
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn no_part_of_an_answer_can_be_exchanged() {
-        let tree = Embedded::load(10_000, Journal::default()).expect("a table");
+        let tree = Embedded::load(10_000).expect("a table");
         refused(&tree, &|part| match part {
             Part::Hidden(hash) => hash[0] ^= 1,
             Part::Pair(pair) => pair.swap(0, 1),
