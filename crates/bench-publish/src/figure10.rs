@@ -26,7 +26,7 @@ const SECONDS: f64 = 1.5;
 /// Of the rate at which a server without a cache is saturated.
 const LOADED: f64 = 0.8;
 /// Queries after which the cache that learns is gone through.
-const EVERY: u64 = 1000;
+const EVERY: u64 = 250;
 /// Bytes of a sum as it would be sent or stored, as the paper counts.
 const SUM: usize = 48;
 

@@ -22,7 +22,7 @@ const RATES: [f64; 10] = [20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 4000.
 const SECONDS: f64 = 2.0;
 /// A point whose jobs are done at less than this part of the rate at which they come is beyond saturation.
 const KEPT_UP: f64 = 0.9;
-const UPDATES: f64 = 0.1;
+pub const UPDATES: f64 = 0.1;
 /// Bits a second of the paper's local network.
 const LINE: f64 = 14.4e6;
 

@@ -11,13 +11,13 @@ use crate::Failure;
 use crate::figure::{Curve, Figure, Look, Panel};
 use crate::random::Random;
 
-const RECORDS: usize = 1_000_000;
+pub const RECORDS: usize = 1_000_000;
 /// Changed in a period of a second: a tenth of the paper's 50 transactions.
 const CHANGED: usize = 5;
 const RENEWAL_AGES: [u64; 8] = [100, 200, 400, 600, 900, 1200, 1800, 3600];
 
 /// Numbers of records, drawn at random.
-fn drawn(random: &mut Random, count: usize) -> Vec<u64> {
+pub fn drawn(random: &mut Random, count: usize) -> Vec<u64> {
     let mut drawn = BTreeSet::new();
     while drawn.len() < count {
         drawn.insert(random.below(RECORDS) as u64);
@@ -25,10 +25,9 @@ fn drawn(random: &mut Random, count: usize) -> Vec<u64> {
     drawn.into_iter().collect()
 }
 
-/// A set of `count` of the records takes no less in the code of Elias and Fano: for each two bits and the lower bits.
-fn elias_fano(count: usize) -> usize {
-    let lower = (RECORDS as f64 / count.max(1) as f64).log2().floor().max(0.0) as usize;
-    (count * (2 + lower)).div_ceil(8)
+/// Bytes of `count` of the records in the code of Elias and Fano: for each two bits, and those by which there are more records.
+pub fn elias_fano(count: usize) -> usize {
+    (count as f64 * (2.0 + (RECORDS as f64 / count as f64).log2()) / 8.0).ceil() as usize
 }
 
 /// Bytes of a signed summary in which these changed, each once.

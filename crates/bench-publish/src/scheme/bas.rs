@@ -6,10 +6,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use counterfoil_mirror::{PackedShelf, answer_bytes};
+use counterfoil_mirror::{PackedShelf, Shelf as _, answer_bytes};
 use counterfoil_proof::{
-    Chain, Column, Definition, Edge, FIRST_RID, Interval, Owner, Question, Scheme as Covers, Trust, TrustedManifest,
-    Type, Value, check,
+    Chain, Column, Definition, Edge, FIRST_RID, Interval, Owner, Question, Scheme as Covers, SignatureSum, Trust,
+    TrustedManifest, Type, Value, check,
 };
 use counterfoil_publish::{Change, Edit, Error, Ledger, Pair, Plan, Publication, Secrets};
 
@@ -122,6 +122,15 @@ impl Bas {
         }
         bas.end_period()?;
         Ok(bas)
+    }
+
+    /// The sum of the signatures of these keys, as an answer holds it beside those of its ends.
+    pub fn sum(&self, keys: &Keys) -> Result<SignatureSum, Failure> {
+        let question = self.question(keys)?;
+        let interval = question.intervals().first().ok_or("no keys")?;
+        let shelf = self.shelf.read().unwrap_or_else(PoisonError::into_inner);
+        let Ok(sum) = (&mut &*shelf).sum(0, interval.start(), interval.end());
+        Ok(sum.ok_or("a shelf without sums")?)
     }
 
     fn question(&self, keys: &Keys) -> Result<Question, Failure> {

@@ -58,10 +58,6 @@ impl<S: Sum> Adaptive<S> {
         let chosen = choose_among(self.cache.levels(), chances, self.most, Counting::KeptStay, |_| 1.0);
         self.cache.keep_only(&chosen);
     }
-
-    pub fn kept(&self) -> usize {
-        self.cache.kept_count()
-    }
 }
 
 #[cfg(test)]
@@ -106,7 +102,7 @@ mod tests {
                     }
                 }
                 costs.push(adaptive.cache.additions - before);
-                assert!(adaptive.kept() <= 40, "{block}: {} sums", adaptive.kept());
+                assert!(adaptive.cache.kept_count() <= 40, "{block}: {} sums", adaptive.cache.kept_count());
             }
         }
         let unaided = 200 * 749;

@@ -53,6 +53,7 @@ impl<S: Sum> SigCache<S> {
         self.levels
     }
 
+    #[cfg(test)]
     pub fn kept_count(&self) -> usize {
         self.kept.len()
     }
