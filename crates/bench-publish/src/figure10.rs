@@ -152,9 +152,11 @@ pub fn print(levels: u32, folder: Option<&Path>) -> Result<(), Failure> {
         panels.push(Panel { title: format!("{:.0} % updates", updates * 100.0), curves });
     }
     let Some(folder) = folder else { return Ok(()) };
+    let points = panels.iter().flat_map(|panel| &panel.curves).flat_map(|curve| &curve.points);
+    let most = points.fold((1.0f64, 1.0f64), |most, point| (most.0.max(point.0), most.1.max(point.1)));
     let figure = Figure {
-        x: ("KB of sums kept", 0.0..200.0),
-        y: ("response time of a sum, ms", 0.0..5.0),
+        x: ("KB of sums kept", 0.0..most.0),
+        y: ("response time of a sum, ms", 0.0..most.1 * 1.05),
         is_logarithmic: false,
         is_logarithmic_x: false,
         names: Vec::new(),

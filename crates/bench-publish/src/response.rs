@@ -118,7 +118,7 @@ pub fn print(schemes: &All, records: u32, folder: Option<&Path>) -> Result<(), F
         let panels = of.into_iter().map(|(_, _, panel)| panel).collect();
         let figure = Figure {
             x: ("transactions a second", 20.0..20_000.0),
-            y: ("response time at the server, ms", 0.01..1000.0),
+            y: ("response time at the server, ms", 0.01..10_000.0),
             is_logarithmic: true,
             is_logarithmic_x: true,
             names: Vec::new(),
