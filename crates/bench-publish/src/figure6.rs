@@ -59,7 +59,7 @@ pub fn print(levels: u32, folder: Option<&Path>) -> Result<(), Failure> {
     folder.map_or(Ok(()), |folder| figure.draw(&folder.join("publish-sigcache.svg")))
 }
 
-fn signatures(records: usize) -> Result<Vec<Signature>, Failure> {
+pub fn signatures(records: usize) -> Result<Vec<Signature>, Failure> {
     let key = SecretKey::from_entropy(&[7; 32])?;
     let messages: Vec<Message> = (0..records.min(DISTINCT) as u64)
         .map(|number| {

@@ -4,52 +4,89 @@
 //! ```text
 //! counterfoil-bench-publish table1                       heights of index trees
 //! counterfoil-bench-publish table3                       what signing, adding up, checking and hashing take
-//! counterfoil-bench-publish table4 [RECORDS]             the EMB- tree one transaction at a time (1,000,000 unless told)
+//! counterfoil-bench-publish table4 [RECORDS [FOLDER]]    Table 4 and Figures 7 and 9: BAS, the EMB- tree, condensed RSA
+//!                                                        one transaction at a time and under load, and what we go for
+//!                                                        (1,000,000 records unless told)
+//! counterfoil-bench-publish figure4 [FOLDER]             where filters are smaller than boundary values
 //! counterfoil-bench-publish figure6 [LEVELS [FOLDER]]    the cache of signatures over 2^LEVELS records (20 unless told)
+//! counterfoil-bench-publish figure8 [FOLDER]             bytes of summaries of changes
+//! counterfoil-bench-publish figure10 [LEVELS [FOLDER]]   response time with the cache of signatures
 //! counterfoil-bench-publish figure11 [FOLDER]            proofs of joins: boundary values against filters
 //! ```
 //! Every table begins with the machine, the date and the command. A figure is drawn where a FOLDER is given.
 #![forbid(unsafe_code)]
 
-mod emb_table;
-mod embedded;
 #[path = "../../bench-device/src/figure.rs"]
 #[allow(dead_code, reason = "not every figure has curves of all looks")]
 mod figure;
+mod figure10;
+mod figure4;
 mod figure6;
+mod goals;
 mod heights;
 mod join;
 mod join_table;
+mod load;
 #[path = "../../bench/src/machine.rs"]
 mod machine;
 mod primitives;
 mod random;
+mod response;
+mod scheme;
 mod sigcache;
+mod summaries;
+mod table4;
 
 use std::process::ExitCode;
 
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn run(words: &[&str]) -> Result<(), Failure> {
     machine::print();
+    if matches!(words, ["figure10", ..]) {
+        print_load();
+    }
     match words {
         ["table1"] => heights::print(),
         ["table3"] => primitives::print()?,
-        ["table4"] => emb_table::print(1_000_000)?,
-        ["table4", records] => emb_table::print(records.parse()?)?,
+        ["table4"] => served(1_000_000, None)?,
+        ["table4", records] => served(records.parse()?, None)?,
+        ["table4", records, folder] => served(records.parse()?, Some(folder.as_ref()))?,
         ["figure6"] => figure6::print(20, None)?,
         ["figure6", levels] => figure6::print(levels.parse()?, None)?,
         ["figure6", levels, folder] => figure6::print(levels.parse()?, Some(folder.as_ref()))?,
+        ["figure4"] => figure4::print(None)?,
+        ["figure4", folder] => figure4::print(Some(folder.as_ref()))?,
+        ["figure8"] => summaries::print(None)?,
+        ["figure8", folder] => summaries::print(Some(folder.as_ref()))?,
+        ["figure10"] => figure10::print(20, None)?,
+        ["figure10", levels] => figure10::print(levels.parse()?, None)?,
+        ["figure10", levels, folder] => figure10::print(levels.parse()?, Some(folder.as_ref()))?,
         ["figure11"] => join_table::print(None)?,
         ["figure11", folder] => join_table::print(Some(folder.as_ref()))?,
         _ => {
             return Err(
-                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure6 [LEVELS [FOLDER]] | figure11 [FOLDER]"
+                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS [FOLDER]] | figure4 [FOLDER] | figure6 [LEVELS [FOLDER]] | figure8 [FOLDER] | figure10 [LEVELS [FOLDER]] | figure11 [FOLDER]"
                     .into(),
             );
         }
     }
     Ok(())
+}
+
+/// How many threads of whomever wanted a core before: response times on a machine that does other work are not its own.
+fn print_load() {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("load:    {}", load.split(' ').next().unwrap_or_default());
+}
+
+/// Table 4, Figures 7 and 9, and what we go for, of one load.
+fn served(records: u32, folder: Option<&std::path::Path>) -> Result<(), Failure> {
+    let mut all = table4::All::load(records)?;
+    print_load();
+    table4::print(&mut all, records)?;
+    response::print(&all, records, folder)?;
+    goals::print(&all, records)
 }
 
 fn main() -> ExitCode {

@@ -1,6 +1,7 @@
 //! Sums of signatures kept in memory (the paper's section 4): which of them ([`choice`]), how an answer and an update use
-//! them ([`cache`]), and beside it a tree that keeps all ([`tree`]).
+//! them ([`cache`]), one that learns ([`adaptive`]), and beside it a tree that keeps all ([`tree`]).
 
+pub mod adaptive;
 pub mod cache;
 pub mod choice;
 pub mod tree;

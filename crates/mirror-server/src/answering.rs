@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use counterfoil_mirror::site::{FILE_BYTES_MAX, SUMMARIES_PER_FILE};
 use counterfoil_mirror::wire::{Standing, State};
-use counterfoil_mirror::{AnswerError, answer};
+use counterfoil_mirror::{AnswerError, answer_bytes};
 use counterfoil_proof::bytes::Writer;
 use counterfoil_proof::{Owner, Question};
 
@@ -84,11 +84,10 @@ impl Answering {
         let definition = self.definitions.of(reading.kept(), &asked.owner)?;
         let question = Question::from_bytes(question, &definition).map_err(|what| Problem::Malformed(what.0.into()))?;
         let bytes_left = self.limits.answer_bytes_max;
-        let mut shelf = BoundedShelf { reading: &mut *reading, definition: definition.clone(), bytes_left, deadline };
-        let answer = answer(&mut shelf, &question).map_err(|error| match error {
+        let mut shelf = BoundedShelf { reading: &mut *reading, definition, bytes_left, deadline };
+        Ok(answer_bytes(&mut shelf, &question).map_err(|error| match error {
             AnswerError::Shelf(error) => error,
             AnswerError::Shelved(what) => what.into(),
-        })?;
-        Ok(answer.to_bytes(&definition, &question).map_err(StoreError::from)?)
+        })?)
     }
 }

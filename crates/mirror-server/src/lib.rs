@@ -27,6 +27,7 @@ mod embedded;
 mod held;
 mod limits;
 mod options;
+mod origins;
 mod patient;
 mod places;
 mod postgres;

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use crate::answering::{Answering, Asked};
 use crate::body;
 use crate::options::Allowed;
+use crate::origins;
 use crate::reply::{self, Problem, Reply};
 
 /// What all requests share.
@@ -59,8 +60,13 @@ impl Path {
         Some(Self { asked: Asked { owner: owner.parse::<Owner>().ok()?, name }, what })
     }
 
-    fn method(&self) -> Method {
-        if matches!(self.what, What::Answer | What::Update) { Method::POST } else { Method::GET }
+    fn method(&self) -> &'static str {
+        if matches!(self.what, What::Answer | What::Update) { "POST" } else { "GET" }
+    }
+
+    /// Whether pages of other origins may use it.
+    fn is_open(&self) -> bool {
+        !matches!(self.what, What::Update)
     }
 }
 
@@ -71,27 +77,35 @@ fn number(text: &str) -> Option<u64> {
 }
 
 pub(crate) async fn answer(shared: Arc<Shared>, mut request: Request<Incoming>) -> Result<Reply, Infallible> {
-    let reply = match route(&shared, &mut request).await {
+    let path = Path::of(request.uri().path());
+    let open_method = path.as_ref().filter(|path| path.is_open()).map(Path::method);
+    if let (&Method::OPTIONS, Some(method)) = (request.method(), open_method) {
+        return Ok(origins::preflight(method));
+    }
+    let mut reply = match route(&shared, path, &mut request).await {
         Ok((bytes, room)) => reply::bytes(bytes, room),
         Err(problem) => {
             body::drain(request.body_mut()).await;
             problem.reply()
         }
     };
+    if open_method.is_some() {
+        origins::open(&mut reply);
+    }
     Ok(reply)
 }
 
 /// A reply's bytes, and its part of the memory for replies.
 type Done = (Vec<u8>, OwnedSemaphorePermit);
 
-async fn route(shared: &Arc<Shared>, request: &mut Request<Incoming>) -> Result<Done, Problem> {
+async fn route(shared: &Arc<Shared>, path: Option<Path>, request: &mut Request<Incoming>) -> Result<Done, Problem> {
     if request.uri().path() == "/health" {
         let bytes = b"ok\n".to_vec();
         return room(shared, &bytes).await.map(|room| (bytes, room));
     }
-    let path = Path::of(request.uri().path()).ok_or(Problem::NotFound("there is nothing here by this name"))?;
-    if *request.method() != path.method() {
-        return Err(Problem::Method(if path.method() == Method::GET { "GET" } else { "POST" }));
+    let path = path.ok_or(Problem::NotFound("there is nothing here by this name"))?;
+    if request.method().as_str() != path.method() {
+        return Err(Problem::Method(path.method()));
     }
     let limits = &shared.answering.limits;
     let asked = path.asked;

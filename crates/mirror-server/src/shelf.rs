@@ -19,6 +19,11 @@ pub(crate) struct BoundedShelf<'a> {
     pub deadline: Instant,
 }
 
+/// What is left of `left` bytes after an entry of so many, if there is that much room and time.
+fn take(left: usize, bytes: usize, deadline: Instant) -> Result<usize, StoreError> {
+    left.checked_sub(bytes + BYTES_BESIDE).filter(|_| Instant::now() < deadline).ok_or(StoreError::TooMuch)
+}
+
 impl BoundedShelf<'_> {
     fn walk(
         &mut self,
@@ -30,8 +35,7 @@ impl BoundedShelf<'_> {
         let (definition, deadline) = (self.definition.clone(), self.deadline);
         let left = &mut self.bytes_left;
         let mut bounded = |position: &[u8], entry: &[u8]| {
-            let bytes = position.len() + entry.len() + BYTES_BESIDE;
-            *left = left.checked_sub(bytes).filter(|_| Instant::now() < deadline).ok_or(StoreError::TooMuch)?;
+            *left = take(*left, position.len() + entry.len(), deadline)?;
             Ok(visit(Position::from_bytes(position)?, Entry::from_bytes(entry, &definition)?))
         };
         match upward {
@@ -64,5 +68,21 @@ impl Shelf for BoundedShelf<'_> {
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), StoreError> {
         self.walk(order, before, false, visit)
+    }
+
+    fn upward_bytes(
+        &mut self,
+        order: u8,
+        from: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<bool, StoreError> {
+        let deadline = self.deadline;
+        let left = &mut self.bytes_left;
+        let mut bounded = |position: &[u8], entry: &[u8]| {
+            *left = take(*left, position.len() + entry.len(), deadline)?;
+            Ok(visit(position, entry))
+        };
+        self.reading.upward(order, from, &mut bounded)?;
+        Ok(true)
     }
 }

@@ -1,7 +1,7 @@
 //! What an untrusted server keeps of published tables, and how it answers questions (Scalable Verification, sections 3.2 to 3.4).
 //!
 //! - [`Entry`] is a signed record, head or tail as it is kept; a [`Shelf`] holds them in the table's orders.
-//! - [`answer`] makes the [`counterfoil_proof::Answer`] to a question from a shelf.
+//! - [`answer`] makes the [`counterfoil_proof::Answer`] to a question from a shelf, [`answer_bytes`] its bytes.
 //! - [`site`] is a shelf made of files that any web server can serve: readers find their rows in it themselves.
 //! - [`wire`] is what a mirror that runs as a server and its owner tell each other.
 //!
@@ -10,12 +10,17 @@
 
 mod entry;
 mod memory;
+mod packed;
 mod prove;
+mod prove_bytes;
 mod shelf;
 pub mod site;
+mod sums;
 pub mod wire;
 
 pub use entry::{Entry, Record};
 pub use memory::MemoryShelf;
+pub use packed::PackedShelf;
 pub use prove::{AnswerError, answer};
+pub use prove_bytes::answer_bytes;
 pub use shelf::Shelf;

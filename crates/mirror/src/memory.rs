@@ -92,7 +92,7 @@ impl Edge {
 }
 
 /// The orders in which an entry stands: all for a record, its own for a head or tail.
-fn orders_of(definition: &Definition, entry: &Entry) -> std::ops::Range<u8> {
+pub(crate) fn orders_of(definition: &Definition, entry: &Entry) -> std::ops::Range<u8> {
     let own = (entry.stamp.rid / 2) as u8;
     if entry.record.is_some() { 0..definition.orders.len() as u8 } else { own..own + 1 }
 }
@@ -110,8 +110,35 @@ impl Shelf for MemoryShelf {
         from: &[u8],
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), Infallible> {
+        (&mut &*self).upward(order, from, visit)
+    }
+
+    fn downward(
+        &mut self,
+        order: u8,
+        before: &[u8],
+        visit: &mut dyn FnMut(Position, Entry) -> bool,
+    ) -> Result<(), Infallible> {
+        (&mut &*self).downward(order, before, visit)
+    }
+}
+
+/// Many threads answer from one shelf.
+impl Shelf for &MemoryShelf {
+    type Error = Infallible;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn upward(
+        &mut self,
+        order: u8,
+        from: &[u8],
+        visit: &mut dyn FnMut(Position, Entry) -> bool,
+    ) -> Result<(), Infallible> {
         for (position, rid) in self.orders[usize::from(order)].range(from.to_vec()..) {
-            if !visit(Self::position(position), self.entries[rid].clone()) {
+            if !visit(MemoryShelf::position(position), self.entries[rid].clone()) {
                 break;
             }
         }
@@ -125,7 +152,7 @@ impl Shelf for MemoryShelf {
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), Infallible> {
         for (position, rid) in self.orders[usize::from(order)].range(..before.to_vec()).rev() {
-            if !visit(Self::position(position), self.entries[rid].clone()) {
+            if !visit(MemoryShelf::position(position), self.entries[rid].clone()) {
                 break;
             }
         }

@@ -31,7 +31,7 @@ impl<E> From<Malformed> for AnswerError<E> {
 /// # Errors
 /// [`AnswerError`].
 pub fn answer<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Answer, AnswerError<S::Error>> {
-    let mut gathered = Gathered { runs: Vec::new(), seen: HashSet::new(), signatures: Vec::new(), hints: Vec::new() };
+    let mut gathered = Gathered::default();
     let mut left = question.limit();
     let mut intervals: Vec<&Interval> = question.intervals().iter().collect();
     if question.direction() == Direction::Descending {
@@ -50,17 +50,18 @@ pub fn answer<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Answer, An
         found.reverse();
     }
     for part in found {
-        gathered.take(shelf.definition(), question, part)?;
+        let run = gathered.run(shelf.definition(), question, part)?;
+        gathered.runs.push(run);
     }
     gathered.finish(question)
 }
 
 /// What stands in an interval, and around it: the nearest outside and the one behind that.
-struct Part<'a> {
-    interval: &'a Interval,
-    left: Vec<(Position, Entry)>,
-    rows: Vec<(Position, Entry)>,
-    right: Vec<(Position, Entry)>,
+pub(crate) struct Part<'a> {
+    pub interval: &'a Interval,
+    pub left: Vec<(Position, Entry)>,
+    pub rows: Vec<(Position, Entry)>,
+    pub right: Vec<(Position, Entry)>,
 }
 
 fn read<'a, S: Shelf>(
@@ -105,7 +106,7 @@ fn read<'a, S: Shelf>(
     Ok(part)
 }
 
-fn nearest<E>(
+pub(crate) fn nearest<E>(
     walk: impl FnOnce(&mut dyn FnMut(Position, Entry) -> bool) -> Result<(), E>,
 ) -> Result<Vec<(Position, Entry)>, AnswerError<E>> {
     let mut found = Vec::new();
@@ -117,11 +118,12 @@ fn nearest<E>(
     Ok(found)
 }
 
-struct Gathered {
+#[derive(Default)]
+pub(crate) struct Gathered {
     runs: Vec<Run>,
     seen: HashSet<u64>,
-    signatures: Vec<Signature>,
-    hints: Vec<counterfoil_proof::Hint>,
+    pub signatures: Vec<Signature>,
+    pub hints: Vec<counterfoil_proof::Hint>,
 }
 
 impl Gathered {
@@ -133,7 +135,8 @@ impl Gathered {
         }
     }
 
-    fn take(&mut self, definition: &Definition, question: &Question, part: Part<'_>) -> Result<(), Malformed> {
+    /// The rows of an interval between its ends, each signed thing of them noted.
+    pub fn run(&mut self, definition: &Definition, question: &Question, part: Part<'_>) -> Result<Run, Malformed> {
         // What stands next to the rows within the interval is there because the limit was reached.
         let is_cut = |end: &[(Position, Entry)]| end.first().is_some_and(|(at, _)| part.interval.contains(at));
         let (cut_left, cut_right) = (is_cut(&part.left), is_cut(&part.right));
@@ -144,8 +147,7 @@ impl Gathered {
             rows.push(row(definition, question, entry)?);
         }
         let right = self.end(definition, question, &part.right, cut_right)?;
-        self.runs.push(Run { left, rows, right });
-        Ok(())
+        Ok(Run { left, rows, right })
     }
 
     fn end(

@@ -1,6 +1,6 @@
 //! Where a mirror finds what it keeps.
 
-use counterfoil_proof::{Definition, Position};
+use counterfoil_proof::{Definition, Position, SignatureSum};
 
 use crate::entry::Entry;
 
@@ -33,4 +33,26 @@ pub trait Shelf {
         before: &[u8],
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), Self::Error>;
+
+    /// As [`Shelf::upward`], with positions and entries as bytes ([`Entry::to_bytes`]). Says whether it did: a shelf that
+    /// keeps no bytes visits nothing.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn upward_bytes(
+        &mut self,
+        _order: u8,
+        _from: &[u8],
+        _visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
+
+    /// The sum of the signatures of all that stands from `from` on and before `before`, if it takes less than adding them.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn sum(&mut self, _order: u8, _from: &[u8], _before: &[u8]) -> Result<Option<SignatureSum>, Self::Error> {
+        Ok(None)
+    }
 }

@@ -116,7 +116,8 @@ impl Boundary {
 }
 
 impl End {
-    fn write(&self, writer: &mut Writer) {
+    /// Appends it, as it stands in an answer.
+    pub fn write(&self, writer: &mut Writer) {
         match self {
             Self::Cut(position) => {
                 writer.byte(0).string(position.bytes());

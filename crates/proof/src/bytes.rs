@@ -67,6 +67,11 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
+    /// Bytes not read yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// So many bytes.
     ///
     /// # Errors

@@ -266,25 +266,33 @@ fn real_of(ordered: u32) -> f32 {
 }
 
 fn escape(bytes: &[u8], into: &mut Vec<u8>) {
-    for byte in bytes {
-        into.push(*byte);
-        if *byte == 0 {
-            into.push(0xff);
-        }
+    into.reserve(bytes.len() + 2);
+    let mut rest = bytes;
+    while let Some(zero) = first_zero(rest) {
+        into.extend_from_slice(&rest[..=zero]);
+        into.push(0xff);
+        rest = &rest[zero + 1..];
     }
+    into.extend_from_slice(rest);
     into.extend_from_slice(&[0, 0]);
+}
+
+/// Several bytes at a time: what is long has few zeros, or is rare.
+fn first_zero(bytes: &[u8]) -> Option<usize> {
+    let text = core::ffi::CStr::from_bytes_until_nul(bytes).ok()?;
+    Some(text.count_bytes())
 }
 
 fn unescape(reader: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
     let mut bytes = Vec::new();
     loop {
+        let zero = first_zero(reader.rest()).ok_or(reader.malformed())?;
+        bytes.extend_from_slice(reader.raw(zero)?);
+        reader.byte()?;
         match reader.byte()? {
-            0 => match reader.byte()? {
-                0 => return Ok(bytes),
-                0xff => bytes.push(0),
-                _ => return Err(reader.malformed()),
-            },
-            byte => bytes.push(byte),
+            0 => return Ok(bytes),
+            0xff => bytes.push(0),
+            _ => return Err(reader.malformed()),
         }
     }
 }

@@ -220,7 +220,7 @@ impl<L: Ledger> Publication<L> {
             deleted: edit.delete.len() as u64,
             signed: 0,
         };
-        let (mut changes, mut touched, mut affected) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let (mut changes, mut touched, mut affected) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         for rid in edit.delete {
             self.take(rid, &mut touched)?;
             changes.push((entry_key(rid), None));
@@ -331,11 +331,11 @@ impl<L: Ledger> Publication<L> {
     }
 
     /// Takes a record from its places; gives its version.
-    fn take(&mut self, rid: u64, touched: &mut Vec<(u8, Position)>) -> Result<u64, Error> {
+    fn take(&mut self, rid: u64, touched: &mut BTreeSet<(u8, Position)>) -> Result<u64, Error> {
         let entry = self.shelf.remove(rid).ok_or(Error::Corrupt("a record that was there"))?;
         self.ages.remove(&entry.stamp);
         for order in 0..self.definition.orders.len() as u8 {
-            touched.push((order, entry.position(&self.definition, order)?));
+            toggle(touched, (order, entry.position(&self.definition, order)?));
         }
         Ok(entry.stamp.version)
     }
@@ -346,7 +346,7 @@ impl<L: Ledger> Publication<L> {
         rid: u64,
         version: u64,
         values: Vec<Value>,
-        touched: &mut Vec<(u8, Position)>,
+        touched: &mut BTreeSet<(u8, Position)>,
     ) -> Result<(), Error> {
         let seed = self.secrets.seed(&self.definition.table, rid, version + 1);
         let head = self.shelf.entry(head_rid(0)).ok_or(Error::Corrupt("a head"))?;
@@ -355,7 +355,7 @@ impl<L: Ledger> Publication<L> {
         let links = vec![[0; 32]; self.definition.orders.len()];
         let entry = Entry { stamp, record: Some(Record { values, seed }), links, signature, hint };
         for order in 0..self.definition.orders.len() as u8 {
-            touched.push((order, entry.position(&self.definition, order)?));
+            toggle(touched, (order, entry.position(&self.definition, order)?));
         }
         self.shelf.put(entry)?;
         Ok(())
@@ -508,6 +508,14 @@ impl<L: Ledger> Publication<L> {
     /// What the ledger holds, for whoever wants to keep it elsewhere.
     pub fn into_ledger(self) -> L {
         self.ledger
+    }
+}
+
+/// A place from which a record was taken and into which it was put again has the neighbours it had: nothing there is to be
+/// signed again.
+fn toggle(touched: &mut BTreeSet<(u8, Position)>, place: (u8, Position)) {
+    if !touched.remove(&place) {
+        touched.insert(place);
     }
 }
 

@@ -98,6 +98,24 @@ impl Kept {
         &self.sql
     }
 
+    /// The owner's word on the table, as a mirror served it.
+    #[must_use]
+    pub fn manifest(&self) -> &[u8] {
+        &self.manifest
+    }
+
+    /// The summaries of changes from period 0 on, as a mirror served them.
+    #[must_use]
+    pub fn summaries(&self) -> &[Vec<u8>] {
+        &self.summaries
+    }
+
+    /// The answer to the question that the text asks; none where nothing can match, so that nobody was asked.
+    #[must_use]
+    pub fn answer(&self) -> Option<&[u8]> {
+        self.answer.as_deref()
+    }
+
     /// When it was asked, as the file says: milliseconds since 1970.
     #[must_use]
     pub fn at(&self) -> u64 {

@@ -87,6 +87,10 @@ impl Fetch for Within<'_> {
     fn ask(&mut self, path: &str, question: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
         self.fetch.ask(&format!("{}{path}", self.prefix), question, most)
     }
+
+    fn soon(&mut self, level: usize, paths: &mut dyn Iterator<Item = String>) {
+        self.fetch.soon(level, &mut paths.map(|path| format!("{}{path}", self.prefix)));
+    }
 }
 
 /// The bytes of an answer, from files that the reader looked through itself.

@@ -1,5 +1,6 @@
 //! Chosen sums, kept true eagerly or lazily (section 4.3).
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -25,14 +26,15 @@ pub struct SigCache<S: Sum> {
     pub additions: u64,
 }
 
+fn ancestors(levels: u32, (level, place): Node) -> impl Iterator<Item = Node> {
+    (level + 1..=levels).map(move |up| (up, place >> (up - level)))
+}
+
 impl<S: Sum> SigCache<S> {
     /// Over 2^levels leaves; the sums of `nodes` are made when they are wanted.
     pub fn new(levels: u32, leaves: Vec<S::Leaf>, nodes: &[Node], updates: Updates) -> Self {
         assert_eq!(leaves.len(), 1 << levels, "the tree is full");
-        let above = nodes
-            .iter()
-            .flat_map(|(level, place)| (level + 1..=levels).map(move |up| (up, place >> (up - level))))
-            .collect();
+        let above = nodes.iter().flat_map(|node| ancestors(levels, *node)).collect();
         let kept = nodes.iter().map(|node| (*node, None)).collect();
         let mut cache = Self { levels, leaves, kept, above, updates, additions: 0 };
         for node in nodes {
@@ -45,6 +47,30 @@ impl<S: Sum> SigCache<S> {
     /// Records.
     pub fn len(&self) -> usize {
         self.leaves.len()
+    }
+
+    pub fn levels(&self) -> u32 {
+        self.levels
+    }
+
+    #[cfg(test)]
+    pub fn kept_count(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Keeps the sum of a node, made when it is wanted.
+    pub fn keep(&mut self, node: Node) {
+        if let Entry::Vacant(place) = self.kept.entry(node) {
+            place.insert(None);
+            self.above.extend(ancestors(self.levels, node));
+        }
+    }
+
+    /// Forgets all others.
+    pub fn keep_only(&mut self, nodes: &[Node]) {
+        let before = std::mem::take(&mut self.kept);
+        self.kept = nodes.iter().map(|node| (*node, before.get(node).copied().flatten())).collect();
+        self.above = nodes.iter().flat_map(|node| ancestors(self.levels, *node)).collect();
     }
 
     /// The sum of a range that is not empty.

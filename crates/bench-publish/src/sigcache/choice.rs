@@ -1,10 +1,10 @@
 //! Which nodes are worth keeping: P(T) of section 4.1 and Algorithm 1.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Node;
 
-/// How often queries of each cardinality come: that of 1 first.
+/// How often queries of each cardinality come: that of 1 first; larger ones than are here do not come.
 pub struct Cardinalities(pub Vec<f64>);
 
 impl Cardinalities {
@@ -35,7 +35,7 @@ pub fn queries(levels: u32, (level, place): Node, q: usize) -> usize {
 pub fn probability(levels: u32, node: Node, cardinalities: &Cardinalities) -> f64 {
     let records = 1usize << levels;
     let each = |q: usize| queries(levels, node, q) as f64 / (records - q + 1) as f64 * cardinalities.0[q - 1];
-    (1 << node.0..=records).map(each).sum()
+    (1 << node.0..=records.min(cardinalities.0.len())).map(each).sum()
 }
 
 pub fn mirror(levels: u32, (level, place): Node) -> Node {
@@ -56,26 +56,39 @@ pub enum Counting {
 pub fn choose(levels: u32, depth: u32, cardinalities: &Cardinalities, pairs: usize, counting: Counting) -> Vec<Node> {
     let left = |level: u32| (0..(1usize << (levels - level)).div_ceil(2)).map(move |place| (level, place));
     let all: Vec<Node> = (levels.saturating_sub(depth).max(1)..=levels).flat_map(left).collect();
-    let mut waiting: HashMap<Node, f64> =
-        all.into_iter().map(|node| (node, probability(levels, node, cardinalities))).collect();
+    let waiting = all.into_iter().map(|node| (node, probability(levels, node, cardinalities))).collect();
+    choose_among(levels, waiting, pairs, counting, |node| copies(levels, node))
+}
+
+/// Algorithm 1 over some nodes, with how probable it is that a query needs each; `copies` of a node are kept at once.
+pub fn choose_among(
+    levels: u32,
+    mut waiting: HashMap<Node, f64>,
+    most: usize,
+    counting: Counting,
+    copies: impl Fn(Node) -> f64,
+) -> Vec<Node> {
     let mut savings: HashMap<Node, f64> = waiting.keys().map(|node| (*node, (1u64 << node.0) as f64 - 1.0)).collect();
     let mut kept: Vec<(Node, f64)> = Vec::new();
+    let mut is_kept: HashSet<Node> = HashSet::new();
     let mut best = 0.0;
-    while kept.len() < pairs {
-        let utility = |node: &Node, probability: f64| probability * savings[node] * copies(levels, *node);
+    while kept.len() < most {
+        let utility = |node: &Node, probability: f64| probability * savings[node] * copies(*node);
         let better =
             |a: &(&Node, &f64), b: &(&Node, &f64)| utility(a.0, *a.1).total_cmp(&utility(b.0, *b.1)).then(b.0.cmp(a.0));
         let Some((node, chance)) = waiting.iter().max_by(better).map(|(node, chance)| (*node, *chance)) else { break };
         waiting.remove(&node);
         let saved = savings[&node];
-        let ends = |above: Node| counting == Counting::KeptStay && kept.iter().any(|(node, _)| *node == above);
-        let changed = changed_above(levels, node, ends);
+        let ends = |above: Node| counting == Counting::KeptStay && is_kept.contains(&above);
+        let changed = changed_above(levels, node, &copies, ends);
         change(&changed, -saved, &mut savings);
         kept.push((node, chance));
-        let total: f64 = kept.iter().map(|(node, chance)| chance * savings[node] * copies(levels, *node)).sum();
+        is_kept.insert(node);
+        let total: f64 = kept.iter().map(|(node, chance)| chance * savings[node] * copies(*node)).sum();
         if total < best {
             change(&changed, saved, &mut savings);
             kept.pop();
+            is_kept.remove(&node);
         } else {
             best = total;
         }
@@ -88,12 +101,17 @@ fn copies(levels: u32, node: Node) -> f64 {
 }
 
 /// The ancestors of a node that are changed, up to where it ends, and how often.
-fn changed_above(levels: u32, node: Node, ends: impl Fn(Node) -> bool) -> Vec<(Node, f64)> {
+fn changed_above(
+    levels: u32,
+    node: Node,
+    copies: &impl Fn(Node) -> f64,
+    ends: impl Fn(Node) -> bool,
+) -> Vec<(Node, f64)> {
     let above = (node.0 + 1..=levels).map(|level| (level, node.1 >> (level - node.0)));
     // Over the root alone a node comes with its mirror.
     above
         .take_while(|above| !ends(*above))
-        .map(|above| (above, if above.0 == levels { copies(levels, node) } else { 1.0 }))
+        .map(|above| (above, if above.0 == levels { copies(node) } else { 1.0 }))
         .collect()
 }
 

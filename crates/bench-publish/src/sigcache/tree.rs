@@ -48,8 +48,7 @@ impl<S: Sum> SumTree<S> {
         sum
     }
 
-    #[cfg(test)]
-    fn update(&mut self, record: usize, leaf: S::Leaf) {
+    pub fn update(&mut self, record: usize, leaf: S::Leaf) {
         let before = std::mem::replace(&mut self.leaves[record], leaf);
         for (level, sums) in self.sums.iter_mut().enumerate() {
             let sum = &mut sums[record >> (level + 1)];

@@ -7,6 +7,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
+    /// In small letters, from the status on.
+    pub head: String,
     pub body: Vec<u8>,
 }
 
@@ -44,7 +46,7 @@ impl Client {
         while self.unread.len() < length {
             self.more()?;
         }
-        Some(Reply { status, body: self.unread.drain(..length).collect() })
+        Some(Reply { status, head, body: self.unread.drain(..length).collect() })
     }
 
     /// Whether the other side has ended the connection.

@@ -35,6 +35,10 @@ pub trait Fetch {
     fn ask(&mut self, _path: &str, _question: &[u8], _most: usize) -> Result<Option<Vec<u8>>, String> {
         Ok(None)
     }
+
+    /// Files that a walk may want next, nearest first, as far as is known at its `level`; level 0 is where a walk begins, and
+    /// what was said of it or of those below before is out of date. Whoever has a long way to its files may bring some along.
+    fn soon(&mut self, _level: usize, _paths: &mut dyn Iterator<Item = String>) {}
 }
 
 /// A folder of this machine.
@@ -159,6 +163,8 @@ impl<F: Fetch> Site<F> {
     pub fn summaries(&mut self, first: u64) -> Result<Vec<Vec<u8>>, SiteError> {
         let mut found = Vec::new();
         let mut file = first / SUMMARIES_PER_FILE;
+        let paths = (file..=self.head.last / SUMMARIES_PER_FILE).map(|file| summaries_path(file * SUMMARIES_PER_FILE));
+        self.files.fetch.soon(0, &mut { paths });
         while file <= self.head.last / SUMMARIES_PER_FILE {
             let path = summaries_path(file * SUMMARIES_PER_FILE);
             let bytes = self.files.need(&path)?;
@@ -229,8 +235,11 @@ impl<F: Fetch> Site<F> {
         // Parts that begin at `at` or behind it, and before them the one that may hold it.
         let split = page.parts.partition_point(|(first, _)| &first[..] < at);
         let first = if page.is_leaf { split } else { split.saturating_sub(1) };
-        let chosen: Box<dyn Iterator<Item = usize>> =
-            if upward { Box::new(first..page.parts.len()) } else { Box::new((0..split).rev()) };
+        let chosen: Vec<usize> = if upward { (first..page.parts.len()).collect() } else { (0..split).rev().collect() };
+        if !page.is_leaf {
+            let names = chosen.iter().filter_map(|index| page.parts[*index].1[..].try_into().ok());
+            self.files.fetch.soon(HEIGHT_MAX - below.height, &mut names.map(|name| path_of(&name)));
+        }
         for index in chosen {
             let (position, part) = &page.parts[index];
             let goes_on = if page.is_leaf {

@@ -2,13 +2,18 @@
 
 use alloc::vec::Vec;
 #[cfg(feature = "threads")]
+use std::sync::OnceLock;
+#[cfg(feature = "threads")]
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The results of `work` for 0 to `count`, in that order, on all cores if the build knows threads and the system lends
 /// them; on this one otherwise.
 #[cfg(feature = "threads")]
 pub(crate) fn spread<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(count);
+    // The system is asked once: it looks through files for the answer, which takes as long as hashing thirty rows.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    let cores = || *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()));
+    let workers = if count < 2 { 1 } else { cores().min(count) };
     if workers < 2 {
         return (0..count).map(work).collect();
     }

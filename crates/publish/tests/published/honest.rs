@@ -26,7 +26,7 @@ fn random_prefix(dice: &mut Dice, order: u8) -> Vec<u8> {
     prefix
 }
 
-fn random_question(dice: &mut Dice, world: &World) -> Question {
+pub fn random_question(dice: &mut Dice, world: &World) -> Question {
     let order = dice.below(2) as u8;
     let mut edges = vec![Edge::first(), Edge::last()];
     for _ in 0..dice.below(5) {
@@ -50,7 +50,7 @@ fn random_question(dice: &mut Dice, world: &World) -> Question {
     if dice.below(2) == 0 { question.hinted() } else { question }
 }
 
-fn random_edit(dice: &mut Dice, world: &World) -> Edit {
+pub fn random_edit(dice: &mut Dice, world: &World) -> Edit {
     let mut edit = Edit::default();
     for rid in world.publication.shelf().rids(0).filter(|rid| *rid >= FIRST_RID) {
         match dice.below(12) {

@@ -3,6 +3,7 @@
 mod attacked;
 mod honest;
 mod keys;
+mod packed;
 mod renewed;
 mod simulated;
 mod site;

@@ -5,30 +5,29 @@
 //! level (1) | entries (1) | 6 unused | entries: key (4) | page or record (4) | digest (32)
 //! ```
 //! A page's digest is that of its level and of a binary tree over its entries, which is made again when it is wanted.
+//!
+//! One lock for all, as two-phase locking has it: every update changes the root, so that it holds the root's lock until it is
+//! durable and the owner has signed, and queries share it from the root down.
 
 pub mod proof;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock};
 
-use counterfoil_proof::{Message, SecretKey, Signature};
+use counterfoil_proof::{Message, PublicKey, SecretKey, Signature};
 use sha2::{Digest, Sha256};
 
+use super::{Journal, Keys, RECORD, Record, Scheme, key_of, record};
 use crate::Failure;
-use proof::{Node, Part};
+use proof::{EmbeddedReader, Node, Part};
 
 pub const PAGE: usize = 4096;
-pub const RECORD: usize = 512;
 const ENTRY: usize = 40;
 const FILL: usize = (PAGE - 8) / ENTRY * 2 / 3;
 
 pub type Hash = [u8; 32];
-pub type Record = [u8; RECORD];
-
-/// A record begins with its key.
-pub fn key_of(record: &Record) -> u32 {
-    u32::from_be_bytes([record[0], record[1], record[2], record[3]])
-}
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -52,6 +51,21 @@ pub fn pair_hash(left: &Hash, right: &Hash) -> Hash {
 
 pub fn page_hash(level: u8, tree: &Hash) -> Hash {
     Sha256::new().chain_update([2, level]).chain_update(tree).finalize().into()
+}
+
+/// What the owner signs: the root as it stands in a period.
+pub fn root_message(root: &Hash, period: u64) -> Message {
+    Message(Sha256::new().chain_update([3]).chain_update(period.to_be_bytes()).chain_update(root).finalize().into())
+}
+
+/// A file that nobody else sees, and that is gone with the process.
+pub fn unnamed_file() -> Result<File, Failure> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("counterfoil-bench-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let path = std::env::temp_dir().join(name);
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
 }
 
 /// Where the tree inside a page has its two halves: a power of two on the left.
@@ -88,29 +102,27 @@ fn join(parts: &mut dyn Iterator<Item = Part>, count: usize) -> Part {
     }
 }
 
-pub struct Embedded {
+/// The pages, and what is signed of them.
+struct Tree {
     pages: File,
     records: File,
     root: u32,
+    root_hash: Hash,
     key: SecretKey,
-    pub signature: Signature,
+    period: u64,
+    signature: Signature,
 }
 
-impl Embedded {
+impl Tree {
     /// Over records with increasing keys, in two files that are empty.
-    pub fn load(
-        pages: File,
-        records: File,
-        key: SecretKey,
-        all: impl Iterator<Item = Record>,
-    ) -> Result<Self, Failure> {
+    fn load(pages: File, records: File, key: SecretKey, all: impl Iterator<Item = Record>) -> Result<Self, Failure> {
         let mut level = Vec::new();
         for (number, record) in all.enumerate() {
             records.write_all_at(&record, (number * RECORD) as u64)?;
             level.push(Entry { key: key_of(&record), below: number as u32, hash: Sha256::digest(record).into() });
         }
         let signature = key.sign(&Message([0; 32]));
-        let mut tree = Self { pages, records, root: 0, key, signature };
+        let mut tree = Self { pages, records, root: 0, root_hash: [0; 32], key, period: 0, signature };
         for height in 0.. {
             let mut above = Vec::new();
             for entries in level.chunks(FILL) {
@@ -125,9 +137,13 @@ impl Embedded {
             level = above;
         }
         tree.root -= 1;
-        let root = tree.read(tree.root)?.hash();
-        tree.signature = tree.key.sign(&Message(root));
+        tree.root_hash = tree.read(tree.root)?.hash();
+        tree.sign();
         Ok(tree)
+    }
+
+    fn sign(&mut self) {
+        self.signature = self.key.sign(&root_message(&self.root_hash, self.period));
     }
 
     fn write(&self, number: u32, page: &Page) -> Result<(), Failure> {
@@ -164,7 +180,7 @@ impl Embedded {
     }
 
     /// The records of keys `from..=to` with the one before and the one behind, and what it takes to make the root again.
-    pub fn query(&self, from: u32, to: u32) -> Result<Node, Failure> {
+    fn query(&self, from: u32, to: u32) -> Result<Node, Failure> {
         // A descent to the last key below the range and one to the first above it give the two ends.
         let before = from.checked_sub(1).map_or(Ok(None), |key| self.at_or_below(key))?.unwrap_or(from);
         self.part(self.root, before, to, &mut false)
@@ -204,8 +220,8 @@ impl Embedded {
         Ok(Node { level: page.level, tree: join(&mut parts.into_iter(), count) })
     }
 
-    /// Changes a record, the path above it and the root's signature; whoever calls holds the one lock of all.
-    pub fn update(&mut self, record: &Record) -> Result<(), Failure> {
+    /// Changes a record, the path above it and the root's signature.
+    fn update(&mut self, record: &Record) -> Result<(), Failure> {
         let (key, mut number, mut path) = (key_of(record), self.root, Vec::new());
         loop {
             let page = self.read(number)?;
@@ -229,7 +245,64 @@ impl Embedded {
             hash = page.hash();
             self.write(number, &page)?;
         }
-        self.signature = self.key.sign(&Message(hash));
+        self.root_hash = hash;
+        self.sign();
         Ok(())
+    }
+}
+
+pub struct Embedded {
+    tree: RwLock<Tree>,
+    public: PublicKey,
+    journal: Journal,
+}
+
+impl Embedded {
+    pub fn load(records: u32) -> Result<Self, Failure> {
+        let key = SecretKey::from_entropy(&[3; 32])?;
+        let public = key.public();
+        let all = (0..records).map(|number| record(number, 0));
+        let tree = RwLock::new(Tree::load(unnamed_file()?, unnamed_file()?, key, all)?);
+        Ok(Self { tree, public, journal: Journal::new()? })
+    }
+}
+
+impl Scheme for Embedded {
+    /// The owner signs when it knows the root, for which the server waits with the lock in its hand.
+    type Signed = Record;
+    type Reader = EmbeddedReader;
+
+    fn answer(&self, keys: Keys) -> Result<Vec<u8>, Failure> {
+        let tree = self.tree.read().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = tree.signature.to_bytes().to_vec();
+        bytes.extend_from_slice(&tree.period.to_be_bytes());
+        tree.query(*keys.start(), *keys.end())?.write(&mut bytes);
+        Ok(bytes)
+    }
+
+    fn sign(&self, record: Record) -> Result<Record, Failure> {
+        Ok(record)
+    }
+
+    fn take(&self, record: Record) -> Result<(), Failure> {
+        let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
+        tree.update(&record)?;
+        self.journal.append(&record)
+    }
+
+    fn end_period(&self) -> Result<(), Failure> {
+        let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
+        tree.period += 1;
+        tree.sign();
+        Ok(())
+    }
+
+    fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    fn reader(&self) -> Result<EmbeddedReader, Failure> {
+        let tree = self.tree.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(EmbeddedReader { public: self.public, period: tree.period })
     }
 }

@@ -1,0 +1,151 @@
+//! A shelf in memory for servers: entries as the bytes that answers are made of, and sums of their signatures.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::sync::Arc;
+
+use counterfoil_proof::{Definition, Malformed, Position, Signature, SignatureSum};
+
+use crate::entry::Entry;
+use crate::memory::orders_of;
+use crate::shelf::Shelf;
+use crate::sums::{Leaves, Sums};
+
+/// An order: entries by their positions.
+type Order = BTreeMap<Vec<u8>, Arc<[u8]>>;
+
+/// Entries in their bytes. Many threads answer from one (`&PackedShelf` is a [`Shelf`]), and an update takes microseconds.
+#[derive(Clone)]
+pub struct PackedShelf {
+    definition: Definition,
+    orders: Vec<(Order, Sums)>,
+    /// By number.
+    entries: HashMap<u64, Arc<[u8]>>,
+}
+
+impl PackedShelf {
+    /// An empty shelf.
+    #[must_use]
+    pub fn new(definition: Definition) -> Self {
+        let orders = vec![(Order::new(), Sums::new()); definition.orders.len()];
+        Self { definition, orders, entries: HashMap::new() }
+    }
+
+    /// Puts an entry in the place of the one with its number.
+    ///
+    /// # Errors
+    /// [`Malformed`]: it is none of this table; nothing has changed.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let entry = Entry::from_bytes(bytes, &self.definition)?;
+        let places = self.places(&entry)?;
+        self.remove(entry.stamp.rid)?;
+        let bytes: Arc<[u8]> = bytes.into();
+        for (order, position) in places {
+            let (entries, sums) = &mut self.orders[usize::from(order)];
+            sums.put(position.bytes(), entry.stamp.rid);
+            entries.insert(position.bytes().to_vec(), bytes.clone());
+        }
+        self.entries.insert(entry.stamp.rid, bytes);
+        Ok(())
+    }
+
+    /// Takes the entry with this number away; whether there was one.
+    ///
+    /// # Errors
+    /// [`Malformed`]: what is here makes no sense.
+    pub fn remove(&mut self, rid: u64) -> Result<bool, Malformed> {
+        let Some(bytes) = self.entries.remove(&rid) else { return Ok(false) };
+        for (order, position) in self.places(&Entry::from_bytes(&bytes, &self.definition)?)? {
+            let (entries, sums) = &mut self.orders[usize::from(order)];
+            sums.remove(position.bytes(), rid);
+            entries.remove(position.bytes());
+        }
+        Ok(true)
+    }
+
+    fn places(&self, entry: &Entry) -> Result<Vec<(u8, Position)>, Malformed> {
+        let orders = orders_of(&self.definition, entry);
+        if usize::from(orders.end) > self.orders.len() {
+            return Err(Malformed("the head or tail of an order that is not there"));
+        }
+        orders.map(|order| Ok((order, entry.position(&self.definition, order)?))).collect()
+    }
+
+    fn read(&self, position: &[u8], bytes: &[u8]) -> (Position, Entry) {
+        let read =
+            || Ok::<_, Malformed>((Position::from_bytes(position)?, Entry::from_bytes(bytes, &self.definition)?));
+        read().unwrap_or_else(|_| unreachable!("what is put here was read before"))
+    }
+}
+
+/// The signature of an entry, from its bytes: it stands before the hint of 96 bytes.
+pub(crate) fn signature_of(entry: &[u8]) -> Option<Signature> {
+    let start = entry.len().checked_sub(192)?;
+    Signature::from_bytes(&entry[start..start + 96]).ok()
+}
+
+impl Leaves for Order {
+    fn sum(&self, from: &[u8], before: &[u8]) -> SignatureSum {
+        let mut total = SignatureSum::new();
+        let within = self.range::<[u8], _>((Included(from), Excluded(before)));
+        within.filter_map(|(_, entry)| signature_of(entry)).for_each(|signature| total.add(&signature));
+        total
+    }
+}
+
+impl Shelf for &PackedShelf {
+    type Error = std::convert::Infallible;
+
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn upward(
+        &mut self,
+        order: u8,
+        from: &[u8],
+        visit: &mut dyn FnMut(Position, Entry) -> bool,
+    ) -> Result<(), Self::Error> {
+        self.upward_bytes(order, from, &mut |position, entry| {
+            let (position, entry) = self.read(position, entry);
+            visit(position, entry)
+        })
+        .map(drop)
+    }
+
+    fn downward(
+        &mut self,
+        order: u8,
+        before: &[u8],
+        visit: &mut dyn FnMut(Position, Entry) -> bool,
+    ) -> Result<(), Self::Error> {
+        let below = self.orders[usize::from(order)].0.range::<[u8], _>((Unbounded, Excluded(before)));
+        for (position, entry) in below.rev() {
+            let (position, entry) = self.read(position, entry);
+            if !visit(position, entry) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn upward_bytes(
+        &mut self,
+        order: u8,
+        from: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<bool, Self::Error> {
+        let above = self.orders[usize::from(order)].0.range::<[u8], _>((Included(from), Unbounded));
+        for (position, entry) in above {
+            if !visit(position, entry) {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    fn sum(&mut self, order: u8, from: &[u8], before: &[u8]) -> Result<Option<SignatureSum>, Self::Error> {
+        let (entries, sums) = &self.orders[usize::from(order)];
+        Ok(Some(if from < before { sums.sum(entries, from, before) } else { SignatureSum::new() }))
+    }
+}

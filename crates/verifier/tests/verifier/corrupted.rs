@@ -1,0 +1,100 @@
+//! The dishonest mirror: each of its ways is noticed, wherever it strikes.
+
+use counterfoil_proof::Refusal;
+use counterfoil_reader::Error;
+use counterfoil_verifier::{Corruption, Same, Session};
+
+use crate::world::{Dice, World, row};
+
+const ALL: &str = "SELECT * FROM prices";
+const SOME: &str = "SELECT symbol, day, price FROM prices WHERE symbol = 'NES' ORDER BY day DESC LIMIT 5";
+
+fn sessions(world: &World) -> Vec<Session> {
+    let asked = [ALL, SOME, "SELECT sum(price) FROM prices"].into_iter();
+    asked.flat_map(|sql| [world.ask(sql), world.ask_mirror(sql)]).collect()
+}
+
+fn refused(session: &Session, corruption: &Corruption) -> Error {
+    let corrupted = session.corrupt(corruption).unwrap_or_else(|| panic!("{corruption:?}: nothing of this kind"));
+    match corrupted.outcome {
+        Err(error) => error,
+        Ok(same) => panic!("{corruption:?} was taken ({same:?}): {}", corrupted.what),
+    }
+}
+
+#[test]
+fn another_value_and_a_row_left_out_are_noticed() {
+    let world = World::of(60);
+    let mut dice = Dice(3);
+    for session in sessions(&world) {
+        for _ in 0..12 {
+            let value = Corruption::Value { row: dice.next(), column: dice.next() };
+            assert!(matches!(refused(&session, &value), Error::Refused(_)), "{value:?}");
+            let row = Corruption::Row { row: dice.next() };
+            let error = refused(&session, &row);
+            assert!(matches!(error, Error::Refused(Refusal::Forged(_) | Refusal::Incomplete(_))), "{row:?}: {error}");
+        }
+    }
+    // What no order holds is caught by the signature alone, and the words say what was done.
+    let session = world.ask(ALL);
+    let corrupted = session.corrupt(&Corruption::Value { row: 1, column: 3 }).expect("a row");
+    assert!(matches!(corrupted.outcome, Err(Error::Refused(Refusal::Forged(_)))));
+    assert!(corrupted.what.starts_with("note of row 2 of the answer was <img"), "{}", corrupted.what);
+    let corrupted = session.corrupt(&Corruption::Row { row: 5 }).expect("a row");
+    assert!(corrupted.what.ends_with("and its signature with it"), "{}", corrupted.what);
+}
+
+#[test]
+fn summaries_are_missed() {
+    let world = World::of(60);
+    let mut dice = Dice(4);
+    for session in sessions(&world) {
+        for _ in 0..12 {
+            let error = refused(&session, &Corruption::Summary { bit: dice.next() });
+            assert!(matches!(error, Error::Refused(_) | Error::Damaged(..)), "{error}");
+        }
+        assert!(matches!(refused(&session, &Corruption::Yesterday), Error::Refused(Refusal::Stale(_))));
+    }
+}
+
+#[test]
+fn no_bit_of_what_was_fetched_makes_other_rows() {
+    let world = World::of(60);
+    let mut dice = Dice(5);
+    for session in sessions(&world) {
+        let mut same = 0;
+        for _ in 0..80 {
+            let corrupted = session.corrupt(&Corruption::Bit { path: None, bit: dice.next() }).expect("files");
+            match corrupted.outcome {
+                Ok(Same::OtherRows) => panic!("not noticed: {}", corrupted.what),
+                Ok(Same::Rows) => same += 1,
+                Err(_) => {}
+            }
+        }
+        // The root of the other order, and summaries from before the oldest signature, say nothing here.
+        assert!(same < 10, "{same} of 80 bits are not looked at");
+    }
+    // Each bit of a small file, by its name; the second root is that of the other order.
+    let session = world.ask(SOME);
+    for bit in 0..8 * 20 {
+        refused(&session, &Corruption::Bit { path: Some("head".into()), bit });
+    }
+    assert!(session.corrupt(&Corruption::Bit { path: Some("nowhere".into()), bit: 0 }).is_none());
+}
+
+#[test]
+fn what_is_not_there_cannot_be_corrupted_and_nothing_is_changed_by_trying() {
+    let mut world = World::new();
+    world.publish((0..3).map(row).collect());
+    let mut fresh = world.session(ALL, None);
+    assert!(fresh.corrupt(&Corruption::Yesterday).is_none(), "nothing was fetched");
+    let _ = fresh.step();
+    assert!(fresh.corrupt(&Corruption::Bit { path: None, bit: 3 }).is_none());
+    let empty = world.ask("SELECT * FROM prices WHERE symbol = 'nobody'");
+    assert!(empty.corrupt(&Corruption::Row { row: 0 }).is_none());
+    assert!(empty.corrupt(&Corruption::Value { row: 0, column: 0 }).is_none());
+    let session = world.ask(ALL);
+    let before = session.memory().cloned();
+    refused(&session, &Corruption::Row { row: 0 });
+    assert!(session.memory() == before.as_ref());
+}
