@@ -131,7 +131,7 @@ fn what_fails_is_told_and_what_never_ends_is_ended() {
     // Summaries without end, each file as it should be.
     let mut files = 0;
     let endless = refused(&mut |wanted| match &wanted.path[..] {
-        "head" => Brought::Bytes([&[1][..], &[0xff; 8], &[0x7f, 0]].concat()),
+        "head" => Brought::Bytes([&[1][..], &[0xff; 8], &[0x7f, 0, 0]].concat()),
         path if path.starts_with("summaries/") => {
             files += 1;
             Brought::Bytes([0; 64].to_vec())
@@ -143,7 +143,7 @@ fn what_fails_is_told_and_what_never_ends_is_ended() {
     // Few files, but large ones.
     let mut bytes = 0;
     let endless = refused(&mut |wanted| match &wanted.path[..] {
-        "head" => Brought::Bytes([&[1][..], &[0xff; 8], &[0x7f, 0]].concat()),
+        "head" => Brought::Bytes([&[1][..], &[0xff; 8], &[0x7f, 0, 0]].concat()),
         path if path.starts_with("summaries/") => {
             bytes += 40 << 20;
             let mut file = vec![0x80, 0x80, 0x80, 0x13];
