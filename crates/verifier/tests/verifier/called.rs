@@ -31,7 +31,7 @@ fn asked(world: &World, session: &mut Option<Session>, sql: &str) -> Value {
             let most = wanted["most"].as_u64().expect("a number") as usize;
             let mut writer = Writer::default();
             writer.byte(3).string(path.as_bytes());
-            match world.from_folder(&Wanted { path: path.into(), question: None, most }) {
+            match world.folder_sends(&Wanted { path: path.into(), question: None, most }) {
                 Brought::Bytes(bytes) => writer.byte(0).string(&bytes),
                 Brought::Nothing => writer.byte(1),
                 Brought::Failed(what) => writer.byte(2).string(what.as_bytes()),

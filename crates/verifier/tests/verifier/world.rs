@@ -69,7 +69,7 @@ impl World {
     }
 
     /// What a web server in front of the folder sends.
-    pub fn from_folder(&self, wanted: &Wanted) -> Brought {
+    pub fn folder_sends(&self, wanted: &Wanted) -> Brought {
         match (&wanted.question, Folder(self.folder.path().into()).fetch(&wanted.path, wanted.most)) {
             (None, Ok(Some(bytes))) => Brought::Bytes(bytes),
             (None, Err(what)) => Brought::Failed(what),
@@ -78,10 +78,10 @@ impl World {
     }
 
     /// What a mirror sends that answers itself.
-    pub fn from_mirror(&self, wanted: &Wanted) -> Brought {
+    pub fn mirror_sends(&self, wanted: &Wanted) -> Brought {
         let summaries = &self.summaries;
         match (&wanted.path[..], &wanted.question) {
-            ("manifest", None) => self.from_folder(wanted),
+            ("manifest", None) => self.folder_sends(wanted),
             ("head", None) => {
                 let first = self.publication.shelf().oldest();
                 Brought::Bytes(Standing { last: summaries.len() as u64 - 1, first }.to_bytes())
@@ -108,14 +108,14 @@ impl World {
     /// Asks the folder to the end.
     pub fn ask(&self, sql: &str) -> Session {
         let mut session = self.session(sql, None);
-        run(&mut session, &mut |wanted| self.from_folder(wanted)).expect("rows");
+        run(&mut session, &mut |wanted| self.folder_sends(wanted)).expect("rows");
         session
     }
 
     /// Asks the mirror to the end.
     pub fn ask_mirror(&self, sql: &str) -> Session {
         let mut session = self.session(sql, None);
-        run(&mut session, &mut |wanted| self.from_mirror(wanted)).expect("rows");
+        run(&mut session, &mut |wanted| self.mirror_sends(wanted)).expect("rows");
         session
     }
 }
