@@ -5,6 +5,7 @@
 //! signature stands in its way.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use counterfoil_ask::{Asked, text};
 use counterfoil_mirror::site::{Fetch, SUMMARIES_PER_FILE, Site, SiteError, Unread};
@@ -49,12 +50,18 @@ pub enum Corruption {
 }
 
 /// What came of it.
-#[derive(Debug)]
 pub struct Corrupted {
     /// What was changed, in words for people. It may hold values of rows.
     pub what: String,
     /// Whether the rows are the same, where it was not noticed.
     pub outcome: Result<Same, Error>,
+}
+
+/// Values of rows never reach a log.
+impl fmt::Debug for Corrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Corrupted").field("outcome", &self.outcome).finish_non_exhaustive()
+    }
 }
 
 /// Whether rows that were accepted are those of the honest answer.

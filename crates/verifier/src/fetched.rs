@@ -6,6 +6,7 @@
 //! fetched is not needed.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 
 use counterfoil_mirror::site::Fetch;
 
@@ -30,7 +31,7 @@ pub struct Wanted {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Brought {
     /// Its bytes.
     Bytes(Vec<u8>),
@@ -38,6 +39,17 @@ pub enum Brought {
     Nothing,
     /// It could not be fetched, in words for people.
     Failed(String),
+}
+
+/// Values of rows never reach a log.
+impl fmt::Debug for Brought {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
+            Self::Nothing => f.write_str("nothing"),
+            Self::Failed(what) => write!(f, "failed: {what}"),
+        }
+    }
 }
 
 /// Files as far as they are here.

@@ -42,7 +42,7 @@ fn files_come_in_few_rounds_each_once_and_few_that_are_not_needed() {
         let (mut session, mut counted) = (world.session(sql, None), Counted::default());
         run(&mut session, &mut |wanted| {
             counted.note(wanted);
-            world.from_folder(wanted)
+            world.folder_sends(wanted)
         })
         .expect("rows");
         assert!(counted.0.values().all(|times| *times == 1), "{sql}: a file twice");
@@ -62,7 +62,7 @@ fn places_of_many_tables_are_found() {
     let prefix = format!("{}/prices/", world.publication.owner());
     let mut session = world.session(ALL, None);
     let reading = run(&mut session, &mut |wanted| match wanted.path.strip_prefix(&prefix) {
-        Some(path) => world.from_folder(&Wanted { path: path.into(), ..wanted.clone() }),
+        Some(path) => world.folder_sends(&Wanted { path: path.into(), ..wanted.clone() }),
         None => Brought::Nothing,
     });
     assert_eq!(reading.expect("rows").table.rows.len(), 40);
@@ -78,7 +78,7 @@ fn yesterday_is_refused_by_who_has_seen_today() {
     let today = world.ask(ALL);
     let memory = today.memory().cloned();
     let mut again = world.session(ALL, memory.clone());
-    let refused = run(&mut again, &mut |wanted| yesterday.from_folder(wanted)).expect_err("an old state");
+    let refused = run(&mut again, &mut |wanted| yesterday.folder_sends(wanted)).expect_err("an old state");
     assert!(matches!(refused, Error::Refused(Refusal::Stale(_))), "{refused}");
     assert!(again.memory() == memory.as_ref());
     // Two pages: what one has seen is kept if it is newer than what the other one kept.
@@ -102,7 +102,7 @@ fn a_folder_that_was_brought_up_to_date_meanwhile_is_asked_again() {
             return Brought::Nothing;
         }
         before.push(wanted.path.clone());
-        world.from_folder(wanted)
+        world.folder_sends(wanted)
     });
     assert_eq!(reading.expect("rows").table.rows.len(), 200);
     assert_eq!(before.iter().filter(|path| *path == "head").count(), 2);
@@ -112,7 +112,7 @@ fn a_folder_that_was_brought_up_to_date_meanwhile_is_asked_again() {
     let mut heads = 0;
     let refused = run(&mut session, &mut |wanted| {
         heads += usize::from(wanted.path == "head");
-        if wanted.path.starts_with("pages/") { Brought::Nothing } else { world.from_folder(wanted) }
+        if wanted.path.starts_with("pages/") { Brought::Nothing } else { world.folder_sends(wanted) }
     });
     assert!(matches!(refused, Err(Error::Withheld(_))));
     assert_eq!(heads, 2);
@@ -131,26 +131,26 @@ fn what_fails_is_told_and_what_never_ends_is_ended() {
     // Summaries without end, each file as it should be.
     let mut files = 0;
     let endless = refused(&mut |wanted| match &wanted.path[..] {
-        "head" => Brought::Bytes([&[1][..], &[0xff; 8], &[0x7f, 0]].concat()),
+        "head" => Brought::Bytes([&[1][..], &[0xff; 8], &[0x7f, 0, 0]].concat()),
         path if path.starts_with("summaries/") => {
             files += 1;
             Brought::Bytes([0; 64].to_vec())
         }
-        _ => world.from_folder(wanted),
+        _ => world.folder_sends(wanted),
     });
     assert!(endless.contains("too much for a page"), "{endless}");
     assert!(files <= FILES_MAX);
     // Few files, but large ones.
     let mut bytes = 0;
     let endless = refused(&mut |wanted| match &wanted.path[..] {
-        "head" => Brought::Bytes([&[1][..], &[0xff; 8], &[0x7f, 0]].concat()),
+        "head" => Brought::Bytes([&[1][..], &[0xff; 8], &[0x7f, 0, 0]].concat()),
         path if path.starts_with("summaries/") => {
             bytes += 40 << 20;
             let mut file = vec![0x80, 0x80, 0x80, 0x13];
             file.resize(40 << 20, 0);
             Brought::Bytes(file)
         }
-        _ => world.from_folder(wanted),
+        _ => world.folder_sends(wanted),
     });
     assert!(endless.contains("too much for a page"), "{endless}");
     assert!(bytes <= BYTES_MAX + (40 << 20));

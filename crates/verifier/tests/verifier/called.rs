@@ -31,7 +31,7 @@ fn asked(world: &World, session: &mut Option<Session>, sql: &str) -> Value {
             let most = wanted["most"].as_u64().expect("a number") as usize;
             let mut writer = Writer::default();
             writer.byte(3).string(path.as_bytes());
-            match world.from_folder(&Wanted { path: path.into(), question: None, most }) {
+            match world.folder_sends(&Wanted { path: path.into(), question: None, most }) {
                 Brought::Bytes(bytes) => writer.byte(0).string(&bytes),
                 Brought::Nothing => writer.byte(1),
                 Brought::Failed(what) => writer.byte(2).string(what.as_bytes()),
@@ -51,7 +51,7 @@ fn a_page_is_told_rows_verdict_and_what_was_checked() {
     assert_eq!(read["names"], serde_json::json!(["symbol", "price", "note"]));
     assert_eq!(read["kinds"], serde_json::json!(["TEXT", "NUMERIC(10,2)", "TEXT"]));
     assert_eq!(read["numbers"], serde_json::json!([false, true, false]));
-    assert_eq!((&read["count"], &read["periods"]), (&10.into(), &3.into()));
+    assert_eq!((&read["count"], &read["periods"]), (&10.into(), &2.into()));
     assert!(
         read["verdict"].as_str().expect("a text").starts_with("authentic and complete as of 1970-01-01 01:23:22+00")
     );

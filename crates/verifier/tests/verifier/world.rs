@@ -14,6 +14,7 @@ use counterfoil_verifier::{Brought, Session, Step, Wanted};
 pub struct World {
     pub publication: Publication<MemoryLedger>,
     pub folder: tempfile::TempDir,
+    pub summaries: Vec<Vec<u8>>,
     pub now: u64,
 }
 
@@ -38,8 +39,8 @@ impl World {
         let now = 5_000_000;
         let plan = Plan { definition, now, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
         let secrets = Secrets::from_entropy(&[7; 96]).expect("keys");
-        let publication = Publication::create(MemoryLedger::default(), plan, secrets).expect("a publication");
-        Self { publication, folder: tempfile::tempdir().expect("a folder"), now }
+        let publication = Publication::create(MemoryLedger::default(), plan, secrets, &[]).expect("a publication");
+        Self { publication, folder: tempfile::tempdir().expect("a folder"), summaries: Vec::new(), now }
     }
 
     /// With so many rows, in two periods.
@@ -54,9 +55,9 @@ impl World {
         self.publication.edit(Edit { insert, ..Edit::default() }).expect("rows");
         self.now += 1000;
         self.publication.close_period(self.now).expect("a summary");
-        let summaries = self.publication.summaries().expect("summaries");
+        self.summaries = self.publication.summaries().expect("summaries");
         let (shelf, manifest) = (self.publication.shelf(), self.publication.manifest());
-        write(shelf, manifest, &summaries, self.folder.path()).expect("a site");
+        write(shelf, manifest, &self.summaries, self.folder.path()).expect("a site");
     }
 
     pub fn terms(&self) -> Terms {
@@ -68,7 +69,7 @@ impl World {
     }
 
     /// What a web server in front of the folder sends.
-    pub fn from_folder(&self, wanted: &Wanted) -> Brought {
+    pub fn folder_sends(&self, wanted: &Wanted) -> Brought {
         match (&wanted.question, Folder(self.folder.path().into()).fetch(&wanted.path, wanted.most)) {
             (None, Ok(Some(bytes))) => Brought::Bytes(bytes),
             (None, Err(what)) => Brought::Failed(what),
@@ -77,10 +78,10 @@ impl World {
     }
 
     /// What a mirror sends that answers itself.
-    pub fn from_mirror(&self, wanted: &Wanted) -> Brought {
-        let summaries = self.publication.summaries().expect("summaries");
+    pub fn mirror_sends(&self, wanted: &Wanted) -> Brought {
+        let summaries = &self.summaries;
         match (&wanted.path[..], &wanted.question) {
-            ("manifest", None) => self.from_folder(wanted),
+            ("manifest", None) => self.folder_sends(wanted),
             ("head", None) => {
                 let first = self.publication.shelf().oldest();
                 Brought::Bytes(Standing { last: summaries.len() as u64 - 1, first }.to_bytes())
@@ -107,14 +108,14 @@ impl World {
     /// Asks the folder to the end.
     pub fn ask(&self, sql: &str) -> Session {
         let mut session = self.session(sql, None);
-        run(&mut session, &mut |wanted| self.from_folder(wanted)).expect("rows");
+        run(&mut session, &mut |wanted| self.folder_sends(wanted)).expect("rows");
         session
     }
 
     /// Asks the mirror to the end.
     pub fn ask_mirror(&self, sql: &str) -> Session {
         let mut session = self.session(sql, None);
-        run(&mut session, &mut |wanted| self.from_mirror(wanted)).expect("rows");
+        run(&mut session, &mut |wanted| self.mirror_sends(wanted)).expect("rows");
         session
     }
 }
