@@ -3,6 +3,7 @@
 use counterfoil_proof::{Definition, Position};
 
 use crate::entry::Entry;
+use crate::filters::SignedFilter;
 
 /// Signed records in the orders of their table, heads and tails included, as they were at one moment.
 pub trait Shelf {
@@ -33,4 +34,11 @@ pub trait Shelf {
         before: &[u8],
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), Self::Error>;
+
+    /// The filter of an order that tells of an encoded value: the last one that begins with it or before. A shelf without
+    /// filters has none, and proofs are by what stands around values.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn filter(&mut self, order: u8, value: &[u8]) -> Result<Option<SignedFilter>, Self::Error>;
 }
