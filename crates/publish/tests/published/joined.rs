@@ -212,10 +212,15 @@ fn values_left_out_and_rows_dropped_doubled_or_not_asked_for() {
         found.stretches[0].items.insert(at, item);
         assert!(matches!(checked(&mut world, &points, &found), Err(Refusal::Malformed(_))), "item {at} twice");
     }
-    // A value left out at the end, and one in the middle: cut in two around it.
+    // A value left out at the end, one at the beginning, and one in the middle: cut in two around it.
     let mut found = whole.clone();
     let gone = found.stretches[0].items.pop().expect("an item");
     found.stretches[0].behind = Some(place(&world, &gone));
+    resigned(&world, &mut found);
+    assert!(matches!(checked(&mut world, &points, &found), Err(Refusal::Incomplete(_))));
+    let mut found = whole.clone();
+    let gone = found.stretches[0].items.remove(0);
+    found.stretches[0].before = Some(place(&world, &gone));
     resigned(&world, &mut found);
     assert!(matches!(checked(&mut world, &points, &found), Err(Refusal::Incomplete(_))));
     let mut found = whole.clone();
