@@ -5,4 +5,5 @@ mod cuts;
 mod database;
 mod honest;
 mod hostile;
+mod values;
 mod world;
