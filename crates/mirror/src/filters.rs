@@ -62,5 +62,5 @@ impl SignedFilter {
 /// Where a store that keeps orders keeps the filters of one: beside them, as an order of its own.
 #[must_use]
 pub fn filters_of(order: u8) -> u8 {
-    order | 0x80
+    order | 0x40
 }

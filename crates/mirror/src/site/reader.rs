@@ -220,7 +220,7 @@ impl<F: Fetch> Site<F> {
         })
     }
 
-    /// The same of any tree of pages: orders come first, and behind them the filters of those that have some.
+    /// The same of any tree of pages: orders come first, filters of those that have some last.
     fn walk_parts(&mut self, tree: usize, at: &[u8], upward: bool, visit: &mut Visit<'_>) -> Result<(), SiteError> {
         let Some(root) = self.head.roots.get(tree).copied() else {
             return Err(SiteError::Damaged("head".into(), Malformed("an order without pages")));
@@ -314,7 +314,10 @@ impl<F: Fetch> Shelf for Site<F> {
         let misfit = |what| SiteError::Damaged("head".into(), what);
         let behind = Edge::after(&Filter::place_of(value).map_err(misfit)?);
         let (definition, mut found) = (self.definition.clone(), None);
-        self.walk_parts(self.definition.orders.len() + at, behind.bytes(), false, &mut |_, part| {
+        // The last roots are those of filters, whatever else there is.
+        let first = self.head.roots.len().checked_sub(self.definition.filters.len());
+        let first = first.ok_or_else(|| misfit(Malformed("filters without pages")))?;
+        self.walk_parts(first + at, behind.bytes(), false, &mut |_, part| {
             found = Some(SignedFilter::from_bytes(part, &definition)?);
             Ok(false)
         })?;
