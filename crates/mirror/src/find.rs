@@ -18,13 +18,17 @@ const FILTER_BYTES: usize = 16 + 10 + 6;
 /// Bytes of a mark, beside its position and the links of other orders: root, numbers, lengths.
 const MARK_BYTES: usize = 32 + 8;
 
+/// Bytes of a hint.
+const HINT_BYTES: usize = 96;
+
 /// Answers `points` from what is on `shelf`.
 ///
 /// # Errors
 /// [`AnswerError`].
 pub fn find<S: Shelf>(shelf: &mut S, points: &Points) -> Result<Found, AnswerError<S::Error>> {
+    let hint = if points.is_hinted() { HINT_BYTES } else { 0 };
     find_with(shelf, points, &mut |filter, denied, definition| {
-        filter_bytes(filter) < boundary_bytes(filter, denied, definition)
+        filter_bytes(filter) + hint < boundary_bytes(filter, denied, definition, hint)
     })
 }
 
@@ -72,10 +76,10 @@ fn filter_bytes(filter: &Filter) -> usize {
 /// About as many bytes as so many denied values take without their filter: of values that lie apart each has another
 /// neighbour, of no more than the filter has values. Nobody looks for them to find out: that would be the work that the
 /// filter saves.
-fn boundary_bytes(filter: &Filter, denied: usize, definition: &Definition) -> usize {
+fn boundary_bytes(filter: &Filter, denied: usize, definition: &Definition, hint: usize) -> usize {
     let marks = denied.min(filter.bits().capacity()) + 1;
     let position = filter.low().len() + 10;
-    marks * (MARK_BYTES + position + 32 * (definition.orders.len() - 1)) + 2 * position
+    marks * (MARK_BYTES + hint + position + 32 * (definition.orders.len() - 1)) + 2 * position
 }
 
 /// A part of an order without a gap, as it was walked.
