@@ -15,9 +15,10 @@ use counterfoil_mirror::SignedFilter;
 use counterfoil_proof::record::{Stamp, head_rid};
 use counterfoil_proof::{FIRST_FILTER, Filter, FilterBits, Points, Value};
 
+use crate::edit::Edit;
 use crate::error::Error;
 use crate::ledger::{Change, Ledger};
-use crate::publication::{Edit, Publication, entry_key, message_key, noted_key};
+use crate::publication::{Publication, entry_key, message_key, noted_key};
 
 /// Values of a part at most, before it is split into parts of half as many.
 const VALUES_MAX: usize = 128;
