@@ -78,6 +78,14 @@ impl Condition {
         }
     }
 
+    /// The parts of which all must be true.
+    pub(crate) fn parts(&self) -> Vec<&Condition> {
+        match self {
+            Self::And(parts) => parts.iter().flat_map(Self::parts).collect(),
+            other => vec![other],
+        }
+    }
+
     /// Its value on a row; none: NULL.
     pub(crate) fn on(&self, row: &Row<'_>) -> Result<Option<bool>, Error> {
         Ok(match self {

@@ -2,6 +2,7 @@
 //!
 //! - [`Asked::parse`] understands a text and plans it: the [`Question`](counterfoil_proof::Question) goes to a mirror.
 //! - [`Asked::answer`] makes a [`Table`] of the rows that [`counterfoil_proof::check`] let through.
+//! - [`AskedJoin`] is the same of two tables: rows of the first one say what is asked of the second.
 //! - [`text()`] and [`parse_value`] are values as people write them.
 //!
 //! No engine and no network: what is not done here is refused by name, never answered in part. The reader builds the
@@ -20,6 +21,7 @@
 //!     ],
 //!     orders: vec![vec![0, 1]],
 //!     scheme: Scheme::PerRecord,
+//!     filters: Vec::new(),
 //! };
 //! let asked = Asked::parse("SELECT price FROM fares WHERE line = 'U6' AND price < 10.005", &definition)?;
 //! assert_eq!(asked.plan(), "order 0 by (line, price), intervals: 1, exactly");
@@ -35,6 +37,7 @@ mod calendar;
 mod condition;
 mod decimal;
 mod error;
+mod join;
 mod like;
 mod literal;
 mod names;
@@ -42,11 +45,13 @@ mod plan;
 mod result;
 mod select;
 mod set;
+mod shape;
 mod statement;
 mod text;
 
 pub use asked::Asked;
 pub use error::{Error, type_name};
+pub use join::AskedJoin;
 pub use result::Table;
 pub use statement::TEXT_BYTES_MAX;
 pub use text::{parse_value, text};

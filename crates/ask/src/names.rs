@@ -1,7 +1,9 @@
 //! What names in a SELECT stand for, and what its WHERE says.
 
+use std::ops::Range;
+
 use counterfoil_proof::{Definition, Type};
-use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value as Written, ValueWithSpan};
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value as Written, ValueWithSpan};
 
 use crate::condition::Condition;
 use crate::error::{Error, not_supported};
@@ -10,11 +12,12 @@ use crate::literal::{Comparison, Literal};
 use crate::set::Set;
 use crate::statement::folded;
 
-/// The one table of a SELECT.
+/// The tables of a SELECT: one, or two whose columns stand in a row.
 pub(crate) struct Names<'a> {
+    /// The columns of all tables.
     pub(crate) definition: &'a Definition,
-    /// What the table is called in the SELECT.
-    pub(crate) table: &'a str,
+    /// What the tables are called in the SELECT, and which of the columns each has.
+    pub(crate) tables: Vec<(&'a str, Range<u16>)>,
 }
 
 enum Operand {
@@ -22,33 +25,49 @@ enum Operand {
     Literal(Literal),
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
     /// The column that an expression names; none if it is something else.
     pub(crate) fn column(&self, expression: &Expr) -> Result<Option<u16>, Error> {
         match expression {
             Expr::Nested(inner) => self.column(inner),
-            Expr::Identifier(name) => self.named(&folded(name)).map(Some),
+            Expr::Identifier(name) => self.named(&folded(name), self.all_columns()).map(Some),
             Expr::CompoundIdentifier(names) => match &names[..] {
-                [table, name] => {
-                    self.is_table(table)?;
-                    self.named(&folded(name)).map(Some)
-                }
+                [table, name] => self.named(&folded(name), self.columns_of(&folded(table))?).map(Some),
                 _ => not_supported("names of several parts"),
             },
             _ => Ok(None),
         }
     }
 
-    pub(crate) fn is_table(&self, name: &Ident) -> Result<(), Error> {
-        let name = folded(name);
-        if name == self.table { Ok(()) } else { Err(Error::UnknownTable { name, known: self.table.into() }) }
+    /// The one table of a SELECT.
+    pub(crate) fn of_one(definition: &'a Definition, table: &'a str) -> Self {
+        Self { definition, tables: vec![(table, 0..definition.columns.len() as u16)] }
     }
 
-    pub(crate) fn named(&self, name: &str) -> Result<u16, Error> {
-        self.definition.column(name).ok_or_else(|| Error::UnknownColumn {
-            name: name.into(),
-            columns: self.definition.columns.iter().map(|column| column.name.clone()).collect(),
+    pub(crate) fn all_columns(&self) -> Range<u16> {
+        0..self.definition.columns.len() as u16
+    }
+
+    /// The columns of the table that is called so.
+    pub(crate) fn columns_of(&self, table: &str) -> Result<Range<u16>, Error> {
+        let found = self.tables.iter().find(|(known, _)| *known == table).map(|(_, columns)| columns.clone());
+        found.ok_or_else(|| {
+            let known: Vec<&str> = self.tables.iter().map(|(known, _)| *known).collect();
+            Error::UnknownTable { name: table.into(), known: known.join(" and ") }
         })
+    }
+
+    fn named(&self, name: &str, among: Range<u16>) -> Result<u16, Error> {
+        let column = |at: &u16| &self.definition.columns[usize::from(*at)].name;
+        let mut found = among.clone().filter(|at| column(at) == name);
+        match (found.next(), found.next()) {
+            (Some(at), None) => Ok(at),
+            (Some(_), Some(_)) => not_supported(format!("the name {name} alone, which both tables have")),
+            (None, _) => {
+                let columns = among.map(|at| column(&at).clone()).collect();
+                Err(Error::UnknownColumn { name: name.into(), columns })
+            }
+        }
     }
 
     pub(crate) fn kind(&self, column: u16) -> Type {

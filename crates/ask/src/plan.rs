@@ -36,6 +36,18 @@ impl Plan {
         Self { question: None, is_exact: true }
     }
 
+    /// How it is answered, in words for people.
+    pub(crate) fn words(&self, definition: &Definition) -> String {
+        let Some(question) = &self.question else { return "nothing can match: nobody is asked".into() };
+        let columns = order_words(definition, question.order());
+        let mut plan = format!("order {} by ({columns}), intervals: {}", question.order(), question.intervals().len());
+        if let Some(limit) = question.limit() {
+            let side = if question.direction() == Direction::Ascending { "first" } else { "last" };
+            plan += &format!(", the {side} {limit} rows");
+        }
+        plan + if self.is_exact { ", exactly" } else { ", then the condition on each row" }
+    }
+
     /// The plan along the order whose leading columns the condition binds best.
     pub(crate) fn of(definition: &Definition, wanted: &Wanted<'_>) -> Result<Self, Error> {
         let mut best: Option<(Covered, usize, Option<Direction>)> = None;
@@ -65,6 +77,13 @@ impl Plan {
         };
         Ok(Self { question: Some(question), is_exact: covered.is_exact })
     }
+}
+
+/// The columns of an order by name.
+pub(crate) fn order_words(definition: &Definition, order: u8) -> String {
+    let name = |column: &u16| definition.columns[usize::from(*column)].name.as_str();
+    let columns: Vec<&str> = definition.orders[usize::from(order)].iter().map(name).collect();
+    columns.join(", ")
 }
 
 /// The part of an order in which a condition can be true.

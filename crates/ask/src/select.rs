@@ -1,5 +1,7 @@
 //! The columns of a result, and how its rows are sorted.
 
+use std::ops::Range;
+
 use counterfoil_proof::Type;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, OrderByExpr, SelectItem,
@@ -67,13 +69,10 @@ pub(crate) fn outputs(names: &Names<'_>, items: &[SelectItem]) -> Result<Vec<Out
         match item {
             SelectItem::UnnamedExpr(expression) => outputs.push(output(names, expression, None)?),
             SelectItem::ExprWithAlias { expr, alias } => outputs.push(output(names, expr, Some(folded(alias)))?),
-            SelectItem::Wildcard(options) => all_columns(names, options, &mut outputs)?,
+            SelectItem::Wildcard(options) => all_columns(names, names.all_columns(), options, &mut outputs)?,
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                let name = single_name(name)?;
-                if name != names.table {
-                    return Err(Error::UnknownTable { name, known: names.table.into() });
-                }
-                all_columns(names, options, &mut outputs)?;
+                let columns = names.columns_of(&single_name(name)?)?;
+                all_columns(names, columns, options, &mut outputs)?;
             }
             _ => return not_supported("select lists of this form"),
         }
@@ -85,13 +84,19 @@ pub(crate) fn outputs(names: &Names<'_>, items: &[SelectItem]) -> Result<Vec<Out
     Ok(outputs)
 }
 
-fn all_columns(names: &Names<'_>, options: &WildcardAdditionalOptions, into: &mut Vec<Output>) -> Result<(), Error> {
+fn all_columns(
+    names: &Names<'_>,
+    columns: Range<u16>,
+    options: &WildcardAdditionalOptions,
+    into: &mut Vec<Output>,
+) -> Result<(), Error> {
     let plain = WildcardAdditionalOptions { wildcard_token: options.wildcard_token.clone(), ..Default::default() };
     if *options != plain {
         return not_supported("* with anything behind it");
     }
-    for (at, column) in names.definition.columns.iter().enumerate() {
-        into.push(Output { name: column.name.clone(), kind: column.kind, shown: Shown::Column(at as u16) });
+    for at in columns {
+        let column = &names.definition.columns[usize::from(at)];
+        into.push(Output { name: column.name.clone(), kind: column.kind, shown: Shown::Column(at) });
     }
     Ok(())
 }

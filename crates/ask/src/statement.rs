@@ -1,8 +1,8 @@
 //! From a text to the parts of one SELECT. Whatever is in none of the parts is refused: nothing is left out in silence.
 
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Ident, LimitClause, ObjectName, ObjectNamePart, OrderByExpr, OrderByKind, Query,
-    Select, SelectItem, SetExpr, TableFactor, Value as Written,
+    Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, ObjectName, ObjectNamePart,
+    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Value as Written,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
@@ -25,6 +25,7 @@ const NESTING_MAX: usize = 12;
 pub(crate) struct Statement {
     pub(crate) table: String,
     pub(crate) alias: Option<String>,
+    pub(crate) join: Option<Joined>,
     pub(crate) items: Vec<SelectItem>,
     pub(crate) is_distinct: bool,
     pub(crate) condition: Option<Expr>,
@@ -76,35 +77,17 @@ impl Statement {
             Some(Distinct::Distinct) => true,
             Some(Distinct::On(_)) => return not_supported("DISTINCT ON"),
         };
-        let from = select.from.pop().filter(|from| select.from.is_empty() && from.joins.is_empty());
-        let Some(from) = from else { return not_supported("anything but one table in FROM") };
-        let TableFactor::Table {
-            name,
-            alias,
-            args: None,
-            with_hints,
-            version: None,
-            with_ordinality: false,
-            partitions,
-            json_path: None,
-            sample: None,
-            index_hints,
-        } = from.relation
-        else {
-            return not_supported("anything but a table in FROM");
-        };
-        let is_plain = with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty();
-        let alias = match alias {
-            None => None,
-            Some(alias) if alias.columns.is_empty() && alias.at.is_none() => Some(folded(&alias.name)),
-            Some(_) => return not_supported("other names for a table's columns"),
-        };
-        if !is_plain {
-            return not_supported("hints and partitions");
+        let from = select.from.pop().filter(|_| select.from.is_empty());
+        let Some(mut from) = from else { return not_supported("tables in FROM without JOIN and ON between them") };
+        let join = from.joins.pop().map(Joined::of).transpose()?;
+        if !from.joins.is_empty() {
+            return not_supported("joins of more than two tables");
         }
+        let (table, alias) = table(from.relation)?;
         Ok(Self {
-            table: single_name(&name)?,
+            table,
             alias,
+            join,
             items: select.projection,
             is_distinct,
             condition: select.selection,
@@ -113,6 +96,63 @@ impl Statement {
             offset: 0,
         })
     }
+
+    /// The same, unless it is a join.
+    pub(crate) fn of_one_table(self) -> Result<Self, Error> {
+        if self.join.is_some() { not_supported("a join where one table is asked") } else { Ok(self) }
+    }
+}
+
+/// A table that another one is joined with.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    pub(crate) table: String,
+    pub(crate) alias: Option<String>,
+    /// Whether rows without a match stay.
+    pub(crate) is_left: bool,
+    pub(crate) on: Expr,
+}
+
+impl Joined {
+    fn of(join: Join) -> Result<Self, Error> {
+        let (is_left, constraint) = match join.join_operator {
+            JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (false, constraint),
+            JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (true, constraint),
+            _ => return not_supported("joins but JOIN and LEFT JOIN"),
+        };
+        let JoinConstraint::On(on) = constraint else { return not_supported("a join without ON") };
+        let (table, alias) = table(join.relation)?;
+        if join.global { not_supported("GLOBAL") } else { Ok(Self { table, alias, is_left, on }) }
+    }
+}
+
+/// The name of a table in FROM, and what it is called there.
+fn table(factor: TableFactor) -> Result<(String, Option<String>), Error> {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: None,
+        with_hints,
+        version: None,
+        with_ordinality: false,
+        partitions,
+        json_path: None,
+        sample: None,
+        index_hints,
+    } = factor
+    else {
+        return not_supported("anything but a table in FROM");
+    };
+    let is_plain = with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty();
+    let alias = match alias {
+        None => None,
+        Some(alias) if alias.columns.is_empty() && alias.at.is_none() => Some(folded(&alias.name)),
+        Some(_) => return not_supported("other names for a table's columns"),
+    };
+    if !is_plain {
+        return not_supported("hints and partitions");
+    }
+    Ok((single_name(&name)?, alias))
 }
 
 /// A name as SQL understands it: small letters unless it is quoted.

@@ -23,6 +23,7 @@ fn definition() -> Definition {
         columns: columns.map(|(name, kind)| Column { name: name.into(), kind }).to_vec(),
         orders: vec![vec![0], vec![1], vec![3]],
         scheme: Scheme::PerRecord,
+        filters: Vec::new(),
     }
 }
 
@@ -225,8 +226,10 @@ fn the_rest_is_refused_by_name() {
         ("SELECT lower(name) FROM fares", "the function lower"),
         ("SELECT id + 1 FROM fares", "operators"),
         ("SELECT 1 FROM fares", "this expression"),
-        ("SELECT id FROM fares, other", "one table"),
-        ("SELECT id FROM fares JOIN other USING (id)", "one table"),
+        ("SELECT id FROM fares, other", "tables in FROM without JOIN"),
+        ("SELECT id FROM fares JOIN other USING (id)", "a join without ON"),
+        ("SELECT id FROM fares CROSS JOIN other", "joins but JOIN and LEFT JOIN"),
+        ("SELECT id FROM fares JOIN other ON fares.id = other.id", "one table"),
         ("SELECT id FROM (SELECT id FROM fares) AS f", "a table in FROM"),
         ("SELECT id FROM public.fares", "several parts"),
         ("SELECT id FROM fares TABLESAMPLE BERNOULLI (10)", "a table in FROM"),

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use counterfoil_mirror::site::{FILE_BYTES_MAX, SUMMARIES_PER_FILE};
 use counterfoil_mirror::wire::{Standing, State};
-use counterfoil_mirror::{AnswerError, answer_bytes};
+use counterfoil_mirror::{AnswerError, Unanswered, reply};
+use counterfoil_proof::Owner;
 use counterfoil_proof::bytes::Writer;
-use counterfoil_proof::{Owner, Question};
 
 use crate::limits::Limits;
 use crate::reply::Problem;
@@ -82,12 +82,12 @@ impl Answering {
         let deadline = Instant::now() + self.limits.answer_time_max;
         let mut reading = self.whole(asked)?;
         let definition = self.definitions.of(reading.kept(), &asked.owner)?;
-        let question = Question::from_bytes(question, &definition).map_err(|what| Problem::Malformed(what.0.into()))?;
         let bytes_left = self.limits.answer_bytes_max;
         let mut shelf = BoundedShelf { reading: &mut *reading, definition, bytes_left, deadline };
-        Ok(answer_bytes(&mut shelf, &question).map_err(|error| match error {
-            AnswerError::Shelf(error) => error,
-            AnswerError::Shelved(what) => what.into(),
-        })?)
+        reply(&mut shelf, question).map_err(|error| match error {
+            Unanswered::Question(what) => Problem::Malformed(what.0.into()),
+            Unanswered::Answer(AnswerError::Shelf(error)) => error.into(),
+            Unanswered::Answer(AnswerError::Shelved(what)) => StoreError::from(what).into(),
+        })
     }
 }

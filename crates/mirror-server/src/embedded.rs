@@ -4,8 +4,8 @@
 //! names      owner (32), name          -> number of a table
 //! kept       table                     -> Kept
 //! summaries  table, period             -> a summary as served
-//! entries    table, record             -> an entry's bytes
-//! orders     table (8), order (1), position -> record
+//! entries    table, record             -> an entry's or a filter's bytes
+//! orders     table (8), order (1), position -> record; with 64 added to the order's number, its filters by lower bound
 //! ```
 //! An update is one write transaction, durable when it returns; a reader has a snapshot of its own.
 

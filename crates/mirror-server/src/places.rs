@@ -1,12 +1,17 @@
-//! Where an entry stands in its table's orders.
+//! Where an entry stands in its table's orders, and a filter beside them.
 
-use counterfoil_mirror::Entry;
+use counterfoil_mirror::{Entry, SignedFilter, filters_of};
 use counterfoil_proof::{Definition, Malformed};
 
 use crate::store::Place;
 
 /// Reads an entry's bytes, and tells its number and places.
 pub(crate) fn places(bytes: &[u8], definition: &Definition) -> Result<(u64, Vec<Place>), Malformed> {
+    if SignedFilter::are(bytes) {
+        let signed = SignedFilter::from_bytes(bytes, definition)?;
+        let place = (filters_of(signed.filter.order()), signed.filter.place().bytes().to_vec());
+        return Ok((signed.stamp.rid, vec![place]));
+    }
     let entry = Entry::from_bytes(bytes, definition)?;
     let rid = entry.stamp.rid;
     let orders = definition.orders.len() as u8;

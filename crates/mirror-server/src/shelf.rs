@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use counterfoil_mirror::{Entry, Shelf};
-use counterfoil_proof::{Definition, Position};
+use counterfoil_mirror::{Entry, Shelf, SignedFilter, filters_of};
+use counterfoil_proof::{Definition, Edge, Filter, Position};
 
-use crate::store::{Reading, StoreError};
+use crate::store::{Reading, StoreError, Visit};
 
 /// What takes part in an answer beside an entry's bytes: the structures around it.
 const BYTES_BESIDE: usize = 256;
@@ -25,18 +25,12 @@ fn take(left: usize, bytes: usize, deadline: Instant) -> Result<usize, StoreErro
 }
 
 impl BoundedShelf<'_> {
-    fn walk(
-        &mut self,
-        order: u8,
-        at: &[u8],
-        upward: bool,
-        visit: &mut dyn FnMut(Position, Entry) -> bool,
-    ) -> Result<(), StoreError> {
-        let (definition, deadline) = (self.definition.clone(), self.deadline);
+    fn walk(&mut self, order: u8, at: &[u8], upward: bool, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let deadline = self.deadline;
         let left = &mut self.bytes_left;
         let mut bounded = |position: &[u8], entry: &[u8]| {
             *left = take(*left, position.len() + entry.len(), deadline)?;
-            Ok(visit(Position::from_bytes(position)?, Entry::from_bytes(entry, &definition)?))
+            visit(position, entry)
         };
         match upward {
             true => self.reading.upward(order, at, &mut bounded),
@@ -58,7 +52,10 @@ impl Shelf for BoundedShelf<'_> {
         from: &[u8],
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), StoreError> {
-        self.walk(order, from, true, visit)
+        let definition = self.definition.clone();
+        self.walk(order, from, true, &mut |position, entry| {
+            Ok(visit(Position::from_bytes(position)?, Entry::from_bytes(entry, &definition)?))
+        })
     }
 
     fn downward(
@@ -67,7 +64,24 @@ impl Shelf for BoundedShelf<'_> {
         before: &[u8],
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), StoreError> {
-        self.walk(order, before, false, visit)
+        let definition = self.definition.clone();
+        self.walk(order, before, false, &mut |position, entry| {
+            Ok(visit(Position::from_bytes(position)?, Entry::from_bytes(entry, &definition)?))
+        })
+    }
+
+    fn filter(&mut self, order: u8, value: &[u8]) -> Result<Option<SignedFilter>, StoreError> {
+        let definition = self.definition.clone();
+        if !definition.filters.contains(&order) {
+            return Ok(None);
+        }
+        let behind = Edge::after(&Filter::place_of(value)?);
+        let mut found = None;
+        self.walk(filters_of(order), behind.bytes(), false, &mut |_, entry| {
+            found = Some(SignedFilter::from_bytes(entry, &definition)?);
+            Ok(false)
+        })?;
+        Ok(found)
     }
 
     fn upward_bytes(

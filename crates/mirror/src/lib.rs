@@ -2,6 +2,7 @@
 //!
 //! - [`Entry`] is a signed record, head or tail as it is kept; a [`Shelf`] holds them in the table's orders.
 //! - [`answer`] makes the [`counterfoil_proof::Answer`] to a question from a shelf, [`answer_bytes`] its bytes.
+//! - [`find`] makes the [`counterfoil_proof::Found`] that answers a question about values, for joins; [`reply`] takes either.
 //! - [`site`] is a shelf made of files that any web server can serve: readers find their rows in it themselves.
 //! - [`wire`] is what a mirror that runs as a server and its owner tell each other.
 //!
@@ -9,18 +10,24 @@
 #![forbid(unsafe_code)]
 
 mod entry;
+mod filters;
+mod find;
 mod memory;
 mod packed;
 mod prove;
 mod prove_bytes;
+mod reply;
 mod shelf;
 pub mod site;
 mod sums;
 pub mod wire;
 
 pub use entry::{Entry, Record};
+pub use filters::{SignedFilter, filters_of};
+pub use find::{find, find_without_filters};
 pub use memory::MemoryShelf;
 pub use packed::PackedShelf;
 pub use prove::{AnswerError, answer};
 pub use prove_bytes::answer_bytes;
+pub use reply::{Unanswered, reply};
 pub use shelf::Shelf;

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 
-use counterfoil_proof::{Definition, Malformed, Position};
+use counterfoil_proof::{Definition, Filter, Malformed, Position};
 
 use crate::entry::Entry;
+use crate::filters::SignedFilter;
 use crate::shelf::Shelf;
 
 /// Everything in maps: for tests, and for owners whose table fits.
@@ -14,6 +15,7 @@ pub struct MemoryShelf {
     definition: Definition,
     orders: Vec<BTreeMap<Vec<u8>, u64>>,
     entries: HashMap<u64, Entry>,
+    filters: Filters,
 }
 
 impl MemoryShelf {
@@ -21,7 +23,7 @@ impl MemoryShelf {
     #[must_use]
     pub fn new(definition: Definition) -> Self {
         let orders = vec![BTreeMap::new(); definition.orders.len()];
-        Self { definition, orders, entries: HashMap::new() }
+        Self { definition, orders, entries: HashMap::new(), filters: Filters::default() }
     }
 
     /// Puts an entry in the place of the one with its number.
@@ -61,7 +63,55 @@ impl MemoryShelf {
     /// The period of the oldest signature; 0 where there is none.
     #[must_use]
     pub fn oldest(&self) -> u64 {
-        self.entries.values().map(|entry| entry.stamp.period).min().unwrap_or(0)
+        let filters = self.filters.by_number.values().map(|signed| signed.stamp.period);
+        self.entries.values().map(|entry| entry.stamp.period).chain(filters).min().unwrap_or(0)
+    }
+
+    /// Puts a filter in the place of the one with its number.
+    pub fn put_filter(&mut self, signed: SignedFilter) {
+        self.remove_filter(signed.stamp.rid);
+        let place = (signed.filter.order(), signed.filter.place().bytes().to_vec());
+        self.filters.places.insert(place, signed.stamp.rid);
+        self.filters.by_number.insert(signed.stamp.rid, signed);
+    }
+
+    /// Takes the filter with this number away.
+    pub fn remove_filter(&mut self, rid: u64) -> Option<SignedFilter> {
+        let signed = self.filters.by_number.remove(&rid)?;
+        let place = (signed.filter.order(), signed.filter.place().bytes().to_vec());
+        // Another one may stand there by now: that of a part that was split or joined.
+        if self.filters.places.get(&place) == Some(&rid) {
+            self.filters.places.remove(&place);
+        }
+        Some(signed)
+    }
+
+    /// The filter with this number.
+    #[must_use]
+    pub fn filter_of_number(&self, rid: u64) -> Option<&SignedFilter> {
+        self.filters.by_number.get(&rid)
+    }
+
+    /// The filter of an order that tells of an encoded value.
+    #[must_use]
+    pub fn filter_at(&self, order: u8, value: &[u8]) -> Option<&SignedFilter> {
+        let place = Filter::place_of(value).ok()?.bytes().to_vec();
+        let (_, rid) = self.filters.places.range((order, Vec::new())..=(order, place)).next_back()?;
+        self.filters.by_number.get(rid)
+    }
+
+    /// The filter of an order that ends where one with the lower bound `low` begins.
+    #[must_use]
+    pub fn filter_before(&self, order: u8, low: &[u8]) -> Option<&SignedFilter> {
+        let place = Filter::place_of(low).ok()?.bytes().to_vec();
+        let (_, rid) = self.filters.places.range((order, Vec::new())..(order, place)).next_back()?;
+        self.filters.by_number.get(rid)
+    }
+
+    /// All filters of an order, by their bounds.
+    pub fn filters(&self, order: u8) -> impl Iterator<Item = &SignedFilter> {
+        let places = self.filters.places.range((order, Vec::new())..=(order, vec![u8::MAX]));
+        places.filter_map(|(_, rid)| self.filters.by_number.get(rid))
     }
 
     /// All numbers of an order, as their entries stand in it.
@@ -78,9 +128,23 @@ impl MemoryShelf {
         [left, right].map(|found| found.map(|(_, rid)| *rid))
     }
 
+    /// What stands at `from` in an order, or first behind it.
+    #[must_use]
+    pub fn next(&self, order: u8, from: &[u8]) -> Option<Position> {
+        let found = self.orders[usize::from(order)].range(from.to_vec()..).next();
+        found.map(|(position, _)| Self::position(position))
+    }
+
     fn position(bytes: &[u8]) -> Position {
         Position::from_bytes(bytes).unwrap_or_else(|_| unreachable!("these bytes are those of a position"))
     }
+}
+
+/// Filters by their numbers, and numbers by order and place.
+#[derive(Clone, Default)]
+struct Filters {
+    by_number: HashMap<u64, SignedFilter>,
+    places: BTreeMap<(u8, Vec<u8>), u64>,
 }
 
 struct Edge;
@@ -121,6 +185,10 @@ impl Shelf for MemoryShelf {
     ) -> Result<(), Infallible> {
         (&mut &*self).downward(order, before, visit)
     }
+
+    fn filter(&mut self, order: u8, value: &[u8]) -> Result<Option<SignedFilter>, Infallible> {
+        Ok(self.filter_at(order, value).cloned())
+    }
 }
 
 /// Many threads answer from one shelf.
@@ -157,5 +225,9 @@ impl Shelf for &MemoryShelf {
             }
         }
         Ok(())
+    }
+
+    fn filter(&mut self, order: u8, value: &[u8]) -> Result<Option<SignedFilter>, Infallible> {
+        Ok(self.filter_at(order, value).cloned())
     }
 }

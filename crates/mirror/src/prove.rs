@@ -144,7 +144,7 @@ impl Gathered {
         let mut rows = Vec::with_capacity(part.rows.len());
         for (_, entry) in &part.rows {
             self.sign(entry);
-            rows.push(row(definition, question, entry)?);
+            rows.push(row(definition, question.order(), question.columns(), entry)?);
         }
         let right = self.end(definition, question, &part.right, cut_right)?;
         Ok(Run { left, rows, right })
@@ -168,7 +168,7 @@ impl Gathered {
         let outer = outer.first().map(|(position, _)| position.clone()).filter(|_| !is_end);
         let root =
             entry.record.as_ref().map(|record| record.leaves(definition).map(|leaves| root(&leaves))).transpose()?;
-        let links = if is_end { Vec::new() } else { others(question, entry) };
+        let links = if is_end { Vec::new() } else { others(question.order(), entry) };
         Ok(End::Boundary(Boundary { position: position.clone(), outer, stamp: entry.stamp, root, links }))
     }
 
@@ -180,28 +180,27 @@ impl Gathered {
     }
 }
 
-fn others(question: &Question, entry: &Entry) -> Vec<Digest> {
+fn others(order: u8, entry: &Entry) -> Vec<Digest> {
     let mut links = entry.links.clone();
-    if usize::from(question.order()) < links.len() {
-        links.remove(usize::from(question.order()));
+    if usize::from(order) < links.len() {
+        links.remove(usize::from(order));
     }
     links
 }
 
-fn row(definition: &Definition, question: &Question, entry: &Entry) -> Result<Row, Malformed> {
+pub(crate) fn row(definition: &Definition, order: u8, columns: &[u16], entry: &Entry) -> Result<Row, Malformed> {
     let Some(record) = &entry.record else {
         return Err(Malformed("a head or tail between records"));
     };
     if record.values.len() != definition.columns.len() {
         return Err(Malformed("a record with other columns than its table"));
     }
-    let values = question.columns().iter().map(|column| record.values[usize::from(*column)].clone()).collect();
-    let (salts, hidden) = shown(definition, question, record)?;
-    Ok(Row { stamp: entry.stamp, values, salts, hidden, links: others(question, entry) })
+    let values = columns.iter().map(|column| record.values[usize::from(*column)].clone()).collect();
+    let (salts, hidden) = shown(definition, columns, record)?;
+    Ok(Row { stamp: entry.stamp, values, salts, hidden, links: others(order, entry) })
 }
 
-fn shown(definition: &Definition, question: &Question, record: &Record) -> Result<(Salts, Vec<Digest>), Malformed> {
-    let columns = question.columns();
+fn shown(definition: &Definition, columns: &[u16], record: &Record) -> Result<(Salts, Vec<Digest>), Malformed> {
     if columns.len() == definition.columns.len() {
         return Ok((Salts::Seed(record.seed), Vec::new()));
     }

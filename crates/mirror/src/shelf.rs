@@ -3,6 +3,7 @@
 use counterfoil_proof::{Definition, Position, SignatureSum};
 
 use crate::entry::Entry;
+use crate::filters::SignedFilter;
 
 /// Signed records in the orders of their table, heads and tails included, as they were at one moment.
 pub trait Shelf {
@@ -53,6 +54,14 @@ pub trait Shelf {
     /// # Errors
     /// Those of reading.
     fn sum(&mut self, _order: u8, _from: &[u8], _before: &[u8]) -> Result<Option<SignatureSum>, Self::Error> {
+        Ok(None)
+    }
+    /// The filter of an order that tells of an encoded value: the last one that begins with it or before. A shelf without
+    /// filters has none, and proofs are by what stands around values.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn filter(&mut self, _order: u8, _value: &[u8]) -> Result<Option<SignedFilter>, Self::Error> {
         Ok(None)
     }
 }

@@ -49,7 +49,12 @@ pub struct Definition {
     pub orders: Vec<Vec<u16>>,
     /// How much one signature covers.
     pub scheme: Scheme,
+    /// The orders of whose first columns there are signed filters ([`crate::Filter`]), for joins; ascending.
+    pub filters: Vec<u8>,
 }
+
+/// Parts of a definition that not every table has begin with the kind of what is signed for them.
+const FILTERS: u8 = 5;
 
 impl Definition {
     /// Refuses what no reader would accept.
@@ -77,6 +82,10 @@ impl Definition {
             if order.len() > 16 || order.iter().any(absent) || has_twice(order) {
                 return Err(Malformed("an order of a published table by a column that is not there, or by one twice"));
             }
+        }
+        let is_filtered = |order: &u8| self.orders.get(usize::from(*order)).is_some_and(|order| !order.is_empty());
+        if !self.filters.iter().all(is_filtered) || !self.filters.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Err(Malformed("filters of an order of a published table that has none, or is not there"));
         }
         Ok(())
     }
@@ -139,6 +148,9 @@ impl Definition {
         match self.scheme {
             Scheme::PerRecord => writer.byte(1),
         };
+        if !self.filters.is_empty() {
+            writer.byte(FILTERS).string(&self.filters);
+        }
         writer.0
     }
 
@@ -161,7 +173,17 @@ impl Definition {
             1 => Scheme::PerRecord,
             _ => return Err(Malformed("a scheme of signatures that this version does not know")),
         };
-        let definition = Self { table, name, columns, orders, scheme };
+        let mut filters = Vec::new();
+        if reader.left() > 0 {
+            if reader.byte()? != FILTERS {
+                return Err(Malformed("a part of a published table that this version does not know"));
+            }
+            filters = reader.string()?.to_vec();
+            if filters.is_empty() {
+                return Err(reader.malformed());
+            }
+        }
+        let definition = Self { table, name, columns, orders, scheme, filters };
         definition.check()?;
         Ok(definition)
     }

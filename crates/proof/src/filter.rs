@@ -50,6 +50,16 @@ impl FilterBits {
         filter
     }
 
+    /// What mixes its values.
+    pub fn salt(&self) -> &Salt {
+        &self.salt
+    }
+
+    /// About as many values as it was built of: its bits by those that its places are best for.
+    pub fn capacity(&self) -> usize {
+        if self.places == 0 { 0 } else { self.bits.len() * 8 * 693 / (1000 * usize::from(self.places)) }
+    }
+
     /// Whether a value may be among those it was built of. No is certain.
     pub fn may_contain(&self, value: &[u8]) -> bool {
         self.places > 0 && self.places_of(value).all(|place| self.bits[place / 8] >> (place % 8) & 1 == 1)

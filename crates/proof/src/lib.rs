@@ -2,6 +2,8 @@
 //!
 //! - [`Owner`] is who a reader trusts, [`TrustedManifest`] what that owner says of a table, [`Chain`] what changed when.
 //! - [`Question`] is asked by a reader, [`Answer`] is what a mirror sends, [`check`] the only way from one to [`Verified`] rows.
+//! - [`Points`] asks for the rows of many values, for a join; [`Found`] answers and [`check_points`] checks it. A [`Filter`]
+//!   says which values are not there.
 //! - [`Seen`] is what a reader remembers, so that no mirror leads it back.
 //! - [`SecretKey`], [`Manifest`], [`Summary`] and [`record::message`] are what an owner signs.
 //!
@@ -16,14 +18,19 @@ extern crate std;
 mod answer;
 pub mod attributes;
 pub mod bytes;
+mod changed;
 mod check;
+mod check_points;
 mod curve;
 mod definition;
 mod digest;
 mod error;
 mod filter;
+mod found;
 mod manifest;
 mod owner;
+mod partition;
+mod points;
 mod position;
 mod question;
 pub mod record;
@@ -36,12 +43,16 @@ mod value;
 
 pub use answer::{Answer, Boundary, End, Row, Run, Salts};
 pub use check::{Trust, Verified, check};
+pub use check_points::check_points;
 pub use definition::{COLUMNS_MAX, Column, Definition, FIRST_RID, ORDERS_MAX, Scheme};
 pub use digest::Digest;
 pub use error::Malformed;
 pub use filter::FilterBits;
+pub use found::{Found, Item, Mark, Stretch};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, SigningKey, TrustedManifest};
 pub use owner::{NoOwner, Owner};
+pub use partition::{FIRST_FILTER, Filter};
+pub use points::{POINTS_BYTES_MAX, POINTS_MAX, Points};
 pub use position::{Edge, Interval, KEY_BYTES_MAX, POSITION_BYTES_MAX, Position};
 pub use question::{Direction, Question};
 pub use refusal::Refusal;

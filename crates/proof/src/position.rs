@@ -185,6 +185,12 @@ impl Edge {
         Self(bytes)
     }
 
+    /// The bytes before which the left side ends.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Just behind one position.
     #[must_use]
     pub fn after(position: &Position) -> Self {

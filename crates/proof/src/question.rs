@@ -198,7 +198,7 @@ impl Question {
     }
 }
 
-fn flag(reader: &mut Reader<'_>) -> Result<bool, Malformed> {
+pub(crate) fn flag(reader: &mut Reader<'_>) -> Result<bool, Malformed> {
     match reader.byte()? {
         0 => Ok(false),
         1 => Ok(true),

@@ -14,6 +14,7 @@
 mod ages;
 mod edit;
 mod error;
+mod filters;
 mod keys;
 mod ledger;
 mod outbox;

@@ -3,8 +3,8 @@
 //! Keys of the ledger, whose values are told beside them:
 //! ```text
 //! m                    manifest as served        s            secrets
-//! n                    next record number, open period, digest of the last summary, end of the last period (ms)
-//! e rid                an entry                  c rid        what became of a record in the open period
+//! n                    next record number, open period, digest of the last summary, end of the last period (ms), next filter
+//! e rid                an entry or a filter      c rid        what became of a record in the open period
 //! g digest             a message signed in it    y period     a summary as served
 //! t period             when it ended (ms), of periods whose signatures stand
 //! x ...                what mirrors have not been told (outbox.rs)
@@ -15,12 +15,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_mirror::wire::Update;
-use counterfoil_mirror::{Entry, MemoryShelf, Record};
+use counterfoil_mirror::{Entry, MemoryShelf, Record, SignedFilter};
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::record::{Kind, Stamp, head_rid, link, message, tail_rid};
 use counterfoil_proof::{
-    CHANGES_MAX, Definition, Digest, FIRST_RID, Manifest, Message, Owner, Position, SecretKey, SigningKey,
-    TrustedManifest, Value, attributes,
+    CHANGES_MAX, Definition, Digest, FIRST_FILTER, FIRST_RID, Manifest, Message, Owner, Position, SecretKey,
+    SigningKey, TrustedManifest, Value, attributes,
 };
 
 use crate::ages::Ages;
@@ -65,14 +65,16 @@ pub struct Edited {
 pub struct Publication<L> {
     pub(crate) ledger: L,
     pub(crate) secrets: Secrets,
-    definition: Definition,
-    digest: Digest,
+    pub(crate) definition: Definition,
+    pub(crate) digest: Digest,
     pub(crate) manifest: Manifest,
     /// The manifest as mirrors serve it: not before it is durable.
     pub(crate) served: Vec<u8>,
-    shelf: MemoryShelf,
+    pub(crate) shelf: MemoryShelf,
     pub(crate) ages: Ages,
     next_rid: u64,
+    /// The number of the filter that is made next.
+    pub(crate) next_filter: u64,
     pub(crate) period: Period,
     last_summary: Digest,
     pub(crate) last_ended: u64,
@@ -118,6 +120,7 @@ impl<L: Ledger> Publication<L> {
             served,
             ages: Ages::default(),
             next_rid: FIRST_RID,
+            next_filter: FIRST_FILTER,
             period: Period::default(),
             last_summary: [0; 32],
             last_ended: 0,
@@ -141,7 +144,9 @@ impl<L: Ledger> Publication<L> {
             let (signature, hint) = self.signing()?.sign_all(&[Message([0; 32])]).swap_remove(0);
             self.shelf.put(Entry { stamp, record: None, links: vec![[0; 32]], signature, hint })?;
         }
-        self.sign(&ends, true, &mut changes)?;
+        let mut begun = self.begin_filters()?;
+        begun.extend(ends);
+        self.sign(&begun, true, &mut changes)?;
         changes.push(self.state());
         self.commit(changes)
     }
@@ -165,8 +170,16 @@ impl<L: Ledger> Publication<L> {
         let mut reader = Reader::new(&state, "");
         let (next_rid, number) = (reader.number().map_err(corrupt)?, reader.number().map_err(corrupt)?);
         let (last_summary, last_ended) = (reader.array().map_err(corrupt)?, reader.number().map_err(corrupt)?);
+        // Ledgers of before there were filters end here.
+        let next_filter = if reader.left() > 0 { reader.number().map_err(corrupt)? } else { FIRST_FILTER };
         let (mut shelf, mut ages) = (MemoryShelf::new(definition.clone()), Ages::default());
         for (_, bytes) in ledger.scan(b"e")? {
+            if SignedFilter::are(&bytes) {
+                let signed = SignedFilter::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a filter"))?;
+                ages.put(&signed.stamp);
+                shelf.put_filter(signed);
+                continue;
+            }
             let entry = Entry::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a signed record"))?;
             ages.put(&entry.stamp);
             shelf.put(entry)?;
@@ -197,6 +210,7 @@ impl<L: Ledger> Publication<L> {
             shelf,
             ages,
             next_rid,
+            next_filter,
             period,
             last_summary,
             last_ended,
@@ -220,6 +234,7 @@ impl<L: Ledger> Publication<L> {
             deleted: edit.delete.len() as u64,
             signed: 0,
         };
+        let values_before = self.touched_values(&edit)?;
         let (mut changes, mut touched, mut affected) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         for rid in edit.delete {
             self.take(rid, &mut touched)?;
@@ -240,6 +255,7 @@ impl<L: Ledger> Publication<L> {
         for (order, position) in touched {
             affected.extend(self.shelf.neighbours(order, &position).into_iter().flatten());
         }
+        affected.extend(self.refilter(values_before, &mut changes)?);
         self.sign(&affected, true, &mut changes)?;
         changes.push(self.state());
         self.commit(changes)?;
@@ -297,7 +313,7 @@ impl<L: Ledger> Publication<L> {
 
     /// Whether the open period can still tell of all that would change. The first load tells of nothing.
     fn check_room(&self, edit: &Edit) -> Result<(), Error> {
-        let changes = edit.changes(self.definition.orders.len()).saturating_add(self.period.told);
+        let changes = edit.changes(self.orders_told()).saturating_add(self.period.told);
         if self.period.number > 0 && changes > CHANGES_MAX {
             let text = format!(
                 "{changes} changes in one period, of which {CHANGES_MAX} are possible: end the period in between"
@@ -313,11 +329,11 @@ impl<L: Ledger> Publication<L> {
     /// # Errors
     /// Those of [`Publication::edit`] and [`Publication::close_period`].
     pub fn edit_in_parts(&mut self, edit: Edit, now: u64) -> Result<Edited, Error> {
-        if self.period.number == 0 || edit.changes(self.definition.orders.len()) + self.period.told <= CHANGES_MAX {
+        if self.period.number == 0 || edit.changes(self.orders_told()) + self.period.told <= CHANGES_MAX {
             return self.edit(edit);
         }
         let mut edited = Edited::default();
-        for part in edit.parts(CHANGES_MAX, self.definition.orders.len()) {
+        for part in edit.parts(CHANGES_MAX, self.orders_told()) {
             if self.period.told > 0 {
                 self.close_period(now)?;
             }
@@ -370,7 +386,7 @@ impl<L: Ledger> Publication<L> {
     ) -> Result<(), Error> {
         let mut entries = Vec::with_capacity(rids.len());
         let mut messages = Vec::with_capacity(rids.len());
-        for rid in rids {
+        for rid in rids.range(..FIRST_FILTER) {
             let mut entry = self.shelf.entry(*rid).ok_or(Error::Corrupt("a record that was there"))?.clone();
             self.ages.remove(&entry.stamp);
             entry.stamp.version += u64::from(is_change);
@@ -387,16 +403,16 @@ impl<L: Ledger> Publication<L> {
             let rid = entry.stamp.rid;
             let noted = self.period.sign(rid, entry.stamp.version, is_change, message.0);
             changes.push((noted_key(rid), Some(noted.to_bytes())));
-            changes.push(([&b"g"[..], &message.0].concat(), Some(Vec::new())));
+            changes.push((message_key(&message.0), Some(Vec::new())));
             changes.push((entry_key(rid), Some(entry.to_bytes(&self.definition)?)));
             self.ages.put(&entry.stamp);
             self.shelf.put(entry)?;
         }
-        Ok(())
+        self.sign_filters(rids, is_change, changes)
     }
 
     /// The key that signs in the open period.
-    fn signing(&self) -> Result<&SecretKey, Error> {
+    pub(crate) fn signing(&self) -> Result<&SecretKey, Error> {
         let key = self.manifest.key_of(self.period.number);
         key.and_then(|key| self.secrets.signing(&key.key)).ok_or(Error::Corrupt("the key of the open period"))
     }
@@ -451,7 +467,7 @@ impl<L: Ledger> Publication<L> {
         let served = summary.sign(self.signing()?);
         changes.push((summary_key(number), Some(served.clone())));
         changes.extend(self.period.noted.keys().map(|rid| (noted_key(*rid), None)));
-        changes.extend(self.period.messages.iter().map(|message| ([&b"g"[..], message].concat(), None)));
+        changes.extend(self.period.messages.iter().map(|message| (message_key(message), None)));
         self.period = Period { number: number + 1, ..Period::default() };
         (self.last_summary, self.last_ended) = (summary.digest(), ended);
         self.ended.insert(number, ended);
@@ -465,6 +481,7 @@ impl<L: Ledger> Publication<L> {
     pub(crate) fn state(&self) -> Change {
         let mut writer = Writer::default();
         writer.number(self.next_rid).number(self.period.number).raw(&self.last_summary).number(self.last_ended);
+        writer.number(self.next_filter);
         (b"n".to_vec(), Some(writer.0))
     }
 
@@ -519,12 +536,16 @@ fn toggle(touched: &mut BTreeSet<(u8, Position)>, place: (u8, Position)) {
     }
 }
 
-fn entry_key(rid: u64) -> Vec<u8> {
+pub(crate) fn entry_key(rid: u64) -> Vec<u8> {
     [&b"e"[..], &rid.to_be_bytes()].concat()
 }
 
-fn noted_key(rid: u64) -> Vec<u8> {
+pub(crate) fn noted_key(rid: u64) -> Vec<u8> {
     [&b"c"[..], &rid.to_be_bytes()].concat()
+}
+
+pub(crate) fn message_key(message: &Digest) -> Vec<u8> {
+    [&b"g"[..], message].concat()
 }
 
 pub(crate) fn summary_key(period: u64) -> Vec<u8> {

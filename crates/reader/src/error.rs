@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use counterfoil_mirror::AnswerError;
 use counterfoil_mirror::site::SiteError;
+use counterfoil_mirror::{AnswerError, Unanswered};
 use counterfoil_proof::{Malformed, Refusal};
 
 /// Why there are no rows.
@@ -60,6 +60,15 @@ impl From<SiteError> for Error {
             SiteError::Fetch(what) => Self::Unreachable(what),
             SiteError::Missing(path) => Self::Withheld(path),
             SiteError::Damaged(path, what) => Self::Damaged(path, what),
+        }
+    }
+}
+
+impl From<Unanswered<SiteError>> for Error {
+    fn from(error: Unanswered<SiteError>) -> Self {
+        match error {
+            Unanswered::Question(what) => Self::Refused(what.into()),
+            Unanswered::Answer(error) => error.into(),
         }
     }
 }

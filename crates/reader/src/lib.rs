@@ -2,8 +2,9 @@
 //!
 //! - [`read`] asks a mirror and checks what it sends. Where its files come from is a
 //!   [`Fetch`](counterfoil_mirror::site::Fetch): a folder, or whatever brings bytes over a network.
+//! - [`read_join`] asks for two tables of one owner, each at its own place and under its own manifest.
 //! - [`Memory`] is what a reader has seen of a table: no mirror can show it anything older afterwards.
-//! - [`Kept`] is an answer with all that it takes to check it again, years later and without a network.
+//! - [`Kept`], of two tables [`KeptJoin`], is an answer with all that it takes to check it again, years later and without a network.
 //!
 //! ```text
 //! SQL -> question -> files of a mirror -> answer -> checked against owner, manifest, summaries, memory -> rows and verdict
@@ -13,14 +14,18 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod joining;
 mod kept;
+mod kept_join;
 mod memory;
 mod reading;
 mod terms;
 mod verdict;
 
 pub use error::Error;
+pub use joining::{JoinReading, read_join};
 pub use kept::{KEPT_BYTES_MAX, Kept};
+pub use kept_join::KeptJoin;
 pub use memory::Memory;
 pub use reading::{Reading, place_of, read};
 pub use terms::Terms;

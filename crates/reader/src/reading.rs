@@ -1,9 +1,9 @@
 //! From SQL to rows and a verdict.
 
 use counterfoil_ask::{Asked, Table};
-use counterfoil_mirror::answer;
+use counterfoil_mirror::reply;
 use counterfoil_mirror::site::{Fetch, Site, SiteError, Unread};
-use counterfoil_proof::{Chain, Definition, MANIFEST_BYTES_MAX, Owner, Question, Refusal, TrustedManifest, check};
+use counterfoil_proof::{Chain, Definition, MANIFEST_BYTES_MAX, Owner, Refusal, TrustedManifest, check};
 
 use crate::error::Error;
 use crate::kept::Kept;
@@ -32,26 +32,71 @@ pub struct Reading {
 pub fn read(fetch: &mut dyn Fetch, sql: &str, terms: &Terms, memory: &mut Option<Memory>) -> Result<Reading, Error> {
     // What is no SQL asks nobody.
     let table = Asked::table_of(sql)?;
-    let (unread, manifest_bytes) = found(fetch, &terms.owner, &table)?;
-    let manifest = TrustedManifest::check(&manifest_bytes, &terms.owner, 0)?;
-    let definition = &manifest.manifest().definition;
-    let asked = Asked::parse(sql, definition)?;
-    let answers = unread.answers();
-    let mut site = unread.of(definition.clone());
-    // Those that signatures need, and those that lead on from what was seen.
-    let seen = memory.as_ref().and_then(|memory| memory.period_of(&definition.table));
-    let summaries = site.summaries(seen.unwrap_or(u64::MAX).min(site.first()))?;
-    let chain = Chain::check(&manifest, summaries.iter().map(Vec::as_slice))?;
-    *memory = Some(Memory::after(memory.as_ref(), &manifest, &chain)?);
-    let answer = asked.question().map(|question| {
-        let question = terms.put(question);
-        if answers { Ok(site.ask(&question.to_bytes())?) } else { proof(&mut site, definition, &question) }
-    });
-    let answer = answer.transpose()?;
+    let mut opened = Opened::at(fetch, &table, terms, memory)?;
+    let asked = Asked::parse(sql, opened.definition())?;
+    let answer = asked.question().map(|question| opened.ask(&terms.put(question).to_bytes())).transpose()?;
+    let (table, verdict) = checked(&asked, &opened.manifest, &opened.chain, answer.as_deref(), terms)?;
+    let Proof { manifest, summaries, answer } = opened.proof(answer);
     let (owner, at, hints) = (terms.owner, terms.now, terms.hints);
-    let kept = Kept { owner, at, hints, sql: sql.into(), manifest: manifest_bytes, summaries, answer };
-    let (table, verdict) = checked(&asked, &manifest, &chain, kept.answer.as_deref(), terms)?;
+    let kept = Kept { owner, at, hints, sql: sql.into(), manifest, summaries, answer };
     Ok(Reading { table, verdict, plan: asked.plan(), kept })
+}
+
+/// A table whose manifest and summaries were checked, and the place where it is asked.
+pub(crate) struct Opened<'a> {
+    pub(crate) manifest: TrustedManifest,
+    pub(crate) chain: Chain,
+    site: Site<Within<'a>>,
+    answers: bool,
+    manifest_bytes: Vec<u8>,
+    summaries: Vec<Vec<u8>>,
+}
+
+/// What it takes to check an answer about one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Proof {
+    pub(crate) manifest: Vec<u8>,
+    pub(crate) summaries: Vec<Vec<u8>>,
+    pub(crate) answer: Option<Vec<u8>>,
+}
+
+impl<'a> Opened<'a> {
+    /// Opens the table of this name and owner, and remembers that it was seen.
+    pub(crate) fn at(
+        fetch: &'a mut dyn Fetch,
+        table: &str,
+        terms: &Terms,
+        memory: &mut Option<Memory>,
+    ) -> Result<Self, Error> {
+        let (unread, manifest_bytes) = found(fetch, &terms.owner, table)?;
+        let manifest = TrustedManifest::check(&manifest_bytes, &terms.owner, 0)?;
+        let definition = &manifest.manifest().definition;
+        if definition.name != table {
+            let (name, known) = (table.into(), definition.name.clone());
+            return Err(counterfoil_ask::Error::UnknownTable { name, known }.into());
+        }
+        let answers = unread.answers();
+        let mut site = unread.of(definition.clone());
+        // Those that signatures need, and those that lead on from what was seen.
+        let seen = memory.as_ref().and_then(|memory| memory.period_of(&definition.table));
+        let summaries = site.summaries(seen.unwrap_or(u64::MAX).min(site.first()))?;
+        let chain = Chain::check(&manifest, summaries.iter().map(Vec::as_slice))?;
+        *memory = Some(Memory::after(memory.as_ref(), &manifest, &chain)?);
+        Ok(Self { manifest, chain, site, answers, manifest_bytes, summaries })
+    }
+
+    pub(crate) fn definition(&self) -> &Definition {
+        &self.manifest.manifest().definition
+    }
+
+    /// The bytes of an answer: from a program, or from files that the reader looked through itself.
+    pub(crate) fn ask(&mut self, question: &[u8]) -> Result<Vec<u8>, Error> {
+        if self.answers { Ok(self.site.ask(question)?) } else { Ok(reply(&mut self.site, question)?) }
+    }
+
+    pub(crate) fn proof(self, answer: Option<Vec<u8>>) -> Proof {
+        Proof { manifest: self.manifest_bytes, summaries: self.summaries, answer }
+    }
 }
 
 /// The table at this place; or where places of many tables are below it, that of this owner and name.
@@ -93,12 +138,6 @@ impl Fetch for Within<'_> {
     }
 }
 
-/// The bytes of an answer, from files that the reader looked through itself.
-fn proof<F: Fetch>(site: &mut Site<F>, definition: &Definition, question: &Question) -> Result<Vec<u8>, Error> {
-    let answer = answer(site, question)?;
-    answer.to_bytes(definition, question).map_err(|malformed| Error::Refused(malformed.into()))
-}
-
 /// The one way from an answer to a result, whether it has just come or was kept.
 pub(crate) fn checked(
     asked: &Asked,
@@ -115,10 +154,7 @@ pub(crate) fn checked(
             Ok((asked.answer(verified.rows)?, verdict))
         }
         // Nothing can match: that is true at any time, and nobody has to say so.
-        (None, None) => {
-            let verdict = Verdict { as_of: terms.now, age: 0, signatures: 0, period: chain.last() };
-            Ok((asked.answer(Vec::new())?, verdict))
-        }
+        (None, None) => Ok((asked.answer(Vec::new())?, Verdict::of_nothing(terms, chain.last()))),
         _ => Err(Refusal::OtherQuestion.into()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use counterfoil_proof::{Chain, Owner, Question, Trust, TrustedManifest};
+use counterfoil_proof::{Chain, Owner, Points, Question, Trust, TrustedManifest};
 
 /// On which terms a reader takes an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,11 @@ impl Terms {
     /// A question as it is asked on these terms.
     pub(crate) fn put<'a>(&self, question: &'a Question) -> Cow<'a, Question> {
         if self.hints { Cow::Owned(question.clone().hinted()) } else { Cow::Borrowed(question) }
+    }
+
+    /// The same of a question about values.
+    pub(crate) fn put_points(&self, points: Points) -> Points {
+        if self.hints { points.hinted() } else { points }
     }
 
     pub(crate) fn trust<'a>(&self, manifest: &'a TrustedManifest, chain: &'a Chain) -> Trust<'a> {

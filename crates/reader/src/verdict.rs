@@ -5,6 +5,8 @@ use std::fmt;
 use counterfoil_ask::text;
 use counterfoil_proof::{Type, Value, Verified};
 
+use crate::terms::Terms;
+
 /// What is known of rows that passed all checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -21,6 +23,17 @@ pub struct Verdict {
 impl Verdict {
     pub(crate) fn of(verified: &Verified, period: u64) -> Self {
         Self { as_of: verified.as_of, age: verified.age, signatures: verified.signatures as u64, period }
+    }
+
+    /// Of a table of which nobody was asked anything, since nothing can match.
+    pub(crate) fn of_nothing(terms: &Terms, period: u64) -> Self {
+        Self { as_of: terms.now, age: 0, signatures: 0, period }
+    }
+
+    /// Of an answer from two tables: it is as old as the older one, and took the signatures of both.
+    pub(crate) fn of_both(first: &Self, second: &Self) -> Self {
+        let older = if second.as_of < first.as_of { second } else { first };
+        Self { age: first.age.max(second.age), signatures: first.signatures + second.signatures, ..*older }
     }
 }
 

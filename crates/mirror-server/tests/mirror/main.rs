@@ -6,4 +6,5 @@ mod database;
 mod honest;
 mod hostile;
 mod origins;
+mod values;
 mod world;

@@ -8,8 +8,8 @@ use counterfoil_mirror::wire::{Standing, State};
 use counterfoil_mirror_server::{Allowed, Limits, Listener, Store};
 use counterfoil_proof::bytes::Reader;
 use counterfoil_proof::{
-    Chain, Column, Definition, FIRST_RID, Interval, Owner, Question, Refusal, Scheme, Trust, TrustedManifest, Type,
-    Value, Verified, check,
+    Chain, Column, Definition, FIRST_RID, Interval, Owner, Points, Question, Refusal, Scheme, Trust, TrustedManifest,
+    Type, Value, Verified, check, check_points,
 };
 use counterfoil_publish::{Edit, MemoryLedger, Plan, Publication, Secrets};
 
@@ -33,6 +33,7 @@ pub fn definition(table: u8, name: &str) -> Definition {
         columns: vec![column("symbol", Type::Text), column("day", Type::Date), column("price", Type::BigInt)],
         orders: vec![vec![0, 1], vec![2]],
         scheme: Scheme::PerRecord,
+        filters: vec![0, 1],
     }
 }
 
@@ -139,6 +140,20 @@ impl World {
 
     /// What a reader finds: the verdict on what the mirror says, by nothing but the owner's name.
     pub fn ask(&self, address: SocketAddr, question: &Question) -> Result<Verified, Unread> {
+        self.ask_bytes(address, &question.to_bytes(), |trust, answer| check(trust, question, answer))
+    }
+
+    /// The same of values, as a join asks for them.
+    pub fn ask_for(&self, address: SocketAddr, points: &Points) -> Result<Verified, Unread> {
+        self.ask_bytes(address, &points.to_bytes(), |trust, answer| check_points(trust, points, answer))
+    }
+
+    fn ask_bytes(
+        &self,
+        address: SocketAddr,
+        question: &[u8],
+        check: impl FnOnce(&Trust<'_>, &[u8]) -> Result<Verified, Refusal>,
+    ) -> Result<Verified, Unread> {
         let need = |reply: Reply| if reply.status == 200 { Ok(reply.body) } else { Err(Unread::Status) };
         let manifest = need(self.get(address, "manifest"))?;
         let manifest = TrustedManifest::check(&manifest, &self.owner, 0)?;
@@ -152,9 +167,9 @@ impl World {
             }
         }
         let chain = Chain::check(&manifest, summaries.iter().map(Vec::as_slice))?;
-        let answer = need(self.post(address, "answer", &question.to_bytes()))?;
+        let answer = need(self.post(address, "answer", question))?;
         let trust = Trust { manifest: &manifest, chain: &chain, now: self.now + 10, clock_error: 5, max_age: u64::MAX };
-        Ok(check(&trust, question, &answer)?)
+        Ok(check(&trust, &answer)?)
     }
 
     /// The rows that the owner has.
@@ -170,6 +185,25 @@ impl World {
             let verified = self.ask(address, &self.all(order)).expect("an honest answer");
             assert!(verified.rows == self.rows(order), "order {order}");
             assert_eq!(verified.as_of, self.now);
+        }
+        self.holds_values(address);
+    }
+
+    /// Whether it is told of values that are there and of some that are not.
+    fn holds_values(&self, address: SocketAddr) {
+        let symbols = ["", "A", "AB", "B", "BB", "BC", "C"].map(|symbol| Value::Text(symbol.into())).to_vec();
+        let prices = [-7, 0, 1, 5, 30, 31, 60, 89, 5000].map(Value::Integer).to_vec();
+        for (order, column, kind, values) in [(0, 0, Type::Text, symbols), (1, 2, Type::BigInt, prices)] {
+            let encoded = |value: &Value| {
+                let mut bytes = Vec::new();
+                kind.encode(value, &mut bytes).expect("a value");
+                bytes
+            };
+            let asked = values.iter().map(encoded).collect();
+            let points = Points::new(self.publication.definition(), order, asked, &[0, 1, 2]).expect("a question");
+            let verified = self.ask_for(address, &points.hinted()).expect("an honest answer");
+            let expected = self.rows(order).into_iter().filter(|row| values.contains(&row[column]));
+            assert!(verified.rows == expected.collect::<Vec<_>>(), "values of order {order}");
         }
     }
 }

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use counterfoil_proof::bytes::Reader;
-use counterfoil_proof::{Definition, Malformed, Position};
+use counterfoil_proof::{Definition, Edge, Filter, Malformed, Position};
 
 use super::layout::{
     FILE_BYTES_MAX, HEIGHT_MAX, Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path,
 };
 use crate::entry::Entry;
+use crate::filters::SignedFilter;
 use crate::shelf::Shelf;
 
 /// Bytes that a reader fetches for one question at most. A mirror could go on for ever otherwise.
@@ -115,6 +116,9 @@ impl<F: Fetch> Unread<F> {
     }
 }
 
+/// What is called with a place in a tree of pages and what stands there, and says whether to go on.
+type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Malformed> + 'a;
+
 /// A site, as its head was when it was opened.
 pub struct Site<F> {
     files: Files<F>,
@@ -215,7 +219,16 @@ impl<F: Fetch> Site<F> {
         upward: bool,
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), SiteError> {
-        let Some(root) = self.head.roots.get(usize::from(order)).copied() else {
+        let definition = self.definition.clone();
+        self.walk_parts(usize::from(order), at, upward, &mut |position, part| {
+            let entry = Entry::from_bytes(part, &definition)?;
+            Ok(visit(Position::from_bytes(position)?, entry))
+        })
+    }
+
+    /// The same of any tree of pages: orders come first, filters of those that have some last.
+    fn walk_parts(&mut self, tree: usize, at: &[u8], upward: bool, visit: &mut Visit<'_>) -> Result<(), SiteError> {
+        let Some(root) = self.head.roots.get(tree).copied() else {
             return Err(SiteError::Damaged("head".into(), Malformed("an order without pages")));
         };
         let root = Below { name: root, first: None, end: None, height: HEIGHT_MAX };
@@ -227,7 +240,7 @@ impl<F: Fetch> Site<F> {
         below: &Below<'_>,
         at: &[u8],
         upward: bool,
-        visit: &mut dyn FnMut(Position, Entry) -> bool,
+        visit: &mut Visit<'_>,
     ) -> Result<bool, SiteError> {
         let page = self.page(below.name)?;
         let damaged = |what| SiteError::Damaged(path_of(&below.name), what);
@@ -243,8 +256,7 @@ impl<F: Fetch> Site<F> {
         for index in chosen {
             let (position, part) = &page.parts[index];
             let goes_on = if page.is_leaf {
-                let entry = Entry::from_bytes(part, &self.definition).map_err(damaged)?;
-                visit(Position::from_bytes(position).map_err(damaged)?, entry)
+                visit(position, part).map_err(damaged)?
             } else {
                 let name = part[..].try_into().map_err(|_| damaged(Malformed("the name of a page")))?;
                 let end = page.parts.get(index + 1).map(|(next, _)| &next[..]).or(below.end);
@@ -302,5 +314,22 @@ impl<F: Fetch> Shelf for Site<F> {
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), SiteError> {
         self.walk(order, before, false, visit)
+    }
+
+    fn filter(&mut self, order: u8, value: &[u8]) -> Result<Option<SignedFilter>, SiteError> {
+        let Some(at) = self.definition.filters.iter().position(|filtered| *filtered == order) else {
+            return Ok(None);
+        };
+        let misfit = |what| SiteError::Damaged("head".into(), what);
+        let behind = Edge::after(&Filter::place_of(value).map_err(misfit)?);
+        let (definition, mut found) = (self.definition.clone(), None);
+        // The last roots are those of filters, whatever else there is.
+        let first = self.head.roots.len().checked_sub(self.definition.filters.len());
+        let first = first.ok_or_else(|| misfit(Malformed("filters without pages")))?;
+        self.walk_parts(first + at, behind.bytes(), false, &mut |_, part| {
+            found = Some(SignedFilter::from_bytes(part, &definition)?);
+            Ok(false)
+        })?;
+        Ok(found)
     }
 }

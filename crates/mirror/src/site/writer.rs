@@ -12,6 +12,8 @@ use counterfoil_proof::bytes::Writer;
 use super::layout::{
     FILE_BYTES_MAX, HEIGHT_MAX, Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path,
 };
+use crate::entry::Entry;
+use crate::filters::SignedFilter;
 use crate::memory::MemoryShelf;
 use crate::shelf::Shelf as _;
 
@@ -36,7 +38,10 @@ pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder
     let mut live = HashSet::new();
     let mut roots = Vec::new();
     for order in 0..shelf.definition().orders.len() as u8 {
-        roots.push(tree(shelf, order, &mut site, &mut live)?.map_err(invalid)?);
+        roots.push(tree(entries(shelf, order).map_err(invalid)?, &mut site, &mut live)?.map_err(invalid)?);
+    }
+    for order in &shelf.definition().filters {
+        roots.push(tree(filters(shelf, *order), &mut site, &mut live)?.map_err(invalid)?);
     }
     let last = summaries.len().checked_sub(1).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))? as u64;
     for (at, part) in summaries.chunks(SUMMARIES_PER_FILE as usize).enumerate() {
@@ -109,22 +114,28 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     if length > FILE_BYTES_MAX as u64 { None } else { fs::read(path).ok() }
 }
 
+/// The entries of an order, as its lowest pages hold them.
+fn entries(shelf: &MemoryShelf, order: u8) -> Result<Vec<Part>, counterfoil_proof::Malformed> {
+    let entries = shelf.rids(order).filter_map(|rid| shelf.entry(rid));
+    let part = |entry: &Entry| {
+        let position = entry.position(shelf.definition(), order)?;
+        Ok((position.bytes().to_vec(), entry.to_bytes(shelf.definition())?, entry.stamp.rid))
+    };
+    entries.map(part).collect()
+}
+
+/// The filters of an order in the same way.
+fn filters(shelf: &MemoryShelf, order: u8) -> Vec<Part> {
+    let part = |signed: &SignedFilter| (signed.filter.place().bytes().to_vec(), signed.to_bytes(), signed.stamp.rid);
+    shelf.filters(order).map(part).collect()
+}
+
 /// Writes the pages of an order from below and gives the root's name.
 fn tree(
-    shelf: &MemoryShelf,
-    order: u8,
+    mut parts: Vec<Part>,
     site: &mut Files<'_>,
     live: &mut HashSet<Name>,
 ) -> io::Result<Result<Name, counterfoil_proof::Malformed>> {
-    let mut parts = Vec::new();
-    for rid in shelf.rids(order) {
-        let Some(entry) = shelf.entry(rid) else { continue };
-        let (position, bytes) = match (entry.position(shelf.definition(), order), entry.to_bytes(shelf.definition())) {
-            (Ok(position), Ok(bytes)) => (position, bytes),
-            (Err(what), _) | (_, Err(what)) => return Ok(Err(what)),
-        };
-        parts.push((position.bytes().to_vec(), bytes, rid));
-    }
     let mut is_leaf = true;
     loop {
         let mut above: Vec<Part> = Vec::new();

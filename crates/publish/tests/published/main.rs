@@ -2,6 +2,7 @@
 
 mod attacked;
 mod honest;
+mod joined;
 mod keys;
 mod packed;
 mod renewed;

@@ -9,10 +9,10 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use counterfoil_mirror::{MemoryShelf, answer};
+use counterfoil_mirror::{MemoryShelf, answer, find, find_without_filters};
 use counterfoil_proof::{
-    Chain, Digest, Direction, Edge, FIRST_RID, Interval, Owner, Question, Refusal, SecretKey, Seen, Trust,
-    TrustedManifest, Type, Value, Verified, check,
+    Chain, Definition, Digest, Direction, Edge, FIRST_RID, Interval, Owner, Points, Question, Refusal, SecretKey, Seen,
+    Trust, TrustedManifest, Type, Value, Verified, check, check_points,
 };
 use counterfoil_publish::{
     Change, Edit, Error, Ledger, MemoryLedger, NewKey, Pair, Plan, Publication, Restored, Secrets,
@@ -98,9 +98,38 @@ struct Reader {
 }
 
 struct Asked {
-    question: Question,
-    /// Whose rows, if only one symbol's.
-    symbol: Option<&'static str>,
+    question: What,
+    /// Whose rows, if only some symbols'.
+    symbols: Option<Vec<&'static str>>,
+}
+
+enum What {
+    Question(Question),
+    /// As a join asks, and whether filters may be used.
+    Points(Points, bool),
+}
+
+impl What {
+    /// What a mirror makes of what it has; an answer of rows that do not stand in one order is none that could be made up.
+    fn answer(&self, shelf: &mut MemoryShelf, definition: &Definition) -> Option<Vec<u8>> {
+        match self {
+            Self::Question(question) => answer(shelf, question).ok()?.to_bytes(definition, question).ok(),
+            Self::Points(points, true) => find(shelf, points).ok()?.to_bytes(definition, points).ok(),
+            Self::Points(points, false) => find_without_filters(shelf, points).ok()?.to_bytes(definition, points).ok(),
+        }
+    }
+
+    fn check(&self, trust: &Trust<'_>, bytes: &[u8]) -> Result<Verified, Refusal> {
+        match self {
+            Self::Question(question) => check(trust, question, bytes),
+            Self::Points(points, _) => check_points(trust, points, bytes),
+        }
+    }
+}
+
+/// The table, with filters of its first order.
+fn filtered() -> Definition {
+    Definition { filters: vec![0], ..definition("prices") }
 }
 
 struct Simulation {
@@ -150,7 +179,7 @@ fn add(time: u64, skew: i64) -> u64 {
 impl Simulation {
     fn new(seed: u64) -> Self {
         let plan = Plan {
-            definition: definition("prices"),
+            definition: filtered(),
             now: 1_000_000,
             every: 1000,
             renew: 15_000,
@@ -392,7 +421,10 @@ impl Simulation {
     }
 
     fn question(&mut self) -> Asked {
-        let definition = definition("prices");
+        let definition = filtered();
+        if self.dice.below(3) == 0 {
+            return self.question_about_values(&definition);
+        }
         let (mut symbol, mut order, mut interval) = (None, self.dice.below(2) as u8, Interval::all());
         if self.dice.below(2) == 0 {
             let chosen = SYMBOLS[self.dice.below(4) as usize];
@@ -406,7 +438,21 @@ impl Simulation {
             let direction = if self.dice.below(2) == 0 { Direction::Ascending } else { Direction::Descending };
             question = question.limited(self.dice.below(4) + 1, direction).expect("a limit");
         }
-        Asked { question: if self.dice.below(8) > 0 { question.hinted() } else { question }, symbol }
+        let question = What::Question(if self.dice.below(8) > 0 { question.hinted() } else { question });
+        Asked { question, symbols: symbol.map(|symbol| vec![symbol]) }
+    }
+
+    fn question_about_values(&mut self, definition: &Definition) -> Asked {
+        let chosen: Vec<&str> = SYMBOLS.into_iter().filter(|_| self.dice.below(2) == 0).collect();
+        let symbols = if chosen.is_empty() { vec!["BB"] } else { chosen };
+        let encoded = |symbol: &&str| {
+            let mut bytes = Vec::new();
+            Type::Text.encode(&Value::Text((*symbol).into()), &mut bytes).expect("a text");
+            bytes
+        };
+        let points = Points::new(definition, 0, symbols.iter().map(encoded).collect(), &[0, 1, 2, 3]);
+        let points = points.expect("a question").hinted();
+        Asked { question: What::Points(points, self.dice.below(3) > 0), symbols: Some(symbols) }
     }
 
     /// What must hold of whatever was accepted.
@@ -422,7 +468,8 @@ impl Simulation {
         assert!(verified.as_of <= time + DRIFT, "as of a time to come");
         if !verified.is_cut {
             for note in history.throughout(step) {
-                let is_asked = asked.symbol.is_none_or(|symbol| self.rows[note][0] == Value::Text(symbol.into()));
+                let is_one = |symbol: &&str| self.rows[note][0] == Value::Text((*symbol).into());
+                let is_asked = asked.symbols.as_ref().is_none_or(|symbols| symbols.iter().any(is_one));
                 assert!(!is_asked || shown.contains(&note[..]), "step {}: {note} is missing", self.step);
             }
         }
@@ -433,11 +480,10 @@ impl Simulation {
         let at = self.dice.below(4) as usize;
         let reader = &self.readers[at];
         let (manifest, chain) = reader.known.as_ref().expect("a reader who follows");
-        let bytes = answer(&mut self.honest.shelf, &asked.question).expect("an answer");
-        let bytes = bytes.to_bytes(&manifest.manifest().definition, &asked.question).expect("bytes");
+        let bytes = asked.question.answer(&mut self.honest.shelf, &manifest.manifest().definition).expect("an answer");
         let now = add(self.time, reader.skew);
         let trust = Trust { manifest, chain, now, clock_error: 2 * DRIFT, max_age: u64::MAX };
-        let verified = check(&trust, &asked.question, &bytes);
+        let verified = asked.question.check(&trust, &bytes);
         let verified = verified.unwrap_or_else(|refusal| panic!("step {}: honest, and {refusal}", self.step));
         self.judge(&asked, manifest, chain, &verified);
         let true_age = self.time - self.ended[chain.head()].1;
@@ -471,6 +517,9 @@ impl Simulation {
             let rids: Vec<u64> = other.shelf.rids(0).chain([2, 3]).collect();
             let rid = rids[self.dice.below(rids.len() as u64) as usize];
             base.shelf.put(other.shelf.entry(rid).expect("an entry").clone()).expect("an entry");
+        }
+        if self.dice.below(3) == 0 {
+            other.shelf.filters(0).for_each(|signed| base.shelf.put_filter(signed.clone()));
         }
         let (at, is_new) = (self.dice.below(4) as usize, self.dice.below(2) == 0);
         let memory = &self.readers[at];
@@ -506,11 +555,10 @@ impl Simulation {
         for back in 0..self.sent.len().min(8) {
             let asked = self.question();
             let mut shelf = self.sent[self.sent.len() - 1 - back].shelf.clone();
-            let Ok(made) = answer(&mut shelf, &asked.question) else { continue };
-            let bytes = made.to_bytes(&manifest.manifest().definition, &asked.question).expect("bytes");
+            let Some(bytes) = asked.question.answer(&mut shelf, &manifest.manifest().definition) else { continue };
             let now = add(self.time, self.readers[at].skew);
             let trust = Trust { manifest: &manifest, chain: &chain, now, clock_error: 2 * DRIFT, max_age: u64::MAX };
-            match check(&trust, &asked.question, &bytes) {
+            match asked.question.check(&trust, &bytes) {
                 Ok(verified) => {
                     self.told.hostile_accepted += 1;
                     self.judge(&asked, &manifest, &chain, &verified);
@@ -576,14 +624,12 @@ impl Reader {
         Ok(())
     }
 
-    fn ask(&mut self, mut push: Push, question: &Question, now: u64, max_age: u64) -> Result<Verified, Refusal> {
+    fn ask(&mut self, mut push: Push, question: &What, now: u64, max_age: u64) -> Result<Verified, Refusal> {
         self.follow(&push)?;
         let (manifest, chain) = self.known.as_ref().expect("what was checked");
-        // An answer of rows that do not stand in one order is none that could be made up here.
-        let unmade = Refusal::Malformed("no answer");
-        let made = answer(&mut push.shelf, question).map_err(|_| unmade)?;
-        let bytes = made.to_bytes(&manifest.manifest().definition, question).map_err(|_| unmade)?;
-        check(&Trust { manifest, chain, now, clock_error: 2 * DRIFT, max_age }, question, &bytes)
+        let made = question.answer(&mut push.shelf, &manifest.manifest().definition);
+        let bytes = made.ok_or(Refusal::Malformed("no answer"))?;
+        question.check(&Trust { manifest, chain, now, clock_error: 2 * DRIFT, max_age }, &bytes)
     }
 }
 

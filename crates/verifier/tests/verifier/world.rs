@@ -35,6 +35,7 @@ impl World {
             ],
             orders: vec![vec![0, 1], vec![2]],
             scheme: Scheme::PerRecord,
+            filters: Vec::new(),
         };
         let now = 5_000_000;
         let plan = Plan { definition, now, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
