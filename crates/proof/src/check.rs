@@ -338,7 +338,8 @@ fn row_messages(
     let one = |at: usize| {
         let (row, around) = (&rows[at], &places[at..at + 3]);
         let own = link(order, &around[1], Some(&around[0]), Some(&around[2]));
-        let root = row_root(definition, question.columns(), row).ok_or(Malformed("a row without all it takes to check it"))?;
+        let root =
+            row_root(definition, question.columns(), row).ok_or(Malformed("a row without all it takes to check it"))?;
         Ok(message(question.definition(), Kind::Record, &row.stamp, &with_own(order, own, &row.links), &root))
     };
     let part = |part: usize| {
