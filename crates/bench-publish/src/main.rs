@@ -57,6 +57,9 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         }
         ["figure4"] => figure4::print(None)?,
         ["figure4", folder] => figure4::print(Some(folder.as_ref()))?,
+        ["figure6"] => figure6::print(20, None)?,
+        ["figure6", levels] => figure6::print(levels.parse()?, None)?,
+        ["figure6", levels, folder] => figure6::print(levels.parse()?, Some(folder.as_ref()))?,
         ["figure8"] => summaries::print(None)?,
         ["figure8", folder] => summaries::print(Some(folder.as_ref()))?,
         ["figure10"] => figure10::print(20, None)?,
