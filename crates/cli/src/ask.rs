@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use counterfoil::publishing::Http;
 use counterfoil::{Error, Kind};
-use counterfoil_ask::Asked;
+use counterfoil_ask::{Asked, AskedJoin, Table};
 use counterfoil_mirror::site::{Fetch, Folder};
 use counterfoil_proof::Owner;
 use counterfoil_reader as reader;
-use counterfoil_reader::{KEPT_BYTES_MAX, Kept, Memory, Reading, Terms};
+use counterfoil_reader::{KEPT_BYTES_MAX, Kept, KeptJoin, Memory, Terms};
 
 use crate::arguments::Ask;
 use crate::failure::{Result, misuse};
@@ -28,56 +28,95 @@ pub fn run(arguments: &Ask) -> Result<()> {
     if let Some(path) = &arguments.check {
         return look_again(path, &owner, arguments, &style);
     }
-    let (Some(sql), Some(server)) = (&arguments.sql, &arguments.server) else {
+    let (Some(sql), false) = (&arguments.sql, arguments.server.is_empty()) else {
         return Err(misuse("a SELECT and a server are wanted").into());
     };
     if let Some(path) = arguments.save.as_ref().filter(|path| path.symlink_metadata().is_ok()) {
         return Err(misuse("there is something of this name already").at(path.display()).into());
     }
-    let reading = ask(sql, server, &owner, arguments)?;
+    let answer = ask(sql, &owner, arguments)?;
     if arguments.explain {
-        terminal::show(format_args!("plan: {}", reading.plan));
+        terminal::show(format_args!("plan: {}", answer.plan));
     }
     if let Some(path) = &arguments.save {
-        private::write_new(path, &reading.kept.to_bytes())?;
+        private::write_new(path, &answer.kept)?;
     }
-    shown::print(&reading.table, &style)?;
-    terminal::done(format_args!("verified: {}", reading.verdict));
+    shown::print(&answer.table, &style)?;
+    terminal::done(format_args!("verified: {}", answer.verdict));
     Ok(())
 }
 
-fn ask(sql: &str, server: &str, owner: &Owner, arguments: &Ask) -> Result<Reading> {
-    let table = Asked::table_of(sql).map_err(|error| told(error.into(), server))?;
-    let remembered = Remembered::of(owner, &table);
-    let before = remembered.read()?;
-    let mut memory = before.clone();
-    let terms = Terms {
+/// What is shown of an answer, of one table or of two, and what is kept.
+struct Answer {
+    table: Table,
+    verdict: String,
+    plan: String,
+    kept: Vec<u8>,
+}
+
+fn ask(sql: &str, owner: &Owner, arguments: &Ask) -> Result<Answer> {
+    let place = arguments.server.join(", ");
+    let told = |error| told(error, &place);
+    let joined = AskedJoin::tables_of(sql).map_err(|error| told(error.into()))?;
+    let tables = match joined {
+        Some(tables) => tables.to_vec(),
+        None => vec![Asked::table_of(sql).map_err(|error| told(error.into()))?],
+    };
+    let remembered: Vec<Remembered> = tables.iter().map(|table| Remembered::of(owner, table)).collect();
+    let before = remembered.iter().map(Remembered::read).collect::<Result<Vec<_>>>()?;
+    let mut memories = before.clone();
+    let answer = read(sql, &terms(owner, arguments), &mut memories, &arguments.server)?;
+    // What was seen is remembered even if the rows are refused: it was the owner's.
+    for ((remembered, before), memory) in remembered.iter().zip(&before).zip(&memories) {
+        if let Some(memory) = memory.as_ref().filter(|memory| before.as_ref() != Some(memory)) {
+            remembered.write(memory)?;
+        }
+    }
+    Ok(answer.map_err(told)?)
+}
+
+fn terms(owner: &Owner, arguments: &Ask) -> Terms {
+    Terms {
         owner: *owner,
         now: milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
         clock_error: milliseconds(arguments.clock_error),
         max_age: arguments.max_age.map_or(u64::MAX, milliseconds),
         hints: !arguments.compact,
-    };
-    let read = read(&mut *fetch(server)?, sql, &terms, &mut memory);
-    // What was seen is remembered even if the rows are refused: it was the owner's.
-    if let Some(memory) = memory.filter(|memory| before.as_ref() != Some(memory)) {
-        remembered.write(&memory)?;
     }
-    Ok(read.map_err(|error| told(error, server))?)
 }
 
-/// Asks; once more if the server was brought up to date meanwhile, so that a page of before is gone.
+/// Asks; once more if a server was brought up to date meanwhile, so that a page of before is gone.
 fn read(
-    fetch: &mut dyn Fetch,
     sql: &str,
     terms: &Terms,
-    memory: &mut Option<Memory>,
-) -> Result<Reading, reader::Error> {
+    memories: &mut [Option<Memory>],
+    servers: &[String],
+) -> Result<Result<Answer, reader::Error>> {
     let _working = Working::begin("asking");
-    match reader::read(fetch, sql, terms, memory) {
-        Err(reader::Error::Withheld(_)) => reader::read(fetch, sql, terms, memory),
+    // Two tables of one place are fetched over two connections: each counts what it brings by itself.
+    let (first, second) = (servers.first(), servers.last());
+    let wanted = || misuse("a server is wanted").advise("name it with --server");
+    let mut first = fetch(first.ok_or_else(wanted)?)?;
+    let mut second = fetch(second.ok_or_else(wanted)?)?;
+    let mut once = || match memories {
+        [memory] => reader::read(&mut *first, sql, terms, memory).map(|reading| Answer {
+            table: reading.table,
+            verdict: reading.verdict.to_string(),
+            plan: reading.plan,
+            kept: reading.kept.to_bytes(),
+        }),
+        [one, other] => reader::read_join(&mut *first, &mut *second, sql, terms, [one, other]).map(|reading| Answer {
+            table: reading.table,
+            verdict: reading.verdict.to_string(),
+            plan: reading.plan,
+            kept: reading.kept.to_bytes(),
+        }),
+        _ => Err(counterfoil_ask::Error::NotSupported("a question about so many tables".into()).into()),
+    };
+    Ok(match once() {
+        Err(reader::Error::Withheld(_)) => once(),
         read => read,
-    }
+    })
 }
 
 /// What brings a server's bytes.
@@ -107,10 +146,18 @@ fn look_again(path: &Path, owner: &Owner, arguments: &Ask, style: &Style) -> Res
     if std::fs::metadata(path).map_err(read)?.len() > KEPT_BYTES_MAX as u64 {
         return Err(misuse("a kept answer of more than a gigabyte").at(&place).into());
     }
-    let kept = Kept::from_bytes(&std::fs::read(path).map_err(read)?).map_err(|error| told(error, &place))?;
-    let checked = kept.check(owner, milliseconds(arguments.clock_error));
-    let (table, verdict) = checked.map_err(|error| told(error, &place))?;
-    terminal::done(format_args!("asked at {}: {}", shown::moment(kept.at()), kept.sql()));
+    let bytes = std::fs::read(path).map_err(read)?;
+    let clock_error = milliseconds(arguments.clock_error);
+    let told = |error| told(error, &place);
+    let (at, sql, checked) = if KeptJoin::are(&bytes) {
+        let kept = KeptJoin::from_bytes(&bytes).map_err(told)?;
+        (kept.at(), kept.sql().to_owned(), kept.check(owner, clock_error))
+    } else {
+        let kept = Kept::from_bytes(&bytes).map_err(told)?;
+        (kept.at(), kept.sql().to_owned(), kept.check(owner, clock_error))
+    };
+    let (table, verdict) = checked.map_err(told)?;
+    terminal::done(format_args!("asked at {}: {sql}", shown::moment(at)));
     shown::print(&table, style)?;
     terminal::done(format_args!("verified: {verdict}, when it was asked"));
     Ok(())

@@ -22,7 +22,8 @@ key can sign for you, and without it nobody can. Publishing again brings DIR up 
 docs/publish.md tells the rest.";
 
 const ASK_HELP: &str = "\
-One SELECT of one published table: WHERE, ORDER BY, LIMIT, DISTINCT and aggregates without GROUP BY. Rows go to standard \
+One SELECT of one published table, or of two of one owner that are joined (JOIN or LEFT JOIN ... ON a.x = b.y, where y comes first in \
+an order): WHERE, ORDER BY, LIMIT, DISTINCT and aggregates without GROUP BY. Rows go to standard \
 output and only if they are the owner's, all of them, and no older than is told; otherwise the exit code is 3 and the reason is on \
 standard error. The server may be anybody's: an address that begins with http://, or a folder.
 
@@ -73,9 +74,9 @@ pub struct Ask {
     /// SELECT
     #[arg(required_unless_present = "check")]
     pub sql: Option<String>,
-    /// Server: an address such as http://example.com/prices, or a folder
+    /// Server: an address such as http://example.com/prices, or a folder; of two tables a second one may be given
     #[arg(long, value_name = "URL", required_unless_present = "check", conflicts_with = "check")]
-    pub server: Option<String>,
+    pub server: Vec<String>,
     /// Owner of the table: foilpub1...
     #[arg(long, value_name = "OWNER", required = true)]
     pub owner: String,

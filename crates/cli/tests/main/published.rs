@@ -303,3 +303,43 @@ fn a_mirror_is_not_started_by_mistake() {
     stage.good(&words("site", &owner, "SELECT * FROM prices"));
     stage.refused(&["publish", "prices.csv", "--order-by", "day"], 1, &["--out"]);
 }
+
+#[test]
+fn two_tables_of_one_owner_are_joined() {
+    let stage = Stage::new();
+    stage.write("prices.csv", PRICES);
+    stage.write("firms.csv", "symbol,name\nABB,Asea\nZAL,Zalando\nZZZ,Nobody\n");
+    let owner = stage.good(&["publish", "keygen", "root"]).trim().to_owned();
+    publish(&stage, &["--order-by", "symbol,day", "--root", "root"]);
+    stage.good(&["publish", "firms.csv", "--out", "firms", "--order-by", "symbol", "--root", "root"]);
+    let inner = "SELECT day, name FROM prices JOIN firms ON prices.symbol = firms.symbol ORDER BY day, name";
+    let ask = |servers: &[&str], sql: &str| {
+        let servers: Vec<&str> = servers.iter().flat_map(|server| ["--server", server]).collect();
+        [&["ask", "--owner", owner.as_str()][..], &servers, &[sql]]
+            .concat()
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    let good = |servers: &[&str], sql: &str| {
+        let words = ask(servers, sql);
+        stage.good(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let both = ["site", "firms"];
+    assert_eq!(good(&both, inner), "day,name\n2026-01-05,Asea\n2026-01-05,Zalando\n2026-01-06,Asea\n");
+    let left = "SELECT p.symbol, f.name FROM prices p LEFT JOIN firms f ON p.symbol = f.symbol WHERE p.price > 100";
+    assert_eq!(good(&both, left), "symbol,name\nSAP,\n");
+    // One mirror has both.
+    let (_served, url) = mirror(&stage, &["--allow", &owner]);
+    publish(&stage, &["--to", &url]);
+    stage.good(&["publish", "firms.csv", "--state", "firms.foil", "--to", &url]);
+    assert_eq!(good(&[&url], left), "symbol,name\nSAP,\n");
+    // Kept, and looked at again without a server; another's table is none of this owner's.
+    let words = ask(&both, inner);
+    let save: Vec<&str> = words.iter().map(String::as_str).chain(["--save", "kept"]).collect();
+    let rows = stage.good(&save);
+    assert_eq!(stage.good(&["ask", "--check", "kept", "--owner", &owner]), rows);
+    stage.good(&["publish", "firms.csv", "--out", "theirs", "--order-by", "symbol"]);
+    let words = ask(&["site", "theirs"], inner);
+    stage.refused(&words.iter().map(String::as_str).collect::<Vec<_>>(), 3, &["another owner's"]);
+}
