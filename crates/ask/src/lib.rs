@@ -20,6 +20,7 @@
 //!     ],
 //!     orders: vec![vec![0, 1]],
 //!     scheme: Scheme::PerRecord,
+//!     nodes: Vec::new(),
 //! };
 //! let asked = Asked::parse("SELECT price FROM fares WHERE line = 'U6' AND price < 10.005", &definition)?;
 //! assert_eq!(asked.plan(), "order 0 by (line, price), intervals: 1, exactly");

@@ -23,6 +23,7 @@ fn definition() -> Definition {
         columns: columns.map(|(name, kind)| Column { name: name.into(), kind }).to_vec(),
         orders: vec![vec![0], vec![1], vec![3]],
         scheme: Scheme::PerRecord,
+        nodes: Vec::new(),
     }
 }
 

@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use counterfoil_proof::{Definition, Malformed, Position};
 
 use crate::entry::Entry;
+use crate::node_entry::NodeEntry;
+use crate::nodes::Nodes;
 use crate::shelf::Shelf;
 
 /// Everything in maps: for tests, and for owners whose table fits.
@@ -14,6 +16,8 @@ pub struct MemoryShelf {
     definition: Definition,
     orders: Vec<BTreeMap<Vec<u8>, u64>>,
     entries: HashMap<u64, Entry>,
+    /// Signed totals of parts of the orders.
+    pub nodes: Nodes,
 }
 
 impl MemoryShelf {
@@ -21,7 +25,7 @@ impl MemoryShelf {
     #[must_use]
     pub fn new(definition: Definition) -> Self {
         let orders = vec![BTreeMap::new(); definition.orders.len()];
-        Self { definition, orders, entries: HashMap::new() }
+        Self { definition, orders, entries: HashMap::new(), nodes: Nodes::default() }
     }
 
     /// Puts an entry in the place of the one with its number.
@@ -78,6 +82,12 @@ impl MemoryShelf {
         [left, right].map(|found| found.map(|(_, rid)| *rid))
     }
 
+    /// The records of an order from `start` on and before `end`, with their positions.
+    pub fn within(&self, order: u8, start: &[u8], end: &[u8]) -> impl Iterator<Item = (&[u8], &Entry)> {
+        let found = self.orders[usize::from(order)].range(start.to_vec()..end.to_vec());
+        found.filter_map(|(position, rid)| Some((&position[..], self.entries.get(rid)?)))
+    }
+
     fn position(bytes: &[u8]) -> Position {
         Position::from_bytes(bytes).unwrap_or_else(|_| unreachable!("these bytes are those of a position"))
     }
@@ -130,5 +140,9 @@ impl Shelf for MemoryShelf {
             }
         }
         Ok(())
+    }
+
+    fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, Infallible> {
+        Ok(self.nodes.level(order, level, from).next().cloned())
     }
 }

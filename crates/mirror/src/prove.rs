@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use counterfoil_proof::attributes::{hidden, root, salt};
 use counterfoil_proof::{
-    Answer, Boundary, Definition, Digest, Direction, End, Interval, Malformed, Position, Question, Row, Run, Salts,
-    Signature, SignatureSum,
+    Answer, Boundary, Definition, Digest, Direction, End, Hint, Interval, Malformed, Position, Question, Row, Run,
+    Salts, Signature, SignatureSum,
 };
 
 use crate::entry::{Entry, Record};
@@ -31,7 +31,8 @@ impl<E> From<Malformed> for AnswerError<E> {
 /// # Errors
 /// [`AnswerError`].
 pub fn answer<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Answer, AnswerError<S::Error>> {
-    let mut gathered = Gathered { runs: Vec::new(), seen: HashSet::new(), signatures: Vec::new(), hints: Vec::new() };
+    let mut gathered = Gathered::default();
+    let mut runs = Vec::new();
     let mut left = question.limit();
     let mut intervals: Vec<&Interval> = question.intervals().iter().collect();
     if question.direction() == Direction::Descending {
@@ -50,9 +51,11 @@ pub fn answer<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Answer, An
         found.reverse();
     }
     for part in found {
-        gathered.take(shelf.definition(), question, part)?;
+        runs.push(gathered.run(shelf.definition(), question, part)?);
     }
-    gathered.finish(question)
+    let (signature, hints) = gathered.sum()?;
+    let hints = question.is_hinted().then_some(hints);
+    Ok(Answer { question: question.digest(), runs, signature, hints })
 }
 
 /// What stands in an interval, and around it: the nearest outside and the one behind that.
@@ -117,35 +120,46 @@ fn nearest<E>(
     Ok(found)
 }
 
-struct Gathered {
-    runs: Vec<Run>,
+/// The signatures of all that is in an answer.
+#[derive(Default)]
+pub(crate) struct Gathered {
     seen: HashSet<u64>,
     signatures: Vec<Signature>,
-    hints: Vec<counterfoil_proof::Hint>,
+    hints: Vec<Hint>,
 }
 
 impl Gathered {
     /// Each signature once, in the order in which its entry comes first.
-    fn sign(&mut self, entry: &Entry) {
-        if self.seen.insert(entry.stamp.rid) {
-            self.signatures.push(entry.signature);
-            self.hints.push(entry.hint);
+    pub fn sign(&mut self, rid: u64, signature: Signature, hint: Hint) {
+        if self.seen.insert(rid) {
+            self.signatures.push(signature);
+            self.hints.push(hint);
         }
     }
 
-    fn take(&mut self, definition: &Definition, question: &Question, part: Part<'_>) -> Result<(), Malformed> {
+    /// The rows of a part of an order, all of them.
+    pub fn rows_of<S: Shelf>(
+        &mut self,
+        shelf: &mut S,
+        question: &Question,
+        part: &Interval,
+    ) -> Result<Run, AnswerError<S::Error>> {
+        let part = read(shelf, question, part, None)?;
+        Ok(self.run(shelf.definition(), question, part)?)
+    }
+
+    fn run(&mut self, definition: &Definition, question: &Question, part: Part<'_>) -> Result<Run, Malformed> {
         // What stands next to the rows within the interval is there because the limit was reached.
         let is_cut = |end: &[(Position, Entry)]| end.first().is_some_and(|(at, _)| part.interval.contains(at));
         let (cut_left, cut_right) = (is_cut(&part.left), is_cut(&part.right));
         let left = self.end(definition, question, &part.left, cut_left)?;
         let mut rows = Vec::with_capacity(part.rows.len());
         for (_, entry) in &part.rows {
-            self.sign(entry);
+            self.sign(entry.stamp.rid, entry.signature, entry.hint);
             rows.push(row(definition, question, entry)?);
         }
         let right = self.end(definition, question, &part.right, cut_right)?;
-        self.runs.push(Run { left, rows, right });
-        Ok(())
+        Ok(Run { left, rows, right })
     }
 
     fn end(
@@ -161,7 +175,7 @@ impl Gathered {
         if is_cut {
             return Ok(End::Cut(position.clone()));
         }
-        self.sign(entry);
+        self.sign(entry.stamp.rid, entry.signature, entry.hint);
         let is_end = entry.record.is_none();
         let outer = outer.first().map(|(position, _)| position.clone()).filter(|_| !is_end);
         let root =
@@ -170,11 +184,11 @@ impl Gathered {
         Ok(End::Boundary(Boundary { position: position.clone(), outer, stamp: entry.stamp, root, links }))
     }
 
-    fn finish<E>(self, question: &Question) -> Result<Answer, AnswerError<E>> {
+    /// The sum of the signatures, and the hints.
+    pub fn sum(self) -> Result<(Signature, Vec<Hint>), Malformed> {
         let signature =
             SignatureSum::sum_of(&self.signatures).finish().ok_or(Malformed("signatures that sum to nothing"))?;
-        let hints = question.is_hinted().then_some(self.hints);
-        Ok(Answer { question: question.digest(), runs: self.runs, signature, hints })
+        Ok((signature, self.hints))
     }
 }
 

@@ -3,6 +3,7 @@
 use counterfoil_proof::{Definition, Position};
 
 use crate::entry::Entry;
+use crate::node_entry::NodeEntry;
 
 /// Signed records in the orders of their table, heads and tails included, as they were at one moment.
 pub trait Shelf {
@@ -33,4 +34,13 @@ pub trait Shelf {
         before: &[u8],
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), Self::Error>;
+
+    /// The node of a level of an order that begins first at `from` or behind it. A shelf without nodes has none: totals are
+    /// made of rows then.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn node(&mut self, _order: u8, _level: u8, _from: &[u8]) -> Result<Option<NodeEntry>, Self::Error> {
+        Ok(None)
+    }
 }

@@ -135,9 +135,9 @@ impl End {
 }
 
 impl Row {
-    fn write(&self, writer: &mut Writer, definition: &Definition, question: &Question) -> Result<(), Malformed> {
+    pub(crate) fn write(&self, writer: &mut Writer, definition: &Definition, columns: &[u16]) -> Result<(), Malformed> {
         self.stamp.write(writer);
-        for (column, value) in question.columns().iter().zip(&self.values) {
+        for (column, value) in columns.iter().zip(&self.values) {
             let kind = definition.columns[usize::from(*column)].kind;
             kind.encode(value, &mut writer.0).map_err(|_| Malformed("a value of a type that its column has not"))?;
         }
@@ -149,22 +149,64 @@ impl Row {
         Ok(())
     }
 
-    fn read(reader: &mut Reader<'_>, definition: &Definition, question: &Question) -> Result<Self, Malformed> {
+    pub(crate) fn read(reader: &mut Reader<'_>, definition: &Definition, columns: &[u16]) -> Result<Self, Malformed> {
         let stamp = Stamp::read(reader)?;
-        let kinds = question.columns().iter().map(|column| definition.columns[usize::from(*column)].kind);
+        let kinds = columns.iter().map(|column| definition.columns[usize::from(*column)].kind);
         let values = kinds.map(|kind| kind.decode(reader)).collect::<Result<Vec<_>, _>>()?;
         let salts = if values.len() == definition.columns.len() {
             Salts::Seed(reader.array()?)
         } else {
             Salts::Each((0..values.len()).map(|_| reader.array()).collect::<Result<_, _>>()?)
         };
-        let hidden = digests(reader, hidden_count(definition.columns.len(), question.columns()))?;
+        let hidden = digests(reader, hidden_count(definition.columns.len(), columns))?;
         Ok(Self { stamp, values, salts, hidden, links: digests(reader, definition.orders.len() - 1)? })
     }
 }
 
-fn digests(reader: &mut Reader<'_>, count: usize) -> Result<Vec<Digest>, Malformed> {
+pub(crate) fn digests(reader: &mut Reader<'_>, count: usize) -> Result<Vec<Digest>, Malformed> {
     (0..count).map(|_| reader.array()).collect()
+}
+
+/// How each answer ends.
+pub(crate) fn write_signature(writer: &mut Writer, signature: &Signature, hints: Option<&[Hint]>) {
+    writer.raw(&signature.to_bytes()).byte(u8::from(hints.is_some()));
+    if let Some(hints) = hints {
+        writer.number(hints.len() as u64);
+        hints.iter().for_each(|hint| {
+            writer.raw(&hint.0);
+        });
+    }
+}
+
+pub(crate) fn read_signature(reader: &mut Reader<'_>) -> Result<(Signature, Option<Vec<Hint>>), Malformed> {
+    let signature = Signature::from_bytes(reader.raw(48)?).map_err(|_| Malformed("the signature of an answer"))?;
+    let hints = match reader.byte()? {
+        0 => None,
+        1 => Some((0..reader.count()?).map(|_| reader.array().map(Hint)).collect::<Result<Vec<_>, _>>()?),
+        _ => return Err(reader.malformed()),
+    };
+    Ok((signature, hints))
+}
+
+impl Run {
+    pub(crate) fn write(&self, writer: &mut Writer, definition: &Definition, columns: &[u16]) -> Result<(), Malformed> {
+        self.left.write(writer);
+        writer.number(self.rows.len() as u64);
+        for row in &self.rows {
+            row.write(writer, definition, columns)?;
+        }
+        self.right.write(writer);
+        Ok(())
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>, definition: &Definition, columns: &[u16]) -> Result<Self, Malformed> {
+        let left = End::read(reader, definition.orders.len() - 1)?;
+        let mut rows = Vec::new();
+        for _ in 0..reader.count()? {
+            rows.push(Row::read(reader, definition, columns)?);
+        }
+        Ok(Self { left, rows, right: End::read(reader, definition.orders.len() - 1)? })
+    }
 }
 
 impl Answer {
@@ -176,25 +218,9 @@ impl Answer {
         let mut writer = Writer::default();
         writer.byte(1).raw(&self.question).number(self.runs.len() as u64);
         for run in &self.runs {
-            run.left.write(&mut writer);
-            writer.number(run.rows.len() as u64);
-            for row in &run.rows {
-                row.write(&mut writer, definition, question)?;
-            }
-            run.right.write(&mut writer);
+            run.write(&mut writer, definition, question.columns())?;
         }
-        writer.raw(&self.signature.to_bytes());
-        match &self.hints {
-            None => {
-                writer.byte(0);
-            }
-            Some(hints) => {
-                writer.byte(1).number(hints.len() as u64);
-                for hint in hints {
-                    writer.raw(&hint.0);
-                }
-            }
-        }
+        write_signature(&mut writer, &self.signature, self.hints.as_deref());
         Ok(writer.0)
     }
 
@@ -210,19 +236,9 @@ impl Answer {
         let digest = reader.array()?;
         let mut runs = Vec::new();
         for _ in 0..reader.count()? {
-            let left = End::read(&mut reader, definition.orders.len() - 1)?;
-            let mut rows = Vec::new();
-            for _ in 0..reader.count()? {
-                rows.push(Row::read(&mut reader, definition, question)?);
-            }
-            runs.push(Run { left, rows, right: End::read(&mut reader, definition.orders.len() - 1)? });
+            runs.push(Run::read(&mut reader, definition, question.columns())?);
         }
-        let signature = Signature::from_bytes(reader.raw(48)?).map_err(|_| Malformed("the signature of an answer"))?;
-        let hints = match reader.byte()? {
-            0 => None,
-            1 => Some((0..reader.count()?).map(|_| reader.array().map(Hint)).collect::<Result<Vec<_>, _>>()?),
-            _ => return Err(reader.malformed()),
-        };
+        let (signature, hints) = read_signature(&mut reader)?;
         reader.end()?;
         Ok(Self { question: digest, runs, signature, hints })
     }

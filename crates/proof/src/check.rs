@@ -16,7 +16,7 @@ use crate::position::{Interval, Position};
 use crate::question::{Direction, Question};
 use crate::record::{Kind, Stamp, head_rid, link, message, tail_rid};
 use crate::refusal::Refusal;
-use crate::signature::{Group, Hint, Message, SignatureError, verify_groups};
+use crate::signature::{Group, Hint, Message, Signature, SignatureError, verify_groups};
 use crate::summary::{Chain, key_of};
 use crate::value::Value;
 
@@ -56,16 +56,7 @@ pub struct Verified {
 /// [`Refusal`]: why it is not to be trusted.
 pub fn check(trust: &Trust<'_>, question: &Question, answer: &[u8]) -> Result<Verified, Refusal> {
     let definition = &trust.manifest.manifest().definition;
-    if question.definition() != &definition.digest() {
-        return Err(Refusal::NotProvable("the question is about another table than the manifest"));
-    }
-    if trust.chain.manifest() != trust.manifest.digest() {
-        return Err(Refusal::NotProvable("the summaries of changes were checked under another manifest"));
-    }
-    if key_of(trust.manifest, trust.chain.last())?.expires <= trust.now {
-        return Err(Refusal::Stale("the owner's last summary was signed with a key that has expired since"));
-    }
-    let (as_of, age) = age(trust)?;
+    let (as_of, age) = grounds(trust, question.definition())?;
     let answer = Answer::from_bytes(answer, definition, question)?;
     if answer.question != question.digest() {
         return Err(Refusal::OtherQuestion);
@@ -76,9 +67,23 @@ pub fn check(trust: &Trust<'_>, question: &Question, answer: &[u8]) -> Result<Ve
         signed.take_run(definition, question, run, interval)?;
     }
     signed.are_fresh(trust)?;
-    signed.verify(trust, &answer)?;
-    let signatures = signed.things.len();
+    signed.verify(trust, &answer.signature, answer.hints.as_deref())?;
+    let signatures = signed.count();
     Ok(Verified { rows: rows(question, answer), as_of, age, is_cut, signatures })
+}
+
+/// Whether what a reader holds is about the table and in force; as of when its answers are, and how old that is.
+pub(crate) fn grounds(trust: &Trust<'_>, definition: &Digest) -> Result<(u64, u64), Refusal> {
+    if *definition != trust.manifest.manifest().definition.digest() {
+        return Err(Refusal::NotProvable("the question is about another table than the manifest"));
+    }
+    if trust.chain.manifest() != trust.manifest.digest() {
+        return Err(Refusal::NotProvable("the summaries of changes were checked under another manifest"));
+    }
+    if key_of(trust.manifest, trust.chain.last())?.expires <= trust.now {
+        return Err(Refusal::Stale("the owner's last summary was signed with a key that has expired since"));
+    }
+    age(trust)
 }
 
 fn age(trust: &Trust<'_>) -> Result<(u64, u64), Refusal> {
@@ -142,13 +147,22 @@ fn rows(question: &Question, answer: Answer) -> Vec<Vec<Value>> {
 
 /// Everything whose signature is in the sum, each once, in the order in which it comes first.
 #[derive(Default)]
-struct SignedThings {
+pub(crate) struct SignedThings {
     things: Vec<(Stamp, Message)>,
     by_rid: BTreeMap<u64, usize>,
 }
 
 impl SignedThings {
-    fn take(&mut self, stamp: Stamp, message: Message) -> Result<(), Refusal> {
+    pub(crate) fn count(&self) -> usize {
+        self.things.len()
+    }
+
+    /// When each was signed.
+    pub(crate) fn stamps(&self) -> impl Iterator<Item = &Stamp> {
+        self.things.iter().map(|(stamp, _)| stamp)
+    }
+
+    pub(crate) fn take(&mut self, stamp: Stamp, message: Message) -> Result<(), Refusal> {
         if let Some(at) = self.by_rid.get(&stamp.rid) {
             // It stands on the edge of two intervals: the same thing, or not one of one time.
             return if self.things[*at] == (stamp, message) {
@@ -162,7 +176,7 @@ impl SignedThings {
         Ok(())
     }
 
-    fn take_run(
+    pub(crate) fn take_run(
         &mut self,
         definition: &Definition,
         question: &Question,
@@ -178,8 +192,8 @@ impl SignedThings {
         }
         for (row, around) in run.rows.iter().zip(places.windows(3)) {
             let own = link(order, &around[1], Some(&around[0]), Some(&around[2]));
-            let root =
-                row_root(definition, question, row).ok_or(Malformed("a row without all it takes to check it"))?;
+            let root = row_root(definition, question.columns(), row)
+                .ok_or(Malformed("a row without all it takes to check it"))?;
             let links = with_own(order, own, &row.links);
             self.take(row.stamp, message(digest, Kind::Record, &row.stamp, &links, &root))?;
         }
@@ -190,7 +204,7 @@ impl SignedThings {
         Ok(())
     }
 
-    fn are_fresh(&self, trust: &Trust<'_>) -> Result<(), Refusal> {
+    pub(crate) fn are_fresh(&self, trust: &Trust<'_>) -> Result<(), Refusal> {
         let manifest = trust.manifest.manifest();
         for (stamp, _) in &self.things {
             trust.chain.accepts(stamp)?;
@@ -205,8 +219,13 @@ impl SignedThings {
     }
 
     /// One sum of hashes for each key that signed, and one signature over all.
-    fn verify(&self, trust: &Trust<'_>, answer: &Answer) -> Result<(), Refusal> {
-        if answer.hints.as_ref().is_some_and(|hints| hints.len() != self.things.len()) {
+    pub(crate) fn verify(
+        &self,
+        trust: &Trust<'_>,
+        signature: &Signature,
+        hints_of_all: Option<&[Hint]>,
+    ) -> Result<(), Refusal> {
+        if hints_of_all.is_some_and(|hints| hints.len() != self.things.len()) {
             return Err(Refusal::Malformed("not one hint for each signature"));
         }
         let mut keys: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
@@ -221,15 +240,15 @@ impl SignedThings {
         for (period, mut things) in keys {
             things.sort_unstable_by_key(|at| self.things[*at].1);
             let messages = things.iter().map(|at| self.things[*at].1).collect();
-            let hints = answer.hints.iter().flat_map(|hints| things.iter().map(|at| hints[*at])).collect();
+            let hints = hints_of_all.iter().flat_map(|hints| things.iter().map(|at| hints[*at])).collect();
             sorted.push((period, messages, hints));
         }
         let mut groups = Vec::new();
         for (period, messages, hints) in &sorted {
             let key = &key_of(trust.manifest, *period)?.key;
-            groups.push(Group { key, messages, hints: answer.hints.is_some().then_some(hints) });
+            groups.push(Group { key, messages, hints: hints_of_all.is_some().then_some(hints) });
         }
-        verify_groups(&groups, &answer.signature).map_err(|error| match error {
+        verify_groups(&groups, signature).map_err(|error| match error {
             SignatureError::Malformed(what) => Refusal::Malformed(what),
             _ => Refusal::Forged(
                 "the owner did not sign these rows beside each other: one was changed, left out or added",
@@ -307,16 +326,16 @@ fn boundary_message(
     }
 }
 
-fn with_own(order: u8, own: Digest, others: &[Digest]) -> Vec<Digest> {
+pub(crate) fn with_own(order: u8, own: Digest, others: &[Digest]) -> Vec<Digest> {
     let mut links = others.to_vec();
     links.insert(usize::from(order), own);
     links
 }
 
-fn row_root(definition: &Definition, question: &Question, row: &Row) -> Option<Digest> {
+pub(crate) fn row_root(definition: &Definition, columns: &[u16], row: &Row) -> Option<Digest> {
     let mut encoded = Vec::new();
     let mut leaves = Vec::with_capacity(row.values.len());
-    for (at, (column, value)) in question.columns().iter().zip(&row.values).enumerate() {
+    for (at, (column, value)) in columns.iter().zip(&row.values).enumerate() {
         encoded.clear();
         definition.columns[usize::from(*column)].kind.encode(value, &mut encoded).ok()?;
         let salt = match &row.salts {
@@ -325,5 +344,5 @@ fn row_root(definition: &Definition, question: &Question, row: &Row) -> Option<D
         };
         leaves.push(leaf(*column, &salt, &encoded));
     }
-    root_of(definition.columns.len(), question.columns(), &leaves, &row.hidden)
+    root_of(definition.columns.len(), columns, &leaves, &row.hidden)
 }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use crate::bytes::{Reader, Writer};
 use crate::digest::{Digest, digest};
 use crate::error::Malformed;
+use crate::node::{NodesOf, check_list, read_list, write_list};
 use crate::position::{KEY_BYTES_MAX, Position};
 use crate::value::{Type, Value};
 
@@ -17,6 +18,9 @@ pub const ORDERS_MAX: usize = 16;
 
 /// Numbers below this one belong to heads and tails; records have the others.
 pub const FIRST_RID: u64 = 2 * ORDERS_MAX as u64;
+
+/// The tag of a definition's nodes: the kind of what is signed.
+const NODES: u8 = 4;
 
 /// A column of a published table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub struct Definition {
     pub orders: Vec<Vec<u16>>,
     /// How much one signature covers.
     pub scheme: Scheme,
+    /// Which totals are signed, by order.
+    pub nodes: Vec<NodesOf>,
 }
 
 impl Definition {
@@ -78,7 +84,7 @@ impl Definition {
                 return Err(Malformed("an order of a published table by a column that is not there, or by one twice"));
             }
         }
-        Ok(())
+        check_list(self)
     }
 
     /// The digest that every signature holds.
@@ -139,6 +145,10 @@ impl Definition {
         match self.scheme {
             Scheme::PerRecord => writer.byte(1),
         };
+        // Parts that came later, by their tags: a definition without them has the bytes that it always had.
+        if !self.nodes.is_empty() {
+            writer.byte(NODES).string(&write_list(&self.nodes));
+        }
         writer.0
     }
 
@@ -161,7 +171,16 @@ impl Definition {
             1 => Scheme::PerRecord,
             _ => return Err(Malformed("a scheme of signatures that this version does not know")),
         };
-        let definition = Self { table, name, columns, orders, scheme };
+        let mut definition = Self { table, name, columns, orders, scheme, nodes: Vec::new() };
+        let mut last = 0;
+        while reader.left() > 0 {
+            let tag = reader.byte()?;
+            match (tag > last, tag) {
+                (true, NODES) => definition.nodes = read_list(reader.string()?)?,
+                _ => return Err(Malformed("a definition with a part that this version does not know")),
+            }
+            last = tag;
+        }
         definition.check()?;
         Ok(definition)
     }

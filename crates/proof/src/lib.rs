@@ -2,6 +2,7 @@
 //!
 //! - [`Owner`] is who a reader trusts, [`TrustedManifest`] what that owner says of a table, [`Chain`] what changed when.
 //! - [`Question`] is asked by a reader, [`Answer`] is what a mirror sends, [`check`] the only way from one to [`Verified`] rows.
+//! - [`TotalsQuestion`] asks for counts, sums, least and largest values, which [`check_totals`] takes from signed [`Node`]s.
 //! - [`Seen`] is what a reader remembers, so that no mirror leads it back.
 //! - [`SecretKey`], [`Manifest`], [`Summary`] and [`record::message`] are what an owner signs.
 //!
@@ -16,13 +17,16 @@ extern crate std;
 mod answer;
 pub mod attributes;
 pub mod bytes;
+mod changed;
 mod check;
+mod check_totals;
 mod curve;
 mod definition;
 mod digest;
 mod error;
 mod filter;
 mod manifest;
+mod node;
 mod owner;
 mod position;
 mod question;
@@ -32,15 +36,21 @@ mod seen;
 mod signature;
 mod sparse_set;
 mod summary;
+mod totals;
+mod totals_answer;
+mod totals_question;
 mod value;
+mod wide;
 
 pub use answer::{Answer, Boundary, End, Row, Run, Salts};
 pub use check::{Trust, Verified, check};
+pub use check_totals::{TotalsOf, VerifiedTotals, check_totals};
 pub use definition::{COLUMNS_MAX, Column, Definition, FIRST_RID, ORDERS_MAX, Scheme};
 pub use digest::Digest;
 pub use error::Malformed;
 pub use filter::FilterBits;
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, SigningKey, TrustedManifest};
+pub use node::{FIRST_NODE, NODE_COLUMNS_MAX, Node, NodesOf, is_node};
 pub use owner::{NoOwner, Owner};
 pub use position::{Edge, Interval, KEY_BYTES_MAX, POSITION_BYTES_MAX, Position};
 pub use question::{Direction, Question};
@@ -52,4 +62,8 @@ pub use signature::{
 };
 pub use sparse_set::SparseSet;
 pub use summary::{CHANGES_MAX, Chain, SUMMARY_BYTES_MAX, Summary, contents_root};
+pub use totals::{ColumnTotals, Totals};
+pub use totals_answer::{Span, Tile, TotalsAnswer};
+pub use totals_question::TotalsQuestion;
 pub use value::{Type, Value, WrongType};
+pub use wide::Wide;

@@ -13,6 +13,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::bytes::{Reader, Writer};
+use crate::changed::{has_classes, read_classes, write_classes};
 use crate::digest::{Digest, digest};
 use crate::error::Malformed;
 use crate::manifest::{SigningKey, TrustedManifest};
@@ -48,6 +49,8 @@ pub struct Summary {
 
 /// How a summary begins.
 struct Head {
+    /// Whether numbers of what changed are told by classes.
+    has_classes: bool,
     definition: Digest,
     period: u64,
     before: Digest,
@@ -56,11 +59,13 @@ struct Head {
 
 impl Head {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        if reader.byte()? != 1 {
-            return Err(Malformed("a summary of changes of a version that is not known"));
-        }
+        let has_classes = match reader.byte()? {
+            1 => false,
+            2 => true,
+            _ => return Err(Malformed("a summary of changes of a version that is not known")),
+        };
         let (definition, period) = (reader.array()?, reader.number()?);
-        Ok(Self { definition, period, before: reader.array()?, ended: reader.number()? })
+        Ok(Self { has_classes, definition, period, before: reader.array()?, ended: reader.number()? })
     }
 }
 
@@ -74,8 +79,15 @@ pub fn contents_root(mut messages: Vec<Digest>) -> Digest {
 impl Summary {
     fn body(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.byte(1).raw(&self.definition).number(self.period).raw(&self.before).number(self.ended);
-        writer.raw(&self.contents).string(&SparseSet::encode(&self.changed)).number(self.finals.len() as u64);
+        let has_classes = has_classes(&self.changed);
+        writer.byte(1 + u8::from(has_classes)).raw(&self.definition).number(self.period).raw(&self.before);
+        writer.number(self.ended).raw(&self.contents);
+        if has_classes {
+            write_classes(&mut writer, &self.changed);
+        } else {
+            writer.string(&SparseSet::encode(&self.changed));
+        }
+        writer.number(self.finals.len() as u64);
         let mut last = 0;
         for (rid, version) in &self.finals {
             // Numbers as steps; a version one up, so that 0 says that the record is gone.
@@ -87,9 +99,13 @@ impl Summary {
 
     fn read(body: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body, "a summary of changes");
-        let Head { definition, period, before, ended } = Head::read(&mut reader)?;
+        let Head { has_classes, definition, period, before, ended } = Head::read(&mut reader)?;
         let contents = reader.array()?;
-        let changed: Vec<u64> = SparseSet::parse(reader.string()?)?.iter().collect();
+        let changed: Vec<u64> =
+            if has_classes { read_classes(&mut reader)? } else { SparseSet::parse(reader.string()?)?.iter().collect() };
+        if !has_classes && crate::changed::has_classes(&changed) {
+            return Err(reader.malformed());
+        }
         if period == 0 && !changed.is_empty() {
             return Err(Malformed("the first summary of changes tells of changes"));
         }

@@ -3,10 +3,11 @@
 //! Keys of the ledger, whose values are told beside them:
 //! ```text
 //! m                    manifest as served        s            secrets
-//! n                    next record number, open period, digest of the last summary, end of the last period (ms)
+//! n                    next record number, open period, digest of the last summary, end of the last period (ms), nodes so far
 //! e rid                an entry                  c rid        what became of a record in the open period
 //! g digest             a message signed in it    y period     a summary as served
 //! t period             when it ended (ms), of periods whose signatures stand
+//! d order low          nodes of level 1 whose rows changed in the open period (settle.rs)
 //! x ...                what mirrors have not been told (outbox.rs)
 //! ```
 //! Each edit is one commit: entries, what is noted of them, and what was signed. A cut before it leaves nothing, and none of
@@ -15,11 +16,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_mirror::wire::Update;
-use counterfoil_mirror::{Entry, MemoryShelf, Record};
+use counterfoil_mirror::{Entry, MemoryShelf, NodeEntry, Record};
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::record::{Kind, Stamp, head_rid, link, message, tail_rid};
 use counterfoil_proof::{
-    CHANGES_MAX, Definition, Digest, FIRST_RID, Manifest, Message, Owner, Position, SecretKey, SigningKey,
+    CHANGES_MAX, Definition, Digest, FIRST_NODE, FIRST_RID, Manifest, Message, Owner, Position, SecretKey, SigningKey,
     TrustedManifest, Value, attributes,
 };
 
@@ -30,6 +31,7 @@ use crate::ledger::{Change, Ledger};
 use crate::outbox::Outbox;
 use crate::period::{Noted, Period};
 use crate::secrets::Secrets;
+use crate::settle::Unsettled;
 
 /// How a table is to be published.
 #[derive(Clone, Debug)]
@@ -73,6 +75,9 @@ pub struct Publication<L> {
     shelf: MemoryShelf,
     pub(crate) ages: Ages,
     next_rid: u64,
+    /// Numbers given to nodes so far.
+    pub(crate) next_node: u64,
+    pub(crate) unsettled: Unsettled,
     pub(crate) period: Period,
     last_summary: Digest,
     pub(crate) last_ended: u64,
@@ -118,6 +123,8 @@ impl<L: Ledger> Publication<L> {
             served,
             ages: Ages::default(),
             next_rid: FIRST_RID,
+            next_node: 0,
+            unsettled: Unsettled::new(),
             period: Period::default(),
             last_summary: [0; 32],
             last_ended: 0,
@@ -165,8 +172,16 @@ impl<L: Ledger> Publication<L> {
         let mut reader = Reader::new(&state, "");
         let (next_rid, number) = (reader.number().map_err(corrupt)?, reader.number().map_err(corrupt)?);
         let (last_summary, last_ended) = (reader.array().map_err(corrupt)?, reader.number().map_err(corrupt)?);
+        // A ledger of before there were nodes ends here.
+        let next_node = if reader.left() > 0 { reader.number().map_err(corrupt)? } else { 0 };
         let (mut shelf, mut ages) = (MemoryShelf::new(definition.clone()), Ages::default());
         for (_, bytes) in ledger.scan(b"e")? {
+            if NodeEntry::is_one(&bytes) {
+                let node = NodeEntry::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a signed node"))?;
+                ages.put(&node.stamp);
+                shelf.nodes.put(node);
+                continue;
+            }
             let entry = Entry::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a signed record"))?;
             ages.put(&entry.stamp);
             shelf.put(entry)?;
@@ -185,6 +200,11 @@ impl<L: Ledger> Publication<L> {
             let corrupt = |_| Error::Corrupt("when a period ended");
             ended.insert(number(&key[1..]).map_err(corrupt)?, number(&bytes).map_err(corrupt)?);
         }
+        let mut unsettled = Unsettled::new();
+        for (key, _) in ledger.scan(b"d")? {
+            let (order, low) = key[1..].split_first().ok_or(Error::Corrupt("a node that was there"))?;
+            unsettled.insert((*order, low.to_vec()));
+        }
         let outbox = Outbox::open(&mut ledger)?;
         let digest = definition.digest();
         Ok(Self {
@@ -197,6 +217,8 @@ impl<L: Ledger> Publication<L> {
             shelf,
             ages,
             next_rid,
+            next_node,
+            unsettled,
             period,
             last_summary,
             last_ended,
@@ -238,6 +260,9 @@ impl<L: Ledger> Publication<L> {
             affected.insert(rid);
         }
         for (order, position) in touched {
+            if self.definition.node_columns(order).is_some() {
+                self.unsettle(order, position.bytes(), &mut changes);
+            }
             affected.extend(self.shelf.neighbours(order, &position).into_iter().flatten());
         }
         self.sign(&affected, true, &mut changes)?;
@@ -297,7 +322,7 @@ impl<L: Ledger> Publication<L> {
 
     /// Whether the open period can still tell of all that would change. The first load tells of nothing.
     fn check_room(&self, edit: &Edit) -> Result<(), Error> {
-        let changes = edit.changes(self.definition.orders.len()).saturating_add(self.period.told);
+        let changes = self.changes_with(edit);
         if self.period.number > 0 && changes > CHANGES_MAX {
             let text = format!(
                 "{changes} changes in one period, of which {CHANGES_MAX} are possible: end the period in between"
@@ -313,11 +338,11 @@ impl<L: Ledger> Publication<L> {
     /// # Errors
     /// Those of [`Publication::edit`] and [`Publication::close_period`].
     pub fn edit_in_parts(&mut self, edit: Edit, now: u64) -> Result<Edited, Error> {
-        if self.period.number == 0 || edit.changes(self.definition.orders.len()) + self.period.told <= CHANGES_MAX {
+        if self.period.number == 0 || self.changes_with(&edit) <= CHANGES_MAX {
             return self.edit(edit);
         }
         let mut edited = Edited::default();
-        for part in edit.parts(CHANGES_MAX, self.definition.orders.len()) {
+        for part in edit.parts(CHANGES_MAX, self.orders_told()) {
             if self.period.told > 0 {
                 self.close_period(now)?;
             }
@@ -368,9 +393,9 @@ impl<L: Ledger> Publication<L> {
         is_change: bool,
         changes: &mut Vec<Change>,
     ) -> Result<(), Error> {
-        let mut entries = Vec::with_capacity(rids.len());
-        let mut messages = Vec::with_capacity(rids.len());
-        for rid in rids {
+        self.sign_nodes(rids.range(FIRST_NODE..).copied(), is_change, changes)?;
+        let (mut entries, mut messages) = (Vec::with_capacity(rids.len()), Vec::with_capacity(rids.len()));
+        for rid in rids.range(..FIRST_NODE) {
             let mut entry = self.shelf.entry(*rid).ok_or(Error::Corrupt("a record that was there"))?.clone();
             self.ages.remove(&entry.stamp);
             entry.stamp.version += u64::from(is_change);
@@ -396,7 +421,7 @@ impl<L: Ledger> Publication<L> {
     }
 
     /// The key that signs in the open period.
-    fn signing(&self) -> Result<&SecretKey, Error> {
+    pub(crate) fn signing(&self) -> Result<&SecretKey, Error> {
         let key = self.manifest.key_of(self.period.number);
         key.and_then(|key| self.secrets.signing(&key.key)).ok_or(Error::Corrupt("the key of the open period"))
     }
@@ -446,6 +471,7 @@ impl<L: Ledger> Publication<L> {
 
     /// The summary of the open period, and what it changes in the ledger.
     pub(crate) fn end_period(&mut self, now: u64, changes: &mut Vec<Change>) -> Result<Vec<u8>, Error> {
+        self.settle(changes)?;
         let (number, ended) = (self.period.number, now.max(self.last_ended));
         let summary = self.period.summary(self.digest, self.last_summary, ended);
         let served = summary.sign(self.signing()?);
@@ -465,6 +491,7 @@ impl<L: Ledger> Publication<L> {
     pub(crate) fn state(&self) -> Change {
         let mut writer = Writer::default();
         writer.number(self.next_rid).number(self.period.number).raw(&self.last_summary).number(self.last_ended);
+        writer.number(self.next_node);
         (b"n".to_vec(), Some(writer.0))
     }
 
@@ -486,6 +513,14 @@ impl<L: Ledger> Publication<L> {
     #[must_use]
     pub fn shelf(&self) -> &MemoryShelf {
         &self.shelf
+    }
+
+    pub(crate) fn shelf_mut(&mut self) -> &mut MemoryShelf {
+        &mut self.shelf
+    }
+
+    pub(crate) fn digest(&self) -> &Digest {
+        &self.digest
     }
 
     /// What the table is.
@@ -511,11 +546,11 @@ impl<L: Ledger> Publication<L> {
     }
 }
 
-fn entry_key(rid: u64) -> Vec<u8> {
+pub(crate) fn entry_key(rid: u64) -> Vec<u8> {
     [&b"e"[..], &rid.to_be_bytes()].concat()
 }
 
-fn noted_key(rid: u64) -> Vec<u8> {
+pub(crate) fn noted_key(rid: u64) -> Vec<u8> {
     [&b"c"[..], &rid.to_be_bytes()].concat()
 }
 

@@ -22,6 +22,7 @@ impl World {
             columns: vec![column("symbol", Type::Text), column("price", Type::Integer)],
             orders: vec![vec![0]],
             scheme: Scheme::PerRecord,
+            nodes: Vec::new(),
         };
         let plan = Plan { definition, now, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
         let secrets = Secrets::from_entropy(&[7; 96]).expect("keys");

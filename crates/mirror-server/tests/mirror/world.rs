@@ -33,6 +33,7 @@ pub fn definition(table: u8, name: &str) -> Definition {
         columns: vec![column("symbol", Type::Text), column("day", Type::Date), column("price", Type::BigInt)],
         orders: vec![vec![0, 1], vec![2]],
         scheme: Scheme::PerRecord,
+        nodes: Vec::new(),
     }
 }
 

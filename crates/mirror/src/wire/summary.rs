@@ -32,7 +32,7 @@ impl SummaryHead {
         reader.raw(48)?;
         reader.end()?;
         let mut reader = Reader::new(body, "a summary of changes");
-        if reader.byte()? != 1 {
+        if !matches!(reader.byte()?, 1 | 2) {
             return Err(reader.malformed());
         }
         let (definition, period, before) = (reader.array()?, reader.number()?, reader.array()?);

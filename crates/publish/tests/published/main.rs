@@ -6,4 +6,5 @@ mod keys;
 mod renewed;
 mod simulated;
 mod site;
+mod totals;
 mod world;
