@@ -36,6 +36,7 @@ mod calendar;
 mod condition;
 mod decimal;
 mod error;
+mod groups;
 mod like;
 mod literal;
 mod names;
@@ -45,6 +46,7 @@ mod select;
 mod set;
 mod statement;
 mod text;
+mod totals;
 
 pub use asked::Asked;
 pub use error::{Error, type_name};

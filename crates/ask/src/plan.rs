@@ -5,7 +5,7 @@ use counterfoil_proof::{Definition, Direction, Edge, Interval, KEY_BYTES_MAX, Qu
 use crate::condition::{Condition, Known};
 use crate::error::Error;
 use crate::select::SortKey;
-use crate::set::{FIRST, NULL, Range, behind};
+use crate::set::{BEHIND_NULL, FIRST, NULL, Range, behind};
 
 /// Intervals of a question at most, as the language of questions has it.
 const INTERVALS_MAX: usize = 4096;
@@ -65,6 +65,19 @@ impl Plan {
         };
         Ok(Self { question: Some(question), is_exact: covered.is_exact })
     }
+}
+
+/// The intervals of an order in which a condition is true, if it is true of all that is in them; none if that is not all.
+pub(crate) fn exact_intervals(condition: &Condition, order: &[u16]) -> Option<Vec<Interval>> {
+    let covered = Covered::of(condition, order);
+    let intervals = covered.intervals.into_iter();
+    // Where nothing bounds a side, the last node there fits too: it reaches to the end of the order.
+    let intervals = intervals.filter_map(|(start, end)| {
+        let start = if start[..] <= *FIRST { Edge::first() } else { Edge::before(&start) };
+        let end = if end[..] >= *BEHIND_NULL { Edge::last() } else { Edge::before(&end) };
+        Interval::new(start..end)
+    });
+    covered.is_exact.then(|| intervals.collect())
 }
 
 /// The part of an order in which a condition can be true.

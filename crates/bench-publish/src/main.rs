@@ -7,6 +7,7 @@
 //! counterfoil-bench-publish table4 [RECORDS]             the EMB- tree one transaction at a time (1,000,000 unless told)
 //! counterfoil-bench-publish figure6 [LEVELS [FOLDER]]    the cache of signatures over 2^LEVELS records (20 unless told)
 //! counterfoil-bench-publish figure11 [FOLDER]            proofs of joins: boundary values against filters
+//! counterfoil-bench-publish totals [ROWS]                an aggregate by signed nodes and by rows (525,600 unless told)
 //! ```
 //! Every table begins with the machine, the date and the command. A figure is drawn where a FOLDER is given.
 #![forbid(unsafe_code)]
@@ -25,6 +26,7 @@ mod machine;
 mod primitives;
 mod random;
 mod sigcache;
+mod totals;
 
 use std::process::ExitCode;
 
@@ -42,9 +44,11 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["figure6", levels, folder] => figure6::print(levels.parse()?, Some(folder.as_ref()))?,
         ["figure11"] => join_table::print(None)?,
         ["figure11", folder] => join_table::print(Some(folder.as_ref()))?,
+        ["totals"] => totals::print(525_600)?,
+        ["totals", rows] => totals::print(rows.parse()?)?,
         _ => {
             return Err(
-                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure6 [LEVELS [FOLDER]] | figure11 [FOLDER]"
+                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure6 [LEVELS [FOLDER]] | figure11 [FOLDER] | totals [ROWS]"
                     .into(),
             );
         }

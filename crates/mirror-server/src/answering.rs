@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use counterfoil_mirror::site::{FILE_BYTES_MAX, SUMMARIES_PER_FILE};
 use counterfoil_mirror::wire::{Standing, State};
-use counterfoil_mirror::{AnswerError, answer};
+use counterfoil_mirror::{AnswerError, answer, totals};
 use counterfoil_proof::bytes::Writer;
-use counterfoil_proof::{Owner, Question};
+use counterfoil_proof::{Malformed, Owner, Question, TotalsQuestion};
 
 use crate::limits::Limits;
 use crate::reply::Problem;
@@ -82,13 +82,23 @@ impl Answering {
         let deadline = Instant::now() + self.limits.answer_time_max;
         let mut reading = self.whole(asked)?;
         let definition = self.definitions.of(reading.kept(), &asked.owner)?;
-        let question = Question::from_bytes(question, &definition).map_err(|what| Problem::Malformed(what.0.into()))?;
+        let malformed = |what: Malformed| Problem::Malformed(what.0.into());
         let bytes_left = self.limits.answer_bytes_max;
         let mut shelf = BoundedShelf { reading: &mut *reading, definition: definition.clone(), bytes_left, deadline };
-        let answer = answer(&mut shelf, &question).map_err(|error| match error {
-            AnswerError::Shelf(error) => error,
-            AnswerError::Shelved(what) => what.into(),
-        })?;
+        if TotalsQuestion::is_one(question) {
+            let question = TotalsQuestion::from_bytes(question, &definition).map_err(malformed)?;
+            let answer = totals(&mut shelf, &question).map_err(unread)?;
+            return Ok(answer.to_bytes(&definition, &question).map_err(StoreError::from)?);
+        }
+        let question = Question::from_bytes(question, &definition).map_err(malformed)?;
+        let answer = answer(&mut shelf, &question).map_err(unread)?;
         Ok(answer.to_bytes(&definition, &question).map_err(StoreError::from)?)
+    }
+}
+
+fn unread(error: AnswerError<StoreError>) -> StoreError {
+    match error {
+        AnswerError::Shelf(error) => error,
+        AnswerError::Shelved(what) => what.into(),
     }
 }

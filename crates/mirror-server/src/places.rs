@@ -1,12 +1,16 @@
 //! Where an entry stands in its table's orders.
 
-use counterfoil_mirror::Entry;
+use counterfoil_mirror::{Entry, NodeEntry, nodes_of};
 use counterfoil_proof::{Definition, Malformed};
 
 use crate::store::Place;
 
 /// Reads an entry's bytes, and tells its number and places.
 pub(crate) fn places(bytes: &[u8], definition: &Definition) -> Result<(u64, Vec<Place>), Malformed> {
+    if NodeEntry::is_one(bytes) {
+        let entry = NodeEntry::from_bytes(bytes, definition)?;
+        return Ok((entry.stamp.rid, vec![(nodes_of(entry.node.order), entry.place())]));
+    }
     let entry = Entry::from_bytes(bytes, definition)?;
     let rid = entry.stamp.rid;
     let orders = definition.orders.len() as u8;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use counterfoil_mirror::{Entry, Shelf};
+use counterfoil_mirror::{Entry, NodeEntry, Shelf, nodes_of, place};
 use counterfoil_proof::{Definition, Position};
 
 use crate::store::{Reading, StoreError};
@@ -30,8 +30,7 @@ impl BoundedShelf<'_> {
         let (definition, deadline) = (self.definition.clone(), self.deadline);
         let left = &mut self.bytes_left;
         let mut bounded = |position: &[u8], entry: &[u8]| {
-            let bytes = position.len() + entry.len() + BYTES_BESIDE;
-            *left = left.checked_sub(bytes).filter(|_| Instant::now() < deadline).ok_or(StoreError::TooMuch)?;
+            spend(left, deadline, position.len() + entry.len())?;
             Ok(visit(Position::from_bytes(position)?, Entry::from_bytes(entry, &definition)?))
         };
         match upward {
@@ -39,6 +38,13 @@ impl BoundedShelf<'_> {
             false => self.reading.downward(order, at, &mut bounded),
         }
     }
+}
+
+/// Takes an entry's bytes from what may still be read.
+fn spend(left: &mut usize, deadline: Instant, bytes: usize) -> Result<(), StoreError> {
+    let rest = left.checked_sub(bytes + BYTES_BESIDE).filter(|_| Instant::now() < deadline);
+    *left = rest.ok_or(StoreError::TooMuch)?;
+    Ok(())
 }
 
 impl Shelf for BoundedShelf<'_> {
@@ -64,5 +70,20 @@ impl Shelf for BoundedShelf<'_> {
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), StoreError> {
         self.walk(order, before, false, visit)
+    }
+
+    fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, StoreError> {
+        let (definition, deadline) = (self.definition.clone(), self.deadline);
+        let left = &mut self.bytes_left;
+        let mut found = None;
+        let mut first = |position: &[u8], entry: &[u8]| {
+            spend(left, deadline, position.len() + entry.len())?;
+            if position.starts_with(&[1, level]) {
+                found = Some(NodeEntry::from_bytes(entry, &definition)?);
+            }
+            Ok(false)
+        };
+        self.reading.upward(nodes_of(order), &place(level, from), &mut first)?;
+        Ok(found)
     }
 }

@@ -65,7 +65,8 @@ impl MemoryShelf {
     /// The period of the oldest signature; 0 where there is none.
     #[must_use]
     pub fn oldest(&self) -> u64 {
-        self.entries.values().map(|entry| entry.stamp.period).min().unwrap_or(0)
+        let periods = self.entries.values().map(|entry| entry.stamp.period);
+        periods.chain(self.nodes.all().map(|entry| entry.stamp.period)).min().unwrap_or(0)
     }
 
     /// All numbers of an order, as their entries stand in it.

@@ -59,6 +59,11 @@ impl Nodes {
         self.entries.get(rid)
     }
 
+    /// All nodes, in no order.
+    pub fn all(&self) -> impl Iterator<Item = &NodeEntry> {
+        self.entries.values()
+    }
+
     /// All nodes of an order, by level and where they begin.
     pub fn of(&self, order: u8) -> impl Iterator<Item = &NodeEntry> {
         let found = self.places.range((order, 0, Vec::new())..).take_while(move |(place, _)| place.0 == order);

@@ -35,7 +35,7 @@ fn tile<S: Shelf>(
         if at < until {
             let part = Interval::from_bytes(&at, &until)?;
             let run = gathered.rows_of(shelf, question.rows(), &part)?;
-            spans.push(Span::Rows(until.clone(), run));
+            spans.push(Span::Rows(until.clone(), Box::new(run)));
         }
         at = until;
         if let Some(NodeEntry { stamp, node, signature, hint }) = next {

@@ -9,6 +9,7 @@
 //! ```
 //! A span begins where the one before ended: parts that overlap, or leave a gap, cannot be written down.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::answer::{Run, read_signature, write_signature};
@@ -39,7 +40,7 @@ pub struct Tile {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Span {
     /// Rows up to an end, the next node's beginning or that of the interval.
-    Rows(Vec<u8>, Run),
+    Rows(Vec<u8>, Box<Run>),
     /// A node.
     Tile(Tile),
 }
@@ -100,10 +101,11 @@ impl TotalsAnswer {
             let mut spans = Vec::new();
             for _ in 0..reader.count()? {
                 spans.push(match reader.byte()? {
-                    0 => Span::Rows(
-                        reader.string()?.to_vec(),
-                        Run::read(&mut reader, definition, question.rows().columns())?,
-                    ),
+                    0 => {
+                        let end = reader.string()?.to_vec();
+                        let run = Run::read(&mut reader, definition, question.rows().columns())?;
+                        Span::Rows(end, Box::new(run))
+                    }
                     1 => {
                         let rid = node_rid(reader.number()?).ok_or(reader.malformed())?;
                         let stamp = Stamp { rid, version: reader.number()?, period: reader.number()? };

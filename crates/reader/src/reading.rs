@@ -1,9 +1,11 @@
 //! From SQL to rows and a verdict.
 
 use counterfoil_ask::{Asked, Table};
-use counterfoil_mirror::answer;
 use counterfoil_mirror::site::{Fetch, Site, SiteError, Unread};
-use counterfoil_proof::{Chain, Definition, MANIFEST_BYTES_MAX, Owner, Question, Refusal, TrustedManifest, check};
+use counterfoil_mirror::{Shelf as _, answer, totals};
+use counterfoil_proof::{
+    Chain, MANIFEST_BYTES_MAX, Owner, Refusal, TotalsQuestion, TrustedManifest, check, check_totals,
+};
 
 use crate::error::Error;
 use crate::kept::Kept;
@@ -43,14 +45,16 @@ pub fn read(fetch: &mut dyn Fetch, sql: &str, terms: &Terms, memory: &mut Option
     let summaries = site.summaries(seen.unwrap_or(u64::MAX).min(site.first()))?;
     let chain = Chain::check(&manifest, summaries.iter().map(Vec::as_slice))?;
     *memory = Some(Memory::after(memory.as_ref(), &manifest, &chain)?);
-    let answer = asked.question().map(|question| {
-        let question = terms.put(question);
-        if answers { Ok(site.ask(&question.to_bytes())?) } else { proof(&mut site, definition, &question) }
-    });
-    let answer = answer.transpose()?;
+    let answer = answered(&mut site, &asked, answers, terms)?;
     let (owner, at, hints) = (terms.owner, terms.now, terms.hints);
-    let kept = Kept { owner, at, hints, sql: sql.into(), manifest: manifest_bytes, summaries, answer };
-    let (table, verdict) = checked(&asked, &manifest, &chain, kept.answer.as_deref(), terms)?;
+    let mut kept = Kept { owner, at, hints, sql: sql.into(), manifest: manifest_bytes, summaries, answer };
+    let mut result = checked(&asked, &manifest, &chain, kept.answer.as_deref(), terms);
+    // Totals are of the last period; where rows at an edge have changed since then, rows are what can be proved.
+    if asked.totals().is_some() && matches!(result, Err(Error::Refused(Refusal::NotProvable(_)))) {
+        kept.answer = shown(&mut site, &asked, answers, terms)?;
+        result = checked(&asked, &manifest, &chain, kept.answer.as_deref(), terms);
+    }
+    let (table, verdict) = result?;
     Ok(Reading { table, verdict, plan: asked.plan(), kept })
 }
 
@@ -89,10 +93,33 @@ impl Fetch for Within<'_> {
     }
 }
 
-/// The bytes of an answer, from files that the reader looked through itself.
-fn proof<F: Fetch>(site: &mut Site<F>, definition: &Definition, question: &Question) -> Result<Vec<u8>, Error> {
-    let answer = answer(site, question)?;
-    answer.to_bytes(definition, question).map_err(|malformed| Error::Refused(malformed.into()))
+/// The bytes of an answer: totals where they say all that is asked, else rows. A folder's reader looks through it itself.
+fn answered<F: Fetch>(
+    site: &mut Site<F>,
+    asked: &Asked,
+    answers: bool,
+    terms: &Terms,
+) -> Result<Option<Vec<u8>>, Error> {
+    let Some(question) = asked.totals() else { return shown(site, asked, answers, terms) };
+    let question = terms.put_totals(question);
+    if answers {
+        return Ok(Some(site.ask(&question.to_bytes())?));
+    }
+    let answer = totals(site, &question)?;
+    let bytes = answer.to_bytes(site.definition(), &question);
+    bytes.map(Some).map_err(|malformed| Error::Refused(malformed.into()))
+}
+
+/// The same with rows.
+fn shown<F: Fetch>(site: &mut Site<F>, asked: &Asked, answers: bool, terms: &Terms) -> Result<Option<Vec<u8>>, Error> {
+    let Some(question) = asked.question() else { return Ok(None) };
+    let question = terms.put(question);
+    if answers {
+        return Ok(Some(site.ask(&question.to_bytes())?));
+    }
+    let answer = answer(site, &question)?;
+    let bytes = answer.to_bytes(site.definition(), &question);
+    bytes.map(Some).map_err(|malformed| Error::Refused(malformed.into()))
 }
 
 /// The one way from an answer to a result, whether it has just come or was kept.
@@ -104,6 +131,11 @@ pub(crate) fn checked(
     terms: &Terms,
 ) -> Result<(Table, Verdict), Error> {
     let trust = terms.trust(manifest, chain);
+    if let (Some(question), Some(answer)) = (asked.totals(), answer.filter(|answer| TotalsQuestion::is_one(answer))) {
+        let verified = check_totals(&trust, &terms.put_totals(question), answer)?;
+        let verdict = Verdict::of_totals(&verified, chain.last());
+        return Ok((asked.answer_totals(&verified.groups)?, verdict));
+    }
     match (asked.question(), answer) {
         (Some(question), Some(answer)) => {
             let verified = check(&trust, &terms.put(question), answer)?;

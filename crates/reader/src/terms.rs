@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use counterfoil_proof::{Chain, Owner, Question, Trust, TrustedManifest};
+use counterfoil_proof::{Chain, Owner, Question, TotalsQuestion, Trust, TrustedManifest};
 
 /// On which terms a reader takes an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,11 @@ pub struct Terms {
 impl Terms {
     /// A question as it is asked on these terms.
     pub(crate) fn put<'a>(&self, question: &'a Question) -> Cow<'a, Question> {
+        if self.hints { Cow::Owned(question.clone().hinted()) } else { Cow::Borrowed(question) }
+    }
+
+    /// The same of a question for totals.
+    pub(crate) fn put_totals<'a>(&self, question: &'a TotalsQuestion) -> Cow<'a, TotalsQuestion> {
         if self.hints { Cow::Owned(question.clone().hinted()) } else { Cow::Borrowed(question) }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use counterfoil_ask::text;
-use counterfoil_proof::{Type, Value, Verified};
+use counterfoil_proof::{Type, Value, Verified, VerifiedTotals};
 
 /// What is known of rows that passed all checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,10 @@ pub struct Verdict {
 
 impl Verdict {
     pub(crate) fn of(verified: &Verified, period: u64) -> Self {
+        Self { as_of: verified.as_of, age: verified.age, signatures: verified.signatures as u64, period }
+    }
+
+    pub(crate) fn of_totals(verified: &VerifiedTotals, period: u64) -> Self {
         Self { as_of: verified.as_of, age: verified.age, signatures: verified.signatures as u64, period }
     }
 }

@@ -113,7 +113,8 @@ mod tests {
         let columns: Vec<Column> =
             kinds.iter().enumerate().map(|(at, kind)| Column { name: format!("c{at}"), kind: *kind }).collect();
         let scheme = counterfoil_proof::Scheme::PerRecord;
-        let definition = Definition { table: [0; 16], name: "t".into(), columns, orders: vec![vec![0]], scheme, nodes: Vec::new() };
+        let definition =
+            Definition { table: [0; 16], name: "t".into(), columns, orders: vec![vec![0]], scheme, nodes: Vec::new() };
         let database = Database::open(counterfoil::Options::memory()).expect("a database");
         let sql = create_sql("t", &definition);
         database.connect().expect("a connection").execute(&sql, &[]).expect("a table");

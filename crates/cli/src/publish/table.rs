@@ -228,7 +228,8 @@ fn define(scratch: &Database, name: &str, arguments: &Publish) -> Result<Definit
         return Err(misuse("by which columns will readers ask?").advise(advice).into());
     }
     let table = counterfoil::random::<16>()?;
-    let definition = Definition { table, name: name.to_owned(), columns, orders, scheme: Scheme::PerRecord, nodes: Vec::new() };
+    let definition =
+        Definition { table, name: name.to_owned(), columns, orders, scheme: Scheme::PerRecord, nodes: Vec::new() };
     definition.check().map_err(|what| misuse(what.to_string()))?;
     Ok(definition)
 }

@@ -12,6 +12,7 @@ use super::layout::{
     FILE_BYTES_MAX, HEIGHT_MAX, Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path,
 };
 use crate::entry::Entry;
+use crate::node_entry::{NodeEntry, place};
 use crate::shelf::Shelf;
 
 /// Bytes that a reader fetches for one question at most. A mirror could go on for ever otherwise.
@@ -201,7 +202,7 @@ impl<F: Fetch> Site<F> {
         Ok(page)
     }
 
-    /// Walks the leaves of an order from the one that holds `at` on, until `visit` says false.
+    /// Walks the entries of an order from `at` on, until `visit` says false.
     fn walk(
         &mut self,
         order: u8,
@@ -209,7 +210,16 @@ impl<F: Fetch> Site<F> {
         upward: bool,
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), SiteError> {
-        let Some(root) = self.head.roots.get(usize::from(order)).copied() else {
+        let definition = self.definition.clone();
+        let mut read = |position: &[u8], part: &[u8]| {
+            Ok(visit(Position::from_bytes(position)?, Entry::from_bytes(part, &definition)?))
+        };
+        self.leaves(usize::from(order), at, upward, &mut read)
+    }
+
+    /// Walks what is in the leaves below a root, from the one that holds `at` on, until `visit` says false.
+    fn leaves(&mut self, root: usize, at: &[u8], upward: bool, visit: &mut Visit<'_>) -> Result<(), SiteError> {
+        let Some(root) = self.head.roots.get(root).copied() else {
             return Err(SiteError::Damaged("head".into(), Malformed("an order without pages")));
         };
         let root = Below { name: root, first: None, end: None, height: HEIGHT_MAX };
@@ -221,7 +231,7 @@ impl<F: Fetch> Site<F> {
         below: &Below<'_>,
         at: &[u8],
         upward: bool,
-        visit: &mut dyn FnMut(Position, Entry) -> bool,
+        visit: &mut Visit<'_>,
     ) -> Result<bool, SiteError> {
         let page = self.page(below.name)?;
         let damaged = |what| SiteError::Damaged(path_of(&below.name), what);
@@ -234,8 +244,7 @@ impl<F: Fetch> Site<F> {
         for index in chosen {
             let (position, part) = &page.parts[index];
             let goes_on = if page.is_leaf {
-                let entry = Entry::from_bytes(part, &self.definition).map_err(damaged)?;
-                visit(Position::from_bytes(position).map_err(damaged)?, entry)
+                visit(position, part).map_err(damaged)?
             } else {
                 let name = part[..].try_into().map_err(|_| damaged(Malformed("the name of a page")))?;
                 let end = page.parts.get(index + 1).map(|(next, _)| &next[..]).or(below.end);
@@ -249,6 +258,9 @@ impl<F: Fetch> Site<F> {
         Ok(true)
     }
 }
+
+/// What is called with the position and the bytes of a leaf's part, and says whether to go on.
+type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Malformed> + 'a;
 
 /// A page below another one, and what it may hold: from where the other one says that it begins to where the next begins.
 /// Without that a page could be named a thousand times by each of the pages above it.
@@ -293,5 +305,23 @@ impl<F: Fetch> Shelf for Site<F> {
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), SiteError> {
         self.walk(order, before, false, visit)
+    }
+
+    fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, SiteError> {
+        let Some(index) = self.definition.nodes.iter().position(|of| of.order == order) else { return Ok(None) };
+        let definition = self.definition.clone();
+        let mut found = None;
+        let mut read = |position: &[u8], part: &[u8]| {
+            if position.starts_with(&[1, level]) {
+                let entry = NodeEntry::from_bytes(part, &definition)?;
+                if entry.place() != position {
+                    return Err(Malformed("a node in another node's place"));
+                }
+                found = Some(entry);
+            }
+            Ok(false)
+        };
+        self.leaves(self.definition.orders.len() + index, &place(level, from), true, &mut read)?;
+        Ok(found)
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use counterfoil_proof::Malformed;
 use counterfoil_proof::bytes::Writer;
 
 use super::layout::{
@@ -29,14 +30,19 @@ Read it with: counterfoil ask --server URL --owner OWNER \"SELECT ...\"\n";
 /// # Errors
 /// Those of the file system, and [`io::ErrorKind::InvalidData`]: a shelf without summaries or with values of other types.
 pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder: &Path) -> io::Result<(u64, u64)> {
-    let invalid = |what: counterfoil_proof::Malformed| io::Error::new(io::ErrorKind::InvalidData, what);
+    let invalid = |what: Malformed| io::Error::new(io::ErrorKind::InvalidData, what);
     let mut site = Files { folder, files: 0, bytes: 0 };
     make_folder(folder)?;
     let before = read(&folder.join("head")).and_then(|bytes| Head::from_bytes(&bytes).ok());
     let mut live = HashSet::new();
     let mut roots = Vec::new();
     for order in 0..shelf.definition().orders.len() as u8 {
-        roots.push(tree(shelf, order, &mut site, &mut live)?.map_err(invalid)?);
+        let parts = entries(shelf, order).map_err(invalid)?;
+        roots.push(tree(parts, &mut site, &mut live)?.map_err(invalid)?);
+    }
+    for of in &shelf.definition().nodes {
+        let parts = nodes(shelf, of.order).map_err(invalid)?;
+        roots.push(tree(parts, &mut site, &mut live)?.map_err(invalid)?);
     }
     let last = summaries.len().checked_sub(1).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))? as u64;
     for (at, part) in summaries.chunks(SUMMARIES_PER_FILE as usize).enumerate() {
@@ -109,22 +115,25 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     if length > FILE_BYTES_MAX as u64 { None } else { fs::read(path).ok() }
 }
 
-/// Writes the pages of an order from below and gives the root's name.
-fn tree(
-    shelf: &MemoryShelf,
-    order: u8,
-    site: &mut Files<'_>,
-    live: &mut HashSet<Name>,
-) -> io::Result<Result<Name, counterfoil_proof::Malformed>> {
+/// The entries of an order.
+fn entries(shelf: &MemoryShelf, order: u8) -> Result<Vec<Part>, Malformed> {
     let mut parts = Vec::new();
     for rid in shelf.rids(order) {
         let Some(entry) = shelf.entry(rid) else { continue };
-        let (position, bytes) = match (entry.position(shelf.definition(), order), entry.to_bytes(shelf.definition())) {
-            (Ok(position), Ok(bytes)) => (position, bytes),
-            (Err(what), _) | (_, Err(what)) => return Ok(Err(what)),
-        };
-        parts.push((position.bytes().to_vec(), bytes, rid));
+        let position = entry.position(shelf.definition(), order)?;
+        parts.push((position.bytes().to_vec(), entry.to_bytes(shelf.definition())?, rid));
     }
+    Ok(parts)
+}
+
+/// The nodes of an order, by level and where they begin.
+fn nodes(shelf: &MemoryShelf, order: u8) -> Result<Vec<Part>, Malformed> {
+    let nodes = shelf.nodes.of(order);
+    nodes.map(|entry| Ok((entry.place(), entry.to_bytes(shelf.definition())?, entry.stamp.rid))).collect()
+}
+
+/// Writes the pages of an order's entries or nodes from below and gives the root's name.
+fn tree(mut parts: Vec<Part>, site: &mut Files<'_>, live: &mut HashSet<Name>) -> io::Result<Result<Name, Malformed>> {
     let mut is_leaf = true;
     loop {
         let mut above: Vec<Part> = Vec::new();
@@ -140,7 +149,7 @@ fn tree(
             above.push((first, name.to_vec(), mark));
         }
         match &above[..] {
-            [] => return Ok(Err(counterfoil_proof::Malformed("a table without a head or tail"))),
+            [] => return Ok(Err(Malformed("a table without a head or tail, or without its nodes"))),
             [(_, name, _)] => return Ok(Ok(name[..].try_into().unwrap_or_default())),
             _ => parts = above,
         }
