@@ -270,12 +270,12 @@ impl Life {
 fn totals_are_those_of_a_plain_list_as_it_was_when_the_last_period_ended() {
     let full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full");
     let [mut accepted, mut from_nodes, mut open, mut mixed, mut taken] = [0; 5];
-    for seed in 0..if full { 60 } else { 6 } {
+    for seed in 0..if full { 60 } else { 3 } {
         println!("seed {seed}");
         let dice = &mut Dice(seed);
         let most = [4, 20, 120][seed as usize % 3];
         let mut life = Life::new(dice, most);
-        for _ in 0..30 {
+        for _ in 0..25 {
             life.step(dice, most);
             for _ in 0..3 {
                 let question = random_question(dice, &life.world);
@@ -298,7 +298,7 @@ fn totals_are_those_of_a_plain_list_as_it_was_when_the_last_period_ended() {
     println!(
         "{accepted} honest answers accepted, {from_nodes} with nodes, {open} kept open; of {mixed} mixed ones {taken}"
     );
-    assert!(accepted > 150 && from_nodes * 3 > accepted && open > 10 && taken > 10 && taken * 4 < mixed * 3);
+    assert!(accepted > 60 && from_nodes * 3 > accepted && open > 10 && taken > 10 && taken * 4 < mixed * 3);
 }
 
 fn filled() -> World {
@@ -593,4 +593,47 @@ fn a_change_signs_a_node_a_level() {
     world.publication.edit(Edit { update, ..Edit::default() }).expect("an edit");
     world.close();
     assert!(entries(&world) == after, "nothing that is added up has changed");
+}
+
+#[test]
+fn a_node_over_several_groups_is_none_of_each() {
+    let mut world = World::of(counted(), [5; 96]);
+    let symbols = ["A", "B", "C"];
+    world.insert((0..90).map(|at| row(symbols[at as usize / 30], at, Some(i128::from(at)), "a note")).collect());
+    world.close();
+    let grouped = question(&world, 0, Interval::all(), 1);
+    let verified = verify(&mut world, &grouped).expect("honest");
+    assert!(verified.groups.iter().map(|group| group.totals.rows).eq([30, 30, 30]) && verified.nodes > 0);
+    // The root as if all of it were of one group, and each node that reaches from one group into the next.
+    let nodes: Vec<NodeEntry> = world.publication.shelf().nodes.of(0).cloned().collect();
+    let mut wide = 0;
+    for entry in nodes {
+        let part = entry.node.part.clone();
+        let whole = question(&world, 0, part.clone(), 0);
+        let grouped = question(&world, 0, part.clone(), 1);
+        let mut answer = honest(&world, &whole);
+        assert_eq!(check(&mut world, &whole, &answer).expect("honest").nodes, 1);
+        answer.question = grouped.digest();
+        match check(&mut world, &grouped, &answer) {
+            Ok(verified) => assert!(verified.groups.len() == 1 && verified.groups[0].totals == entry.node.totals),
+            Err(Refusal::Malformed(_)) => wide += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(wide > 2, "{wide} nodes over several groups");
+}
+
+#[test]
+fn a_node_may_be_the_oldest_signature_of_all() {
+    let mut world = filled();
+    let shelf = world.publication.shelf();
+    let records = shelf.rids(0).filter_map(|rid| Some((rid, shelf.entry(rid)?.record.clone()?.values)));
+    let update =
+        records.map(|(rid, values)| (rid, [&values[..3], &[Value::Text("another".into())]].concat())).collect();
+    world.publication.edit(Edit { update, ..Edit::default() }).expect("an edit");
+    world.close();
+    // Heads and tails are neighbours of rows that changed; what is added up is what it was.
+    assert_eq!((world.publication.shelf().oldest(), world.publication.oldest_period()), (0, 0));
+    let all = question(&world, 0, Interval::all(), 0);
+    assert_eq!(verify(&mut world, &all).expect("honest").groups[0].totals.rows, 300);
 }
