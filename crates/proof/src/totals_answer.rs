@@ -22,6 +22,7 @@ use crate::record::Stamp;
 use crate::signature::{Hint, Signature};
 use crate::totals::Totals;
 use crate::totals_question::{TotalsQuestion, VERSION};
+use crate::value::Type;
 
 /// A node in an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +59,47 @@ pub struct TotalsAnswer {
     pub hints: Option<Vec<Hint>>,
 }
 
+impl Span {
+    fn write(
+        &self,
+        writer: &mut Writer,
+        kinds: &[Type],
+        definition: &Definition,
+        question: &TotalsQuestion,
+    ) -> Result<(), Malformed> {
+        match self {
+            Self::Rows(end, run) => run.write(writer.byte(0).string(end), definition, question.rows().columns()),
+            Self::Tile(Tile { stamp, level, end, totals }) => {
+                let number = stamp.rid.checked_sub(FIRST_NODE).ok_or(Malformed("the number of a node"))?;
+                writer.byte(1).number(number).number(stamp.version).number(stamp.period);
+                totals.write(kinds, writer.byte(*level).string(end))
+            }
+        }
+    }
+
+    fn read(
+        reader: &mut Reader<'_>,
+        kinds: &[Type],
+        definition: &Definition,
+        question: &TotalsQuestion,
+    ) -> Result<Self, Malformed> {
+        match reader.byte()? {
+            0 => {
+                let end = reader.string()?.to_vec();
+                let run = Run::read(reader, definition, question.rows().columns())?;
+                Ok(Self::Rows(end, Box::new(run)))
+            }
+            1 => {
+                let rid = node_rid(reader.number()?).ok_or(reader.malformed())?;
+                let stamp = Stamp { rid, version: reader.number()?, period: reader.number()? };
+                let (level, end) = (reader.byte()?, reader.string()?.to_vec());
+                Ok(Self::Tile(Tile { stamp, level, end, totals: Totals::read(kinds, reader)? }))
+            }
+            _ => Err(reader.malformed()),
+        }
+    }
+}
+
 impl TotalsAnswer {
     /// As bytes, to be sent.
     ///
@@ -70,15 +112,7 @@ impl TotalsAnswer {
         for spans in &self.intervals {
             writer.number(spans.len() as u64);
             for span in spans {
-                match span {
-                    Span::Rows(end, run) => {
-                        run.write(writer.byte(0).string(end), definition, question.rows().columns())?;
-                    }
-                    Span::Tile(Tile { stamp, level, end, totals }) => {
-                        writer.byte(1).number(stamp.rid - FIRST_NODE).number(stamp.version).number(stamp.period);
-                        totals.write(&kinds, writer.byte(*level).string(end))?;
-                    }
-                }
+                span.write(&mut writer, &kinds, definition, question)?;
             }
         }
         write_signature(&mut writer, &self.signature, self.hints.as_deref());
@@ -100,20 +134,7 @@ impl TotalsAnswer {
         for _ in question.intervals() {
             let mut spans = Vec::new();
             for _ in 0..reader.count()? {
-                spans.push(match reader.byte()? {
-                    0 => {
-                        let end = reader.string()?.to_vec();
-                        let run = Run::read(&mut reader, definition, question.rows().columns())?;
-                        Span::Rows(end, Box::new(run))
-                    }
-                    1 => {
-                        let rid = node_rid(reader.number()?).ok_or(reader.malformed())?;
-                        let stamp = Stamp { rid, version: reader.number()?, period: reader.number()? };
-                        let (level, end) = (reader.byte()?, reader.string()?.to_vec());
-                        Span::Tile(Tile { stamp, level, end, totals: Totals::read(&kinds, &mut reader)? })
-                    }
-                    _ => return Err(reader.malformed()),
-                });
+                spans.push(Span::read(&mut reader, &kinds, definition, question)?);
             }
             intervals.push(spans);
         }
