@@ -124,23 +124,29 @@ impl<L: Ledger> Publication<L> {
             self.remove_node(rid, signed, changes)?;
         }
         for node in nodes {
-            let known = self.shelf().nodes.level(order, level, node.part.start()).next();
-            let known = known.filter(|known| known.node.part.start() == node.part.start());
-            if known.is_some_and(|known| known.node == node) {
-                continue;
+            if let Some(rid) = self.put_node(node)? {
+                signed.insert(rid);
+                is_changed = true;
             }
-            is_changed = true;
-            let stamp = match known {
-                Some(known) => known.stamp,
-                None => Stamp { rid: self.new_node()?, version: 0, period: self.period.number },
-            };
-            // It stands in its place before it is signed, as rows do.
-            let head = self.shelf().entry(head_rid(0)).ok_or(Error::Corrupt("a head"))?;
-            let (signature, hint) = (head.signature, head.hint);
-            signed.insert(stamp.rid);
-            self.shelf_mut().nodes.put(NodeEntry { stamp, node, signature, hint });
         }
         Ok(is_changed)
+    }
+
+    /// Puts a node where it belongs, to be signed; none if it stands there as it is.
+    fn put_node(&mut self, node: Node) -> Result<Option<u64>, Error> {
+        let (order, level, low) = (node.order, node.level, node.part.start());
+        let known = self.shelf().nodes.level(order, level, low).next();
+        let known = known.filter(|known| known.node.part.start() == low);
+        let stamp = match known {
+            Some(known) if known.node == node => return Ok(None),
+            Some(known) => known.stamp,
+            None => Stamp { rid: self.new_node()?, version: 0, period: self.period.number },
+        };
+        // It stands in its place before it is signed, as rows do.
+        let head = self.shelf().entry(head_rid(0)).ok_or(Error::Corrupt("a head"))?;
+        let (signature, hint) = (head.signature, head.hint);
+        self.shelf_mut().nodes.put(NodeEntry { stamp, node, signature, hint });
+        Ok(Some(stamp.rid))
     }
 
     fn new_node(&mut self) -> Result<u64, Error> {
