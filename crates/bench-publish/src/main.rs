@@ -4,9 +4,10 @@
 //! ```text
 //! counterfoil-bench-publish table1                       heights of index trees
 //! counterfoil-bench-publish table3                       what signing, adding up, checking and hashing take
-//! counterfoil-bench-publish table4 [RECORDS [FOLDER]]    Table 4 and Figures 7 and 9: BAS, the EMB- tree, condensed RSA
-//!                                                        one transaction at a time and under load, and what we go for
-//!                                                        (1,000,000 records unless told)
+//! counterfoil-bench-publish table4 [RECORDS]             BAS, the EMB- tree, condensed RSA one transaction at a time
+//! counterfoil-bench-publish figure7 [RECORDS [FOLDER]]   Figures 7 and 9: the same under load
+//! counterfoil-bench-publish goals [RECORDS]              what we go for
+//! counterfoil-bench-publish served [RECORDS [FOLDER]]    these three of one load (1,000,000 records unless told)
 //! counterfoil-bench-publish figure4 [FOLDER]             where filters are smaller than boundary values
 //! counterfoil-bench-publish figure6 [LEVELS [FOLDER]]    the cache of signatures over 2^LEVELS records (20 unless told)
 //! counterfoil-bench-publish figure8 [FOLDER]             bytes of summaries of changes
@@ -39,6 +40,7 @@ mod summaries;
 mod table4;
 mod totals;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -51,14 +53,15 @@ fn run(words: &[&str]) -> Result<(), Failure> {
     match words {
         ["table1"] => heights::print(),
         ["table3"] => primitives::print()?,
-        ["table4"] => served(1_000_000, None)?,
-        ["table4", records] => served(records.parse()?, None)?,
-        ["table4", records, folder] => served(records.parse()?, Some(folder.as_ref()))?,
+        [part @ ("table4" | "figure7" | "goals" | "served"), rest @ ..] if rest.len() < 3 => {
+            let records = rest.first().map_or(Ok(1_000_000), |records| records.parse())?;
+            served(part, records, rest.get(1).map(Path::new))?;
+        }
+        ["figure4"] => figure4::print(None)?,
+        ["figure4", folder] => figure4::print(Some(folder.as_ref()))?,
         ["figure6"] => figure6::print(20, None)?,
         ["figure6", levels] => figure6::print(levels.parse()?, None)?,
         ["figure6", levels, folder] => figure6::print(levels.parse()?, Some(folder.as_ref()))?,
-        ["figure4"] => figure4::print(None)?,
-        ["figure4", folder] => figure4::print(Some(folder.as_ref()))?,
         ["figure8"] => summaries::print(None)?,
         ["figure8", folder] => summaries::print(Some(folder.as_ref()))?,
         ["figure10"] => figure10::print(20, None)?,
@@ -70,7 +73,7 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["totals", rows] => totals::print(rows.parse()?)?,
         _ => {
             return Err(
-                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS [FOLDER]] | figure4 [FOLDER] | figure6 [LEVELS [FOLDER]] | figure8 [FOLDER] | figure10 [LEVELS [FOLDER]] | figure11 [FOLDER] | totals [ROWS]"
+                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure7 [RECORDS [FOLDER]] | goals [RECORDS] | served [RECORDS [FOLDER]] | figure4 [FOLDER] | figure6 [LEVELS [FOLDER]] | figure8 [FOLDER] | figure10 [LEVELS [FOLDER]] | figure11 [FOLDER] | totals [ROWS]"
                     .into(),
             );
         }
@@ -84,13 +87,20 @@ fn print_load() {
     println!("load:    {}", load.split(' ').next().unwrap_or_default());
 }
 
-/// Table 4, Figures 7 and 9, and what we go for, of one load.
-fn served(records: u32, folder: Option<&std::path::Path>) -> Result<(), Failure> {
+/// A part of what is measured of three schemes with one load, or all of it.
+fn served(part: &str, records: u32, folder: Option<&Path>) -> Result<(), Failure> {
     let mut all = table4::All::load(records)?;
     print_load();
-    table4::print(&mut all, records)?;
-    response::print(&all, records, folder)?;
-    goals::print(&all, records)
+    if matches!(part, "table4" | "served") {
+        table4::print(&mut all, records)?;
+    }
+    if matches!(part, "figure7" | "served") {
+        response::print(&all, records, folder)?;
+    }
+    if matches!(part, "goals" | "served") {
+        goals::print(&all, records)?;
+    }
+    Ok(())
 }
 
 fn main() -> ExitCode {

@@ -11,7 +11,7 @@ use crate::scheme::embedded::Embedded;
 use crate::scheme::{Keys, RECORD, Reader as _, Scheme, record};
 
 /// Signing a record with RSA takes milliseconds; what its table measures does not grow with it.
-pub const CONDENSED_MAX: u32 = 4_000;
+pub const CONDENSED_MAX: u32 = 2_000;
 const ROUNDS: usize = 50;
 
 /// What the paper states: milliseconds of a query, bytes of its proof, milliseconds of its check; for 1 and for 1000 records.

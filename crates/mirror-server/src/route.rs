@@ -78,9 +78,10 @@ fn number(text: &str) -> Option<u64> {
 
 pub(crate) async fn answer(shared: Arc<Shared>, mut request: Request<Incoming>) -> Result<Reply, Infallible> {
     let path = Path::of(request.uri().path());
-    let open_method = path.as_ref().filter(|path| path.is_open()).map(Path::method);
-    if let (&Method::OPTIONS, Some(method)) = (request.method(), open_method) {
-        return Ok(origins::preflight(method));
+    // That there is nothing here is for every page to see, too: readers look above the tables first.
+    let is_open = path.as_ref().is_none_or(Path::is_open);
+    if let (&Method::OPTIONS, true, Some(path)) = (request.method(), is_open, &path) {
+        return Ok(origins::preflight(path.method()));
     }
     let mut reply = match route(&shared, path, &mut request).await {
         Ok((bytes, room)) => reply::bytes(bytes, room),
@@ -89,7 +90,7 @@ pub(crate) async fn answer(shared: Arc<Shared>, mut request: Request<Incoming>) 
             problem.reply()
         }
     };
-    if open_method.is_some() {
+    if is_open {
         origins::open(&mut reply);
     }
     Ok(reply)

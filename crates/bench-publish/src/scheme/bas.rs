@@ -103,7 +103,7 @@ impl Bas {
             Plan { definition: definition(), now: 0, every: PERIOD, renew: 0, max_age: u64::MAX, expires: u64::MAX };
         let ledger = Brief::default();
         let told = ledger.told.clone();
-        let publication = Publication::create(ledger, plan, Secrets::from_entropy(&[11; 96])?)?;
+        let publication = Publication::create(ledger, plan, Secrets::from_entropy(&[11; 96])?, &[])?;
         let owner = publication.owner();
         let signing = Signing { publication, told, now: 0 };
         let shelf = RwLock::new(PackedShelf::new(definition()));
