@@ -1,14 +1,15 @@
 //! A SELECT that was understood, from the question to the result.
 
-use counterfoil_proof::{Definition, Question, Value};
+use counterfoil_proof::{Definition, Question, TotalsOf, TotalsQuestion, Value};
 
 use crate::condition::{Condition, Row};
 use crate::error::Error;
 use crate::names::Names;
-use crate::plan::{Plan, Wanted};
+use crate::plan::{Plan, Wanted, along};
 use crate::result::Table;
 use crate::shape::Shape;
 use crate::statement::Statement;
+use crate::totals;
 
 /// A SELECT of one published table, and how it is answered.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub struct Asked {
     condition: Condition,
     shape: Shape,
     plan: Plan,
+    totals: Option<TotalsQuestion>,
 }
 
 impl Asked {
@@ -37,8 +39,12 @@ impl Asked {
             Some(expression) => names.condition(expression)?,
             None => Condition::Constant(Some(true)),
         };
-        let mut asked = Self { definition: definition.clone(), condition, shape, plan: Plan::nothing() };
+        let plan = Plan::nothing();
+        let mut asked = Self { definition: definition.clone(), condition, shape, plan, totals: None };
         asked.plan = asked.planned()?;
+        if asked.shape.is_aggregate() && asked.plan.question.is_some() {
+            asked.totals = totals::question(definition, &asked.condition, &asked.shape)?;
+        }
         Ok(asked)
     }
 
@@ -69,10 +75,27 @@ impl Asked {
         self.plan.question.as_ref()
     }
 
+    /// What a mirror may be asked instead, if signed totals say all that is wanted: [`Asked::answer_totals`] takes them. Where
+    /// they cannot be proved, since rows have changed after the last period, rows can.
+    #[must_use]
+    pub fn totals(&self) -> Option<&TotalsQuestion> {
+        self.totals.as_ref()
+    }
+
     /// How it is answered, in words for people.
     #[must_use]
     pub fn plan(&self) -> String {
-        self.plan.words(&self.definition)
+        let Some(totals) = self.totals() else { return self.plan.words(&self.definition) };
+        along(&self.definition, totals.order(), totals.intervals().len()) + ", exactly, by signed totals"
+    }
+
+    /// The result, from verified totals of [`Asked::totals`].
+    ///
+    /// # Errors
+    /// [`Error::Overflow`]: a sum or mean that its type does not hold. [`Error::OtherRows`]: totals of another question.
+    pub fn answer_totals(&self, groups: &[TotalsOf]) -> Result<Table, Error> {
+        let question = self.totals().ok_or(Error::OtherRows("nobody was asked for totals"))?;
+        Ok(self.shape.shown(totals::rows(&self.definition, question, &self.shape, groups)?))
     }
 
     /// The result, from verified rows with the question's columns in its order.

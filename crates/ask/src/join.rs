@@ -254,7 +254,7 @@ impl AskedJoin {
 /// The columns of both tables in a row; a definition of nothing that is published.
 fn beside(first: &Definition, second: &Definition) -> Definition {
     let columns = first.columns.iter().chain(&second.columns).cloned().collect();
-    Definition { columns, orders: Vec::new(), filters: Vec::new(), ..first.clone() }
+    Definition { columns, orders: Vec::new(), nodes: Vec::new(), filters: Vec::new(), ..first.clone() }
 }
 
 fn names<'a>(statement: &'a Statement, join: &'a Joined, both: &'a Definition, width: u16) -> Result<Names<'a>, Error> {

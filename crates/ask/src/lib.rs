@@ -21,6 +21,7 @@
 //!     ],
 //!     orders: vec![vec![0, 1]],
 //!     scheme: Scheme::PerRecord,
+//!     nodes: Vec::new(),
 //!     filters: Vec::new(),
 //! };
 //! let asked = Asked::parse("SELECT price FROM fares WHERE line = 'U6' AND price < 10.005", &definition)?;
@@ -37,6 +38,7 @@ mod calendar;
 mod condition;
 mod decimal;
 mod error;
+mod groups;
 mod join;
 mod like;
 mod literal;
@@ -48,6 +50,7 @@ mod set;
 mod shape;
 mod statement;
 mod text;
+mod totals;
 
 pub use asked::Asked;
 pub use error::{Error, type_name};

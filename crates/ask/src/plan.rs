@@ -5,7 +5,7 @@ use counterfoil_proof::{Definition, Direction, Edge, Interval, KEY_BYTES_MAX, Qu
 use crate::condition::{Condition, Known};
 use crate::error::Error;
 use crate::select::SortKey;
-use crate::set::{FIRST, NULL, Range, behind};
+use crate::set::{BEHIND_NULL, FIRST, NULL, Range, behind};
 
 /// Intervals of a question at most, as the language of questions has it.
 const INTERVALS_MAX: usize = 4096;
@@ -39,8 +39,7 @@ impl Plan {
     /// How it is answered, in words for people.
     pub(crate) fn words(&self, definition: &Definition) -> String {
         let Some(question) = &self.question else { return "nothing can match: nobody is asked".into() };
-        let columns = order_words(definition, question.order());
-        let mut plan = format!("order {} by ({columns}), intervals: {}", question.order(), question.intervals().len());
+        let mut plan = along(definition, question.order(), question.intervals().len());
         if let Some(limit) = question.limit() {
             let side = if question.direction() == Direction::Ascending { "first" } else { "last" };
             plan += &format!(", the {side} {limit} rows");
@@ -79,11 +78,29 @@ impl Plan {
     }
 }
 
+/// Along which order so many intervals are asked, in words.
+pub(crate) fn along(definition: &Definition, order: u8, intervals: usize) -> String {
+    format!("order {order} by ({}), intervals: {intervals}", order_words(definition, order))
+}
+
 /// The columns of an order by name.
 pub(crate) fn order_words(definition: &Definition, order: u8) -> String {
     let name = |column: &u16| definition.columns[usize::from(*column)].name.as_str();
     let columns: Vec<&str> = definition.orders[usize::from(order)].iter().map(name).collect();
     columns.join(", ")
+}
+
+/// The intervals of an order in which a condition is true, if it is true of all that is in them; none if that is not all.
+pub(crate) fn exact_intervals(condition: &Condition, order: &[u16]) -> Option<Vec<Interval>> {
+    let covered = Covered::of(condition, order);
+    let intervals = covered.intervals.into_iter();
+    // Where nothing bounds a side, the last node there fits too: it reaches to the end of the order.
+    let intervals = intervals.filter_map(|(start, end)| {
+        let start = if start[..] <= *FIRST { Edge::first() } else { Edge::before(&start) };
+        let end = if end[..] >= *BEHIND_NULL { Edge::last() } else { Edge::before(&end) };
+        Interval::new(start..end)
+    });
+    covered.is_exact.then(|| intervals.collect())
 }
 
 /// The part of an order in which a condition can be true.

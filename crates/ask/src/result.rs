@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use counterfoil_proof::{Type, Value};
+use counterfoil_proof::{Type, Value, Wide};
 
 use crate::condition::Row;
 use crate::error::Error;
@@ -115,10 +115,10 @@ fn extreme(rows: &[Row<'_>], column: u16, is_last: bool) -> Result<Value, Error>
     Ok(best.map_or(Value::Null, |(_, value)| value.clone()))
 }
 
-fn whole_sum(values: &[&Value]) -> Result<i128, Error> {
-    values.iter().try_fold(0i128, |sum, value| match value {
-        Value::Integer(value) => sum.checked_add(i128::from(*value)).ok_or(SUM),
-        Value::Numeric(value) => sum.checked_add(*value).ok_or(SUM),
+fn whole_sum(values: &[&Value]) -> Result<Wide, Error> {
+    values.iter().try_fold(Wide::default(), |sum, value| match value {
+        Value::Integer(value) => sum.checked_add(i128::from(*value).into()).ok_or(SUM),
+        Value::Numeric(value) => sum.checked_add((*value).into()).ok_or(SUM),
         _ => Err(OTHER_TYPE),
     })
 }
@@ -135,22 +135,35 @@ fn sum(values: &[&Value], kind: Type) -> Result<Value, Error> {
     }
     match kind {
         Type::Double => double_sum(values).map(Value::Double),
-        Type::BigInt => i64::try_from(whole_sum(values)?).map(Value::Integer).map_err(|_| SUM),
-        _ => numeric(whole_sum(values)?).ok_or(SUM),
+        _ => shown_sum(whole_sum(values)?, kind),
     }
 }
 
-/// The mean with the digits of `kind`, rounded half away from zero.
+/// An exact sum as a value of its type.
+pub(crate) fn shown_sum(sum: Wide, kind: Type) -> Result<Value, Error> {
+    let sum = sum.to_i128().ok_or(SUM)?;
+    match kind {
+        Type::BigInt => i64::try_from(sum).map(Value::Integer).map_err(|_| SUM),
+        _ => numeric(sum).ok_or(SUM),
+    }
+}
+
 fn mean(values: &[&Value], rows: &[Row<'_>], column: u16, kind: Type) -> Result<Value, Error> {
     let Some(first) = rows.first().filter(|_| !values.is_empty()) else { return Ok(Value::Null) };
-    let count = values.len() as i128;
-    let Type::Numeric(_, scale) = kind else { return Ok(Value::Double(double_sum(values)? / count as f64)) };
-    let own_scale = match first.definition.columns[usize::from(column)].kind {
+    let Type::Numeric(..) = kind else { return Ok(Value::Double(double_sum(values)? / values.len() as f64)) };
+    let own = first.definition.columns[usize::from(column)].kind;
+    shown_mean(whole_sum(values)?, values.len() as u64, own, kind)
+}
+
+/// The mean of values of the type `own` with the digits of `kind`, rounded half away from zero; there is at least one.
+pub(crate) fn shown_mean(sum: Wide, count: u64, own: Type, kind: Type) -> Result<Value, Error> {
+    let scale = |kind| match kind {
         Type::Numeric(_, scale) => scale,
         _ => 0,
     };
-    let unit = 10i128.checked_pow(u32::from(scale.saturating_sub(own_scale))).ok_or(MEAN)?;
-    let sum = whole_sum(values)?;
+    let count = i128::from(count);
+    let unit = 10i128.checked_pow(u32::from(scale(kind).saturating_sub(scale(own)))).ok_or(MEAN)?;
+    let sum = sum.to_i128().ok_or(SUM)?;
     // The rest is smaller than the number of rows, so that it has room for sixteen digits more.
     let (whole, rest) = ((sum / count).checked_mul(unit).ok_or(MEAN)?, (sum % count).checked_mul(unit).ok_or(MEAN)?);
     let (more, left) = (rest / count, rest % count);

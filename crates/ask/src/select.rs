@@ -62,7 +62,7 @@ impl Shown {
     }
 }
 
-/// The columns of the result that a select list names: columns alone, or aggregates alone.
+/// The columns of the result that a select list names.
 pub(crate) fn outputs(names: &Names<'_>, items: &[SelectItem]) -> Result<Vec<Output>, Error> {
     let mut outputs = Vec::new();
     for item in items {
@@ -77,11 +77,22 @@ pub(crate) fn outputs(names: &Names<'_>, items: &[SelectItem]) -> Result<Vec<Out
             _ => return not_supported("select lists of this form"),
         }
     }
-    let aggregates = outputs.iter().filter(|output| matches!(output.shown, Shown::Aggregate(_))).count();
-    if aggregates > 0 && aggregates < outputs.len() {
+    Ok(outputs)
+}
+
+/// Refuses columns beside aggregates, and columns by which groups are not made.
+pub(crate) fn check_outputs(outputs: &[Output], groups: &[u16]) -> Result<(), Error> {
+    let is_column = |output: &&Output| matches!(output.shown, Shown::Column(_));
+    let others = outputs.iter().filter(is_column).filter_map(|output| output.shown.column());
+    let others = others.filter(|column| !groups.contains(column)).count();
+    let has_aggregates = outputs.iter().any(|output| !is_column(&output));
+    if others > 0 && groups.is_empty() && has_aggregates {
         return not_supported("columns beside aggregates, which takes GROUP BY");
     }
-    Ok(outputs)
+    if others > 0 && !groups.is_empty() {
+        return not_supported("columns that GROUP BY does not name");
+    }
+    Ok(())
 }
 
 fn all_columns(
@@ -213,7 +224,7 @@ pub(crate) fn sort_keys(
     Ok(sorted)
 }
 
-fn sorted_by(names: &Names<'_>, outputs: &[Output], expression: &Expr) -> Result<Shown, Error> {
+pub(crate) fn sorted_by(names: &Names<'_>, outputs: &[Output], expression: &Expr) -> Result<Shown, Error> {
     match expression {
         Expr::Identifier(name) => {
             let name = folded(name);

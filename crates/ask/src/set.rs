@@ -17,7 +17,7 @@ pub(crate) struct Set(Vec<Range>);
 pub(crate) const FIRST: &[u8] = &[1];
 /// NULL, behind all others.
 pub(crate) const NULL: &[u8] = &[2];
-const BEHIND_NULL: &[u8] = &[3];
+pub(crate) const BEHIND_NULL: &[u8] = &[3];
 
 /// The first bytes that are behind all that begin with `prefix`, which begins with no FF.
 pub(crate) fn behind(prefix: &[u8]) -> Vec<u8> {

@@ -29,6 +29,7 @@ pub(crate) struct Statement {
     pub(crate) items: Vec<SelectItem>,
     pub(crate) is_distinct: bool,
     pub(crate) condition: Option<Expr>,
+    pub(crate) group_by: Vec<Expr>,
     pub(crate) order_by: Vec<OrderByExpr>,
     pub(crate) limit: Option<u64>,
     pub(crate) offset: u64,
@@ -72,6 +73,10 @@ impl Statement {
 
     fn of_select(mut select: Select) -> Result<Self, Error> {
         refuse_clauses(&select)?;
+        let group_by = match std::mem::replace(&mut select.group_by, GroupByExpr::Expressions(Vec::new(), Vec::new())) {
+            GroupByExpr::Expressions(columns, modifiers) if modifiers.is_empty() => columns,
+            _ => return not_supported("GROUP BY of this form"),
+        };
         let is_distinct = match select.distinct {
             None | Some(Distinct::All) => false,
             Some(Distinct::Distinct) => true,
@@ -91,6 +96,7 @@ impl Statement {
             items: select.projection,
             is_distinct,
             condition: select.selection,
+            group_by,
             order_by: Vec::new(),
             limit: None,
             offset: 0,
@@ -168,12 +174,7 @@ pub(crate) fn single_name(name: &ObjectName) -> Result<String, Error> {
 }
 
 fn refuse_clauses(select: &Select) -> Result<(), Error> {
-    let is_grouped = match &select.group_by {
-        GroupByExpr::Expressions(columns, modifiers) => !columns.is_empty() || !modifiers.is_empty(),
-        GroupByExpr::All(_) => true,
-    };
     let is_any = [
-        (is_grouped, "GROUP BY"),
         (select.having.is_some(), "HAVING"),
         (select.into.is_some(), "SELECT INTO"),
         (!select.named_window.is_empty() || select.qualify.is_some(), "windows"),

@@ -38,7 +38,8 @@ const FLAG: usize = 6;
 
 fn definition(orders: Vec<Vec<u16>>) -> Definition {
     let columns = NAMES.iter().zip(KINDS).map(|(name, kind)| Column { name: (*name).into(), kind }).collect();
-    Definition { table: [1; 16], name: "t".into(), columns, orders, scheme: Scheme::PerRecord, filters: Vec::new() }
+    let (scheme, nodes, filters) = (Scheme::PerRecord, Vec::new(), Vec::new());
+    Definition { table: [1; 16], name: "t".into(), columns, orders, scheme, nodes, filters }
 }
 
 /// A value of a column, in both forms.

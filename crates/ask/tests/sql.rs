@@ -23,6 +23,7 @@ fn definition() -> Definition {
         columns: columns.map(|(name, kind)| Column { name: name.into(), kind }).to_vec(),
         orders: vec![vec![0], vec![1], vec![3]],
         scheme: Scheme::PerRecord,
+        nodes: Vec::new(),
         filters: Vec::new(),
     }
 }
@@ -216,7 +217,15 @@ fn results_are_named_sorted_and_distinct() {
 #[test]
 fn the_rest_is_refused_by_name() {
     for (sql, what) in [
-        ("SELECT id, count(*) FROM fares GROUP BY id", "GROUP BY"),
+        ("SELECT id, count(*) FROM fares", "GROUP BY"),
+        ("SELECT id, name FROM fares GROUP BY id", "GROUP BY does not name"),
+        ("SELECT id FROM fares GROUP BY id + 1", "GROUP BY"),
+        ("SELECT count(*) FROM fares GROUP BY 1", "GROUP BY"),
+        ("SELECT id FROM fares GROUP BY id HAVING id > 1", "HAVING"),
+        ("SELECT DISTINCT id FROM fares GROUP BY id", "DISTINCT"),
+        ("SELECT id FROM fares GROUP BY ROLLUP (id)", "GROUP BY"),
+        ("SELECT id FROM fares GROUP BY ALL", "GROUP BY"),
+        ("SELECT id FROM fares GROUP BY id ORDER BY count(*)", "ORDER BY"),
         ("SELECT id, count(*) FROM fares", "columns beside aggregates"),
         ("SELECT count(*) FROM fares HAVING count(*) > 1", "HAVING"),
         ("SELECT count(DISTINCT id) FROM fares", "functions with DISTINCT"),

@@ -13,6 +13,7 @@
 //! counterfoil-bench-publish figure8 [FOLDER]             bytes of summaries of changes
 //! counterfoil-bench-publish figure10 [LEVELS [FOLDER]]   response time with the cache of signatures
 //! counterfoil-bench-publish figure11 [FOLDER]            proofs of joins: boundary values against filters
+//! counterfoil-bench-publish totals [ROWS]                an aggregate by signed nodes and by rows (525,600 unless told)
 //! ```
 //! Every table begins with the machine, the date and the command. A figure is drawn where a FOLDER is given.
 #![forbid(unsafe_code)]
@@ -37,6 +38,7 @@ mod scheme;
 mod sigcache;
 mod summaries;
 mod table4;
+mod totals;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -67,9 +69,11 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["figure10", levels, folder] => figure10::print(levels.parse()?, Some(folder.as_ref()))?,
         ["figure11"] => join_table::print(None)?,
         ["figure11", folder] => join_table::print(Some(folder.as_ref()))?,
+        ["totals"] => totals::print(525_600)?,
+        ["totals", rows] => totals::print(rows.parse()?)?,
         _ => {
             return Err(
-                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure7 [RECORDS [FOLDER]] | goals [RECORDS] | served [RECORDS [FOLDER]] | figure4 [FOLDER] | figure6 [LEVELS [FOLDER]] | figure8 [FOLDER] | figure10 [LEVELS [FOLDER]] | figure11 [FOLDER]"
+                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure7 [RECORDS [FOLDER]] | goals [RECORDS] | served [RECORDS [FOLDER]] | figure4 [FOLDER] | figure6 [LEVELS [FOLDER]] | figure8 [FOLDER] | figure10 [LEVELS [FOLDER]] | figure11 [FOLDER] | totals [ROWS]"
                     .into(),
             );
         }

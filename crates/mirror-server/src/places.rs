@@ -1,6 +1,6 @@
-//! Where an entry stands in its table's orders, and a filter beside them.
+//! Where an entry stands in its table's orders, and a node or filter beside them.
 
-use counterfoil_mirror::{Entry, SignedFilter, filters_of};
+use counterfoil_mirror::{Entry, NodeEntry, SignedFilter, filters_of, nodes_of};
 use counterfoil_proof::{Definition, Malformed};
 
 use crate::store::Place;
@@ -11,6 +11,10 @@ pub(crate) fn places(bytes: &[u8], definition: &Definition) -> Result<(u64, Vec<
         let signed = SignedFilter::from_bytes(bytes, definition)?;
         let place = (filters_of(signed.filter.order()), signed.filter.place().bytes().to_vec());
         return Ok((signed.stamp.rid, vec![place]));
+    }
+    if NodeEntry::is_one(bytes) {
+        let entry = NodeEntry::from_bytes(bytes, definition)?;
+        return Ok((entry.stamp.rid, vec![(nodes_of(entry.node.order), entry.place())]));
     }
     let entry = Entry::from_bytes(bytes, definition)?;
     let rid = entry.stamp.rid;

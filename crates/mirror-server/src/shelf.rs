@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use counterfoil_mirror::{Entry, Shelf, SignedFilter, filters_of};
+use counterfoil_mirror::{Entry, NodeEntry, Shelf, SignedFilter, filters_of, nodes_of, place};
 use counterfoil_proof::{Definition, Edge, Filter, Position};
 
 use crate::store::{Reading, StoreError, Visit};
@@ -98,5 +98,17 @@ impl Shelf for BoundedShelf<'_> {
         };
         self.reading.upward(order, from, &mut bounded)?;
         Ok(true)
+    }
+
+    fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, StoreError> {
+        let definition = self.definition.clone();
+        let mut found = None;
+        self.walk(nodes_of(order), &place(level, from), true, &mut |position, entry| {
+            if position.starts_with(&[1, level]) {
+                found = Some(NodeEntry::from_bytes(entry, &definition)?);
+            }
+            Ok(false)
+        })?;
+        Ok(found)
     }
 }

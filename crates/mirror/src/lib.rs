@@ -2,7 +2,8 @@
 //!
 //! - [`Entry`] is a signed record, head or tail as it is kept; a [`Shelf`] holds them in the table's orders.
 //! - [`answer`] makes the [`counterfoil_proof::Answer`] to a question from a shelf, [`answer_bytes`] its bytes.
-//! - [`find`] makes the [`counterfoil_proof::Found`] that answers a question about values, for joins; [`reply`] takes either.
+//! - [`totals`] makes the answer to a question for totals, from signed nodes ([`NodeEntry`]).
+//! - [`find`] makes the [`counterfoil_proof::Found`] that answers a question about values, for joins; [`reply`] takes any.
 //! - [`site`] is a shelf made of files that any web server can serve: readers find their rows in it themselves.
 //! - [`wire`] is what a mirror that runs as a server and its owner tell each other.
 //!
@@ -13,9 +14,12 @@ mod entry;
 mod filters;
 mod find;
 mod memory;
+mod node_entry;
+mod nodes;
 mod packed;
 mod prove;
 mod prove_bytes;
+mod prove_totals;
 mod reply;
 mod shelf;
 pub mod site;
@@ -26,8 +30,11 @@ pub use entry::{Entry, Record};
 pub use filters::{SignedFilter, filters_of};
 pub use find::{find, find_without_filters};
 pub use memory::MemoryShelf;
+pub use node_entry::{NodeEntry, nodes_of, place};
+pub use nodes::Nodes;
 pub use packed::PackedShelf;
 pub use prove::{AnswerError, answer};
 pub use prove_bytes::answer_bytes;
+pub use prove_totals::totals;
 pub use reply::{Unanswered, reply};
 pub use shelf::Shelf;

@@ -7,6 +7,8 @@ use counterfoil_proof::{Definition, Filter, Malformed, Position};
 
 use crate::entry::Entry;
 use crate::filters::SignedFilter;
+use crate::node_entry::NodeEntry;
+use crate::nodes::Nodes;
 use crate::shelf::Shelf;
 
 /// Everything in maps: for tests, and for owners whose table fits.
@@ -16,6 +18,8 @@ pub struct MemoryShelf {
     orders: Vec<BTreeMap<Vec<u8>, u64>>,
     entries: HashMap<u64, Entry>,
     filters: Filters,
+    /// Signed totals of parts of the orders.
+    pub nodes: Nodes,
 }
 
 impl MemoryShelf {
@@ -23,7 +27,8 @@ impl MemoryShelf {
     #[must_use]
     pub fn new(definition: Definition) -> Self {
         let orders = vec![BTreeMap::new(); definition.orders.len()];
-        Self { definition, orders, entries: HashMap::new(), filters: Filters::default() }
+        let (filters, nodes) = (Filters::default(), Nodes::default());
+        Self { definition, orders, entries: HashMap::new(), filters, nodes }
     }
 
     /// Puts an entry in the place of the one with its number.
@@ -63,8 +68,10 @@ impl MemoryShelf {
     /// The period of the oldest signature; 0 where there is none.
     #[must_use]
     pub fn oldest(&self) -> u64 {
+        let periods = self.entries.values().map(|entry| entry.stamp.period);
+        let nodes = self.nodes.all().map(|entry| entry.stamp.period);
         let filters = self.filters.by_number.values().map(|signed| signed.stamp.period);
-        self.entries.values().map(|entry| entry.stamp.period).chain(filters).min().unwrap_or(0)
+        periods.chain(nodes).chain(filters).min().unwrap_or(0)
     }
 
     /// Puts a filter in the place of the one with its number.
@@ -135,6 +142,12 @@ impl MemoryShelf {
         found.map(|(position, _)| Self::position(position))
     }
 
+    /// The records of an order from `start` on and before `end`, with their positions.
+    pub fn within(&self, order: u8, start: &[u8], end: &[u8]) -> impl Iterator<Item = (&[u8], &Entry)> {
+        let found = self.orders[usize::from(order)].range(start.to_vec()..end.to_vec());
+        found.filter_map(|(position, rid)| Some((&position[..], self.entries.get(rid)?)))
+    }
+
     fn position(bytes: &[u8]) -> Position {
         Position::from_bytes(bytes).unwrap_or_else(|_| unreachable!("these bytes are those of a position"))
     }
@@ -189,6 +202,10 @@ impl Shelf for MemoryShelf {
     fn filter(&mut self, order: u8, value: &[u8]) -> Result<Option<SignedFilter>, Infallible> {
         Ok(self.filter_at(order, value).cloned())
     }
+
+    fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, Infallible> {
+        (&mut &*self).node(order, level, from)
+    }
 }
 
 /// Many threads answer from one shelf.
@@ -229,5 +246,9 @@ impl Shelf for &MemoryShelf {
 
     fn filter(&mut self, order: u8, value: &[u8]) -> Result<Option<SignedFilter>, Infallible> {
         Ok(self.filter_at(order, value).cloned())
+    }
+
+    fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, Infallible> {
+        Ok(self.nodes.level(order, level, from).next().cloned())
     }
 }

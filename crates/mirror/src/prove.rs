@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use counterfoil_proof::attributes::{hidden, root, salt};
 use counterfoil_proof::{
-    Answer, Boundary, Definition, Digest, Direction, End, Interval, Malformed, Position, Question, Row, Run, Salts,
-    Signature, SignatureSum,
+    Answer, Boundary, Definition, Digest, Direction, End, Hint, Interval, Malformed, Position, Question, Row, Run,
+    Salts, Signature, SignatureSum,
 };
 
 use crate::entry::{Entry, Record};
@@ -32,6 +32,7 @@ impl<E> From<Malformed> for AnswerError<E> {
 /// [`AnswerError`].
 pub fn answer<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Answer, AnswerError<S::Error>> {
     let mut gathered = Gathered::default();
+    let mut runs = Vec::new();
     let mut left = question.limit();
     let mut intervals: Vec<&Interval> = question.intervals().iter().collect();
     if question.direction() == Direction::Descending {
@@ -50,10 +51,11 @@ pub fn answer<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Answer, An
         found.reverse();
     }
     for part in found {
-        let run = gathered.run(shelf.definition(), question, part)?;
-        gathered.runs.push(run);
+        runs.push(gathered.run(shelf.definition(), question, part)?);
     }
-    gathered.finish(question)
+    let (signature, hints) = gathered.sum()?;
+    let hints = question.is_hinted().then_some(hints);
+    Ok(Answer { question: question.digest(), runs, signature, hints })
 }
 
 /// What stands in an interval, and around it: the nearest outside and the one behind that.
@@ -118,21 +120,32 @@ pub(crate) fn nearest<E>(
     Ok(found)
 }
 
+/// The signatures of all that is in an answer.
 #[derive(Default)]
 pub(crate) struct Gathered {
-    runs: Vec<Run>,
     seen: HashSet<u64>,
     pub signatures: Vec<Signature>,
-    pub hints: Vec<counterfoil_proof::Hint>,
+    pub hints: Vec<Hint>,
 }
 
 impl Gathered {
     /// Each signature once, in the order in which its entry comes first.
-    fn sign(&mut self, entry: &Entry) {
-        if self.seen.insert(entry.stamp.rid) {
-            self.signatures.push(entry.signature);
-            self.hints.push(entry.hint);
+    pub fn sign(&mut self, rid: u64, signature: Signature, hint: Hint) {
+        if self.seen.insert(rid) {
+            self.signatures.push(signature);
+            self.hints.push(hint);
         }
+    }
+
+    /// The rows of a part of an order, all of them.
+    pub fn rows_of<S: Shelf>(
+        &mut self,
+        shelf: &mut S,
+        question: &Question,
+        part: &Interval,
+    ) -> Result<Run, AnswerError<S::Error>> {
+        let part = read(shelf, question, part, None)?;
+        Ok(self.run(shelf.definition(), question, part)?)
     }
 
     /// The rows of an interval between its ends, each signed thing of them noted.
@@ -143,7 +156,7 @@ impl Gathered {
         let left = self.end(definition, question, &part.left, cut_left)?;
         let mut rows = Vec::with_capacity(part.rows.len());
         for (_, entry) in &part.rows {
-            self.sign(entry);
+            self.sign(entry.stamp.rid, entry.signature, entry.hint);
             rows.push(row(definition, question.order(), question.columns(), entry)?);
         }
         let right = self.end(definition, question, &part.right, cut_right)?;
@@ -163,7 +176,7 @@ impl Gathered {
         if is_cut {
             return Ok(End::Cut(position.clone()));
         }
-        self.sign(entry);
+        self.sign(entry.stamp.rid, entry.signature, entry.hint);
         let is_end = entry.record.is_none();
         let outer = outer.first().map(|(position, _)| position.clone()).filter(|_| !is_end);
         let root =
@@ -172,11 +185,11 @@ impl Gathered {
         Ok(End::Boundary(Boundary { position: position.clone(), outer, stamp: entry.stamp, root, links }))
     }
 
-    fn finish<E>(self, question: &Question) -> Result<Answer, AnswerError<E>> {
+    /// The sum of the signatures, and the hints.
+    pub fn sum(self) -> Result<(Signature, Vec<Hint>), Malformed> {
         let signature =
             SignatureSum::sum_of(&self.signatures).finish().ok_or(Malformed("signatures that sum to nothing"))?;
-        let hints = question.is_hinted().then_some(self.hints);
-        Ok(Answer { question: question.digest(), runs: self.runs, signature, hints })
+        Ok((signature, self.hints))
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use counterfoil_proof::{Malformed, Points, Question};
+use counterfoil_proof::{Malformed, Points, Question, TotalsQuestion};
 
 use crate::find::find;
 use crate::prove::AnswerError;
 use crate::prove_bytes::answer_bytes;
+use crate::prove_totals::totals;
 use crate::shelf::Shelf;
 
 /// Why a question in bytes has no answer.
@@ -27,7 +28,7 @@ impl<E: fmt::Display> fmt::Display for Unanswered<E> {
     }
 }
 
-/// The bytes of the answer to a question in bytes: about intervals, or about values.
+/// The bytes of the answer to a question in bytes: for rows or totals of intervals, or about values.
 ///
 /// # Errors
 /// [`Unanswered`].
@@ -38,6 +39,11 @@ pub fn reply<S: Shelf>(shelf: &mut S, question: &[u8]) -> Result<Vec<u8>, Unansw
         let points = Points::from_bytes(question, &definition).map_err(Unanswered::Question)?;
         let found = find(shelf, &points).map_err(Unanswered::Answer)?;
         return found.to_bytes(&definition, &points).map_err(shelved);
+    }
+    if TotalsQuestion::is_one(question) {
+        let question = TotalsQuestion::from_bytes(question, &definition).map_err(Unanswered::Question)?;
+        let answer = totals(shelf, &question).map_err(Unanswered::Answer)?;
+        return answer.to_bytes(&definition, &question).map_err(shelved);
     }
     let question = Question::from_bytes(question, &definition).map_err(Unanswered::Question)?;
     answer_bytes(shelf, &question).map_err(Unanswered::Answer)

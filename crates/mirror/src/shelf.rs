@@ -4,6 +4,7 @@ use counterfoil_proof::{Definition, Position, SignatureSum};
 
 use crate::entry::Entry;
 use crate::filters::SignedFilter;
+use crate::node_entry::NodeEntry;
 
 /// Signed records in the orders of their table, heads and tails included, as they were at one moment.
 pub trait Shelf {
@@ -56,12 +57,22 @@ pub trait Shelf {
     fn sum(&mut self, _order: u8, _from: &[u8], _before: &[u8]) -> Result<Option<SignatureSum>, Self::Error> {
         Ok(None)
     }
+
     /// The filter of an order that tells of an encoded value: the last one that begins with it or before. A shelf without
     /// filters has none, and proofs are by what stands around values.
     ///
     /// # Errors
     /// Those of reading.
     fn filter(&mut self, _order: u8, _value: &[u8]) -> Result<Option<SignedFilter>, Self::Error> {
+        Ok(None)
+    }
+
+    /// The node of a level of an order that begins first at `from` or behind it. A shelf without nodes has none: totals are
+    /// made of rows then.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn node(&mut self, _order: u8, _level: u8, _from: &[u8]) -> Result<Option<NodeEntry>, Self::Error> {
         Ok(None)
     }
 }

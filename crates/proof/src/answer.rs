@@ -189,6 +189,27 @@ pub(crate) fn read_signature(reader: &mut Reader<'_>) -> Result<(Signature, Opti
     Ok((signature, hints))
 }
 
+impl Run {
+    pub(crate) fn write(&self, writer: &mut Writer, definition: &Definition, columns: &[u16]) -> Result<(), Malformed> {
+        self.left.write(writer);
+        writer.number(self.rows.len() as u64);
+        for row in &self.rows {
+            row.write(writer, definition, columns)?;
+        }
+        self.right.write(writer);
+        Ok(())
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>, definition: &Definition, columns: &[u16]) -> Result<Self, Malformed> {
+        let left = End::read(reader, definition.orders.len() - 1)?;
+        let mut rows = Vec::new();
+        for _ in 0..reader.count()? {
+            rows.push(Row::read(reader, definition, columns)?);
+        }
+        Ok(Self { left, rows, right: End::read(reader, definition.orders.len() - 1)? })
+    }
+}
+
 impl Answer {
     /// As bytes, to be sent.
     ///
@@ -198,12 +219,7 @@ impl Answer {
         let mut writer = Writer::default();
         writer.byte(1).raw(&self.question).number(self.runs.len() as u64);
         for run in &self.runs {
-            run.left.write(&mut writer);
-            writer.number(run.rows.len() as u64);
-            for row in &run.rows {
-                row.write(&mut writer, definition, question.columns())?;
-            }
-            run.right.write(&mut writer);
+            run.write(&mut writer, definition, question.columns())?;
         }
         write_signature(&mut writer, &self.signature, self.hints.as_deref());
         Ok(writer.0)
@@ -221,12 +237,7 @@ impl Answer {
         let digest = reader.array()?;
         let mut runs = Vec::new();
         for _ in 0..reader.count()? {
-            let left = End::read(&mut reader, definition.orders.len() - 1)?;
-            let mut rows = Vec::new();
-            for _ in 0..reader.count()? {
-                rows.push(Row::read(&mut reader, definition, question.columns())?);
-            }
-            runs.push(Run { left, rows, right: End::read(&mut reader, definition.orders.len() - 1)? });
+            runs.push(Run::read(&mut reader, definition, question.columns())?);
         }
         let (signature, hints) = read_signature(&mut reader)?;
         reader.end()?;

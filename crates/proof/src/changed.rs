@@ -1,10 +1,10 @@
-//! The numbers of what changed in a period, in classes: records and filters count from places far apart, and one set of
-//! both would take eight bytes for each number where it takes a bit or two.
+//! The numbers of what changed in a period, in classes: records, nodes and filters count from places far apart, and one set of
+//! all would take eight bytes for each number where it takes a bit or two.
 //!
 //! ```text
 //! count and classes, ascending: what numbers have in their top byte, string of the set of their other bytes
 //! ```
-//! Where all numbers are below 2^56 they are one set, as in tables without filters.
+//! Where all numbers are below 2^56 they are one set, as in tables without nodes and filters.
 
 use alloc::vec::Vec;
 

@@ -161,6 +161,11 @@ impl SignedThings {
         self.things.len()
     }
 
+    /// When each was signed.
+    pub(crate) fn stamps(&self) -> impl Iterator<Item = &Stamp> {
+        self.things.iter().map(|(stamp, _)| stamp)
+    }
+
     pub(crate) fn take(&mut self, stamp: Stamp, message: Message) -> Result<(), Refusal> {
         if let Some(at) = self.by_rid.get(&stamp.rid) {
             // It stands on the edge of two intervals: the same thing, or not one of one time.
@@ -175,7 +180,7 @@ impl SignedThings {
         Ok(())
     }
 
-    fn take_run(
+    pub(crate) fn take_run(
         &mut self,
         definition: &Definition,
         question: &Question,

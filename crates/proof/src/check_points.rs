@@ -9,6 +9,7 @@ use crate::check::{SignedThings, Trust, Verified, grounds, row_root, with_own};
 use crate::definition::{Definition, FIRST_RID};
 use crate::error::Malformed;
 use crate::found::{Found, Item, Mark, Stretch};
+use crate::node::FIRST_NODE;
 use crate::partition::{FIRST_FILTER, Filter};
 use crate::points::Points;
 use crate::position::{Interval, Position};
@@ -64,7 +65,7 @@ fn places(definition: &Definition, points: &Points, stretch: &Stretch) -> Result
         places.push(match item {
             Item::Mark(mark) => mark_place(points.order(), mark)?,
             Item::Row(row) => {
-                if !(FIRST_RID..FIRST_FILTER).contains(&row.stamp.rid) {
+                if !(FIRST_RID..FIRST_NODE).contains(&row.stamp.rid) {
                     return Err(Refusal::Malformed("a row with a number that is no row's"));
                 }
                 let value = |column| &row.values[points.columns().binary_search(&column).unwrap_or(0)];
@@ -89,7 +90,7 @@ fn places(definition: &Definition, points: &Points, stretch: &Stretch) -> Result
 fn mark_place(order: u8, mark: &Mark) -> Result<Position, Refusal> {
     let rid = mark.stamp.rid;
     let fits = match mark.position.key() {
-        Some(_) => (FIRST_RID..FIRST_FILTER).contains(&rid),
+        Some(_) => (FIRST_RID..FIRST_NODE).contains(&rid),
         None => rid == if mark.position == Position::head() { head_rid(order) } else { tail_rid(order) },
     };
     if fits {

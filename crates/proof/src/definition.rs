@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use crate::bytes::{Reader, Writer};
 use crate::digest::{Digest, digest};
 use crate::error::Malformed;
+use crate::node::{NodesOf, check_list, read_list, write_list};
 use crate::position::{KEY_BYTES_MAX, Position};
 use crate::value::{Type, Value};
 
@@ -17,6 +18,12 @@ pub const ORDERS_MAX: usize = 16;
 
 /// Numbers below this one belong to heads and tails; records have the others.
 pub const FIRST_RID: u64 = 2 * ORDERS_MAX as u64;
+
+/// Parts of a definition that not every table has begin with the kind of what is signed for them: nodes...
+const NODES: u8 = 4;
+
+/// ... and filters.
+const FILTERS: u8 = 5;
 
 /// A column of a published table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,12 +56,11 @@ pub struct Definition {
     pub orders: Vec<Vec<u16>>,
     /// How much one signature covers.
     pub scheme: Scheme,
+    /// Which totals are signed, by order.
+    pub nodes: Vec<NodesOf>,
     /// The orders of whose first columns there are signed filters ([`crate::Filter`]), for joins; ascending.
     pub filters: Vec<u8>,
 }
-
-/// Parts of a definition that not every table has begin with the kind of what is signed for them.
-const FILTERS: u8 = 5;
 
 impl Definition {
     /// Refuses what no reader would accept.
@@ -87,7 +93,7 @@ impl Definition {
         if !self.filters.iter().all(is_filtered) || !self.filters.windows(2).all(|pair| pair[0] < pair[1]) {
             return Err(Malformed("filters of an order of a published table that has none, or is not there"));
         }
-        Ok(())
+        check_list(self)
     }
 
     /// The digest that every signature holds.
@@ -148,6 +154,10 @@ impl Definition {
         match self.scheme {
             Scheme::PerRecord => writer.byte(1),
         };
+        // Parts that came later, by their tags: a definition without them has the bytes that it always had.
+        if !self.nodes.is_empty() {
+            writer.byte(NODES).string(&write_list(&self.nodes));
+        }
         if !self.filters.is_empty() {
             writer.byte(FILTERS).string(&self.filters);
         }
@@ -173,17 +183,17 @@ impl Definition {
             1 => Scheme::PerRecord,
             _ => return Err(Malformed("a scheme of signatures that this version does not know")),
         };
-        let mut filters = Vec::new();
-        if reader.left() > 0 {
-            if reader.byte()? != FILTERS {
-                return Err(Malformed("a part of a published table that this version does not know"));
+        let mut definition = Self { table, name, columns, orders, scheme, nodes: Vec::new(), filters: Vec::new() };
+        let mut last = 0;
+        while reader.left() > 0 {
+            let (tag, part) = (reader.byte()?, reader.string()?);
+            match (tag > last && !part.is_empty(), tag) {
+                (true, NODES) => definition.nodes = read_list(part)?,
+                (true, FILTERS) => definition.filters = part.to_vec(),
+                _ => return Err(Malformed("a definition with a part that this version does not know")),
             }
-            filters = reader.string()?.to_vec();
-            if filters.is_empty() {
-                return Err(reader.malformed());
-            }
+            last = tag;
         }
-        let definition = Self { table, name, columns, orders, scheme, filters };
         definition.check()?;
         Ok(definition)
     }

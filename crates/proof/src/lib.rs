@@ -4,6 +4,7 @@
 //! - [`Question`] is asked by a reader, [`Answer`] is what a mirror sends, [`check`] the only way from one to [`Verified`] rows.
 //! - [`Points`] asks for the rows of many values, for a join; [`Found`] answers and [`check_points`] checks it. A [`Filter`]
 //!   says which values are not there.
+//! - [`TotalsQuestion`] asks for counts, sums, least and largest values, which [`check_totals`] takes from signed [`Node`]s.
 //! - [`Seen`] is what a reader remembers, so that no mirror leads it back.
 //! - [`SecretKey`], [`Manifest`], [`Summary`] and [`record::message`] are what an owner signs.
 //!
@@ -21,6 +22,7 @@ pub mod bytes;
 mod changed;
 mod check;
 mod check_points;
+mod check_totals;
 mod curve;
 mod definition;
 mod digest;
@@ -28,6 +30,7 @@ mod error;
 mod filter;
 mod found;
 mod manifest;
+mod node;
 mod owner;
 mod partition;
 mod points;
@@ -39,17 +42,23 @@ mod seen;
 mod signature;
 mod sparse_set;
 mod summary;
+mod totals;
+mod totals_answer;
+mod totals_question;
 mod value;
+mod wide;
 
 pub use answer::{Answer, Boundary, End, Row, Run, Salts};
 pub use check::{Trust, Verified, check};
 pub use check_points::check_points;
+pub use check_totals::{TotalsOf, VerifiedTotals, check_totals};
 pub use definition::{COLUMNS_MAX, Column, Definition, FIRST_RID, ORDERS_MAX, Scheme};
 pub use digest::Digest;
 pub use error::Malformed;
 pub use filter::FilterBits;
 pub use found::{Found, Item, Mark, Stretch};
 pub use manifest::{MANIFEST_BYTES_MAX, Manifest, SigningKey, TrustedManifest};
+pub use node::{FIRST_NODE, NODE_COLUMNS_MAX, Node, NodesOf, is_node};
 pub use owner::{NoOwner, Owner};
 pub use partition::{FIRST_FILTER, Filter};
 pub use points::{POINTS_BYTES_MAX, POINTS_MAX, Points};
@@ -63,4 +72,8 @@ pub use signature::{
 };
 pub use sparse_set::SparseSet;
 pub use summary::{CHANGES_MAX, Chain, SUMMARY_BYTES_MAX, Summary, contents_root};
+pub use totals::{ColumnTotals, Totals};
+pub use totals_answer::{Span, Tile, TotalsAnswer};
+pub use totals_question::TotalsQuestion;
 pub use value::{Type, Value, WrongType};
+pub use wide::Wide;

@@ -116,7 +116,11 @@ impl Interval {
         if start < end { Some(Self { start, end }) } else { None }
     }
 
-    pub(crate) fn from_bytes(start: &[u8], end: &[u8]) -> Result<Self, Malformed> {
+    /// Reads what [`Interval::start`] and [`Interval::end`] gave.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn from_bytes(start: &[u8], end: &[u8]) -> Result<Self, Malformed> {
         // Just behind a position is a byte more than the position.
         let within = [start, end].iter().all(|edge| edge.len() <= POSITION_BYTES_MAX + 1);
         if within && start >= &[1][..] && start < end && end <= &[2][..] {

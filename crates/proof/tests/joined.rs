@@ -24,6 +24,7 @@ fn definition() -> Definition {
         columns: vec![column("symbol", Type::Text), column("price", Type::Numeric(10, 2))],
         orders: vec![vec![0], vec![1]],
         scheme: Scheme::PerRecord,
+        nodes: Vec::new(),
         filters: vec![0],
     }
 }

@@ -29,6 +29,7 @@ fn every_layout_is_as_the_specification_says() {
         columns: vec![column("symbol", Type::Text), column("price", Type::Numeric(10, 2))],
         orders: vec![vec![0]],
         scheme: Scheme::PerRecord,
+        nodes: Vec::new(),
         filters: Vec::new(),
     };
     is("definition", &definition.to_bytes());

@@ -29,6 +29,10 @@ const VALUES_MIN: usize = 16;
 /// Bits for each value: fewer false positives than the paper's eight, since their proof takes rows and not values alone.
 const BITS_PER_VALUE: u32 = 10;
 
+/// Orders that would make as many changes: a value that comes or goes changes its filter, and those that it is split into or
+/// joined with, which is no more than two orders' neighbours.
+pub(crate) const ORDERS_PER_FILTER: usize = 2;
+
 /// Values that an edit touches, encoded, by order, and whether a row had them before.
 pub(crate) struct Touched(BTreeMap<(u8, Vec<u8>), bool>);
 
@@ -49,12 +53,6 @@ impl<L: Ledger> Publication<L> {
             begun.insert(rid);
         }
         Ok(begun)
-    }
-
-    /// For how many orders changes count: a value that comes or goes changes its filter, and those that it is split into or
-    /// joined with, which is no more than two orders' neighbours.
-    pub(crate) fn orders_told(&self) -> usize {
-        self.definition.orders.len() + 2 * self.definition.filters.len()
     }
 
     /// What an edit that has not begun touches.

@@ -24,8 +24,10 @@ mod renewal;
 mod restored;
 mod roots;
 mod secrets;
+mod settle;
 mod status;
 mod sync;
+mod tree;
 
 pub use edit::Edit;
 pub use error::Error;

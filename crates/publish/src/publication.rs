@@ -3,10 +3,12 @@
 //! Keys of the ledger, whose values are told beside them:
 //! ```text
 //! m                    manifest as served        s            secrets
-//! n                    next record number, open period, digest of the last summary, end of the last period (ms), next filter
-//! e rid                an entry or a filter      c rid        what became of a record in the open period
+//! n                    next record number, open period, digest of the last summary, end of the last period (ms), next filter,
+//!                      nodes so far
+//! e rid                an entry, node or filter  c rid        what became of it in the open period
 //! g digest             a message signed in it    y period     a summary as served
 //! t period             when it ended (ms), of periods whose signatures stand
+//! d order low          nodes of level 1 whose rows changed in the open period (settle.rs)
 //! x ...                what mirrors have not been told (outbox.rs)
 //! ```
 //! Each edit is one commit: entries, what is noted of them, and what was signed. A cut before it leaves nothing, and none of
@@ -15,12 +17,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_mirror::wire::Update;
-use counterfoil_mirror::{Entry, MemoryShelf, Record, SignedFilter};
+use counterfoil_mirror::{Entry, MemoryShelf, NodeEntry, Record, SignedFilter};
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::record::{Kind, Stamp, head_rid, link, message, tail_rid};
 use counterfoil_proof::{
-    CHANGES_MAX, Definition, Digest, FIRST_FILTER, FIRST_RID, Manifest, Message, Owner, Position, SecretKey,
-    SigningKey, TrustedManifest, Value, attributes,
+    CHANGES_MAX, Definition, Digest, FIRST_FILTER, FIRST_NODE, FIRST_RID, Manifest, Message, Owner, Position,
+    SecretKey, SigningKey, TrustedManifest, Value, attributes,
 };
 
 use crate::ages::Ages;
@@ -30,6 +32,7 @@ use crate::ledger::{Change, Ledger};
 use crate::outbox::Outbox;
 use crate::period::{Noted, Period};
 use crate::secrets::Secrets;
+use crate::settle::Unsettled;
 
 /// How a table is to be published.
 #[derive(Clone, Debug)]
@@ -61,6 +64,9 @@ pub struct Edited {
     pub signed: u64,
 }
 
+/// Places that records were taken from or put into, by order, and whether what stands beside them differs since.
+type Touched = BTreeMap<(u8, Position), bool>;
+
 /// A table and all that its owner knows of it.
 pub struct Publication<L> {
     pub(crate) ledger: L,
@@ -73,6 +79,9 @@ pub struct Publication<L> {
     pub(crate) shelf: MemoryShelf,
     pub(crate) ages: Ages,
     next_rid: u64,
+    /// Numbers given to nodes so far.
+    pub(crate) next_node: u64,
+    pub(crate) unsettled: Unsettled,
     /// The number of the filter that is made next.
     pub(crate) next_filter: u64,
     pub(crate) period: Period,
@@ -121,6 +130,8 @@ impl<L: Ledger> Publication<L> {
             ages: Ages::default(),
             next_rid: FIRST_RID,
             next_filter: FIRST_FILTER,
+            next_node: 0,
+            unsettled: Unsettled::new(),
             period: Period::default(),
             last_summary: [0; 32],
             last_ended: 0,
@@ -170,14 +181,21 @@ impl<L: Ledger> Publication<L> {
         let mut reader = Reader::new(&state, "");
         let (next_rid, number) = (reader.number().map_err(corrupt)?, reader.number().map_err(corrupt)?);
         let (last_summary, last_ended) = (reader.array().map_err(corrupt)?, reader.number().map_err(corrupt)?);
-        // Ledgers of before there were filters end here.
+        // Ledgers of before there were filters end here, or behind them those of before there were nodes.
         let next_filter = if reader.left() > 0 { reader.number().map_err(corrupt)? } else { FIRST_FILTER };
+        let next_node = if reader.left() > 0 { reader.number().map_err(corrupt)? } else { 0 };
         let (mut shelf, mut ages) = (MemoryShelf::new(definition.clone()), Ages::default());
         for (_, bytes) in ledger.scan(b"e")? {
             if SignedFilter::are(&bytes) {
                 let signed = SignedFilter::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a filter"))?;
                 ages.put(&signed.stamp);
                 shelf.put_filter(signed);
+                continue;
+            }
+            if NodeEntry::is_one(&bytes) {
+                let node = NodeEntry::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a signed node"))?;
+                ages.put(&node.stamp);
+                shelf.nodes.put(node);
                 continue;
             }
             let entry = Entry::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a signed record"))?;
@@ -198,6 +216,11 @@ impl<L: Ledger> Publication<L> {
             let corrupt = |_| Error::Corrupt("when a period ended");
             ended.insert(number(&key[1..]).map_err(corrupt)?, number(&bytes).map_err(corrupt)?);
         }
+        let mut unsettled = Unsettled::new();
+        for (key, _) in ledger.scan(b"d")? {
+            let (order, low) = key[1..].split_first().ok_or(Error::Corrupt("a node that was there"))?;
+            unsettled.insert((*order, low.to_vec()));
+        }
         let outbox = Outbox::open(&mut ledger)?;
         let digest = definition.digest();
         Ok(Self {
@@ -210,6 +233,8 @@ impl<L: Ledger> Publication<L> {
             shelf,
             ages,
             next_rid,
+            next_node,
+            unsettled,
             next_filter,
             period,
             last_summary,
@@ -235,7 +260,7 @@ impl<L: Ledger> Publication<L> {
             signed: 0,
         };
         let values_before = self.touched_values(&edit)?;
-        let (mut changes, mut touched, mut affected) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut changes, mut touched, mut affected) = (Vec::new(), Touched::new(), BTreeSet::new());
         for rid in edit.delete {
             self.take(rid, &mut touched)?;
             changes.push((entry_key(rid), None));
@@ -252,8 +277,13 @@ impl<L: Ledger> Publication<L> {
             self.place(rid, 0, values, &mut touched)?;
             affected.insert(rid);
         }
-        for (order, position) in touched {
-            affected.extend(self.shelf.neighbours(order, &position).into_iter().flatten());
+        for ((order, position), has_other_neighbours) in touched {
+            if self.definition.node_columns(order).is_some() {
+                self.unsettle(order, position.bytes(), &mut changes);
+            }
+            if has_other_neighbours {
+                affected.extend(self.shelf.neighbours(order, &position).into_iter().flatten());
+            }
         }
         affected.extend(self.refilter(values_before, &mut changes)?);
         self.sign(&affected, true, &mut changes)?;
@@ -313,7 +343,7 @@ impl<L: Ledger> Publication<L> {
 
     /// Whether the open period can still tell of all that would change. The first load tells of nothing.
     fn check_room(&self, edit: &Edit) -> Result<(), Error> {
-        let changes = edit.changes(self.orders_told()).saturating_add(self.period.told);
+        let changes = self.changes_with(edit);
         if self.period.number > 0 && changes > CHANGES_MAX {
             let text = format!(
                 "{changes} changes in one period, of which {CHANGES_MAX} are possible: end the period in between"
@@ -329,7 +359,7 @@ impl<L: Ledger> Publication<L> {
     /// # Errors
     /// Those of [`Publication::edit`] and [`Publication::close_period`].
     pub fn edit_in_parts(&mut self, edit: Edit, now: u64) -> Result<Edited, Error> {
-        if self.period.number == 0 || edit.changes(self.orders_told()) + self.period.told <= CHANGES_MAX {
+        if self.period.number == 0 || self.changes_with(&edit) <= CHANGES_MAX {
             return self.edit(edit);
         }
         let mut edited = Edited::default();
@@ -347,7 +377,7 @@ impl<L: Ledger> Publication<L> {
     }
 
     /// Takes a record from its places; gives its version.
-    fn take(&mut self, rid: u64, touched: &mut BTreeSet<(u8, Position)>) -> Result<u64, Error> {
+    fn take(&mut self, rid: u64, touched: &mut Touched) -> Result<u64, Error> {
         let entry = self.shelf.remove(rid).ok_or(Error::Corrupt("a record that was there"))?;
         self.ages.remove(&entry.stamp);
         for order in 0..self.definition.orders.len() as u8 {
@@ -357,13 +387,7 @@ impl<L: Ledger> Publication<L> {
     }
 
     /// Puts a record in its places, to be signed.
-    fn place(
-        &mut self,
-        rid: u64,
-        version: u64,
-        values: Vec<Value>,
-        touched: &mut BTreeSet<(u8, Position)>,
-    ) -> Result<(), Error> {
+    fn place(&mut self, rid: u64, version: u64, values: Vec<Value>, touched: &mut Touched) -> Result<(), Error> {
         let seed = self.secrets.seed(&self.definition.table, rid, version + 1);
         let head = self.shelf.entry(head_rid(0)).ok_or(Error::Corrupt("a head"))?;
         let (signature, hint) = (head.signature, head.hint);
@@ -384,9 +408,9 @@ impl<L: Ledger> Publication<L> {
         is_change: bool,
         changes: &mut Vec<Change>,
     ) -> Result<(), Error> {
-        let mut entries = Vec::with_capacity(rids.len());
-        let mut messages = Vec::with_capacity(rids.len());
-        for rid in rids.range(..FIRST_FILTER) {
+        self.sign_nodes(rids.range(FIRST_NODE..FIRST_FILTER).copied(), is_change, changes)?;
+        let (mut entries, mut messages) = (Vec::with_capacity(rids.len()), Vec::with_capacity(rids.len()));
+        for rid in rids.range(..FIRST_NODE) {
             let mut entry = self.shelf.entry(*rid).ok_or(Error::Corrupt("a record that was there"))?.clone();
             self.ages.remove(&entry.stamp);
             entry.stamp.version += u64::from(is_change);
@@ -462,6 +486,7 @@ impl<L: Ledger> Publication<L> {
 
     /// The summary of the open period, and what it changes in the ledger.
     pub(crate) fn end_period(&mut self, now: u64, changes: &mut Vec<Change>) -> Result<Vec<u8>, Error> {
+        self.settle(changes)?;
         let (number, ended) = (self.period.number, now.max(self.last_ended));
         let summary = self.period.summary(self.digest, self.last_summary, ended);
         let served = summary.sign(self.signing()?);
@@ -481,7 +506,7 @@ impl<L: Ledger> Publication<L> {
     pub(crate) fn state(&self) -> Change {
         let mut writer = Writer::default();
         writer.number(self.next_rid).number(self.period.number).raw(&self.last_summary).number(self.last_ended);
-        writer.number(self.next_filter);
+        writer.number(self.next_filter).number(self.next_node);
         (b"n".to_vec(), Some(writer.0))
     }
 
@@ -503,6 +528,14 @@ impl<L: Ledger> Publication<L> {
     #[must_use]
     pub fn shelf(&self) -> &MemoryShelf {
         &self.shelf
+    }
+
+    pub(crate) fn shelf_mut(&mut self) -> &mut MemoryShelf {
+        &mut self.shelf
+    }
+
+    pub(crate) fn digest(&self) -> &Digest {
+        &self.digest
     }
 
     /// What the table is.
@@ -528,12 +561,10 @@ impl<L: Ledger> Publication<L> {
     }
 }
 
-/// A place from which a record was taken and into which it was put again has the neighbours it had: nothing there is to be
-/// signed again.
-fn toggle(touched: &mut BTreeSet<(u8, Position)>, place: (u8, Position)) {
-    if !touched.remove(&place) {
-        touched.insert(place);
-    }
+/// A place from which a record was taken and into which it was put again has the neighbours it had: nothing beside it is to
+/// be signed again. Its values may differ all the same, and so the totals over it.
+fn toggle(touched: &mut Touched, place: (u8, Position)) {
+    *touched.entry(place).or_default() ^= true;
 }
 
 pub(crate) fn entry_key(rid: u64) -> Vec<u8> {

@@ -3,7 +3,10 @@
 use counterfoil_ask::{Asked, Table};
 use counterfoil_mirror::reply;
 use counterfoil_mirror::site::{Fetch, Site, SiteError, Unread};
-use counterfoil_proof::{Chain, Definition, MANIFEST_BYTES_MAX, Owner, Refusal, TrustedManifest, check};
+use counterfoil_proof::{
+    Chain, Definition, MANIFEST_BYTES_MAX, Owner, Question, Refusal, TotalsQuestion, TrustedManifest, check,
+    check_totals,
+};
 
 use crate::error::Error;
 use crate::kept::Kept;
@@ -34,12 +37,23 @@ pub fn read(fetch: &mut dyn Fetch, sql: &str, terms: &Terms, memory: &mut Option
     let table = Asked::table_of(sql)?;
     let mut opened = Opened::at(fetch, &table, terms, memory)?;
     let asked = Asked::parse(sql, opened.definition())?;
-    let answer = asked.question().map(|question| opened.ask(&terms.put(question).to_bytes())).transpose()?;
-    let (table, verdict) = checked(&asked, &opened.manifest, &opened.chain, answer.as_deref(), terms)?;
+    let mut answer = asked.question().map(|question| opened.ask(&asked_for(&asked, question, terms))).transpose()?;
+    let mut result = checked(&asked, &opened.manifest, &opened.chain, answer.as_deref(), terms);
+    // Totals are of the last period; where rows at an edge have changed since then, rows are what can be proved.
+    if asked.totals().is_some() && matches!(result, Err(Error::Refused(Refusal::NotProvable(_)))) {
+        answer = asked.question().map(|question| opened.ask(&terms.put(question).to_bytes())).transpose()?;
+        result = checked(&asked, &opened.manifest, &opened.chain, answer.as_deref(), terms);
+    }
+    let (table, verdict) = result?;
     let Proof { manifest, summaries, answer } = opened.proof(answer);
     let (owner, at, hints) = (terms.owner, terms.now, terms.hints);
     let kept = Kept { owner, at, hints, sql: sql.into(), manifest, summaries, answer };
     Ok(Reading { table, verdict, plan: asked.plan(), kept })
+}
+
+/// The bytes of the question: for totals where they say all that is asked, else for rows.
+fn asked_for(asked: &Asked, rows: &Question, terms: &Terms) -> Vec<u8> {
+    asked.totals().map_or_else(|| terms.put(rows).to_bytes(), |totals| terms.put_totals(totals).to_bytes())
 }
 
 /// A table whose manifest and summaries were checked, and the place where it is asked.
@@ -147,6 +161,11 @@ pub(crate) fn checked(
     terms: &Terms,
 ) -> Result<(Table, Verdict), Error> {
     let trust = terms.trust(manifest, chain);
+    if let (Some(question), Some(answer)) = (asked.totals(), answer.filter(|answer| TotalsQuestion::is_one(answer))) {
+        let verified = check_totals(&trust, &terms.put_totals(question), answer)?;
+        let verdict = Verdict::of_totals(&verified, chain.last());
+        return Ok((asked.answer_totals(&verified.groups)?, verdict));
+    }
     match (asked.question(), answer) {
         (Some(question), Some(answer)) => {
             let verified = check(&trust, &terms.put(question), answer)?;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use counterfoil_proof::{Chain, Owner, Points, Question, Trust, TrustedManifest};
+use counterfoil_proof::{Chain, Owner, Points, Question, TotalsQuestion, Trust, TrustedManifest};
 
 /// On which terms a reader takes an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,11 @@ impl Terms {
     /// The same of a question about values.
     pub(crate) fn put_points(&self, points: Points) -> Points {
         if self.hints { points.hinted() } else { points }
+    }
+
+    /// The same of a question for totals.
+    pub(crate) fn put_totals<'a>(&self, question: &'a TotalsQuestion) -> Cow<'a, TotalsQuestion> {
+        if self.hints { Cow::Owned(question.clone().hinted()) } else { Cow::Borrowed(question) }
     }
 
     pub(crate) fn trust<'a>(&self, manifest: &'a TrustedManifest, chain: &'a Chain) -> Trust<'a> {

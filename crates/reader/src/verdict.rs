@@ -3,7 +3,7 @@
 use std::fmt;
 
 use counterfoil_ask::text;
-use counterfoil_proof::{Type, Value, Verified};
+use counterfoil_proof::{Type, Value, Verified, VerifiedTotals};
 
 use crate::terms::Terms;
 
@@ -34,6 +34,10 @@ impl Verdict {
     pub(crate) fn of_both(first: &Self, second: &Self) -> Self {
         let older = if second.as_of < first.as_of { second } else { first };
         Self { age: first.age.max(second.age), signatures: first.signatures + second.signatures, ..*older }
+    }
+
+    pub(crate) fn of_totals(verified: &VerifiedTotals, period: u64) -> Self {
+        Self { as_of: verified.as_of, age: verified.age, signatures: verified.signatures as u64, period }
     }
 }
 

@@ -6,9 +6,9 @@ use counterfoil_mirror::site::{Fetch, Folder, write};
 use counterfoil_mirror::wire::Standing;
 use counterfoil_mirror::{MemoryShelf, reply};
 use counterfoil_proof::bytes::Writer;
-use counterfoil_proof::{Column, Definition, Owner, Refusal, Scheme, Type, Value};
+use counterfoil_proof::{Column, Definition, NodesOf, Owner, Refusal, Scheme, Type, Value};
 use counterfoil_publish::{Edit, MemoryLedger, Plan, Publication, Secrets};
-use counterfoil_reader::{Error, JoinReading, KeptJoin, Terms, place_of, read_join};
+use counterfoil_reader::{Error, JoinReading, KeptJoin, Terms, place_of, read, read_join};
 
 /// Whole numbers or NULL.
 type Row = Vec<Option<i64>>;
@@ -27,7 +27,9 @@ impl Table {
     fn new(number: u8, name: &str, columns: &[&str], orders: Vec<Vec<u16>>, filters: Vec<u8>) -> Self {
         let columns = columns.iter().map(|name| Column { name: (*name).into(), kind: Type::Integer }).collect();
         let scheme = Scheme::PerRecord;
-        let definition = Definition { table: [number; 16], name: name.into(), columns, orders, scheme, filters };
+        // Those with filters have nodes, too.
+        let nodes = filters.iter().map(|_| NodesOf { order: 0, columns: vec![1] }).collect();
+        let definition = Definition { table: [number; 16], name: name.into(), columns, orders, scheme, nodes, filters };
         let plan = Plan { definition, now: 1_000_000, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
         // One owner: one root, another key of each table.
         let mut entropy = [7; 96];
@@ -207,6 +209,16 @@ fn aggregates_sorting_limits_and_names() {
     let rows = sorted.expect("an answer").table.rows;
     let region = |row: &Vec<Value>| if let Value::Integer(region) = row[0] { region } else { 10 };
     assert!(rows.len() == 3 && region(&rows[0]) == 9 && rows.is_sorted_by_key(|row| -region(row)));
+    let grouped = ask(&format!("SELECT region, count(*), sum(amount) {join} GROUP BY region ORDER BY 1"));
+    let plain = ask(&format!("SELECT region, amount {join}")).expect("an answer").table.rows;
+    let mut groups: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+    for row in &plain {
+        let [Value::Integer(amount), region] = [&row[1], &row[0]] else { panic!("an amount") };
+        let group = groups.entry(if let Value::Integer(region) = region { *region } else { -1 }).or_default();
+        (group.0, group.1) = (group.0 + 1, group.1 + amount);
+    }
+    let groups = groups.into_iter().map(|(region, (count, sum))| [region, count, sum].map(Value::Integer));
+    assert_eq!(grouped.expect("an answer").table.rows, groups.collect::<Vec<_>>());
     let qualified = ask(&format!("SELECT c.* {join} WHERE o.id = 1")).expect("an answer").table;
     assert_eq!(qualified.names, ["id", "customer", "region"]);
     for refused in [
@@ -230,6 +242,28 @@ fn aggregates_sorting_limits_and_names() {
     let none = ask("SELECT count(*) FROM orders o LEFT JOIN customers c ON o.customer = c.customer WHERE o.id = 7");
     let none = none.expect("a row without a value");
     assert_eq!((&none.table.rows[0][0], none.verdicts[1].signatures), (&Value::Integer(1), 0));
+}
+
+#[test]
+fn one_table_has_totals_and_filters() {
+    let (_, mut customers) = world();
+    let owner = customers.publication.owner();
+    let folder = tempfile::tempdir().expect("a folder");
+    customers.write(folder.path());
+    let sum: i64 = customers.rows.iter().filter_map(|row| row[1]).sum();
+    let expected = [customers.rows.len() as i64, sum].map(Value::Integer);
+    let sql = "SELECT count(*), sum(customer) FROM customers";
+    for fetch in [&mut Folder(folder.path().into()) as &mut dyn Fetch, &mut customers.served()] {
+        let reading = read(fetch, sql, &terms(owner), &mut None).expect("an answer");
+        assert!(reading.plan.contains("by signed totals") && reading.verdict.signatures < 40, "{}", reading.plan);
+        assert_eq!(reading.table.rows, [expected.clone()]);
+    }
+    let sql = "SELECT count(*) FROM customers a LEFT JOIN customers b ON a.id = b.customer WHERE b.id IS NULL";
+    let folder = || Folder(folder.path().into());
+    let reading = ask(&mut folder(), &mut folder(), sql, owner).expect("an answer");
+    assert!(reading.plan.contains("with filters"), "{}", reading.plan);
+    let is_alone = |row: &&Row| !customers.rows.iter().any(|other| other[1].is_some() && other[1] == row[0]);
+    assert_eq!(reading.table.rows, [[Value::Integer(customers.rows.iter().filter(is_alone).count() as i64)]]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use counterfoil_mirror::site::{Fetch, Folder, write};
-use counterfoil_proof::{Column, Definition, Owner, Refusal, Scheme, Type, Value};
+use counterfoil_proof::{Column, Definition, NodesOf, Owner, Refusal, Scheme, Type, Value};
 use counterfoil_publish::{Edit, MemoryLedger, Plan, Publication, Secrets};
 use counterfoil_reader::{Error, Kept, Memory, Reading, Terms, read};
 
@@ -22,6 +22,7 @@ impl World {
             columns: vec![column("symbol", Type::Text), column("price", Type::Integer)],
             orders: vec![vec![0]],
             scheme: Scheme::PerRecord,
+            nodes: Vec::new(),
             filters: Vec::new(),
         };
         let plan = Plan { definition, now, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
@@ -231,4 +232,156 @@ fn errors_say_what_is_wrong() {
             .rows
             .is_empty()
     );
+}
+
+/// A table of numbers by day, with nodes over days, and over symbols and days.
+fn counted() -> World {
+    let column = |name: &str, kind| Column { name: name.into(), kind };
+    let definition = Definition {
+        table: [8; 16],
+        name: "prices".into(),
+        columns: vec![
+            column("day", Type::Integer),
+            column("price", Type::Numeric(10, 2)),
+            column("weight", Type::Double),
+            column("note", Type::Text),
+            column("symbol", Type::Text),
+        ],
+        orders: vec![vec![0], vec![4, 0]],
+        scheme: Scheme::PerRecord,
+        nodes: vec![NodesOf { order: 0, columns: vec![1, 2] }, NodesOf { order: 1, columns: vec![1] }],
+        filters: Vec::new(),
+    };
+    let now = 5_000_000;
+    let plan = Plan { definition, now, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
+    let secrets = Secrets::from_entropy(&[7; 96]).expect("keys");
+    let publication = Publication::create(MemoryLedger::default(), plan, secrets, &[]).expect("a publication");
+    World { publication, folder: tempfile::tempdir().expect("a folder"), now }
+}
+
+fn day(day: i64) -> Vec<Value> {
+    let price = if day % 10 == 0 { Value::Null } else { Value::Numeric(i128::from(day) - 300) };
+    let symbol = ["A", "B", "BB", "", "C"][day as usize / 7 % 5];
+    vec![
+        Value::Integer(day),
+        price,
+        Value::Double(day as f64 / 2.0),
+        Value::Text("a note".into()),
+        Value::Text(symbol.into()),
+    ]
+}
+
+impl World {
+    fn write(&mut self) {
+        let summaries = self.publication.summaries().expect("summaries");
+        write(self.publication.shelf(), self.publication.manifest(), &summaries, self.folder.path()).expect("a site");
+    }
+}
+
+#[test]
+fn aggregates_come_from_signed_totals_and_are_those_of_the_rows() {
+    let mut world = counted();
+    world.publication.edit(Edit { insert: (0..1000).map(day).collect(), ..Edit::default() }).expect("rows");
+    world.now += 1000;
+    world.publication.close_period(world.now).expect("a summary");
+    world.write();
+    let what = "count(*), count(price), sum(price), min(price), max(price), avg(price), min(weight)";
+    for condition in ["TRUE", "day >= 17 AND day < 903", "day IN (4, 5, 6) OR day > 400", "day = 12", "day > 5000"] {
+        let mut answers = Vec::new();
+        // The second says the same in a way that no intervals do, so that it takes rows.
+        for (condition, by_rows) in [(condition.to_string(), false), (format!("({condition}) AND note <> 'x'"), true)] {
+            let mut noting = Noting(Folder(world.folder.path().into()), Vec::new());
+            let sql = format!("SELECT {what} FROM prices WHERE {condition}");
+            let reading = read(&mut noting, &sql, &world.terms(), &mut None).expect("an answer");
+            assert_eq!(reading.plan.contains("by signed totals"), !by_rows, "{sql}: {}", reading.plan);
+            if !by_rows {
+                assert!(reading.verdict.signatures < 90, "{sql}: {}", reading.verdict);
+            }
+            let kept = Kept::from_bytes(&reading.kept.to_bytes()).expect("what was kept");
+            assert_eq!(kept.check(kept.owner(), 5).expect("still right"), (reading.table.clone(), reading.verdict));
+            answers.push(reading.table);
+        }
+        assert_eq!(answers[0], answers[1], "{condition}");
+    }
+    // Sums of floating numbers take rows: they depend on the order of adding.
+    let reading = world.ask("SELECT sum(weight) FROM prices", &mut None).expect("an answer");
+    assert!(!reading.plan.contains("totals"), "{}", reading.plan);
+}
+
+#[test]
+fn groups_come_from_signed_totals_and_are_those_of_the_rows() {
+    let mut world = counted();
+    world.publication.edit(Edit { insert: (0..700).map(day).collect(), ..Edit::default() }).expect("rows");
+    world.now += 1000;
+    world.publication.close_period(world.now).expect("a summary");
+    world.write();
+    let what = "symbol, count(*), count(price) AS prices, sum(price), max(price)";
+    for (condition, tail) in [
+        ("TRUE", "GROUP BY symbol"),
+        ("symbol >= 'A' AND symbol < 'C'", "GROUP BY 1 ORDER BY 4 DESC, symbol LIMIT 2"),
+        ("symbol IN ('B', 'C', 'X')", "GROUP BY symbol ORDER BY symbol DESC"),
+        ("symbol = 'X'", "GROUP BY symbol"),
+    ] {
+        let mut answers = Vec::new();
+        for (condition, by_rows) in [(condition.to_string(), false), (format!("({condition}) AND note <> 'x'"), true)] {
+            let reading = world.ask(&format!("SELECT {what} FROM prices WHERE {condition} {tail}"), &mut None);
+            let reading = reading.expect("an answer");
+            assert_eq!(reading.plan.contains("by signed totals"), !by_rows, "{condition}: {}", reading.plan);
+            assert!(by_rows || reading.verdict.signatures < 160, "{condition}: {}", reading.verdict);
+            answers.push(reading.table);
+        }
+        assert_eq!(answers[0], answers[1], "{condition} {tail}");
+    }
+    let all = world.ask("SELECT symbol, day FROM prices GROUP BY day, symbol", &mut None).expect("an answer");
+    assert_eq!(all.table.rows.len(), 700);
+    let first = world.ask("SELECT symbol, count(*) FROM prices GROUP BY symbol", &mut None).expect("an answer");
+    assert_eq!(first.table.rows[0], [Value::Text(String::new()), Value::Integer(140)]);
+}
+
+#[test]
+fn where_rows_have_changed_since_the_last_period_rows_are_shown() {
+    let mut world = counted();
+    world.publication.edit(Edit { insert: (0..300).map(day).collect(), ..Edit::default() }).expect("rows");
+    world.now += 1000;
+    world.publication.close_period(world.now).expect("a summary");
+    world.publication.edit(Edit { insert: vec![day(299)], ..Edit::default() }).expect("a row");
+    world.write();
+    let count = |sql: &str| {
+        let reading = world.ask(sql, &mut None).expect("an answer");
+        let Value::Integer(count) = reading.table.rows[0][0] else { panic!("a count") };
+        (count, reading.verdict.signatures)
+    };
+    // Far from the change; then at it, where all rows are shown as they are by now.
+    assert!(matches!(count("SELECT count(*) FROM prices WHERE day < 250"), (250, 0..90)));
+    assert!(matches!(count("SELECT count(*) FROM prices WHERE day > 5 AND day < 300"), (295, 295..)));
+    // Without an edge there is nothing but a node, which is of the last period.
+    assert_eq!(count("SELECT count(*) FROM prices"), (300, 1));
+}
+
+#[test]
+fn a_folder_whose_nodes_are_of_before_is_refused() {
+    let mut world = counted();
+    world.publication.edit(Edit { insert: (0..300).map(day).collect(), ..Edit::default() }).expect("rows");
+    world.now += 1000;
+    world.publication.close_period(world.now).expect("a summary");
+    world.write();
+    let old = std::fs::read(world.folder.path().join("head")).expect("a head");
+    world.publication.edit(Edit { insert: vec![day(150)], ..Edit::default() }).expect("a row");
+    world.now += 1000;
+    world.publication.close_period(world.now).expect("a summary");
+    world.write();
+    let sql = "SELECT sum(price), count(*) FROM prices WHERE day BETWEEN 7 AND 290";
+    assert_eq!(world.ask(sql, &mut None).expect("an answer").table.rows[0][1], Value::Integer(285));
+    // The roots of before behind the periods of now: pages of the head before are kept for readers on their way.
+    let new = std::fs::read(world.folder.path().join("head")).expect("a head");
+    assert_eq!(old.len(), new.len());
+    let root = |at: usize| &new[4 + 16 * at..20 + 16 * at];
+    let mixed = [&new[..4], &old[4..]].concat();
+    std::fs::write(world.folder.path().join("head"), &mixed).expect("a head");
+    assert!(matches!(world.ask(sql, &mut None), Err(Error::Refused(Refusal::Stale(_)))));
+    // The root of the rows' pages in the place of that of the nodes'.
+    let swapped = [&new[..4], root(0), root(1), root(0), root(3)].concat();
+    std::fs::write(world.folder.path().join("head"), &swapped).expect("a head");
+    let refused = world.ask(sql, &mut None);
+    assert!(refused.is_err(), "{refused:?}");
 }

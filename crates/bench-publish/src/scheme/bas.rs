@@ -87,6 +87,7 @@ fn definition() -> Definition {
         columns: vec![column("key", Type::Integer), column("rest", Type::Bytea)],
         orders: vec![vec![0]],
         scheme: Covers::PerRecord,
+        nodes: Vec::new(),
         filters: Vec::new(),
     }
 }

@@ -235,8 +235,8 @@ fn define(scratch: &Database, name: &str, arguments: &Publish) -> Result<Definit
         return Err(misuse("by which columns will readers ask?").advise(advice).into());
     }
     let table = counterfoil::random::<16>()?;
-    let definition =
-        Definition { table, name: name.to_owned(), columns, orders, scheme: Scheme::PerRecord, filters: Vec::new() };
+    let (scheme, nodes, filters) = (Scheme::PerRecord, Vec::new(), Vec::new());
+    let definition = Definition { table, name: name.to_owned(), columns, orders, scheme, nodes, filters };
     definition.check().map_err(|what| misuse(what.to_string()))?;
     Ok(definition)
 }

@@ -162,7 +162,11 @@ fn wrong_use_says_what_to_do() {
     stage.refused(&words("site", "foilpub1x", "SELECT 1"), 1, &["foilpub1"]);
     stage.refused(&words("nowhere", &owner, "SELECT * FROM prices"), 1, &["no published table", "nowhere"]);
     stage.refused(&words("site", &owner, "SELECT * FROM others"), 1, &["others", "prices"]);
-    stage.refused(&words("site", &owner, "SELECT a FROM prices GROUP BY a"), 1, &["not supported", "GROUP BY"]);
+    stage.refused(
+        &words("site", &owner, "SELECT a FROM prices GROUP BY a HAVING a > 1"),
+        1,
+        &["not supported", "HAVING"],
+    );
     stage.refused(&words("https://example.com", &owner, "SELECT * FROM prices"), 1, &["not supported", "https"]);
     stage.refused(&["ask", "--owner", &owner, "SELECT 1"], 1, &["--server"]);
 }

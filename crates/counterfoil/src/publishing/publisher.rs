@@ -262,6 +262,7 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
                 columns,
                 orders,
                 scheme: Scheme::PerRecord,
+                nodes: Vec::new(),
                 filters: Vec::new(),
             };
             create(database, TableLedger::of_published(database, &asked.table)?, definition, asked)?

@@ -126,8 +126,8 @@ mod tests {
         let columns: Vec<Column> =
             kinds.iter().enumerate().map(|(at, kind)| Column { name: format!("c{at}"), kind: *kind }).collect();
         let scheme = counterfoil_proof::Scheme::PerRecord;
-        let (orders, filters) = (vec![vec![0]], Vec::new());
-        let definition = Definition { table: [0; 16], name: "t".into(), columns, orders, scheme, filters };
+        let (orders, nodes, filters) = (vec![vec![0]], Vec::new(), Vec::new());
+        let definition = Definition { table: [0; 16], name: "t".into(), columns, orders, scheme, nodes, filters };
         let database = crate::Database::open(crate::Options::memory()).expect("a database");
         let mut connection = database.connect().expect("a connection");
         let sql = create_sql("t", &definition);

@@ -8,8 +8,8 @@ use counterfoil_mirror::wire::{Standing, State};
 use counterfoil_mirror_server::{Allowed, Limits, Listener, Store};
 use counterfoil_proof::bytes::Reader;
 use counterfoil_proof::{
-    Chain, Column, Definition, FIRST_RID, Interval, Owner, Points, Question, Refusal, Scheme, Trust, TrustedManifest,
-    Type, Value, Verified, check, check_points,
+    Chain, Column, Definition, Edge, FIRST_RID, Interval, NodesOf, Owner, Points, Question, Refusal, Scheme,
+    TotalsQuestion, Trust, TrustedManifest, Type, Value, Verified, check, check_points, check_totals,
 };
 use counterfoil_publish::{Edit, MemoryLedger, Plan, Publication, Secrets};
 
@@ -33,6 +33,7 @@ pub fn definition(table: u8, name: &str) -> Definition {
         columns: vec![column("symbol", Type::Text), column("day", Type::Date), column("price", Type::BigInt)],
         orders: vec![vec![0, 1], vec![2]],
         scheme: Scheme::PerRecord,
+        nodes: vec![NodesOf { order: 0, columns: vec![1, 2] }, NodesOf { order: 1, columns: Vec::new() }],
         filters: vec![0, 1],
     }
 }
@@ -140,20 +141,20 @@ impl World {
 
     /// What a reader finds: the verdict on what the mirror says, by nothing but the owner's name.
     pub fn ask(&self, address: SocketAddr, question: &Question) -> Result<Verified, Unread> {
-        self.ask_bytes(address, &question.to_bytes(), |trust, answer| check(trust, question, answer))
+        self.answered(address, &question.to_bytes(), |trust, answer| check(trust, question, answer))
     }
 
     /// The same of values, as a join asks for them.
     pub fn ask_for(&self, address: SocketAddr, points: &Points) -> Result<Verified, Unread> {
-        self.ask_bytes(address, &points.to_bytes(), |trust, answer| check_points(trust, points, answer))
+        self.answered(address, &points.to_bytes(), |trust, answer| check_points(trust, points, answer))
     }
 
-    fn ask_bytes(
+    fn answered<T>(
         &self,
         address: SocketAddr,
         question: &[u8],
-        check: impl FnOnce(&Trust<'_>, &[u8]) -> Result<Verified, Refusal>,
-    ) -> Result<Verified, Unread> {
+        check: impl FnOnce(&Trust<'_>, &[u8]) -> Result<T, Refusal>,
+    ) -> Result<T, Unread> {
         let need = |reply: Reply| if reply.status == 200 { Ok(reply.body) } else { Err(Unread::Status) };
         let manifest = need(self.get(address, "manifest"))?;
         let manifest = TrustedManifest::check(&manifest, &self.owner, 0)?;
@@ -185,8 +186,32 @@ impl World {
             let verified = self.ask(address, &self.all(order)).expect("an honest answer");
             assert!(verified.rows == self.rows(order), "order {order}");
             assert_eq!(verified.as_of, self.now);
+            if !self.publication.has_news() {
+                self.counts(address, order, Interval::all());
+                let first = Edge::before(&[1, b'B']);
+                Interval::new(first..Edge::last()).into_iter().for_each(|part| self.counts(address, order, part));
+            }
         }
         self.holds_values(address);
+    }
+
+    /// Whether totals of a part of an order are those of its rows.
+    fn counts(&self, address: SocketAddr, order: u8, part: Interval) {
+        let definition = self.publication.definition();
+        let question = Question::new(definition, order, vec![part.clone()], &[2]).expect("a question");
+        let rows = self.ask(address, &question).expect("an honest answer").rows;
+        let question = TotalsQuestion::new(definition, order, vec![part], 0).expect("a question");
+        let check = |trust: &Trust<'_>, answer: &[u8]| check_totals(trust, &question, answer);
+        let totals =
+            self.answered(address, &question.to_bytes(), check).expect("an honest answer").groups[0].totals.clone();
+        assert_eq!(totals.rows, rows.len() as u64, "order {order}");
+        if order == 0 {
+            let price = |row: &Vec<Value>| match row[2] {
+                Value::Integer(price) => i128::from(price),
+                _ => panic!("a price"),
+            };
+            assert_eq!(totals.columns[1].sum.to_i128(), Some(rows.iter().map(price).sum()));
+        }
     }
 
     /// Whether it is told of values that are there and of some that are not.

@@ -13,6 +13,7 @@ use super::layout::{
 };
 use crate::entry::Entry;
 use crate::filters::SignedFilter;
+use crate::node_entry::{NodeEntry, place};
 use crate::shelf::Shelf;
 
 /// Bytes that a reader fetches for one question at most. A mirror could go on for ever otherwise.
@@ -211,7 +212,7 @@ impl<F: Fetch> Site<F> {
         Ok(page)
     }
 
-    /// Walks the leaves of an order from the one that holds `at` on, until `visit` says false.
+    /// Walks the entries of an order from `at` on, until `visit` says false.
     fn walk(
         &mut self,
         order: u8,
@@ -221,12 +222,11 @@ impl<F: Fetch> Site<F> {
     ) -> Result<(), SiteError> {
         let definition = self.definition.clone();
         self.walk_parts(usize::from(order), at, upward, &mut |position, part| {
-            let entry = Entry::from_bytes(part, &definition)?;
-            Ok(visit(Position::from_bytes(position)?, entry))
+            Ok(visit(Position::from_bytes(position)?, Entry::from_bytes(part, &definition)?))
         })
     }
 
-    /// The same of any tree of pages: orders come first, filters of those that have some last.
+    /// The same of any tree of pages: orders come first, nodes of those that have some behind them, filters last.
     fn walk_parts(&mut self, tree: usize, at: &[u8], upward: bool, visit: &mut Visit<'_>) -> Result<(), SiteError> {
         let Some(root) = self.head.roots.get(tree).copied() else {
             return Err(SiteError::Damaged("head".into(), Malformed("an order without pages")));
@@ -314,6 +314,24 @@ impl<F: Fetch> Shelf for Site<F> {
         visit: &mut dyn FnMut(Position, Entry) -> bool,
     ) -> Result<(), SiteError> {
         self.walk(order, before, false, visit)
+    }
+
+    fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, SiteError> {
+        let Some(index) = self.definition.nodes.iter().position(|of| of.order == order) else { return Ok(None) };
+        let definition = self.definition.clone();
+        let mut found = None;
+        let mut read = |position: &[u8], part: &[u8]| {
+            if position.starts_with(&[1, level]) {
+                let entry = NodeEntry::from_bytes(part, &definition)?;
+                if entry.place() != position {
+                    return Err(Malformed("a node in another node's place"));
+                }
+                found = Some(entry);
+            }
+            Ok(false)
+        };
+        self.walk_parts(self.definition.orders.len() + index, &place(level, from), true, &mut read)?;
+        Ok(found)
     }
 
     fn filter(&mut self, order: u8, value: &[u8]) -> Result<Option<SignedFilter>, SiteError> {

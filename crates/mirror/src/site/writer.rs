@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use counterfoil_proof::Malformed;
 use counterfoil_proof::bytes::Writer;
 
 use super::layout::{
@@ -31,14 +32,19 @@ Read it with: counterfoil ask --server URL --owner OWNER \"SELECT ...\"\n";
 /// # Errors
 /// Those of the file system, and [`io::ErrorKind::InvalidData`]: a shelf without summaries or with values of other types.
 pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder: &Path) -> io::Result<(u64, u64)> {
-    let invalid = |what: counterfoil_proof::Malformed| io::Error::new(io::ErrorKind::InvalidData, what);
+    let invalid = |what: Malformed| io::Error::new(io::ErrorKind::InvalidData, what);
     let mut site = Files { folder, files: 0, bytes: 0 };
     make_folder(folder)?;
     let before = read(&folder.join("head")).and_then(|bytes| Head::from_bytes(&bytes).ok());
     let mut live = HashSet::new();
     let mut roots = Vec::new();
     for order in 0..shelf.definition().orders.len() as u8 {
-        roots.push(tree(entries(shelf, order).map_err(invalid)?, &mut site, &mut live)?.map_err(invalid)?);
+        let parts = entries(shelf, order).map_err(invalid)?;
+        roots.push(tree(parts, &mut site, &mut live)?.map_err(invalid)?);
+    }
+    for of in &shelf.definition().nodes {
+        let parts = nodes(shelf, of.order).map_err(invalid)?;
+        roots.push(tree(parts, &mut site, &mut live)?.map_err(invalid)?);
     }
     for order in &shelf.definition().filters {
         roots.push(tree(filters(shelf, *order), &mut site, &mut live)?.map_err(invalid)?);
@@ -115,7 +121,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The entries of an order, as its lowest pages hold them.
-fn entries(shelf: &MemoryShelf, order: u8) -> Result<Vec<Part>, counterfoil_proof::Malformed> {
+fn entries(shelf: &MemoryShelf, order: u8) -> Result<Vec<Part>, Malformed> {
     let entries = shelf.rids(order).filter_map(|rid| shelf.entry(rid));
     let part = |entry: &Entry| {
         let position = entry.position(shelf.definition(), order)?;
@@ -124,18 +130,20 @@ fn entries(shelf: &MemoryShelf, order: u8) -> Result<Vec<Part>, counterfoil_proo
     entries.map(part).collect()
 }
 
+/// The nodes of an order, by level and where they begin.
+fn nodes(shelf: &MemoryShelf, order: u8) -> Result<Vec<Part>, Malformed> {
+    let nodes = shelf.nodes.of(order);
+    nodes.map(|entry| Ok((entry.place(), entry.to_bytes(shelf.definition())?, entry.stamp.rid))).collect()
+}
+
 /// The filters of an order in the same way.
 fn filters(shelf: &MemoryShelf, order: u8) -> Vec<Part> {
     let part = |signed: &SignedFilter| (signed.filter.place().bytes().to_vec(), signed.to_bytes(), signed.stamp.rid);
     shelf.filters(order).map(part).collect()
 }
 
-/// Writes the pages of an order from below and gives the root's name.
-fn tree(
-    mut parts: Vec<Part>,
-    site: &mut Files<'_>,
-    live: &mut HashSet<Name>,
-) -> io::Result<Result<Name, counterfoil_proof::Malformed>> {
+/// Writes the pages of an order's entries, nodes or filters from below and gives the root's name.
+fn tree(mut parts: Vec<Part>, site: &mut Files<'_>, live: &mut HashSet<Name>) -> io::Result<Result<Name, Malformed>> {
     let mut is_leaf = true;
     loop {
         let mut above: Vec<Part> = Vec::new();
@@ -151,7 +159,7 @@ fn tree(
             above.push((first, name.to_vec(), mark));
         }
         match &above[..] {
-            [] => return Ok(Err(counterfoil_proof::Malformed("a table without a head or tail"))),
+            [] => return Ok(Err(Malformed("a table without a head or tail, or without its nodes"))),
             [(_, name, _)] => return Ok(Ok(name[..].try_into().unwrap_or_default())),
             _ => parts = above,
         }

@@ -8,4 +8,5 @@ mod packed;
 mod renewed;
 mod simulated;
 mod site;
+mod totals;
 mod world;

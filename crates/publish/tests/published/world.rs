@@ -30,6 +30,7 @@ pub fn definition(name: &str) -> Definition {
         ],
         orders: vec![vec![0, 1], vec![2]],
         scheme: Scheme::PerRecord,
+        nodes: Vec::new(),
         filters: Vec::new(),
     }
 }

@@ -35,6 +35,7 @@ impl World {
             ],
             orders: vec![vec![0, 1], vec![2]],
             scheme: Scheme::PerRecord,
+            nodes: Vec::new(),
             filters: Vec::new(),
         };
         let now = 5_000_000;

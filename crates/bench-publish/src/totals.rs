@@ -1,0 +1,108 @@
+//! What an aggregate over a published series costs: by signed nodes, and by the rows themselves.
+
+use std::time::Instant;
+
+use counterfoil_mirror::{MemoryShelf, answer, totals};
+use counterfoil_proof::{
+    Chain, Column, Definition, Edge, Interval, NodesOf, Question, Scheme, TotalsQuestion, Trust, TrustedManifest, Type,
+    Value, check, check_totals,
+};
+use counterfoil_publish::{Edit, MemoryLedger, Plan, Publication, Secrets};
+
+use crate::Failure;
+use crate::primitives::time;
+
+/// Microseconds.
+const MINUTE: i64 = 60_000_000;
+const DAY: i64 = 1440;
+
+fn definition() -> Definition {
+    let column = |name: &str, kind| Column { name: name.into(), kind };
+    Definition {
+        table: [1; 16],
+        name: "readings".into(),
+        columns: vec![column("at", Type::Timestamp), column("reading", Type::Numeric(8, 2))],
+        orders: vec![vec![0]],
+        scheme: Scheme::PerRecord,
+        nodes: vec![NodesOf { order: 0, columns: vec![1] }],
+        filters: Vec::new(),
+    }
+}
+
+fn row(minute: i64) -> Vec<Value> {
+    vec![Value::Integer(minute * MINUTE), Value::Numeric(i128::from(minute * 7919 % 10_007))]
+}
+
+/// A reading each minute, and what its owner, a mirror and readers take for it.
+pub fn print(rows: i64) -> Result<(), Failure> {
+    let plan = Plan { definition: definition(), now: 0, every: 0, renew: 0, max_age: u64::MAX, expires: u64::MAX };
+    let secrets = Secrets::from_entropy(&std::array::from_fn(|at| at as u8))?;
+    let mut owner = Publication::create(MemoryLedger::default(), plan, secrets, &[])?;
+    let took = |begun: Instant| begun.elapsed().as_secs_f64();
+    let begun = Instant::now();
+    owner.edit(Edit { insert: (0..rows).map(row).collect(), ..Edit::default() })?;
+    let signed = took(begun);
+    let begun = Instant::now();
+    owner.close_period(1000)?;
+    let nodes = owner.shelf().nodes.all().count();
+    println!("\n{rows} rows, signed in {signed:.1} s; {nodes} nodes over them, in {:.1} s", took(begun));
+    let begun = Instant::now();
+    owner.edit(Edit { insert: vec![row(rows / 2)], ..Edit::default() })?;
+    let edited = took(begun) * 1e3;
+    let begun = Instant::now();
+    owner.close_period(2000)?;
+    let nodes = owner.shelf().nodes.all().filter(|entry| entry.stamp.period == 1).count();
+    println!("one row more: {edited:.2} ms; its period's end, {nodes} nodes signed: {:.2} ms", took(begun) * 1e3);
+    println!(
+        "\n{:>9} {:>7} {:>11} {:>12} {:>11} {:>11}",
+        "rows", "by", "signatures", "bytes", "mirror, ms", "reader, ms"
+    );
+    let manifest = TrustedManifest::check(owner.manifest(), &owner.owner(), 0)?;
+    let summaries = owner.summaries()?;
+    let chain = Chain::check(&manifest, summaries.iter().map(Vec::as_slice))?;
+    let trust = Trust { manifest: &manifest, chain: &chain, now: 3000, clock_error: 0, max_age: u64::MAX };
+    for part in [DAY, 30 * DAY, rows - 100] {
+        // Neither end is where a node begins.
+        let from = (rows - part) / 2 + 3;
+        ask(owner.shelf(), &trust, from..from + part - 7)?;
+    }
+    Ok(())
+}
+
+/// The interval of some minutes.
+fn interval(minutes: std::ops::Range<i64>) -> Result<Interval, Failure> {
+    let edge = |minute: i64| -> Result<Edge, Failure> {
+        let mut key = Vec::new();
+        Type::Timestamp.encode(&Value::Integer(minute * MINUTE), &mut key).map_err(|_| "a time")?;
+        Ok(Edge::before(&key))
+    };
+    Interval::new(edge(minutes.start)?..edge(minutes.end)?).ok_or_else(|| "an interval of nothing".into())
+}
+
+/// The same question both ways; both must have the same answer.
+fn ask(shelf: &MemoryShelf, trust: &Trust<'_>, minutes: std::ops::Range<i64>) -> Result<(), Failure> {
+    // Of a shelf, answering takes nothing away; it is only read.
+    let mut shelf = shelf.clone();
+    let (definition, interval) = (definition(), interval(minutes)?);
+    let line = |by: &str, rows: u64, signatures: usize, bytes: usize, mirror: f64, reader: f64| {
+        println!("{rows:>9} {by:>7} {signatures:>11} {bytes:>12} {mirror:>11.2} {reader:>11.2}");
+    };
+    let question = TotalsQuestion::new(&definition, 0, vec![interval.clone()], 0)?.hinted();
+    let proof = totals(&mut shelf, &question).map_err(|_| "no totals")?.to_bytes(&definition, &question)?;
+    let by_nodes = check_totals(trust, &question, &proof)?;
+    let found = &by_nodes.groups[0].totals;
+    let mirror = time(21, || totals(&mut shelf, &question).map(|answer| answer.to_bytes(&definition, &question)));
+    let reader = time(21, || check_totals(trust, &question, &proof));
+    line("nodes", found.rows, by_nodes.signatures, proof.len(), mirror, reader);
+    let question = Question::new(&definition, 0, vec![interval], &[0, 1])?.hinted();
+    let begun = Instant::now();
+    let proof = answer(&mut shelf, &question).map_err(|_| "no rows")?.to_bytes(&definition, &question)?;
+    let mirror = begun.elapsed().as_secs_f64() * 1e3;
+    let begun = Instant::now();
+    let by_rows = check(trust, &question, &proof)?;
+    let reader = begun.elapsed().as_secs_f64() * 1e3;
+    line("rows", by_rows.rows.len() as u64, by_rows.signatures, proof.len(), mirror, reader);
+    let sum: i128 = by_rows.rows.iter().map(|row| if let Value::Numeric(value) = row[1] { value } else { 0 }).sum();
+    let is_same = found.rows == by_rows.rows.len() as u64 && found.columns[0].sum.to_i128() == Some(sum);
+    if is_same { Ok(()) } else { Err("totals that are not those of the rows".into()) }
+}
