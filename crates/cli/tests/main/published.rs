@@ -336,7 +336,7 @@ fn two_tables_of_one_owner_are_joined() {
     // One mirror has both.
     let (_served, url) = mirror(&stage, &["--allow", &owner]);
     publish(&stage, &["--to", &url]);
-    stage.good(&["publish", "firms.csv", "--state", "firms.foil", "--to", &url]);
+    stage.good(&["publish", "firms.csv", "--out", "firms", "--to", &url]);
     assert_eq!(good(&[&url], left), "symbol,name\nSAP,\n");
     // Kept, and looked at again without a server; another's table is none of this owner's.
     let words = ask(&both, inner);
