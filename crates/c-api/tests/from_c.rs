@@ -7,16 +7,24 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The static library, which cargo puts beside the tests.
+/// The static library, which cargo puts beside the tests: the newest one that was built with what these tests want, since others
+/// lie there from builds of before.
 fn library() -> PathBuf {
     let tests = std::env::current_exe().expect("a test").parent().expect("a folder").to_owned();
     let beside = std::fs::read_dir(tests).expect("a folder").map(|entry| entry.expect("an entry").path());
     let is_library = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("libcounterfoil_device") && name.ends_with(".a")
+        name.starts_with("libcounterfoil_device") && name.ends_with(".a") && has_tables(path)
     };
     let newest = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).expect("a time");
     beside.filter(is_library).max_by_key(newest).expect("cargo built the static library")
+}
+
+/// Whether a library has the functions for tables, if these tests are built with them.
+fn has_tables(library: &Path) -> bool {
+    let symbol = b"counterfoil_tables_open";
+    let has = |bytes: Vec<u8>| bytes.windows(symbol.len()).any(|part| part == symbol);
+    !cfg!(feature = "relation") || std::fs::read(library).is_ok_and(has)
 }
 
 fn compiled(source: &Path, folder: &Path) -> PathBuf {
