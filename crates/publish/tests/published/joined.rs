@@ -329,8 +329,25 @@ fn a_part_that_was_split_or_joined_is_not_believed_any_more() {
         let mut found = old.clone();
         found.question = some.digest();
         found.filters.retain(|(_, known)| *known == filter);
+        // Nothing but the filter itself is old in it: rows around values that it cannot deny are left out.
+        found.stretches.clear();
         assert!(matches!(checked(&mut world, &some, &found), Err(Refusal::Stale(_))));
     }
+}
+
+#[test]
+fn a_filter_may_be_the_oldest_signature_of_all() {
+    let world = of_even(20);
+    let mut shelf = world.publication.shelf().clone();
+    let rids: Vec<u64> = (0..2).flat_map(|order| shelf.rids(order).collect::<Vec<_>>()).collect();
+    for rid in rids {
+        let mut entry = shelf.entry(rid).expect("an entry").clone();
+        entry.stamp.period = 5;
+        shelf.put(entry).expect("its place");
+    }
+    let filters = shelf.filters(0).map(|signed| signed.stamp.period).min().expect("a filter");
+    assert!(filters < 5);
+    assert_eq!(shelf.oldest(), filters);
 }
 
 #[test]
