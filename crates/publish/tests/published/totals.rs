@@ -641,12 +641,17 @@ fn a_node_may_be_the_oldest_signature_of_all() {
         records.map(|(rid, values)| (rid, [&values[..3], &[Value::Text("another".into())]].concat())).collect();
     world.publication.edit(Edit { update, ..Edit::default() }).expect("an edit");
     world.close();
-    // Heads and tails keep their neighbours, so they are as old as the nodes: a shelf on which they are not tells.
+    // Heads and tails keep their neighbours, and filters their values, so they are as old as the nodes: a shelf without that tells.
     let mut shelf = world.publication.shelf().clone();
     for rid in (0..shelf.definition().orders.len() as u64 * 2).collect::<Vec<_>>() {
         let mut entry = shelf.entry(rid).expect("a head or tail").clone();
         entry.stamp.period = 1;
         shelf.put(entry).expect("its place");
+    }
+    let filters = (0..shelf.definition().orders.len() as u8)
+        .flat_map(|order| shelf.filters(order).map(|signed| signed.stamp.rid));
+    for rid in filters.collect::<Vec<_>>() {
+        shelf.remove_filter(rid);
     }
     assert_eq!((shelf.oldest(), world.publication.oldest_period()), (0, 0));
     let all = question(&world, 0, Interval::all(), 0);
