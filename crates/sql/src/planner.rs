@@ -45,6 +45,7 @@ use crate::naming;
 use crate::nesting;
 use crate::nulls;
 use crate::provider::{Catalog, Named, Provider};
+use crate::publishing;
 use crate::ram::Ram;
 use crate::scan::Target;
 use crate::series;
@@ -74,6 +75,8 @@ pub(crate) struct Planner {
     pub(crate) said: catalog::Said,
     /// Whether a view is being described, whose columns alone matter.
     is_describing: bool,
+    /// Whether its queries are the database's own, which find tables that are hidden from others.
+    pub(crate) is_own: bool,
     pub(crate) interrupt: Interrupt,
     pub(crate) checks: Checks,
     /// Whether aggregations may be answered from summaries, and other shortcuts be taken.
@@ -118,6 +121,7 @@ impl Planner {
             system,
             said: catalog::Said::default(),
             is_describing: false,
+            is_own: false,
             interrupt,
             checks,
             summaries,
@@ -178,7 +182,8 @@ impl Planner {
 
     fn resolve_name(&mut self, reference: &TableReference, snapshot: &Snapshot, depth: usize) -> Result<()> {
         let name = reference.table();
-        if self.public.contains(name) {
+        // A name may have come here as a text as well, as the input of a function: for others there is no such table.
+        if self.public.contains(name) || (publishing::is_hidden(name) && !self.is_own) {
             return Ok(());
         }
         if statement::kept_apart(name).is_some() {

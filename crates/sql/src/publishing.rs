@@ -123,10 +123,7 @@ pub(crate) fn keep_published(view: &dyn View, table: &str) -> Result<()> {
 
 /// Refuses texts that name a hidden table.
 pub(crate) fn refuse_hidden<'a>(tokens: impl IntoIterator<Item = &'a Token>) -> Result<()> {
-    let hides = |token: &Token| {
-        matches!(token, Token::Word(word)
-            if word.value.get(..LEDGER_NAMES.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(LEDGER_NAMES)))
-    };
+    let hides = |token: &Token| matches!(token, Token::Word(word) if is_hidden(&word.value.to_lowercase()));
     match tokens.into_iter().any(hides) {
         true => Err(Error::Sql(format!("names that begin with {LEDGER_NAMES} are reserved"))),
         false => Ok(()),

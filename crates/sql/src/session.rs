@@ -79,6 +79,7 @@ impl Session {
     pub fn own(engine: Arc<Engine>) -> Result<Self> {
         let mut session = Session::new(engine)?;
         session.cache.is_own = true;
+        session.planner.is_own = true;
         Ok(session)
     }
 

@@ -75,6 +75,14 @@ fn keys_are_shown_to_nobody() {
     for sql in ["SELECT * FROM __counterfoil_published_quotes", "DROP TABLE \"__counterfoil_published_quotes\""] {
         stage.refused(&["db", sql], 1, &["reserved"]);
     }
+    // Functions take the name of a table as a text, too.
+    for input in [
+        "'__counterfoil_published_quotes'",
+        "'\"__counterfoil_published_quotes\"'",
+        "'public.__counterfoil_published_quotes'",
+    ] {
+        stage.refused(&["db", &format!("SELECT * FROM lttb({input}, 5)")], 1, &["not found"]);
+    }
     for sql in [
         "SHOW TABLES",
         "SELECT table_name FROM information_schema.tables",
