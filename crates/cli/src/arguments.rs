@@ -184,7 +184,7 @@ pub enum Command {
     /// Add, remove and list the users whom `serve` lets in
     User(UserCommand),
     /// Sign a table, so that others can serve it and everyone can check the answers
-    Publish(Publish),
+    Publish(Box<Publish>),
     /// Ask a server that nobody trusts about a published table, and check the answer
     Ask(Ask),
     /// Serve published tables of others, and answer questions about them with proofs

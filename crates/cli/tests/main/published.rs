@@ -175,7 +175,7 @@ fn wrong_use_says_what_to_do() {
 fn any_web_server_will_do_and_none_can_do_harm() {
     let (stage, owner) = published();
     let (all, site) = ("SELECT * FROM prices", stage.path("site"));
-    let honest = serve(move |path| fs::read(site.join(path)).ok().map(|bytes| Sent::All(bytes)));
+    let honest = serve(move |path| fs::read(site.join(path)).ok().map(Sent::All));
     let url = format!("http://{honest}");
     assert_eq!(stage.good(&words(&url, &owner, all)).lines().count(), 5);
     let nothing = format!("http://{}", serve(|_| None));

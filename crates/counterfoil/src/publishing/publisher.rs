@@ -168,7 +168,8 @@ impl Publications {
         let mut connection = Connection::own(database.inner.clone())?;
         let ledger = sql::ledger_name(table);
         let has_keys = connection.columns(&ledger)?.is_some();
-        if !is_published && !(forgets_keys && has_keys) {
+        let has_to_go = is_published || (forgets_keys && has_keys);
+        if !has_to_go {
             return Err(Error::new(Kind::NotFound, format!("table {table} is not published"))
                 .advise("SHOW PUBLICATIONS lists what is"));
         }
