@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod ages;
+mod beside;
 mod edit;
 mod error;
 mod filters;
@@ -29,6 +30,7 @@ mod status;
 mod sync;
 mod tree;
 
+pub use beside::Beside;
 pub use edit::Edit;
 pub use error::Error;
 pub use keys::{NewKey, Terms};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! PUBLISH TABLE quotes ORDER BY symbol, day [ORDER BY price] [EVERY '1 hour'] [RENEW '30 days'] [SIGN PER RECORD]
-//!     TO 'dir:/srv/quotes' [, 'http://example.com']
+//!     [WITHOUT TOTALS] [WITHOUT FILTERS] TO 'dir:/srv/quotes' [, 'http://example.com']
 //! UNPUBLISH quotes [FORGET KEYS]
 //! ```
 //! This floor reads them and knows which tables are published, which nobody alters meanwhile. Signing is a matter of the
@@ -49,6 +49,10 @@ pub struct Publish {
     pub every: Duration,
     /// After which signatures are made again.
     pub renew: Duration,
+    /// Whether totals along the first order are signed beside the rows.
+    pub totals: bool,
+    /// Whether filters of the orders' first columns are, for joins.
+    pub filters: bool,
     /// Who is told.
     pub targets: Vec<String>,
 }
@@ -180,6 +184,8 @@ fn parse_publish(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
                 parser
                     .parse_parenthesized_column_list(datafusion::sql::sqlparser::parser::IsOptional::Optional, true)?;
             }
+        } else if takes(parser, "WITHOUT") {
+            said.push(("without", parser.parse_identifier()?.value.to_lowercase()));
         } else {
             wants(parser, &["TO"])?;
             let targets = parser.parse_comma_separated(parse_text)?;
@@ -252,7 +258,7 @@ fn read(function: &Function) -> Result<Option<Publishing>> {
 
 fn read_publish(table: String, said: &[(&str, String)]) -> Result<Publish> {
     let (orders, targets) = (Vec::<Vec<String>>::new(), Vec::new());
-    let mut publish = Publish { table, orders, every: HOUR, renew: 90 * DAY, targets };
+    let mut publish = Publish { table, orders, every: HOUR, renew: 90 * DAY, totals: true, filters: true, targets };
     for (name, value) in said {
         match *name {
             "by" => publish.orders.push(vec![value.clone()]),
@@ -261,6 +267,9 @@ fn read_publish(table: String, said: &[(&str, String)]) -> Result<Publish> {
             "renew" => publish.renew = duration(value)?,
             "per" if value == "record" => {}
             "per" => return Err(Error::NotSupported(format!("SIGN PER {}", value.to_uppercase()))),
+            "without" if value == "totals" => publish.totals = false,
+            "without" if value == "filters" => publish.filters = false,
+            "without" => return Err(Error::Sql(format!("WITHOUT {}: TOTALS or FILTERS", value.to_uppercase()))),
             _ => publish.targets.push(value.clone()),
         }
     }
@@ -342,6 +351,12 @@ mod tests {
         assert_eq!(publish.targets, ["dir:/srv/it's", "https://example.com"]);
         let Ok(Publishing::Publish(publish)) = read_one("PUBLISH TABLE t ORDER BY a TO 'dir:x'") else { panic!() };
         assert_eq!((publish.every, publish.renew), (HOUR, 90 * DAY));
+        assert!(publish.totals && publish.filters);
+        for (words, kept) in [("TOTALS", (false, true)), ("FILTERS", (true, false))] {
+            let sql = format!("PUBLISH TABLE t ORDER BY a WITHOUT {words} TO 'dir:x'");
+            let Ok(Publishing::Publish(publish)) = read_one(&sql) else { panic!("{sql}") };
+            assert_eq!((publish.totals, publish.filters), kept, "{sql}");
+        }
         let unpublish = |forgets_keys| Publishing::Unpublish { table: "t".into(), forgets_keys };
         assert_eq!(read_one("UNPUBLISH t").ok(), Some(unpublish(false)));
         assert_eq!(read_one("UNPUBLISH TABLE t FORGET KEYS").ok(), Some(unpublish(true)));
@@ -366,6 +381,7 @@ mod tests {
             "PUBLISH TABLE t ORDER BY a EVERY '0 s' TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a RENEW '99999999999 days' TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a SIGN PER GROUP (16) TO 'dir:x'",
+            "PUBLISH TABLE t ORDER BY a WITHOUT KEYS TO 'dir:x'",
             "CALL counterfoil.publish('t')",
             "CALL counterfoil.unpublish()",
         ] {

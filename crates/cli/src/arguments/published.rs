@@ -62,6 +62,12 @@ pub struct Publish {
     /// Days after which signatures are made again [default: 90 for a new table]
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub renew: Option<u32>,
+    /// Sign no totals along the first order: readers' COUNT, SUM, MIN, MAX and AVG take all rows then
+    #[arg(long)]
+    pub no_totals: bool,
+    /// Sign no filters of values: readers' joins take rows for values that are not there, too
+    #[arg(long)]
+    pub no_filters: bool,
     #[command(flatten)]
     pub root: RootKey,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use counterfoil::publishing::{self, KEY_LIFE, TableLedger, is_expiring, new_key, now};
 use counterfoil::{Database, Options, Place, quoted};
 use counterfoil_proof::{Definition, Owner, Scheme, SecretKey, Value};
-use counterfoil_publish::{Edited, Plan, Publication, Secrets, Terms};
+use counterfoil_publish::{Beside, Edited, Plan, Publication, Secrets, Terms};
 use zeroize::Zeroizing;
 
 use super::delivery::deliver;
@@ -144,8 +144,9 @@ fn bring_up_to_date(
 ) -> Result<Owner> {
     let count = rows.len() as u64;
     keep_up(&mut publication, arguments, roots, place)?;
+    let before = publication.signed();
     let edited = sign(&mut publication, rows, place)?;
-    tell(&publication, count, &edited);
+    tell(&publication, count, &edited, publication.signed() - before);
     deliver(&mut publication, arguments.out.as_ref(), &arguments.to, place)?;
     let out = arguments.out.as_ref().map(|out| out.display().to_string());
     let server = out.or_else(|| arguments.to.first().cloned()).unwrap_or_default();
@@ -187,26 +188,20 @@ fn sign(publication: &mut Publication<TableLedger>, rows: Vec<Vec<Value>>, place
     let told = |error| told(error, place);
     let _working = Working::begin("signing");
     let edit = publication.difference(rows).map_err(told)?;
-    let mut edited = publication.edit_in_parts(edit, now()?).map_err(told)?;
-    loop {
-        let renewed = publication.renew(now()?, RENEWED_AT_ONCE).map_err(told)?;
-        edited.signed += renewed.signed;
-        if renewed.is_done {
-            break;
-        }
-    }
+    let edited = publication.edit_in_parts(edit, now()?).map_err(told)?;
+    while !publication.renew(now()?, RENEWED_AT_ONCE).map_err(told)?.is_done {}
     publication.close_period(now()?).map_err(told)?;
     Ok(edited)
 }
 
-fn tell(publication: &Publication<TableLedger>, rows: u64, edited: &Edited) {
+fn tell(publication: &Publication<TableLedger>, rows: u64, edited: &Edited, signed: u64) {
     let name = &publication.definition().name;
     let (inserted, updated, deleted) = (edited.inserted, edited.updated, edited.deleted);
-    let (rows, signed) = (counted(rows, "row"), counted(edited.signed, "signature"));
+    let (rows, signed) = (counted(rows, "row"), counted(signed, "signature"));
     terminal::done(format_args!("{name}: {rows} ({inserted} new, {updated} changed, {deleted} gone), {signed}"));
 }
 
-/// A published table keeps its name, columns and orders for as long as it is published: signatures say so.
+/// A published table keeps its name, columns, orders and what is signed beside rows for as long as it is published: signatures say so.
 fn is_same(definition: &Definition, arguments: &Publish, name: &str, place: &str) -> Result<()> {
     let advice = "another table has another --out or --state";
     if definition.name != name {
@@ -217,7 +212,17 @@ fn is_same(definition: &Definition, arguments: &Publish, name: &str, place: &str
     if !given.is_empty() && given != definition.orders {
         return Err(misuse("the table is published in another order").at(place).advise(advice).into());
     }
+    let (there, wanted) = (Beside::of(definition), beside(arguments));
+    if (there.totals && !wanted.totals) || (there.filters && !wanted.filters) {
+        let what = "the table is published with what is to be left out";
+        return Err(misuse(what).at(place).advise(advice).into());
+    }
     Ok(())
+}
+
+/// What is signed beside the rows of a new table.
+fn beside(arguments: &Publish) -> Beside {
+    Beside { totals: !arguments.no_totals, filters: !arguments.no_filters }
 }
 
 /// The columns of each `--order-by`.
@@ -237,6 +242,7 @@ fn define(scratch: &Database, name: &str, arguments: &Publish) -> Result<Definit
     let table = counterfoil::random::<16>()?;
     let (scheme, nodes, filters) = (Scheme::PerRecord, Vec::new(), Vec::new());
     let definition = Definition { table, name: name.to_owned(), columns, orders, scheme, nodes, filters };
+    let definition = beside(arguments).put_into(definition);
     definition.check().map_err(|what| misuse(what.to_string()))?;
     Ok(definition)
 }

@@ -309,6 +309,28 @@ fn a_mirror_is_not_started_by_mistake() {
 }
 
 #[test]
+fn totals_take_few_signatures_unless_the_owner_leaves_them_out() {
+    let stage = Stage::new();
+    let rows: String = (0..3000).map(|n| format!("{n},{}\n", n % 7)).collect();
+    stage.write("readings.csv", format!("id,value\n{rows}"));
+    let sql = "SELECT count(*), sum(value), min(value) FROM readings WHERE id BETWEEN 100 AND 2899";
+    let sum: u32 = (100..2900).map(|n| n % 7).sum();
+    let asked = |site: &str, more: &[&str]| {
+        let published = [&["publish", "readings.csv", "--order-by", "id", "--out", site][..], more].concat();
+        let owner = stage.good(&published).trim().to_owned();
+        let ended = stage.run(&words(site, &owner, sql));
+        assert_eq!(ended.out, format!("count(*),sum(value),min(value)\n2800,{sum},0\n"), "{}", ended.err);
+        let (_, signatures) = ended.err.rsplit_once('(').expect("a verdict");
+        signatures.split(' ').next().and_then(|number| number.parse::<u32>().ok()).expect("a number")
+    };
+    let by_nodes = asked("site", &[]);
+    assert!(by_nodes < 100, "{by_nodes}");
+    assert!(asked("plain", &["--no-totals", "--no-filters"]) > 2800);
+    let less = ["publish", "readings.csv", "--order-by", "id", "--out", "site", "--no-totals"];
+    stage.refused(&less, 1, &["what is to be left out", "another --out"]);
+}
+
+#[test]
 fn two_tables_of_one_owner_are_joined() {
     let stage = Stage::new();
     stage.write("prices.csv", PRICES);

@@ -32,7 +32,7 @@ fn a_table_is_published_again_and_asked() {
     let told = stage.run(&["db", PUBLISH]);
     assert_eq!(told.code, 0, "{}", told.err);
     assert!(told.out.contains(&owner) && told.out.contains(",quotes,3,"), "{}", told.out);
-    for notice in ["ms each)", "% of this machine", "dir:", "files written"] {
+    for notice in [" ms)", "totals: ", "filters: ", "% of this machine", "dir:", "files written"] {
         assert!(told.err.contains(notice), "{notice}: {}", told.err);
     }
     let top = words("site", &owner, "SELECT symbol, price FROM quotes WHERE price > 100");
@@ -56,6 +56,8 @@ fn a_published_table_keeps_its_columns_until_it_is_no_longer() {
     }
     let other = "PUBLISH TABLE quotes ORDER BY day TO 'dir:site'";
     stage.refused(&["db", other], 1, &["other columns or orders", "FORGET KEYS"]);
+    let less = PUBLISH.replace("TO", "WITHOUT TOTALS TO");
+    stage.refused(&["db", &less], 1, &["more beside its rows", "FORGET KEYS"]);
     let told = stage.run(&["db", "UNPUBLISH quotes"]);
     assert!(told.code == 0 && told.err.contains("keys are kept"), "{}", told.err);
     assert_eq!(stage.good(&["db", "SHOW PUBLICATIONS"]).lines().count(), 1);

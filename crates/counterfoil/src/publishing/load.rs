@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use counterfoil_proof::{Message, SecretKey};
+use counterfoil_proof::{Definition, Message, SecretKey};
+use counterfoil_publish::Beside;
 
 use crate::error::{Error, Kind, Result};
 use crate::key::random;
@@ -10,11 +11,15 @@ use crate::key::random;
 /// Signatures that are made to see how long one takes.
 const TRIED: usize = 64;
 
+/// Rows for each node of totals, all levels together.
+const ROWS_PER_NODE: u64 = 11;
+
 /// What settings of a publication imply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub rows: u64,
     pub orders: usize,
+    pub beside: Beside,
     pub every: Duration,
     pub renew: Duration,
     /// On all cores.
@@ -23,14 +28,15 @@ pub(crate) struct Load {
 
 impl Load {
     /// Tries how fast this machine signs.
-    pub fn measure(rows: u64, orders: usize, every: Duration, renew: Duration) -> Result<Self> {
+    pub fn measure(rows: u64, definition: &Definition, every: Duration, renew: Duration) -> Result<Self> {
         let wrong = |_| Error::new(Kind::Bug, "entropy from which no key can be made");
         let key = SecretKey::from_entropy(&random::<32>()?).map_err(wrong)?;
         let messages: Vec<Message> = (0..TRIED).map(|at| Message([at as u8; 32])).collect();
         let began = Instant::now();
         key.sign_all(&messages);
         let signature = began.elapsed() / TRIED as u32;
-        Ok(Self { rows, orders, every, renew, signature })
+        let (orders, beside) = (definition.orders.len(), Beside::of(definition));
+        Ok(Self { rows, orders, beside, every, renew, signature })
     }
 
     /// Refuses what cannot be signed in time: renewal would take more than half of the machine.
@@ -44,22 +50,36 @@ impl Load {
     }
 
     fn all(&self) -> Duration {
-        self.signature.saturating_mul(u32::try_from(self.rows).unwrap_or(u32::MAX))
+        self.signature.saturating_mul(u32::try_from(self.signatures()).unwrap_or(u32::MAX))
+    }
+
+    /// Filters are a few in a hundred of the rows at most, and not counted.
+    fn signatures(&self) -> u64 {
+        let nodes = if self.beside.totals { self.rows / ROWS_PER_NODE } else { 0 };
+        self.rows.saturating_add(nodes)
     }
 
     /// For people.
     pub fn told(&self) -> Vec<String> {
         let share = 100.0 * self.all().as_secs_f64() / self.renew.as_secs_f64();
         let lists = self.renew.as_secs_f64() / self.every.as_secs_f64();
-        vec![
-            format!("signing all {} rows takes {} ({} ms each)", self.rows, shown(self.all()), per_row(self.signature)),
+        let (rows, all, each) = (self.rows, shown(self.all()), per_row(self.signature));
+        let mut told = vec![
+            format!("signing all {rows} rows takes {all} ({} signatures of {each} ms)", self.signatures()),
             format!("renewing them within {} takes {share:.2} % of this machine", shown(self.renew)),
             format!("a change signs the row and its neighbours: {} signatures at most", 1 + 2 * self.orders),
             format!(
                 "every {} the table is read and a list of changes signed; readers fetch up to {lists:.0} of them",
                 shown(self.every)
             ),
-        ]
+        ];
+        if self.beside.totals {
+            told.push("totals: about five signatures more for a row that changes, when the list is made".into());
+        }
+        if self.beside.filters {
+            told.push("filters: a signature more for each value of an order's first column that comes or goes".into());
+        }
+        told
     }
 }
 
@@ -86,7 +106,8 @@ mod tests {
 
     fn load(rows: u64, renew: u64) -> Load {
         let (every, renew) = (Duration::from_secs(3600), Duration::from_secs(renew));
-        Load { rows, orders: 1, every, renew, signature: Duration::from_micros(100) }
+        let beside = Beside { totals: false, filters: false };
+        Load { rows, orders: 1, beside, every, renew, signature: Duration::from_micros(100) }
     }
 
     #[test]
@@ -95,6 +116,9 @@ mod tests {
         let refused = load(1_000_001, 200).check().expect_err("too slow").to_string();
         assert!(refused.contains("100.0 s") || refused.contains("1.7 minutes"), "{refused}");
         assert!(load(u64::MAX, 86_400).check().is_err());
+        // Totals are renewed as well.
+        let beside = Beside::default();
+        assert!(Load { beside, ..load(1_000_000, 200) }.check().is_err());
     }
 
     #[test]

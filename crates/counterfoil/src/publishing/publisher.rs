@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use counterfoil_log::record_space;
 use counterfoil_proof::{Definition, Scheme};
-use counterfoil_publish::{Plan, Publication, Secrets, Terms};
+use counterfoil_publish::{Beside, Plan, Publication, Secrets, Terms};
 use counterfoil_sql::{self as sql, Publish, Published, Publishing};
 use parking_lot::Mutex;
 use zeroize::Zeroizing;
@@ -247,27 +247,21 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     let mut connection = database.connect()?;
     let columns = rows::columns(&mut connection, &asked.table)?;
     let orders = rows::orders(&columns, &asked.orders)?;
-    let load = Load::measure(count(&mut connection, &asked.table)?, orders.len(), asked.every, asked.renew)?;
+    let (table, name, scheme) = (random::<16>()?, asked.table.clone(), Scheme::PerRecord);
+    let (nodes, filters) = (Vec::new(), Vec::new());
+    let wanted = Definition { table, name, columns, orders, scheme, nodes, filters };
+    let wanted = Beside { totals: asked.totals, filters: asked.filters }.put_into(wanted);
+    wanted.check().map_err(|what| Error::new(Kind::Misuse, what.to_string()))?;
+    let load = Load::measure(count(&mut connection, &asked.table)?, &wanted, asked.every, asked.renew)?;
     load.check()?;
     let ledger = TableLedger::of_published(database, &asked.table)?;
     let mut notices = load.told();
     let publication = match open(database, ledger, &[])? {
         Some(opened) => {
             notices.extend(opened.was_put_back.then(|| PUT_BACK.to_owned()));
-            again(opened, &columns, &orders, asked)?
+            again(opened, &wanted, asked)?
         }
-        None => {
-            let definition = Definition {
-                table: random::<16>()?,
-                name: asked.table.clone(),
-                columns,
-                orders,
-                scheme: Scheme::PerRecord,
-                nodes: Vec::new(),
-                filters: Vec::new(),
-            };
-            create(database, TableLedger::of_published(database, &asked.table)?, definition, asked)?
-        }
+        None => create(database, TableLedger::of_published(database, &asked.table)?, wanted, asked)?,
     };
     let owner = publication.owner();
     let (every, renew, orders) = (asked.every, asked.renew, asked.orders.clone());
@@ -288,16 +282,13 @@ fn count(connection: &mut Connection, table: &str) -> Result<u64> {
 }
 
 /// The same publication on other terms. Its columns and orders are signed: they stay.
-fn again(
-    opened: Opened,
-    columns: &[counterfoil_proof::Column],
-    orders: &[Vec<u16>],
-    asked: &Publish,
-) -> Result<Publication<TableLedger>> {
+fn again(opened: Opened, wanted: &Definition, asked: &Publish) -> Result<Publication<TableLedger>> {
     let Opened { mut publication, .. } = opened;
     let definition = publication.definition();
-    if definition.columns != columns || definition.orders != orders {
-        let what = format!("table {} was published with other columns or orders", asked.table);
+    let (is, asks) = (Beside::of(definition), Beside::of(wanted));
+    let leaves_out = (is.totals && !asks.totals) || (is.filters && !asks.filters);
+    if definition.columns != wanted.columns || definition.orders != wanted.orders || leaves_out {
+        let what = format!("table {} was published with other columns or orders, or more beside its rows", asked.table);
         let advice = format!("UNPUBLISH {} FORGET KEYS, and begin under another owner's name", quoted(&asked.table));
         return Err(Error::new(Kind::Misuse, what).advise(advice));
     }
@@ -315,7 +306,6 @@ fn create(
     definition: Definition,
     asked: &Publish,
 ) -> Result<Publication<TableLedger>> {
-    definition.check().map_err(|what| Error::new(Kind::Misuse, what.to_string()))?;
     let entropy = Zeroizing::new(random::<96>()?);
     let secrets = Secrets::from_entropy(&entropy).map_err(told)?;
     let (now, Terms { every, renew, max_age }) = (now()?, terms(asked));
@@ -339,15 +329,11 @@ fn bring_up_to_date(database: &Database, opened: &mut Opened, publicized: &Publi
     let rows = rows::all(&mut database.connect()?, &table, &definition)?;
     let count = rows.len() as u64;
     let edit = publication.difference(rows).map_err(told)?;
-    let mut signed = publication.edit_in_parts(edit, now()?).map_err(told)?.signed;
-    loop {
-        let renewed = publication.renew(now()?, RENEWED_AT_ONCE).map_err(told)?;
-        signed += renewed.signed;
-        if renewed.is_done {
-            break;
-        }
-    }
+    let before = publication.signed();
+    publication.edit_in_parts(edit, now()?).map_err(told)?;
+    while !publication.renew(now()?, RENEWED_AT_ONCE).map_err(told)?.is_done {}
     publication.close_period(now()?).map_err(told)?;
+    let signed = publication.signed() - before;
     let mut failures = Vec::new();
     for target in &publicized.targets {
         match target.deliver(publication) {
