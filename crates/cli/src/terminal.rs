@@ -280,6 +280,17 @@ impl Working {
     }
 }
 
+impl Working {
+    /// Has it say how many there are so far of what is counted. Says that the work goes on: an interruption ends the program.
+    pub fn count(&self, what: &'static str) -> Box<dyn FnMut(u64) -> bool + Send> {
+        let bar = self.0.clone();
+        Box::new(move |count| {
+            bar.set_message(counted(count, what));
+            true
+        })
+    }
+}
+
 impl Drop for Working {
     fn drop(&mut self) {
         self.0.finish_and_clear();

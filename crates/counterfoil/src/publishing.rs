@@ -47,6 +47,7 @@ pub fn told(error: publish::Error) -> Error {
         publish::Error::Misuse(_) | publish::Error::RootNeeded => Kind::Input,
         publish::Error::Corrupt(_) => Kind::Corrupt,
         publish::Error::Ledger(_) => Kind::Device,
+        publish::Error::CalledOff => Kind::Interrupted,
         _ => Kind::Bug,
     };
     Error::new(kind, error.to_string())

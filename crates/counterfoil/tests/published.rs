@@ -1,5 +1,7 @@
 //! PUBLISH goes on by itself while the database is open.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use counterfoil::{Counter, Database, Key, Kind, Options, Role};
@@ -63,6 +65,41 @@ fn what_changes_is_published_by_itself_after_an_opening_too() {
     connection.execute("UNPUBLISH t; INSERT INTO t VALUES (9)", &[]).expect("no longer published");
     std::thread::sleep(Duration::from_millis(2500));
     assert_eq!(rows(folder.path(), &owner), 2);
+    drop(connection);
+    database.close().expect("closed");
+}
+
+#[test]
+fn a_publish_that_is_interrupted_leaves_everything_as_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = open(folder.path());
+    let mut connection = database.connect().expect("a connection");
+    connection.execute("CREATE TABLE t (n INTEGER PRIMARY KEY)", &[]).expect("a table");
+    connection.execute("INSERT INTO t SELECT * FROM generate_series(1, 1500)", &[]).expect("rows");
+    let publish = format!("PUBLISH TABLE t ORDER BY n TO 'dir:{}'", folder.path().join("site").display());
+    let left = Arc::new(AtomicI64::new(0));
+    let asked = left.clone();
+    connection.ask_while_waiting(move || asked.fetch_sub(1, Ordering::Relaxed) <= 0);
+    let mut interrupted = 0;
+    for looks in 1.. {
+        left.store(looks, Ordering::Relaxed);
+        match connection.execute(&publish, &[]) {
+            Ok(_) => break,
+            Err(error) => assert_eq!(error.kind(), Kind::Interrupted, "{error}"),
+        }
+        interrupted += 1;
+        left.store(i64::MAX, Ordering::Relaxed);
+        let shown: usize = connection
+            .query("SHOW PUBLICATIONS", &[])
+            .expect("a list")
+            .map(|batch| batch.expect("rows").num_rows())
+            .sum();
+        assert!(shown == 0 && !folder.path().join("site").exists(), "after {looks}");
+    }
+    left.store(i64::MAX, Ordering::Relaxed);
+    assert!(interrupted > 3, "it was interrupted {interrupted} times");
+    let owner = owner_of(&database, &publish);
+    assert_eq!(rows(folder.path(), &owner), 1500);
     drop(connection);
     database.close().expect("closed");
 }

@@ -14,6 +14,8 @@ pub enum Error {
     Corrupt(&'static str),
     /// An earlier change did not become durable: open the publication again.
     Latched,
+    /// Whoever watches called it off. Nothing of it happened; the publication is to be opened again.
+    CalledOff,
     /// The root key is kept elsewhere and was not handed in.
     RootNeeded,
     /// The ledger cannot be read or written: what it said.
@@ -25,6 +27,7 @@ impl fmt::Display for Error {
         match self {
             Self::Misuse(what) | Self::Ledger(what) => f.write_str(what),
             Self::Latched => f.write_str("an earlier change did not become durable: open the publication again"),
+            Self::CalledOff => f.write_str("called off: nothing was published"),
             Self::RootNeeded => f.write_str("this takes the root key, which is kept elsewhere"),
             Self::Corrupt(what) => write!(f, "the owner's state does not hold {what}"),
         }

@@ -225,7 +225,7 @@ impl<L: Ledger> Publication<L> {
             messages.push(signed.filter.message(&self.digest, &signed.stamp));
             filters.push(signed);
         }
-        let signatures = self.signing()?.sign_all(&messages);
+        let signatures = self.sign_all(&messages)?;
         for ((mut signed, message), (signature, hint)) in filters.into_iter().zip(messages).zip(signatures) {
             (signed.signature, signed.hint) = (signature, hint);
             let Stamp { rid, version, .. } = signed.stamp;

@@ -29,6 +29,7 @@ mod settle;
 mod status;
 mod sync;
 mod tree;
+mod watch;
 
 pub use beside::Beside;
 pub use edit::Edit;
@@ -40,3 +41,4 @@ pub use renewal::Renewed;
 pub use restored::Restored;
 pub use secrets::Secrets;
 pub use status::Status;
+pub use watch::Watch;

@@ -33,6 +33,7 @@ use crate::outbox::Outbox;
 use crate::period::{Noted, Period};
 use crate::secrets::Secrets;
 use crate::settle::Unsettled;
+use crate::watch::Signed;
 
 /// How a table is to be published.
 #[derive(Clone, Debug)]
@@ -90,8 +91,7 @@ pub struct Publication<L> {
     /// When periods ended of which signatures stand, and the last one.
     pub(crate) ended: BTreeMap<u64, u64>,
     pub(crate) outbox: Outbox,
-    /// Signatures made since it was opened.
-    signed: u64,
+    pub(crate) signed: Signed,
     /// Whether a change began and did not become durable: memory is ahead of the ledger then.
     is_latched: bool,
 }
@@ -139,7 +139,7 @@ impl<L: Ledger> Publication<L> {
             last_ended: 0,
             ended: BTreeMap::new(),
             outbox: Outbox::default(),
-            signed: 0,
+            signed: Signed::default(),
             is_latched: false,
         };
         publication.begin()?;
@@ -244,7 +244,7 @@ impl<L: Ledger> Publication<L> {
             last_ended,
             ended,
             outbox,
-            signed: 0,
+            signed: Signed::default(),
             is_latched: false,
         })
     }
@@ -412,7 +412,6 @@ impl<L: Ledger> Publication<L> {
         is_change: bool,
         changes: &mut Vec<Change>,
     ) -> Result<(), Error> {
-        self.signed += rids.len() as u64;
         self.sign_nodes(rids.range(FIRST_NODE..FIRST_FILTER).copied(), is_change, changes)?;
         let (mut entries, mut messages) = (Vec::with_capacity(rids.len()), Vec::with_capacity(rids.len()));
         for rid in rids.range(..FIRST_NODE) {
@@ -426,7 +425,7 @@ impl<L: Ledger> Publication<L> {
             messages.push(self.message(&entry)?);
             entries.push(entry);
         }
-        let signatures = self.signing()?.sign_all(&messages);
+        let signatures = self.sign_all(&messages)?;
         for ((mut entry, message), (signature, hint)) in entries.into_iter().zip(messages).zip(signatures) {
             (entry.signature, entry.hint) = (signature, hint);
             let rid = entry.stamp.rid;
@@ -513,12 +512,6 @@ impl<L: Ledger> Publication<L> {
         writer.number(self.next_rid).number(self.period.number).raw(&self.last_summary).number(self.last_ended);
         writer.number(self.next_filter).number(self.next_node);
         (b"n".to_vec(), Some(writer.0))
-    }
-
-    /// Signatures made since it was opened: of rows and their neighbours, nodes and filters. Manifests and summaries have theirs.
-    #[must_use]
-    pub fn signed(&self) -> u64 {
-        self.signed
     }
 
     /// The manifest, as mirrors serve it. They are to have it before anything that its newest key signed.

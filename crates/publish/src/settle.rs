@@ -196,7 +196,7 @@ impl<L: Ledger> Publication<L> {
             messages.push(entry.node.message(self.definition(), self.digest(), &entry.stamp)?);
             entries.push(entry);
         }
-        let signatures = self.signing()?.sign_all(&messages);
+        let signatures = self.sign_all(&messages)?;
         for ((mut entry, message), (signature, hint)) in entries.into_iter().zip(messages).zip(signatures) {
             (entry.signature, entry.hint) = (signature, hint);
             let NodeEntry { stamp, .. } = entry;

@@ -292,7 +292,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// [`Error::Interrupted`].
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         if *self.sender.borrow() || self.is_called_off() { Err(Error::Interrupted) } else { Ok(()) }
     }
 

@@ -21,6 +21,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::engine::Interrupt;
 use crate::error::{Error, Result};
 use crate::session::{Outcome, Session};
 use crate::show;
@@ -84,11 +85,11 @@ pub struct Published {
 
 /// Who signs tables and brings them to others.
 pub trait Publisher: Send + Sync {
-    /// Does it, outside of any transaction.
+    /// Does it, outside of any transaction, unless it is called off.
     ///
     /// # Errors
-    /// Whatever speaks against it.
-    fn publish(&self, asked: &Publishing) -> Result<Published>;
+    /// Whatever speaks against it; [`Error::Interrupted`].
+    fn publish(&self, asked: &Publishing, interrupt: &Interrupt) -> Result<Published>;
 }
 
 /// The table in which the keys of a published one are kept.
@@ -323,7 +324,7 @@ impl Session {
         let publisher = engine.publisher.get();
         let publisher =
             publisher.ok_or_else(|| Error::NotSupported("publishing, in a program built without it".into()))?;
-        let published = publisher.publish(asked)?;
+        let published = publisher.publish(asked, &self.interrupt())?;
         self.notices.extend(published.notices);
         show::table(published.columns)
     }

@@ -186,7 +186,8 @@ fn keep_up(
 /// Signs what differs from what is published, and what has become old; the period ends with it.
 fn sign(publication: &mut Publication<TableLedger>, rows: Vec<Vec<Value>>, place: &str) -> Result<Edited> {
     let told = |error| told(error, place);
-    let _working = Working::begin("signing");
+    let working = Working::begin("signing");
+    publication.watch(working.count("signature"));
     let edit = publication.difference(rows).map_err(told)?;
     let edited = publication.edit_in_parts(edit, now()?).map_err(told)?;
     while !publication.renew(now()?, RENEWED_AT_ONCE).map_err(told)?.is_done {}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use counterfoil_log::record_space;
 use counterfoil_proof::{Definition, Scheme};
 use counterfoil_publish::{Beside, Plan, Publication, Secrets, Terms};
-use counterfoil_sql::{self as sql, Publish, Published, Publishing};
+use counterfoil_sql::{self as sql, Interrupt, Publish, Published, Publishing};
 use parking_lot::Mutex;
 use zeroize::Zeroizing;
 
@@ -53,6 +53,9 @@ struct Run {
     error: Option<String>,
 }
 
+/// Whether what is being published is to end.
+type CalledOff = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// What was done.
 struct Done {
     rows: u64,
@@ -77,13 +80,13 @@ impl Publications {
         Ok(())
     }
 
-    /// Ends the thread. Nothing is published by itself afterwards.
+    /// Ends the thread, and what it is publishing: that has not happened then. Nothing is published by itself afterwards.
     pub fn stop(&self) {
         self.worker.stop();
     }
 
     /// Publishes what is due, if this process is the one that writes; gives how long there is nothing to do.
-    pub fn work(&self) -> Duration {
+    pub fn work(self: &Arc<Self>) -> Duration {
         let Some(inner) = self.inner.upgrade() else { return PATIENCE_MAX };
         if !inner.store.has_written() {
             // Another process may be the one that writes, and is not to be kept from it.
@@ -109,8 +112,9 @@ impl Publications {
         self.runs.lock().entry(table.to_owned()).or_insert_with(first).due
     }
 
-    fn run_again(&self, database: &Database, table: &str) {
-        let done = self.run(database, table);
+    fn run_again(self: &Arc<Self>, database: &Database, table: &str) {
+        let this = self.clone();
+        let done = self.run(database, table, Box::new(move || this.worker.is_ended()));
         let every = done.as_ref().map_or(PATIENCE_MAX, |(every, _)| *every);
         let error = match &done {
             Ok((_, done)) => done.failures.first().cloned(),
@@ -129,23 +133,30 @@ impl Publications {
     }
 
     /// Publishes a table as it is now.
-    fn run(&self, database: &Database, table: &str) -> Result<(Duration, Done)> {
+    fn run(&self, database: &Database, table: &str, is_called_off: CalledOff) -> Result<(Duration, Done)> {
         let _one = self.one_at_a_time.lock();
         let none = || Error::new(Kind::NotFound, format!("table {table} is not published"));
         let publicized = Publicized::of(&database.snapshot()?, table)?.ok_or_else(none)?;
         let opened = open(database, TableLedger::of_published(database, table)?, &[])?;
         let mut opened = opened.ok_or_else(|| Error::new(Kind::Corrupt, "the keys of a published table are gone"))?;
-        let done = bring_up_to_date(database, &mut opened, &publicized)?;
+        let done = bring_up_to_date(database, &mut opened, &publicized, is_called_off)?;
         Ok((publicized.every, done))
     }
 
-    fn publish(self: &Arc<Self>, database: &Database, asked: &Publish) -> Result<Published> {
+    fn publish(self: &Arc<Self>, database: &Database, asked: &Publish, interrupt: &Interrupt) -> Result<Published> {
         let begun = {
             let _one = self.one_at_a_time.lock();
             begin(database, asked)?
         };
+        let interrupt = interrupt.clone();
+        let (every, done) = match self.run(database, &asked.table, Box::new(move || interrupt.check().is_err())) {
+            Ok(done) => done,
+            Err(error) => {
+                settle(database, &asked.table, begun.before)?;
+                return Err(error);
+            }
+        };
         self.worker.start(self);
-        let (every, done) = self.run(database, &asked.table)?;
         self.note(&asked.table, every, done.failures.first().cloned());
         self.worker.wake();
         let some = |text: String| vec![Some(text)];
@@ -211,11 +222,11 @@ impl Publications {
         Ok(Published { columns: names.into_iter().zip(columns).collect(), notices: Vec::new() })
     }
 
-    fn answer(self: &Arc<Self>, asked: &Publishing) -> Result<Published> {
+    fn answer(self: &Arc<Self>, asked: &Publishing, interrupt: &Interrupt) -> Result<Published> {
         let closed = || Error::new(Kind::Misuse, "the database is closed");
         let database = Database { inner: self.inner.upgrade().ok_or_else(closed)? };
         match asked {
-            Publishing::Publish(asked) => self.publish(&database, asked),
+            Publishing::Publish(asked) => self.publish(&database, asked, interrupt),
             Publishing::Unpublish { table, forgets_keys } => self.unpublish(&database, table, *forgets_keys),
             Publishing::Show => self.show(&database),
         }
@@ -226,8 +237,8 @@ impl Publications {
 pub(crate) struct Answering(pub Arc<Publications>);
 
 impl sql::Publisher for Answering {
-    fn publish(&self, asked: &Publishing) -> sql::Result<Published> {
-        self.0.answer(asked).map_err(|error| match self.0.inner.upgrade() {
+    fn publish(&self, asked: &Publishing, interrupt: &Interrupt) -> sql::Result<Published> {
+        self.0.answer(asked, interrupt).map_err(|error| match self.0.inner.upgrade() {
             Some(inner) => inner.store.refuse(error),
             None => sql::Error::Misuse(error.to_string()),
         })
@@ -237,6 +248,8 @@ impl sql::Publisher for Answering {
 /// A publication whose keys are made, and of which nobody is told yet.
 struct Begun {
     owner: String,
+    /// What the table's record was before.
+    before: Option<Vec<u8>>,
     notices: Vec<String>,
 }
 
@@ -265,10 +278,18 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     };
     let owner = publication.owner();
     let (every, renew, orders) = (asked.every, asked.renew, asked.orders.clone());
-    let record = Publicized { every, renew, owner, orders, targets }.to_bytes();
-    let name = sql::publication_record(&asked.table);
-    database.change(|writer| Ok(writer.put_record(record_space::SETTING, &name, &record)?))?;
-    Ok(Begun { owner: owner.to_string(), notices })
+    let before = Publicized::of(&database.snapshot()?, &asked.table)?.map(|publicized| publicized.to_bytes());
+    settle(database, &asked.table, Some(Publicized { every, renew, owner, orders, targets }.to_bytes()))?;
+    Ok(Begun { owner: owner.to_string(), before, notices })
+}
+
+/// Says that a table is published, and how; or that it is not. A PUBLISH that failed or was interrupted leaves it as it was.
+fn settle(database: &Database, table: &str, record: Option<Vec<u8>>) -> Result<()> {
+    let name = sql::publication_record(table);
+    database.change(|writer| match &record {
+        Some(record) => Ok(writer.put_record(record_space::SETTING, &name, record)?),
+        None => Ok(writer.delete_record(record_space::SETTING, &name)?),
+    })
 }
 
 fn count(connection: &mut Connection, table: &str) -> Result<u64> {
@@ -315,7 +336,12 @@ fn create(
 }
 
 /// Signs what differs from what is published and what has become old, ends the period, and tells the others.
-fn bring_up_to_date(database: &Database, opened: &mut Opened, publicized: &Publicized) -> Result<Done> {
+fn bring_up_to_date(
+    database: &Database,
+    opened: &mut Opened,
+    publicized: &Publicized,
+    is_called_off: CalledOff,
+) -> Result<Done> {
     let publication = &mut opened.publication;
     let mut notes = Vec::new();
     if opened.was_put_back {
@@ -326,7 +352,12 @@ fn bring_up_to_date(database: &Database, opened: &mut Opened, publicized: &Publi
         notes.push("the signing key expires within a year: a new one signs from the next time on".into());
     }
     let (table, definition) = (publication.definition().name.clone(), publication.definition().clone());
-    let rows = rows::all(&mut database.connect()?, &table, &definition)?;
+    let mut connection = database.connect()?;
+    let is_called_off = Arc::new(is_called_off);
+    let asked = is_called_off.clone();
+    connection.ask_while_waiting(move || asked());
+    let rows = rows::all(&mut connection, &table, &definition)?;
+    publication.watch(Box::new(move |_| !is_called_off()));
     let count = rows.len() as u64;
     let edit = publication.difference(rows).map_err(told)?;
     let before = publication.signed();

@@ -164,6 +164,34 @@ impl Ledger for Failing {
 }
 
 #[test]
+fn what_is_called_off_has_not_happened() {
+    let mut world = World::new();
+    world.insert(vec![row("A", 1, Some(5), "x")]);
+    world.close();
+    let pairs = |ledger: &mut MemoryLedger| ledger.scan(b"").expect("pairs");
+    let many = |note: &str| Edit { insert: (0..2000).map(|at| row("B", at, None, note)).collect(), ..Edit::default() };
+    let mut ledger = world.publication.into_ledger();
+    let before = pairs(&mut ledger);
+    for looks in 0..3 {
+        let mut publication = Publication::open(ledger).expect("a publication");
+        let (mut left, mut seen) = (looks, 0);
+        publication.watch(Box::new(move |signed| {
+            assert!(signed >= std::mem::replace(&mut seen, signed) && signed < 2000);
+            left -= 1;
+            left >= 0
+        }));
+        assert!(matches!(publication.edit(many("called off")), Err(Error::CalledOff)), "{looks}");
+        assert_eq!(publication.signed(), 512 * looks as u64);
+        assert!(matches!(publication.edit(Edit::default()), Err(Error::Latched)), "memory is ahead of the ledger");
+        ledger = publication.into_ledger();
+        assert!(pairs(&mut ledger) == before, "{looks}");
+    }
+    let mut publication = Publication::open(ledger).expect("a publication");
+    publication.edit(many("done")).expect("an edit");
+    assert!(publication.signed() >= 2000);
+}
+
+#[test]
 fn whatever_commit_fails_nothing_is_signed_until_the_ledger_is_read_again() {
     for commits in 0..4 {
         let mut world = World::new();
