@@ -1,4 +1,4 @@
-//! A shelf made of files that any web server can serve.
+//! A shelf made of files that any web server can serve, from a folder or from wherever else files lie under names.
 //!
 //! ```text
 //! about.txt          what this folder is, for people
@@ -12,10 +12,12 @@
 //! since those of the head before are kept. A page ends where an entry's number says so and not after a count, so that a
 //! row that comes or goes changes its page and those above, and not all behind it.
 
+mod destination;
 mod layout;
 mod reader;
 mod writer;
 
+pub use destination::{Destination, OwnFolder};
 pub use layout::{FILE_BYTES_MAX, Head, SUMMARIES_PER_FILE};
 pub use reader::{Fetch, Folder, Site, SiteError, Unread};
-pub use writer::write;
+pub use writer::{write, write_to};

@@ -3,13 +3,13 @@
 //! A cut before the head leaves the site as it was, and some pages that nobody asks for; the next update removes them.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use counterfoil_proof::Malformed;
 use counterfoil_proof::bytes::Writer;
 
+use super::destination::{Destination, OwnFolder};
 use super::layout::{
     FILE_BYTES_MAX, HEIGHT_MAX, Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path,
 };
@@ -32,10 +32,22 @@ Read it with: counterfoil ask --server URL --owner OWNER \"SELECT ...\"\n";
 /// # Errors
 /// Those of the file system, and [`io::ErrorKind::InvalidData`]: a shelf without summaries or with values of other types.
 pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder: &Path) -> io::Result<(u64, u64)> {
+    write_to(shelf, manifest, summaries, &mut OwnFolder::make(folder)?)
+}
+
+/// The same into another destination.
+///
+/// # Errors
+/// Those of the destination, and [`io::ErrorKind::InvalidData`].
+pub fn write_to(
+    shelf: &MemoryShelf,
+    manifest: &[u8],
+    summaries: &[Vec<u8>],
+    destination: &mut dyn Destination,
+) -> io::Result<(u64, u64)> {
     let invalid = |what: Malformed| io::Error::new(io::ErrorKind::InvalidData, what);
-    let mut site = Files { folder, files: 0, bytes: 0 };
-    make_folder(folder)?;
-    let before = read(&folder.join("head")).and_then(|bytes| Head::from_bytes(&bytes).ok());
+    let mut site = Files { destination, files: 0, bytes: 0 };
+    let before = site.destination.read("head")?.and_then(|bytes| Head::from_bytes(&bytes).ok());
     let mut live = HashSet::new();
     let mut roots = Vec::new();
     for order in 0..shelf.definition().orders.len() as u8 {
@@ -59,11 +71,16 @@ pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder
     }
     site.put("about.txt", ABOUT.as_bytes())?;
     site.put("manifest", manifest)?;
+    // A head that is there before what it names would lead readers to what is not.
+    site.destination.settle()?;
     let first = shelf.oldest().min(last);
     site.put("head", &Head { last, first, roots, answers: false }.to_bytes())?;
+    site.destination.settle()?;
     // Readers that began with the head of before go on with its pages.
-    before.iter().flat_map(|head| &head.roots).for_each(|root| keep(folder, *root, HEIGHT_MAX, &mut live));
-    sweep(folder, &live)?;
+    for root in before.iter().flat_map(|head| &head.roots) {
+        keep(site.destination, *root, HEIGHT_MAX, &mut live)?;
+    }
+    sweep(site.destination, &live)?;
     Ok((site.files, site.bytes))
 }
 
@@ -71,53 +88,26 @@ pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder
 type Part = (Vec<u8>, Vec<u8>, u64);
 
 struct Files<'a> {
-    folder: &'a Path,
+    destination: &'a mut dyn Destination,
     files: u64,
     bytes: u64,
 }
 
 impl Files<'_> {
-    /// Puts a file in its place as a whole; one that is there already with these bytes is left.
+    /// Puts a file in its place; one that is there already with these bytes is left.
     fn put(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > FILE_BYTES_MAX {
             let text = format!("{path} would have {} bytes, and readers take {FILE_BYTES_MAX}", bytes.len());
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
-        let path = self.folder.join(path);
-        if read(&path).is_some_and(|known| known == bytes) {
+        if self.destination.has(path, bytes)? {
             return Ok(());
         }
-        let parent = path.parent().unwrap_or(self.folder);
-        make_folder(parent)?;
-        let aside = path.with_extension("new");
-        let mut file = fs::File::create(&aside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&aside, &path)?;
-        fs::File::open(parent)?.sync_all()?;
+        self.destination.put(path, bytes)?;
         self.files += 1;
         self.bytes += bytes.len() as u64;
         Ok(())
     }
-}
-
-/// Makes a folder that a cut cannot take away again: its name is in its parent before anything counts on it.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    make_folder(parent)?;
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => fs::File::open(parent)?.sync_all(),
-    }
-}
-
-/// The bytes of a file, if there is one that a site can have.
-fn read(path: &Path) -> Option<Vec<u8>> {
-    let length = fs::metadata(path).ok()?.len();
-    if length > FILE_BYTES_MAX as u64 { None } else { fs::read(path).ok() }
 }
 
 /// The entries of an order, as its lowest pages hold them.
@@ -185,33 +175,27 @@ fn groups(parts: &[Part]) -> Vec<&[Part]> {
 }
 
 /// Names the pages below `root` too, as far as they are there.
-fn keep(folder: &Path, root: Name, height: usize, live: &mut HashSet<Name>) {
+fn keep(destination: &mut dyn Destination, root: Name, height: usize, live: &mut HashSet<Name>) -> io::Result<()> {
     if height == 0 || !live.insert(root) {
-        return;
+        return Ok(());
     }
-    let page = read(&folder.join(path_of(&root))).and_then(|bytes| Page::from_bytes(&bytes).ok());
+    let page = destination.read(&path_of(&root))?.and_then(|bytes| Page::from_bytes(&bytes).ok());
     if let Some(page) = page.filter(|page| !page.is_leaf) {
         for (_, name) in page.parts {
             if let Ok(name) = name[..].try_into() {
-                keep(folder, name, height - 1, live);
+                keep(destination, name, height - 1, live)?;
             }
         }
     }
+    Ok(())
 }
 
 /// Removes the pages that no head names. What else somebody put here stays.
-fn sweep(folder: &Path, live: &HashSet<Name>) -> io::Result<()> {
-    let paths: HashSet<_> = live.iter().map(|name| folder.join(path_of(name))).collect();
-    for shard in fs::read_dir(folder.join("pages"))? {
-        let shard = shard?.path();
-        if !shard.is_dir() {
-            continue;
-        }
-        for page in fs::read_dir(shard)? {
-            let path = page?.path();
-            if path.is_file() && !paths.contains(&path) {
-                fs::remove_file(path)?;
-            }
+fn sweep(destination: &mut dyn Destination, live: &HashSet<Name>) -> io::Result<()> {
+    let live: HashSet<_> = live.iter().map(path_of).collect();
+    for path in destination.pages()? {
+        if !live.contains(&path) {
+            destination.remove(&path)?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use counterfoil_mirror::site::{Fetch, Folder, SiteError, Unread, write};
+use counterfoil_mirror::site::{Destination, Fetch, Folder, OwnFolder, SiteError, Unread, write, write_to};
 use counterfoil_mirror::{AnswerError, Shelf as _, answer};
 use counterfoil_proof::bytes::Writer;
 use counterfoil_proof::{Chain, Question, Refusal, Trust, TrustedManifest, Verified, check};
@@ -46,6 +46,62 @@ fn a_folder_answers_like_the_owner_and_changes_little_at_an_update() {
     assert!(files_later * 8 < files && bytes_later * 8 < bytes, "an update writes a part of the pages");
     let question = world.of_symbol("B", &[0, 1]);
     assert_eq!(ask(&world, folder.path(), &question).expect("an honest folder").rows.len(), 668);
+}
+
+/// A folder that notes what is asked of it.
+struct Noted {
+    folder: OwnFolder,
+    done: Vec<String>,
+}
+
+impl Destination for Noted {
+    fn has(&mut self, path: &str, bytes: &[u8]) -> std::io::Result<bool> {
+        self.folder.has(path, bytes)
+    }
+
+    fn put(&mut self, path: &str, bytes: &[u8]) -> std::io::Result<()> {
+        self.done.push(path.into());
+        self.folder.put(path, bytes)
+    }
+
+    fn settle(&mut self) -> std::io::Result<()> {
+        self.done.push("settled".into());
+        self.folder.settle()
+    }
+
+    fn read(&mut self, path: &str) -> std::io::Result<Option<Vec<u8>>> {
+        self.folder.read(path)
+    }
+
+    fn pages(&mut self) -> std::io::Result<Vec<String>> {
+        self.folder.pages()
+    }
+
+    fn remove(&mut self, path: &str) -> std::io::Result<()> {
+        self.done.push(format!("removed {path}"));
+        self.folder.remove(path)
+    }
+}
+
+#[test]
+fn the_head_comes_when_all_that_it_names_is_there_and_goes_before_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut world = World::new();
+    for version in 0..4 {
+        let rows = (0..300).map(|at| row("A", at, Some(version), "a note")).collect();
+        let edit = world.publication.difference(rows).expect("an edit");
+        world.publication.edit(edit).expect("rows");
+        world.close();
+        let mut noted = Noted { folder: OwnFolder::make(folder.path()).expect("a folder"), done: Vec::new() };
+        let summaries = world.publication.summaries().expect("summaries");
+        write_to(world.publication.shelf(), world.publication.manifest(), &summaries, &mut noted).expect("a site");
+        let head = noted.done.iter().position(|done| done == "head").expect("a head");
+        assert!(head > 10 && noted.done[head - 1] == "settled" && noted.done[head + 1] == "settled");
+        let removed = noted.done.iter().filter(|done| done.starts_with("removed pages/")).count();
+        assert_eq!(removed, noted.done.len() - head - 2, "what goes goes last");
+        // Those of the head before stay, so that the first to go are those of two before.
+        assert_eq!(removed > 0, version >= 2, "{version}: {removed}");
+    }
 }
 
 #[test]
