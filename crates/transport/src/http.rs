@@ -1,0 +1,83 @@
+//! Files from a web server. It may be slow, hostile or gone: everything has a bound.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use counterfoil_mirror::site::Fetch;
+use ureq::http::Response;
+use ureq::{Agent, Body};
+
+use crate::authorities::Authorities;
+use crate::error::Error;
+use crate::vouched;
+
+/// For a file: connecting, waiting and reading.
+const PATIENCE: Duration = Duration::from_secs(60);
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A folder or a mirror behind HTTP. Nothing depends on who answers: what comes is checked against the owner's name.
+#[derive(Debug)]
+pub struct Http {
+    agent: Agent,
+    base: String,
+}
+
+impl Http {
+    /// The folder at an address; for one that begins with `https://`, this machine's authorities vouch.
+    ///
+    /// # Errors
+    /// [`Error::Address`]: of another sort.
+    pub fn at(url: &str) -> Result<Self, Error> {
+        Self::vouched_for(url, &Authorities::default())
+    }
+
+    /// The folder at an address, with those who vouch for its server.
+    ///
+    /// # Errors
+    /// [`Error::Address`]: of another sort.
+    pub fn vouched_for(url: &str, authorities: &Authorities) -> Result<Self, Error> {
+        let is_private = url.starts_with("https://");
+        if !is_private && !url.starts_with("http://") {
+            return Err(Error::Address(url.into()));
+        }
+        Ok(Self { agent: agent(is_private, authorities), base: url.trim_end_matches('/').to_owned() })
+    }
+
+    /// What a request brought, at most `most` bytes; none if there is no such thing.
+    fn body(path: &str, most: usize, sent: Result<Response<Body>, ureq::Error>) -> Result<Option<Vec<u8>>, String> {
+        let mut response = match sent {
+            Ok(response) => response,
+            Err(ureq::Error::StatusCode(404 | 410)) => return Ok(None),
+            Err(ureq::Error::StatusCode(422)) => return Err(format!("{path}: too much for this server: ask for less")),
+            Err(ureq::Error::StatusCode(503)) => return Err(format!("{path}: the server is loading it, or busy")),
+            Err(error) => return Err(format!("{path}: {}", vouched::told(&error))),
+        };
+        let mut bytes = Vec::new();
+        let read = response.body_mut().as_reader().take(most as u64 + 1).read_to_end(&mut bytes);
+        read.map_err(|error| format!("{path}: {error}"))?;
+        if bytes.len() > most { Err(format!("{path}: more than {most} bytes")) } else { Ok(Some(bytes)) }
+    }
+}
+
+/// What makes requests. One that began with TLS is not led to where it would go on in clear.
+fn agent(is_private: bool, authorities: &Authorities) -> Agent {
+    let config = Agent::config_builder()
+        .timeout_global(Some(PATIENCE))
+        .timeout_connect(Some(CONNECT_PATIENCE))
+        .max_redirects(4)
+        .https_only(is_private)
+        .tls_config(authorities.tls())
+        .user_agent(concat!("counterfoil/", env!("CARGO_PKG_VERSION")))
+        .build();
+    config.into()
+}
+
+impl Fetch for Http {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        Self::body(path, most, self.agent.get(format!("{}/{path}", self.base)).call())
+    }
+
+    fn ask(&mut self, path: &str, question: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
+        Self::body(path, most, self.agent.post(format!("{}/{path}", self.base)).send(question))
+    }
+}

@@ -1,0 +1,7 @@
+//! What is brought over a network, against servers that the tests start: honest ones, and others.
+
+mod bucket;
+mod buckets;
+mod certificates;
+mod private;
+mod server;
