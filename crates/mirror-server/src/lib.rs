@@ -7,7 +7,7 @@
 //! ```
 //! It knows no secret, and beside its [`Store`] it has no state. Nobody has to trust it: what it gets wrong, readers refuse.
 //! It bounds what strangers can take of it ([`Limits`]), and takes tables of the owners alone that it is told
-//! ([`Allowed`]). There is no TLS in it: a web server in front of it does that (docs/mirror.md).
+//! ([`Allowed`]). It speaks [`Tls`] where it has a certificate; a web server in front of it does that too (docs/mirror.md).
 //!
 //! ```no_run
 //! use counterfoil_mirror_server::{Allowed, Options, serve};
@@ -38,6 +38,7 @@ mod shelf;
 mod store;
 mod tables;
 mod taking;
+mod tls;
 
 pub use crate::postgres::Postgres;
 pub use embedded::Embedded;
@@ -45,3 +46,4 @@ pub use limits::Limits;
 pub use options::{Allowed, Options, ServeError, serve};
 pub use server::Listener;
 pub use store::{Decide, Kept, Place, Placed, Reading, Refused, Store, StoreChange, StoreError, TableName, Visit};
+pub use tls::{Tls, TlsError};

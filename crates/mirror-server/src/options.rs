@@ -12,6 +12,7 @@ use crate::limits::Limits;
 use crate::postgres::Postgres;
 use crate::server::Listener;
 use crate::store::{Store, StoreError};
+use crate::tls::Tls;
 
 /// Whose tables a mirror takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +44,15 @@ pub struct Options {
     pub allowed: Allowed,
     /// What strangers may take.
     pub limits: Limits,
+    /// The certificate, for `https://`; without one, requests come in clear.
+    pub tls: Option<Tls>,
 }
 
 impl Options {
     /// With the usual limits.
     #[must_use]
     pub fn new(store: &str, listen: SocketAddr, allowed: Allowed) -> Self {
-        Self { store: store.into(), listen, allowed, limits: Limits::default() }
+        Self { store: store.into(), listen, allowed, limits: Limits::default(), tls: None }
     }
 }
 
@@ -81,8 +84,8 @@ impl std::error::Error for ServeError {}
 /// [`ServeError`].
 pub fn serve(options: Options, stop: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     let store = open(&options.store).map_err(ServeError::Store)?;
-    let listener =
-        Listener::bind(options.listen, store, options.allowed, options.limits).map_err(ServeError::Listen)?;
+    let listener = Listener::bind(options.listen, store, options.allowed, options.limits, options.tls);
+    let listener = listener.map_err(ServeError::Listen)?;
     stop(listener.address());
     listener.shut_down();
     Ok(())

@@ -8,11 +8,13 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
 use crate::answering::Answering;
 use crate::limits::Limits;
@@ -21,6 +23,7 @@ use crate::patient::Patient;
 use crate::route::{self, ROOM_BYTES, Shared};
 use crate::store::Store;
 use crate::tables::Definitions;
+use crate::tls::Tls;
 
 /// What a connection beyond the limit is told.
 const TOO_MANY: &[u8] =
@@ -40,11 +43,17 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `address` (port 0: any free one) and answers from `store`.
+    /// Listens at `address` (port 0: any free one), with TLS if there is a certificate, and answers from `store`.
     ///
     /// # Errors
     /// The address cannot be had, or the machine gives no thread.
-    pub fn bind(address: SocketAddr, store: Arc<dyn Store>, allowed: Allowed, limits: Limits) -> io::Result<Listener> {
+    pub fn bind(
+        address: SocketAddr,
+        store: Arc<dyn Store>,
+        allowed: Allowed,
+        limits: Limits,
+        tls: Option<Tls>,
+    ) -> io::Result<Listener> {
         let socket = std::net::TcpListener::bind(address)?;
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
@@ -68,7 +77,7 @@ impl Listener {
             answering: Answering { store, definitions: Definitions::default(), limits },
         });
         let (stop, stopped) = watch::channel(false);
-        let accepting = Some(runtime.spawn(accept(socket, shared, stopped)));
+        let accepting = Some(runtime.spawn(accept(socket, shared, tls, stopped)));
         Ok(Listener { address, runtime: Some(runtime), stop, accepting, shutdown_wait })
     }
 
@@ -101,7 +110,8 @@ impl Drop for Listener {
 }
 
 /// Takes connections until it is stopped, then waits for them.
-async fn accept(socket: TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
+async fn accept(socket: TcpListener, shared: Arc<Shared>, tls: Option<Tls>, mut stopped: watch::Receiver<bool>) {
+    let acceptor = tls.map(|tls| tls.acceptor());
     let mut connections = JoinSet::new();
     loop {
         let taken = tokio::select! {
@@ -111,9 +121,11 @@ async fn accept(socket: TcpListener, shared: Arc<Shared>, mut stopped: watch::Re
         while connections.try_join_next().is_some() {}
         match taken {
             Ok((stream, _)) if connections.len() < shared.answering.limits.connections_max => {
-                connections.spawn(serve(stream, shared.clone(), stopped.clone()));
+                connections.spawn(greet(stream, acceptor.clone(), shared.clone(), stopped.clone()));
             }
-            Ok((stream, _)) => drop(stream.try_write(TOO_MANY)),
+            Ok((stream, _)) if acceptor.is_none() => drop(stream.try_write(TOO_MANY)),
+            // Nobody can be told anything before a handshake.
+            Ok(_) => {}
             // No more files: there will be some when connections end.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
@@ -122,10 +134,34 @@ async fn accept(socket: TcpListener, shared: Arc<Shared>, mut stopped: watch::Re
     while connections.join_next().await.is_some() {}
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
+/// Begins a connection: with a handshake, where there is a certificate.
+async fn greet(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    shared: Arc<Shared>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let _ = stream.set_nodelay(true);
+    let limits = &shared.answering.limits;
+    let (stream, patience) = (Patient::new(stream, limits.write_timeout), limits.head_timeout);
+    let Some(acceptor) = acceptor else { return serve(stream, shared, stopped).await };
+    let greeted = tokio::select! {
+        greeted = timeout(patience, acceptor.accept(stream)) => greeted,
+        _ = stopped.changed() => return,
+    };
+    // What ends a handshake is its client's affair.
+    if let Ok(Ok(stream)) = greeted {
+        serve(stream, shared, stopped).await;
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    shared: Arc<Shared>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let limits = shared.answering.limits.clone();
-    let stream = TokioIo::new(Patient::new(stream, limits.write_timeout));
+    let stream = TokioIo::new(stream);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)

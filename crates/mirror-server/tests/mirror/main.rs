@@ -6,5 +6,6 @@ mod database;
 mod honest;
 mod hostile;
 mod origins;
+mod private;
 mod values;
 mod world;

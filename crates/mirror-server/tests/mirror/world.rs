@@ -249,5 +249,5 @@ pub fn listen(store: Arc<dyn Store>, owner: Owner, change: impl FnOnce(&mut Limi
     let mut limits = Limits::default();
     change(&mut limits);
     let allowed = Allowed::Owners(BTreeSet::from([owner]));
-    Listener::bind("127.0.0.1:0".parse().expect("an address"), store, allowed, limits).expect("a listener")
+    Listener::bind("127.0.0.1:0".parse().expect("an address"), store, allowed, limits, None).expect("a listener")
 }
