@@ -12,7 +12,9 @@ use std::time::Duration;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use counterfoil::DeviceShape;
 
-pub use published::{Ask, Mirror, MirrorAction, MirrorServe, Owned, Publish, PublishAction, RootKey, StateOf};
+pub use published::{
+    Ask, Delivery, Mirror, MirrorAction, MirrorServe, Owned, Publish, PublishAction, Reach, RootKey, StateOf,
+};
 
 // One line a paragraph: the terminal's width decides where they break.
 const AFTER_HELP: &str = "\

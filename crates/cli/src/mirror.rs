@@ -3,7 +3,7 @@
 use std::sync::mpsc::channel;
 
 use counterfoil::{Error, Kind};
-use counterfoil_mirror_server::{Allowed, Options, ServeError, serve};
+use counterfoil_mirror_server::{Allowed, Options, ServeError, Tls, TlsError, serve};
 use counterfoil_proof::{NoOwner, Owner};
 
 use crate::arguments::{Mirror, MirrorAction, MirrorServe};
@@ -13,7 +13,9 @@ use crate::terminal::{self, Cancelling};
 
 pub fn run(arguments: &Mirror) -> Result<()> {
     let MirrorAction::Serve(arguments) = &arguments.action;
-    let options = Options::new(&store(arguments)?, resolve(&arguments.listen)?, allowed(arguments)?);
+    let mut options = Options::new(&store(arguments)?, resolve(&arguments.listen)?, allowed(arguments)?);
+    options.tls = certificate(arguments)?;
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
     if arguments.allow_any {
         terminal::warning("everybody's tables are taken: strangers can fill the disk");
     }
@@ -23,7 +25,7 @@ pub fn run(arguments: &Mirror) -> Result<()> {
         let _ = stopped.send(());
     });
     serve(options, |address| {
-        terminal::done(format_args!("published tables at http://{address}: Ctrl-C ends it"));
+        terminal::done(format_args!("published tables at {scheme}://{address}: Ctrl-C ends it"));
         let _ = stop.recv();
         terminal::done("ending: what has begun is answered first");
     })
@@ -46,6 +48,15 @@ fn store(arguments: &MirrorServe) -> Result<String, Error> {
         return Err(misuse("a password on the command line is seen by others").advise(advice));
     }
     Ok(store.clone())
+}
+
+fn certificate(arguments: &MirrorServe) -> Result<Option<Tls>, Error> {
+    let (Some(certificate), Some(key)) = (&arguments.tls_certificate_file, &arguments.tls_key_file) else {
+        return Ok(None);
+    };
+    let advice = "name files in PEM: the server's certificate first, and its key without a passphrase";
+    let told = |error: TlsError| Error::new(Kind::Input, error.to_string()).advise(advice);
+    Tls::from_files(certificate, key).map(Some).map_err(told)
 }
 
 fn allowed(arguments: &MirrorServe) -> Result<Allowed, Error> {

@@ -13,10 +13,10 @@ mod root;
 mod status;
 mod table;
 
-use counterfoil::publishing;
+use counterfoil::publishing::{self, Authorities};
 use counterfoil_publish as publish;
 
-use crate::arguments::{Publish, PublishAction};
+use crate::arguments::{Publish, PublishAction, Reach};
 use crate::context::Context;
 use crate::failure::{Failure, Result};
 
@@ -29,6 +29,14 @@ pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
         }
         Some(PublishAction::Revoke { owned, key }) => keys::revoke(context, owned, key.as_deref()),
         Some(PublishAction::Status { of }) => status::run(context, of),
+    }
+}
+
+/// Those who vouch for servers.
+pub fn authorities(reach: &Reach) -> Result<Authorities> {
+    match &reach.tls_ca {
+        None => Ok(Authorities::default()),
+        Some(file) => Ok(Authorities::from_file(file).map_err(counterfoil::Error::from)?),
     }
 }
 

@@ -17,6 +17,7 @@ mod main {
     mod processes;
     mod published;
     mod published_keys;
+    mod published_network;
     mod published_sql;
     mod relations;
     mod series;

@@ -145,6 +145,7 @@ struct Parts {
     what: Cow<'static, str>,
     place: Option<String>,
     advice: Option<Cow<'static, str>>,
+    verdict: Option<&'static str>,
 }
 
 /// The result of an operation on a database.
@@ -153,7 +154,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error that says what happened and nothing else.
     pub fn new(kind: Kind, what: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Parts { kind, state: None, what: what.into(), place: None, advice: None }))
+        Self(Box::new(Parts { kind, state: None, what: what.into(), place: None, advice: None, verdict: None }))
     }
 
     /// The same error, saying where. An inner place stays.
@@ -180,6 +181,20 @@ impl Error {
     /// What happened, without where and what to do.
     pub(crate) fn what(&self) -> &str {
         &self.0.what
+    }
+
+    /// Why an answer of an untrusted server was refused, in one word: `forged`, `incomplete`, `stale`, `malformed`, `clock` and
+    /// their like. None for all other errors.
+    #[must_use]
+    pub fn verdict(&self) -> Option<&'static str> {
+        self.0.verdict
+    }
+
+    /// The same error with the word of a refused answer.
+    #[must_use]
+    pub fn with_verdict(mut self, verdict: Option<&'static str>) -> Self {
+        self.0.verdict = verdict;
+        self
     }
 
     /// What sort of error it is.

@@ -23,6 +23,8 @@
 //! is asked ([`Options::tpm`]).
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "publish")]
+pub mod asking;
 mod connection;
 mod convert;
 mod copies;

@@ -6,9 +6,9 @@
 //! - [`TableLedger`] keeps an owner's state in a table of a sealed database: beside the table that PUBLISH publishes, hidden
 //!   from SQL, or alone in a database of its own.
 //! - [`open`] goes on with a publication, under a new key if its database was put back.
-//! - [`push`] brings a mirror up to date; folders are written by `counterfoil_mirror::site`.
+//! - [`Target`] is who is told: a folder, a bucket or a mirror, which is brought up to date over a [`Network`].
+//! - [`Http`] is what readers fetch with, and mirrors are sent to; [`Authorities`] vouch for servers at `https://`.
 
-mod http;
 mod ledger;
 mod load;
 mod opened;
@@ -20,15 +20,18 @@ mod target;
 mod worker;
 
 use counterfoil_publish as publish;
+use counterfoil_transport as transport;
+use counterfoil_transport::Denial;
 
 use crate::error::{Error, Kind, Result};
 
-pub use http::Http;
+pub use counterfoil_transport::{Account, Authorities, BucketAddress, Http, VerifierPage};
 pub use ledger::TableLedger;
 pub use opened::{KEY_LIFE, Opened, is_expiring, new_key, open};
 pub(crate) use publisher::{Answering, Publications};
-pub use push::push;
+use push::push;
 pub use rows::{all, columns, create_sql, orders};
+pub use target::{Delivered, Network, Target};
 
 /// Milliseconds since 1970 by this machine's clock.
 ///
@@ -51,4 +54,24 @@ pub fn told(error: publish::Error) -> Error {
         _ => Kind::Bug,
     };
     Error::new(kind, error.to_string())
+}
+
+impl From<transport::Error> for Error {
+    fn from(error: transport::Error) -> Self {
+        let kind = match &error {
+            transport::Error::Address(_) => Kind::NotSupported,
+            transport::Error::NoBucketAddress | transport::Error::NoAccount | transport::Error::NoServer => {
+                Kind::Misuse
+            }
+            transport::Error::SecretFile(_) | transport::Error::NoPage(_) => Kind::Input,
+            transport::Error::Denied(_, Denial::NoBucket) => Kind::NotFound,
+            transport::Error::Denied(_, Denial::NotVouched(_)) | transport::Error::Unreachable(..) => Kind::Network,
+            transport::Error::Denied(..) => Kind::Device,
+            transport::Error::File(path, error) => return Self::host("read the file", path.display(), error),
+            transport::Error::NoAuthority(_) => Kind::Input,
+            _ => Kind::Bug,
+        };
+        let told = Self::new(kind, error.what()).advise(error.advice());
+        error.place().map_or(told.clone(), |place| told.at(place))
+    }
 }

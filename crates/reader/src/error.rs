@@ -26,6 +26,18 @@ pub enum Error {
     NotKept(Malformed),
 }
 
+impl Error {
+    /// Why an answer is not to be trusted, in one word; none where that is not what is wrong.
+    #[must_use]
+    pub fn word(&self) -> Option<&'static str> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.word()),
+            Self::Damaged(_, what) => Some(Refusal::from(*what).word()),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! PUBLISH TABLE quotes ORDER BY symbol, day [ORDER BY price] [EVERY '1 hour'] [RENEW '30 days'] [SIGN PER RECORD]
-//!     [WITHOUT TOTALS] [WITHOUT FILTERS] TO 'dir:/srv/quotes' [, 'http://example.com']
+//!     [WITHOUT TOTALS] [WITHOUT FILTERS] TO 'dir:/srv/quotes' [, 's3://bucket/quotes' [, 'https://example.com']]
 //! UNPUBLISH quotes [FORGET KEYS]
 //! ```
 //! This floor reads them and knows which tables are published, which nobody alters meanwhile. Signing is a matter of the

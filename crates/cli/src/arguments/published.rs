@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-pub use keys::{Owned, PublishAction, RootKey, StateOf};
+pub use keys::{Delivery, Owned, PublishAction, Reach, RootKey, StateOf};
 
 use super::{Shape, seconds};
 
@@ -19,13 +19,15 @@ The owner's keys, and what was signed when, are in a database of their own, DIR.
 on first use, with a key as every database has one. Keep it, back it up, and keep it off the web server: who has it and its \
 key can sign for you, and without it nobody can. Publishing again brings DIR up to date: rows are matched by the first \
 --order-by, and what is equal is not signed again. A file that is called like one of the commands is reached by ./NAME. \
-docs/publish.md tells the rest.";
+--to s3://BUCKET/PREFIX writes the folder into a bucket, with the key of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, \
+at AWS_ENDPOINT_URL if that is set, else at Amazon's in AWS_REGION. docs/publish.md tells the rest.";
 
 const ASK_HELP: &str = "\
 One SELECT of one published table, or of two of one owner that are joined (JOIN or LEFT JOIN ... ON a.x = b.y, where y comes first in \
 an order): WHERE, ORDER BY, LIMIT, DISTINCT and aggregates without GROUP BY. Rows go to standard \
 output and only if they are the owner's, all of them, and no older than is told; otherwise the exit code is 3 and the reason is on \
-standard error. The server may be anybody's: an address that begins with http://, or a folder.
+standard error. The server may be anybody's: an address that begins with https:// or http://, or a folder. https:// hides what is asked \
+from those on the way; rows are checked alike.
 
 What was seen of a table is remembered in COUNTERFOIL_STATE_DIR (see `counterfoil --help`): no server can show anything \
 older afterwards. --save keeps rows with their proof, and --check looks at them again, without a network, for as long \
@@ -33,8 +35,9 @@ as the file is there. docs/publish.md tells what is proved and what is not.";
 
 const MIRROR_HELP: &str = "\
 A mirror knows no secret, and nobody has to trust it: whatever it gets wrong, readers refuse. Owners send their tables with \
-`counterfoil publish FILE --to http://example.com`, signed; readers ask with `counterfoil ask --server http://example.com`. Nothing is encrypted \
-on the way: put a web server that does in front of an address that others can reach. docs/mirror.md tells the rest.";
+`counterfoil publish FILE --to http://example.com`, signed; readers ask with `counterfoil ask --server http://example.com`. With \
+--tls-certificate-file and --tls-key-file both speak https://, and nobody on the way sees what is asked; a web server in front of it does as \
+well. docs/mirror.md tells the rest.";
 
 #[derive(Args, Debug)]
 #[command(after_help = PUBLISH_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -50,7 +53,7 @@ pub struct Publish {
     /// Folder to be served
     #[arg(long, value_name = "DIR", required_unless_present = "to")]
     pub out: Option<PathBuf>,
-    /// Mirror to be brought up to date, such as http://example.com; may be given again
+    /// Mirror to be brought up to date, such as https://example.com, or a bucket, s3://BUCKET/PREFIX; may be given again
     #[arg(long, value_name = "URL")]
     pub to: Vec<String>,
     /// Database that holds the owner's keys and what was signed [default: DIR.foil]
@@ -71,6 +74,8 @@ pub struct Publish {
     #[command(flatten)]
     pub root: RootKey,
     #[command(flatten)]
+    pub delivery: Delivery,
+    #[command(flatten)]
     pub shape: Shape,
 }
 
@@ -80,7 +85,7 @@ pub struct Ask {
     /// SELECT
     #[arg(required_unless_present = "check")]
     pub sql: Option<String>,
-    /// Server: an address such as http://example.com/prices, or a folder; of two tables a second one may be given
+    /// Server: an address such as https://example.com/prices, or a folder; of two tables a second one may be given
     #[arg(long, value_name = "URL", required_unless_present = "check", conflicts_with = "check")]
     pub server: Vec<String>,
     /// Owner of the table: foilpub1...
@@ -104,6 +109,8 @@ pub struct Ask {
     /// Say how it is answered
     #[arg(long)]
     pub explain: bool,
+    #[command(flatten)]
+    pub reach: Reach,
     #[command(flatten)]
     pub shape: Shape,
 }
@@ -132,6 +139,12 @@ pub struct MirrorServe {
     /// Owner whose tables are taken: foilpub1...; may be given again
     #[arg(long, value_name = "OWNER", required_unless_present = "allow_any")]
     pub allow: Vec<String>,
+    /// Certificate in PEM, for https://, with those between it and an authority that readers know
+    #[arg(long, value_name = "FILE", requires = "tls_key_file")]
+    pub tls_certificate_file: Option<PathBuf>,
+    /// Key of the certificate in PEM, without a passphrase
+    #[arg(long, value_name = "FILE", requires = "tls_certificate_file")]
+    pub tls_key_file: Option<PathBuf>,
     /// Take everybody's tables: strangers can fill the disk
     #[arg(long, conflicts_with = "allow")]
     pub allow_any: bool,

@@ -5,7 +5,7 @@ use counterfoil_proof::{Owner, PublicKey};
 use counterfoil_publish::{self as publish, Publication};
 use zeroize::Zeroizing;
 
-use super::delivery::deliver;
+use super::delivery::Recipients;
 use super::{owned, root, told};
 use crate::arguments::{Owned, StateOf};
 use crate::context::Context;
@@ -56,6 +56,7 @@ fn take_out(context: &Context, place: &str, state: &str, publication: &mut Publi
 
 /// Lets another signing key sign, or changes the root key.
 pub fn rotate(context: &Context, owned: &Owned, new_root: Option<&str>, finish: bool) -> Result<()> {
+    let recipients = Recipients::of_owned(owned)?;
     let mut roots = root::all(context, &owned.root)?;
     let new_root = new_root.map(|place| root::beside(context, &owned.root, place)).transpose()?;
     let place = &owned.of.state;
@@ -77,13 +78,14 @@ pub fn rotate(context: &Context, owned: &Owned, new_root: Option<&str>, finish: 
             publication.close_period(now()?).map_err(told)?;
             terminal::done("a new key signs from now on");
         }
-        finish_up(publication, owned)
+        finish_up(publication, &recipients, place)
     })?;
     print(&owner)
 }
 
 /// Withdraws a signing key.
 pub fn revoke(context: &Context, owned: &Owned, key: Option<&str>) -> Result<()> {
+    let recipients = Recipients::of_owned(owned)?;
     let roots = root::all(context, &owned.root)?;
     let place = &owned.of.state;
     let owner = owned::with(context, &owned.of, &roots, |publication| {
@@ -98,7 +100,7 @@ pub fn revoke(context: &Context, owned: &Owned, key: Option<&str>) -> Result<()>
             name_of(&key),
             terminal::counted(signed, "signature")
         ));
-        finish_up(publication, owned)
+        finish_up(publication, &recipients, place)
     })?;
     print(&owner)
 }
@@ -124,9 +126,9 @@ fn named(publication: &Publication<TableLedger>, name: Option<&str>, place: &str
 }
 
 /// Tells whoever was named; gives the owner's name.
-fn finish_up(publication: &mut Publication<TableLedger>, owned: &Owned) -> Result<Owner> {
-    deliver(publication, owned.out.as_ref(), &owned.to, &owned.of.state)?;
-    if owned.out.is_none() && owned.to.is_empty() {
+fn finish_up(publication: &mut Publication<TableLedger>, recipients: &Recipients, place: &str) -> Result<Owner> {
+    recipients.deliver(publication, place)?;
+    if recipients.is_empty() {
         terminal::note("nobody was told yet: the next `publish` does, or this command with --out or --to");
     }
     Ok(publication.owner())

@@ -8,7 +8,7 @@ use counterfoil_proof::{Definition, Owner, Scheme, SecretKey, Value};
 use counterfoil_publish::{Beside, Edited, Plan, Publication, Secrets, Terms};
 use zeroize::Zeroizing;
 
-use super::delivery::deliver;
+use super::delivery::Recipients;
 use super::owned::known;
 use super::{root, told};
 use crate::arguments::Publish;
@@ -28,6 +28,7 @@ const RENEWED_AT_ONCE: usize = 16 * 1024;
 /// Publishes the file.
 pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
     let (name, place) = (table_name(arguments)?, state_place(arguments)?);
+    let recipients = Recipients::of(arguments.out.as_ref(), &arguments.to, &arguments.delivery)?;
     let roots = root::all(context, &arguments.root)?;
     let there = Path::new(&place).symlink_metadata().is_ok();
     let database = if there { Some(context.open(&place)?) } else { None };
@@ -48,7 +49,7 @@ pub fn run(context: &Context, arguments: &Publish) -> Result<()> {
         Some(publication) => Ok(publication),
         None => begin(&database, definition, arguments, &roots, &place),
     }
-    .and_then(|publication| bring_up_to_date(publication, rows, arguments, &roots, &place));
+    .and_then(|publication| bring_up_to_date(publication, rows, arguments, &recipients, &roots, &place));
     let closed = database.close();
     let owner = published?;
     closed?;
@@ -139,6 +140,7 @@ fn bring_up_to_date(
     mut publication: Publication<TableLedger>,
     rows: Vec<Vec<Value>>,
     arguments: &Publish,
+    recipients: &Recipients,
     roots: &[SecretKey],
     place: &str,
 ) -> Result<Owner> {
@@ -147,10 +149,9 @@ fn bring_up_to_date(
     let before = publication.signed();
     let edited = sign(&mut publication, rows, place)?;
     tell(&publication, count, &edited, publication.signed() - before);
-    deliver(&mut publication, arguments.out.as_ref(), &arguments.to, place)?;
-    let out = arguments.out.as_ref().map(|out| out.display().to_string());
-    let server = out.or_else(|| arguments.to.first().cloned()).unwrap_or_default();
+    recipients.deliver(&mut publication, place)?;
     let (owner, table) = (publication.owner(), shown(&publication.definition().name));
+    let server = recipients.server()?;
     terminal::done(format_args!(
         "ask with: counterfoil ask --server {server} --owner {owner} \"SELECT * FROM {table} LIMIT 5\""
     ));

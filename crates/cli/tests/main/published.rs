@@ -167,7 +167,11 @@ fn wrong_use_says_what_to_do() {
         1,
         &["not supported", "HAVING"],
     );
-    stage.refused(&words("https://example.com", &owner, "SELECT * FROM prices"), 1, &["not supported", "https"]);
+    stage.refused(
+        &words("ftp://example.com", &owner, "SELECT * FROM prices"),
+        1,
+        &["not supported", "ftp", "https://"],
+    );
     stage.refused(&["ask", "--owner", &owner, "SELECT 1"], 1, &["--server"]);
 }
 

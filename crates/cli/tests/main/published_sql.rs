@@ -116,7 +116,13 @@ fn wrong_use_says_what_to_do() {
     refused("BEGIN; PUBLISH TABLE quotes ORDER BY day TO 'dir:x'", &["COMMIT first"]);
     refused("PUBLISH TABLE nothing ORDER BY day TO 'dir:x'", &["no table nothing"]);
     refused("PUBLISH TABLE quotes ORDER BY nothing TO 'dir:x'", &["no column nothing", "symbol, day, price"]);
-    refused("PUBLISH TABLE quotes ORDER BY day TO 's3://example.com/x'", &["s3://example.com/x", "dir:PATH"]);
+    refused(
+        "PUBLISH TABLE quotes ORDER BY day TO 'ftp://example.com/x'",
+        &["ftp://example.com/x", "dir:PATH", "s3://"],
+    );
+    let said =
+        stage.refused(&["db", "PUBLISH TABLE quotes ORDER BY day TO 's3://key:secret@quotes'"], 1, &["no bucket"]);
+    assert!(!said.contains("secret"), "{said}");
     refused("PUBLISH TABLE quotes ORDER BY day SIGN PER ATTRIBUTE TO 'dir:x'", &["not supported"]);
     refused("PUBLISH TABLE quotes ORDER BY day EVERY 'often' TO 'dir:x'", &["'1 hour'"]);
     refused("PUBLISH TABLE quotes TO 'dir:x'", &["ORDER BY"]);

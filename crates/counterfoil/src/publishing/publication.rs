@@ -95,7 +95,12 @@ mod tests {
             renew: Duration::from_secs(86_400),
             owner: Owner::from_bytes([7; 32]),
             orders: vec![vec!["a".into(), "b".into()], vec!["c".into()]],
-            targets: vec![Target::Folder("/srv/it's".into()), Target::Mirror("http://example.com".into())],
+            targets: vec![
+                Target::Folder("/srv/it's".into()),
+                Target::Mirror("http://example.com".into()),
+                Target::parse("s3://prices/daily").expect("a bucket"),
+                Target::Mirror("https://example.com/mirror".into()),
+            ],
         };
         let bytes = publicized.to_bytes();
         assert_eq!(Publicized::from_bytes(&bytes).ok(), Some(publicized));

@@ -15,7 +15,7 @@ use super::ledger::TableLedger;
 use super::load::{self, Load};
 use super::opened::{KEY_LIFE, Opened, is_expiring, new_key, open};
 use super::publication::{Publicized, milliseconds};
-use super::target::Target;
+use super::target::{Network, Target};
 use super::worker::Worker;
 use super::{now, rows, told};
 use crate::connection::Connection;
@@ -367,8 +367,8 @@ fn bring_up_to_date(
     let signed = publication.signed() - before;
     let mut failures = Vec::new();
     for target in &publicized.targets {
-        match target.deliver(publication) {
-            Ok(done) => notes.push(done),
+        match target.deliver(publication, &Network::default()) {
+            Ok(done) => notes.push(format!("{target}: {done}")),
             Err(error) => failures.push(error.to_string()),
         }
     }

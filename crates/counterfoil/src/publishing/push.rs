@@ -8,8 +8,7 @@ use counterfoil_mirror::site::Fetch as _;
 use counterfoil_mirror::wire::State as Standing;
 use counterfoil_publish::{Ledger, Publication};
 
-use super::http::Http;
-use super::told;
+use super::{Authorities, Http, told};
 use crate::error::{Error, Kind, Result};
 
 /// Bytes of a part: sent and stored within a few seconds.
@@ -17,13 +16,17 @@ const PART_BYTES: usize = 4 << 20;
 /// Bytes of what a mirror says of itself, or to a part, at most.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
-/// Sends a mirror what it lacks; gives the number of parts and bytes.
+/// Sends a mirror what it lacks, if `authorities` vouch for it where it has TLS; gives the number of parts and bytes.
 ///
 /// # Errors
 /// [`Kind::Network`]; those of the owner's state.
-pub fn push<L: Ledger>(publication: &mut Publication<L>, mirror: &str) -> Result<(u64, u64)> {
+pub(super) fn push<L: Ledger>(
+    publication: &mut Publication<L>,
+    mirror: &str,
+    authorities: &Authorities,
+) -> Result<(u64, u64)> {
     let wrong = |what: String| Error::new(Kind::Network, what).at(mirror).advise("publish again to send the rest");
-    let mut http = Http::at(mirror)?;
+    let mut http = Http::vouched_for(mirror, authorities)?;
     let folder = counterfoil_reader::place_of(&publication.owner(), &publication.definition().name);
     let (mut parts, mut bytes) = (0, 0);
     // A mirror that says the same twice would be sent the same for ever.

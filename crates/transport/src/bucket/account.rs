@@ -154,8 +154,8 @@ mod tests {
         assert_eq!((account.credentials.key(), account.credentials.secret()), ("AKIA", "very secret"));
         let amazon = ["eu-central-1", "amazonaws.com/daily"].join(".");
         let shown = account.public_address(&address()).expect("an address");
-        assert!(shown.starts_with("https://prices.s3.") && shown.ends_with(&amazon), "{shown}");
-        let text = "export AWS_ACCESS_KEY_ID=\"AKIA\"\nAWS_SECRET_ACCESS_KEY=s\nAWS_SESSION_TOKEN=t\nAWS_ENDPOINT_URL=http://localhost:9000\n";
+        assert!(shown.contains("//prices.s3.") && shown.ends_with(&amazon), "{shown}");
+        let text = "export AWS_ACCESS_KEY_ID=\"AKIA\"\nAWS_SECRET_ACCESS_KEY=s\nAWS_SESSION_TOKEN=t\nAWS_ENDPOINT_URL=http://localhost:9000 \n";
         let account = read(text).expect("an account");
         assert_eq!(account.credentials.token(), Some("t"));
         assert_eq!(account.public_address(&address()).expect("an address"), "http://localhost:9000/prices/daily");
@@ -170,7 +170,7 @@ mod tests {
             "hush".to_owned(),
             format!("[a]\n{both}[b]\n{both}"),
             format!("{both}AWS_ENDPOINT_URL=hush\n"),
-            format!("{both}AWS_ENDPOINT_URL=http://me:hush@localhost\n"),
+            format!("{both}AWS_ENDPOINT_URL=http://me:hush@localhost \n"),
         ] {
             let told = read(&text).expect_err(&text);
             assert!(!format!("{told} {told:?} {}", told.advice()).contains("hush"), "{told:?}");

@@ -33,6 +33,27 @@ pub struct RootKey {
     pub root_passphrase_file: Option<PathBuf>,
 }
 
+/// How servers are reached.
+#[derive(Args, Debug)]
+pub struct Reach {
+    /// Authority that vouches for servers at https://, in PEM, instead of those that this machine trusts
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+}
+
+/// How those are reached who are told of a table, and what they get beside it.
+#[derive(Args, Debug)]
+pub struct Delivery {
+    #[command(flatten)]
+    pub reach: Reach,
+    /// File with the key for buckets (s3://): lines such as AWS_ACCESS_KEY_ID=... [default: the environment]
+    #[arg(long, value_name = "FILE")]
+    pub s3_secret_file: Option<PathBuf>,
+    /// Put the verifier's page beside the table, as index.html: readers who open the folder in a browser find it
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+}
+
 /// Where an owner's keys are.
 #[derive(Args, Debug)]
 pub struct StateOf {
@@ -51,11 +72,13 @@ pub struct Owned {
     /// Folder to be brought up to date
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Mirror to be brought up to date; may be given again
+    /// Mirror, or s3://BUCKET/PREFIX, to be brought up to date; may be given again
     #[arg(long, value_name = "URL")]
     pub to: Vec<String>,
     #[command(flatten)]
     pub root: RootKey,
+    #[command(flatten)]
+    pub delivery: Delivery,
 }
 
 #[derive(Subcommand, Debug)]

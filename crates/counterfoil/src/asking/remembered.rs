@@ -3,23 +3,23 @@
 //! It is written aside and renamed. A cut leaves the file of before, which remembers a little less.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use counterfoil::{Counter, Error, Kind};
 use counterfoil_proof::Owner;
 use counterfoil_reader::Memory;
 
-use crate::failure::Result;
-use crate::{private, terminal};
+use crate::error::{Error, Kind, Result};
 
 /// Where it is remembered what was seen of a table; nowhere on a machine that keeps no state.
 pub struct Remembered(Option<PathBuf>);
 
 impl Remembered {
-    pub fn of(owner: &Owner, table: &str) -> Self {
-        let Ok(Counter::File(folder)) = Counter::user_default() else { return Self(None) };
-        let folder = folder.join("readers").join(owner.to_string());
+    pub fn of(state: Option<&Path>, owner: &Owner, table: &str) -> Self {
+        let Some(state) = state else { return Self(None) };
+        let folder = state.join("readers").join(owner.to_string());
         // Bytes that a file's name could not have, and capitals, which some file systems do not tell from small letters.
         let mut name = String::new();
         for byte in table.bytes() {
@@ -32,15 +32,16 @@ impl Remembered {
         Self((name.len() <= 200).then(|| folder.join(name)))
     }
 
+    pub fn is_somewhere(&self) -> bool {
+        self.0.is_some()
+    }
+
     pub fn read(&self) -> Result<Option<Memory>> {
-        let Some(path) = &self.0 else {
-            terminal::note("nothing is remembered of what was seen: an older state would not be noticed");
-            return Ok(None);
-        };
+        let Some(path) = &self.0 else { return Ok(None) };
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::host("read the file", path.display(), &error).into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::host("read the file", path.display(), &error)),
         };
         let damaged = |what: counterfoil_proof::Malformed| {
             let told = Error::new(Kind::Corrupt, format!("{what} is damaged")).at(path.display());
@@ -54,7 +55,7 @@ impl Remembered {
         let Some(path) = &self.0 else { return Ok(()) };
         let failed = |what, path: &Path| {
             let path = path.display().to_string();
-            move |error: std::io::Error| Error::host(what, path, &error)
+            move |error: io::Error| Error::host(what, path, &error)
         };
         let folder = path.parent().unwrap_or(path);
         fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
@@ -66,7 +67,9 @@ impl Remembered {
             return Ok(());
         }
         let aside = folder.join(".new");
-        private::write(&aside, memory.to_bytes())?;
-        Ok(fs::rename(&aside, path).map_err(failed("write the file", path))?)
+        let made = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside);
+        let written = made.and_then(|mut file| file.write_all(&memory.to_bytes()));
+        written.map_err(failed("write the file", &aside))?;
+        fs::rename(&aside, path).map_err(failed("write the file", path))
     }
 }

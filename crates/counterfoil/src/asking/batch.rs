@@ -1,36 +1,24 @@
-//! Verified rows as Arrow columns, so that they are printed like all other rows.
+//! Verified rows as Arrow columns, so that they are shown like all other rows.
 
-use std::io::{self, BufWriter};
 use std::sync::Arc;
 
-use counterfoil::arrow::array::{
+use counterfoil_ask::{Table, text};
+use counterfoil_proof::{Type, Value};
+use counterfoil_sql::with_uuid;
+use datafusion::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array,
     Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray, Time64MicrosecondArray,
     TimestampMicrosecondArray, TimestampNanosecondArray,
 };
-use counterfoil::arrow::datatypes::{Field, Schema};
-use counterfoil::{Error, Kind, with_uuid};
-use counterfoil_ask::{Table, text};
-use counterfoil_proof::{Type, Value};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 
-use crate::failure::Result;
-use crate::output::Style;
+use crate::error::{Error, Kind, Result};
 
-/// Prints a result to standard output.
-pub fn print(table: &Table, style: &Style) -> Result<()> {
-    let batch = batch(table)?;
-    let mut rows = style.begin(&batch.schema(), Box::new(BufWriter::new(io::stdout())))?;
-    rows.batch(&batch)?;
-    rows.finish()
-}
-
-/// A moment, from milliseconds since 1970.
-pub fn moment(milliseconds: u64) -> String {
-    let seconds = i64::try_from(milliseconds / 1000).unwrap_or(i64::MAX);
-    text(Type::TimestampTz, &Value::Integer(seconds.saturating_mul(1_000_000))).unwrap_or_default()
-}
-
-fn batch(table: &Table) -> Result<RecordBatch, Error> {
+/// Verified rows as one batch.
+///
+/// # Errors
+/// [`Kind::Bug`]: columns of different lengths.
+pub fn batch(table: &Table) -> Result<RecordBatch> {
     let arrays: Vec<ArrayRef> = (0..table.kinds.len()).map(|column| array(table, column)).collect();
     let field = |((name, kind), array): ((&String, &Type), &ArrayRef)| {
         let field = Field::new(name, array.data_type().clone(), true);
@@ -60,7 +48,7 @@ fn array(table: &Table, column: usize) -> ArrayRef {
         Type::Numeric(precision, scale) => {
             let array: Decimal128Array = values().map(numeric).collect();
             // Both were checked when the definition was.
-            Arc::new(array.with_data_type(counterfoil::arrow::datatypes::DataType::Decimal128(precision, scale as i8)))
+            Arc::new(array.with_data_type(DataType::Decimal128(precision, scale as i8)))
         }
         Type::Bytea => Arc::new(values().map(bytes).collect::<BinaryArray>()),
         Type::Date => Arc::new(integers().map(|value| value.map(|value| value as i32)).collect::<Date32Array>()),
