@@ -66,6 +66,7 @@ from .errors import (
     WrongKey,
 )
 from .frames import Result
+from .published import Answer, Verdict, ask, check
 from .records import Records
 from .series import Series, SeriesWriter, Written
 
@@ -75,6 +76,7 @@ __all__ = [
     "NUMBER",
     "ROWID",
     "STRING",
+    "Answer",
     "Binary",
     "Bug",
     "Connection",
@@ -117,11 +119,14 @@ __all__ = [
     "TimeFromTicks",
     "Timestamp",
     "TimestampFromTicks",
+    "Verdict",
     "Warning",
     "Written",
     "WrongKey",
     "__version__",
     "apilevel",
+    "ask",
+    "check",
     "connect",
     "paramstyle",
     "threadsafety",

@@ -12,6 +12,8 @@ __all__ = [
     "SeriesWriter",
     "Session",
     "__version__",
+    "ask",
+    "check",
     "kinds",
     "open",
 ]
@@ -20,6 +22,21 @@ __version__: Final[str]
 RECORD_NAME_BYTES_MAX: Final[int]
 RECORD_VALUE_BYTES_MAX: Final[int]
 
+def ask(
+    servers: Sequence[str],
+    owner: str,
+    sql: str,
+    *,
+    max_age: float | None = None,
+    compact: bool = False,
+    state: str | None = None,
+    clock_error: float | None = None,
+    save: str | None = None,
+    tls_ca: str | None = None,
+) -> tuple[Rows, tuple[str, int, int, int], str, bool]: ...
+def check(
+    file: str, owner: str, *, clock_error: float | None = None
+) -> tuple[Rows, tuple[str, int, int, int], int, str]: ...
 def kinds() -> list[tuple[str, int]]: ...
 def open(
     place: str,

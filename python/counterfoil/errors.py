@@ -193,6 +193,8 @@ class NotVerified(NotTrusted):
     """An answer from an untrusted server failed verification."""
 
     kind = "NotVerified"
+    verdict: str | None = None
+    """Why, in a word: ``forged``, ``incomplete``, ``stale``, ``malformed``, ``clock`` and their like."""
 
 
 BY_KIND: Final[dict[str, type[Error]]] = {

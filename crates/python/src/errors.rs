@@ -9,9 +9,15 @@ static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 
 /// The exception for an error: its class says the kind, its text is the shell's.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
-    class(py, error.kind())
-        .and_then(|class| class.call1((error.to_string(),)))
-        .map_or_else(|failed| failed, PyErr::from_value)
+    made(py, error).map_or_else(|failed| failed, PyErr::from_value)
+}
+
+fn made<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
+    let made = class(py, error.kind())?.call1((error.to_string(),))?;
+    if let Some(verdict) = error.verdict() {
+        made.setattr("verdict", verdict)?;
+    }
+    Ok(made)
 }
 
 fn class(py: Python<'_>, kind: Kind) -> PyResult<Bound<'_, PyAny>> {

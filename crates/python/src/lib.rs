@@ -19,6 +19,7 @@ mod held;
 mod instants;
 mod many;
 mod placeholders;
+mod published;
 mod rows;
 mod series;
 mod session;
@@ -49,5 +50,7 @@ fn _counterfoil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<series::SeriesCursor>()?;
     module.add_function(wrap_pyfunction!(kinds, module)?)?;
     module.add_function(wrap_pyfunction!(databases::open, module)?)?;
+    module.add_function(wrap_pyfunction!(published::ask, module)?)?;
+    module.add_function(wrap_pyfunction!(published::check, module)?)?;
     Ok(())
 }

@@ -40,6 +40,7 @@ const READING: &[&str] = &[
     "END",
     "EXPLAIN",
     "PREPARE",
+    "PUBLISH",
     "RELEASE",
     "RESET",
     "ROLLBACK",
@@ -48,6 +49,7 @@ const READING: &[&str] = &[
     "SHOW",
     "START",
     "TABLE",
+    "UNPUBLISH",
     "VACUUM",
     "VALUES",
 ];
