@@ -3,6 +3,8 @@
 //! - [`Asked::parse`] understands a text and plans it: the [`Question`](counterfoil_proof::Question) goes to a mirror.
 //! - [`Asked::answer`] makes a [`Table`] of the rows that [`counterfoil_proof::check`] let through.
 //! - [`AskedJoin`] is the same of two tables: rows of the first one say what is asked of the second.
+//! - [`Scan`] is the same for programs with an SQL of their own: a condition, columns, an order and a number of rows, without a
+//!   text.
 //! - [`text()`] and [`parse_value`] are values as people write them.
 //!
 //! No engine and no network: what is not done here is refused by name, never answered in part. The reader builds the
@@ -45,6 +47,7 @@ mod literal;
 mod names;
 mod plan;
 mod result;
+mod scan;
 mod select;
 mod set;
 mod shape;
@@ -55,6 +58,9 @@ mod totals;
 pub use asked::Asked;
 pub use error::{Error, type_name};
 pub use join::AskedJoin;
+pub use literal::Comparison;
 pub use result::Table;
+pub use scan::{Filter, Scan, Wanted};
+pub use select::SortKey;
 pub use statement::TEXT_BYTES_MAX;
 pub use text::{parse_value, text};

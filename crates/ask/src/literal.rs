@@ -37,12 +37,18 @@ pub(crate) enum Place {
 
 /// How a column is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub enum Comparison {
+    /// `=`
     Equal,
+    /// `<>`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
 }
 
@@ -188,6 +194,17 @@ impl Literal {
                 _ => exact(kind, &parse_value(kind, text)?),
             },
         }
+    }
+}
+
+/// Where a value stands among those of a column: also one that the column's type does not hold.
+pub(crate) fn place_of(kind: Type, value: &Value) -> Result<Place, Error> {
+    match (kind, value) {
+        (_, Value::Null) => Ok(Place::Unknown),
+        (_, Value::Integer(number)) => among(kind, Scaled::Exact(i128::from(*number))),
+        (_, Value::Numeric(number)) => among(kind, Scaled::Exact(*number)),
+        (_, Value::Double(number)) => floating(kind, *number),
+        _ => exact(kind, value),
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Plan {
     pub(crate) question: Option<Question>,
     /// Whether the rows of the question are those of the condition, so that none needs to be looked at.
     pub(crate) is_exact: bool,
+    /// From which side the order that is asked along gives rows as they are wanted; none if they are to be sorted.
+    pub(crate) along: Option<Direction>,
 }
 
 /// What a plan has to give.
@@ -33,7 +35,7 @@ pub(crate) struct Wanted<'a> {
 
 impl Plan {
     pub(crate) fn nothing() -> Self {
-        Self { question: None, is_exact: true }
+        Self { question: None, is_exact: true, along: Some(Direction::Ascending) }
     }
 
     /// How it is answered, in words for people.
@@ -64,17 +66,18 @@ impl Plan {
             }
         }
         let Some((covered, number, direction)) = best else { return Ok(Self::nothing()) };
-        let intervals = covered.intervals.into_iter().filter_map(|(start, end)| {
+        let intervals = covered.intervals.iter().filter_map(|(start, end)| {
             // Any bytes cut an order: an edge before a prefix is the prefix itself.
-            Interval::new(Edge::before(&start)..Edge::before(&end))
+            Interval::new(Edge::before(start)..Edge::before(end))
         });
+        let along = covered.direction(&definition.orders[number], wanted.sort_keys);
         let number = u8::try_from(number).unwrap_or(u8::MAX);
         let question = Question::new(definition, number, intervals.collect(), &wanted.columns)?;
         let question = match (wanted.rows, direction) {
             (Some(rows), Some(direction)) => question.limited(rows, direction)?,
             _ => question,
         };
-        Ok(Self { question: Some(question), is_exact: covered.is_exact })
+        Ok(Self { question: Some(question), is_exact: covered.is_exact, along })
     }
 }
 

@@ -38,11 +38,14 @@ pub(crate) struct Output {
 }
 
 /// By what rows are sorted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SortKey {
-    pub(crate) column: u16,
-    pub(crate) is_descending: bool,
-    pub(crate) nulls_first: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    /// The number of the column.
+    pub column: u16,
+    /// Whether the greatest value comes first.
+    pub is_descending: bool,
+    /// Whether NULLs come before all values.
+    pub nulls_first: bool,
 }
 
 impl Shown {

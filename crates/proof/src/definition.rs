@@ -164,6 +164,17 @@ impl Definition {
         writer.0
     }
 
+    /// What [`Definition::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`Malformed`]: something else, or what no reader would accept.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes, "the definition of a published table");
+        let definition = Self::read(&mut reader)?;
+        reader.end()?;
+        Ok(definition)
+    }
+
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let table = reader.array()?;
         let name = reader.text()?.to_string();

@@ -77,9 +77,7 @@ impl Manifest {
         if reader.byte()? != 1 {
             return Err(Malformed("a manifest of a version that is not known"));
         }
-        let mut inner = Reader::new(reader.string()?, "the definition of a published table");
-        let definition = Definition::read(&mut inner)?;
-        inner.end()?;
+        let definition = Definition::from_bytes(reader.string()?)?;
         let mut numbers = [0; 5];
         for number in &mut numbers {
             *number = reader.number()?;

@@ -2,6 +2,7 @@
 //!
 //! - [`read`] asks a mirror and checks what it sends. Where its files come from is a
 //!   [`Fetch`](counterfoil_mirror::site::Fetch): a folder, or whatever brings bytes over a network.
+//! - [`Opened`] is a table that programs with an SQL of their own ask question by question.
 //! - [`read_join`] asks for two tables of one owner, each at its own place and under its own manifest.
 //! - [`Memory`] is what a reader has seen of a table: no mirror can show it anything older afterwards.
 //! - [`Kept`], of two tables [`KeptJoin`], is an answer with all that it takes to check it again, years later and without a network.
@@ -27,6 +28,6 @@ pub use joining::{JoinReading, read_join};
 pub use kept::{KEPT_BYTES_MAX, Kept};
 pub use kept_join::KeptJoin;
 pub use memory::Memory;
-pub use reading::{Reading, place_of, read};
+pub use reading::{Opened, Reading, place_of, read};
 pub use terms::Terms;
 pub use verdict::Verdict;

@@ -4,7 +4,7 @@ use counterfoil_ask::{Asked, Table};
 use counterfoil_mirror::reply;
 use counterfoil_mirror::site::{Fetch, Site, SiteError, Unread};
 use counterfoil_proof::{
-    Chain, Definition, MANIFEST_BYTES_MAX, Owner, Question, Refusal, TotalsQuestion, TrustedManifest, check,
+    Chain, Definition, MANIFEST_BYTES_MAX, Owner, Question, Refusal, TotalsQuestion, TrustedManifest, Value, check,
     check_totals,
 };
 
@@ -56,11 +56,12 @@ fn asked_for(asked: &Asked, rows: &Question, terms: &Terms) -> Vec<u8> {
     asked.totals().map_or_else(|| terms.put(rows).to_bytes(), |totals| terms.put_totals(totals).to_bytes())
 }
 
-/// A table whose manifest and summaries were checked, and the place where it is asked.
-pub(crate) struct Opened<'a> {
+/// A table whose manifest and summaries were checked, and the place where it is asked: any number of questions, all of them
+/// as of the same period.
+pub struct Opened<F> {
     pub(crate) manifest: TrustedManifest,
     pub(crate) chain: Chain,
-    site: Site<Within<'a>>,
+    site: Site<Within<F>>,
     answers: bool,
     manifest_bytes: Vec<u8>,
     summaries: Vec<Vec<u8>>,
@@ -74,14 +75,12 @@ pub(crate) struct Proof {
     pub(crate) answer: Option<Vec<u8>>,
 }
 
-impl<'a> Opened<'a> {
-    /// Opens the table of this name and owner, and remembers that it was seen.
-    pub(crate) fn at(
-        fetch: &'a mut dyn Fetch,
-        table: &str,
-        terms: &Terms,
-        memory: &mut Option<Memory>,
-    ) -> Result<Self, Error> {
+impl<F: Fetch> Opened<F> {
+    /// Opens the table of this name and owner, and remembers that it was seen, as [`read`] does.
+    ///
+    /// # Errors
+    /// Each [`Error`] but [`Error::NotKept`].
+    pub fn at(fetch: F, table: &str, terms: &Terms, memory: &mut Option<Memory>) -> Result<Self, Error> {
         let (unread, manifest_bytes) = found(fetch, &terms.owner, table)?;
         let manifest = TrustedManifest::check(&manifest_bytes, &terms.owner, 0)?;
         let definition = &manifest.manifest().definition;
@@ -99,8 +98,29 @@ impl<'a> Opened<'a> {
         Ok(Self { manifest, chain, site, answers, manifest_bytes, summaries })
     }
 
-    pub(crate) fn definition(&self) -> &Definition {
+    /// What the table is, as its owner says.
+    #[must_use]
+    pub fn definition(&self) -> &Definition {
         &self.manifest.manifest().definition
+    }
+
+    /// The verified rows of a question about this table, with its columns. What an answer takes before it is checked is told to
+    /// `before`, in bytes, which may refuse it.
+    ///
+    /// # Errors
+    /// As [`Opened::at`]; those of `before`.
+    pub fn rows<E: From<Error>>(
+        &mut self,
+        question: &Question,
+        terms: &Terms,
+        before: impl FnOnce(usize) -> Result<(), E>,
+    ) -> Result<(Vec<Vec<Value>>, Verdict), E> {
+        let question = terms.put(question);
+        let answer = self.ask(&question.to_bytes())?;
+        before(answer.len())?;
+        let verified = check(&terms.trust(&self.manifest, &self.chain), &question, &answer).map_err(Error::from)?;
+        let verdict = Verdict::of(&verified, self.chain.last());
+        Ok((verified.rows, verdict))
     }
 
     /// The bytes of an answer: from a program, or from files that the reader looked through itself.
@@ -114,7 +134,7 @@ impl<'a> Opened<'a> {
 }
 
 /// The table at this place; or where places of many tables are below it, that of this owner and name.
-fn found<'a>(fetch: &'a mut dyn Fetch, owner: &Owner, table: &str) -> Result<(Unread<Within<'a>>, Vec<u8>), Error> {
+fn found<F: Fetch>(mut fetch: F, owner: &Owner, table: &str) -> Result<(Unread<Within<F>>, Vec<u8>), Error> {
     let open = |error| match error {
         SiteError::Missing(path) if path == "manifest" => Error::NoTable(path),
         other => Error::from(other),
@@ -133,12 +153,12 @@ pub fn place_of(owner: &Owner, table: &str) -> String {
 }
 
 /// What lies below a place.
-struct Within<'a> {
-    fetch: &'a mut dyn Fetch,
+struct Within<F> {
+    fetch: F,
     prefix: String,
 }
 
-impl Fetch for Within<'_> {
+impl<F: Fetch> Fetch for Within<F> {
     fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
         self.fetch.fetch(&format!("{}{path}", self.prefix), most)
     }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use counterfoil_ask::{Comparison, Filter, Scan, Wanted};
 use counterfoil_mirror::site::{Fetch, Folder, write};
 use counterfoil_proof::{Column, Definition, NodesOf, Owner, Refusal, Scheme, Type, Value};
 use counterfoil_publish::{Edit, MemoryLedger, Plan, Publication, Secrets};
-use counterfoil_reader::{Error, Kept, Memory, Reading, Terms, read};
+use counterfoil_reader::{Error, Kept, Memory, Opened, Reading, Terms, Verdict, read};
 
 struct World {
     publication: Publication<MemoryLedger>,
@@ -384,4 +385,40 @@ fn a_folder_whose_nodes_are_of_before_is_refused() {
     std::fs::write(world.folder.path().join("head"), &swapped).expect("a head");
     let refused = world.ask(sql, &mut None);
     assert!(refused.is_err(), "{refused:?}");
+}
+
+#[test]
+fn an_opened_table_is_asked_question_by_question_as_of_one_period() {
+    let mut world = World::new(1, 5_000_000);
+    world.publish(&[("A", 1), ("B", 2), ("C", 3)]);
+    let yesterday = tempfile::tempdir().expect("a folder");
+    copy(world.folder.path(), yesterday.path());
+    let mut memory = None;
+    let folder = |path: &Path| Box::new(Folder(path.into())) as Box<dyn Fetch + Send>;
+    let terms = world.terms();
+    let mut opened = Opened::at(folder(world.folder.path()), "prices", &terms, &mut memory).expect("a table");
+    let above = |opened: &mut Opened<Box<dyn Fetch + Send>>, price| -> Result<(usize, Verdict), Error> {
+        let filter = Filter::Compare { column: 1, comparison: Comparison::Greater, value: Value::Integer(price) };
+        let wanted = Wanted { filter, columns: vec![0], sort_keys: Vec::new(), limit: None };
+        let scan = Scan::of(opened.definition(), &wanted)?;
+        let room = |bytes: usize| if bytes < 1 << 20 { Ok(()) } else { Err(Error::Unreachable("no room".into())) };
+        let (rows, verdict) = opened.rows(scan.question().expect("a question"), &terms, room)?;
+        Ok((scan.rows(rows)?.len(), verdict))
+    };
+    let (rows, verdict) = above(&mut opened, 1).expect("rows");
+    assert_eq!((rows, verdict.as_of, verdict.signatures), (2, 5_001_000, 5));
+    // The folder goes on; whoever has opened it sees what it was.
+    world.publish(&[("D", 4)]);
+    let (rows, verdict) = above(&mut opened, 0).expect("rows");
+    assert_eq!((rows, verdict.as_of), (3, 5_001_000));
+    // Whoever has no room for an answer says so, before it is checked.
+    let wanted = Wanted { filter: Filter::All(Vec::new()), columns: Vec::new(), sort_keys: Vec::new(), limit: None };
+    let scan = Scan::of(opened.definition(), &wanted).expect("a scan");
+    let refused = opened.rows(scan.question().expect("a question"), &terms, |_| Err(Error::Withheld("room".into())));
+    assert_eq!(refused.map(|(rows, _)| rows.len()), Err(Error::Withheld("room".into())));
+    // What was seen counts for the next who opens it.
+    let terms = world.terms();
+    Opened::at(folder(world.folder.path()), "prices", &terms, &mut memory).map(drop).expect("a newer one");
+    let refused = Opened::at(folder(yesterday.path()), "prices", &terms, &mut memory).map(drop);
+    assert!(matches!(refused, Err(Error::Refused(Refusal::Stale(_)))));
 }

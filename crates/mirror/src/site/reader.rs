@@ -43,6 +43,34 @@ pub trait Fetch {
     fn soon(&mut self, _level: usize, _paths: &mut dyn Iterator<Item = String>) {}
 }
 
+impl<F: Fetch + ?Sized> Fetch for &mut F {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        (**self).fetch(path, most)
+    }
+
+    fn ask(&mut self, path: &str, question: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
+        (**self).ask(path, question, most)
+    }
+
+    fn soon(&mut self, level: usize, paths: &mut dyn Iterator<Item = String>) {
+        (**self).soon(level, paths);
+    }
+}
+
+impl<F: Fetch + ?Sized> Fetch for Box<F> {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        (**self).fetch(path, most)
+    }
+
+    fn ask(&mut self, path: &str, question: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
+        (**self).ask(path, question, most)
+    }
+
+    fn soon(&mut self, level: usize, paths: &mut dyn Iterator<Item = String>) {
+        (**self).soon(level, paths);
+    }
+}
+
 /// A folder of this machine.
 #[derive(Clone, Debug)]
 pub struct Folder(pub PathBuf);
