@@ -118,7 +118,7 @@ fn all(database: &Database, folder: &Path, arguments: &Export) -> Result<()> {
     let style = Style { format, null: None, header: true, delimiter: b',' };
     std::fs::create_dir(folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
     let mut connection = database.connect()?;
-    let mut tables = database.table_names()?;
+    let mut tables = database.filled_table_names()?;
     tables.extend(database.kept_apart_names()?);
     let mut rows = 0;
     let mut index = String::new();

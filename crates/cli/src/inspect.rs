@@ -75,6 +75,10 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
     for (table, rows) in &inspection.tables {
         line(out, "table", format_args!("{table}: {rows} rows"))?;
     }
+    for (table, source) in &inspection.published {
+        let counterfoil::Source { server, owner, table: of, .. } = source;
+        line(out, "published", format_args!("{table}: table {of} of {owner}, from {server}"))?;
+    }
     for (table, figures) in &inspection.relations {
         show_relation(out, table, figures)?;
     }

@@ -16,6 +16,7 @@ mod main {
     mod postgres;
     mod processes;
     mod published;
+    mod published_engine;
     mod published_keys;
     mod published_network;
     mod published_sql;

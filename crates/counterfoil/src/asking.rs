@@ -163,7 +163,7 @@ impl Asking {
         })
     }
 
-    fn server(&self, server: Option<&String>) -> Result<Box<dyn Fetch>> {
+    fn server(&self, server: Option<&String>) -> Result<Box<dyn Fetch + Send>> {
         let wanted = || Error::new(Kind::Misuse, "a server is wanted").advise("name its address, or a folder");
         fetch(server.ok_or_else(wanted)?, &self.authorities, &self.called_off)
     }

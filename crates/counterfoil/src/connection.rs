@@ -132,6 +132,13 @@ impl Connection {
         self.session.take_notices()
     }
 
+    /// What is known of the rows of published tables that the statements run last have seen: of a result that is still being read,
+    /// of what was read so far. One for each table.
+    #[must_use]
+    pub fn verdicts(&self) -> Vec<sql::Verified> {
+        self.session.verdicts()
+    }
+
     /// Runs statements and answers how many rows they changed together.
     ///
     /// # Errors

@@ -109,6 +109,10 @@ impl From<sql::Error> for Error {
             sql::Error::Input(_) => Kind::Input,
             sql::Error::Memory(_) => Kind::Full,
             sql::Error::Locked(_) | sql::Error::Conflict(_) => Kind::Locked,
+            sql::Error::Network(_) => Kind::Network,
+            sql::Error::NotVerified(text, verdict) => {
+                return Error::new(Kind::NotVerified, text.clone()).with_verdict(*verdict);
+            }
             sql::Error::Interrupted => Kind::Interrupted,
             sql::Error::Host(_) => Kind::Device,
             sql::Error::Relation(inner) => return Error::from(inner.clone()).with_state(error.sqlstate()),
@@ -119,14 +123,21 @@ impl From<sql::Error> for Error {
     }
 }
 
-/// Back through the SQL floor: what opening the writer answers there.
+/// Back through the SQL floor: what opening the writer answers there, and what asks for published tables.
 pub(crate) fn to_sql(error: Error) -> sql::Error {
     let text = error.to_string();
     match error.kind() {
+        Kind::Sql => sql::Error::Sql(text),
+        Kind::NotFound => sql::Error::NotFound(text),
+        Kind::Input => sql::Error::Input(text),
+        Kind::Full => sql::Error::Memory(text),
+        Kind::Network => sql::Error::Network(text),
+        Kind::NotVerified => sql::Error::NotVerified(text, error.verdict()),
         Kind::Locked => sql::Error::Locked(text),
         Kind::Interrupted => sql::Error::Interrupted,
         Kind::Misuse => sql::Error::Misuse(text),
-        Kind::NotSupported => sql::Error::NotSupported(text),
+        // It says so itself, there.
+        Kind::NotSupported => sql::Error::NotSupported(text.trim_start_matches("not supported: ").to_owned()),
         Kind::Device => sql::Error::Host(text),
         _ => sql::Error::Bug(text),
     }

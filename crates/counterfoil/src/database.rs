@@ -154,6 +154,7 @@ impl Database {
             inner: Arc::new_cyclic(|inner| {
                 let publications = crate::publishing::Publications::new(inner.clone());
                 engine.publish_with(Arc::new(crate::publishing::Answering(publications.clone())));
+                engine.verify_with(Arc::new(crate::publishing::Verifying::new(inner.clone())));
                 Inner { store, engine, recovery_code, publications }
             }),
         };
@@ -255,9 +256,18 @@ impl Database {
 
     /// Runs one change of our own, as a commit.
     pub(crate) fn change<T>(&self, body: impl FnOnce(&mut counterfoil_log::Writer) -> Result<T>) -> Result<T> {
+        self.change_within(self.inner.store.volume().options.lock_timeout, body)
+    }
+
+    /// The same, unless somebody else has the writer for longer than that.
+    pub(crate) fn change_within<T>(
+        &self,
+        patience: Duration,
+        body: impl FnOnce(&mut counterfoil_log::Writer) -> Result<T>,
+    ) -> Result<T> {
         use counterfoil_sql::{Patience, Store};
         let store = &self.inner.store;
-        let mut lease = store.lease(Patience::of(store.volume().options.lock_timeout))?;
+        let mut lease = store.lease(Patience::of(patience))?;
         let engine = &self.inner.engine;
         engine.settle(&mut lease);
         lease.begin()?;

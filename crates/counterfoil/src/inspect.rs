@@ -2,8 +2,11 @@
 
 mod series;
 
+use std::sync::Arc;
+
 use counterfoil_log::{Owner, Report};
-use counterfoil_relation::TableUse;
+use counterfoil_relation::{Table, TableUse};
+pub use counterfoil_sql::Source;
 use counterfoil_vault::CounterKind;
 
 use crate::database::Database;
@@ -90,6 +93,8 @@ pub struct Inspection {
     pub record_bytes: u64,
     /// Tables with their rows.
     pub tables: Vec<(String, u64)>,
+    /// Published tables of others, and where their rows come from.
+    pub published: Vec<(String, Source)>,
     /// How the tables that are no series are kept, by name.
     pub relations: Vec<(String, TableUse)>,
     /// How series tables are kept.
@@ -121,7 +126,13 @@ impl Database {
             Some((points, _)) => Ok(points),
             None => Ok::<_, crate::Error>(relations.count(&snapshot, table)?),
         };
-        let counted = tables.iter().map(|table| Ok((table.name.clone(), rows(table)?)));
+        let here = tables.iter().filter(|table| !counterfoil_sql::is_published(table));
+        let counted = here.map(|table| Ok((table.name.clone(), rows(table)?)));
+        let source = |table: &Arc<Table>| match Source::of_table(table) {
+            Ok(source) => source.map(|source| Ok((table.name.clone(), source))),
+            Err(error) => Some(Err(error)),
+        };
+        let published = tables.iter().filter_map(source).collect::<Result<_, _>>()?;
         let kept = tables.iter().map(|table| series::of(table, self.inner.engine.series(), &snapshot, &report));
         let series = kept.filter_map(Result::transpose).collect::<Result<_>>()?;
         let plain = tables.iter().filter(|table| table.engine.is_none());
@@ -150,6 +161,7 @@ impl Database {
             records: report.records,
             record_bytes: report.record_bytes,
             tables: counted.collect::<Result<_>>()?,
+            published,
             relations: kept.collect::<Result<_>>()?,
             series,
             kept_apart: self.kept_apart(&snapshot)?,

@@ -67,7 +67,9 @@ pub use connection::{
 };
 pub use copies::Progress;
 pub use counterfoil_relation::{IndexUse, RunUse, TableUse};
-pub use counterfoil_sql::{SERVER_VERSION, TYPE_OF, field_name, is_uuid, result_name, value, with_uuid};
+pub use counterfoil_sql::{
+    SERVER_VERSION, TYPE_OF, Verdict, Verified, field_name, is_uuid, result_name, value, with_uuid,
+};
 pub use counters::CounterInfo;
 pub use database::Database;
 pub use datafusion::arrow;
@@ -77,7 +79,7 @@ pub use error::{Error, Kind, Result};
 pub use house::Purged;
 pub use incidents::Incident;
 pub use influx::{InfluxListener, InfluxOptions, LinePrecision, Lines, LinesImported};
-pub use inspect::{Container, Extent, Inspection, Region, SeriesPage, SeriesUse};
+pub use inspect::{Container, Extent, Inspection, Region, SeriesPage, SeriesUse, Source};
 pub use key::{Key, Secret, random};
 pub use options::{Cipher, Counter, Options, Place};
 pub use records::Records;

@@ -8,7 +8,11 @@
 //! - [`open`] goes on with a publication, under a new key if its database was put back.
 //! - [`Target`] is who is told: a folder, a bucket or a mirror, which is brought up to date over a [`Network`].
 //! - [`Http`] is what readers fetch with, and mirrors are sent to; [`Authorities`] vouch for servers at `https://`.
+//! - Tables WITH (engine = 'published') are read from a server, checked (`asked`), and what was seen of them is kept (`seen`).
 
+mod asked;
+mod bounded;
+mod columns;
 mod ledger;
 mod load;
 mod opened;
@@ -16,7 +20,10 @@ mod publication;
 mod publisher;
 mod push;
 mod rows;
+mod seen;
+mod server;
 mod target;
+mod verifying;
 mod worker;
 
 use counterfoil_publish as publish;
@@ -25,6 +32,7 @@ use counterfoil_transport::Denial;
 
 use crate::error::{Error, Kind, Result};
 
+pub(crate) use columns::column;
 pub use counterfoil_transport::{Account, Authorities, BucketAddress, Http, VerifierPage};
 pub use ledger::TableLedger;
 pub use opened::{KEY_LIFE, Opened, is_expiring, new_key, open};
@@ -32,6 +40,7 @@ pub(crate) use publisher::{Answering, Publications};
 use push::push;
 pub use rows::{all, columns, create_sql, orders};
 pub use target::{Delivered, Network, Target};
+pub(crate) use verifying::Verifying;
 
 /// Milliseconds since 1970 by this machine's clock.
 ///

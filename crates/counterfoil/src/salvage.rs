@@ -81,7 +81,7 @@ impl Salvage {
             let relations = Relations::new();
             let mut tables = relations.tables(&snapshot)?;
             // Keys of published tables do not go into files that everybody can read.
-            tables.retain(|table| !counterfoil_sql::is_hidden(&table.name));
+            tables.retain(|table| !counterfoil_sql::is_hidden(&table.name) && !counterfoil_sql::is_published(table));
             tables.extend(kept_apart(&snapshot, &tables)?);
             Ok(Self { snapshot, relations, tables, notes })
         };

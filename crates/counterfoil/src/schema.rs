@@ -88,6 +88,17 @@ impl Database {
         let tables = in_order(self.listed(&self.snapshot()?)?);
         Ok(tables.iter().map(|table| table.name.clone()).collect())
     }
+
+    /// Names of those of the tables whose rows are here: not of published ones, whose rows come from a server.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn filled_table_names(&self) -> Result<Vec<String>> {
+        self.require_process()?;
+        let mut tables = in_order(self.listed(&self.snapshot()?)?);
+        tables.retain(|table| !sql::is_published(table));
+        Ok(tables.iter().map(|table| table.name.clone()).collect())
+    }
 }
 
 impl Database {

@@ -8,6 +8,7 @@ mod lines;
 mod lost_pages;
 mod pairs;
 mod published;
+mod published_engine;
 mod rollback;
 mod series_native;
 mod tidied;

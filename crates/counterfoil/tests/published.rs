@@ -8,13 +8,13 @@ use counterfoil::{Counter, Database, Key, Kind, Options, Role};
 use counterfoil_mirror::site::Folder;
 use counterfoil_reader::{Terms, read};
 
-fn open(folder: &std::path::Path) -> Database {
+pub fn open(folder: &std::path::Path) -> Database {
     let options =
         Options::path(folder.join("db")).key(Key::from_hex(&"07".repeat(32)).expect("a key")).counter(Counter::None);
     if folder.join("db").exists() { Database::open(options) } else { Database::create(options) }.expect("a database")
 }
 
-fn owner_of(database: &Database, sql: &str) -> String {
+pub fn owner_of(database: &Database, sql: &str) -> String {
     let batches: Vec<_> = database.connect().expect("a connection").query(sql, &[]).expect("published").collect();
     let batch = batches[0].as_ref().expect("a row");
     let mut text = String::new();

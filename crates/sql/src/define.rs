@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use counterfoil_log::View;
 use counterfoil_relation::{self as relation, NewIndex, NewTable, Vacuum};
 use datafusion::sql::sqlparser::ast::{
     AlterTable, AlterTableOperation, CreateIndex, CreateTable, CreateTableOptions, DropBehavior, Expr, Ident,
@@ -18,6 +19,7 @@ use crate::evaluate;
 use crate::naming;
 use crate::parameters;
 use crate::planner;
+use crate::published;
 use crate::publishing;
 use crate::series;
 use crate::session::{Outcome, Session};
@@ -56,6 +58,9 @@ impl Session {
         if !self.cache.is_own {
             reserved(&name)?;
         }
+        if let Some(engine) = engine.as_ref().filter(|engine| engine.name == published::ENGINE) {
+            return self.create_published(create, name, engine.clone());
+        }
         self.change(|session, change| {
             if session.taken(change, &name, create.if_not_exists)? {
                 return Ok(Outcome::Done("CREATE TABLE"));
@@ -84,7 +89,12 @@ impl Session {
 
     /// Whether a name is taken; an error unless IF NOT EXISTS.
     fn taken(&mut self, change: &Change, name: &str, if_not_exists: bool) -> Result<bool> {
-        match self.engine().relations.named(&*change.lease, name).map_err(Error::Relation)? {
+        self.is_taken(&*change.lease, name, if_not_exists)
+    }
+
+    /// The same of any state.
+    pub(crate) fn is_taken(&self, view: &dyn View, name: &str, if_not_exists: bool) -> Result<bool> {
+        match self.engine().relations.named(view, name).map_err(Error::Relation)? {
             None => Ok(false),
             Some(_) if if_not_exists => Ok(true),
             Some(_) => Err(name_taken(name)),
@@ -147,6 +157,7 @@ impl Session {
                 return Ok(Outcome::Done("CREATE INDEX"));
             }
             let table = planner::table(session.engine(), &*change.lease, &table)?;
+            published::refuse(&table, "CREATE INDEX")?;
             if series::is_series(&table) {
                 return Err(Error::NotSupported(
                     "CREATE INDEX on a series table: it is ordered by series and time".into(),
@@ -192,6 +203,9 @@ impl Session {
                 self.drop_dependents(change, name, cascade)?;
                 if series::is_series(&table) {
                     series::drop(&self.engine().series, &mut change.lease, &table)?;
+                }
+                if published::is_published(&table) {
+                    published::forget(self.engine(), change, &table)?;
                 }
                 ("table", relations.drop_table(&mut *change.lease, &table, cascade))
             }
@@ -273,6 +287,7 @@ impl Session {
                 }
                 let table = planner::table(session.engine(), &*change.lease, &name)?;
                 publishing::keep_published(&*change.lease, &table.name)?;
+                published::refuse(&table, "ALTER TABLE")?;
                 let over = session.views_over(change, &name)?;
                 name = session.alter(change, &table, operation)?;
                 let (what, cascade) = changed(&table.name, operation);
@@ -433,7 +448,10 @@ fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
     let known = match engine.name.as_str() {
         "relation" => |_: &str| false,
         series::ENGINE => series::option_is_known,
-        other => return Err(Error::NotSupported(format!("engine = '{other}': 'relation' or 'series'"))),
+        published::ENGINE => published::option_is_known,
+        other => {
+            return Err(Error::NotSupported(format!("engine = '{other}': 'relation', 'series' or 'published'")));
+        }
     };
     match engine.options.iter().find(|(name, _)| !known(name)) {
         Some((name, _)) => Err(Error::NotSupported(format!("the table option {name} (engine {})", engine.name))),
@@ -455,7 +473,9 @@ fn option(given: &SqlOption) -> Result<(String, String)> {
         return Err(Error::NotSupported(format!("the table option {given}")));
     };
     let name = fold(key);
-    let value = text(value).ok_or_else(|| Error::Sql(format!("{name} wants a quoted text")))?;
+    let value = text(value)
+        .or_else(|| seconds(&name, value))
+        .ok_or_else(|| Error::Sql(format!("{name} wants a quoted text")))?;
     Ok((name, value))
 }
 
@@ -463,6 +483,16 @@ fn text(value: &Expr) -> Option<String> {
     match value {
         Expr::Value(ValueWithSpan { value: Literal::SingleQuotedString(text), .. }) => Some(text.clone()),
         Expr::Identifier(name) => Some(fold(name)),
+        _ => None,
+    }
+}
+
+/// The text of an option that may be a number.
+fn seconds(name: &str, value: &Expr) -> Option<String> {
+    match value {
+        Expr::Value(ValueWithSpan { value: Literal::Number(number, false), .. }) if name == published::MAX_AGE => {
+            Some(number.clone())
+        }
         _ => None,
     }
 }

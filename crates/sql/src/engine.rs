@@ -24,6 +24,7 @@ use crate::group::Groups;
 use crate::memory;
 use crate::naming;
 use crate::patience::Patience;
+use crate::published::Verifier;
 use crate::publishing::Publisher;
 use crate::ram::Ram;
 use crate::series::{Doors, Keeper};
@@ -84,6 +85,7 @@ pub struct Engine {
     pub(crate) means: Means,
     pub(crate) executor: Arc<Executor>,
     pub(crate) publisher: OnceLock<Arc<dyn Publisher>>,
+    pub(crate) verifier: OnceLock<Arc<dyn Verifier>>,
 }
 
 impl Engine {
@@ -106,10 +108,10 @@ impl Engine {
         let executor = Arc::new(Executor::new(options.parallelism)?);
         let series = Arc::new(SeriesTables::new());
         let (doors, groups, retention) = (Doors::default(), Groups::default(), Keeper::default());
-        let publisher = OnceLock::new();
+        let (publisher, verifier) = (OnceLock::new(), OnceLock::new());
         #[rustfmt::skip]
         let engine = Engine {
-            store, relations, series, doors, groups, retention, options, environment, means, executor, publisher,
+            store, relations, series, doors, groups, retention, options, environment, means, executor, publisher, verifier,
         };
         Ok(Arc::new(engine))
     }
@@ -118,6 +120,11 @@ impl Engine {
     pub fn publish_with(&self, publisher: Arc<dyn Publisher>) {
         // There is one database to an engine, and it does this once.
         let _ = self.publisher.set(publisher);
+    }
+
+    /// Gives what asks for published tables. The first one stays.
+    pub fn verify_with(&self, verifier: Arc<dyn Verifier>) {
+        let _ = self.verifier.set(verifier);
     }
 
     /// The store this engine stands on.

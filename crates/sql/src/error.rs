@@ -53,6 +53,10 @@ pub enum Error {
     Locked(String),
     /// Another transaction committed since this one, which sees the same throughout, began.
     Conflict(String),
+    /// A server could not be reached, or broke off.
+    Network(String),
+    /// What a server that nobody trusts said is not what the owner of a published table signed; and the verdict in a word.
+    NotVerified(String, Option<&'static str>),
     /// The query was interrupted by its caller.
     Interrupted,
     /// A file of the host (COPY) could not be read or written.
@@ -113,6 +117,8 @@ impl fmt::Display for Error {
             | Error::Memory(text)
             | Error::Locked(text)
             | Error::Conflict(text)
+            | Error::Network(text)
+            | Error::NotVerified(text, _)
             | Error::Host(text) => f.write_str(text),
             Error::DivisionByZero => f.write_str("division by zero"),
             Error::OutOfRange => f.write_str("a number is out of the range of its type"),

@@ -9,6 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema};
 
 use crate::error::{Error, Result};
 use crate::planner::Planner;
+use crate::published;
 use crate::show::default_of;
 use crate::types;
 
@@ -59,11 +60,11 @@ fn schemata() -> Vec<Vec<Cell>> {
 const TABLES: &[&str] = &["table_catalog", "table_schema", "table_name", "table_type", "is_insertable_into"];
 
 fn tables_and_views(tables: &[Arc<Table>], views: &[relation::StoredView]) -> Vec<Vec<Cell>> {
-    let row = |name: &str, kind: &str| {
-        vec![text(crate::CATALOG), text(crate::SCHEMA), text(name), text(kind), yes(kind == "BASE TABLE")]
+    let row = |name: &str, kind: &str, takes_rows: bool| {
+        vec![text(crate::CATALOG), text(crate::SCHEMA), text(name), text(kind), yes(takes_rows)]
     };
-    let tables = tables.iter().map(|table| row(&table.name, "BASE TABLE"));
-    tables.chain(views.iter().map(|view| row(&view.name, "VIEW"))).collect()
+    let tables = tables.iter().map(|table| row(&table.name, "BASE TABLE", !published::is_published(table)));
+    tables.chain(views.iter().map(|view| row(&view.name, "VIEW", false))).collect()
 }
 
 const VIEWS: &[&str] = &["table_catalog", "table_schema", "table_name", "view_definition"];

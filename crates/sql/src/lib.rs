@@ -57,6 +57,7 @@ mod parameters;
 mod patience;
 mod planner;
 mod provider;
+mod published;
 mod publishing;
 mod ram;
 mod rights;
@@ -116,11 +117,15 @@ pub use description::Description;
 pub use direct::{ColumnName, Condition, Question, column};
 pub use engine::{Engine, EngineOptions, Interrupt, LITTLE_BYTES_MIN, MEMORY_BYTES_DEFAULT, Rows};
 pub use error::{Error, Named, Result};
+pub use filter::{Comparison, Constant, Test};
 pub use incidents::{Incident, IncidentKind, incidents, next_record as next_incident};
 pub use load::{table_batch, table_schema};
 pub use memory::MEMORY_BYTES_MIN;
 pub use on_rollback::OnRollback;
 pub use patience::Patience;
+pub use published::{
+    Answer, Asking, Defined, Planned, SortBy, Source, Verdict, Verified, VerifiedTable, Verifier, Wanted, is_published,
+};
 pub use publishing::{
     Publish, Published, Publisher, Publishing, is_hidden, ledger_name, publications, record_name as publication_record,
 };

@@ -45,6 +45,7 @@ use crate::naming;
 use crate::nesting;
 use crate::nulls;
 use crate::provider::{Catalog, Named, Provider};
+use crate::published::{self, PublishedProvider, Verdicts};
 use crate::publishing;
 use crate::ram::Ram;
 use crate::scan::Target;
@@ -77,6 +78,10 @@ pub(crate) struct Planner {
     is_describing: bool,
     /// Whether its queries are the database's own, which find tables that are hidden from others.
     pub(crate) is_own: bool,
+    /// Whether the statement that is planned has the writer.
+    pub(crate) is_writing: bool,
+    /// What is known of rows of published tables.
+    pub(crate) verdicts: Arc<Verdicts>,
     pub(crate) interrupt: Interrupt,
     pub(crate) checks: Checks,
     /// Whether aggregations may be answered from summaries, and other shortcuts be taken.
@@ -122,6 +127,8 @@ impl Planner {
             said: catalog::Said::default(),
             is_describing: false,
             is_own: false,
+            is_writing: false,
+            verdicts: Arc::default(),
             interrupt,
             checks,
             summaries,
@@ -277,6 +284,10 @@ impl Planner {
     }
 
     fn provider(&self, table: Arc<Table>, snapshot: &Snapshot, numbered: bool) -> Arc<dyn TableProvider> {
+        if published::is_published(&table) {
+            let statement = published::Statement { verdicts: self.verdicts.clone(), may_write: !self.is_writing };
+            return Arc::new(PublishedProvider::new(&self.engine, table, statement));
+        }
         let target = Target { relations: self.engine.relations.clone(), snapshot: snapshot.clone(), table };
         let series = self.engine.series.clone();
         Arc::new(Provider::new(target, series, numbered, memory::reach(&self.options)))
@@ -555,7 +566,11 @@ pub(crate) fn names(planner: &Planner, statement: &Statement) -> Result<HashSet<
 
 /// A table by name, or what is kept apart of one: rows that statements change.
 pub(crate) fn rows_of(engine: &Engine, view: &dyn View, name: &str) -> Result<Arc<Table>> {
-    let Some(of) = statement::kept_apart(name) else { return table(engine, view, name) };
+    let Some(of) = statement::kept_apart(name) else {
+        let table = table(engine, view, name)?;
+        published::refuse_change(&table)?;
+        return Ok(table);
+    };
     let nothing = || Error::NotSupported(format!("{}.{of}: {of} is no series table", series::FUTURE));
     series::kept_apart(&*table(engine, view, of)?).ok_or_else(nothing)
 }

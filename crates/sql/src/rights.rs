@@ -31,6 +31,15 @@ impl Rights {
         }
     }
 
+    /// A published table is read from a folder of this machine, or from another one that this one reaches.
+    pub(crate) fn to_reach_out(self) -> Result<()> {
+        self.to_write()?;
+        match self.host_files {
+            true => Ok(()),
+            false => Err(Error::NotSupported("published tables made by users who come in from outside".into())),
+        }
+    }
+
     pub(crate) fn to_host_files(self) -> Result<()> {
         match self.host_files {
             true => Ok(()),

@@ -38,7 +38,7 @@ pub(crate) use catalog::table as catalog_table;
 pub(crate) use change::{Elsewhere, conflicts, delete, fetch, insert, insert_as_given, update, without_expired_rows};
 pub(crate) use columns::{Given, insert as insert_columns};
 pub(crate) use define::{add_column, check, check_added, create, drop, renamed_column, set_options, truncate};
-pub(crate) use options::{Told, is_known as option_is_known};
+pub(crate) use options::{Told, is_known as option_is_known, span};
 pub use reader::{SeriesReader, count, newest, survey};
 pub(crate) use retention::{Keeper, notice as notice_of_expired};
 pub(crate) use scan::{SeriesScan, SeriesTarget, decides};

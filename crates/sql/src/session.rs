@@ -16,6 +16,7 @@ use crate::explain::Prepared;
 use crate::naming::{self, Names};
 use crate::parameters;
 use crate::planner::Planner;
+use crate::published::Verified;
 use crate::rights::Rights;
 use crate::series;
 use crate::settings::Settings;
@@ -143,7 +144,20 @@ impl Session {
 
     /// What the statements of the last run have to say beside their answers, such as that points were kept apart.
     pub fn take_notices(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notices)
+        let mut notices = std::mem::take(&mut self.notices);
+        let (verdicts, notes) = self.planner.verdicts.untold();
+        if let Some(verifier) = self.guard.engine.verifier.get() {
+            let told = |of: &Verified| format!("verified: {}: {}", of.table, verifier.told(&of.verdict));
+            notices.extend(verdicts.iter().map(told));
+        }
+        notices.extend(notes);
+        notices
+    }
+
+    /// What is known of the rows of published tables that the last run has seen so far: a result that is read later adds to it.
+    #[must_use]
+    pub fn verdicts(&self) -> Vec<Verified> {
+        self.planner.verdicts.all()
     }
 
     /// Runs a text of statements one after another and stops at the first error.
@@ -155,6 +169,7 @@ impl Session {
     pub fn run(&mut self, sql: &str, parameters: &[Value]) -> Result<Vec<Outcome>> {
         self.planner.interrupt.clear();
         self.notices.clear();
+        self.planner.verdicts.clear();
         with_stack(sql, || self.run_text(sql, parameters))
     }
 
@@ -209,7 +224,15 @@ impl Session {
         if outcome.is_err() {
             self.guard.transaction.fail();
         }
+        self.keep_seen();
         outcome
+    }
+
+    /// Writes what was seen of published tables while a statement had the writer, as soon as it has not.
+    fn keep_seen(&self) {
+        if let (Some(verifier), false) = (self.guard.engine.verifier.get(), self.guard.transaction.is_writing()) {
+            verifier.keep_seen().into_iter().for_each(|note| self.planner.verdicts.note(note));
+        }
     }
 
     /// What comes first in every statement: nothing runs in a transaction that has failed, and clocks start.
@@ -218,6 +241,7 @@ impl Session {
             return Err(Error::Misuse("the transaction has failed: ROLLBACK it first".into()));
         }
         self.start_clock();
+        self.planner.is_writing = self.guard.transaction.is_writing();
         self.planner.interrupt.end_after(self.settings.statement_timeout);
         Ok(())
     }
@@ -294,6 +318,7 @@ impl Session {
             // One transaction writes at a time: the rows cannot change once this one is it.
             self.change(|_, _| Ok(()))?;
         }
+        self.planner.is_writing = self.guard.transaction.is_writing();
         let snapshot = self.view()?;
         let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
         self.rows(&plan).map(Outcome::Rows)
@@ -384,7 +409,7 @@ impl Session {
         let lease = engine.writer(self.settings.lock_timeout, &self.planner.interrupt)?;
         let (lease, member) = engine.groups.join(&engine, lease)?;
         let mut change = Change::of_member(lease);
-        match body(self, &mut change) {
+        match self.with_writer(|session| body(session, &mut change)) {
             Ok(value) => {
                 engine.groups.wait(&engine, change.lease, every, &self.planner.interrupt)?;
                 Ok(value)
@@ -394,6 +419,14 @@ impl Session {
                 Err(error)
             }
         }
+    }
+
+    /// Does something while this session has the writer.
+    fn with_writer<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+        let was_writing = std::mem::replace(&mut self.planner.is_writing, true);
+        let done = body(self);
+        self.planner.is_writing = was_writing;
+        done
     }
 
     /// How long a statement that adds rows to a table waits for others.
@@ -418,7 +451,7 @@ impl Session {
         let Guard { transaction, engine } = &mut self.guard;
         let writer = || engine.writer(self.settings.lock_timeout, &self.planner.interrupt);
         let mut change = transaction.change(engine, writer, purpose)?;
-        let result = body(self, &mut change);
+        let result = self.with_writer(|session| body(session, &mut change));
         let Guard { transaction, engine } = &mut self.guard;
         match result {
             Ok(value) => {

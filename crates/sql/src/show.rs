@@ -222,7 +222,9 @@ pub(crate) fn quoted(name: &str) -> String {
 
 /// ` WITH (engine = ..., ...)`, as CREATE TABLE says it.
 pub fn with_clause(engine: &relation::Engine) -> String {
-    let option = |(name, value): (&str, &str)| format!("{name} = '{}'", value.replace('\'', "''"));
+    // Of the names of options this one alone is a word that SQL has for something else.
+    let quoted = |name: &str| if name == "table" { "\"table\"".to_owned() } else { name.to_owned() };
+    let option = |(name, value): (&str, &str)| format!("{} = '{}'", quoted(name), value.replace('\'', "''"));
     let options = engine.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let options = std::iter::once(("engine", engine.name.as_str())).chain(options).map(option);
     format!(" WITH ({})", options.collect::<Vec<_>>().join(", "))

@@ -236,7 +236,7 @@ fn serve(file: impl Fn(&str) -> Option<Sent> + Send + 'static) -> SocketAddr {
     address
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
@@ -253,7 +253,7 @@ pub fn copy(from: &Path, to: &Path) {
 }
 
 /// A mirror that runs as a program until it is dropped, which kills it; and its address.
-fn mirror(stage: &Stage, allow: &[&str]) -> (Served, String) {
+pub fn mirror(stage: &Stage, allow: &[&str]) -> (Served, String) {
     let words = [&["mirror", "serve", "--store", "store", "--listen", "127.0.0.1:0"], allow].concat();
     let served = Served::start(stage, &words);
     let line = served.says("published tables at ");

@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
-use counterfoil_ask::{Table, text};
-use counterfoil_proof::{Type, Value};
+use counterfoil_ask::Table;
+use counterfoil_proof::Type;
 use counterfoil_sql::with_uuid;
-use datafusion::arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array,
-    Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray, Time64MicrosecondArray,
-    TimestampMicrosecondArray, TimestampNanosecondArray,
-};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 
 use crate::error::{Error, Kind, Result};
+use crate::publishing::column;
 
 /// Verified rows as one batch.
 ///
 /// # Errors
 /// [`Kind::Bug`]: columns of different lengths.
 pub fn batch(table: &Table) -> Result<RecordBatch> {
-    let arrays: Vec<ArrayRef> = (0..table.kinds.len()).map(|column| array(table, column)).collect();
+    let arrays: Vec<ArrayRef> = (0..table.kinds.len()).map(|at| array(table, at)).collect::<Result<_>>()?;
     let field = |((name, kind), array): ((&String, &Type), &ArrayRef)| {
         let field = Field::new(name, array.data_type().clone(), true);
         if *kind == Type::Uuid { with_uuid(field) } else { field }
@@ -30,52 +28,14 @@ pub fn batch(table: &Table) -> Result<RecordBatch> {
         .map_err(|_| Error::new(Kind::Bug, "columns of one length").advise("please report it"))
 }
 
-fn array(table: &Table, column: usize) -> ArrayRef {
-    let kind = table.kinds[column];
-    let values = || table.rows.iter().map(|row| &row[column]);
-    let integers = || values().map(integer);
-    let micros = |zone: Option<&str>| match zone {
-        Some(zone) => integers().collect::<TimestampMicrosecondArray>().with_timezone(zone),
-        None => integers().collect(),
+/// A column as it was given since before there were views: programs know it by these types.
+fn array(table: &Table, at: usize) -> Result<ArrayRef> {
+    let array = column(table.kinds[at], table.rows.iter().map(|row| &row[at]));
+    let kind = match array.data_type() {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("UTC".into())),
+        _ => return Ok(array),
     };
-    match kind {
-        Type::Boolean => Arc::new(values().map(boolean).collect::<BooleanArray>()),
-        Type::SmallInt => Arc::new(integers().map(|value| value.map(|value| value as i16)).collect::<Int16Array>()),
-        Type::Integer => Arc::new(integers().map(|value| value.map(|value| value as i32)).collect::<Int32Array>()),
-        Type::BigInt => Arc::new(integers().collect::<Int64Array>()),
-        Type::Real => Arc::new(values().map(|value| double(value).map(|value| value as f32)).collect::<Float32Array>()),
-        Type::Double => Arc::new(values().map(double).collect::<Float64Array>()),
-        Type::Numeric(precision, scale) => {
-            let array: Decimal128Array = values().map(numeric).collect();
-            // Both were checked when the definition was.
-            Arc::new(array.with_data_type(DataType::Decimal128(precision, scale as i8)))
-        }
-        Type::Bytea => Arc::new(values().map(bytes).collect::<BinaryArray>()),
-        Type::Date => Arc::new(integers().map(|value| value.map(|value| value as i32)).collect::<Date32Array>()),
-        Type::Time => Arc::new(integers().collect::<Time64MicrosecondArray>()),
-        Type::Timestamp => Arc::new(micros(None)),
-        Type::TimestampTz => Arc::new(micros(Some("UTC"))),
-        Type::TimestampNanos => Arc::new(integers().collect::<TimestampNanosecondArray>()),
-        _ => Arc::new(values().map(|value| text(kind, value)).collect::<StringArray>()),
-    }
-}
-
-fn boolean(value: &Value) -> Option<bool> {
-    if let Value::Boolean(value) = value { Some(*value) } else { None }
-}
-
-fn integer(value: &Value) -> Option<i64> {
-    if let Value::Integer(value) = value { Some(*value) } else { None }
-}
-
-fn numeric(value: &Value) -> Option<i128> {
-    if let Value::Numeric(value) = value { Some(*value) } else { None }
-}
-
-fn double(value: &Value) -> Option<f64> {
-    if let Value::Double(value) = value { Some(*value) } else { None }
-}
-
-fn bytes(value: &Value) -> Option<&[u8]> {
-    if let Value::Bytes(value) = value { Some(value) } else { None }
+    cast(&array, &kind).map_err(|_| Error::new(Kind::Bug, "a column of another type").advise("please report it"))
 }

@@ -17,8 +17,8 @@ pub(super) const CALLED_OFF: &str = "interrupted";
 ///
 /// # Errors
 /// [`crate::Kind::NotSupported`]: an address of another sort.
-pub fn fetch(server: &str, authorities: &Authorities, called_off: &Arc<AtomicBool>) -> Result<Box<dyn Fetch>> {
-    let from: Box<dyn Fetch> = match folder(server) {
+pub fn fetch(server: &str, authorities: &Authorities, called_off: &Arc<AtomicBool>) -> Result<Box<dyn Fetch + Send>> {
+    let from: Box<dyn Fetch + Send> = match folder(server) {
         Some(folder) => Box::new(Folder(folder)),
         None => Box::new(Http::vouched_for(server, authorities)?),
     };
@@ -35,7 +35,7 @@ fn folder(server: &str) -> Option<PathBuf> {
 }
 
 struct Until {
-    from: Box<dyn Fetch>,
+    from: Box<dyn Fetch + Send>,
     called_off: Arc<AtomicBool>,
 }
 

@@ -22,7 +22,6 @@ use crate::memory;
 use crate::provider::ROW_ID;
 use crate::running::Hold;
 use crate::scan::{Output, Reach, TableScan, Target};
-use crate::series;
 use crate::types;
 
 /// A table of a question.
@@ -92,7 +91,7 @@ impl Bound {
                 },
             };
             let is_twice = leaves.iter().any(|leaf: &Leaf| leaf.alias == source.alias);
-            if is_twice || series::is_series(&table) {
+            if is_twice || table.engine.is_some() {
                 return Ok(None);
             }
             let is_optional = matches!(source.joined, Joined::OrNone { .. });

@@ -168,7 +168,7 @@ impl<'t> Told<'t> {
 }
 
 /// A span of time that an option gives, in microseconds.
-pub(super) fn span(name: &str, text: &str) -> Result<i64> {
+pub(crate) fn span(name: &str, text: &str) -> Result<i64> {
     let wrong = || Error::Sql(format!("{name} = '{text}': a span of time is due, such as '500 ms' or '2 s'"));
     let (number, unit) = text.trim().split_once(' ').ok_or_else(wrong)?;
     let number: i64 = number.parse().map_err(|_| wrong())?;

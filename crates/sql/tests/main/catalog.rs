@@ -184,7 +184,7 @@ fn what_is_not_supported_says_so() {
         ("CREATE TEMPORARY TABLE x (a INTEGER)", "temporary tables"),
         ("CREATE SCHEMA s", "CREATE SCHEMA"),
         ("GRANT SELECT ON t TO me", "GRANT SELECT ON"),
-        ("CREATE TABLE x (a INTEGER) WITH (engine = 'published')", "engine = 'published': 'relation' or 'series'"),
+        ("CREATE TABLE x (a INTEGER) WITH (engine = 'published')", "a published table wants server"),
         ("SELECT * FROM t FOR UPDATE NOWAIT", "NOWAIT and SKIP LOCKED: SET lock_timeout says how long is waited"),
         ("SELECT a INTO x FROM t", "SELECT INTO: write CREATE TABLE ... AS"),
         ("CREATE MATERIALIZED VIEW x AS SELECT 1", "materialized and temporary views"),

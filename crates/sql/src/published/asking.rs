@@ -1,0 +1,108 @@
+//! What a question to a server may take of its statement, and the thread that asks it.
+//!
+//! A question waits for a server, which may say nothing for as long as it likes. It has a thread of its own: the threads that read
+//! tables are few, and one server that is silent must not take them from all others.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
+use tokio::sync::oneshot;
+
+use crate::error::{Error, Result};
+use crate::session::STACK_BYTES;
+
+/// Questions of one process that wait for servers at a time.
+const QUESTIONS_MAX: usize = 64;
+
+static QUESTIONS: AtomicUsize = AtomicUsize::new(0);
+
+/// What a question may take of its statement.
+pub struct Asking {
+    pool: Arc<dyn MemoryPool>,
+    reservation: MemoryReservation,
+    wanted: Weak<()>,
+}
+
+impl Asking {
+    /// A question for whoever holds `wanted`, with memory of the pool.
+    pub(crate) fn of(pool: &Arc<dyn MemoryPool>, wanted: &Arc<()>) -> Self {
+        let reservation = MemoryConsumer::new("published rows").register(pool);
+        Asking { pool: pool.clone(), reservation, wanted: Arc::downgrade(wanted) }
+    }
+
+    /// Takes so many bytes of working memory more.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn take(&self, bytes: usize) -> Result<()> {
+        Ok(self.reservation.try_grow(bytes)?)
+    }
+
+    /// Holds so many bytes from now on, whatever it held before: no more than that.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn hold(&self, bytes: usize) -> Result<()> {
+        Ok(self.reservation.try_resize(bytes)?)
+    }
+
+    /// Bytes that could be taken now at most.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        match self.pool.memory_limit() {
+            MemoryLimit::Finite(limit) => limit.saturating_sub(self.pool.reserved()),
+            _ => usize::MAX,
+        }
+    }
+
+    /// Gone as soon as nobody waits for the answer any more.
+    #[must_use]
+    pub fn wanted(&self) -> Weak<()> {
+        self.wanted.clone()
+    }
+
+    /// Gives back what a batch took that somebody else has now.
+    pub(crate) fn give_back(&self, bytes: usize) {
+        self.reservation.shrink(bytes.min(self.reservation.size()));
+    }
+}
+
+/// One of the questions that are asked.
+struct Counted;
+
+impl Counted {
+    fn begin() -> Result<Self> {
+        let before = QUESTIONS.fetch_add(1, Ordering::Relaxed);
+        // It is counted from here on, and no longer where it is one too many.
+        let counted = Counted;
+        match before < QUESTIONS_MAX {
+            true => Ok(counted),
+            false => Err(Error::Network(format!(
+                "{QUESTIONS_MAX} questions wait for servers of published tables: try again when some have ended"
+            ))),
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        QUESTIONS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Does something on a thread of its own, and waits for it. Whoever waits no longer leaves the thread to itself: it ends with the
+/// file that it waits for.
+pub(crate) async fn apart<T: Send + 'static>(body: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let counted = Counted::begin()?;
+    let (sender, answer) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("counterfoil-asker".into()).stack_size(STACK_BYTES);
+    let asked = thread.spawn(move || {
+        let done = body();
+        drop(counted);
+        // Nobody may wait for it any more.
+        let _ = sender.send(done);
+    });
+    asked.map_err(|error| Error::Host(format!("cannot start a thread that asks a server: {error}")))?;
+    answer.await.unwrap_or_else(|_| Err(Error::Bug("a question to a server ended without an answer".into())))
+}
