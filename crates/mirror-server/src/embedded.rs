@@ -4,8 +4,9 @@
 //! names      owner (32), name          -> number of a table
 //! kept       table                     -> Kept
 //! summaries  table, period             -> a summary as served
-//! entries    table, record             -> an entry's or a filter's bytes
-//! orders     table (8), order (1), position -> record; with 64 added to the order's number, its filters by lower bound
+//! entries    table, record             -> an entry's, a node's, a group's or a filter's bytes
+//! orders     table (8), order (1), position -> record; with 64 added to the order's number, its filters by lower bound, with
+//!            128 its nodes; with 32 the groups
 //! ```
 //! An update is one write transaction, durable when it returns; a reader has a snapshot of its own.
 

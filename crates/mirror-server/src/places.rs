@@ -1,6 +1,6 @@
-//! Where an entry stands in its table's orders, and a node or filter beside them.
+//! Where an entry stands in its table's orders, and a node, group or filter beside them.
 
-use counterfoil_mirror::{Entry, NodeEntry, SignedFilter, filters_of, nodes_of};
+use counterfoil_mirror::{Entry, GROUPS, NodeEntry, SignedFilter, SignedGroup, filters_of, nodes_of};
 use counterfoil_proof::{Definition, Malformed};
 
 use crate::store::Place;
@@ -15,6 +15,10 @@ pub(crate) fn places(bytes: &[u8], definition: &Definition) -> Result<(u64, Vec<
     if NodeEntry::is_one(bytes) {
         let entry = NodeEntry::from_bytes(bytes, definition)?;
         return Ok((entry.stamp.rid, vec![(nodes_of(entry.node.order), entry.place())]));
+    }
+    if SignedGroup::are(bytes) {
+        let group = SignedGroup::from_bytes(bytes, definition)?;
+        return Ok((group.stamp.rid, vec![(GROUPS, group.low)]));
     }
     let entry = Entry::from_bytes(bytes, definition)?;
     let rid = entry.stamp.rid;

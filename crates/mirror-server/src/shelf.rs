@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use counterfoil_mirror::{Entry, NodeEntry, Shelf, SignedFilter, filters_of, nodes_of, place};
-use counterfoil_proof::{Definition, Edge, Filter, Position};
+use counterfoil_mirror::{Entry, GROUPS, NodeEntry, Shelf, SignedFilter, SignedGroup, filters_of, nodes_of, place};
+use counterfoil_proof::{Definition, Edge, Filter, Position, Scheme};
 
 use crate::store::{Reading, StoreError, Visit};
 
@@ -79,6 +79,21 @@ impl Shelf for BoundedShelf<'_> {
         let mut found = None;
         self.walk(filters_of(order), behind.bytes(), false, &mut |_, entry| {
             found = Some(SignedFilter::from_bytes(entry, &definition)?);
+            Ok(false)
+        })?;
+        Ok(found)
+    }
+
+    fn group(&mut self, place: &[u8]) -> Result<Option<SignedGroup>, StoreError> {
+        let definition = self.definition.clone();
+        if !matches!(definition.scheme, Scheme::Group(_)) {
+            return Ok(None);
+        }
+        // The last one that begins at the place, or before.
+        let behind = [place, &[0]].concat();
+        let mut found = None;
+        self.walk(GROUPS, &behind, false, &mut |_, entry| {
+            found = Some(SignedGroup::from_bytes(entry, &definition)?);
             Ok(false)
         })?;
         Ok(found)

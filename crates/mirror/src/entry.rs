@@ -3,14 +3,14 @@
 use counterfoil_proof::attributes::{self, Salt};
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::record::Stamp;
-use counterfoil_proof::{Definition, Digest, FIRST_RID, Hint, Malformed, Position, Signature, Value};
+use counterfoil_proof::{Definition, Digest, FIRST_RID, Hint, Malformed, Position, Scheme, Signature, Value};
 
 /// What a record has and heads and tails have not.
 #[derive(Clone, PartialEq)]
 pub struct Record {
     /// The values of all columns.
     pub values: Vec<Value>,
-    /// The seed of their salts.
+    /// The seed of their salts; zeros where nothing hides values, PER ATTRIBUTE.
     pub seed: Salt,
 }
 
@@ -23,10 +23,9 @@ pub struct Entry {
     pub record: Option<Record>,
     /// Its link in each order; heads and tails have one.
     pub links: Vec<Digest>,
-    /// The owner's signature.
-    pub signature: Signature,
-    /// What makes checking fast.
-    pub hint: Hint,
+    /// The owner's signatures, each with what makes checking it fast: of its place and all of its values; or of its place and
+    /// then of each value, PER ATTRIBUTE; none of a record in a group.
+    pub signed: Vec<(Signature, Hint)>,
 }
 
 impl Record {
@@ -49,6 +48,12 @@ impl Record {
 }
 
 impl Entry {
+    /// The signature of its place, and of its values if they are under it; a record in a group has none.
+    #[must_use]
+    pub fn signature(&self) -> Option<Signature> {
+        self.signed.first().map(|(signature, _)| *signature)
+    }
+
     /// Where it stands in an order; heads and tails stand in their own alone.
     ///
     /// # Errors
@@ -76,9 +81,14 @@ impl Entry {
                 let wrong = |_| Malformed("a value of a type that its column has not");
                 column.kind.encode(value, &mut writer.0).map_err(wrong)?;
             }
-            writer.raw(&record.seed);
+            if definition.scheme != Scheme::PerAttribute {
+                writer.raw(&record.seed);
+            }
         }
-        writer.raw(self.links.as_flattened()).raw(&self.signature.to_uncompressed()).raw(&self.hint.0);
+        writer.raw(self.links.as_flattened());
+        for (signature, hint) in &self.signed {
+            writer.raw(&signature.to_uncompressed()).raw(&hint.0);
+        }
         Ok(writer.0)
     }
 
@@ -93,13 +103,19 @@ impl Entry {
         if stamp.rid >= FIRST_RID {
             let kinds = definition.columns.iter().map(|column| column.kind);
             let values = kinds.map(|kind| kind.decode(&mut reader)).collect::<Result<_, _>>()?;
-            record = Some(Record { values, seed: reader.array()? });
+            let is_salted = definition.scheme != Scheme::PerAttribute;
+            record = Some(Record { values, seed: if is_salted { reader.array()? } else { Salt::default() } });
         }
         let links = if record.is_some() { definition.orders.len() } else { 1 };
         let links = (0..links).map(|_| reader.array()).collect::<Result<_, _>>()?;
-        let signature = Signature::from_bytes(reader.raw(96)?).map_err(|_| Malformed("the signature of a record"))?;
-        let hint = Hint(reader.array()?);
+        let signatures = if record.is_some() { definition.signatures_of_record() } else { 1 };
+        let signed = (0..signatures).map(|_| signed(&mut reader)).collect::<Result<_, _>>()?;
         reader.end()?;
-        Ok(Self { stamp, record, links, signature, hint })
+        Ok(Self { stamp, record, links, signed })
     }
+}
+
+fn signed(reader: &mut Reader<'_>) -> Result<(Signature, Hint), Malformed> {
+    let signature = Signature::from_bytes(reader.raw(96)?).map_err(|_| Malformed("the signature of a record"))?;
+    Ok((signature, Hint(reader.array()?)))
 }

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use counterfoil_proof::attributes::root;
-use counterfoil_proof::{
-    Definition, Digest, Filter, Found, Hint, Item, Malformed, Mark, Points, Position, Signature, SignatureSum, Stretch,
-};
+use counterfoil_proof::{Definition, Digest, Filter, Found, Item, Malformed, Mark, Points, Position, Stretch};
 
 use crate::entry::Entry;
 use crate::filters::SignedFilter;
-use crate::prove::{AnswerError, nearest, row};
+use crate::prove::{AnswerError, Closing, Gathered, nearest, root_of, row, stamp_of};
 use crate::shelf::Shelf;
 
 /// Bytes of a signed filter in an answer, beside its bounds and bits: numbers, salt, lengths.
@@ -66,7 +63,7 @@ fn find_with<S: Shelf>(
         }
         filters.extend(filter.filter(|_| is_sent));
     }
-    Ok(Gathered::of(filters, walked.done, &definition, points)?.finish(points)?)
+    found(shelf, filters, walked.done, points)
 }
 
 fn filter_bytes(filter: &Filter) -> usize {
@@ -146,47 +143,34 @@ impl Walked {
     }
 }
 
-struct Gathered {
-    filters: Vec<(counterfoil_proof::record::Stamp, Filter)>,
-    stretches: Vec<Stretch>,
-    signatures: Vec<Signature>,
-    hints: Vec<Hint>,
-}
-
-impl Gathered {
-    fn of(
-        filters: Vec<SignedFilter>,
-        parts: Vec<Part>,
-        definition: &Definition,
-        points: &Points,
-    ) -> Result<Self, Malformed> {
-        let mut gathered =
-            Self { filters: Vec::new(), stretches: Vec::new(), signatures: Vec::new(), hints: Vec::new() };
-        for signed in filters {
-            gathered.signatures.push(signed.signature);
-            gathered.hints.push(signed.hint);
-            gathered.filters.push((signed.stamp, signed.filter));
-        }
-        let asked: BTreeSet<&[u8]> = points.values().iter().map(Vec::as_slice).collect();
-        for part in parts {
-            let mut items = Vec::with_capacity(part.entries.len());
-            for (position, entry) in part.entries {
-                gathered.signatures.push(entry.signature);
-                gathered.hints.push(entry.hint);
-                items.push(item(definition, points, &asked, position, &entry)?);
-            }
-            gathered.stretches.push(Stretch { before: part.before, items, behind: part.behind });
-        }
-        Ok(gathered)
+/// The answer of filters and parts.
+fn found<S: Shelf>(
+    shelf: &mut S,
+    signed: Vec<SignedFilter>,
+    parts: Vec<Part>,
+    points: &Points,
+) -> Result<Found, AnswerError<S::Error>> {
+    let definition = shelf.definition().clone();
+    let mut gathered = Gathered::default();
+    let mut filters = Vec::with_capacity(signed.len());
+    for SignedFilter { stamp, filter, signature, hint } in signed {
+        gathered.sign(stamp.rid, signature, hint);
+        filters.push((stamp, filter));
     }
-
-    fn finish(self, points: &Points) -> Result<Found, Malformed> {
-        let signature = SignatureSum::sum_of(&self.signatures).finish();
-        let signature = signature.ok_or(Malformed("signatures that sum to nothing"))?;
-        let hints = points.is_hinted().then_some(self.hints);
-        let Self { filters, stretches, .. } = self;
-        Ok(Found { question: points.digest(), filters, stretches, signature, hints })
+    let asked: BTreeSet<&[u8]> = points.values().iter().map(Vec::as_slice).collect();
+    let mut stretches = Vec::with_capacity(parts.len());
+    for part in parts {
+        let mut items = Vec::with_capacity(part.entries.len());
+        for (position, entry) in part.entries {
+            let item = item(&definition, points, &asked, position, &entry)?;
+            let columns = if matches!(item, Item::Row(_)) { points.columns() } else { &[] };
+            gathered.sign_entry(&definition, &entry, columns)?;
+            items.push(item);
+        }
+        stretches.push(Stretch { before: part.before, items, behind: part.behind });
     }
+    let Closing { groups, signature, hints } = gathered.close(shelf, points.is_hinted())?;
+    Ok(Found { question: points.digest(), filters, stretches, groups, signature, hints })
 }
 
 /// A row if its value was asked for, otherwise a mark.
@@ -213,6 +197,6 @@ fn item(
     if asked.contains(&value[..]) {
         return row(definition, points.order(), points.columns(), entry).map(Item::Row);
     }
-    let root = Some(root(&record.leaves(definition)?));
-    Ok(Item::Mark(Mark { position, stamp: entry.stamp, root, links }))
+    let root = root_of(definition, entry)?;
+    Ok(Item::Mark(Mark { position, stamp: stamp_of(definition, entry), root, links }))
 }

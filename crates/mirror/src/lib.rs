@@ -13,6 +13,7 @@
 mod entry;
 mod filters;
 mod find;
+mod groups;
 mod memory;
 mod node_entry;
 mod nodes;
@@ -29,6 +30,7 @@ pub mod wire;
 pub use entry::{Entry, Record};
 pub use filters::{SignedFilter, filters_of};
 pub use find::{find, find_without_filters};
+pub use groups::{GROUPS, Groups, SignedGroup};
 pub use memory::MemoryShelf;
 pub use node_entry::{NodeEntry, nodes_of, place};
 pub use nodes::Nodes;

@@ -7,6 +7,7 @@ use counterfoil_proof::{Definition, Filter, Malformed, Position};
 
 use crate::entry::Entry;
 use crate::filters::SignedFilter;
+use crate::groups::{Groups, SignedGroup};
 use crate::node_entry::NodeEntry;
 use crate::nodes::Nodes;
 use crate::shelf::Shelf;
@@ -20,6 +21,8 @@ pub struct MemoryShelf {
     filters: Filters,
     /// Signed totals of parts of the orders.
     pub nodes: Nodes,
+    /// Signed groups of records.
+    pub groups: Groups,
 }
 
 impl MemoryShelf {
@@ -27,8 +30,8 @@ impl MemoryShelf {
     #[must_use]
     pub fn new(definition: Definition) -> Self {
         let orders = vec![BTreeMap::new(); definition.orders.len()];
-        let (filters, nodes) = (Filters::default(), Nodes::default());
-        Self { definition, orders, entries: HashMap::new(), filters, nodes }
+        let (filters, nodes, groups) = (Filters::default(), Nodes::default(), Groups::default());
+        Self { definition, orders, entries: HashMap::new(), filters, nodes, groups }
     }
 
     /// Puts an entry in the place of the one with its number.
@@ -68,10 +71,12 @@ impl MemoryShelf {
     /// The period of the oldest signature; 0 where there is none.
     #[must_use]
     pub fn oldest(&self) -> u64 {
-        let periods = self.entries.values().map(|entry| entry.stamp.period);
+        let signed = self.entries.values().filter(|entry| !entry.signed.is_empty());
+        let periods = signed.map(|entry| entry.stamp.period);
+        let groups = self.groups.from(&[]).map(|group| group.stamp.period);
         let nodes = self.nodes.all().map(|entry| entry.stamp.period);
         let filters = self.filters.by_number.values().map(|signed| signed.stamp.period);
-        periods.chain(nodes).chain(filters).min().unwrap_or(0)
+        periods.chain(groups).chain(nodes).chain(filters).min().unwrap_or(0)
     }
 
     /// Puts a filter in the place of the one with its number.
@@ -206,6 +211,10 @@ impl Shelf for MemoryShelf {
     fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, Infallible> {
         (&mut &*self).node(order, level, from)
     }
+
+    fn group(&mut self, place: &[u8]) -> Result<Option<SignedGroup>, Infallible> {
+        Ok(self.groups.at(place).cloned())
+    }
 }
 
 /// Many threads answer from one shelf.
@@ -250,5 +259,9 @@ impl Shelf for &MemoryShelf {
 
     fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, Infallible> {
         Ok(self.nodes.level(order, level, from).next().cloned())
+    }
+
+    fn group(&mut self, place: &[u8]) -> Result<Option<SignedGroup>, Infallible> {
+        Ok(self.groups.at(place).cloned())
     }
 }

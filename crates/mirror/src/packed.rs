@@ -1,12 +1,14 @@
-//! A shelf in memory for servers: entries as the bytes that answers are made of, and sums of their signatures.
+//! A shelf in memory for servers: entries as the bytes that answers are made of, and sums of their signatures where a record
+//! has one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
-use counterfoil_proof::{Definition, Malformed, Position, Signature, SignatureSum};
+use counterfoil_proof::{Definition, Malformed, Position, Scheme, Signature, SignatureSum, is_group};
 
 use crate::entry::Entry;
+use crate::groups::{Groups, SignedGroup};
 use crate::memory::orders_of;
 use crate::shelf::Shelf;
 use crate::sums::{Leaves, Sums};
@@ -21,6 +23,7 @@ pub struct PackedShelf {
     orders: Vec<(Order, Sums)>,
     /// By number.
     entries: HashMap<u64, Arc<[u8]>>,
+    groups: Groups,
 }
 
 impl PackedShelf {
@@ -28,14 +31,18 @@ impl PackedShelf {
     #[must_use]
     pub fn new(definition: Definition) -> Self {
         let orders = vec![(Order::new(), Sums::new()); definition.orders.len()];
-        Self { definition, orders, entries: HashMap::new() }
+        Self { definition, orders, entries: HashMap::new(), groups: Groups::default() }
     }
 
-    /// Puts an entry in the place of the one with its number.
+    /// Puts an entry, or a group, in the place of the one with its number.
     ///
     /// # Errors
     /// [`Malformed`]: it is none of this table; nothing has changed.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        if SignedGroup::are(bytes) {
+            self.groups.put(SignedGroup::from_bytes(bytes, &self.definition)?);
+            return Ok(());
+        }
         let entry = Entry::from_bytes(bytes, &self.definition)?;
         let places = self.places(&entry)?;
         self.remove(entry.stamp.rid)?;
@@ -49,11 +56,14 @@ impl PackedShelf {
         Ok(())
     }
 
-    /// Takes the entry with this number away; whether there was one.
+    /// Takes the entry, or the group, with this number away; whether there was one.
     ///
     /// # Errors
     /// [`Malformed`]: what is here makes no sense.
     pub fn remove(&mut self, rid: u64) -> Result<bool, Malformed> {
+        if is_group(rid) {
+            return Ok(self.groups.remove(rid).is_some());
+        }
         let Some(bytes) = self.entries.remove(&rid) else { return Ok(false) };
         for (order, position) in self.places(&Entry::from_bytes(&bytes, &self.definition)?)? {
             let (entries, sums) = &mut self.orders[usize::from(order)];
@@ -145,7 +155,14 @@ impl Shelf for &PackedShelf {
     }
 
     fn sum(&mut self, order: u8, from: &[u8], before: &[u8]) -> Result<Option<SignatureSum>, Self::Error> {
+        if self.definition.scheme != Scheme::PerRecord {
+            return Ok(None);
+        }
         let (entries, sums) = &self.orders[usize::from(order)];
         Ok(Some(if from < before { sums.sum(entries, from, before) } else { SignatureSum::new() }))
+    }
+
+    fn group(&mut self, place: &[u8]) -> Result<Option<SignedGroup>, Self::Error> {
+        Ok(self.groups.at(place).cloned())
     }
 }

@@ -1,14 +1,16 @@
 //! The answer to a question, with its proof.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use counterfoil_proof::attributes::{hidden, root, salt};
+use counterfoil_proof::record::Stamp;
 use counterfoil_proof::{
-    Answer, Boundary, Definition, Digest, Direction, End, Hint, Interval, Malformed, Position, Question, Row, Run,
-    Salts, Signature, SignatureSum,
+    Answer, Boundary, Definition, Digest, Direction, End, Hint, Interval, Malformed, Member, Members, Position,
+    Question, Row, Run, Salts, Scheme, Signature, SignatureSum, member_stamp,
 };
 
 use crate::entry::{Entry, Record};
+use crate::groups::SignedGroup;
 use crate::shelf::Shelf;
 
 /// Why there is no answer.
@@ -53,9 +55,8 @@ pub fn answer<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Answer, An
     for part in found {
         runs.push(gathered.run(shelf.definition(), question, part)?);
     }
-    let (signature, hints) = gathered.sum()?;
-    let hints = question.is_hinted().then_some(hints);
-    Ok(Answer { question: question.digest(), runs, signature, hints })
+    let Closing { groups, signature, hints } = gathered.close(shelf, question.is_hinted())?;
+    Ok(Answer { question: question.digest(), runs, groups, signature, hints })
 }
 
 /// What stands in an interval, and around it: the nearest outside and the one behind that.
@@ -123,18 +124,47 @@ pub(crate) fn nearest<E>(
 /// The signatures of all that is in an answer.
 #[derive(Default)]
 pub(crate) struct Gathered {
-    seen: HashSet<u64>,
+    /// By number, and which of its entry's signatures.
+    seen: HashSet<(u64, usize)>,
     pub signatures: Vec<Signature>,
     pub hints: Vec<Hint>,
+    /// Records whose groups are signed, by their places in the first order.
+    members: BTreeMap<Vec<u8>, u64>,
+}
+
+/// How an answer ends.
+pub(crate) struct Closing {
+    pub groups: Vec<Members>,
+    pub signature: Signature,
+    pub hints: Option<Vec<Hint>>,
 }
 
 impl Gathered {
     /// Each signature once, in the order in which its entry comes first.
     pub fn sign(&mut self, rid: u64, signature: Signature, hint: Hint) {
-        if self.seen.insert(rid) {
+        self.sign_part(rid, 0, (signature, hint));
+    }
+
+    fn sign_part(&mut self, rid: u64, part: usize, (signature, hint): (Signature, Hint)) {
+        if self.seen.insert((rid, part)) {
             self.signatures.push(signature);
             self.hints.push(hint);
         }
+    }
+
+    /// What is signed of an entry of which some columns are shown.
+    pub fn sign_entry(&mut self, definition: &Definition, entry: &Entry, columns: &[u16]) -> Result<(), Malformed> {
+        let rid = entry.stamp.rid;
+        match (&entry.signed[..], &entry.record) {
+            ([], Some(_)) => _ = self.members.insert(entry.position(definition, 0)?.bytes().to_vec(), rid),
+            ([], None) => return Err(Malformed("a head or tail without a signature")),
+            ([own, values @ ..], _) => {
+                self.sign_part(rid, 0, *own);
+                let shown = columns.iter().filter_map(|column| Some((*column, *values.get(usize::from(*column))?)));
+                shown.for_each(|(column, signed)| self.sign_part(rid, 1 + usize::from(column), signed));
+            }
+        }
+        Ok(())
     }
 
     /// The rows of a part of an order, all of them.
@@ -156,7 +186,7 @@ impl Gathered {
         let left = self.end(definition, question, &part.left, cut_left)?;
         let mut rows = Vec::with_capacity(part.rows.len());
         for (_, entry) in &part.rows {
-            self.sign(entry.stamp.rid, entry.signature, entry.hint);
+            self.sign_entry(definition, entry, question.columns())?;
             rows.push(row(definition, question.order(), question.columns(), entry)?);
         }
         let right = self.end(definition, question, &part.right, cut_right)?;
@@ -176,20 +206,67 @@ impl Gathered {
         if is_cut {
             return Ok(End::Cut(position.clone()));
         }
-        self.sign(entry.stamp.rid, entry.signature, entry.hint);
+        self.sign_entry(definition, entry, &[])?;
         let is_end = entry.record.is_none();
         let outer = outer.first().map(|(position, _)| position.clone()).filter(|_| !is_end);
-        let root =
-            entry.record.as_ref().map(|record| record.leaves(definition).map(|leaves| root(&leaves))).transpose()?;
+        let root = root_of(definition, entry)?;
         let links = if is_end { Vec::new() } else { others(question.order(), entry) };
-        Ok(End::Boundary(Boundary { position: position.clone(), outer, stamp: entry.stamp, root, links }))
+        Ok(End::Boundary(Boundary {
+            position: position.clone(),
+            outer,
+            stamp: stamp_of(definition, entry),
+            root,
+            links,
+        }))
     }
 
-    /// The sum of the signatures, and the hints.
-    pub fn sum(self) -> Result<(Signature, Vec<Hint>), Malformed> {
-        let signature =
-            SignatureSum::sum_of(&self.signatures).finish().ok_or(Malformed("signatures that sum to nothing"))?;
-        Ok((signature, self.hints))
+    /// The groups, the sum of the signatures, and the hints.
+    pub fn close<S: Shelf>(mut self, shelf: &mut S, is_hinted: bool) -> Result<Closing, AnswerError<S::Error>> {
+        let groups = self.groups(shelf)?;
+        let signature = SignatureSum::sum_of(&self.signatures).finish();
+        let signature = signature.ok_or(Malformed("signatures that sum to nothing"))?;
+        Ok(Closing { groups, signature, hints: is_hinted.then_some(self.hints) })
+    }
+
+    /// The groups of all records in the answer, by their numbers.
+    fn groups<S: Shelf>(&mut self, shelf: &mut S) -> Result<Vec<Members>, AnswerError<S::Error>> {
+        let members = std::mem::take(&mut self.members);
+        let mut groups: BTreeMap<u64, SignedGroup> = BTreeMap::new();
+        let mut last: Option<SignedGroup> = None;
+        for (place, rid) in &members {
+            // They ascend, so that a group's records come one behind the other.
+            if !last.as_ref().is_some_and(|group| group.holds(*rid)) {
+                let found = shelf.group(place).map_err(AnswerError::Shelf)?.filter(|group| group.holds(*rid));
+                let found = found.ok_or(Malformed("a record without its group"))?;
+                groups.extend(last.replace(found).map(|group| (group.stamp.rid, group)));
+            }
+        }
+        groups.extend(last.map(|group| (group.stamp.rid, group)));
+        let shown: HashSet<u64> = members.into_values().collect();
+        let mut listed = Vec::with_capacity(groups.len());
+        for SignedGroup { stamp, members, signature, hint, .. } in groups.into_values() {
+            self.sign(stamp.rid, signature, hint);
+            let member = |(rid, digest): (u64, Digest)| match shown.contains(&rid) {
+                true => Member::Shown(rid),
+                false => Member::Hidden(digest),
+            };
+            listed.push(Members { stamp, list: members.into_iter().map(member).collect() });
+        }
+        Ok(listed)
+    }
+}
+
+/// The root of a record's values, where signatures hold one.
+pub(crate) fn root_of(definition: &Definition, entry: &Entry) -> Result<Option<Digest>, Malformed> {
+    let record = entry.record.as_ref().filter(|_| definition.scheme != Scheme::PerAttribute);
+    record.map(|record| record.leaves(definition).map(|leaves| root(&leaves))).transpose()
+}
+
+/// The stamp of an entry as answers have it.
+pub(crate) fn stamp_of(definition: &Definition, entry: &Entry) -> Stamp {
+    match definition.scheme {
+        Scheme::Group(_) if entry.record.is_some() => member_stamp(entry.stamp.rid),
+        _ => entry.stamp,
     }
 }
 
@@ -210,10 +287,13 @@ pub(crate) fn row(definition: &Definition, order: u8, columns: &[u16], entry: &E
     }
     let values = columns.iter().map(|column| record.values[usize::from(*column)].clone()).collect();
     let (salts, hidden) = shown(definition, columns, record)?;
-    Ok(Row { stamp: entry.stamp, values, salts, hidden, links: others(order, entry) })
+    Ok(Row { stamp: stamp_of(definition, entry), values, salts, hidden, links: others(order, entry) })
 }
 
 fn shown(definition: &Definition, columns: &[u16], record: &Record) -> Result<(Salts, Vec<Digest>), Malformed> {
+    if definition.scheme == Scheme::PerAttribute {
+        return Ok((Salts::None, Vec::new()));
+    }
     if columns.len() == definition.columns.len() {
         return Ok((Salts::Seed(record.seed), Vec::new()));
     }

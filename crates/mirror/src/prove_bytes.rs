@@ -3,10 +3,10 @@
 //! A row of an answer that shows all columns is how its entry begins: stamp, values, seed of the salts, links; only the link
 //! of the answer's own order is left out, and signature and hint behind it. So nothing is decoded on the way, and the
 //! signatures of the rows are added where the shelf knows how. Questions of several intervals (which may share a boundary),
-//! of some columns, or from behind are answered by [`answer`].
+//! of some columns, or from behind are answered by [`answer`], and so is all of tables with other schemes than PER RECORD.
 
 use counterfoil_proof::bytes::Writer;
-use counterfoil_proof::{Direction, Malformed, Position, Question, Run, Signature, SignatureSum};
+use counterfoil_proof::{Definition, Direction, Malformed, Position, Question, Run, Scheme, Signature, SignatureSum};
 
 use crate::entry::Entry;
 use crate::prove::{AnswerError, Gathered, Part, answer, nearest};
@@ -22,8 +22,10 @@ const HINT: usize = 96;
 /// [`AnswerError`].
 pub fn answer_bytes<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Vec<u8>, AnswerError<S::Error>> {
     let [interval] = question.intervals() else { return by_entries(shelf, question) };
-    let is_plain =
-        question.direction() == Direction::Ascending && question.columns().len() == shelf.definition().columns.len();
+    let definition = shelf.definition();
+    let is_plain = definition.scheme == Scheme::PerRecord
+        && question.direction() == Direction::Ascending
+        && question.columns().len() == definition.columns.len();
     let from = interval.start();
     let has_sums = shelf.sum(question.order(), from, from).map_err(AnswerError::Shelf)?.is_some();
     let mut rows = Rows::new(shelf.definition().orders.len(), question, has_sums);
@@ -52,7 +54,7 @@ pub fn answer_bytes<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Vec<
     let mut ends = Gathered::default();
     let run = ends.run(shelf.definition(), question, Part { interval, left, rows: Vec::new(), right })?;
     let sum = shelf.sum(question.order(), from, rows.end()).map_err(AnswerError::Shelf)?;
-    Ok(rows.finish(question, &run, &ends, sum)?)
+    Ok(rows.finish(shelf.definition(), question, &run, &ends, sum)?)
 }
 
 fn by_entries<S: Shelf>(shelf: &mut S, question: &Question) -> Result<Vec<u8>, AnswerError<S::Error>> {
@@ -123,6 +125,7 @@ impl Rows {
     /// The answer around them; `ends` has what was signed of its ends, in their order.
     fn finish(
         self,
+        definition: &Definition,
         question: &Question,
         run: &Run,
         ends: &Gathered,
@@ -134,9 +137,9 @@ impl Rows {
         let signature = total.finish().ok_or(Malformed("signatures that sum to nothing"))?;
         let mut writer = Writer(Vec::with_capacity(self.bytes.len() + self.hints.len() + 4096));
         writer.byte(1).raw(&question.digest()).number(1);
-        run.left.write(&mut writer);
+        run.left.write(&mut writer, definition);
         writer.number(self.count).raw(&self.bytes);
-        run.right.write(&mut writer);
+        run.right.write(&mut writer, definition);
         writer.raw(&signature.to_bytes()).byte(u8::from(self.is_hinted));
         if self.is_hinted {
             let (left, right) = ends.hints.split_at(1.min(ends.hints.len()));

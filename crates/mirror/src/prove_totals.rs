@@ -3,7 +3,7 @@
 use counterfoil_proof::{Interval, Malformed, Span, Tile, TotalsAnswer, TotalsQuestion};
 
 use crate::node_entry::NodeEntry;
-use crate::prove::{AnswerError, Gathered};
+use crate::prove::{AnswerError, Closing, Gathered};
 use crate::shelf::Shelf;
 
 /// Answers `question` from what is on `shelf`.
@@ -16,9 +16,8 @@ pub fn totals<S: Shelf>(shelf: &mut S, question: &TotalsQuestion) -> Result<Tota
     for interval in question.intervals() {
         intervals.push(tile(shelf, question, interval, &mut gathered)?);
     }
-    let (signature, hints) = gathered.sum()?;
-    let hints = question.rows().is_hinted().then_some(hints);
-    Ok(TotalsAnswer { question: question.digest(), intervals, signature, hints })
+    let Closing { groups, signature, hints } = gathered.close(shelf, question.rows().is_hinted())?;
+    Ok(TotalsAnswer { question: question.digest(), intervals, groups, signature, hints })
 }
 
 fn tile<S: Shelf>(

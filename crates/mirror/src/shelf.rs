@@ -4,6 +4,7 @@ use counterfoil_proof::{Definition, Position, SignatureSum};
 
 use crate::entry::Entry;
 use crate::filters::SignedFilter;
+use crate::groups::SignedGroup;
 use crate::node_entry::NodeEntry;
 
 /// Signed records in the orders of their table, heads and tails included, as they were at one moment.
@@ -73,6 +74,15 @@ pub trait Shelf {
     /// # Errors
     /// Those of reading.
     fn node(&mut self, _order: u8, _level: u8, _from: &[u8]) -> Result<Option<NodeEntry>, Self::Error> {
+        Ok(None)
+    }
+
+    /// The last group that begins at a place of the first order, or before: that of the record there. A shelf of a table
+    /// without groups has none.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn group(&mut self, _place: &[u8]) -> Result<Option<SignedGroup>, Self::Error> {
         Ok(None)
     }
 }

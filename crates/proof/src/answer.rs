@@ -3,19 +3,22 @@
 //! ```text
 //! 01, digest of the question
 //! for each interval: end on the left, rows, end on the right
-//! signature (48): the sum of those of all records, heads and tails in here, each once
+//! in tables of groups: count and groups, ascending: number, version, period, count and members (`members.rs`)
+//! signature (48): the sum of those of all records, heads, tails and groups in here, each once
 //! 00, or 01 and a hint (96) for each of them, in the order in which they come first
 //! ```
 //! Positions of rows are not sent: their values and numbers say them. Neighbours are not sent either: the rows stand beside
-//! each other. What was left out or moved is not what was signed.
+//! each other. What was left out or moved is not what was signed. PER ATTRIBUTE a record has a signature for its place and
+//! one for each value shown, in this order; in groups it has none, and no version or period of its own.
 
 use alloc::vec::Vec;
 
 use crate::attributes::{Salt, hidden_count};
 use crate::bytes::{Reader, Writer};
-use crate::definition::Definition;
+use crate::definition::{Definition, Scheme};
 use crate::digest::Digest;
 use crate::error::Malformed;
+use crate::members::{Members, member_stamp, read_groups, write_groups};
 use crate::position::Position;
 use crate::question::Question;
 use crate::record::Stamp;
@@ -29,6 +32,8 @@ pub enum Salts {
     Seed(Salt),
     /// Some are: the salt of each, in their order.
     Each(Vec<Salt>),
+    /// Their own signatures do, PER ATTRIBUTE.
+    None,
 }
 
 /// A row in an answer.
@@ -55,7 +60,7 @@ pub struct Boundary {
     pub outer: Option<Position>,
     /// Its number, and when it was signed.
     pub stamp: Stamp,
-    /// The root of its values; none for heads and tails.
+    /// The root of its values; none for heads and tails, nor PER ATTRIBUTE.
     pub root: Option<Digest>,
     /// [`crate::record::link`]s of the other orders; none for heads and tails.
     pub links: Vec<Digest>,
@@ -88,48 +93,75 @@ pub struct Answer {
     pub question: Digest,
     /// For each interval, in the question's order; fewer if the limit was reached before.
     pub runs: Vec<Run>,
+    /// The groups of the records in it, in tables of groups.
+    pub groups: Vec<Members>,
     /// The sum of all signatures.
     pub signature: Signature,
     /// A hint for each thing signed, in the order in which they come first.
     pub hints: Option<Vec<Hint>>,
 }
 
+/// Appends a stamp as answers have it: in groups a record's version and period are those of its group.
+pub(crate) fn write_stamp(writer: &mut Writer, definition: &Definition, stamp: &Stamp, is_record: bool) {
+    match definition.scheme {
+        Scheme::Group(_) if is_record => _ = writer.number(stamp.rid),
+        _ => stamp.write(writer),
+    }
+}
+
+pub(crate) fn read_stamp(
+    reader: &mut Reader<'_>,
+    definition: &Definition,
+    is_record: bool,
+) -> Result<Stamp, Malformed> {
+    match definition.scheme {
+        Scheme::Group(_) if is_record => Ok(member_stamp(reader.number()?)),
+        _ => Stamp::read(reader),
+    }
+}
+
+/// The root of a record's values, where signatures hold one.
+pub(crate) fn read_root(reader: &mut Reader<'_>, definition: &Definition) -> Result<Option<Digest>, Malformed> {
+    if definition.scheme == Scheme::PerAttribute { Ok(None) } else { reader.array().map(Some) }
+}
+
 impl Boundary {
-    fn write(&self, writer: &mut Writer) {
+    fn write(&self, writer: &mut Writer, definition: &Definition) {
         writer.string(self.position.bytes());
-        self.stamp.write(writer);
-        if let (Some(outer), Some(root)) = (&self.outer, &self.root) {
-            writer.string(outer.bytes()).raw(root).raw(self.links.as_flattened());
+        write_stamp(writer, definition, &self.stamp, self.position.key().is_some());
+        if let Some(outer) = &self.outer {
+            writer.string(outer.bytes()).raw(self.root.as_ref().map_or(&[][..], |root| &root[..]));
+            writer.raw(self.links.as_flattened());
         }
     }
 
-    fn read(reader: &mut Reader<'_>, other_orders: usize) -> Result<Self, Malformed> {
+    fn read(reader: &mut Reader<'_>, definition: &Definition) -> Result<Self, Malformed> {
         let position = Position::from_bytes(reader.string()?)?;
-        let stamp = Stamp::read(reader)?;
+        let stamp = read_stamp(reader, definition, position.key().is_some())?;
         if position.key().is_none() {
             return Ok(Self { position, outer: None, stamp, root: None, links: Vec::new() });
         }
         let outer = Some(Position::from_bytes(reader.string()?)?);
-        let root = Some(reader.array()?);
-        Ok(Self { position, outer, stamp, root, links: digests(reader, other_orders)? })
+        let root = read_root(reader, definition)?;
+        Ok(Self { position, outer, stamp, root, links: digests(reader, definition.orders.len() - 1)? })
     }
 }
 
 impl End {
     /// Appends it, as it stands in an answer.
-    pub fn write(&self, writer: &mut Writer) {
+    pub fn write(&self, writer: &mut Writer, definition: &Definition) {
         match self {
             Self::Cut(position) => {
                 writer.byte(0).string(position.bytes());
             }
-            Self::Boundary(boundary) => boundary.write(writer.byte(1)),
+            Self::Boundary(boundary) => boundary.write(writer.byte(1), definition),
         }
     }
 
-    fn read(reader: &mut Reader<'_>, other_orders: usize) -> Result<Self, Malformed> {
+    fn read(reader: &mut Reader<'_>, definition: &Definition) -> Result<Self, Malformed> {
         match reader.byte()? {
             0 => Ok(Self::Cut(Position::from_bytes(reader.string()?)?)),
-            1 => Ok(Self::Boundary(Boundary::read(reader, other_orders)?)),
+            1 => Ok(Self::Boundary(Boundary::read(reader, definition)?)),
             _ => Err(reader.malformed()),
         }
     }
@@ -137,7 +169,7 @@ impl End {
 
 impl Row {
     pub(crate) fn write(&self, writer: &mut Writer, definition: &Definition, columns: &[u16]) -> Result<(), Malformed> {
-        self.stamp.write(writer);
+        write_stamp(writer, definition, &self.stamp, true);
         for (column, value) in columns.iter().zip(&self.values) {
             let kind = definition.columns[usize::from(*column)].kind;
             kind.encode(value, &mut writer.0).map_err(|_| Malformed("a value of a type that its column has not"))?;
@@ -145,22 +177,28 @@ impl Row {
         match &self.salts {
             Salts::Seed(seed) => writer.raw(seed),
             Salts::Each(salts) => writer.raw(salts.as_flattened()),
+            Salts::None => &mut *writer,
         };
         writer.raw(self.hidden.as_flattened()).raw(self.links.as_flattened());
         Ok(())
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>, definition: &Definition, columns: &[u16]) -> Result<Self, Malformed> {
-        let stamp = Stamp::read(reader)?;
+        let stamp = read_stamp(reader, definition, true)?;
         let kinds = columns.iter().map(|column| definition.columns[usize::from(*column)].kind);
         let values = kinds.map(|kind| kind.decode(reader)).collect::<Result<Vec<_>, _>>()?;
+        let other_orders = definition.orders.len() - 1;
+        if definition.scheme == Scheme::PerAttribute {
+            let (salts, hidden) = (Salts::None, Vec::new());
+            return Ok(Self { stamp, values, salts, hidden, links: digests(reader, other_orders)? });
+        }
         let salts = if values.len() == definition.columns.len() {
             Salts::Seed(reader.array()?)
         } else {
             Salts::Each((0..values.len()).map(|_| reader.array()).collect::<Result<_, _>>()?)
         };
         let hidden = digests(reader, hidden_count(definition.columns.len(), columns))?;
-        Ok(Self { stamp, values, salts, hidden, links: digests(reader, definition.orders.len() - 1)? })
+        Ok(Self { stamp, values, salts, hidden, links: digests(reader, other_orders)? })
     }
 }
 
@@ -191,22 +229,22 @@ pub(crate) fn read_signature(reader: &mut Reader<'_>) -> Result<(Signature, Opti
 
 impl Run {
     pub(crate) fn write(&self, writer: &mut Writer, definition: &Definition, columns: &[u16]) -> Result<(), Malformed> {
-        self.left.write(writer);
+        self.left.write(writer, definition);
         writer.number(self.rows.len() as u64);
         for row in &self.rows {
             row.write(writer, definition, columns)?;
         }
-        self.right.write(writer);
+        self.right.write(writer, definition);
         Ok(())
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>, definition: &Definition, columns: &[u16]) -> Result<Self, Malformed> {
-        let left = End::read(reader, definition.orders.len() - 1)?;
+        let left = End::read(reader, definition)?;
         let mut rows = Vec::new();
         for _ in 0..reader.count()? {
             rows.push(Row::read(reader, definition, columns)?);
         }
-        Ok(Self { left, rows, right: End::read(reader, definition.orders.len() - 1)? })
+        Ok(Self { left, rows, right: End::read(reader, definition)? })
     }
 }
 
@@ -221,6 +259,7 @@ impl Answer {
         for run in &self.runs {
             run.write(&mut writer, definition, question.columns())?;
         }
+        write_groups(&mut writer, definition, &self.groups)?;
         write_signature(&mut writer, &self.signature, self.hints.as_deref());
         Ok(writer.0)
     }
@@ -239,8 +278,9 @@ impl Answer {
         for _ in 0..reader.count()? {
             runs.push(Run::read(&mut reader, definition, question.columns())?);
         }
+        let groups = read_groups(&mut reader, definition)?;
         let (signature, hints) = read_signature(&mut reader)?;
         reader.end()?;
-        Ok(Self { question: digest, runs, signature, hints })
+        Ok(Self { question: digest, runs, groups, signature, hints })
     }
 }

@@ -6,13 +6,14 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::answer::{Answer, Boundary, End, Row, Run, Salts};
-use crate::attributes::{leaf, root_of, salt};
+use crate::answer::{Answer, Boundary, End, Row, Run};
+use crate::covered::Covered;
 use crate::curve::spread;
-use crate::definition::{Definition, FIRST_RID};
+use crate::definition::{Definition, FIRST_RID, Scheme};
 use crate::digest::Digest;
 use crate::error::Malformed;
 use crate::manifest::TrustedManifest;
+use crate::members::{Member, Members, group_message};
 use crate::position::{Interval, Position};
 use crate::question::{Direction, Question};
 use crate::record::{Kind, Stamp, head_rid, link, message, tail_rid};
@@ -70,6 +71,7 @@ pub fn check(trust: &Trust<'_>, question: &Question, answer: &[u8]) -> Result<Ve
     for (run, interval) in answer.runs.iter().zip(asked(question, &answer)) {
         signed.take_run(definition, question, run, interval)?;
     }
+    signed.take_groups(question.definition(), &answer.groups)?;
     signed.are_fresh(trust)?;
     signed.verify(trust, &answer.signature, answer.hints.as_deref())?;
     let signatures = signed.count();
@@ -153,8 +155,13 @@ fn rows(question: &Question, answer: Answer) -> Vec<Vec<Value>> {
 #[derive(Default)]
 pub(crate) struct SignedThings {
     things: Vec<(Stamp, Message)>,
-    by_rid: BTreeMap<u64, usize>,
+    /// By number, and 0 or one more than a column of it whose value is signed by itself.
+    by_part: BTreeMap<(u64, u32), usize>,
+    /// Records that groups have signatures for, by their numbers.
+    members: BTreeMap<u64, Message>,
 }
+
+const TWICE: Refusal = Refusal::Forged("one record in two versions, or with two pairs of neighbours");
 
 impl SignedThings {
     pub(crate) fn count(&self) -> usize {
@@ -167,17 +174,53 @@ impl SignedThings {
     }
 
     pub(crate) fn take(&mut self, stamp: Stamp, message: Message) -> Result<(), Refusal> {
-        if let Some(at) = self.by_rid.get(&stamp.rid) {
+        self.take_part(stamp, 0, message)
+    }
+
+    fn take_part(&mut self, stamp: Stamp, part: u32, message: Message) -> Result<(), Refusal> {
+        if let Some(at) = self.by_part.get(&(stamp.rid, part)) {
             // It stands on the edge of two intervals: the same thing, or not one of one time.
-            return if self.things[*at] == (stamp, message) {
-                Ok(())
-            } else {
-                Err(Refusal::Forged("one record in two versions, or with two pairs of neighbours"))
-            };
+            return if self.things[*at] == (stamp, message) { Ok(()) } else { Err(TWICE) };
         }
-        self.by_rid.insert(stamp.rid, self.things.len());
+        self.by_part.insert((stamp.rid, part), self.things.len());
         self.things.push((stamp, message));
         Ok(())
+    }
+
+    /// Takes all of a record that signatures cover.
+    pub(crate) fn take_record(&mut self, scheme: Scheme, stamp: Stamp, covered: Covered) -> Result<(), Refusal> {
+        if matches!(scheme, Scheme::Group(_)) {
+            let known = *self.members.entry(stamp.rid).or_insert(covered.own);
+            return if known == covered.own { Ok(()) } else { Err(TWICE) };
+        }
+        self.take(stamp, covered.own)?;
+        covered
+            .values
+            .into_iter()
+            .try_for_each(|(column, message)| self.take_part(stamp, u32::from(column) + 1, message))
+    }
+
+    /// Takes the groups of all records that were taken, when no other one comes.
+    pub(crate) fn take_groups(&mut self, definition: &Digest, groups: &[Members]) -> Result<(), Refusal> {
+        let mut left = core::mem::take(&mut self.members);
+        for Members { stamp, list } in groups {
+            let before = left.len();
+            let mut digests = Vec::with_capacity(list.len());
+            for member in list {
+                digests.push(match member {
+                    Member::Hidden(digest) => *digest,
+                    Member::Shown(rid) => {
+                        let missing = Refusal::Malformed("a group with a record that is not there, or in two groups");
+                        left.remove(rid).ok_or(missing)?.0
+                    }
+                });
+            }
+            if left.len() == before {
+                return Err(Refusal::Malformed("a group of which no record is there"));
+            }
+            self.take(*stamp, group_message(definition, stamp, &digests))?;
+        }
+        if left.is_empty() { Ok(()) } else { Err(Refusal::Malformed("a record without its group")) }
     }
 
     pub(crate) fn take_run(
@@ -191,17 +234,35 @@ impl SignedThings {
         let digest = question.definition();
         let order = question.order();
         if let End::Boundary(boundary) = &run.left {
-            let (left, right) = (boundary.outer.as_ref(), places.get(1));
-            self.take(boundary.stamp, boundary_message(digest, order, boundary, left, right))?;
+            let own = link(order, &boundary.position, boundary.outer.as_ref(), places.get(1));
+            self.take_boundary(definition, digest, order, boundary, own)?;
         }
-        for (row, message) in run.rows.iter().zip(row_messages(definition, question, &run.rows, &places)?) {
-            self.take(row.stamp, message)?;
+        for (row, covered) in run.rows.iter().zip(rows_covered(definition, question, &run.rows, &places)?) {
+            self.take_record(definition.scheme, row.stamp, covered)?;
         }
         if let End::Boundary(boundary) = &run.right {
-            let (left, right) = (places.len().checked_sub(2).and_then(|at| places.get(at)), boundary.outer.as_ref());
-            self.take(boundary.stamp, boundary_message(digest, order, boundary, left, right))?;
+            let left = places.len().checked_sub(2).and_then(|at| places.get(at));
+            let own = link(order, &boundary.position, left, boundary.outer.as_ref());
+            self.take_boundary(definition, digest, order, boundary, own)?;
         }
         Ok(())
+    }
+
+    fn take_boundary(
+        &mut self,
+        definition: &Definition,
+        digest: &Digest,
+        order: u8,
+        boundary: &Boundary,
+        own: Digest,
+    ) -> Result<(), Refusal> {
+        let Boundary { position, stamp, root, links, .. } = boundary;
+        if position.key().is_none() {
+            return self.take(*stamp, end_message(digest, position, stamp, own));
+        }
+        let links = with_own(order, own, links);
+        let covered = Covered::of_mark(definition, digest, stamp, &links, root.as_ref()).ok_or(NOT_ALL)?;
+        self.take_record(definition.scheme, *stamp, covered)
     }
 
     pub(crate) fn are_fresh(&self, trust: &Trust<'_>) -> Result<(), Refusal> {
@@ -309,21 +370,12 @@ fn end_place(order: u8, end: &End, interval: &Interval, is_left: bool) -> Result
     }
 }
 
-fn boundary_message(
-    definition: &Digest,
-    order: u8,
-    boundary: &Boundary,
-    left: Option<&Position>,
-    right: Option<&Position>,
-) -> Message {
-    let own = link(order, &boundary.position, left, right);
-    match &boundary.root {
-        Some(root) => message(definition, Kind::Record, &boundary.stamp, &with_own(order, own, &boundary.links), root),
-        None => {
-            let kind = if boundary.position == Position::head() { Kind::Head } else { Kind::Tail };
-            message(definition, kind, &boundary.stamp, &[own], &[0; 32])
-        }
-    }
+pub(crate) const NOT_ALL: Malformed = Malformed("a row without all it takes to check it");
+
+/// What is signed of a head or tail with its one link.
+pub(crate) fn end_message(definition: &Digest, position: &Position, stamp: &Stamp, own: Digest) -> Message {
+    let kind = if *position == Position::head() { Kind::Head } else { Kind::Tail };
+    message(definition, kind, stamp, &[own], &[0; 32])
 }
 
 pub(crate) fn with_own(order: u8, own: Digest, others: &[Digest]) -> Vec<Digest> {
@@ -332,20 +384,19 @@ pub(crate) fn with_own(order: u8, own: Digest, others: &[Digest]) -> Vec<Digest>
     links
 }
 
-/// What was signed of rows that stand beside each other, on all cores; `places` has one more on each side.
-fn row_messages(
+/// What signatures cover of rows that stand beside each other, on all cores; `places` has one more on each side.
+fn rows_covered(
     definition: &Definition,
     question: &Question,
     rows: &[Row],
     places: &[Position],
-) -> Result<Vec<Message>, Malformed> {
+) -> Result<Vec<Covered>, Malformed> {
     let order = question.order();
     let one = |at: usize| {
         let (row, around) = (&rows[at], &places[at..at + 3]);
         let own = link(order, &around[1], Some(&around[0]), Some(&around[2]));
-        let root =
-            row_root(definition, question.columns(), row).ok_or(Malformed("a row without all it takes to check it"))?;
-        Ok(message(question.definition(), Kind::Record, &row.stamp, &with_own(order, own, &row.links), &root))
+        let links = with_own(order, own, &row.links);
+        Covered::of_row(definition, question.definition(), question.columns(), row, &links).ok_or(NOT_ALL)
     };
     let part = |part: usize| {
         let from = part * ROWS_AT_ONCE;
@@ -353,19 +404,4 @@ fn row_messages(
     };
     let parts = spread(rows.len().div_ceil(ROWS_AT_ONCE), part);
     Ok(parts.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-}
-
-pub(crate) fn row_root(definition: &Definition, columns: &[u16], row: &Row) -> Option<Digest> {
-    let mut encoded = Vec::new();
-    let mut leaves = Vec::with_capacity(row.values.len());
-    for (at, (column, value)) in columns.iter().zip(&row.values).enumerate() {
-        encoded.clear();
-        definition.columns[usize::from(*column)].kind.encode(value, &mut encoded).ok()?;
-        let salt = match &row.salts {
-            Salts::Seed(seed) => salt(seed, *column),
-            Salts::Each(salts) => *salts.get(at)?,
-        };
-        leaves.push(leaf(*column, &salt, &encoded));
-    }
-    root_of(definition.columns.len(), columns, &leaves, &row.hidden)
 }

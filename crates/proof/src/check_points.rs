@@ -5,17 +5,16 @@
 
 use alloc::vec::Vec;
 
-use crate::check::{SignedThings, Trust, Verified, grounds, row_root, with_own};
+use crate::check::{NOT_ALL, SignedThings, Trust, Verified, end_message, grounds, with_own};
+use crate::covered::Covered;
 use crate::definition::{Definition, FIRST_RID};
-use crate::error::Malformed;
 use crate::found::{Found, Item, Mark, Stretch};
-use crate::node::FIRST_NODE;
+use crate::members::FIRST_GROUP;
 use crate::partition::{FIRST_FILTER, Filter};
 use crate::points::Points;
 use crate::position::{Interval, Position};
-use crate::record::{Kind, Stamp, head_rid, link, message, tail_rid};
+use crate::record::{Stamp, head_rid, link, tail_rid};
 use crate::refusal::Refusal;
-use crate::signature::Message;
 
 /// Checks an answer about values. Its rows come as the order has them.
 ///
@@ -39,6 +38,7 @@ pub fn check_points(trust: &Trust<'_>, points: &Points, answer: &[u8]) -> Result
     for (stretch, places) in found.stretches.iter().zip(&places) {
         take_stretch(&mut signed, definition, points, stretch, places)?;
     }
+    signed.take_groups(points.definition(), &found.groups)?;
     signed.are_fresh(trust)?;
     signed.verify(trust, &found.signature, found.hints.as_deref())?;
     let items = found.stretches.into_iter().flat_map(|stretch| stretch.items);
@@ -65,7 +65,7 @@ fn places(definition: &Definition, points: &Points, stretch: &Stretch) -> Result
         places.push(match item {
             Item::Mark(mark) => mark_place(points.order(), mark)?,
             Item::Row(row) => {
-                if !(FIRST_RID..FIRST_NODE).contains(&row.stamp.rid) {
+                if !(FIRST_RID..FIRST_GROUP).contains(&row.stamp.rid) {
                     return Err(Refusal::Malformed("a row with a number that is no row's"));
                 }
                 let value = |column| &row.values[points.columns().binary_search(&column).unwrap_or(0)];
@@ -90,7 +90,7 @@ fn places(definition: &Definition, points: &Points, stretch: &Stretch) -> Result
 fn mark_place(order: u8, mark: &Mark) -> Result<Position, Refusal> {
     let rid = mark.stamp.rid;
     let fits = match mark.position.key() {
-        Some(_) => (FIRST_RID..FIRST_NODE).contains(&rid),
+        Some(_) => (FIRST_RID..FIRST_GROUP).contains(&rid),
         None => rid == if mark.position == Position::head() { head_rid(order) } else { tail_rid(order) },
     };
     if fits {
@@ -158,30 +158,22 @@ fn take_stretch(
         let left = if at == 0 { stretch.before.as_ref() } else { places.get(at - 1) };
         let right = places.get(at + 1).or(stretch.behind.as_ref());
         let link = link(order, own, left, right);
-        let (stamp, message) = match item {
-            Item::Mark(mark) => (mark.stamp, mark_message(points, mark, link)),
-            Item::Row(row) => {
-                let root = row_root(definition, points.columns(), row);
-                let root = root.ok_or(Malformed("a row without all it takes to check it"))?;
-                let links = with_own(order, link, &row.links);
-                (row.stamp, message(points.definition(), Kind::Record, &row.stamp, &links, &root))
+        let digest = points.definition();
+        match item {
+            Item::Mark(mark) if mark.position.key().is_none() => {
+                signed.take(mark.stamp, end_message(digest, &mark.position, &mark.stamp, link))?;
             }
-        };
-        signed.take(stamp, message)?;
+            Item::Mark(Mark { stamp, root, links, .. }) => {
+                let links = with_own(order, link, links);
+                let covered = Covered::of_mark(definition, digest, stamp, &links, root.as_ref()).ok_or(NOT_ALL)?;
+                signed.take_record(definition.scheme, *stamp, covered)?;
+            }
+            Item::Row(row) => {
+                let links = with_own(order, link, &row.links);
+                let covered = Covered::of_row(definition, digest, points.columns(), row, &links).ok_or(NOT_ALL)?;
+                signed.take_record(definition.scheme, row.stamp, covered)?;
+            }
+        }
     }
     Ok(())
-}
-
-fn mark_message(points: &Points, mark: &Mark, link: [u8; 32]) -> Message {
-    let definition = points.definition();
-    match &mark.root {
-        Some(root) => {
-            let links = with_own(points.order(), link, &mark.links);
-            message(definition, Kind::Record, &mark.stamp, &links, root)
-        }
-        None => {
-            let kind = if mark.position == Position::head() { Kind::Head } else { Kind::Tail };
-            message(definition, kind, &mark.stamp, &[link], &[0; 32])
-        }
-    }
 }

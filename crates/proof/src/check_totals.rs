@@ -58,6 +58,7 @@ pub fn check_totals(trust: &Trust<'_>, question: &TotalsQuestion, answer: &[u8])
     for (spans, interval) in answer.intervals.iter().zip(question.intervals()) {
         gathered.take_interval(spans, interval)?;
     }
+    gathered.signed.take_groups(question.definition(), &answer.groups)?;
     let Gathered { signed, nodes, .. } = &gathered;
     if signed.stamps().any(|stamp| stamp.period > trust.chain.last()) {
         return Err(Refusal::NotProvable("a row at the edge was signed in the period that has not ended yet"));

@@ -34,12 +34,53 @@ pub struct Column {
     pub kind: Type,
 }
 
+/// Records of a group at least, in a definition.
+pub const GROUP_ROWS_MIN: u8 = 2;
+
+/// Records of a group at most, in a definition: what is not shown of a group is a list of digests.
+pub const GROUP_ROWS_MAX: u8 = 64;
+
+/// Records of a group at most, if its owner says nothing else.
+pub const GROUP_ROWS: u8 = 16;
+
 /// How much one signature covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scheme {
     /// A record: any of its values can be shown without the others.
     PerRecord,
+    /// A value, and what a record stands beside: what is not shown takes no byte of an answer.
+    PerAttribute,
+    /// So many records at most that stand beside each other in the first order.
+    Group(u8),
+}
+
+impl Scheme {
+    fn write(self, writer: &mut Writer) {
+        match self {
+            Self::PerRecord => writer.byte(1),
+            Self::PerAttribute => writer.byte(2),
+            Self::Group(rows_max) => writer.byte(3).byte(rows_max),
+        };
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        match reader.byte()? {
+            1 => Ok(Self::PerRecord),
+            2 => Ok(Self::PerAttribute),
+            3 => Ok(Self::Group(reader.byte()?)),
+            _ => Err(Malformed("a scheme of signatures that this version does not know")),
+        }
+    }
+
+    fn check(self) -> Result<(), Malformed> {
+        match self {
+            Self::Group(rows_max) if !(GROUP_ROWS_MIN..=GROUP_ROWS_MAX).contains(&rows_max) => {
+                Err(Malformed("a published table has groups of 2 to 64 records"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What never changes of a published table: each signature holds its digest, so that none can be used for another table,
@@ -66,7 +107,8 @@ impl Definition {
     /// Refuses what no reader would accept.
     ///
     /// # Errors
-    /// [`Malformed`]: no columns or orders or too many, names that are empty, too long or doubled, orders by absent columns.
+    /// [`Malformed`]: no columns or orders or too many, names that are empty, too long or doubled, orders by absent columns,
+    /// groups of too few or too many records.
     pub fn check(&self) -> Result<(), Malformed> {
         let names = self.columns.iter().map(|column| &column.name).chain([&self.name]);
         if names.clone().any(|name| name.is_empty() || name.len() > 256) {
@@ -93,7 +135,18 @@ impl Definition {
         if !self.filters.iter().all(is_filtered) || !self.filters.windows(2).all(|pair| pair[0] < pair[1]) {
             return Err(Malformed("filters of an order of a published table that has none, or is not there"));
         }
+        self.scheme.check()?;
         check_list(self)
+    }
+
+    /// How many signatures a record has of its own: of a group's records the group has them.
+    #[must_use]
+    pub fn signatures_of_record(&self) -> usize {
+        match self.scheme {
+            Scheme::PerRecord => 1,
+            Scheme::PerAttribute => 1 + self.columns.len(),
+            Scheme::Group(_) => 0,
+        }
     }
 
     /// The digest that every signature holds.
@@ -151,9 +204,7 @@ impl Definition {
                 writer.number(u64::from(*column));
             }
         }
-        match self.scheme {
-            Scheme::PerRecord => writer.byte(1),
-        };
+        self.scheme.write(&mut writer);
         // Parts that came later, by their tags: a definition without them has the bytes that it always had.
         if !self.nodes.is_empty() {
             writer.byte(NODES).string(&write_list(&self.nodes));
@@ -190,10 +241,7 @@ impl Definition {
             }
             orders.push(order);
         }
-        let scheme = match reader.byte()? {
-            1 => Scheme::PerRecord,
-            _ => return Err(Malformed("a scheme of signatures that this version does not know")),
-        };
+        let scheme = Scheme::read(reader)?;
         let mut definition = Self { table, name, columns, orders, scheme, nodes: Vec::new(), filters: Vec::new() };
         let mut last = 0;
         while reader.left() > 0 {

@@ -6,18 +6,20 @@
 //! count and stretches: position before it (empty: none), count and items, position behind it (empty: none)
 //!   item: 00, position, rid, version, period, and of a record its root and links of the other orders      a mark
 //!         01 and a row as in other answers                                                                a row
-//! signature (48), 00, or 01 and a hint (96) for each filter and item, in this order
+//! in tables of groups: count and groups, as in other answers
+//! signature (48), 00, or 01 and a hint (96) for all that is signed: filters, items, groups, in this order
 //! ```
 //! Items of a stretch stand beside each other in the order, heads and tails included: what is not among them is not there.
 //! A mark that is the neighbour of two values is sent once.
 
 use alloc::vec::Vec;
 
-use crate::answer::{Row, digests, read_signature, write_signature};
+use crate::answer::{Row, digests, read_root, read_signature, read_stamp, write_signature, write_stamp};
 use crate::bytes::{Reader, Writer};
 use crate::definition::Definition;
 use crate::digest::Digest;
 use crate::error::Malformed;
+use crate::members::{Members, read_groups, write_groups};
 use crate::partition::Filter;
 use crate::points::Points;
 use crate::position::Position;
@@ -31,7 +33,7 @@ pub struct Mark {
     pub position: Position,
     /// Its number, and when it was signed.
     pub stamp: Stamp,
-    /// The root of its values; none for heads and tails.
+    /// The root of its values; none for heads and tails, nor PER ATTRIBUTE.
     pub root: Option<Digest>,
     /// [`crate::record::link`]s of the other orders; none for heads and tails.
     pub links: Vec<Digest>,
@@ -66,29 +68,31 @@ pub struct Found {
     pub filters: Vec<(Stamp, Filter)>,
     /// Where the other values are, or would be, ascending.
     pub stretches: Vec<Stretch>,
+    /// The groups of the records in it, in tables of groups.
+    pub groups: Vec<Members>,
     /// The sum of all signatures.
     pub signature: Signature,
-    /// A hint for each thing signed: filters, then items.
+    /// A hint for each thing signed: filters, items, groups.
     pub hints: Option<Vec<Hint>>,
 }
 
 impl Mark {
-    fn write(&self, writer: &mut Writer) {
-        writer.string(self.position.bytes());
-        self.stamp.write(writer);
-        if let Some(root) = &self.root {
-            writer.raw(root).raw(self.links.as_flattened());
+    fn write(&self, writer: &mut Writer, definition: &Definition) {
+        let is_record = self.position.key().is_some();
+        write_stamp(writer.string(self.position.bytes()), definition, &self.stamp, is_record);
+        if is_record {
+            writer.raw(self.root.as_ref().map_or(&[][..], |root| &root[..])).raw(self.links.as_flattened());
         }
     }
 
-    fn read(reader: &mut Reader<'_>, other_orders: usize) -> Result<Self, Malformed> {
+    fn read(reader: &mut Reader<'_>, definition: &Definition) -> Result<Self, Malformed> {
         let position = Position::from_bytes(reader.string()?)?;
-        let stamp = Stamp::read(reader)?;
+        let stamp = read_stamp(reader, definition, position.key().is_some())?;
         if position.key().is_none() {
             return Ok(Self { position, stamp, root: None, links: Vec::new() });
         }
-        let root = Some(reader.array()?);
-        Ok(Self { position, stamp, root, links: digests(reader, other_orders)? })
+        let root = read_root(reader, definition)?;
+        Ok(Self { position, stamp, root, links: digests(reader, definition.orders.len() - 1)? })
     }
 }
 
@@ -98,7 +102,7 @@ impl Stretch {
         writer.string(&outer(&self.before)).number(self.items.len() as u64);
         for item in &self.items {
             match item {
-                Item::Mark(mark) => mark.write(writer.byte(0)),
+                Item::Mark(mark) => mark.write(writer.byte(0), definition),
                 Item::Row(row) => row.write(writer.byte(1), definition, points.columns())?,
             }
         }
@@ -111,7 +115,7 @@ impl Stretch {
         let mut items = Vec::new();
         for _ in 0..reader.count()? {
             items.push(match reader.byte()? {
-                0 => Item::Mark(Mark::read(reader, definition.orders.len() - 1)?),
+                0 => Item::Mark(Mark::read(reader, definition)?),
                 1 => Item::Row(Row::read(reader, definition, points.columns())?),
                 _ => return Err(reader.malformed()),
             });
@@ -145,6 +149,7 @@ impl Found {
         for stretch in &self.stretches {
             stretch.write(&mut writer, definition, points)?;
         }
+        write_groups(&mut writer, definition, &self.groups)?;
         write_signature(&mut writer, &self.signature, self.hints.as_deref());
         Ok(writer.0)
     }
@@ -169,8 +174,9 @@ impl Found {
         for _ in 0..reader.count()? {
             stretches.push(Stretch::read(&mut reader, definition, points)?);
         }
+        let groups = read_groups(&mut reader, definition)?;
         let (signature, hints) = read_signature(&mut reader)?;
         reader.end()?;
-        Ok(Self { question, filters, stretches, signature, hints })
+        Ok(Self { question, filters, stretches, groups, signature, hints })
     }
 }

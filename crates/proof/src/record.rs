@@ -6,6 +6,9 @@
 //! ```
 //! `version` grows when the record's values or one of its neighbours change; renewing a signature leaves it. Heads and tails
 //! have the links of their order alone and no values.
+//!
+//! PER RECORD that is all. PER ATTRIBUTE the root is of zeros, and each value is signed beside it; in GROUPs the message is no
+//! one's signature but a member of its group's ([`crate::Members`]).
 
 use crate::bytes::{Reader, Writer};
 use crate::digest::{Digest, digest};
@@ -75,6 +78,15 @@ pub fn message(definition: &Digest, kind: Kind, stamp: &Stamp, links: &[Digest],
         "counterfoil/record/1",
         &[definition, &kind, &rid, &version, &period, &count, links.as_flattened(), root],
     ))
+}
+
+/// What is signed of a value PER ATTRIBUTE: its column and encoding, for the version and period of its record.
+#[must_use]
+pub fn value_message(definition: &Digest, stamp: &Stamp, column: u16, value: &[u8]) -> Message {
+    const KIND: u8 = 6;
+    let [rid, version, period] = [stamp.rid, stamp.version, stamp.period].map(u64::to_be_bytes);
+    let parts: &[&[u8]] = &[definition, &[KIND], &rid, &version, &period, &column.to_be_bytes(), value];
+    Message(digest("counterfoil/attribute/1", parts))
 }
 
 /// The number of an order's head.

@@ -5,6 +5,7 @@
 //! for each interval: count and spans, from its start to its end without a gap
 //!     00, end string, a run of rows as in an answer of rows
 //!     01, node's number less the first one, version, period, level, high string, totals
+//! in tables of groups: count and groups, as in an answer of rows
 //! signature (48), 00 or 01 with count and hints, as in an answer of rows
 //! ```
 //! A span begins where the one before ended: parts that overlap, or leave a gap, cannot be written down.
@@ -17,6 +18,7 @@ use crate::bytes::{Reader, Writer};
 use crate::definition::Definition;
 use crate::digest::Digest;
 use crate::error::Malformed;
+use crate::members::{Members, read_groups, write_groups};
 use crate::node::{FIRST_NODE, NO_NODES, node_rid};
 use crate::record::Stamp;
 use crate::signature::{Hint, Signature};
@@ -53,6 +55,8 @@ pub struct TotalsAnswer {
     pub question: Digest,
     /// For each interval, in the question's order.
     pub intervals: Vec<Vec<Span>>,
+    /// The groups of the records in it, in tables of groups.
+    pub groups: Vec<Members>,
     /// The sum of all signatures.
     pub signature: Signature,
     /// A hint for each thing signed, in the order in which they come first.
@@ -115,6 +119,7 @@ impl TotalsAnswer {
                 span.write(&mut writer, &kinds, definition, question)?;
             }
         }
+        write_groups(&mut writer, definition, &self.groups)?;
         write_signature(&mut writer, &self.signature, self.hints.as_deref());
         Ok(writer.0)
     }
@@ -138,8 +143,9 @@ impl TotalsAnswer {
             }
             intervals.push(spans);
         }
+        let groups = read_groups(&mut reader, definition)?;
         let (signature, hints) = read_signature(&mut reader)?;
         reader.end()?;
-        Ok(Self { question: digest, intervals, signature, hints })
+        Ok(Self { question: digest, intervals, groups, signature, hints })
     }
 }

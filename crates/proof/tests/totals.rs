@@ -60,7 +60,7 @@ fn every_layout_is_as_the_specification_says() {
     let tile = Tile { stamp, level: 1, end: vec![2], totals };
     let signature = SecretKey::from_entropy(&[7; 32]).expect("a key").sign(&Message([1; 32]));
     let intervals = vec![vec![Span::Tile(tile)]];
-    let answer = TotalsAnswer { question: question.digest(), intervals, signature, hints: None };
+    let answer = TotalsAnswer { question: question.digest(), intervals, groups: Vec::new(), signature, hints: None };
     let bytes = answer.to_bytes(&definition, &question).expect("an answer");
     is("answer", &bytes[..bytes.len() - 49]);
     assert_eq!(TotalsAnswer::from_bytes(&bytes, &definition, &question), Ok(answer));

@@ -12,13 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_mirror::SignedFilter;
-use counterfoil_proof::record::{Stamp, head_rid};
+use counterfoil_proof::record::Stamp;
 use counterfoil_proof::{FIRST_FILTER, Filter, FilterBits, Points, Value};
 
 use crate::edit::Edit;
 use crate::error::Error;
 use crate::ledger::{Change, Ledger};
-use crate::publication::{Publication, entry_key, message_key, noted_key};
+use crate::publication::{Publication, entry_key, noted_key};
 
 /// Values of a part at most, before it is split into parts of half as many.
 const VALUES_MAX: usize = 128;
@@ -194,8 +194,7 @@ impl<L: Ledger> Publication<L> {
         let bits = FilterBits::build(salt, &values, BITS_PER_VALUE);
         let filter = Filter::new(order, part.low.clone(), part.high.clone(), bits)?;
         // Whatever signature is at hand, until it has its own.
-        let head = self.shelf.entry(head_rid(0)).ok_or(Error::Corrupt("a head"))?;
-        let (signature, hint) = (head.signature, head.hint);
+        let (signature, hint) = self.any_signature()?;
         self.shelf.put_filter(SignedFilter { stamp, filter, signature, hint });
         Ok(())
     }
@@ -214,7 +213,7 @@ impl<L: Ledger> Publication<L> {
         rids: &BTreeSet<u64>,
         is_change: bool,
         changes: &mut Vec<Change>,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
         let mut filters = Vec::with_capacity(rids.len());
         let mut messages = Vec::with_capacity(rids.len());
         for rid in rids.range(FIRST_FILTER..) {
@@ -226,16 +225,12 @@ impl<L: Ledger> Publication<L> {
             filters.push(signed);
         }
         let signatures = self.sign_all(&messages)?;
-        for ((mut signed, message), (signature, hint)) in filters.into_iter().zip(messages).zip(signatures) {
+        for ((mut signed, message), (signature, hint)) in filters.into_iter().zip(&messages).zip(signatures) {
             (signed.signature, signed.hint) = (signature, hint);
-            let Stamp { rid, version, .. } = signed.stamp;
-            let noted = self.period.sign(rid, version, is_change, message.0);
-            changes.push((noted_key(rid), Some(noted.to_bytes())));
-            changes.push((message_key(&message.0), Some(Vec::new())));
-            changes.push((entry_key(rid), Some(signed.to_bytes())));
-            self.ages.put(&signed.stamp);
+            self.note_signed(&signed.stamp, is_change, &[*message], changes);
+            changes.push((entry_key(signed.stamp.rid), Some(signed.to_bytes())));
             self.shelf.put_filter(signed);
         }
-        Ok(())
+        Ok(messages.len())
     }
 }

@@ -16,6 +16,7 @@ mod beside;
 mod edit;
 mod error;
 mod filters;
+mod groups;
 mod keys;
 mod ledger;
 mod outbox;

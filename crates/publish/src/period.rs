@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_proof::bytes::{Reader, Writer};
-use counterfoil_proof::{Digest, Summary, contents_root};
+use counterfoil_proof::{Digest, Message, Summary, contents_root};
 
 use crate::error::Error;
 
 /// What became of a record in the open period.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Noted {
-    /// Signatures made for it, counted up to two.
+    /// How many times it was signed, counted up to two.
     pub signed: u8,
     /// Whether its values or neighbours changed.
     pub changed: bool,
@@ -49,10 +49,12 @@ pub(crate) struct Period {
 }
 
 impl Period {
-    /// Notes a signature; what is noted goes into the ledger before the signature leaves. A message that was signed already,
-    /// and is signed again by another key, is the same one and counts once.
-    pub fn sign(&mut self, rid: u64, version: u64, changed: bool, message: Digest) -> Noted {
-        let is_new = self.messages.insert(message);
+    /// Notes the signatures of one thing; what is noted goes into the ledger before they leave. What was signed already, and is
+    /// signed again by another key, are the same messages and count once.
+    pub fn sign(&mut self, rid: u64, version: u64, changed: bool, messages: &[Message]) -> Noted {
+        let known = self.messages.len();
+        self.messages.extend(messages.iter().map(|message| message.0));
+        let is_new = self.messages.len() > known;
         let known = self.noted.get(&rid).copied();
         let before = known.unwrap_or(Noted { signed: 0, changed: false, version: None });
         let signed = (before.signed + u8::from(is_new)).min(2);
@@ -88,15 +90,17 @@ impl Period {
 
 #[cfg(test)]
 mod tests {
+    use counterfoil_proof::Message;
+
     use super::Period;
 
     #[test]
     fn what_was_signed_and_deleted_in_one_period_is_told_to_be_gone() {
         let mut period = Period { number: 3, ..Period::default() };
-        period.sign(40, 1, true, [1; 32]);
-        period.sign(41, 5, true, [2; 32]);
-        period.sign(41, 6, true, [3; 32]);
-        period.sign(42, 2, true, [4; 32]);
+        period.sign(40, 1, true, &[Message([1; 32])]);
+        period.sign(41, 5, true, &[Message([2; 32])]);
+        period.sign(41, 6, true, &[Message([3; 32])]);
+        period.sign(42, 2, true, &[Message([4; 32])]);
         period.delete(40);
         period.delete(43);
         let summary = period.summary([0; 32], [0; 32], 9);
@@ -108,13 +112,13 @@ mod tests {
     #[test]
     fn what_is_renewed_is_told_only_if_it_changes_as_well() {
         let mut period = Period { number: 3, ..Period::default() };
-        period.sign(40, 7, false, [1; 32]);
-        period.sign(41, 5, false, [2; 32]);
-        period.sign(41, 6, true, [3; 32]);
-        period.sign(42, 4, false, [4; 32]);
+        period.sign(40, 7, false, &[Message([1; 32])]);
+        period.sign(41, 5, false, &[Message([2; 32])]);
+        period.sign(41, 6, true, &[Message([3; 32])]);
+        period.sign(42, 4, false, &[Message([4; 32])]);
         period.delete(42);
         // By another key, the same message.
-        period.sign(40, 7, false, [1; 32]);
+        period.sign(40, 7, false, &[Message([1; 32])]);
         let summary = period.summary([0; 32], [0; 32], 9);
         assert_eq!((summary.changed, period.told), (vec![41, 42], 2));
         assert_eq!(summary.finals.into_iter().collect::<Vec<_>>(), [(41, Some(6)), (42, None)]);

@@ -4,8 +4,8 @@
 //! ```text
 //! m                    manifest as served        s            secrets
 //! n                    next record number, open period, digest of the last summary, end of the last period (ms), next filter,
-//!                      nodes so far
-//! e rid                an entry, node or filter  c rid        what became of it in the open period
+//!                      nodes so far, groups so far
+//! e rid                an entry, node, group or filter        c rid        what became of it in the open period
 //! g digest             a message signed in it    y period     a summary as served
 //! t period             when it ended (ms), of periods whose signatures stand
 //! d order low          nodes of level 1 whose rows changed in the open period (settle.rs)
@@ -17,12 +17,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counterfoil_mirror::wire::Update;
-use counterfoil_mirror::{Entry, MemoryShelf, NodeEntry, Record, SignedFilter};
+use counterfoil_mirror::{Entry, MemoryShelf, NodeEntry, Record, SignedFilter, SignedGroup};
 use counterfoil_proof::bytes::{Reader, Writer};
-use counterfoil_proof::record::{Kind, Stamp, head_rid, link, message, tail_rid};
+use counterfoil_proof::record::{Kind, Stamp, head_rid, link, message, tail_rid, value_message};
 use counterfoil_proof::{
-    CHANGES_MAX, Definition, Digest, FIRST_FILTER, FIRST_NODE, FIRST_RID, Manifest, Message, Owner, Position,
-    SecretKey, SigningKey, TrustedManifest, Value, attributes,
+    CHANGES_MAX, Definition, Digest, FIRST_FILTER, FIRST_GROUP, FIRST_NODE, FIRST_RID, Manifest, Message, Owner,
+    Position, Scheme, SecretKey, SigningKey, TrustedManifest, Value, attributes,
 };
 
 use crate::ages::Ages;
@@ -82,6 +82,8 @@ pub struct Publication<L> {
     next_rid: u64,
     /// Numbers given to nodes so far.
     pub(crate) next_node: u64,
+    /// Numbers given to groups so far.
+    pub(crate) next_group: u64,
     pub(crate) unsettled: Unsettled,
     /// The number of the filter that is made next.
     pub(crate) next_filter: u64,
@@ -133,6 +135,7 @@ impl<L: Ledger> Publication<L> {
             next_rid: FIRST_RID,
             next_filter: FIRST_FILTER,
             next_node: 0,
+            next_group: 0,
             unsettled: Unsettled::new(),
             period: Period::default(),
             last_summary: [0; 32],
@@ -155,10 +158,11 @@ impl<L: Ledger> Publication<L> {
         // They stand in their orders before they are signed, since each is the other's neighbour.
         for rid in &ends {
             let stamp = Stamp { rid: *rid, version: 0, period: 0 };
-            let (signature, hint) = self.signing()?.sign_all(&[Message([0; 32])]).swap_remove(0);
-            self.shelf.put(Entry { stamp, record: None, links: vec![[0; 32]], signature, hint })?;
+            let signed = self.signing()?.sign_all(&[Message([0; 32])]);
+            self.shelf.put(Entry { stamp, record: None, links: vec![[0; 32]], signed })?;
         }
         let mut begun = self.begin_filters()?;
+        begun.extend(self.begin_groups()?);
         begun.extend(ends);
         self.sign(&begun, true, &mut changes)?;
         changes.push(self.state());
@@ -184,27 +188,11 @@ impl<L: Ledger> Publication<L> {
         let mut reader = Reader::new(&state, "");
         let (next_rid, number) = (reader.number().map_err(corrupt)?, reader.number().map_err(corrupt)?);
         let (last_summary, last_ended) = (reader.array().map_err(corrupt)?, reader.number().map_err(corrupt)?);
-        // Ledgers of before there were filters end here, or behind them those of before there were nodes.
+        // Ledgers of before there were filters end here, those of before there were nodes or groups behind what came before.
         let next_filter = if reader.left() > 0 { reader.number().map_err(corrupt)? } else { FIRST_FILTER };
         let next_node = if reader.left() > 0 { reader.number().map_err(corrupt)? } else { 0 };
-        let (mut shelf, mut ages) = (MemoryShelf::new(definition.clone()), Ages::default());
-        for (_, bytes) in ledger.scan(b"e")? {
-            if SignedFilter::are(&bytes) {
-                let signed = SignedFilter::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a filter"))?;
-                ages.put(&signed.stamp);
-                shelf.put_filter(signed);
-                continue;
-            }
-            if NodeEntry::is_one(&bytes) {
-                let node = NodeEntry::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a signed node"))?;
-                ages.put(&node.stamp);
-                shelf.nodes.put(node);
-                continue;
-            }
-            let entry = Entry::from_bytes(&bytes, &definition).map_err(|_| Error::Corrupt("a signed record"))?;
-            ages.put(&entry.stamp);
-            shelf.put(entry)?;
-        }
+        let next_group = if reader.left() > 0 { reader.number().map_err(corrupt)? } else { 0 };
+        let (shelf, ages) = shelved(&mut ledger, &definition)?;
         let mut period = Period { number, ..Period::default() };
         for (key, bytes) in ledger.scan(b"c")? {
             let rid = key[1..].try_into().map_err(|_| Error::Corrupt("a change of the open period"))?;
@@ -237,6 +225,7 @@ impl<L: Ledger> Publication<L> {
             ages,
             next_rid,
             next_node,
+            next_group,
             unsettled,
             next_filter,
             period,
@@ -268,7 +257,10 @@ impl<L: Ledger> Publication<L> {
         for rid in edit.delete {
             self.take(rid, &mut touched)?;
             changes.push((entry_key(rid), None));
-            changes.push((noted_key(rid), Some(self.period.delete(rid).to_bytes())));
+            // What has no signature of its own is told of by its group.
+            if self.definition.signatures_of_record() > 0 {
+                changes.push((noted_key(rid), Some(self.period.delete(rid).to_bytes())));
+            }
         }
         for (rid, values) in edit.update {
             let version = self.take(rid, &mut touched)?;
@@ -281,6 +273,7 @@ impl<L: Ledger> Publication<L> {
             self.place(rid, 0, values, &mut touched)?;
             affected.insert(rid);
         }
+        let mut places = Vec::new();
         for ((order, position), has_other_neighbours) in touched {
             if self.definition.node_columns(order).is_some() {
                 self.unsettle(order, position.bytes(), &mut changes);
@@ -288,12 +281,14 @@ impl<L: Ledger> Publication<L> {
             if has_other_neighbours {
                 affected.extend(self.shelf.neighbours(order, &position).into_iter().flatten());
             }
+            if order == 0 {
+                places.push(position);
+            }
         }
         affected.extend(self.refilter(values_before, &mut changes)?);
-        self.sign(&affected, true, &mut changes)?;
+        edited.signed = self.sign_changed(affected, &places, &mut changes)? as u64;
         changes.push(self.state());
         self.commit(changes)?;
-        edited.signed = affected.len() as u64;
         Ok(edited)
     }
 
@@ -393,11 +388,12 @@ impl<L: Ledger> Publication<L> {
     /// Puts a record in its places, to be signed.
     fn place(&mut self, rid: u64, version: u64, values: Vec<Value>, touched: &mut Touched) -> Result<(), Error> {
         let seed = self.secrets.seed(&self.definition.table, rid, version + 1);
-        let head = self.shelf.entry(head_rid(0)).ok_or(Error::Corrupt("a head"))?;
-        let (signature, hint) = (head.signature, head.hint);
+        let is_salted = self.definition.scheme != Scheme::PerAttribute;
+        let seed = if is_salted { seed } else { attributes::Salt::default() };
+        let signed = vec![self.any_signature()?; self.definition.signatures_of_record()];
         let stamp = Stamp { rid, version, period: self.period.number };
         let links = vec![[0; 32]; self.definition.orders.len()];
-        let entry = Entry { stamp, record: Some(Record { values, seed }), links, signature, hint };
+        let entry = Entry { stamp, record: Some(Record { values, seed }), links, signed };
         for order in 0..self.definition.orders.len() as u8 {
             toggle(touched, (order, entry.position(&self.definition, order)?));
         }
@@ -405,16 +401,59 @@ impl<L: Ledger> Publication<L> {
         Ok(())
     }
 
-    /// Signs records where they stand now: each as its next version if it changed, as the same one if it did not.
+    /// Signs what an edit changed, and the groups of records among it, which have no signatures of their own; how many
+    /// signatures that takes. `places` are those of the first order that were touched.
+    fn sign_changed(
+        &mut self,
+        mut changed: BTreeSet<u64>,
+        places: &[Position],
+        changes: &mut Vec<Change>,
+    ) -> Result<usize, Error> {
+        if matches!(self.definition.scheme, Scheme::Group(_)) {
+            let signed = changed.split_off(&FIRST_GROUP);
+            let records = changed.split_off(&FIRST_RID);
+            self.link_records(&records, changes)?;
+            changed.extend(signed);
+            changed.extend(self.regroup(&records, places, changes)?);
+        }
+        self.sign(&changed, true, changes)
+    }
+
+    /// Gives records whose groups have signatures for them their next version and the links of where they stand now.
+    fn link_records(&mut self, rids: &BTreeSet<u64>, changes: &mut Vec<Change>) -> Result<(), Error> {
+        for rid in rids {
+            let mut entry = self.shelf.entry(*rid).ok_or(Error::Corrupt("a record that was there"))?.clone();
+            entry.stamp.version += 1;
+            entry.stamp.period = self.period.number;
+            entry.links = self.links(&entry)?;
+            changes.push((entry_key(*rid), Some(entry.to_bytes(&self.definition)?)));
+            self.shelf.put(entry)?;
+        }
+        Ok(())
+    }
+
+    /// Signs what has signatures of its own as it stands now: each as its next version if it changed, as the same one if it
+    /// did not; how many signatures that takes.
     pub(crate) fn sign(
         &mut self,
         rids: &BTreeSet<u64>,
         is_change: bool,
         changes: &mut Vec<Change>,
-    ) -> Result<(), Error> {
-        self.sign_nodes(rids.range(FIRST_NODE..FIRST_FILTER).copied(), is_change, changes)?;
+    ) -> Result<usize, Error> {
+        let nodes = self.sign_nodes(rids.range(FIRST_NODE..FIRST_FILTER).copied(), is_change, changes)?;
+        let entries = self.sign_entries(rids, is_change, changes)?;
+        let groups = self.sign_groups(rids, is_change, changes)?;
+        Ok(nodes + entries + groups + self.sign_filters(rids, is_change, changes)?)
+    }
+
+    fn sign_entries(
+        &mut self,
+        rids: &BTreeSet<u64>,
+        is_change: bool,
+        changes: &mut Vec<Change>,
+    ) -> Result<usize, Error> {
         let (mut entries, mut messages) = (Vec::with_capacity(rids.len()), Vec::with_capacity(rids.len()));
-        for rid in rids.range(..FIRST_NODE) {
+        for rid in rids.range(..FIRST_GROUP) {
             let mut entry = self.shelf.entry(*rid).ok_or(Error::Corrupt("a record that was there"))?.clone();
             self.ages.remove(&entry.stamp);
             entry.stamp.version += u64::from(is_change);
@@ -422,21 +461,33 @@ impl<L: Ledger> Publication<L> {
             if is_change {
                 entry.links = self.links(&entry)?;
             }
-            messages.push(self.message(&entry)?);
+            self.messages(&entry, &mut messages)?;
             entries.push(entry);
         }
-        let signatures = self.sign_all(&messages)?;
-        for ((mut entry, message), (signature, hint)) in entries.into_iter().zip(messages).zip(signatures) {
-            (entry.signature, entry.hint) = (signature, hint);
-            let rid = entry.stamp.rid;
-            let noted = self.period.sign(rid, entry.stamp.version, is_change, message.0);
-            changes.push((noted_key(rid), Some(noted.to_bytes())));
-            changes.push((message_key(&message.0), Some(Vec::new())));
-            changes.push((entry_key(rid), Some(entry.to_bytes(&self.definition)?)));
-            self.ages.put(&entry.stamp);
+        let mut signed = messages.iter().zip(self.sign_all(&messages)?);
+        for mut entry in entries {
+            let own: Vec<_> = signed.by_ref().take(entry.signed.len()).collect();
+            entry.signed = own.iter().map(|(_, signed)| *signed).collect();
+            let own: Vec<Message> = own.into_iter().map(|(message, _)| *message).collect();
+            self.note_signed(&entry.stamp, is_change, &own, changes);
+            changes.push((entry_key(entry.stamp.rid), Some(entry.to_bytes(&self.definition)?)));
             self.shelf.put(entry)?;
         }
-        self.sign_filters(rids, is_change, changes)
+        Ok(messages.len())
+    }
+
+    /// Notes what was signed, in the commit in which the signatures become durable.
+    pub(crate) fn note_signed(
+        &mut self,
+        stamp: &Stamp,
+        is_change: bool,
+        messages: &[Message],
+        changes: &mut Vec<Change>,
+    ) {
+        let noted = self.period.sign(stamp.rid, stamp.version, is_change, messages);
+        changes.push((noted_key(stamp.rid), Some(noted.to_bytes())));
+        changes.extend(messages.iter().map(|message| (message_key(&message.0), Some(Vec::new()))));
+        self.ages.put(stamp);
     }
 
     /// The key that signs in the open period.
@@ -465,13 +516,27 @@ impl<L: Ledger> Publication<L> {
         Ok(links)
     }
 
-    fn message(&self, entry: &Entry) -> Result<Message, Error> {
-        let (kind, root) = match &entry.record {
-            Some(record) => (Kind::Record, attributes::root(&record.leaves(&self.definition)?)),
-            None if entry.stamp.rid.is_multiple_of(2) => (Kind::Head, [0; 32]),
-            None => (Kind::Tail, [0; 32]),
+    /// Appends what is signed of an entry, as many messages as it has signatures.
+    fn messages(&self, entry: &Entry, messages: &mut Vec<Message>) -> Result<(), Error> {
+        let Entry { stamp, links, .. } = entry;
+        let Some(record) = &entry.record else {
+            let kind = if stamp.rid.is_multiple_of(2) { Kind::Head } else { Kind::Tail };
+            messages.push(message(&self.digest, kind, stamp, links, &[0; 32]));
+            return Ok(());
         };
-        Ok(message(&self.digest, kind, &entry.stamp, &entry.links, &root))
+        if self.definition.scheme != Scheme::PerAttribute {
+            let root = attributes::root(&record.leaves(&self.definition)?);
+            messages.push(message(&self.digest, Kind::Record, stamp, links, &root));
+            return Ok(());
+        }
+        messages.push(message(&self.digest, Kind::Record, stamp, links, &[0; 32]));
+        for (at, (column, value)) in self.definition.columns.iter().zip(&record.values).enumerate() {
+            let mut encoded = Vec::new();
+            let wrong = |_| Error::Corrupt("a value of a type that its column has not");
+            column.kind.encode(value, &mut encoded).map_err(wrong)?;
+            messages.push(value_message(&self.digest, stamp, at as u16, &encoded));
+        }
+        Ok(())
     }
 
     /// Ends the open period, at `now` by the owner's clock or when the last one ended, whatever is later. Its summary is in
@@ -510,7 +575,7 @@ impl<L: Ledger> Publication<L> {
     pub(crate) fn state(&self) -> Change {
         let mut writer = Writer::default();
         writer.number(self.next_rid).number(self.period.number).raw(&self.last_summary).number(self.last_ended);
-        writer.number(self.next_filter).number(self.next_node);
+        writer.number(self.next_filter).number(self.next_node).number(self.next_group);
         (b"n".to_vec(), Some(writer.0))
     }
 
@@ -563,6 +628,34 @@ impl<L: Ledger> Publication<L> {
     pub fn into_ledger(self) -> L {
         self.ledger
     }
+}
+
+/// All that is signed, as the ledger holds it, and when it was.
+fn shelved(ledger: &mut impl Ledger, definition: &Definition) -> Result<(MemoryShelf, Ages), Error> {
+    let (mut shelf, mut ages) = (MemoryShelf::new(definition.clone()), Ages::default());
+    for (_, bytes) in ledger.scan(b"e")? {
+        if SignedFilter::are(&bytes) {
+            let signed = SignedFilter::from_bytes(&bytes, definition).map_err(|_| Error::Corrupt("a filter"))?;
+            ages.put(&signed.stamp);
+            shelf.put_filter(signed);
+        } else if NodeEntry::is_one(&bytes) {
+            let node = NodeEntry::from_bytes(&bytes, definition).map_err(|_| Error::Corrupt("a signed node"))?;
+            ages.put(&node.stamp);
+            shelf.nodes.put(node);
+        } else if SignedGroup::are(&bytes) {
+            let group = SignedGroup::from_bytes(&bytes, definition).map_err(|_| Error::Corrupt("a group"))?;
+            ages.put(&group.stamp);
+            shelf.groups.put(group);
+        } else {
+            let entry = Entry::from_bytes(&bytes, definition).map_err(|_| Error::Corrupt("a signed record"))?;
+            // A record in a group has no signature that could be old.
+            if !entry.signed.is_empty() {
+                ages.put(&entry.stamp);
+            }
+            shelf.put(entry)?;
+        }
+    }
+    Ok((shelf, ages))
 }
 
 /// A place from which a record was taken and into which it was put again has the neighbours it had: nothing beside it is to

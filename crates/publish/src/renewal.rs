@@ -68,14 +68,15 @@ impl<L: Ledger> Publication<L> {
 
     fn renew_those(&mut self, due: &Due) -> Result<Renewed, Error> {
         self.is_whole()?;
+        let mut signed = 0;
         if !due.rids.is_empty() {
             self.begin_change()?;
             let mut changes = Vec::new();
-            self.sign(&due.rids, false, &mut changes)?;
+            signed = self.sign(&due.rids, false, &mut changes)? as u64;
             changes.push(self.state());
             self.commit(changes)?;
         }
-        Ok(Renewed { signed: due.rids.len() as u64, is_done: due.is_done })
+        Ok(Renewed { signed, is_done: due.is_done })
     }
 
     /// The first period whose summary readers need: that of the oldest signature, or the last one that ended. What is

@@ -12,12 +12,13 @@
 use std::collections::BTreeSet;
 
 use counterfoil_mirror::NodeEntry;
-use counterfoil_proof::record::{Stamp, head_rid};
-use counterfoil_proof::{Definition, FIRST_NODE, Node};
+use counterfoil_proof::record::Stamp;
+use counterfoil_proof::{Definition, FIRST_NODE, Node, Scheme};
 
 use crate::edit::Edit;
 use crate::error::Error;
 use crate::filters::ORDERS_PER_FILTER;
+use crate::groups::ORDERS_PER_GROUP;
 use crate::ledger::{Change, Ledger};
 use crate::publication::{Publication, entry_key, noted_key};
 use crate::tree::{Level, Window, all};
@@ -40,10 +41,11 @@ impl<L: Ledger> Publication<L> {
         edit.changes(self.orders_told()).saturating_add(before)
     }
 
-    /// How many orders would make as many changes of a row: two each, those of nodes, and those of filters.
+    /// How many orders would make as many changes of a row: two each, those of nodes, of filters, and of groups.
     pub(crate) fn orders_told(&self) -> usize {
-        let Definition { orders, nodes, filters, .. } = self.definition();
-        orders.len() + NODES_PER_ROW / 2 * nodes.len() + ORDERS_PER_FILTER * filters.len()
+        let Definition { orders, nodes, filters, scheme, .. } = self.definition();
+        let groups = if matches!(scheme, Scheme::Group(_)) { ORDERS_PER_GROUP } else { 0 };
+        orders.len() + NODES_PER_ROW / 2 * nodes.len() + ORDERS_PER_FILTER * filters.len() + groups
     }
 
     /// Notes that rows changed at a place of an order.
@@ -74,7 +76,7 @@ impl<L: Ledger> Publication<L> {
             }
             self.settle_order(order, changed, &mut signed, changes)?;
         }
-        self.sign(&signed, true, changes)
+        self.sign(&signed, true, changes).map(drop)
     }
 
     fn settle_order(
@@ -145,8 +147,7 @@ impl<L: Ledger> Publication<L> {
             None => Stamp { rid: self.new_node()?, version: 0, period: self.period.number },
         };
         // It stands in its place before it is signed, as rows do.
-        let head = self.shelf().entry(head_rid(0)).ok_or(Error::Corrupt("a head"))?;
-        let (signature, hint) = (head.signature, head.hint);
+        let (signature, hint) = self.any_signature()?;
         self.shelf_mut().nodes.put(NodeEntry { stamp, node, signature, hint });
         Ok(Some(stamp.rid))
     }
@@ -186,7 +187,7 @@ impl<L: Ledger> Publication<L> {
         rids: impl Iterator<Item = u64>,
         is_change: bool,
         changes: &mut Vec<Change>,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
         let (mut entries, mut messages) = (Vec::new(), Vec::new());
         for rid in rids {
             let mut entry = self.shelf().nodes.entry(rid).ok_or(Error::Corrupt("a node that was there"))?.clone();
@@ -197,16 +198,12 @@ impl<L: Ledger> Publication<L> {
             entries.push(entry);
         }
         let signatures = self.sign_all(&messages)?;
-        for ((mut entry, message), (signature, hint)) in entries.into_iter().zip(messages).zip(signatures) {
+        for ((mut entry, message), (signature, hint)) in entries.into_iter().zip(&messages).zip(signatures) {
             (entry.signature, entry.hint) = (signature, hint);
-            let NodeEntry { stamp, .. } = entry;
-            let noted = self.period.sign(stamp.rid, stamp.version, is_change, message.0);
-            changes.push((noted_key(stamp.rid), Some(noted.to_bytes())));
-            changes.push(([&b"g"[..], &message.0].concat(), Some(Vec::new())));
-            changes.push((entry_key(stamp.rid), Some(entry.to_bytes(self.definition())?)));
-            self.ages.put(&stamp);
+            self.note_signed(&entry.stamp, is_change, &[*message], changes);
+            changes.push((entry_key(entry.stamp.rid), Some(entry.to_bytes(self.definition())?)));
             self.shelf_mut().nodes.put(entry);
         }
-        Ok(())
+        Ok(messages.len())
     }
 }

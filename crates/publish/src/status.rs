@@ -17,7 +17,7 @@ pub struct Status {
     pub has_root: bool,
     /// The manifest's serial.
     pub serial: u64,
-    /// Signing keys by their periods, with how many signatures stand of each.
+    /// Signing keys by their periods, with how much stands that each signed: records or their groups, nodes, filters.
     pub keys: Vec<(SigningKey, u64)>,
     /// Milliseconds since 1970 (UTC) when the key of the open period expires.
     pub expires: u64,

@@ -24,9 +24,8 @@ fn values(row: &Row) -> Vec<Value> {
 }
 
 impl Table {
-    fn new(number: u8, name: &str, columns: &[&str], orders: Vec<Vec<u16>>, filters: Vec<u8>) -> Self {
+    fn new(number: u8, name: &str, columns: &[&str], orders: Vec<Vec<u16>>, filters: Vec<u8>, scheme: Scheme) -> Self {
         let columns = columns.iter().map(|name| Column { name: (*name).into(), kind: Type::Integer }).collect();
-        let scheme = Scheme::PerRecord;
         // Those with filters have nodes, too.
         let nodes = filters.iter().map(|_| NodesOf { order: 0, columns: vec![1] }).collect();
         let definition = Definition { table: [number; 16], name: name.into(), columns, orders, scheme, nodes, filters };
@@ -97,8 +96,13 @@ impl Fetch for Served {
 
 /// Orders of customers: some without one, some of customers that are not there.
 fn world() -> (Table, Table) {
-    let mut orders = Table::new(1, "orders", &["id", "customer", "amount"], vec![vec![0]], Vec::new());
-    let mut customers = Table::new(2, "customers", &["id", "customer", "region"], vec![vec![0], vec![1, 0]], vec![1]);
+    signed(Scheme::PerRecord, Scheme::PerRecord)
+}
+
+fn signed(first: Scheme, second: Scheme) -> (Table, Table) {
+    let mut orders = Table::new(1, "orders", &["id", "customer", "amount"], vec![vec![0]], Vec::new(), first);
+    let columns = ["id", "customer", "region"];
+    let mut customers = Table::new(2, "customers", &columns, vec![vec![0], vec![1, 0]], vec![1], second);
     orders.insert((0..300).map(|at| vec![Some(at), (at % 7 > 0).then_some(at * 37 % 501), Some(at % 10)]).collect());
     customers.insert((0..250).map(|at| vec![Some(1000 + at), Some(at * 2), Some(at % 4)]).collect());
     // Some with two rows, and one of no customer.
@@ -154,7 +158,15 @@ fn counted(reading: &JoinReading) -> BTreeMap<Row, usize> {
 
 #[test]
 fn pairs_and_rows_without_one_are_those_of_a_plain_reading() {
-    let (mut orders, mut customers) = world();
+    let schemes = [Scheme::PerRecord, Scheme::PerAttribute, Scheme::Group(2), Scheme::Group(16)];
+    // Both tables in one way, and each in another one.
+    for (at, scheme) in schemes.into_iter().enumerate() {
+        pairs_and_rows_without_one(signed(scheme, scheme));
+        pairs_and_rows_without_one(signed(scheme, schemes[(at + 1) % 4]));
+    }
+}
+
+fn pairs_and_rows_without_one((mut orders, mut customers): (Table, Table)) {
     let owner = orders.publication.owner();
     assert_eq!(owner, customers.publication.owner());
     let root = tempfile::tempdir().expect("a folder");
@@ -269,7 +281,7 @@ fn one_table_has_totals_and_filters() {
 #[test]
 fn a_table_joined_with_itself() {
     let (mut orders, _) = world();
-    let mut tree = Table::new(3, "tree", &["id", "parent"], vec![vec![0]], vec![0]);
+    let mut tree = Table::new(3, "tree", &["id", "parent"], vec![vec![0]], vec![0], Scheme::Group(4));
     tree.insert((0..50).map(|at| vec![Some(at), (at > 0).then_some(at / 2)]).collect());
     tree.close();
     let owner = orders.publication.owner();

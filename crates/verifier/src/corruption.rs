@@ -10,9 +10,9 @@ use std::fmt;
 use counterfoil_ask::{Asked, text};
 use counterfoil_mirror::site::{Fetch, SUMMARIES_PER_FILE, Site, SiteError, Unread};
 use counterfoil_mirror::wire::Standing;
-use counterfoil_mirror::{Entry, Shelf, answer};
+use counterfoil_mirror::{Entry, Shelf, SignedGroup, answer};
 use counterfoil_proof::bytes::{Reader, Writer};
-use counterfoil_proof::{Answer, Definition, Owner, Position, Question, Run, TrustedManifest, Type, Value};
+use counterfoil_proof::{Answer, Definition, Member, Owner, Position, Question, Run, TrustedManifest, Type, Value};
 use counterfoil_reader::{Error, Reading, Terms, place_of};
 
 use crate::fetched::Altered;
@@ -196,6 +196,8 @@ impl<'a> Lie<'a> {
         let mut answer = self.answer()?;
         let (run, row, number) = place(&answer, row)?;
         let rid = answer.runs[run].rows.remove(row).stamp.rid;
+        answer.groups.iter_mut().for_each(|group| group.list.retain(|member| *member != Member::Shown(rid)));
+        answer.groups.retain(|group| group.list.iter().any(|member| matches!(member, Member::Shown(_))));
         let what = format!("row {number} of the answer, record {rid}, was left out");
         // Who has the pages has each row's signature too, and adds up those that are left.
         match self.answer_without(rid) {
@@ -267,6 +269,11 @@ impl Shelf for Without<'_> {
     fn downward(&mut self, order: u8, before: &[u8], visit: Visit<'_>) -> Result<(), SiteError> {
         let rid = self.rid;
         self.site.downward(order, before, &mut |position, entry| entry.stamp.rid == rid || visit(position, entry))
+    }
+
+    /// Its group's signature holds the record: all that can be left out is that it is shown.
+    fn group(&mut self, place: &[u8]) -> Result<Option<SignedGroup>, SiteError> {
+        self.site.group(place)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use counterfoil_mirror_server::{Allowed, Embedded, Options, Store, serve};
-use counterfoil_proof::{Direction, Edge, Interval, Type, Value};
+use counterfoil_proof::{Definition, Direction, Edge, Interval, Scheme, Type, Value};
 
 use crate::world::{Dice, World, definition, listen, row};
 
@@ -13,11 +13,18 @@ fn embedded() -> (tempfile::TempDir, Arc<dyn Store>) {
     (folder, Arc::new(store))
 }
 
-/// What every store has to do.
+/// What every store has to do, with tables signed in each way.
 pub fn follows(store: Arc<dyn Store>) {
+    let schemes = [Scheme::PerRecord, Scheme::PerAttribute, Scheme::Group(2), Scheme::Group(16)];
+    for (number, scheme) in (3..).zip(schemes) {
+        follows_table(store.clone(), Definition { scheme, ..definition(number, &format!("prices {number}")) });
+    }
+}
+
+fn follows_table(store: Arc<dyn Store>, definition: Definition) {
     let rounds = if std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full") { 200 } else { 12 };
     let mut dice = Dice(11);
-    let mut world = World::new();
+    let mut world = World::of(definition, 5);
     let listener = listen(store, world.owner, |_| ());
     let address = listener.address();
     world.close();

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use counterfoil_proof::bytes::Reader;
-use counterfoil_proof::{Definition, Edge, Filter, Malformed, Position};
+use counterfoil_proof::{Definition, Edge, Filter, Malformed, Position, Scheme};
 
 use super::layout::{
     FILE_BYTES_MAX, HEIGHT_MAX, Head, Name, Page, SUMMARIES_PER_FILE, name_of, path_of, summaries_path,
 };
 use crate::entry::Entry;
 use crate::filters::SignedFilter;
+use crate::groups::SignedGroup;
 use crate::node_entry::{NodeEntry, place};
 use crate::shelf::Shelf;
 
@@ -254,7 +255,7 @@ impl<F: Fetch> Site<F> {
         })
     }
 
-    /// The same of any tree of pages: orders come first, nodes of those that have some behind them, filters last.
+    /// The same of any tree of pages: orders come first, nodes of those that have some behind them, then groups, filters last.
     fn walk_parts(&mut self, tree: usize, at: &[u8], upward: bool, visit: &mut Visit<'_>) -> Result<(), SiteError> {
         let Some(root) = self.head.roots.get(tree).copied() else {
             return Err(SiteError::Damaged("head".into(), Malformed("an order without pages")));
@@ -359,6 +360,21 @@ impl<F: Fetch> Shelf for Site<F> {
             Ok(false)
         };
         self.walk_parts(self.definition.orders.len() + index, &place(level, from), true, &mut read)?;
+        Ok(found)
+    }
+
+    fn group(&mut self, place: &[u8]) -> Result<Option<SignedGroup>, SiteError> {
+        if !matches!(self.definition.scheme, Scheme::Group(_)) {
+            return Ok(None);
+        }
+        let (definition, mut found) = (self.definition.clone(), None);
+        let tree = definition.orders.len() + definition.nodes.len();
+        // The last one that begins at the place, or before.
+        let behind = [place, &[0]].concat();
+        self.walk_parts(tree, &behind, false, &mut |_, part| {
+            found = Some(SignedGroup::from_bytes(part, &definition)?);
+            Ok(false)
+        })?;
         Ok(found)
     }
 

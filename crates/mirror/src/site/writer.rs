@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-use counterfoil_proof::Malformed;
 use counterfoil_proof::bytes::Writer;
+use counterfoil_proof::{Malformed, Scheme};
 
 use super::destination::{Destination, OwnFolder};
 use super::layout::{
@@ -57,6 +57,9 @@ pub fn write_to(
     for of in &shelf.definition().nodes {
         let parts = nodes(shelf, of.order).map_err(invalid)?;
         roots.push(tree(parts, &mut site, &mut live)?.map_err(invalid)?);
+    }
+    if matches!(shelf.definition().scheme, Scheme::Group(_)) {
+        roots.push(tree(groups_of(shelf), &mut site, &mut live)?.map_err(invalid)?);
     }
     for order in &shelf.definition().filters {
         roots.push(tree(filters(shelf, *order), &mut site, &mut live)?.map_err(invalid)?);
@@ -132,7 +135,12 @@ fn filters(shelf: &MemoryShelf, order: u8) -> Vec<Part> {
     shelf.filters(order).map(part).collect()
 }
 
-/// Writes the pages of an order's entries, nodes or filters from below and gives the root's name.
+/// The groups in the same way.
+fn groups_of(shelf: &MemoryShelf) -> Vec<Part> {
+    shelf.groups.from(&[]).map(|group| (group.low.clone(), group.to_bytes(), group.stamp.rid)).collect()
+}
+
+/// Writes the pages of an order's entries, nodes, groups or filters from below and gives the root's name.
 fn tree(mut parts: Vec<Part>, site: &mut Files<'_>, live: &mut HashSet<Name>) -> io::Result<Result<Name, Malformed>> {
     let mut is_leaf = true;
     loop {
@@ -149,7 +157,7 @@ fn tree(mut parts: Vec<Part>, site: &mut Files<'_>, live: &mut HashSet<Name>) ->
             above.push((first, name.to_vec(), mark));
         }
         match &above[..] {
-            [] => return Ok(Err(Malformed("a table without a head or tail, or without its nodes"))),
+            [] => return Ok(Err(Malformed("a table without a head or tail, or without its nodes or groups"))),
             [(_, name, _)] => return Ok(Ok(name[..].try_into().unwrap_or_default())),
             _ => parts = above,
         }

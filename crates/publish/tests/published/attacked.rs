@@ -1,17 +1,21 @@
 //! A hostile mirror: whatever it does to an answer, the reader refuses it, and says why.
 
-use counterfoil_mirror::MemoryShelf;
+use counterfoil_mirror::{Entry, MemoryShelf};
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::{
-    Answer, Chain, Direction, End, FIRST_RID, Interval, Question, Refusal, SignatureSum, Trust, TrustedManifest, Value,
-    check,
+    Answer, Chain, Direction, End, FIRST_RID, Interval, Question, Refusal, Scheme, SignatureSum, Trust,
+    TrustedManifest, Value, check,
 };
 use counterfoil_publish::Edit;
 
-use crate::world::{World, definition, row};
+use crate::world::{SCHEMES, World, definition, row};
 
 fn filled() -> World {
-    let mut world = World::new();
+    signing(Scheme::PerRecord)
+}
+
+fn signing(scheme: Scheme) -> World {
+    let mut world = World::signing(scheme);
     let equal = (0..3).map(|at| row("B", 1, Some(at), "equal keys"));
     world.insert([row("A", 1, Some(5), "first")].into_iter().chain(equal).chain([row("C", 9, None, "last")]).collect());
     world.close();
@@ -22,7 +26,7 @@ fn filled() -> World {
 /// The signature that an attacker can make: the sum of those of some records.
 fn sum(shelf: &MemoryShelf, rids: &[u64]) -> counterfoil_proof::Signature {
     let mut sum = SignatureSum::default();
-    rids.iter().for_each(|rid| sum.add(&shelf.entry(*rid).expect("an entry").signature));
+    rids.iter().for_each(|rid| sum.add(&shelf.entry(*rid).and_then(Entry::signature).expect("an entry")));
     sum.finish().expect("a sum")
 }
 
@@ -109,7 +113,11 @@ fn limits_and_directions() {
 
 #[test]
 fn rows_of_before_a_change() {
-    let mut world = filled();
+    SCHEMES.into_iter().for_each(rows_of_before);
+}
+
+fn rows_of_before(scheme: Scheme) {
+    let mut world = signing(scheme);
     let question = world.of_symbol("B", &[0, 2]);
     let old = world.answer(&question);
     let rid = old.runs[0].rows[1].stamp.rid;
@@ -156,7 +164,11 @@ fn one_row_of_each_of_two_moments() {
 
 #[test]
 fn an_empty_table_and_empty_intervals() {
-    let mut world = World::new();
+    SCHEMES.into_iter().for_each(an_empty_table);
+}
+
+fn an_empty_table(scheme: Scheme) {
+    let mut world = World::signing(scheme);
     world.close();
     let question = world.all();
     let answer = world.answer(&question);
@@ -212,7 +224,11 @@ fn summaries_missing_swapped_and_of_others() {
 
 #[test]
 fn any_byte_changed_is_refused_or_changes_nothing() {
-    let mut world = filled();
+    SCHEMES.into_iter().for_each(any_byte_changed);
+}
+
+fn any_byte_changed(scheme: Scheme) {
+    let mut world = signing(scheme);
     let question = world.of_symbol("B", &[0, 2]).hinted();
     let honest = world.answer(&question).to_bytes(world.publication.definition(), &question).expect("bytes");
     let (manifest, chain) = (world.manifest(), world.chain());
@@ -225,7 +241,7 @@ fn any_byte_changed_is_refused_or_changes_nothing() {
                 let mut bytes = honest.clone();
                 bytes[at] ^= 1 << bit;
                 if let Ok(verified) = check(&trust, &question, &bytes) {
-                    assert!(verified.rows == rows, "byte {at}, bit {bit}");
+                    assert!(verified.rows == rows, "{scheme:?}: byte {at}, bit {bit}");
                 }
             }
         }

@@ -1,9 +1,10 @@
 //! Honest mirrors are believed: whatever was asked, between whatever changes.
 
-use counterfoil_proof::{Direction, Edge, FIRST_RID, Interval, Question, Type, Value};
+use counterfoil_mirror::{MemoryShelf, Shelf as _, SignedGroup};
+use counterfoil_proof::{Direction, Edge, FIRST_RID, Interval, Question, Scheme, Type, Value};
 use counterfoil_publish::{Change, Edit, Error, Ledger, MemoryLedger, Pair, Publication};
 
-use crate::world::{Dice, World, expected, row};
+use crate::world::{Dice, SCHEMES, World, expected, row};
 
 fn random_row(dice: &mut Dice) -> Vec<Value> {
     let symbol = ["A", "B", "BB", "C", ""][dice.below(5) as usize];
@@ -65,26 +66,51 @@ pub fn random_edit(dice: &mut Dice, world: &World) -> Edit {
 
 #[test]
 fn every_honest_answer_is_accepted_and_equals_the_table() {
+    SCHEMES.into_iter().for_each(honest_answers);
+}
+
+/// What `publish::groups` promises: each record in one group, all in their order, and no group too large or too small.
+pub fn groups_are_whole(shelf: &MemoryShelf) {
+    let Scheme::Group(rows_max) = shelf.definition().scheme else {
+        assert!(shelf.groups.from(&[]).next().is_none());
+        return;
+    };
+    let groups: Vec<&SignedGroup> = shelf.groups.from(&[]).collect();
+    assert_eq!(groups[0].low, [1]);
+    let members: Vec<u64> = groups.iter().flat_map(|group| group.members.iter().map(|(rid, _)| *rid)).collect();
+    assert_eq!(members, shelf.rids(0).filter(|rid| *rid >= FIRST_RID).collect::<Vec<_>>());
+    for (at, group) in groups.iter().enumerate() {
+        let end = groups.get(at + 1).map_or(&[2][..], |next| &next.low[..]);
+        assert_eq!(shelf.within(0, &group.low, end).count(), group.members.len(), "records of its own part");
+        let rows = group.members.len();
+        assert!(rows <= usize::from(rows_max) && (rows >= usize::from(3 * rows_max / 8).max(1) || groups.len() == 1));
+    }
+}
+
+fn honest_answers(scheme: Scheme) {
     let rounds = if std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full") { 1500 } else { 60 };
     let mut dice = Dice(7);
-    let mut world = World::new();
+    let mut world = World::signing(scheme);
     world.close();
     let mut answers = 0;
     for round in 0..rounds {
         let edit = random_edit(&mut dice, &world);
         world.publication.edit(edit).expect("an edit");
+        groups_are_whole(world.publication.shelf());
         if dice.below(3) == 0 {
             world.close();
         }
         for _ in 0..3 {
             let question = random_question(&mut dice, &world);
             let answer = world.answer(&question);
-            let verified = world.check(&question, &answer).unwrap_or_else(|refusal| panic!("round {round}: {refusal}"));
+            let verified = world
+                .check(&question, &answer)
+                .unwrap_or_else(|refusal| panic!("{scheme:?}, round {round}: {refusal}"));
             assert!(verified.rows == expected(world.publication.shelf(), &question), "round {round}");
             answers += 1;
         }
     }
-    println!("{answers} honest answers accepted");
+    println!("{scheme:?}: {answers} honest answers accepted");
 }
 
 #[test]

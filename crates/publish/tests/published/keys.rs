@@ -145,7 +145,7 @@ fn forged(shelf: &MemoryShelf, rid: u64, thief: &SecretKey, owner: &World) -> Me
     record.values[3] = Value::Text("made up".into());
     let root = attributes::root(&record.leaves(owner.publication.definition()).expect("leaves"));
     let message = message(&digest_of(owner), Kind::Record, &entry.stamp, &entry.links, &root);
-    (entry.signature, entry.hint) = thief.sign_all(&[message]).swap_remove(0);
+    entry.signed = thief.sign_all(&[message]);
     let mut shelf = shelf.clone();
     shelf.put(entry).expect("an entry");
     shelf
@@ -356,7 +356,7 @@ fn a_ledger_put_back_and_told_so_signs_nothing_that_collides() {
             // Single rows of before among the new ones.
             for rid in lost_shelf.rids(0) {
                 let old = lost_shelf.entry(rid).expect("an entry");
-                if world.publication.shelf().entry(rid).is_none_or(|new| new.signature != old.signature) {
+                if world.publication.shelf().entry(rid).is_none_or(|new| new.signed != old.signed) {
                     let mut mixed = world.publication.shelf().clone();
                     mixed.put(old.clone()).expect("an entry");
                     assert!(all_of(&mixed, &manifest, &summaries, world.now).is_err(), "record {rid}");

@@ -6,6 +6,7 @@ mod joined;
 mod keys;
 mod packed;
 mod renewed;
+mod schemes;
 mod simulated;
 mod site;
 mod totals;

@@ -1,16 +1,22 @@
 //! A server's shelf of bytes gives the same answers, byte by byte, as one of entries.
 
 use counterfoil_mirror::{MemoryShelf, PackedShelf, answer_bytes};
-use counterfoil_proof::FIRST_RID;
+use counterfoil_proof::{FIRST_RID, Scheme};
 
 use crate::honest::{random_edit, random_question};
-use crate::world::{Dice, World};
+use crate::world::{Dice, SCHEMES, World};
 
 /// What a mirror is told: entries that are new or other ones, and numbers that are gone.
 fn tell(packed: &mut PackedShelf, before: &MemoryShelf, now: &MemoryShelf) {
     let definition = counterfoil_mirror::Shelf::definition(now).clone();
     for rid in before.rids(0).filter(|rid| now.entry(*rid).is_none()) {
         assert!(packed.remove(rid).expect("an entry"));
+    }
+    for group in before.groups.from(&[]).filter(|group| now.groups.of_number(group.stamp.rid).is_none()) {
+        assert!(packed.remove(group.stamp.rid).expect("a group"));
+    }
+    for group in now.groups.from(&[]) {
+        packed.put(&group.to_bytes()).expect("a group");
     }
     let ends = (0..FIRST_RID).filter(|rid| now.entry(*rid).is_some());
     for rid in now.rids(0).filter(|rid| *rid >= FIRST_RID).chain(ends) {
@@ -23,9 +29,13 @@ fn tell(packed: &mut PackedShelf, before: &MemoryShelf, now: &MemoryShelf) {
 
 #[test]
 fn answers_made_of_bytes_are_those_made_of_entries() {
+    SCHEMES.into_iter().for_each(answers_made_of_bytes);
+}
+
+fn answers_made_of_bytes(scheme: Scheme) {
     let rounds = if std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full") { 600 } else { 60 };
     let mut dice = Dice(21);
-    let mut world = World::new();
+    let mut world = World::signing(scheme);
     let mut packed = PackedShelf::new(world.publication.definition().clone());
     let mut before = MemoryShelf::new(world.publication.definition().clone());
     for round in 0..rounds {

@@ -11,8 +11,8 @@ use std::rc::Rc;
 
 use counterfoil_mirror::{MemoryShelf, answer, find, find_without_filters};
 use counterfoil_proof::{
-    Chain, Definition, Digest, Direction, Edge, FIRST_RID, Interval, Owner, Points, Question, Refusal, SecretKey, Seen,
-    Trust, TrustedManifest, Type, Value, Verified, check, check_points,
+    Chain, Definition, Digest, Direction, Edge, FIRST_RID, Interval, Owner, Points, Question, Refusal, Scheme,
+    SecretKey, Seen, Trust, TrustedManifest, Type, Value, Verified, check, check_points,
 };
 use counterfoil_publish::{
     Change, Edit, Error, Ledger, MemoryLedger, NewKey, Pair, Plan, Publication, Restored, Secrets,
@@ -128,11 +128,12 @@ impl What {
 }
 
 /// The table, with filters of its first order.
-fn filtered() -> Definition {
-    Definition { filters: vec![0], ..definition("prices") }
+fn filtered(scheme: Scheme) -> Definition {
+    Definition { filters: vec![0], scheme, ..definition("prices") }
 }
 
 struct Simulation {
+    scheme: Scheme,
     dice: Dice,
     publication: Option<Publication<Faulty>>,
     fault: Rc<Cell<Option<bool>>>,
@@ -177,9 +178,9 @@ fn add(time: u64, skew: i64) -> u64 {
 }
 
 impl Simulation {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, scheme: Scheme) -> Self {
         let plan = Plan {
-            definition: filtered(),
+            definition: filtered(scheme),
             now: 1_000_000,
             every: 1000,
             renew: 15_000,
@@ -197,6 +198,7 @@ impl Simulation {
         let honest = push_of(&mut publication);
         let readers = [0, 40, -40, 25].map(|skew| Reader { owner, skew, seen: None, known: None });
         let mut simulation = Self {
+            scheme,
             dice: Dice(seed),
             publication: Some(publication),
             fault,
@@ -421,7 +423,7 @@ impl Simulation {
     }
 
     fn question(&mut self) -> Asked {
-        let definition = filtered();
+        let definition = filtered(self.scheme);
         if self.dice.below(3) == 0 {
             return self.question_about_values(&definition);
         }
@@ -517,6 +519,11 @@ impl Simulation {
             let rids: Vec<u64> = other.shelf.rids(0).chain([2, 3]).collect();
             let rid = rids[self.dice.below(rids.len() as u64) as usize];
             base.shelf.put(other.shelf.entry(rid).expect("an entry").clone()).expect("an entry");
+            // With its group, or with that of now.
+            let group = other.shelf.groups.from(&[]).find(|group| group.holds(rid));
+            if let Some(group) = group.filter(|_| self.dice.below(2) == 0) {
+                base.shelf.groups.put(group.clone());
+            }
         }
         if self.dice.below(3) == 0 {
             other.shelf.filters(0).for_each(|signed| base.shelf.put_filter(signed.clone()));
@@ -635,15 +642,30 @@ impl Reader {
 
 #[test]
 fn whatever_a_mirror_combines_no_row_is_older_than_the_verdict_says_and_honest_answers_are_accepted() {
+    simulate(Scheme::PerRecord);
+}
+
+#[test]
+fn so_it_is_where_each_value_is_signed() {
+    simulate(Scheme::PerAttribute);
+}
+
+#[test]
+fn so_it_is_where_groups_are_signed() {
+    simulate(Scheme::Group(2));
+    simulate(Scheme::Group(5));
+}
+
+fn simulate(scheme: Scheme) {
     let is_full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full");
     let (seeds, steps, questions) = if is_full { (8, 1300, 10) } else { (2, 200, 2) };
     let (mut honest, mut words) = (0, BTreeSet::new());
     let mut did = [0; 6];
     for seed in 0..seeds {
-        let mut simulation = Simulation::new(1000 + seed);
+        let mut simulation = Simulation::new(1000 + seed, scheme);
         simulation.run(steps, questions);
         let told = simulation.told;
-        println!("seed {}: {told:?}", 1000 + seed);
+        println!("{scheme:?}, seed {}: {told:?}", 1000 + seed);
         words.extend(told.hostile_refused.into_keys());
         honest += told.honest;
         let done = [told.hostile_accepted, told.cuts, told.renewed, told.revocations, told.roots, told.restored];

@@ -1,13 +1,13 @@
 //! Totals from signed nodes: those of a plain list of rows, whatever changed, and whatever a mirror makes of them.
 
-use counterfoil_mirror::{MemoryShelf, NodeEntry, Shelf as _, totals};
+use counterfoil_mirror::{Entry, MemoryShelf, NodeEntry, Shelf as _, totals};
 use counterfoil_proof::{
-    Chain, Definition, Edge, FIRST_RID, Interval, NodesOf, Refusal, Span, Tile, Totals, TotalsAnswer, TotalsOf,
+    Chain, Definition, Edge, FIRST_RID, Interval, NodesOf, Refusal, Scheme, Span, Tile, Totals, TotalsAnswer, TotalsOf,
     TotalsQuestion, Trust, Type, Value, VerifiedTotals, check_totals,
 };
 use counterfoil_publish::{Edit, MemoryLedger, NewKey, Publication, Restored};
 
-use crate::world::{Dice, World, definition, row};
+use crate::world::{Dice, SCHEMES, World, definition, row};
 
 fn counted() -> Definition {
     let nodes = vec![NodesOf { order: 0, columns: vec![1, 2] }, NodesOf { order: 1, columns: vec![2] }];
@@ -182,8 +182,8 @@ struct Life {
 }
 
 impl Life {
-    fn new(dice: &mut Dice, most: u64) -> Self {
-        let mut world = World::of(counted(), [5; 96]);
+    fn new(dice: &mut Dice, most: u64, scheme: Scheme) -> Self {
+        let mut world = World::of(Definition { scheme, ..counted() }, [5; 96]);
         world.insert((0..most * 2).map(|_| random_row(dice)).collect());
         world.close();
         let settled = rows(world.publication.shelf());
@@ -259,6 +259,9 @@ impl Life {
         for rid in then.rids(0).filter(|_| records == 0) {
             shelf.put(then.entry(rid).expect("an entry").clone()).expect("an entry");
         }
+        for group in then.groups.from(&[]).filter(|_| records < 2) {
+            shelf.groups.put(group.clone());
+        }
         let mut old: Vec<&NodeEntry> = then.nodes.all().filter(|entry| entry.stamp.rid % nodes == 0).collect();
         old.sort_by_key(|entry| entry.stamp.rid);
         old.into_iter().for_each(|entry| shelf.nodes.put(entry.clone()));
@@ -277,13 +280,17 @@ impl Life {
 
 #[test]
 fn totals_are_those_of_a_plain_list_as_it_was_when_the_last_period_ended() {
+    SCHEMES.into_iter().for_each(totals_of_a_plain_list);
+}
+
+fn totals_of_a_plain_list(scheme: Scheme) {
     let full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full");
     let [mut accepted, mut from_nodes, mut open, mut mixed, mut taken] = [0; 5];
     for seed in 0..if full { 60 } else { 3 } {
         println!("seed {seed}");
         let dice = &mut Dice(seed);
         let most = [4, 20, 120][seed as usize % 3];
-        let mut life = Life::new(dice, most);
+        let mut life = Life::new(dice, most, scheme);
         for _ in 0..25 {
             life.step(dice, most);
             for _ in 0..3 {
@@ -305,7 +312,7 @@ fn totals_are_those_of_a_plain_list_as_it_was_when_the_last_period_ended() {
         }
     }
     println!(
-        "{accepted} honest answers accepted, {from_nodes} with nodes, {open} kept open; of {mixed} mixed ones {taken}"
+        "{scheme:?}: {accepted} honest answers accepted, {from_nodes} with nodes, {open} kept open; of {mixed} mixed ones {taken}"
     );
     assert!(accepted > 60 && from_nodes * 3 > accepted && open > 10 && taken > 10 && taken * 4 < mixed * 3);
 }
@@ -348,7 +355,7 @@ fn resigned(shelf: &MemoryShelf, mut answer: TotalsAnswer, world: &World) -> Tot
     for rid in rids {
         let own = |shelf: &MemoryShelf| {
             let node = shelf.nodes.entry(rid).map(|entry| entry.signature);
-            node.or_else(|| shelf.entry(rid).map(|entry| entry.signature))
+            node.or_else(|| shelf.entry(rid).and_then(Entry::signature))
         };
         sum.add(&own(shelf).or_else(|| own(world.publication.shelf())).expect("a signature"));
     }
@@ -483,6 +490,7 @@ fn nodes_of_before_a_change_are_stale() {
     let answer = TotalsAnswer {
         question: question.digest(),
         intervals: vec![vec![Span::Tile(tile)]],
+        groups: Vec::new(),
         signature: alone,
         hints: None,
     };

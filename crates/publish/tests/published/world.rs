@@ -2,7 +2,7 @@
 
 use counterfoil_mirror::{MemoryShelf, answer};
 use counterfoil_proof::{
-    Answer, Chain, Column, Definition, Direction, Edge, Interval, Owner, Question, Refusal, Scheme, Trust,
+    Answer, Chain, Column, Definition, Direction, Edge, GROUP_ROWS, Interval, Owner, Question, Refusal, Scheme, Trust,
     TrustedManifest, Type, Value, Verified, check,
 };
 use counterfoil_publish::{Edit, MemoryLedger, Plan, Publication, Secrets};
@@ -16,6 +16,9 @@ impl Dice {
         (self.0 >> 33) % bound
     }
 }
+
+/// Every scheme, with the smallest groups and those that owners get who say nothing.
+pub const SCHEMES: [Scheme; 4] = [Scheme::PerRecord, Scheme::PerAttribute, Scheme::Group(2), Scheme::Group(GROUP_ROWS)];
 
 pub fn definition(name: &str) -> Definition {
     let column = |name: &str, kind| Column { name: name.into(), kind };
@@ -49,6 +52,11 @@ pub fn row(symbol: &str, day: i64, price: Option<i128>, note: &str) -> Vec<Value
 impl World {
     pub fn new() -> Self {
         Self::of(definition("prices"), [5; 96])
+    }
+
+    /// The table signed in this way.
+    pub fn signing(scheme: Scheme) -> Self {
+        Self::of(Definition { scheme, ..definition("prices") }, [5; 96])
     }
 
     pub fn of(definition: Definition, entropy: [u8; 96]) -> Self {

@@ -1,6 +1,6 @@
 //! The dishonest mirror: each of its ways is noticed, wherever it strikes.
 
-use counterfoil_proof::Refusal;
+use counterfoil_proof::{Refusal, Scheme};
 use counterfoil_reader::Error;
 use counterfoil_verifier::{Corruption, Same, Session};
 
@@ -24,7 +24,12 @@ fn refused(session: &Session, corruption: &Corruption) -> Error {
 
 #[test]
 fn another_value_and_a_row_left_out_are_noticed() {
-    let world = World::of(60);
+    let schemes = [Scheme::PerRecord, Scheme::PerAttribute, Scheme::Group(2), Scheme::Group(16)];
+    schemes.into_iter().for_each(another_value_and_a_row_left_out);
+}
+
+fn another_value_and_a_row_left_out(scheme: Scheme) {
+    let world = World::signed(scheme, 60);
     let mut dice = Dice(3);
     for session in sessions(&world) {
         for _ in 0..6 {

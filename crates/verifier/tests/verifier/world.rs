@@ -23,6 +23,10 @@ pub type Bring<'a> = &'a mut dyn FnMut(&Wanted) -> Brought;
 
 impl World {
     pub fn new() -> Self {
+        Self::signing(Scheme::PerRecord)
+    }
+
+    pub fn signing(scheme: Scheme) -> Self {
         let column = |name: &str, kind| Column { name: name.into(), kind };
         let definition = Definition {
             table: [5; 16],
@@ -34,7 +38,7 @@ impl World {
                 column("note", Type::Text),
             ],
             orders: vec![vec![0, 1], vec![2]],
-            scheme: Scheme::PerRecord,
+            scheme,
             nodes: Vec::new(),
             filters: Vec::new(),
         };
@@ -47,7 +51,11 @@ impl World {
 
     /// With so many rows, in two periods.
     pub fn of(rows: i64) -> Self {
-        let mut world = Self::new();
+        Self::signed(Scheme::PerRecord, rows)
+    }
+
+    pub fn signed(scheme: Scheme, rows: i64) -> Self {
+        let mut world = Self::signing(scheme);
         world.publish((0..rows / 2).map(row).collect());
         world.publish((rows / 2..rows).map(row).collect());
         world
