@@ -36,6 +36,13 @@ impl Error {
             _ => None,
         }
     }
+
+    /// Whether it may come of an update between two fetches, so that it is worth asking once more where the mirror stands
+    /// elsewhere by now.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Withheld(_) | Self::Damaged(..))
+    }
 }
 
 impl fmt::Display for Error {

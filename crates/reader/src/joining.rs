@@ -7,6 +7,7 @@ use counterfoil_proof::{Chain, Refusal, TrustedManifest, Value, check, check_poi
 use crate::error::Error;
 use crate::kept_join::KeptJoin;
 use crate::memory::Memory;
+use crate::moving::{ATTEMPTS_MAX, Moving};
 use crate::reading::Opened;
 use crate::terms::Terms;
 use crate::verdict::Verdict;
@@ -42,9 +43,28 @@ pub fn read_join(
     let Some([first_name, second_name]) = AskedJoin::tables_of(sql)? else {
         return Err(counterfoil_ask::Error::NotSupported("one table where a join is asked".into()).into());
     };
+    let (mut first, mut second) = (Moving::new(first), Moving::new(second));
+    let names = [&first_name[..], &second_name];
     let [first_memory, second_memory] = memory;
-    let mut first = Opened::at(first, &first_name, terms, first_memory)?;
-    let mut second = Opened::at(second, &second_name, terms, second_memory)?;
+    for _ in 1..ATTEMPTS_MAX {
+        match read_once([&mut first, &mut second], names, sql, terms, [&mut *first_memory, &mut *second_memory]) {
+            // Both begin anew: what one of them was asked came from the other one's rows.
+            Err(error) if error.may_pass() && (first.has_moved() | second.has_moved()) => {}
+            result => return result,
+        }
+    }
+    read_once([&mut first, &mut second], names, sql, terms, [first_memory, second_memory])
+}
+
+fn read_once(
+    [first, second]: [&mut dyn Fetch; 2],
+    [first_name, second_name]: [&str; 2],
+    sql: &str,
+    terms: &Terms,
+    [first_memory, second_memory]: [&mut Option<Memory>; 2],
+) -> Result<JoinReading, Error> {
+    let mut first = Opened::at(first, first_name, terms, first_memory)?;
+    let mut second = Opened::at(second, second_name, terms, second_memory)?;
     let asked = AskedJoin::parse(sql, first.definition(), second.definition())?;
     let answer = asked.first_question().map(|question| first.ask(&terms.put(question).to_bytes())).transpose()?;
     let held = [(&first.manifest, &first.chain), (&second.manifest, &second.chain)];

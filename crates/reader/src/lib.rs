@@ -19,6 +19,7 @@ mod joining;
 mod kept;
 mod kept_join;
 mod memory;
+mod moving;
 mod reading;
 mod terms;
 mod verdict;

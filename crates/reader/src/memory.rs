@@ -30,6 +30,18 @@ impl Memory {
         Ok(Self { table, issued, seen: Seen::of(manifest, chain)? })
     }
 
+    /// Whether a manifest is none of before. It is asked before its chain is: what a later key signed looks forged under it.
+    ///
+    /// # Errors
+    /// [`Refusal::Stale`].
+    pub(crate) fn allows(&self, manifest: &TrustedManifest) -> Result<(), Refusal> {
+        let manifest = manifest.manifest();
+        if self.table == manifest.definition.table && manifest.serial < self.seen.serial {
+            return Err(Refusal::Stale("an older manifest than one that was seen already"));
+        }
+        Ok(())
+    }
+
     /// The last period that was seen of this table.
     pub(crate) fn period_of(&self, table: &[u8; 16]) -> Option<u64> {
         (self.table == *table).then_some(self.seen.period)

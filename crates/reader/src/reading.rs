@@ -11,6 +11,7 @@ use counterfoil_proof::{
 use crate::error::Error;
 use crate::kept::Kept;
 use crate::memory::Memory;
+use crate::moving::{ATTEMPTS_MAX, Moving};
 use crate::terms::Terms;
 use crate::verdict::Verdict;
 
@@ -28,14 +29,32 @@ pub struct Reading {
 }
 
 /// Asks the mirror behind `fetch` and checks what it sends. `memory` is what the reader has seen of this owner's table of
-/// this name; it goes on as soon as something newer is known to be the owner's, whatever becomes of the rows.
+/// this name; it goes on as soon as something newer is known to be the owner's, whatever becomes of the rows. A mirror that
+/// is brought up to date meanwhile is asked anew.
 ///
 /// # Errors
 /// Each [`Error`] but [`Error::NotKept`].
 pub fn read(fetch: &mut dyn Fetch, sql: &str, terms: &Terms, memory: &mut Option<Memory>) -> Result<Reading, Error> {
     // What is no SQL asks nobody.
     let table = Asked::table_of(sql)?;
-    let mut opened = Opened::at(fetch, &table, terms, memory)?;
+    let mut moving = Moving::new(fetch);
+    for _ in 1..ATTEMPTS_MAX {
+        match read_once(&mut moving, &table, sql, terms, memory) {
+            Err(error) if error.may_pass() && moving.has_moved() => {}
+            result => return result,
+        }
+    }
+    read_once(&mut moving, &table, sql, terms, memory)
+}
+
+fn read_once(
+    fetch: &mut dyn Fetch,
+    table: &str,
+    sql: &str,
+    terms: &Terms,
+    memory: &mut Option<Memory>,
+) -> Result<Reading, Error> {
+    let mut opened = Opened::at(fetch, table, terms, memory)?;
     let asked = Asked::parse(sql, opened.definition())?;
     let mut answer = asked.question().map(|question| opened.ask(&asked_for(&asked, question, terms))).transpose()?;
     let mut result = checked(&asked, &opened.manifest, &opened.chain, answer.as_deref(), terms);
@@ -83,6 +102,7 @@ impl<F: Fetch> Opened<F> {
     pub fn at(fetch: F, table: &str, terms: &Terms, memory: &mut Option<Memory>) -> Result<Self, Error> {
         let (unread, manifest_bytes) = found(fetch, &terms.owner, table)?;
         let manifest = TrustedManifest::check(&manifest_bytes, &terms.owner, 0)?;
+        memory.as_ref().map_or(Ok(()), |memory| memory.allows(&manifest))?;
         let definition = &manifest.manifest().definition;
         if definition.name != table {
             let (name, known) = (table.into(), definition.name.clone());

@@ -1,0 +1,49 @@
+//! A mirror that is brought up to date while it is asked.
+//!
+//! A question takes several fetches, and an update may come between any two of them: a manifest of before beside rows that
+//! the owner's new key signed looks like a forgery, a head of before beside rows of two periods later like noise. So where an
+//! answer is refused, head and manifest are fetched once more, and if they are others by now, all of it is asked anew. An
+//! honest mirror stands still in the end; one that never does is refused as before.
+
+use std::collections::BTreeMap;
+
+use counterfoil_mirror::site::Fetch;
+
+/// Times that a question is asked at most.
+pub(crate) const ATTEMPTS_MAX: usize = 4;
+
+/// What is fetched, with the files noted that say where a mirror stands.
+pub(crate) struct Moving<'a> {
+    fetch: &'a mut dyn Fetch,
+    standing: BTreeMap<String, (usize, Option<Vec<u8>>)>,
+}
+
+impl<'a> Moving<'a> {
+    pub(crate) fn new(fetch: &'a mut dyn Fetch) -> Self {
+        Self { fetch, standing: BTreeMap::new() }
+    }
+
+    /// Whether the mirror stands elsewhere by now than when it was asked.
+    pub(crate) fn has_moved(&mut self) -> bool {
+        let standing = std::mem::take(&mut self.standing);
+        standing.into_iter().any(|(path, (most, before))| self.fetch.fetch(&path, most).is_ok_and(|now| now != before))
+    }
+}
+
+impl Fetch for Moving<'_> {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        let found = self.fetch.fetch(path, most)?;
+        if matches!(path.rsplit('/').next(), Some("manifest" | "head")) {
+            self.standing.insert(path.into(), (most, found.clone()));
+        }
+        Ok(found)
+    }
+
+    fn ask(&mut self, path: &str, question: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
+        self.fetch.ask(path, question, most)
+    }
+
+    fn soon(&mut self, level: usize, paths: &mut dyn Iterator<Item = String>) {
+        self.fetch.soon(level, paths);
+    }
+}
