@@ -19,7 +19,10 @@ pub struct Client {
 
 impl Client {
     pub fn new(address: SocketAddr) -> Client {
-        let stream = TcpStream::connect(address).expect("a connection");
+        Self::on(TcpStream::connect(address).expect("a connection"))
+    }
+
+    fn on(stream: TcpStream) -> Client {
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         stream.set_write_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
@@ -71,4 +74,12 @@ pub fn once(address: SocketAddr, line: &str, body: &[u8]) -> Reply {
     let mut client = Client::new(address);
     client.send(&[&head(line, body.len())[..], body].concat());
     client.reply().expect("a reply")
+}
+
+/// The same where nobody may be there, or go away meanwhile.
+pub fn attempt(address: SocketAddr, line: &str, body: &[u8]) -> Option<Reply> {
+    let mut client = Client::on(TcpStream::connect(address).ok()?);
+    // It may have said already why it hears no more.
+    client.send(&[&head(line, body.len())[..], body].concat());
+    client.reply()
 }

@@ -1,11 +1,16 @@
 //! A mirror that runs as a server, over real sockets: its owner, readers, strangers, cuts and damage.
 
+mod between;
 mod client;
+mod court;
 mod cuts;
 mod database;
+mod deceit;
 mod honest;
 mod hostile;
 mod origins;
 mod private;
+mod told;
+mod tricks;
 mod values;
 mod world;
