@@ -127,7 +127,8 @@ pub use published::{
     Answer, Asking, Defined, Planned, SortBy, Source, Verdict, Verified, VerifiedTable, Verifier, Wanted, is_published,
 };
 pub use publishing::{
-    Publish, Published, Publisher, Publishing, is_hidden, ledger_name, publications, record_name as publication_record,
+    Publish, Published, Publisher, Publishing, Signing, is_hidden, ledger_name, publications,
+    record_name as publication_record,
 };
 pub use ram::Ram;
 pub use rights::Rights;

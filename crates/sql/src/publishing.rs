@@ -1,8 +1,9 @@
 //! PUBLISH, UNPUBLISH and SHOW PUBLICATIONS: what they say, and who does it.
 //!
 //! ```text
-//! PUBLISH TABLE quotes ORDER BY symbol, day [ORDER BY price] [EVERY '1 hour'] [RENEW '30 days'] [SIGN PER RECORD]
-//!     [WITHOUT TOTALS] [WITHOUT FILTERS] TO 'dir:/srv/quotes' [, 's3://bucket/quotes' [, 'https://example.com']]
+//! PUBLISH TABLE quotes ORDER BY symbol, day [ORDER BY price] [EVERY '1 hour'] [RENEW '30 days']
+//!     [SIGN PER RECORD | SIGN PER ATTRIBUTE | SIGN [PER] GROUP [(16)]] [WITHOUT TOTALS] [WITHOUT FILTERS]
+//!     TO 'dir:/srv/quotes' [, 's3://bucket/quotes' [, 'https://example.com']]
 //! UNPUBLISH quotes [FORGET KEYS]
 //! ```
 //! This floor reads them and knows which tables are published, which nobody alters meanwhile. Signing is a matter of the
@@ -39,6 +40,20 @@ const UNPUBLISH: [&str; 2] = [crate::OWN, "unpublish"];
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
+/// Rows of a group at most, if PUBLISH says no number.
+const GROUP_ROWS: u8 = 16;
+
+/// How much one signature covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signing {
+    /// A row.
+    PerRecord,
+    /// A value.
+    PerAttribute,
+    /// So many rows at most.
+    Group(u8),
+}
+
 /// What PUBLISH asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publish {
@@ -50,6 +65,8 @@ pub struct Publish {
     pub every: Duration,
     /// After which signatures are made again.
     pub renew: Duration,
+    /// How rows are signed, if that is said: of a table that is published already it stays.
+    pub signing: Option<Signing>,
     /// Whether totals along the first order are signed beside the rows.
     pub totals: bool,
     /// Whether filters of the orders' first columns are, for joins.
@@ -179,12 +196,7 @@ fn parse_publish(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
         } else if takes(parser, "RENEW") {
             said.push(("renew", parse_text(parser)?));
         } else if takes(parser, "SIGN") {
-            wants(parser, &["PER"])?;
-            said.push(("per", parser.parse_identifier()?.value.to_lowercase()));
-            if parser.peek_token().token == Token::LParen {
-                parser
-                    .parse_parenthesized_column_list(datafusion::sql::sqlparser::parser::IsOptional::Optional, true)?;
-            }
+            said.push(("sign", parse_signing(parser)?));
         } else if takes(parser, "WITHOUT") {
             said.push(("without", parser.parse_identifier()?.value.to_lowercase()));
         } else {
@@ -194,6 +206,24 @@ fn parse_publish(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
             return Ok(call(PUBLISH, said));
         }
     }
+}
+
+/// PER RECORD, PER ATTRIBUTE, [PER] GROUP or [PER] GROUP (16): `record`, `attribute`, `group`, `16`.
+fn parse_signing(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    let is_per = takes(parser, "PER");
+    if !takes(parser, "GROUP") {
+        return match is_per {
+            true => Ok(parser.parse_identifier()?.value.to_lowercase()),
+            false => parser.expected("PER RECORD, PER ATTRIBUTE or GROUP", parser.peek_token()),
+        };
+    }
+    if parser.peek_token().token != Token::LParen {
+        return Ok("group".into());
+    }
+    parser.expect_token(&Token::LParen)?;
+    let rows = parser.parse_literal_uint()?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(rows.to_string())
 }
 
 /// A text in quotes. The library would take a name for one.
@@ -259,15 +289,15 @@ fn read(function: &Function) -> Result<Option<Publishing>> {
 
 fn read_publish(table: String, said: &[(&str, String)]) -> Result<Publish> {
     let (orders, targets) = (Vec::<Vec<String>>::new(), Vec::new());
-    let mut publish = Publish { table, orders, every: HOUR, renew: 90 * DAY, totals: true, filters: true, targets };
+    let (every, renew) = (HOUR, 90 * DAY);
+    let mut publish = Publish { table, orders, every, renew, signing: None, totals: true, filters: true, targets };
     for (name, value) in said {
         match *name {
             "by" => publish.orders.push(vec![value.clone()]),
             "then" => publish.orders.last_mut().into_iter().for_each(|order| order.push(value.clone())),
             "every" => publish.every = duration(value)?,
             "renew" => publish.renew = duration(value)?,
-            "per" if value == "record" => {}
-            "per" => return Err(Error::NotSupported(format!("SIGN PER {}", value.to_uppercase()))),
+            "sign" => publish.signing = Some(signing(value)?),
             "without" if value == "totals" => publish.totals = false,
             "without" if value == "filters" => publish.filters = false,
             "without" => return Err(Error::Sql(format!("WITHOUT {}: TOTALS or FILTERS", value.to_uppercase()))),
@@ -278,6 +308,25 @@ fn read_publish(table: String, said: &[(&str, String)]) -> Result<Publish> {
         return Err(Error::Sql("by which columns will readers ask? PUBLISH TABLE ... ORDER BY ...".into()));
     }
     Ok(publish)
+}
+
+/// What [`parse_signing`] gave.
+fn signing(text: &str) -> Result<Signing> {
+    match text {
+        "record" => return Ok(Signing::PerRecord),
+        "attribute" => return Ok(Signing::PerAttribute),
+        "group" => return Ok(Signing::Group(GROUP_ROWS)),
+        _ => {}
+    }
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number {
+        return Err(Error::Sql(format!(
+            "SIGN PER {}: rows are signed PER RECORD or PER ATTRIBUTE",
+            text.to_uppercase()
+        )));
+    }
+    let rows = text.parse().ok().filter(|rows| (2..=64).contains(rows));
+    rows.map(Signing::Group).ok_or_else(|| Error::Sql(format!("SIGN GROUP ({text}): groups have 2 to 64 rows")))
 }
 
 /// `1 hour`, `30 days`, `90s`.
@@ -351,12 +400,25 @@ mod tests {
         assert_eq!((publish.every, publish.renew), (Duration::from_secs(300), 30 * DAY));
         assert_eq!(publish.targets, ["dir:/srv/it's", "https://example.com"]);
         let Ok(Publishing::Publish(publish)) = read_one("PUBLISH TABLE t ORDER BY a TO 'dir:x'") else { panic!() };
-        assert_eq!((publish.every, publish.renew), (HOUR, 90 * DAY));
+        assert_eq!((publish.every, publish.renew, publish.signing), (HOUR, 90 * DAY, None));
         assert!(publish.totals && publish.filters);
         for (words, kept) in [("TOTALS", (false, true)), ("FILTERS", (true, false))] {
             let sql = format!("PUBLISH TABLE t ORDER BY a WITHOUT {words} TO 'dir:x'");
             let Ok(Publishing::Publish(publish)) = read_one(&sql) else { panic!("{sql}") };
             assert_eq!((publish.totals, publish.filters), kept, "{sql}");
+        }
+        for (text, wanted) in [
+            ("per record", Signing::PerRecord),
+            ("PER Attribute", Signing::PerAttribute),
+            ("GROUP", Signing::Group(16)),
+            ("group (2)", Signing::Group(2)),
+            ("GROUP(64)", Signing::Group(64)),
+            ("PER GROUP (16)", Signing::Group(16)),
+            ("PER GROUP", Signing::Group(16)),
+        ] {
+            let sql = format!("PUBLISH TABLE t ORDER BY a SIGN {text} EVERY '1 h' TO 'dir:x'");
+            let Ok(Publishing::Publish(publish)) = read_one(&sql) else { panic!("{sql}") };
+            assert_eq!((publish.signing, publish.every), (Some(wanted), HOUR), "{sql}");
         }
         let unpublish = |forgets_keys| Publishing::Unpublish { table: "t".into(), forgets_keys };
         assert_eq!(read_one("UNPUBLISH t").ok(), Some(unpublish(false)));
@@ -371,6 +433,9 @@ mod tests {
             "PUBLISH TABLE t ORDER a TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a TO dir",
             "PUBLISH TABLE t ORDER BY a EVERY 5 TO 'dir:x'",
+            "PUBLISH TABLE t ORDER BY a SIGN GROUP (x) TO 'dir:x'",
+            "PUBLISH TABLE t ORDER BY a SIGN GROUP 16 TO 'dir:x'",
+            "PUBLISH TABLE t ORDER BY a SIGN RECORD TO 'dir:x'",
             "UNPUBLISH t FORGET",
             "UNPUBLISH",
         ] {
@@ -381,7 +446,9 @@ mod tests {
             "PUBLISH TABLE t ORDER BY a EVERY 'hour' TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a EVERY '0 s' TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a RENEW '99999999999 days' TO 'dir:x'",
-            "PUBLISH TABLE t ORDER BY a SIGN PER GROUP (16) TO 'dir:x'",
+            "PUBLISH TABLE t ORDER BY a SIGN PER ROW TO 'dir:x'",
+            "PUBLISH TABLE t ORDER BY a SIGN GROUP (1) TO 'dir:x'",
+            "PUBLISH TABLE t ORDER BY a SIGN GROUP (65) TO 'dir:x'",
             "PUBLISH TABLE t ORDER BY a WITHOUT KEYS TO 'dir:x'",
             "CALL counterfoil.publish('t')",
             "CALL counterfoil.unpublish()",

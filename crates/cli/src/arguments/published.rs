@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use counterfoil_proof::{GROUP_ROWS, GROUP_ROWS_MAX, GROUP_ROWS_MIN, Scheme};
 
 pub use keys::{Delivery, Owned, PublishAction, Reach, RootKey, StateOf};
 
@@ -39,6 +40,18 @@ A mirror knows no secret, and nobody has to trust it: whatever it gets wrong, re
 --tls-certificate-file and --tls-key-file both speak https://, and nobody on the way sees what is asked; a web server in front of it does as \
 well. docs/mirror.md tells the rest.";
 
+/// What `--sign` names.
+fn scheme(text: &str) -> Result<Scheme, String> {
+    let rows = match text {
+        "record" => return Ok(Scheme::PerRecord),
+        "attribute" => return Ok(Scheme::PerAttribute),
+        "group" => Some(GROUP_ROWS),
+        _ => text.strip_prefix("group:").and_then(|rows| rows.parse().ok()),
+    };
+    let rows = rows.filter(|rows| (GROUP_ROWS_MIN..=GROUP_ROWS_MAX).contains(rows));
+    rows.map(Scheme::Group).ok_or_else(|| "one of record, attribute, group, or group:2 to group:64".into())
+}
+
 #[derive(Args, Debug)]
 #[command(after_help = PUBLISH_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Publish {
@@ -50,6 +63,9 @@ pub struct Publish {
     /// Columns by which readers ask, separated by commas; may be given again for another order
     #[arg(long, value_name = "COLS")]
     pub order_by: Vec<String>,
+    /// What one signature covers: record, attribute, group or group:ROWS (2 to 64) [default: record for a new table]
+    #[arg(long, value_name = "WHAT", value_parser = scheme)]
+    pub sign: Option<Scheme>,
     /// Folder to be served
     #[arg(long, value_name = "DIR", required_unless_present = "to")]
     pub out: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use counterfoil::publishing::TableLedger;
 use counterfoil::utc;
-use counterfoil_proof::SigningKey;
+use counterfoil_proof::{Scheme, SigningKey};
 use counterfoil_publish::{Publication, Status};
 
 use super::keys::name_of;
@@ -40,6 +40,7 @@ fn shown(publication: &Publication<TableLedger>) -> String {
     }
     line("root key", if status.has_root { "in this state".into() } else { "kept elsewhere".into() });
     line("table", format!("{}: {}, by {}", definition.name, counted(rows, "row"), orders.join(" and ")));
+    line("signed", self::signed(definition.scheme));
     line("manifest", format!("serial {}", status.serial));
     line("period", period(&status));
     line("summaries", format!("readers need them from period {} on", status.oldest_period));
@@ -54,6 +55,15 @@ fn shown(publication: &Publication<TableLedger>) -> String {
         line("key", self::key(key, *signed, status.open_period));
     }
     text
+}
+
+/// How a table's rows are signed.
+pub(super) fn signed(scheme: Scheme) -> String {
+    match scheme {
+        Scheme::PerAttribute => "per attribute".into(),
+        Scheme::Group(rows_max) => format!("in groups of up to {rows_max} rows"),
+        _ => "per record".into(),
+    }
 }
 
 fn period(status: &Status) -> String {

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::delivery::Recipients;
 use super::owned::known;
-use super::{root, told};
+use super::{root, status, told};
 use crate::arguments::Publish;
 use crate::context::Context;
 use crate::failure::{Result, misuse};
@@ -203,7 +203,8 @@ fn tell(publication: &Publication<TableLedger>, rows: u64, edited: &Edited, sign
     terminal::done(format_args!("{name}: {rows} ({inserted} new, {updated} changed, {deleted} gone), {signed}"));
 }
 
-/// A published table keeps its name, columns, orders and what is signed beside rows for as long as it is published: signatures say so.
+/// A published table keeps its name, columns, orders, way of signing and what is signed beside rows for as long as it is
+/// published: signatures say so.
 fn is_same(definition: &Definition, arguments: &Publish, name: &str, place: &str) -> Result<()> {
     let advice = "another table has another --out or --state";
     if definition.name != name {
@@ -213,6 +214,10 @@ fn is_same(definition: &Definition, arguments: &Publish, name: &str, place: &str
     let given = publishing::orders(&definition.columns, &wanted(arguments))?;
     if !given.is_empty() && given != definition.orders {
         return Err(misuse("the table is published in another order").at(place).advise(advice).into());
+    }
+    if arguments.sign.is_some_and(|scheme| scheme != definition.scheme) {
+        let what = format!("the table is signed {}, and stays so", status::signed(definition.scheme));
+        return Err(misuse(what).at(place).advise(advice).into());
     }
     let (there, wanted) = (Beside::of(definition), beside(arguments));
     if (there.totals && !wanted.totals) || (there.filters && !wanted.filters) {
@@ -242,7 +247,8 @@ fn define(scratch: &Database, name: &str, arguments: &Publish) -> Result<Definit
         return Err(misuse("by which columns will readers ask?").advise(advice).into());
     }
     let table = counterfoil::random::<16>()?;
-    let (scheme, nodes, filters) = (Scheme::PerRecord, Vec::new(), Vec::new());
+    let scheme = arguments.sign.unwrap_or(Scheme::PerRecord);
+    let (nodes, filters) = (Vec::new(), Vec::new());
     let definition = Definition { table, name: name.to_owned(), columns, orders, scheme, nodes, filters };
     let definition = beside(arguments).put_into(definition);
     definition.check().map_err(|what| misuse(what.to_string()))?;

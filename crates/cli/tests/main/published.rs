@@ -52,6 +52,24 @@ fn what_is_published_can_be_asked_and_published_again() {
 }
 
 #[test]
+fn values_or_groups_may_be_signed_in_place_of_rows() {
+    for (sign, signatures) in [("record", 4), ("attribute", 10), ("group", 2), ("group:2", 4)] {
+        let stage = Stage::new();
+        stage.write("prices.csv", PRICES);
+        let owner = publish(&stage, &["--order-by", "symbol,day", "--order-by", "price", "--sign", sign]);
+        let sql = "SELECT day, price FROM prices WHERE symbol = 'ABB'";
+        let ended = stage.run(&words("site", &owner, sql));
+        assert_eq!((ended.code, &ended.out[..]), (0, "day,price\n2026-01-05,21.5\n2026-01-06,\n"), "{}", ended.err);
+        assert!(ended.err.contains(&format!("({signatures} signatures)")), "{sign}: {}", ended.err);
+        // Said once, it stays.
+        stage.write("prices.csv", PRICES.replace("140.25", "141"));
+        assert_eq!(publish(&stage, &[]), owner);
+        let sum = stage.good(&words("site", &owner, "SELECT sum(price) FROM prices"));
+        assert_eq!(sum.lines().nth(1), Some("192.5"), "{sign}");
+    }
+}
+
+#[test]
 fn all_formats_show_all_types() {
     let stage = Stage::new();
     stage.write(
@@ -157,6 +175,8 @@ fn wrong_use_says_what_to_do() {
     assert!(!stage.path("new.foil").exists() && !stage.path("new").exists(), "nothing was made");
     stage.refused(&[&publish[..], &["new", "--order-by", "name"]].concat(), 1, &["no column name", "symbol"]);
     stage.refused(&[&publish[..], &["site", "--order-by", "day"]].concat(), 1, &["another order", "--state"]);
+    stage.refused(&[&publish[..], &["site", "--sign", "group"]].concat(), 1, &["signed per record", "--state"]);
+    stage.refused(&[&publish[..], &["new", "--order-by", "day", "--sign", "group:1"]].concat(), 1, &["group:2"]);
     stage.refused(&[&publish[..], &["site", "--table", "others"]].concat(), 1, &["prices", "--table"]);
     stage.refused(&[&publish[..], &["site", "--state", "site/x.foil"]].concat(), 1, &["would be served"]);
     stage.refused(&words("site", "foilpub1x", "SELECT 1"), 1, &["foilpub1"]);

@@ -54,6 +54,8 @@ fn a_published_table_keeps_its_columns_until_it_is_no_longer() {
     for sql in ["ALTER TABLE quotes ADD COLUMN note TEXT", "ALTER TABLE quotes RENAME TO others", "DROP TABLE quotes"] {
         stage.refused(&["db", sql], 1, &["quotes is published", "UNPUBLISH quotes"]);
     }
+    let otherwise = PUBLISH.replace(" TO ", " SIGN GROUP TO ");
+    stage.refused(&["db", &otherwise], 1, &["signed otherwise", "FORGET KEYS"]);
     let other = "PUBLISH TABLE quotes ORDER BY day TO 'dir:site'";
     stage.refused(&["db", other], 1, &["other columns or orders", "FORGET KEYS"]);
     let less = PUBLISH.replace("TO", "WITHOUT TOTALS TO");
@@ -123,7 +125,8 @@ fn wrong_use_says_what_to_do() {
     let said =
         stage.refused(&["db", "PUBLISH TABLE quotes ORDER BY day TO 's3://key:secret@quotes'"], 1, &["no bucket"]);
     assert!(!said.contains("secret"), "{said}");
-    refused("PUBLISH TABLE quotes ORDER BY day SIGN PER ATTRIBUTE TO 'dir:x'", &["not supported"]);
+    refused("PUBLISH TABLE quotes ORDER BY day SIGN PER ROW TO 'dir:x'", &["PER RECORD or PER ATTRIBUTE"]);
+    refused("PUBLISH TABLE quotes ORDER BY day SIGN GROUP (65) TO 'dir:x'", &["2 to 64 rows"]);
     refused("PUBLISH TABLE quotes ORDER BY day EVERY 'often' TO 'dir:x'", &["'1 hour'"]);
     refused("PUBLISH TABLE quotes TO 'dir:x'", &["ORDER BY"]);
     // Whoever cannot be reached is told of, and the rest is done.
@@ -144,6 +147,26 @@ fn a_database_put_back_signs_with_a_new_key() {
     let told = stage.run(&["db", PUBLISH]);
     assert!(told.code == 0 && told.err.contains("new key signs"), "{}", told.err);
     assert!(stage.good(&words("site", &owner, all)).contains("140.25"));
+}
+
+#[test]
+fn rows_are_signed_as_it_is_said() {
+    for (sign, shown) in
+        [("PER ATTRIBUTE", "per attribute"), ("GROUP", "groups of up to 16"), ("GROUP (2)", "groups of up to 2 rows")]
+    {
+        let stage = Stage::with_database();
+        stage.good(&["db", "CREATE TABLE quotes (symbol TEXT, day DATE, price NUMERIC(10, 2))"]);
+        stage.good(&["db", "INSERT INTO quotes VALUES ('ABB', '2026-01-05', 21.5), ('SAP', '2026-01-05', 140.25)"]);
+        let sql = PUBLISH.replace(" TO ", &format!(" SIGN {sign} TO "));
+        let answer = stage.good(&["db", &sql]);
+        let owner = answer.lines().nth(1).and_then(|line| line.split(',').next()).expect("an owner");
+        assert!(stage.good(&["publish", "status", "db", "--table", "quotes"]).contains(shown), "{sign}");
+        stage.good(&["db", "UPDATE quotes SET price = 141 WHERE symbol = 'SAP'"]);
+        // Said once, it stays.
+        stage.good(&["db", PUBLISH]);
+        let top = words("site", owner, "SELECT symbol, price FROM quotes WHERE price > 100");
+        assert_eq!(stage.good(&top), "symbol,price\nSAP,141.00\n", "{sign}");
+    }
 }
 
 #[test]

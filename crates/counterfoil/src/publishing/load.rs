@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use counterfoil_proof::{Definition, Message, SecretKey};
+use counterfoil_proof::{Definition, Message, Scheme, SecretKey};
 use counterfoil_publish::Beside;
 
 use crate::error::{Error, Kind, Result};
@@ -18,7 +18,10 @@ const ROWS_PER_NODE: u64 = 11;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub rows: u64,
+    pub columns: usize,
     pub orders: usize,
+    /// What one signature covers.
+    pub scheme: Scheme,
     pub beside: Beside,
     pub every: Duration,
     pub renew: Duration,
@@ -35,8 +38,9 @@ impl Load {
         let began = Instant::now();
         key.sign_all(&messages);
         let signature = began.elapsed() / TRIED as u32;
-        let (orders, beside) = (definition.orders.len(), Beside::of(definition));
-        Ok(Self { rows, orders, beside, every, renew, signature })
+        let (columns, orders) = (definition.columns.len(), definition.orders.len());
+        let (scheme, beside) = (definition.scheme, Beside::of(definition));
+        Ok(Self { rows, columns, orders, scheme, beside, every, renew, signature })
     }
 
     /// Refuses what cannot be signed in time: renewal would take more than half of the machine.
@@ -56,7 +60,25 @@ impl Load {
     /// Filters are a few in a hundred of the rows at most, and not counted.
     fn signatures(&self) -> u64 {
         let nodes = if self.beside.totals { self.rows / ROWS_PER_NODE } else { 0 };
-        self.rows.saturating_add(nodes)
+        let rows = match self.scheme {
+            Scheme::PerAttribute => self.rows.saturating_mul(1 + self.columns as u64),
+            // Groups are three quarters full when they are cut.
+            Scheme::Group(rows_max) => self.rows.div_ceil((3 * u64::from(rows_max) / 4).max(1)),
+            _ => self.rows,
+        };
+        rows.saturating_add(nodes)
+    }
+
+    /// What a change of a row signs, for people.
+    fn of_change(&self) -> String {
+        let things = 1 + 2 * self.orders;
+        let (what, signatures) = match self.scheme {
+            Scheme::PerAttribute => ("the values of the row and of its neighbours", things * (1 + self.columns)),
+            // Cut or joined, a group takes two more.
+            Scheme::Group(_) => ("the groups of the row and of its neighbours", things + 2),
+            _ => ("the row and its neighbours", things),
+        };
+        format!("a change signs {what}: {signatures} signatures at most")
     }
 
     /// For people.
@@ -67,7 +89,7 @@ impl Load {
         let mut told = vec![
             format!("signing all {rows} rows takes {all} ({} signatures of {each} ms)", self.signatures()),
             format!("renewing them within {} takes {share:.2} % of this machine", shown(self.renew)),
-            format!("a change signs the row and its neighbours: {} signatures at most", 1 + 2 * self.orders),
+            self.of_change(),
             format!(
                 "every {} the table is read and a list of changes signed; readers fetch up to {lists:.0} of them",
                 shown(self.every)
@@ -107,7 +129,17 @@ mod tests {
     fn load(rows: u64, renew: u64) -> Load {
         let (every, renew) = (Duration::from_secs(3600), Duration::from_secs(renew));
         let beside = Beside { totals: false, filters: false };
-        Load { rows, orders: 1, beside, every, renew, signature: Duration::from_micros(100) }
+        let (columns, orders, scheme) = (3, 1, Scheme::PerRecord);
+        Load { rows, columns, orders, scheme, beside, every, renew, signature: Duration::from_micros(100) }
+    }
+
+    #[test]
+    fn each_scheme_has_its_number_of_signatures() {
+        let signed = |scheme| Load { scheme, orders: 2, ..load(1000, 86_400) };
+        let schemes = [Scheme::PerRecord, Scheme::PerAttribute, Scheme::Group(16), Scheme::Group(2)].map(signed);
+        assert_eq!(schemes.map(|load| load.signatures()), [1000, 4000, 84, 1000]);
+        let [record, attribute, group, _] = schemes.map(|load| load.of_change());
+        assert!(record.contains(" 5 ") && attribute.contains(" 20 ") && group.contains(" 7 "), "{attribute}, {group}");
     }
 
     #[test]

@@ -260,16 +260,23 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     let mut connection = database.connect()?;
     let columns = rows::columns(&mut connection, &asked.table)?;
     let orders = rows::orders(&columns, &asked.orders)?;
-    let (table, name, scheme) = (random::<16>()?, asked.table.clone(), Scheme::PerRecord);
+    let scheme = asked.signing.map_or(Scheme::PerRecord, scheme_of);
+    let (table, name) = (random::<16>()?, asked.table.clone());
     let (nodes, filters) = (Vec::new(), Vec::new());
     let wanted = Definition { table, name, columns, orders, scheme, nodes, filters };
-    let wanted = Beside { totals: asked.totals, filters: asked.filters }.put_into(wanted);
+    let mut wanted = Beside { totals: asked.totals, filters: asked.filters }.put_into(wanted);
     wanted.check().map_err(|what| Error::new(Kind::Misuse, what.to_string()))?;
-    let load = Load::measure(count(&mut connection, &asked.table)?, &wanted, asked.every, asked.renew)?;
+    let mut load = Load::measure(count(&mut connection, &asked.table)?, &wanted, asked.every, asked.renew)?;
     load.check()?;
     let ledger = TableLedger::of_published(database, &asked.table)?;
+    let opened = open(database, ledger, &[])?;
+    // What is not said stays as it is.
+    if let Some(opened) = opened.as_ref().filter(|_| asked.signing.is_none()) {
+        wanted.scheme = opened.publication.definition().scheme;
+        load.scheme = wanted.scheme;
+    }
     let mut notices = load.told();
-    let publication = match open(database, ledger, &[])? {
+    let publication = match opened {
         Some(opened) => {
             notices.extend(opened.was_put_back.then(|| PUT_BACK.to_owned()));
             again(opened, &wanted, asked)?
@@ -292,6 +299,14 @@ fn settle(database: &Database, table: &str, record: Option<Vec<u8>>) -> Result<(
     })
 }
 
+fn scheme_of(signing: sql::Signing) -> Scheme {
+    match signing {
+        sql::Signing::PerRecord => Scheme::PerRecord,
+        sql::Signing::PerAttribute => Scheme::PerAttribute,
+        sql::Signing::Group(rows_max) => Scheme::Group(rows_max),
+    }
+}
+
 fn count(connection: &mut Connection, table: &str) -> Result<u64> {
     use datafusion::arrow::array::AsArray as _;
     use datafusion::arrow::datatypes::Int64Type;
@@ -302,14 +317,18 @@ fn count(connection: &mut Connection, table: &str) -> Result<u64> {
     Ok(rows.unsigned_abs())
 }
 
-/// The same publication on other terms. Its columns and orders are signed: they stay.
+/// The same publication on other terms. Its columns and orders, and what a signature covers, are signed: they stay.
 fn again(opened: Opened, wanted: &Definition, asked: &Publish) -> Result<Publication<TableLedger>> {
     let Opened { mut publication, .. } = opened;
     let definition = publication.definition();
     let (is, asks) = (Beside::of(definition), Beside::of(wanted));
     let leaves_out = (is.totals && !asks.totals) || (is.filters && !asks.filters);
-    if definition.columns != wanted.columns || definition.orders != wanted.orders || leaves_out {
-        let what = format!("table {} was published with other columns or orders, or more beside its rows", asked.table);
+    let is_other = definition.columns != wanted.columns || definition.orders != wanted.orders;
+    if is_other || definition.scheme != wanted.scheme || leaves_out {
+        let what = format!(
+            "table {} was published with other columns or orders, signed otherwise, or with more beside its rows",
+            asked.table
+        );
         let advice = format!("UNPUBLISH {} FORGET KEYS, and begin under another owner's name", quoted(&asked.table));
         return Err(Error::new(Kind::Misuse, what).advise(advice));
     }
