@@ -103,9 +103,10 @@ impl Asked {
             };
             match answered {
                 Ok((batches, verdict)) => return Ok(Answer { batches, verdict, note }),
-                // It was brought up to date meanwhile, so that a page of before is gone.
-                Err(Failure::Reader(reader::Error::Withheld(_)))
-                    if !is_again && open.as_ref().is_none_or(|open| !open.is_asked) =>
+                // It may have been brought up to date meanwhile: then what is of before does not fit what is of now. Whoever lies does
+                // so once more.
+                Err(Failure::Reader(error))
+                    if error.may_pass() && !is_again && open.as_ref().is_none_or(|open| !open.is_asked) =>
                 {
                     (*open, is_again) = (None, true);
                 }
