@@ -51,21 +51,21 @@ impl Plan {
 
     /// The plan along the order whose leading columns the condition binds best.
     pub(crate) fn of(definition: &Definition, wanted: &Wanted<'_>) -> Result<Self, Error> {
-        let mut best: Option<(Covered, usize, Option<Direction>)> = None;
+        let mut best: Option<(_, Covered, usize, Option<Direction>)> = None;
         for (number, order) in definition.orders.iter().enumerate() {
             let covered = Covered::of(wanted.condition, order);
             if covered.intervals.is_empty() {
                 return Ok(Self::nothing());
             }
-            let direction = wanted.rows.and(covered.direction(order, wanted.sort_keys)).filter(|_| covered.is_exact);
-            let rank = |covered: &Covered, direction: Option<Direction>| {
-                (direction.is_some(), covered.tightness, covered.is_exact)
-            };
-            if best.as_ref().is_none_or(|(best, _, along)| rank(&covered, direction) > rank(best, *along)) {
-                best = Some((covered, number, direction));
+            let along = covered.direction(order, wanted.sort_keys);
+            let direction = wanted.rows.and(along).filter(|_| covered.is_exact);
+            // Of orders that bind it equally well, one that gives rows as they are wanted.
+            let rank = (direction.is_some(), covered.tightness, covered.is_exact, along.is_some());
+            if best.as_ref().is_none_or(|(best, ..)| rank > *best) {
+                best = Some((rank, covered, number, direction));
             }
         }
-        let Some((covered, number, direction)) = best else { return Ok(Self::nothing()) };
+        let Some((_, covered, number, direction)) = best else { return Ok(Self::nothing()) };
         let intervals = covered.intervals.iter().filter_map(|(start, end)| {
             // Any bytes cut an order: an edge before a prefix is the prefix itself.
             Interval::new(Edge::before(start)..Edge::before(end))

@@ -215,6 +215,18 @@ proptest! {
 }
 
 #[test]
+fn of_orders_that_serve_equally_well_one_that_sorts_is_asked() {
+    let definition = definition(vec![vec![0], vec![1]]);
+    for (column, order) in [(0, 0), (1, 1), (2, 0)] {
+        let sort_keys = vec![SortKey { column, is_descending: false, nulls_first: false }];
+        let wanted = Wanted { filter: Filter::All(Vec::new()), columns: vec![0], sort_keys, limit: None };
+        let scan = Scan::of(&definition, &wanted).expect("a scan");
+        assert_eq!(scan.question().map(Question::order), Some(order), "by column {column}");
+        assert_eq!(scan.is_sorted(), column < 2);
+    }
+}
+
+#[test]
 fn what_is_no_value_or_column_is_refused() {
     let definition = definition(vec![vec![0]]);
     let wanted = |filter| Wanted { filter, columns: vec![0], sort_keys: Vec::new(), limit: None };

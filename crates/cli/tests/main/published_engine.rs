@@ -59,7 +59,7 @@ const QUESTIONS: [&str; 22] = [
     "SELECT p.symbol, o.price FROM prices p JOIN own o ON p.symbol = o.symbol AND p.day = o.day ORDER BY 1, 2",
     "SELECT o.symbol, p.price FROM own o LEFT JOIN prices p ON p.symbol = o.symbol AND p.price > 100 ORDER BY 1, 2",
     "SELECT symbol FROM prices WHERE price = (SELECT max(price) FROM prices)",
-    "SELECT symbol FROM own WHERE EXISTS (SELECT 1 FROM prices WHERE prices.symbol = own.symbol AND price > 25) ORDER BY 1",
+    "SELECT o.day FROM own o WHERE EXISTS (SELECT 1 FROM prices p WHERE p.symbol = o.symbol AND p.price > 25) ORDER BY 1",
     "SELECT DISTINCT day FROM prices UNION SELECT day FROM own ORDER BY day OFFSET 1",
     "WITH dear AS (SELECT * FROM prices WHERE price > 25) SELECT d.symbol, e.symbol FROM dear d, dear e ORDER BY 1, 2",
 ];

@@ -17,7 +17,7 @@ fn embedded() -> (tempfile::TempDir, Arc<dyn Store>) {
 pub fn follows(store: Arc<dyn Store>) {
     let schemes = [Scheme::PerRecord, Scheme::PerAttribute, Scheme::Group(2), Scheme::Group(16)];
     for (number, scheme) in (3..).zip(schemes) {
-        follows_table(store.clone(), Definition { scheme, ..definition(number, &format!("prices {number}")) });
+        follows_table(store.clone(), Definition { scheme, ..definition(number, &format!("prices{number}")) });
     }
 }
 

@@ -52,7 +52,7 @@ impl Stock {
 }
 
 fn signed(shelf: &MemoryShelf, rid: u64) -> Option<(Stamp, (Signature, Hint))> {
-    let entry = shelf.entry(rid).map(|entry| (entry.stamp, (entry.signature, entry.hint)));
+    let entry = shelf.entry(rid).and_then(|entry| Some((entry.stamp, *entry.signed.first()?)));
     let filter = || shelf.filter_of_number(rid).map(|signed| (signed.stamp, (signed.signature, signed.hint)));
     let node = || shelf.nodes.entry(rid).map(|node| (node.stamp, (node.signature, node.hint)));
     entry.or_else(filter).or_else(node)

@@ -50,7 +50,7 @@ pub const TRICKS: &[(&str, &str, Play)] = &[
     ("the head of another order", "malformed", head_of_another_order),
     ("a filter left out", "incomplete", filter_left_out),
     ("a filter that denies all", "forged", filter_that_denies_all),
-    ("a filter of a wider part", "forged", filter_of_a_wider_part),
+    ("a filter of another part", "forged", filter_of_another_part),
     ("a filter of another salt", "forged", filter_of_another_salt),
     ("a group left out", "malformed", group_left_out),
     ("groups together", "malformed", groups_together),
@@ -369,14 +369,14 @@ fn out_of_the_group(told: Told, stock: &Stock) -> Option<Vec<u8>> {
 }
 
 fn signature_more(mut told: Told, stock: &Stock) -> Option<Vec<u8>> {
-    let stranger = stock.now.entry(tail_rid(0))?.signature;
+    let stranger = stock.now.entry(tail_rid(0))?.signature()?;
     let own = *told.signature();
     *told.signature() = SignatureSum::sum_of(&[own, stranger]).finish()?;
     told.to_bytes(&stock.definition)
 }
 
 fn another_signature(mut told: Told, stock: &Stock) -> Option<Vec<u8>> {
-    *told.signature() = stock.twin.entry(head_rid(0))?.signature;
+    *told.signature() = stock.twin.entry(head_rid(0))?.signature()?;
     told.to_bytes(&stock.definition)
 }
 
@@ -502,11 +502,11 @@ fn filter_of_another_salt(told: Told, stock: &Stock) -> Option<Vec<u8>> {
     })
 }
 
-fn filter_of_a_wider_part(told: Told, stock: &Stock) -> Option<Vec<u8>> {
+/// It tells of all that it told of, and begins elsewhere.
+fn filter_of_another_part(told: Told, stock: &Stock) -> Option<Vec<u8>> {
     with_filter(told, stock, |filter| {
-        let (low, high) = Filter::whole_domain();
-        let wider = Filter::new(filter.order(), low, high, filter.bits().clone()).ok()?;
-        (wider != *filter).then_some(wider)
+        let low = [filter.low(), &[0]].concat();
+        Filter::new(filter.order(), low, filter.high().to_vec(), filter.bits().clone()).ok()
     })
 }
 
