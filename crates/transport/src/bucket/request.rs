@@ -153,6 +153,7 @@ impl Requests {
         let code = said(&mut response).as_deref().and_then(code).unwrap_or_default();
         match (status, &code[..]) {
             (404, "NoSuchBucket") => Err(Failed::Denied(Denial::NoBucket)),
+            (_, "InvalidAccessKeyId" | "ExpiredToken" | "InvalidToken") => Err(Failed::Denied(Denial::Key(code))),
             (404 | 410, _) => Ok(None),
             (_, "RequestTimeTooSkewed") => Err(Failed::Denied(Denial::Clock)),
             (301 | 307 | 308, _)
@@ -160,9 +161,7 @@ impl Requests {
                 Err(Failed::Denied(Denial::Region(region.filter(|region| is_word(region)))))
             }
             (401 | 403, _) if date.as_deref().is_some_and(is_far) => Err(Failed::Denied(Denial::Clock)),
-            (_, "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "ExpiredToken" | "InvalidToken") => {
-                Err(Failed::Denied(Denial::Key(code)))
-            }
+            (_, "SignatureDoesNotMatch") => Err(Failed::Denied(Denial::Key(code))),
             (401 | 403, _) => Err(Failed::Denied(Denial::NotAllowed)),
             (408 | 409 | 429 | 500.., _) => {
                 Err(Failed::Again(format!("the server says {status} {code}").trim_end().to_owned()))

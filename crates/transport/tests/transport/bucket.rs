@@ -235,6 +235,8 @@ fn what_would_fail_again_is_told_at_once() {
     assert_eq!(refused_as("another", "s3://prices"), Denial::Key("SignatureDoesNotMatch".into()));
     let answered = |reply| denied(server.instead(reply));
     assert_eq!(answered(refused(403, "InvalidAccessKeyId")), Denial::Key("InvalidAccessKeyId".into()));
+    // Some servers do not find a key that they do not know.
+    assert_eq!(answered(refused(404, "InvalidAccessKeyId")), Denial::Key("InvalidAccessKeyId".into()));
     assert_eq!(answered(refused(403, "AccessDenied")), Denial::NotAllowed);
     assert_eq!(answered(refused(403, "RequestTimeTooSkewed")), Denial::Clock);
     // Where a signed address is from another time, servers say no more than that it is not allowed.
