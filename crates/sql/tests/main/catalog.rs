@@ -184,13 +184,18 @@ fn what_is_not_supported_says_so() {
         ("CREATE TEMPORARY TABLE x (a INTEGER)", "temporary tables"),
         ("CREATE SCHEMA s", "CREATE SCHEMA"),
         ("GRANT SELECT ON t TO me", "GRANT SELECT ON"),
-        ("CREATE TABLE x (a INTEGER) WITH (engine = 'published')", "a published table wants server"),
+        (
+            "CREATE TABLE x (a INTEGER) WITH (engine = 'dispersed')",
+            "engine = 'dispersed': 'relation', 'series' or 'published'",
+        ),
         ("SELECT * FROM t FOR UPDATE NOWAIT", "NOWAIT and SKIP LOCKED: SET lock_timeout says how long is waited"),
         ("SELECT a INTO x FROM t", "SELECT INTO: write CREATE TABLE ... AS"),
         ("CREATE MATERIALIZED VIEW x AS SELECT 1", "materialized and temporary views"),
     ] {
         assert_eq!(database.ask(sql), format!("error: not supported: {expected}"), "{sql}");
     }
+    let published = "CREATE TABLE x (a INTEGER) WITH (engine = 'published')";
+    assert_eq!(database.ask(published), "error: a published table wants server = 'http://example.com'");
 }
 
 #[test]
