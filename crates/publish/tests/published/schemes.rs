@@ -321,6 +321,29 @@ fn a_group_that_was_cut_or_joined_away_counts_no_more() {
     assert!(world.check(&question, &honest).is_ok());
 }
 
+/// An answer out of one group that is gone: no other signature in it could be the one that is too old.
+#[test]
+fn a_group_that_is_gone_shows_none_of_its_rows() {
+    let mut world = World::signing(Scheme::Group(8));
+    world.insert((0..30).map(|at| row(&format!("s{at:02}"), at, Some(1), "n")).collect());
+    world.close();
+    let old = world.publication.shelf().clone();
+    let delete = old.rids(0).filter(|rid| *rid >= FIRST_RID).collect();
+    world.publication.edit(Edit { delete, ..Edit::default() }).expect("an edit");
+    world.close();
+    let mut alone = 0;
+    for at in 0..30 {
+        let question = world.of_symbol(&format!("s{at:02}"), &[0, 1, 2]);
+        let made = answer(&mut old.clone(), &question).expect("an answer");
+        let first = group_of(&old, made.runs[0].rows[0].stamp.rid);
+        let ends = [&made.runs[0].left, &made.runs[0].right];
+        alone += usize::from(ends.iter().all(|end| matches!(end, End::Boundary(at) if first.holds(at.stamp.rid))));
+        let told = world.check(&question, &made);
+        assert!(matches!(told, Err(Refusal::Stale(_))), "{at}: {:?}", told.err());
+    }
+    assert!(alone > 0, "no answer is of one group alone");
+}
+
 #[test]
 fn what_a_changed_row_costs() {
     let signed = |scheme, update: Vec<Value>| {
