@@ -549,13 +549,12 @@ fn said_before(told: Told, stock: &Stock) -> Option<Vec<u8>> {
 fn part_of_before(mut told: Told, stock: &Stock) -> Option<Vec<u8>> {
     let mut before = Told::by(&stock.definition, &told.question(), &stock.then);
     let mut is_mixed = false;
-    if let (Told::Values(_, now), Told::Values(_, then)) = (&mut told, &mut before) {
-        if let (Some(now), Some(then)) = (now.filters.first_mut(), then.filters.first())
-            && *now != *then
-        {
-            *now = then.clone();
-            is_mixed = true;
-        }
+    if let (Told::Values(_, now), Told::Values(_, then)) = (&mut told, &mut before)
+        && let (Some(now), Some(then)) = (now.filters.first_mut(), then.filters.first())
+        && *now != *then
+    {
+        *now = then.clone();
+        is_mixed = true;
     }
     for tile in told.tiles() {
         if let Some(old) = before.tiles().into_iter().find(|old| old.end == tile.end && old.stamp != tile.stamp)
