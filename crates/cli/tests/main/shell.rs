@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -69,7 +70,7 @@ impl Terminal {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             if let Some(status) = self.child.try_wait().expect("waits") {
-                return status.code().unwrap_or(-1);
+                return status.code().unwrap_or_else(|| -status.signal().unwrap_or(0));
             }
             if Instant::now() > deadline {
                 let _ = self.child.kill();

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -13,6 +14,7 @@ pub struct Stage {
 
 /// How a command ended.
 pub struct Ended {
+    /// What it ended with; after a signal, that signal's number with a minus before it.
     pub code: i32,
     pub out: String,
     pub bytes: Vec<u8>,
@@ -126,7 +128,7 @@ impl Ended {
 pub fn ended(output: Output) -> Ended {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ended {
-        code: output.status.code().unwrap_or(-1),
+        code: output.status.code().unwrap_or_else(|| -output.status.signal().unwrap_or(0)),
         out: text(&output.stdout),
         err: text(&output.stderr),
         bytes: output.stdout,
