@@ -37,6 +37,9 @@ const ROOT: &[u8] = b"root";
 const SPACE: &[u8] = b"space";
 const GROUP: &[u8] = b"group";
 const CONTAINER: &[u8] = b"container";
+/// Bytes of a container beside its runs and its tail, and of a run.
+const CONTAINER_BYTES: usize = 8 + 4 + 4 + 1;
+const RUN_BYTES: usize = 4 + 4 + 4 + 8 + 8;
 
 /// What changed since the last checkpoint.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +76,7 @@ impl Told for Checkpoint<'_> {
             each(key, root.records.get(key).map(|value| &**value))?;
         }
         for group in &changed.groups {
-            each(&numbered(GROUP, &group.0.to_be_bytes()), root.groups.contains(group).then_some(&[]))?;
+            each(&numbered(GROUP, &group.0.to_be_bytes()), root.groups.contains_key(group).then_some(&[]))?;
         }
         for id in &changed.containers {
             let value = root.containers.get(id).map(|container| encode_container(container));
@@ -88,7 +91,7 @@ impl Told for Checkpoint<'_> {
 }
 
 fn encode_container(container: &Container) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(CONTAINER_BYTES + container.runs.len() * RUN_BYTES + container.tail.len());
     out.put_u64(container.group.0);
     out.put_u32(container.runs.len() as u32);
     for run in container.runs.iter() {
@@ -162,9 +165,40 @@ fn put_epoch(out: &mut Vec<u8>, number: u64, salt: &[u8; 16]) {
     out.extend_from_slice(salt);
 }
 
+/// What was read of a checkpoint: each record is decoded as it comes, where it can be understood by itself.
+#[derive(Default)]
+pub(crate) struct Parts {
+    containers: Map<ContainerId, Arc<Container>>,
+    groups: Set<GroupId>,
+    /// The other records of the log.
+    own: Map<RecordKey, Arc<[u8]>>,
+    /// Those of others.
+    records: Map<RecordKey, Arc<[u8]>>,
+}
+
+impl Parts {
+    /// Takes in a record.
+    pub(crate) fn take(&mut self, key: &[u8], value: &[u8], layout: &Layout) -> Result<(), Error> {
+        let Some((&LOG, name)) = key.split_first() else {
+            self.records.insert(key.to_vec(), value.into());
+            return Ok(());
+        };
+        if let Some(number) = name.strip_prefix(GROUP) {
+            self.groups.insert(GroupId(number_of(number)?));
+        } else if let Some(number) = name.strip_prefix(CONTAINER) {
+            let container = decode_container(value, layout)?;
+            self.containers.insert(ContainerId(number_of(number)?), Arc::new(container));
+        } else {
+            self.own.insert(key.to_vec(), value.into());
+        }
+        Ok(())
+    }
+}
+
 /// The state that a checkpoint's records tell of, and where its spine begins.
 #[inline(never)]
-pub(crate) fn decode(records: &Map<RecordKey, Arc<[u8]>>, layout: &Layout) -> Result<(State, SpineEnd), Error> {
+pub(crate) fn decode(parts: Parts, layout: &Layout) -> Result<(State, SpineEnd), Error> {
+    let records = &parts.own;
     let bytes = records.get(&record_key(LOG, ROOT)).ok_or(Error::Corrupt { what: "root of a checkpoint" })?;
     let (mut root, end, next_allocation) = decode_root(bytes)?;
     let mut chunks = Vec::new();
@@ -173,15 +207,10 @@ pub(crate) fn decode(records: &Map<RecordKey, Arc<[u8]>>, layout: &Layout) -> Re
         chunks.push((u64::from(u32::from_be_bytes(number)), &**bytes));
     }
     let space = Space::decode(chunks.into_iter(), layout.extents_max, next_allocation)?;
-    for (number, _) in of_kind(records, GROUP) {
-        root.add_group(GroupId(number_of(number)?))?;
-    }
-    for (number, bytes) in of_kind(records, CONTAINER) {
-        root.add_container(ContainerId(number_of(number)?), decode_container(bytes, layout)?)?;
-    }
+    parts.groups.iter().try_for_each(|id| root.add_group(*id))?;
     pool_checkpoint::decode(records, layout, &mut root)?;
-    let foreign = records.iter().filter(|(key, _)| key.first() != Some(&LOG));
-    root.records = Arc::new(foreign.map(|(key, value)| (key.clone(), value.clone())).collect());
+    parts.containers.into_iter().try_for_each(|(id, container)| root.add_container(id, container))?;
+    root.records = parts.records.into_iter().collect();
     let state = State { root, space, changed: Changed::default() };
     state.validate(&end, layout)?;
     Ok((state, end))

@@ -257,7 +257,7 @@ fn position_of(root: &Root, name: &[u8]) -> Result<Position, Error> {
 /// Names and positions of all followers; a record that makes no sense is none.
 fn followers_of(root: &Root) -> impl Iterator<Item = (Vec<u8>, Position)> + '_ {
     let prefix = record_key(SETTING, FOLLOWERS);
-    let found = root.records.range(prefix.clone()..);
+    let found = root.records.range_from(&prefix);
     found
         .map_while(move |(key, value)| Some((key.strip_prefix(prefix.as_slice())?.to_vec(), value)))
         .filter_map(|(name, value)| Position::decode(value).ok().map(|position| (name, position)))

@@ -77,7 +77,7 @@ impl Writer {
         owner: &dyn PoolOwner,
         progress: Progress<'_>,
     ) -> Result<bool, Error> {
-        let in_containers: u64 = source.root.containers.values().map(|container| container.pages + 1).sum();
+        let in_containers: u64 = source.root.containers.values().map(|container| container.pages() + 1).sum();
         let in_pools: u64 = source.pools().iter().map(|(_, live)| live).sum();
         let total = in_containers + in_pools;
         self.adopt_names(source)?;
@@ -119,7 +119,7 @@ impl Writer {
         if !pending.root.groups.is_empty() || !pending.root.records.is_empty() {
             return Err(Error::Misuse("only an empty volume can be filled from another one"));
         }
-        for group in source.root.groups.iter() {
+        for group in source.root.groups.keys() {
             pending.adopt_group(*group)?;
         }
         for (id, container) in source.root.containers.iter() {

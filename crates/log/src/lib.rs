@@ -52,6 +52,7 @@ mod root;
 mod runs;
 mod sealing;
 mod sectors;
+mod shared;
 mod snapshot;
 #[cfg(any(feature = "small", test))]
 mod sorted;

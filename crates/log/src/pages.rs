@@ -50,7 +50,7 @@ impl Pages {
     pub(crate) fn read(&self, root: &Root, id: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let container = root.container(id)?;
         let payload = container.payload(&self.layout) as u64;
-        let full = container.pages * payload;
+        let full = container.pages() * payload;
         let end = offset.checked_add(buffer.len() as u64).filter(|end| *end <= full + container.tail.len() as u64);
         let end = end.ok_or(Error::Corrupt { what: "byte range of a container" })?;
         let in_pages = (end.min(full).saturating_sub(offset)) as usize;

@@ -72,7 +72,7 @@ impl Pending {
     /// The container, to be appended to.
     pub(crate) fn touch(&mut self, id: ContainerId) -> Result<&mut Container, Error> {
         let container = self.root.container_mut(id)?;
-        let before = Before { pages: container.pages, tail_bytes: container.tail.len(), created: false };
+        let before = Before { pages: container.pages(), tail_bytes: container.tail.len(), created: false };
         self.touched.entry(id).or_insert(before);
         Ok(container)
     }
@@ -110,7 +110,7 @@ impl Pending {
 
     /// Takes in an empty container of this very number.
     pub(crate) fn adopt_container(&mut self, id: ContainerId, container: Container) -> Result<(), Error> {
-        self.root.add_container(id, container)?;
+        self.root.add_container(id, container.into())?;
         self.touched.insert(id, Before { pages: 0, tail_bytes: 0, created: true });
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Pending {
     }
 
     pub(crate) fn change_record(&mut self, key: RecordKey, value: Option<&[u8]>) {
-        let records = alloc::sync::Arc::make_mut(&mut self.root.records);
+        let records = &mut self.root.records;
         let changed = match value {
             Some(value) => records.insert(key.clone(), value.into()).as_deref() != Some(value),
             None => records.remove(&key).is_some(),
@@ -192,7 +192,7 @@ impl Pending {
     /// Whether the frame tells of an owner's extents: not of those of a group or pool that this commit made and dropped.
     pub(crate) fn tells_of(&self, owner: Owner) -> bool {
         match owner {
-            Owner::Group(group) => self.root.groups.contains(&group) || self.groups_dropped.contains(&group),
+            Owner::Group(group) => self.root.groups.contains_key(&group) || self.groups_dropped.contains(&group),
             Owner::Pool(pool) => self.root.pools.contains_key(&pool) || self.pools.is_dropped(pool),
             Owner::Free | Owner::Fixed | Owner::Spine => false,
         }
@@ -225,7 +225,7 @@ impl Pending {
         }
         self.pools.encode(told(), shrunk, &mut out);
         for ((id, page), tag) in &self.unflushed {
-            if self.root.container(*id).is_ok_and(|container| *page < container.pages) {
+            if self.root.container(*id).is_ok_and(|container| *page < container.pages()) {
                 Element::Unflushed { id: *id, page: *page, tag: *tag }.encode(&mut out);
             }
         }
@@ -238,7 +238,7 @@ impl Pending {
             self.records.iter().map(|key| key.len() + self.root.records.get(key).map_or(0, |value| value.len()));
         let tails = self.touched.iter().filter_map(|(id, before)| {
             let container = self.root.containers.get(id)?;
-            let is_replaced = container.pages > before.pages;
+            let is_replaced = container.pages() > before.pages;
             Some(container.tail.len().saturating_sub(if is_replaced { 0 } else { before.tail_bytes }))
         });
         let groups = self.groups_created.len() + self.groups_dropped.len();
@@ -263,7 +263,7 @@ impl Pending {
                 Element::Pages { id, extent: run.extent, position: run.position + old, pages: run.pages - old };
             element.encode(out);
         }
-        if container.pages > before.pages {
+        if container.pages() > before.pages {
             let offset = container.bytes_in_pages(layout);
             Element::TailReplaced { id, offset, bytes: &container.tail }.encode(out);
         } else if container.tail.len() > before.tail_bytes {

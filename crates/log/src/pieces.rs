@@ -67,7 +67,7 @@ impl Pages {
             let mut rest = *piece;
             while rest.bytes > 0 {
                 let number = rest.offset / payload as u64;
-                if number >= container.pages {
+                if number >= container.pages() {
                     self.read(root, id, rest.offset, rest.of(buffer)?)?;
                     break;
                 }

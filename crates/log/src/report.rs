@@ -86,7 +86,7 @@ fn report(state: &State, end: &SpineEnd, layout: &Layout) -> Report {
         group: container.group,
         sealing: container.sealing,
         bytes: container.bytes(layout),
-        pages: container.pages,
+        pages: container.pages(),
         runs: container.runs.len(),
     });
     Report {

@@ -4,7 +4,7 @@
 //! whichever root they began with. Its parts are shared by reference count, so that a copy costs a few pointers.
 //!
 //! Invariants (`Root::check`):
-//! 1. the runs of a container follow one another without a gap, and their pages add up to `pages`;
+//! 1. the runs of a container follow one another without a gap, and their pages add up;
 //! 2. a container's tail is shorter than the payload of a page;
 //! 3. every container belongs to a group that is there, every run and every opening of a pool to an epoch that is there.
 
@@ -17,7 +17,8 @@ use crate::layout::Layout;
 use crate::maps::{Map, Set};
 use crate::pool::Pool;
 use crate::runs::Runs;
-use crate::space::FIRST_POOL_CODE;
+use crate::shared::SharedMap;
+use crate::space::{Extent, FIRST_POOL_CODE};
 use crate::{ContainerId, Error, GroupId, PoolId, Sealing};
 
 /// Pages of a container that lie side by side in one extent and were sealed in one epoch.
@@ -34,6 +35,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Whether it lies in this extent, as it was granted this time.
+    pub(crate) fn lies_in(&self, extent: Extent) -> bool {
+        (self.extent, self.allocation) == (extent.number, extent.allocation)
+    }
+
     /// Whether `next` continues this run on the medium and under the same key.
     pub(crate) fn continues_with(&self, next: &Run) -> bool {
         self.extent == next.extent
@@ -52,14 +58,13 @@ const TAIL_SPARE_BYTES: usize = 32;
 pub(crate) struct Container {
     pub(crate) group: GroupId,
     pub(crate) sealing: Sealing,
-    pub(crate) runs: Arc<Runs>,
-    pub(crate) pages: u64,
+    pub(crate) runs: Runs,
     pub(crate) tail: Vec<u8>,
 }
 
 impl Container {
     pub(crate) fn new(group: GroupId, sealing: Sealing) -> Self {
-        Container { group, sealing, runs: Arc::default(), pages: 0, tail: Vec::new() }
+        Container { group, sealing, runs: Runs::default(), tail: Vec::new() }
     }
 
     /// Bytes that a page of it holds.
@@ -67,9 +72,14 @@ impl Container {
         self.sealing.payload(layout.page_bytes)
     }
 
+    /// Full pages.
+    pub(crate) fn pages(&self) -> u64 {
+        self.runs.pages()
+    }
+
     /// Bytes in its pages.
     pub(crate) fn bytes_in_pages(&self, layout: &Layout) -> u64 {
-        self.pages * self.payload(layout) as u64
+        self.pages() * self.payload(layout) as u64
     }
 
     /// Bytes in it.
@@ -79,9 +89,7 @@ impl Container {
 
     /// Adds pages at the end; `run.first` is known here.
     pub(crate) fn add_pages(&mut self, run: Run) {
-        let runs = Arc::make_mut(&mut self.runs);
-        runs.add(run);
-        self.pages = runs.pages();
+        self.runs.add(run);
     }
 
     /// Adds bytes that do not fill a page.
@@ -115,10 +123,10 @@ pub(crate) fn record_key(space: u8, name: &[u8]) -> RecordKey {
 pub(crate) struct Root {
     pub(crate) commit: u64,
     pub(crate) version: u64,
-    pub(crate) containers: Arc<Map<ContainerId, Arc<Container>>>,
-    pub(crate) groups: Arc<Set<GroupId>>,
+    pub(crate) containers: SharedMap<ContainerId, Arc<Container>>,
+    pub(crate) groups: SharedMap<GroupId, ()>,
     pub(crate) pools: Arc<Map<PoolId, Arc<Pool>>>,
-    pub(crate) records: Arc<Map<RecordKey, Arc<[u8]>>>,
+    pub(crate) records: SharedMap<RecordKey, Arc<[u8]>>,
     pub(crate) epochs: Arc<Map<u64, [u8; 16]>>,
     pub(crate) next_container: u64,
     /// The number of the next group or pool.
@@ -130,10 +138,10 @@ impl Root {
         Root {
             commit: 0,
             version,
-            containers: Arc::default(),
-            groups: Arc::default(),
+            containers: SharedMap::default(),
+            groups: SharedMap::default(),
             pools: Arc::default(),
-            records: Arc::default(),
+            records: SharedMap::default(),
             epochs: Arc::default(),
             next_container: 1,
             next_group: FIRST_GROUP,
@@ -145,8 +153,7 @@ impl Root {
     }
 
     pub(crate) fn container_mut(&mut self, id: ContainerId) -> Result<&mut Container, Error> {
-        let containers = Arc::make_mut(&mut self.containers);
-        containers.get_mut(&id).map(Arc::make_mut).ok_or(Error::Corrupt { what: "container number" })
+        self.containers.get_mut(&id).map(Arc::make_mut).ok_or(Error::Corrupt { what: "container number" })
     }
 
     /// The epoch with its 16 bytes.
@@ -156,7 +163,7 @@ impl Root {
     }
 
     pub(crate) fn add_group(&mut self, id: GroupId) -> Result<(), Error> {
-        if !NUMBERS.contains(&id.0) || !Arc::make_mut(&mut self.groups).insert(id) {
+        if !NUMBERS.contains(&id.0) || self.groups.insert(id, ()).is_some() {
             return Err(Error::Corrupt { what: "group number" });
         }
         self.next_group = self.next_group.max(id.0.saturating_add(1));
@@ -188,18 +195,18 @@ impl Root {
 
     /// Removes a group with all its containers.
     pub(crate) fn drop_group(&mut self, id: GroupId) -> Result<(), Error> {
-        if !Arc::make_mut(&mut self.groups).remove(&id) {
+        if self.groups.remove(&id).is_none() {
             return Err(Error::Corrupt { what: "group number" });
         }
-        Arc::make_mut(&mut self.containers).retain(|_, container| container.group != id);
+        self.containers.retain(|_, container| container.group != id);
         Ok(())
     }
 
-    pub(crate) fn add_container(&mut self, id: ContainerId, container: Container) -> Result<(), Error> {
-        if !self.groups.contains(&container.group) || self.containers.contains_key(&id) {
+    pub(crate) fn add_container(&mut self, id: ContainerId, container: Arc<Container>) -> Result<(), Error> {
+        if !self.groups.contains_key(&container.group) || self.containers.contains_key(&id) {
             return Err(Error::Corrupt { what: "container number" });
         }
-        Arc::make_mut(&mut self.containers).insert(id, Arc::new(container));
+        self.containers.insert(id, container);
         self.next_container = self.next_container.max(id.0.saturating_add(1));
         Ok(())
     }
@@ -227,9 +234,9 @@ impl Root {
                 assert!(self.epochs.contains_key(&run.epoch), "a run's epoch is known");
                 pages += u64::from(run.pages);
             }
-            assert_eq!(pages, container.pages, "runs add up");
+            assert_eq!(pages, container.pages(), "runs add up");
             assert!(container.tail.len() < container.payload(layout), "a tail is shorter than a page");
-            assert!(self.groups.contains(&container.group), "a container's group is there");
+            assert!(self.groups.contains_key(&container.group), "a container's group is there");
         }
         for pool in self.pools.values() {
             pool.check();

@@ -24,7 +24,7 @@ impl Snapshot {
         let mut damaged = Vec::new();
         for (id, container) in self.root.containers.iter() {
             let mut good = 0;
-            for page in 0..container.pages {
+            for page in 0..container.pages() {
                 match self.pages.tag_of(&self.root, *id, page) {
                     Ok(_) => good += 1,
                     Err(error) => damaged.push((*id, error)),
@@ -92,6 +92,6 @@ pub(crate) fn length(root: &Root, layout: &Layout, container: ContainerId) -> Re
 
 pub(crate) fn records(root: &Root, space: u8, prefix: &[u8]) -> Vec<(Vec<u8>, Arc<[u8]>)> {
     let from = record_key(space, prefix);
-    let matching = root.records.range(from.clone()..).take_while(|(key, _)| key.starts_with(&from));
+    let matching = root.records.range_from(&from).take_while(|(key, _)| key.starts_with(&from));
     matching.map(|(key, value)| (key[1..].to_vec(), value.clone())).collect()
 }

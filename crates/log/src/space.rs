@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use crate::maps::{Map, Set};
 use crate::order::Order as _;
 use crate::reach::Reach;
+use crate::runs::make_room;
 use crate::{Error, GroupId, PoolId};
 
 /// Who an extent belongs to.
@@ -62,11 +63,31 @@ pub(crate) struct Extent {
     pub(crate) allocation: u64,
 }
 
+/// An extent of the map, as small as it can be: there are as many as the medium has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot {
-    owner: Owner,
+    /// The owner's code.
+    code: u64,
     allocation: u64,
 }
+
+impl Slot {
+    fn new(owner: Owner, allocation: u64) -> Self {
+        Slot { code: owner.code(), allocation }
+    }
+
+    fn owner(self) -> Owner {
+        // Made of an owner, so that it is one.
+        Owner::from_code(self.code).unwrap_or(Owner::Fixed)
+    }
+
+    fn is_free(self) -> bool {
+        self.code == Owner::Free.code()
+    }
+}
+
+/// Whether it is noted for each owner what it has: where memory is little the map has few extents, and whoever asks looks at all.
+const NOTES_OWNED: bool = !cfg!(feature = "small");
 
 /// When a freed extent may be granted again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +112,7 @@ pub(crate) struct Needs {
 pub(crate) struct Space {
     slots: Vec<Slot>,
     free: Map<u32, Freed>,
-    /// The extents of each owner that has any, by the owner's code; none for [`Owner::Free`].
+    /// The extents of each owner that has any, by the owner's code; none for [`Owner::Free`]. Empty unless [`NOTES_OWNED`].
     owned: Map<u64, Set<u32>>,
     extents_max: u32,
     /// How far the medium reaches: what is to be granted lies before that.
@@ -110,17 +131,20 @@ const GAP_EXTENTS_MAX: u32 = 1 << 20;
 impl Space {
     /// A map with `fixed` extents that belong to headers and record store.
     pub(crate) fn new(fixed: u32, extents_max: u32) -> Self {
-        let slots = (0..fixed).map(|_| Slot { owner: Owner::Fixed, allocation: 0 }).collect();
+        let slots = (0..fixed).map(|_| Slot::new(Owner::Fixed, 0)).collect();
         let mut space = Space {
             slots,
             free: Map::new(),
-            owned: Map::from([(Owner::Fixed.code(), (0..fixed).collect())]),
+            owned: Map::new(),
             extents_max,
             reach: Reach { extents: fixed, is_end: false },
             next_allocation: 1,
             changed: Default::default(),
         };
-        (0..fixed).for_each(|extent| space.note_change(extent));
+        for extent in 0..fixed {
+            space.own(Owner::Fixed, extent);
+            space.note_change(extent);
+        }
         space
     }
 
@@ -157,17 +181,20 @@ impl Space {
     }
 
     pub(crate) fn owner(&self, extent: u32) -> Owner {
-        self.slots.get(extent as usize).map_or(Owner::Free, |slot| slot.owner)
+        self.slots.get(extent as usize).map_or(Owner::Free, |slot| slot.owner())
     }
 
     pub(crate) fn allocation(&self, extent: u32) -> Option<u64> {
         let slot = self.slots.get(extent as usize)?;
-        (slot.owner != Owner::Free).then_some(slot.allocation)
+        (!slot.is_free()).then_some(slot.allocation)
     }
 
     /// Numbers of the extents that belong to `owner`.
     pub(crate) fn owned_by(&self, owner: Owner) -> impl Iterator<Item = u32> + '_ {
-        self.owned.get(&owner.code()).into_iter().flatten().copied()
+        let code = owner.code();
+        let noted = self.owned.get(&code).into_iter().flatten().copied();
+        let looked_at = if NOTES_OWNED || owner == Owner::Free { &[] } else { self.slots.as_slice() };
+        noted.chain(looked_at.iter().zip(0..).filter(move |(slot, _)| slot.code == code).map(|(_, number)| number))
     }
 
     /// The extents of the spine, in the order in which it goes through them: each was granted before the next one.
@@ -178,6 +205,12 @@ impl Space {
         let mut extents: Vec<Extent> = slots.collect();
         extents.order_by_key(|extent| extent.allocation);
         extents
+    }
+
+    fn own(&mut self, owner: Owner, number: u32) {
+        if NOTES_OWNED {
+            self.owned.entry(owner.code()).or_default().insert(number);
+        }
     }
 
     fn disown(&mut self, owner: Owner, number: u32) {
@@ -261,18 +294,19 @@ impl Space {
         if far || extent.number >= self.extents_max || extent.allocation == u64::MAX || owner == Owner::Free {
             return Err(corrupt);
         }
-        if self.slots.get(extent.number as usize).is_some_and(|slot| slot.owner != Owner::Free) {
+        if self.slots.get(extent.number as usize).is_some_and(|slot| !slot.is_free()) {
             return Err(corrupt);
         }
         while self.len() <= extent.number {
             // Extents in between were granted and taken back, of which no frame tells.
             self.note_change(self.len());
             self.free.insert(self.len(), Freed { commit: 0, version: 0 });
-            self.slots.push(Slot { owner: Owner::Free, allocation: 0 });
+            make_room(&mut self.slots);
+            self.slots.push(Slot::new(Owner::Free, 0));
         }
         self.free.remove(&extent.number);
-        self.owned.entry(owner.code()).or_default().insert(extent.number);
-        self.slots[extent.number as usize] = Slot { owner, allocation: extent.allocation };
+        self.own(owner, extent.number);
+        self.slots[extent.number as usize] = Slot::new(owner, extent.allocation);
         self.reach.extents = self.reach.extents.max(extent.number + 1);
         self.next_allocation = self.next_allocation.max(extent.allocation + 1);
         self.note_change(extent.number);
@@ -283,7 +317,7 @@ impl Space {
     pub(crate) fn release(&mut self, number: u32, commit: u64, version: u64) -> Result<(), Error> {
         let owner = self.owner(number);
         match self.slots.get_mut(number as usize) {
-            Some(slot) if owner != Owner::Free => slot.owner = Owner::Free,
+            Some(slot) if owner != Owner::Free => slot.code = Owner::Free.code(),
             _ => return Err(Error::Corrupt { what: "map of extents" }),
         }
         self.disown(owner, number);
@@ -325,7 +359,7 @@ impl Space {
         let count = self.slots.len().saturating_sub(first).min(CHUNK);
         let mut bytes = Vec::with_capacity(count * SLOT_BYTES);
         for slot in self.slots.iter().skip(first).take(CHUNK) {
-            bytes.extend_from_slice(&slot.owner.code().to_le_bytes());
+            bytes.extend_from_slice(&slot.code.to_le_bytes());
             bytes.extend_from_slice(&slot.allocation.to_le_bytes());
         }
         bytes
@@ -363,11 +397,12 @@ impl Space {
                     space.free.insert(space.len(), Freed { commit: 0, version: 0 });
                 } else {
                     let number = space.len();
-                    space.owned.entry(owner.code()).or_default().insert(number);
+                    space.own(owner, number);
                     // What lies behind all that is owned may never have come to the medium.
                     space.reach.extents = number + 1;
                 }
-                space.slots.push(Slot { owner, allocation });
+                make_room(&mut space.slots);
+                space.slots.push(Slot::new(owner, allocation));
             }
         }
         Ok(space)
@@ -376,18 +411,17 @@ impl Space {
     /// Asserts the invariants of this file's head.
     pub(crate) fn check(&self) {
         let mut seen = Set::new();
-        let owned: usize = self.owned.values().map(Set::len).sum();
+        let noted: usize = self.owned.values().map(Set::len).sum();
+        let owned = self.slots.iter().filter(|slot| !slot.is_free()).count();
+        assert_eq!(noted, if NOTES_OWNED { owned } else { 0 }, "what is noted of owners is owned");
         assert_eq!(owned + self.free.len(), self.slots.len(), "every extent is owned or free");
         assert!(self.reach.extents <= self.extents_max, "the medium reaches up to the limit");
         for (number, slot) in self.slots.iter().enumerate() {
-            assert_eq!(
-                slot.owner == Owner::Free,
-                self.free.contains_key(&(number as u32)),
-                "free list and owners agree"
-            );
-            let listed = self.owned.get(&slot.owner.code()).is_some_and(|extents| extents.contains(&(number as u32)));
-            assert_eq!(slot.owner != Owner::Free, listed, "what an owner has is known");
-            if !matches!(slot.owner, Owner::Free | Owner::Fixed) {
+            let number = number as u32;
+            assert_eq!(slot.is_free(), self.free.contains_key(&number), "free list and owners agree");
+            let is_known = slot.is_free() || self.owned_by(slot.owner()).any(|owned| owned == number);
+            assert!(is_known, "what an owner has is known");
+            if !matches!(slot.owner(), Owner::Free | Owner::Fixed) {
                 assert!(slot.allocation < self.next_allocation, "allocations are below the next one");
                 assert!(seen.insert(slot.allocation), "allocations are distinct");
             }

@@ -38,7 +38,7 @@ impl State {
     pub(crate) fn mark_all_changed(&mut self) {
         self.changed.records = self.root.records.keys().cloned().collect();
         self.changed.containers = self.root.containers.keys().copied().collect();
-        self.changed.groups = (*self.root.groups).clone();
+        self.changed.groups = self.root.groups.keys().copied().collect();
         for (id, pool) in self.root.pools.iter() {
             self.changed.pools.note_all(*id, pool);
         }
@@ -84,10 +84,10 @@ impl State {
                 if !is_record(key) || value.len() > RECORD_VALUE_BYTES_MAX {
                     return Err(Error::Corrupt { what: "record in a commit frame" });
                 }
-                alloc::sync::Arc::make_mut(&mut self.root.records).insert(key.to_vec(), (*value).into());
+                self.root.records.insert(key.to_vec(), (*value).into());
             }
             Element::RecordDeleted { key } => {
-                alloc::sync::Arc::make_mut(&mut self.root.records).remove(*key);
+                self.root.records.remove(*key);
             }
             Element::GroupCreated(id) => self.root.add_group(*id)?,
             Element::GroupDropped(id) => {
@@ -95,7 +95,7 @@ impl State {
                 self.space.release_all(Owner::Group(*id), context.commit, context.version)?;
             }
             Element::ContainerCreated { id, group, sealing } => {
-                self.root.add_container(*id, Container::new(*group, *sealing))?;
+                self.root.add_container(*id, Container::new(*group, *sealing).into())?;
             }
             Element::Pages { id, extent, position, pages } => {
                 let run = self.run(*id, *extent, *position, *pages, context)?;
@@ -119,7 +119,7 @@ impl State {
             }
             Element::ExtentGranted { extent, owner } => {
                 let Owner::Group(group) = owner else { return Err(Error::Corrupt { what: "owner of an extent" }) };
-                if !self.root.groups.contains(group) {
+                if !self.root.groups.contains_key(group) {
                     return Err(Error::Corrupt { what: "owner of an extent" });
                 }
                 self.space.take(*extent, *owner)?;
@@ -212,7 +212,7 @@ fn is_record(key: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::bytes::Cursor;
-    use crate::checkpoint::{self, Checkpoint};
+    use crate::checkpoint::{self, Checkpoint, Parts};
     use crate::frame::next_element;
     use crate::maps::Map;
     use crate::pool_element::PoolElement;
@@ -353,6 +353,13 @@ mod tests {
         }
     }
 
+    /// What records of a checkpoint tell of.
+    fn decode(records: &Map<Vec<u8>, Arc<[u8]>>) -> Result<(State, SpineEnd), Error> {
+        let mut parts = Parts::default();
+        records.iter().try_for_each(|(key, value)| parts.take(key, value, &LAYOUT))?;
+        checkpoint::decode(parts, &LAYOUT)
+    }
+
     #[test]
     fn noise_in_frames_and_checkpoints_ends_in_typed_errors() {
         let (mut state, end) = state();
@@ -381,7 +388,7 @@ mod tests {
             Ok(())
         });
         told.unwrap();
-        let (decoded, decoded_end) = checkpoint::decode(&records, &LAYOUT).unwrap();
+        let (decoded, decoded_end) = decode(&records).unwrap();
         assert_eq!((&decoded.root.containers, &decoded_end), (&state.root.containers, &end));
         assert_eq!(decoded.root.pools, state.root.pools);
         let mut dice = 1u64;
@@ -412,7 +419,7 @@ mod tests {
                 bytes[at] = [0, 1, 0xFF, roll(256) as u8][roll(4)];
                 *value = bytes.into();
             }
-            if let Ok((state, _)) = checkpoint::decode(&noise, &LAYOUT) {
+            if let Ok((state, _)) = decode(&noise) {
                 state.root.check(&LAYOUT);
             }
         }

@@ -45,6 +45,10 @@ pub trait Storage: View {
     /// As [`Writer`]'s.
     fn drop_group(&mut self, group: GroupId) -> Result<(), Error>;
 
+    /// Nothing more is appended to what is in a group: what is kept in memory for that is let go. Who appends all the same may be
+    /// granted an extent for it.
+    fn close_group(&mut self, _group: GroupId) {}
+
     /// Makes a pool of nameless pages.
     ///
     /// # Errors
@@ -111,6 +115,10 @@ impl Storage for Writer {
 
     fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {
         Writer::drop_group(self, group)
+    }
+
+    fn close_group(&mut self, group: GroupId) {
+        Writer::close_group(self, group);
     }
 
     fn create_pool(&mut self, options: PoolOptions) -> Result<PoolId, Error> {

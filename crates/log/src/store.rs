@@ -11,7 +11,6 @@
 //! while it works.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -41,8 +40,8 @@ pub(crate) trait Told {
 /// A chunk that was found: where, of how many, its bytes.
 type FoundChunk = (RecordId, u32, Vec<u8>);
 
-/// All records as they were read.
-pub(crate) type Records = Map<RecordKey, Arc<[u8]>>;
+/// Takes a record that was read, in the order of the medium: no two of them need to be in memory together.
+pub(crate) type Take<'t> = dyn FnMut(&[u8], &[u8]) -> Result<(), Error> + 't;
 
 /// Records for which the index has room when nothing is known of it yet. On a host it has what the window has room for.
 const IDS_AT_FIRST: usize = if cfg!(feature = "small") { 256 } else { usize::MAX };
@@ -176,11 +175,12 @@ impl CheckpointStore {
         media: &dyn Read,
         vault: &Vault,
         layout: &Layout,
-    ) -> Result<(Box<CheckpointStore>, Records), Error> {
+        take: &mut Take<'_>,
+    ) -> Result<Box<CheckpointStore>, Error> {
         let (mut memory, suspended) = find(media, vault, layout)?;
-        let (version, chunks, suspended) = read_all(media, vault, &mut memory, suspended)?;
-        let (records, names) = chunks.join()?;
-        Ok((CheckpointStore::new(layout, memory, suspended, None, names, version), records))
+        let (version, chunks, suspended) = read_all(media, vault, &mut memory, suspended, take)?;
+        let names = chunks.join(take)?;
+        Ok(CheckpointStore::new(layout, memory, suspended, None, names, version))
     }
 
     /// Writes the changes as one commit and tells its version.
@@ -326,18 +326,19 @@ fn find(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<(Memory, Sus
     }
 }
 
-/// The version of a checkpoint, and its records as they come.
+/// The version of a checkpoint; its records are handed over as they come, but for those that come in parts.
 #[inline(never)]
 fn read_all(
     media: &dyn Read,
     vault: &Vault,
     memory: &mut Memory,
     suspended: Suspended,
+    take: &mut Take<'_>,
 ) -> Result<(u64, Chunks, Suspended), Error> {
     let mut pages = memory.pages();
     let mut chunks = Chunks::default();
     let mut reader = Reader::resume(media, vault, suspended, memory.buffers(&mut pages))?;
-    reader.visit(|id, bytes| chunks.add(id, bytes))?;
+    reader.visit(|id, bytes| chunks.add(id, bytes, take))?;
     Ok((reader.version(), chunks, reader.suspend()))
 }
 
@@ -404,35 +405,47 @@ fn encode_chunk(key: &[u8], chunk: usize, chunks: usize, part: &[u8]) -> Vec<u8>
 /// Chunks as they are found, in any order.
 #[derive(Default)]
 struct Chunks {
+    /// Those of records that have several.
     found: Map<RecordKey, Map<u32, FoundChunk>>,
+    names: Names,
 }
 
 impl Chunks {
-    fn add(&mut self, id: RecordId, bytes: &[u8]) -> Result<(), Error> {
+    fn add(&mut self, id: RecordId, bytes: &[u8], take: &mut Take<'_>) -> Result<(), Error> {
         let mut cursor = Cursor::new(bytes, "record of a checkpoint");
         let name_bytes = u16::from_le_bytes(cursor.array()?);
-        let key = cursor.take(usize::from(name_bytes))?.to_vec();
+        let key = cursor.take(usize::from(name_bytes))?;
         let (chunk, chunks) = (cursor.u32()?, cursor.u32()?);
-        let before = self.found.entry(key).or_default().insert(chunk, (id, chunks, cursor.rest().to_vec()));
+        if chunks == 1 {
+            if chunk != 0 || !self.name(key, &[id.0]) {
+                return Err(cursor.corrupt());
+            }
+            return take(key, cursor.rest());
+        }
+        let before = self.found.entry(key.to_vec()).or_default().insert(chunk, (id, chunks, cursor.rest().to_vec()));
         if before.is_some() { Err(cursor.corrupt()) } else { Ok(()) }
     }
 
-    /// Puts the values together; a chunk missing or too many is corruption.
+    /// Notes which chunks hold a name; whether that makes sense, and none did.
+    fn name(&mut self, key: &[u8], ids: &[u32]) -> bool {
+        self.names.of(key).next().is_none() && self.names.add(key, ids)
+    }
+
+    /// Puts the values together that came in parts; a chunk missing or too many is corruption.
     #[inline(never)]
-    fn join(self) -> Result<(Records, Names), Error> {
+    fn join(mut self, take: &mut Take<'_>) -> Result<Names, Error> {
         let corrupt = Error::Corrupt { what: "record of a checkpoint" };
-        let (mut records, mut names) = (Records::new(), Names::default());
-        for (key, chunks) in self.found {
+        while let Some((key, chunks)) = self.found.pop_first() {
             let count = chunks.len() as u32;
             let whole = chunks.iter().zip(0..).all(|((chunk, (_, of, _)), index)| *chunk == index && *of == count);
             let ids: Vec<u32> = chunks.values().map(|(id, _, _)| id.0).collect();
-            if !whole || !names.add(&key, &ids) {
+            if !whole || !self.name(&key, &ids) {
                 return Err(corrupt);
             }
             let value: Vec<u8> = chunks.into_values().flat_map(|(_, _, bytes)| bytes).collect();
-            records.insert(key, value.into());
+            take(&key, &value)?;
         }
-        Ok((records, names))
+        Ok(self.names)
     }
 }
 
@@ -440,23 +453,34 @@ impl Chunks {
 mod tests {
     use super::*;
 
+    type Taken = Map<RecordKey, Vec<u8>>;
+
+    /// Chunks, and what comes of them.
+    fn joined(chunks: &[(u32, &[u8])]) -> Result<(Taken, Names), Error> {
+        let mut taken = Taken::new();
+        let mut take = |key: &[u8], value: &[u8]| {
+            taken.insert(key.to_vec(), value.to_vec());
+            Ok(())
+        };
+        let mut found = Chunks::default();
+        chunks.iter().try_for_each(|(id, bytes)| found.add(RecordId(*id), bytes, &mut take))?;
+        let names = found.join(&mut take)?;
+        Ok((taken, names))
+    }
+
     #[test]
     fn chunks_join_in_any_order_and_gaps_are_noticed() {
-        let mut chunks = Chunks::default();
-        chunks.add(RecordId(4), &encode_chunk(b"\x02long", 1, 2, b"world")).unwrap();
-        chunks.add(RecordId(9), &encode_chunk(b"\x02long", 0, 2, b"hello ")).unwrap();
-        chunks.add(RecordId(1), &encode_chunk(b"\x02", 0, 1, b"")).unwrap();
-        let (records, names) = chunks.join().unwrap();
-        assert_eq!(&**records.get(b"\x02long".as_slice()).unwrap(), b"hello world");
+        let [world, hello] =
+            [(1, b"world".as_slice()), (0, b"hello ")].map(|(at, part)| encode_chunk(b"\x02long", at, 2, part));
+        let (empty, single) = (encode_chunk(b"\x02", 0, 1, b""), encode_chunk(b"\x02long", 0, 1, b"x"));
+        let (taken, names) = joined(&[(4, &world), (9, &hello), (1, &empty)]).unwrap();
+        assert_eq!(taken.get(b"\x02long".as_slice()).unwrap(), b"hello world");
         assert!(names.of(b"\x02long").eq([RecordId(9), RecordId(4)]));
-        assert_eq!(&**records.get(b"\x02".as_slice()).unwrap(), b"");
-
-        let mut gap = Chunks::default();
-        gap.add(RecordId(4), &encode_chunk(b"\x02long", 1, 2, b"world")).unwrap();
-        assert!(gap.join().is_err());
-        let mut twice = Chunks::default();
-        twice.add(RecordId(4), &encode_chunk(b"\x02a", 0, 1, b"")).unwrap();
-        assert!(twice.add(RecordId(5), &encode_chunk(b"\x02a", 0, 1, b"")).is_err());
-        assert!(Chunks::default().add(RecordId(1), &[200, 0, 1]).is_err());
+        assert_eq!(taken.get(b"\x02".as_slice()).unwrap(), b"");
+        assert!(joined(&[(4, &world)]).is_err(), "a gap");
+        assert!(joined(&[(4, &empty), (5, &empty)]).is_err(), "one twice");
+        assert!(joined(&[(4, &world), (9, &hello), (5, &single)]).is_err(), "one twice, in parts and not");
+        assert!(joined(&[(4, &encode_chunk(b"\x02", 1, 1, b""))]).is_err(), "the second of one");
+        assert!(joined(&[(1, &[200, 0, 1])]).is_err());
     }
 }

@@ -12,7 +12,7 @@ use counterfoil_flash::{self as flash, Device, PageNumber, Read};
 use counterfoil_vault::{CounterValue, Entropy, Epoch, Tag, Vault};
 
 use crate::ahead::Ahead;
-use crate::checkpoint::{self, Changed, Checkpoint};
+use crate::checkpoint::{self, Changed, Checkpoint, Parts};
 use crate::copy::Captured;
 use crate::layout::Layout;
 use crate::opening;
@@ -83,8 +83,9 @@ fn newest_checkpoint_of(
     vault: &Vault,
     layout: &Layout,
 ) -> Result<(Box<CheckpointStore>, Box<State>, SpineEnd), Error> {
-    let (store, records) = CheckpointStore::load(media, vault, layout)?;
-    let (state, base) = checkpoint::decode(&records, layout)?;
+    let mut parts = Parts::default();
+    let store = CheckpointStore::load(media, vault, layout, &mut |key, value| parts.take(key, value, layout))?;
+    let (state, base) = checkpoint::decode(parts, layout)?;
     Ok((store, Box::new(state), base))
 }
 

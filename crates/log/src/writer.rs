@@ -144,6 +144,8 @@ pub struct Writer {
     /// Readers of commits before this one hold all that is free in pools.
     held_since: u64,
     tips: Map<GroupId, Tip>,
+    /// Those of containers that have extents for themselves.
+    own_tips: Map<ContainerId, Tip>,
     pub(crate) grants: Map<ContainerId, Grant>,
     container_keys: RecentKeys,
     readers: Vec<(u64, Weak<Root>)>,
@@ -201,6 +203,7 @@ impl Writer {
             held_since: end.commit.saturating_sub(1),
             end,
             tips: Map::new(),
+            own_tips: Map::new(),
             grants: Map::new(),
             container_keys: RecentKeys::default(),
             readers: Vec::new(),
@@ -406,10 +409,10 @@ impl Writer {
 
     /// A group's extent was taken back.
     fn leave_extent(&mut self, group: GroupId, extent: Extent) {
-        if let Some(tip) = self.tips.get_mut(&group)
-            && tip.extent == extent
-        {
-            tip.next = self.pages.layout.extent_pages;
+        for tip in self.tips.get_mut(&group).into_iter().chain(self.own_tips.values_mut()) {
+            if tip.extent == extent {
+                tip.next = self.pages.layout.extent_pages;
+            }
         }
         self.grants.retain(|_, grant| grant.extent != extent);
     }
@@ -418,8 +421,9 @@ impl Writer {
     /// come back, and which of its positions were tried must be known then.
     fn forget_the_gone(&mut self) {
         let (groups, containers) = (self.current().groups.clone(), self.current().containers.clone());
-        self.tips.retain(|group, _| groups.contains(group) || self.state.root.groups.contains(group));
+        self.tips.retain(|group, _| groups.contains_key(group) || self.state.root.groups.contains_key(group));
         self.grants.retain(|id, _| containers.contains_key(id));
+        self.own_tips.retain(|id, _| containers.contains_key(id) || self.state.root.containers.contains_key(id));
         let (now, before) = (self.current().pools.clone(), self.state.root.pools.clone());
         self.spares.retain(|id, _| now.contains_key(id) || before.contains_key(id));
     }

@@ -16,6 +16,18 @@ use crate::root::Run;
 use crate::space::{Extent, Needs, Owner};
 use crate::{ContainerId, Error, GroupId, Sealing};
 
+/// Turns that a container takes in an extent before it gets one of its own.
+const TURNS_MAX: usize = 16;
+
+impl Tip {
+    /// The next pages, so many at most.
+    fn grant(&mut self, pages: u32, extent_pages: u32) -> Grant {
+        let (next, end) = (self.next, extent_pages.min(self.next + pages));
+        self.next = end;
+        Grant { extent: self.extent, next, end }
+    }
+}
+
 impl Writer {
     /// Appends bytes to a container and tells the offset at which they begin.
     ///
@@ -52,7 +64,7 @@ impl Writer {
         let (extent, position, tag) = self.place_page(id, sealing, page)?;
         let pending = self.pending.as_mut().ok_or(Error::Misuse("no commit was begun"))?;
         let container = pending.root.container_mut(id)?;
-        let number = container.pages;
+        let number = container.pages();
         container.add_pages(Run {
             first: number,
             extent: extent.number,
@@ -96,25 +108,63 @@ impl Writer {
 
     /// Pages for a container: the more it has, the more at once, up to a whole extent.
     fn grant_pages(&mut self, id: ContainerId) -> Result<Grant, Error> {
-        let (group, pages) = self.current().container(id).map(|container| (container.group, container.pages))?;
+        let (group, pages) = self.current().container(id).map(|container| (container.group, container.pages()))?;
         let extent_pages = self.pages.layout.extent_pages;
+        if let Some(grant) = self.grant_of_own_extent(id, group)? {
+            return Ok(grant);
+        }
         if !self.tips.contains_key(&group) {
             let none = Tip { extent: Extent { number: 0, allocation: 0 }, next: extent_pages };
             let tip = self.resume_tip(group).unwrap_or(none);
             self.tips.insert(group, tip);
         }
         if self.tips.get(&group).is_none_or(|tip| tip.next >= extent_pages) {
-            let extent = self.grant_extent(Owner::Group(group))?;
-            let owner = Owner::Group(group);
-            self.granted.push(Granted { extent, owner, slot: 0, first_write: 0 });
+            let extent = self.grant_to_group(group)?;
             self.tips.insert(group, Tip { extent, next: 0 });
         }
-        let in_order = self.device.geometry().erase_before_program;
-        let wanted = if in_order { 1 } else { (pages / 4).clamp(1, u64::from(extent_pages)) as u32 };
+        let wanted = if self.writes_once() { 1 } else { (pages / 4).clamp(1, u64::from(extent_pages)) as u32 };
         let tip = self.tips.get_mut(&group).ok_or(Error::Misuse("a group without extents"))?;
-        let (next, end) = (tip.next, extent_pages.min(tip.next + wanted));
-        tip.next = end;
-        Ok(Grant { extent: tip.extent, next, end })
+        Ok(tip.grant(wanted, extent_pages))
+    }
+
+    fn grant_to_group(&mut self, group: GroupId) -> Result<Extent, Error> {
+        let owner = Owner::Group(group);
+        let extent = self.grant_extent(owner)?;
+        self.granted.push(Granted { extent, owner, slot: 0, first_write: 0 });
+        Ok(extent)
+    }
+
+    /// A page of an extent that a container has for itself. On media that are written in order nothing can be granted ahead, so
+    /// containers that grow side by side take turns page by page, and each page is a run to be remembered. A container that has taken
+    /// many turns in the extent that its group fills gets one of its own, unless there is none.
+    fn grant_of_own_extent(&mut self, id: ContainerId, group: GroupId) -> Result<Option<Grant>, Error> {
+        let extent_pages = self.pages.layout.extent_pages;
+        let is_known = self.own_tips.contains_key(&id);
+        if !is_known && !self.takes_turns(id, group)? {
+            return Ok(None);
+        }
+        if self.own_tips.get(&id).is_none_or(|tip| tip.next >= extent_pages) {
+            match self.grant_to_group(group) {
+                Ok(extent) => drop(self.own_tips.insert(id, Tip { extent, next: 0 })),
+                // In the group's there may be room.
+                Err(Error::Full { .. }) => {
+                    self.own_tips.remove(&id);
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.own_tips.get_mut(&id).map(|tip| tip.grant(1, extent_pages)))
+    }
+
+    /// Whether a container has taken many turns in the extent that its group fills, and others go on taking theirs.
+    fn takes_turns(&self, id: ContainerId, group: GroupId) -> Result<bool, Error> {
+        if !self.writes_once() {
+            return Ok(false);
+        }
+        let Some(tip) = self.tips.get(&group) else { return Ok(false) };
+        let runs = &self.current().container(id)?.runs;
+        Ok(runs.count_in_last(tip.extent) >= TURNS_MAX && !runs.end_at(tip.extent, tip.next))
     }
 
     /// Where an earlier opening left off in a group. Its pages carry that opening's epoch and the new ones ours, so
@@ -128,6 +178,16 @@ impl Writer {
         let last = runs.max_by_key(|run| (run.allocation, run.position))?;
         let extent = Extent { number: last.extent, allocation: last.allocation };
         Some(Tip { extent, next: last.position + last.pages })
+    }
+
+    /// Nothing more is appended to what is in a group: what is kept in memory for that is let go. Who appends all the same is
+    /// granted an extent for it on media that are written in order; on others which positions were tried must stay known.
+    pub fn close_group(&mut self, group: GroupId) {
+        if self.writes_once() {
+            self.tips.remove(&group);
+            let root = self.pending.as_ref().map_or(&self.state.root, |pending| &pending.root);
+            self.own_tips.retain(|id, _| root.containers.get(id).is_none_or(|container| container.group != group));
+        }
     }
 
     /// Grants an extent and makes it writable. The last ones are for the spine, and those before them for commits that
