@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use counterfoil_log::{ContainerId, GroupId, View};
 
-use crate::files::{Files, ROW_NUMBERS_MAX, Segment};
+use crate::files::{Files, IndexFiles, ROW_NUMBERS_MAX, Segment};
 use crate::grain::Grain;
 use crate::heads::Heads;
 use crate::key::{JOIN_KEY_BYTES, KeyParts, key_bytes_max};
@@ -14,7 +14,7 @@ use crate::presence::Presence;
 use crate::run::Blocks;
 use crate::shape::Shape;
 use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
-use crate::{Error, IndexDef, IndexOrigin, RowId, Storage, Table, TableId};
+use crate::{Error, IndexDef, IndexId, IndexOrigin, RowId, Storage, Table, TableId};
 use counterfoil_log::Lock;
 use counterfoil_log::Set;
 
@@ -166,9 +166,10 @@ impl Shared {
     pub(crate) fn rolled_back(&self, view: &dyn View) {
         self.heads.prune(view);
         self.states.cut_back(view, |table, fresh| {
-            let files = self.catalog.table(view, table).ok().flatten();
-            let files = files.and_then(|table| self.catalog.files(view, &table).ok());
-            files.is_some_and(|files| files.index(fresh.index).is_some_and(|index| index.coverage == fresh.coverage))
+            let Ok(Some(table)) = self.catalog.table(view, table) else { return false };
+            let Ok(files) = self.catalog.files(view, &table) else { return false };
+            let index = self.catalog.index(view, (&table, &files), fresh.index);
+            index.is_ok_and(|index| index.coverage == fresh.coverage)
         });
     }
 
@@ -182,13 +183,19 @@ impl Shared {
         self.open(view, id, true)
     }
 
-    /// Where the bytes of a table lie, to be changed and put into the catalog. What was decoded of it is handed over, so that it is
-    /// not in memory twice: the table as it was opened goes on with the numbers alone.
-    pub(crate) fn take_files(&self, access: &mut Access) -> Files {
-        self.catalog.forget_files(access.table.id);
-        let Files { next_row, rewrites, renewals, .. } = *access.files;
-        let numbers = Files { next_row, rewrites, renewals, ..Files::default() };
-        Arc::unwrap_or_clone(core::mem::replace(&mut access.files, Arc::new(numbers)))
+    /// What is written of an index of a table.
+    pub(crate) fn index_files(
+        &self,
+        view: &dyn View,
+        access: &Access,
+        index: IndexId,
+    ) -> Result<Arc<IndexFiles>, Error> {
+        self.catalog.index(view, (&access.table, &access.files), index)
+    }
+
+    /// The same, to be changed and put into the catalog.
+    pub(crate) fn take_index(&self, view: &dyn View, access: &Access, index: IndexId) -> Result<IndexFiles, Error> {
+        self.catalog.take_index(view, (&access.table, &access.files), index)
     }
 
     fn open(&self, view: &dyn View, id: TableId, writing: bool) -> Result<Access, Error> {

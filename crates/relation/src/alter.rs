@@ -184,13 +184,10 @@ pub(crate) fn truncate(shared: &Shared, writer: &mut dyn Storage, id: TableId, r
     }
     define::drop_groups(shared, writer, &access)?;
     let rewrites = access.files.rewrites.wrapping_add(1);
-    let empty = |index: &IndexFiles| {
-        let coverage = Coverage { rows: access.next_row(), ..Coverage::none(rewrites) };
-        IndexFiles::empty(index.index, coverage)
-    };
-    let indexes = access.files.indexes.iter().map(empty).collect();
     let next_row = access.next_row();
-    catalog::put_files(writer, id, &Files { next_row, rewrites, indexes, ..Files::default() })?;
+    catalog::put_files(writer, id, &Files { next_row, rewrites, ..Files::default() })?;
+    let empty = IndexFiles::empty(Coverage { rows: next_row, ..Coverage::none(rewrites) });
+    access.table.indexes.iter().try_for_each(|index| catalog::put_index(writer, id, index.id, &empty))?;
     if restart {
         catalog::put_identities(writer, id, &Vec::new())?;
     }

@@ -5,7 +5,8 @@
 //!   "c"                  the number of the next table
 //!   "n" name             what the name stands for: table, view or index
 //!   "t" table number     the table
-//!   "f" table number     where its bytes lie
+//!   "f" table number     where its rows lie
+//!   "x" table, index     what is written of an index: table number u64, index number u32
 //!   "i" table number     the next values of its identity columns
 //!   "v" name             a view
 //! every value: format byte 1, then the structure as postcard writes it
@@ -23,7 +24,7 @@ use counterfoil_log::{View, record_space};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::files::Files;
+use crate::files::{Files, IndexFiles};
 use crate::path::JOINS_MAX;
 use crate::relations::Named;
 use crate::shape::Shape;
@@ -37,12 +38,13 @@ pub const NAME_BYTES_MAX: usize = 200;
 pub const COLUMNS_MAX: usize = 1600;
 
 /// 2: rows hold joins, and foreign keys have numbers. 3: paths have indexes. 4, 5: runs as they are. 6: reorganized in steps.
-/// 7: CHAR(n) has its width in row images.
-const FORMAT: u8 = 7;
+/// 7: CHAR(n) has its width in row images. 8: a record for each index.
+const FORMAT: u8 = 8;
 const NEXT_TABLE: &[u8] = b"c";
 const NAME: u8 = b'n';
 const TABLE: u8 = b't';
 const FILES: u8 = b'f';
+const INDEX: u8 = b'x';
 const IDENTITY: u8 = b'i';
 const VIEW: u8 = b'v';
 
@@ -60,6 +62,13 @@ pub(crate) type IdentityNext = (ColumnId, Option<i64>);
 fn numbered(prefix: u8, id: TableId) -> [u8; 9] {
     let mut name = [prefix; 9];
     name[1..].copy_from_slice(&id.0.to_be_bytes());
+    name
+}
+
+fn of_index(id: TableId, index: IndexId) -> [u8; 13] {
+    let mut name = [0; 13];
+    name[..9].copy_from_slice(&numbered(INDEX, id));
+    name[9..].copy_from_slice(&index.0.to_be_bytes());
     name
 }
 
@@ -116,16 +125,17 @@ struct Cached<T> {
     value: Arc<T>,
 }
 
-/// Decoded entries of the catalog by table. It only saves work: an entry counts while its bytes are those of the view.
+/// Decoded entries of the catalog by table and index. It only saves work: an entry counts while its bytes are those of the view.
 #[derive(Default)]
 pub(crate) struct Catalog {
     tables: Lock<Map<TableId, Cached<Table>>>,
     files: Lock<Map<TableId, Cached<Files>>>,
+    indexes: Lock<Map<(TableId, IndexId), Cached<IndexFiles>>>,
 }
 
-fn cached<T>(
-    cache: &Lock<Map<TableId, Cached<T>>>,
-    id: TableId,
+fn cached<K: Ord, T>(
+    cache: &Lock<Map<K, Cached<T>>>,
+    id: K,
     bytes: Arc<[u8]>,
     read: impl FnOnce(&[u8]) -> Result<T, Error>,
 ) -> Result<Arc<T>, Error> {
@@ -169,9 +179,31 @@ impl Catalog {
         })
     }
 
-    /// Forgets what was decoded of where a table's bytes lie.
-    pub(crate) fn forget_files(&self, id: TableId) {
-        self.files.write(|files| files.remove(&id));
+    /// What is written of an index of a table.
+    pub(crate) fn index(
+        &self,
+        view: &dyn View,
+        (table, files): (&Table, &Files),
+        index: IndexId,
+    ) -> Result<Arc<IndexFiles>, Error> {
+        let wrong = || Error::corrupt(&table.name, "catalog of indexes");
+        let bytes = view.record(record_space::CATALOG, &of_index(table.id, index)).ok_or_else(wrong)?;
+        cached(&self.indexes, (table.id, index), bytes, |bytes| {
+            let index: IndexFiles = decode(bytes, "catalog of indexes")?;
+            if index.is_sound(files) { Ok(index) } else { Err(wrong()) }
+        })
+    }
+
+    /// The same, to be changed and put back. What was decoded of it is handed over, so that it is not in memory twice.
+    pub(crate) fn take_index(
+        &self,
+        view: &dyn View,
+        of: (&Table, &Files),
+        index: IndexId,
+    ) -> Result<IndexFiles, Error> {
+        let known = self.index(view, of, index)?;
+        self.indexes.write(|indexes| indexes.remove(&(of.0.id, index)));
+        Ok(Arc::unwrap_or_clone(known))
     }
 
     pub(crate) fn named(&self, view: &dyn View, name: &str) -> Result<Option<Named>, Error> {
@@ -320,8 +352,22 @@ pub(crate) fn put_files(writer: &mut dyn Storage, id: TableId, files: &Files) ->
     put(writer, &numbered(FILES, id), files)
 }
 
-pub(crate) fn delete_table(writer: &mut dyn Storage, id: TableId) -> Result<(), Error> {
-    [TABLE, FILES, IDENTITY].into_iter().try_for_each(|prefix| delete(writer, &numbered(prefix, id)))
+pub(crate) fn put_index(
+    writer: &mut dyn Storage,
+    id: TableId,
+    index: IndexId,
+    files: &IndexFiles,
+) -> Result<(), Error> {
+    put(writer, &of_index(id, index), files)
+}
+
+pub(crate) fn delete_index(writer: &mut dyn Storage, id: TableId, index: IndexId) -> Result<(), Error> {
+    delete(writer, &of_index(id, index))
+}
+
+pub(crate) fn delete_table(writer: &mut dyn Storage, table: &Table) -> Result<(), Error> {
+    table.indexes.iter().try_for_each(|index| delete_index(writer, table.id, index.id))?;
+    [TABLE, FILES, IDENTITY].into_iter().try_for_each(|prefix| delete(writer, &numbered(prefix, table.id)))
 }
 
 pub(crate) fn identities(view: &dyn View, id: TableId) -> Result<Vec<IdentityNext>, Error> {
@@ -356,19 +402,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_from_before_joins_are_refused_with_what_to_do() {
+    fn tables_of_an_older_format_are_refused_with_what_to_do() {
         let mut storage = Memory::default();
         let new = NewTable { name: "t".into(), ..NewTable::default() };
         let table = Relations::new().create_table(&mut storage, &new).unwrap();
-        let name = numbered(TABLE, table.id);
-        let mut bytes = storage.record(record_space::CATALOG, &name).unwrap().to_vec();
-        bytes[0] = 1;
-        storage.put_record(record_space::CATALOG, &name, &bytes).unwrap();
-        let error = Relations::new().table(&storage, "t").unwrap_err();
-        assert!(matches!(&error, Error::NotSupported(what) if what.contains("export --all")), "{error:?}");
+        let refused = |storage: &Memory| {
+            let error = Relations::new().table(storage, "t").unwrap_err();
+            assert!(matches!(&error, Error::NotSupported(what) if what.contains("export --all")), "{error:?}");
+        };
+        for format in 1..FORMAT {
+            let as_it_was = |storage: &mut Memory, name: &[u8]| {
+                let mut bytes = storage.record(record_space::CATALOG, name).unwrap().to_vec();
+                bytes[0] = format;
+                storage.put_record(record_space::CATALOG, name, &bytes).unwrap();
+            };
+            let (mut one, mut all) = (storage.clone(), storage.clone());
+            as_it_was(&mut one, &numbered(TABLE, table.id));
+            refused(&one);
+            for (name, _) in storage.records(record_space::CATALOG, b"") {
+                as_it_was(&mut all, &name);
+            }
+            refused(&all);
+            let error = Relations::new().tables(&all).err().unwrap();
+            assert!(matches!(error, Error::NotSupported(_)), "{error:?}");
+        }
     }
 
-    use crate::{NewColumn, NewTable, Relations, Type};
+    use crate::{NewColumn, NewKey, NewTable, Relations, Type};
     use counterfoil_log::Memory;
 
     #[test]
@@ -380,8 +440,33 @@ mod tests {
         let table = Relations::new().create_table(&mut storage, &new).unwrap();
         let bytes = storage.record(record_space::CATALOG, &numbered(TABLE, table.id)).unwrap();
         let expected =
-            [7, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
+            [8, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
         assert_eq!(*bytes, expected);
         assert!(decode_table(&bytes, table.id).unwrap() == *table);
+    }
+
+    #[test]
+    fn an_index_has_a_record_of_its_own() {
+        let mut storage = Memory::default();
+        let relations = Relations::new();
+        let columns = Vec::from([NewColumn::new("id", Type::Integer).not_null()]);
+        let primary_key = Some(NewKey { name: None, columns: Vec::from(["id".into()]) });
+        let new = NewTable { name: "t".into(), columns, primary_key, ..NewTable::default() };
+        let table = relations.create_table(&mut storage, &new).unwrap();
+        let name = of_index(table.id, table.indexes[0].id);
+        let bytes = storage.record(record_space::CATALOG, &name).unwrap();
+        assert_eq!((name, &*bytes), (*b"x\0\0\0\0\0\0\0\x01\0\0\0\x01", [8, 0, 0, 0, 0, 0, 0].as_slice()));
+        let files = Files::default();
+        let read = |bytes: &[u8]| {
+            let mut storage = storage.clone();
+            storage.put_record(record_space::CATALOG, &name, bytes).unwrap();
+            Catalog::default().index(&storage, (&table, &files), table.indexes[0].id)
+        };
+        assert!(read(&bytes).is_ok());
+        // A merge of runs that are not there is nonsense.
+        assert!(read(&[8, 0, 0, 0, 0, 0, 1, 0, 2, 1, 0, 0]).is_err());
+        assert!(read(&[8, 0, 0, 0, 0, 0]).is_err() && read(&[8, 0, 0, 0, 0, 0, 0, 0]).is_err());
+        relations.drop_table(&mut storage, &table, false).unwrap();
+        assert!(storage.records(record_space::CATALOG, b"x").is_empty());
     }
 }

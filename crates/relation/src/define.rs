@@ -43,10 +43,10 @@ pub(crate) fn create_table(shared: &Shared, writer: &mut dyn Storage, new: &NewT
     new.checks.iter().try_for_each(|check| making.add_check(check))?;
     new.foreign_keys.iter().try_for_each(|key| making.add_foreign_key(key))?;
     let Making { table, .. } = making;
-    let none = |index: &IndexDef| IndexFiles::empty(index.id, Coverage::default());
-    let files = Files { indexes: table.indexes.iter().map(none).collect(), ..Files::default() };
     store(shared, writer, &table)?;
-    catalog::put_files(writer, id, &files)?;
+    catalog::put_files(writer, id, &Files::default())?;
+    let none = IndexFiles::empty(Coverage::default());
+    table.indexes.iter().try_for_each(|index| catalog::put_index(writer, id, index.id, &none))?;
     path::redefine(shared, writer, id)?;
     reread(shared, writer, id)
 }
@@ -373,9 +373,8 @@ pub(crate) fn fill_index(
     before: &Access,
     index: IndexId,
 ) -> Result<Arc<Table>, Error> {
-    let (id, mut files) = (before.table.id, (*before.files).clone());
-    files.indexes.push(IndexFiles::empty(index, Coverage::none(files.rewrites)));
-    catalog::put_files(writer, id, &files)?;
+    let id = before.table.id;
+    catalog::put_index(writer, id, index, &IndexFiles::empty(Coverage::none(before.files.rewrites)))?;
     let table = reread(shared, writer, id)?;
     let definition = table.index(index).ok_or(Error::Misuse("an index that is not there"))?;
     let rows: u64 = before.parts.iter().map(|part| part.count).sum();
@@ -445,16 +444,17 @@ pub(crate) fn remove_indexes(
     if gone.is_empty() {
         return Ok(());
     }
-    let mut files = (*shared.catalog.files(writer, table)?).clone();
-    for index in files.indexes.iter().filter(|index| gone.contains(&index.index)) {
-        index.groups().try_for_each(|group| shared.drop_group(writer, &table.name, group))?;
+    let files = shared.catalog.files(writer, table)?;
+    for index in gone {
+        let of_index = shared.catalog.take_index(writer, (table, &files), *index)?;
+        of_index.all_runs().try_for_each(|run| shared.drop_group(writer, &table.name, run.group()))?;
+        catalog::delete_index(writer, table.id, *index)?;
     }
     for index in table.indexes.iter().filter(|index| gone.contains(&index.id) && index.origin.takes_name()) {
         catalog::free_name(writer, &index.name)?;
     }
-    files.indexes.retain(|index| !gone.contains(&index.index));
     table.indexes.retain(|index| !gone.contains(&index.id));
-    catalog::put_files(writer, table.id, &files)
+    Ok(())
 }
 
 /// The tables with foreign keys to a table, the table itself apart.
@@ -486,14 +486,18 @@ pub(crate) fn drop_table(shared: &Shared, writer: &mut dyn Storage, id: TableId,
         catalog::free_name(writer, &index.name)?;
     }
     catalog::free_name(writer, &access.table.name)?;
-    catalog::delete_table(writer, id)
+    catalog::delete_table(writer, &access.table)
 }
 
 /// Drops all containers of a table.
 pub(crate) fn drop_groups(shared: &Shared, writer: &mut dyn Storage, access: &Access) -> Result<(), Error> {
-    let segments = access.files.segments.iter().map(|segment| segment.group());
-    let runs = access.files.indexes.iter().flat_map(|index| index.groups());
-    segments.chain(runs).try_for_each(|group| shared.drop_group(writer, &access.table.name, group))
+    let drop_group = |writer: &mut dyn Storage, group| shared.drop_group(writer, &access.table.name, group);
+    access.files.segments.iter().try_for_each(|segment| drop_group(writer, segment.group()))?;
+    for index in &access.table.indexes {
+        let files = shared.take_index(writer, access, index.id)?;
+        files.all_runs().try_for_each(|run| drop_group(writer, run.group()))?;
+    }
+    Ok(())
 }
 
 /// Takes a table off its parents' lists of children.

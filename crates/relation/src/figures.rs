@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use counterfoil_log::View;
 
 use crate::access::{Access, Part, Shared};
+use crate::files::IndexFiles;
 use crate::merge::{Due, is_due};
 use crate::reorganize::untidy;
 use crate::run::Run;
@@ -92,24 +93,25 @@ pub(crate) fn of(shared: &Shared, view: &dyn View, id: TableId) -> Result<TableU
         figures.row_bytes += part.count * part.stride as u64 + part.heap_bytes;
         figures.log_bytes += part.lengths.deletes + part.lengths.updates;
     }
-    figures.indexes = access.table.indexes.iter().filter_map(|index| index_use(&access, index)).collect();
     let places = untidy(shared, &access, &|_| true);
     for part in places.iter().flat_map(|places| &access.parts[places.clone()]) {
         figures.replaced_bytes += part.bytes() + part.lengths.deletes + part.lengths.updates;
         figures.rewrite_bytes += renewed_bytes(&access, part);
     }
-    for (index, files) in figures.indexes.iter().zip(&access.files.indexes) {
-        if !places.is_empty() || is_due(shared, &access, files, Due::Untidy) {
+    for index in &access.table.indexes {
+        let files = shared.index_files(view, &access, index.id)?;
+        let index = index_use(&access, index, &files);
+        if !places.is_empty() || is_due(shared, &access, &files, Due::Untidy) {
             let entries = if places.is_empty() { files.entries() } else { figures.rows };
             figures.replaced_bytes += index.bytes();
-            figures.rewrite_bytes += index_bytes(index, entries);
+            figures.rewrite_bytes += index_bytes(&index, entries);
         }
+        figures.indexes.push(index);
     }
     Ok(figures)
 }
 
-fn index_use(access: &Access, index: &crate::IndexDef) -> Option<IndexUse> {
-    let files = access.files.index(index.id)?;
+fn index_use(access: &Access, index: &crate::IndexDef, files: &IndexFiles) -> IndexUse {
     let run = |pieces: &[Run]| RunUse {
         tier: pieces[0].tier,
         entries: pieces.iter().map(|run| run.entries).sum(),
@@ -117,7 +119,7 @@ fn index_use(access: &Access, index: &crate::IndexDef) -> Option<IndexUse> {
     };
     let made_bytes = files.merging.iter().flat_map(|merging| &merging.made).map(Run::bytes).sum();
     let fresh_rows = access.next_row().saturating_sub(files.coverage.rows);
-    Some(IndexUse { name: index.name.clone(), runs: files.sorted().map(run).collect(), made_bytes, fresh_rows })
+    IndexUse { name: index.name.clone(), runs: files.sorted().map(run).collect(), made_bytes, fresh_rows }
 }
 
 /// What the rows of a segment take that are there.

@@ -1,13 +1,12 @@
-//! Where a table's bytes lie: its segments and the runs of its indexes.
+//! Where a table's bytes lie: its segments, and apart from them the runs of each of its indexes.
 //!
-//! The record is rewritten when a segment begins or is renewed, a run is written or a step of a merge is done; not when rows
-//! are added: how many rows there are follows from the lengths of the containers.
+//! The record of the segments is rewritten when one begins or is renewed, that of an index when a run of it is written or a step of a
+//! merge is done; not when rows are added: how many rows there are follows from the lengths of the containers.
 //!
-//! Invariants (`Files::check`):
+//! Invariants (`Files::check`, `IndexFiles::is_sound`):
 //! 1. segments cover ascending ranges of row numbers that do not meet; only the last may still grow;
-//! 2. every index of the table has exactly one entry here;
-//! 3. runs describe themselves sensibly, and pieces of one sorted run follow each other;
-//! 4. a merge under way is of runs that are there, and what it has written goes as far as it says.
+//! 2. runs describe themselves sensibly, and pieces of one sorted run follow each other;
+//! 3. a merge under way is of runs that are there, and what it has written goes as far as it says.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -16,7 +15,7 @@ use counterfoil_log::{ContainerId, GroupId};
 use serde::{Deserialize, Serialize};
 
 use crate::run::Run;
-use crate::{Error, IndexId, Table};
+use crate::{Error, Table};
 
 /// Row numbers stay below this: a join holds one, plus 1, in 6 bytes.
 pub(crate) const ROW_NUMBERS_MAX: u64 = 1 << 47;
@@ -31,7 +30,6 @@ pub(crate) struct Files {
     /// How often segments of it were renewed since.
     pub(crate) renewals: u64,
     pub(crate) segments: Vec<Segment>,
-    pub(crate) indexes: Vec<IndexFiles>,
 }
 
 /// Rows with a common layout and contiguous numbers.
@@ -119,7 +117,6 @@ impl Segment {
 /// The settled part of an index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IndexFiles {
-    pub(crate) index: IndexId,
     pub(crate) coverage: Coverage,
     /// Newest last; tiers do not grow from one to the next. Those that follow the one before are pieces of one sorted run.
     pub(crate) runs: Vec<Run>,
@@ -150,8 +147,8 @@ impl Merging {
 
 impl IndexFiles {
     /// An index of which nothing is settled.
-    pub(crate) fn empty(index: IndexId, coverage: Coverage) -> Self {
-        IndexFiles { index, coverage, runs: Vec::new(), merging: None }
+    pub(crate) fn empty(coverage: Coverage) -> Self {
+        IndexFiles { coverage, runs: Vec::new(), merging: None }
     }
 
     /// The sorted runs, each in its pieces.
@@ -159,10 +156,9 @@ impl IndexFiles {
         pieces(&self.runs)
     }
 
-    /// Groups of all that is written of it.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = GroupId> {
-        let made = self.merging.iter().flat_map(|merging| &merging.made);
-        self.runs.iter().chain(made).map(Run::group)
+    /// Its runs, and what a merge under way has made.
+    pub(crate) fn all_runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().chain(self.merging.iter().flat_map(|merging| &merging.made))
     }
 
     /// Entries of its runs.
@@ -170,7 +166,9 @@ impl IndexFiles {
         self.runs.iter().fold(0, |sum, run| sum.saturating_add(run.entries))
     }
 
-    fn is_sound(&self) -> bool {
+    /// Whether what was read makes sense beside the segments of its table; nothing in it is believed before.
+    pub(crate) fn is_sound(&self, files: &Files) -> bool {
+        let seen = |run: &Run| run.check().is_ok() && run.renewals <= files.renewals;
         let merging = self.merging.as_ref().is_none_or(|merging| {
             let inputs = self.runs.get(merging.places()).unwrap_or_default();
             let behind = self.runs.get(merging.places().end);
@@ -178,13 +176,8 @@ impl IndexFiles {
             let within = merging.made.last().is_none_or(|run| run.last <= merging.until);
             whole && within && are_pieces(&merging.made)
         });
-        merging && pieces(&self.runs).all(are_pieces)
+        self.all_runs().all(seen) && merging && pieces(&self.runs).all(are_pieces)
     }
-}
-
-/// What a merge under way has made.
-fn made_of(index: &IndexFiles) -> impl Iterator<Item = &Run> {
-    index.merging.iter().flat_map(|merging| &merging.made)
 }
 
 /// Sorted runs out of their pieces.
@@ -224,14 +217,6 @@ impl Coverage {
 }
 
 impl Files {
-    pub(crate) fn index(&self, id: IndexId) -> Option<&IndexFiles> {
-        self.indexes.iter().find(|files| files.index == id)
-    }
-
-    pub(crate) fn index_mut(&mut self, id: IndexId) -> Option<&mut IndexFiles> {
-        self.indexes.iter_mut().find(|files| files.index == id)
-    }
-
     /// Checks what was read against the table it belongs to.
     pub(crate) fn check(&self, table: &Table) -> Result<(), Error> {
         let wrong = || Error::corrupt(&table.name, "catalog of segments");
@@ -249,20 +234,10 @@ impl Files {
             }
             from = ends;
         }
-        let all = table.indexes.iter().all(|index| self.index(index.id).is_some());
-        if !all
-            || self.next_row > ROW_NUMBERS_MAX
-            || self.indexes.len() != table.indexes.len()
-            || (from > self.next_row && !self.grows())
-        {
+        if self.next_row > ROW_NUMBERS_MAX || (from > self.next_row && !self.grows()) {
             return Err(wrong());
         }
-        let runs = |index: &IndexFiles| -> Result<(), Error> {
-            index.runs.iter().chain(made_of(index)).try_for_each(Run::check)?;
-            let seen = index.runs.iter().chain(made_of(index)).all(|run| run.renewals <= self.renewals);
-            if index.is_sound() && seen { Ok(()) } else { Err(wrong()) }
-        };
-        self.indexes.iter().try_for_each(runs)
+        Ok(())
     }
 
     fn grows(&self) -> bool {

@@ -59,11 +59,9 @@ pub(crate) fn of(
     generations: &Lock<Map<crate::TableId, Vec<SharedFresh>>>,
     view: &dyn View,
     access: &Access,
-    index: &IndexDef,
+    (index, coverage): (&IndexDef, &Coverage),
     writing: bool,
 ) -> Result<SharedFresh, Error> {
-    let files = access.files.index(index.id);
-    let coverage = &files.ok_or_else(|| Error::corrupt(&access.table.name, "catalog of indexes"))?.coverage;
     let fits = |fresh: &&SharedFresh| fresh.index == index.id && fresh.coverage == *coverage;
     let known = generations.read(|all| all.get(&access.table.id).and_then(|list| list.iter().find(fits).cloned()));
     let fresh = match known {

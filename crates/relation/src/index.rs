@@ -4,6 +4,7 @@
 //! the entry of a row that is there. So what it finds are candidates, and each is confirmed by the row as the view sees
 //! it.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use counterfoil_log::Order as _;
@@ -31,7 +32,7 @@ pub(crate) struct IndexReader<'a> {
     index: &'a IndexDef,
     parts: KeyParts,
     pub(crate) fresh: SharedFresh,
-    runs: &'a [Run],
+    files: Arc<IndexFiles>,
 }
 
 impl Shared {
@@ -43,14 +44,10 @@ impl Shared {
         index: &'a IndexDef,
         writing: bool,
     ) -> Result<IndexReader<'a>, Error> {
-        let fresh = fresh::of(&self.states.fresh, view, access, index, writing)?;
-        let runs = &index_files(access, index)?.runs;
-        Ok(IndexReader { shared: self, view, access, index, parts: access.key_parts(index)?, fresh, runs })
+        let files = self.index_files(view, access, index.id)?;
+        let fresh = fresh::of(&self.states.fresh, view, access, (index, &files.coverage), writing)?;
+        Ok(IndexReader { shared: self, view, access, index, parts: access.key_parts(index)?, fresh, files })
     }
-}
-
-pub(crate) fn index_files<'a>(access: &'a Access, index: &IndexDef) -> Result<&'a IndexFiles, Error> {
-    access.files.index(index.id).ok_or_else(|| Error::corrupt(&access.table.name, "catalog of indexes"))
 }
 
 impl IndexReader<'_> {
@@ -81,7 +78,7 @@ impl IndexReader<'_> {
             }
         }
         let ascends = ranges.array_windows().all(|[one, next]| one.high.as_ref().is_some_and(|high| *high <= next.low));
-        for run in self.runs {
+        for run in &self.files.runs {
             let (mut cursor, is_alone) = (None, ranges.len() == 1);
             for (place, range) in ranges.iter().enumerate() {
                 let run = (run, &mut cursor, ascends, is_alone);
@@ -135,7 +132,7 @@ impl IndexReader<'_> {
     /// where it spares several, and where the key may be in one of several runs.
     fn may_hold(&self, run: &Run, head: &Head, key: &[u8]) -> Result<bool, Error> {
         let is_dear = !head.is_kept()
-            && (run.levels.len() == 1 || self.runs.iter().filter(|run| run.may_have(key)).nth(1).is_none());
+            && (run.levels.len() == 1 || self.files.runs.iter().filter(|run| run.may_have(key)).nth(1).is_none());
         if is_dear {
             return Ok(true);
         }
@@ -233,7 +230,7 @@ impl IndexReader<'_> {
         let mut places = Vec::new();
         let mut rows = Vec::new();
         self.fresh.rows_under(which.iter().map(|row| keys.key(*row)), &mut places, &mut rows);
-        for run in self.runs {
+        for run in &self.files.runs {
             let within: Vec<usize> =
                 (0..which.len()).filter(|place| run.may_have(stored(keys.key(which[*place])))).collect();
             if within.is_empty() {
@@ -265,7 +262,7 @@ impl IndexReader<'_> {
     pub(crate) fn owners(&self, keys: &Keys, which: &[usize]) -> Result<Vec<(usize, RowId)>, Error> {
         let guess = |row: &usize| {
             let key = stored(keys.key(*row));
-            self.runs.iter().find_map(|run| run.guess(key))
+            self.files.runs.iter().find_map(|run| run.guess(key))
         };
         let guessed: Vec<(usize, RowId)> =
             which.iter().enumerate().filter_map(|(place, row)| Some((place, guess(row)?))).collect();
@@ -289,7 +286,7 @@ impl IndexReader<'_> {
     /// the index need not be read. There may be one where none is told.
     pub(crate) fn owner(&self, range: &ByteRange) -> Result<Option<RowId>, Error> {
         let key = stored(&range.low);
-        let row = self.runs.iter().filter(|_| range.exact && self.index.unique).find_map(|run| run.guess(key));
+        let row = self.files.runs.iter().filter(|_| range.exact && self.index.unique).find_map(|run| run.guess(key));
         let Some(row) = row else { return Ok(None) };
         Ok(self.confirm(&[row], range)?.first().map(|(_, row)| *row))
     }
@@ -301,7 +298,7 @@ impl IndexReader<'_> {
             return Ok(true);
         }
         let named = self.access.named();
-        for run in self.runs.iter().filter(|run| run.first <= entry && entry <= run.last) {
+        for run in self.files.runs.iter().filter(|run| run.first <= entry && entry <= run.last) {
             let head = self.head(run, 1)?;
             if head.may_hold(self.view, run, stored(key)).map_err(&named)? {
                 let cursor = head.seek(self.view, run, &entry).map_err(&named)?;
@@ -315,7 +312,7 @@ impl IndexReader<'_> {
 
     /// The runs of the index.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
-        self.runs.iter()
+        self.files.runs.iter()
     }
 
     /// The index.

@@ -18,7 +18,7 @@
 use alloc::vec::Vec;
 
 use crate::access::{Access, Shared};
-use crate::files::{Files, IndexFiles, Merging, pieces};
+use crate::files::{IndexFiles, Merging, pieces};
 use crate::run::{Merge, Run, RunWriter};
 use crate::settle::{Doubt, current};
 use crate::{Error, IndexDef, Storage, TableId, catalog, few_or_many};
@@ -59,21 +59,24 @@ pub(crate) fn step(
     index: &IndexDef,
     due: Due,
 ) -> Result<bool, Error> {
-    let mut access = shared.access_to_write(writer, table)?;
-    let indexes = &access.files.indexes;
-    let Some(place) = indexes.iter().position(|files| files.index == index.id) else { return Ok(false) };
-    let begun = begin(shared, &access, &indexes[place], due);
+    let access = shared.access_to_write(writer, table)?;
+    if access.table.index(index.id).is_none() {
+        return Ok(false);
+    }
+    let files = shared.index_files(writer, &access, index.id)?;
+    let begun = begin(shared, &access, &files, due);
     // One that is under way goes on when there is time, or if it is in the way of one that is pressing.
-    let goes_on = indexes[place].merging.is_some();
+    let goes_on = files.merging.is_some();
     match &begun {
         None if due == Due::Crowded || !goes_on => return Ok(false),
-        Some(begun) if !goes_on && !has_room(writer, &indexes[place], begun) => return Ok(false),
+        Some(begun) if !goes_on && !has_room(writer, &files, begun) => return Ok(false),
         _ => {}
     }
-    let mut files = shared.take_files(&mut access);
-    let Some(merging) = files.indexes[place].merging.take().or(begun) else { return Ok(false) };
-    go_on(shared, writer, &access, index, (&mut files, place), merging)?;
-    catalog::put_files(writer, table, &files)?;
+    drop(files);
+    let mut files = shared.take_index(writer, &access, index.id)?;
+    let Some(merging) = files.merging.take().or(begun) else { return Ok(false) };
+    go_on(shared, writer, &access, index, &mut files, merging)?;
+    catalog::put_index(writer, table, index.id, &files)?;
     Ok(true)
 }
 
@@ -88,16 +91,18 @@ fn has_room(writer: &dyn Storage, files: &IndexFiles, merging: &Merging) -> bool
 /// Gives up what merges of a table have made so far; whether there was anything.
 pub(crate) fn abandon(shared: &Shared, writer: &mut dyn Storage, table: TableId) -> Result<bool, Error> {
     let Some(definition) = shared.catalog.table(writer, table)? else { return Ok(false) };
-    let mut files = (*shared.catalog.files(writer, &definition)?).clone();
-    let under_way: Vec<Merging> = files.indexes.iter_mut().filter_map(|index| index.merging.take()).collect();
-    for run in under_way.iter().flat_map(|merging| &merging.made) {
-        shared.drop_group(writer, &definition.name, run.group())?;
+    let files = shared.catalog.files(writer, &definition)?;
+    let mut was_there = false;
+    for index in &definition.indexes {
+        let mut files = shared.catalog.take_index(writer, (&definition, &files), index.id)?;
+        let Some(under_way) = files.merging.take() else { continue };
+        for run in &under_way.made {
+            shared.drop_group(writer, &definition.name, run.group())?;
+        }
+        catalog::put_index(writer, table, index.id, &files)?;
+        was_there = true;
     }
-    if under_way.is_empty() {
-        return Ok(false);
-    }
-    catalog::put_files(writer, table, &files)?;
-    Ok(true)
+    Ok(was_there)
 }
 
 /// Whether a step would find anything to do.
@@ -164,10 +169,10 @@ fn go_on(
     writer: &mut dyn Storage,
     access: &Access,
     index: &IndexDef,
-    (files, place): (&mut Files, usize),
+    files: &mut IndexFiles,
     mut merging: Merging,
 ) -> Result<(), Error> {
-    let inputs = files.indexes[place].runs.get(merging.places()).unwrap_or_default();
+    let inputs = files.runs.get(merging.places()).unwrap_or_default();
     inputs.iter().try_for_each(|run| run.check_length(writer)).map_err(access.named())?;
     let entries = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.entries));
     let share = usize::try_from(entries / PIECES_MAX).unwrap_or(usize::MAX);
@@ -177,13 +182,13 @@ fn go_on(
     let follows = !merging.made.is_empty();
     merging.made.extend(piece.map(|piece| piece.following(follows)));
     if !is_last {
-        files.indexes[place].merging = Some(merging);
+        files.merging = Some(merging);
         return Ok(());
     }
     for run in inputs {
         shared.drop_group(writer, &access.table.name, run.group())?;
     }
-    files.indexes[place].runs.splice(merging.places(), merging.made);
+    files.runs.splice(merging.places(), merging.made);
     Ok(())
 }
 

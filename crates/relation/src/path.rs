@@ -139,16 +139,16 @@ fn index_paths(shared: &Shared, writer: &mut dyn Storage, table: &mut Table, gai
     let is_gone = |index: &&IndexDef| matches!(index.origin, IndexOrigin::Path(join) if !leads(join));
     let gone: Vec<_> = table.indexes.iter().filter(is_gone).map(|index| index.id).collect();
     remove_indexes(shared, writer, table, &gone)?;
-    let mut files = (*shared.catalog.files(writer, table)?).clone();
+    let files = shared.catalog.files(writer, table)?;
     for join in gained.iter().filter(|join| join.steps.len() > 1) {
         let id = IndexId(table.next_index);
         table.next_index = table.next_index.checked_add(1).ok_or(Error::Misuse("no more index numbers"))?;
         let (name, origin) = (name_of(shared, writer, table, join)?, IndexOrigin::Path(join.id));
         table.indexes.push(IndexDef { id, name, columns: Vec::new(), unique: false, origin });
         let coverage = Coverage { rows: files.next_row, ..Coverage::none(files.rewrites) };
-        files.indexes.push(IndexFiles::empty(id, coverage));
+        catalog::put_index(writer, table.id, id, &IndexFiles::empty(coverage))?;
     }
-    catalog::put_files(writer, table.id, &files)
+    Ok(())
 }
 
 /// Rewrites tables with the joins of their rows found anew, those that are joined before those that join them.

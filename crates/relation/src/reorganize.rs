@@ -143,9 +143,13 @@ impl Vacuum {
             renew(shared, writer, &access, places)?;
             return Ok(true);
         }
-        let under_way = |index: IndexId| access.files.index(index).is_some_and(|files| files.merging.is_some());
-        self.merged.extend(self.merging.filter(|index| !under_way(*index)));
-        let begun: Vec<_> = access.table.indexes.iter().map(|index| index.id).filter(|id| under_way(*id)).collect();
+        let mut begun = Vec::new();
+        for index in &access.table.indexes {
+            if shared.index_files(writer, &access, index.id)?.merging.is_some() {
+                begun.push(index.id);
+            }
+        }
+        self.merged.extend(self.merging.filter(|index| !begun.contains(index)));
         let table = access.table.clone();
         drop(access);
         for index in &table.indexes {

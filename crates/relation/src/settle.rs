@@ -68,7 +68,7 @@ fn relieve_memory(shared: &Shared, writer: &mut dyn Storage) -> Result<(), Error
 
 /// Whether so many rows or updates came in since the last run that reading them again would take too long.
 fn is_due(shared: &Shared, writer: &dyn View, access: &Access, index: &IndexDef) -> bool {
-    let Some(files) = access.files.index(index.id) else { return false };
+    let Ok(files) = shared.index_files(writer, access, index.id) else { return false };
     let rows = access.next_row().saturating_sub(files.coverage.rows);
     let entry_bytes = (UPDATE_HEAD_BYTES + access.shape.newest.width()) as u64;
     let new_bytes = access
@@ -76,7 +76,8 @@ fn is_due(shared: &Shared, writer: &dyn View, access: &Access, index: &IndexDef)
         .iter()
         .map(|part| part.lengths.updates - files.coverage.of_updates(&part.segment).min(part.lengths.updates));
     let updates: u64 = new_bytes.sum::<u64>() / entry_bytes;
-    let entries = fresh::of(&shared.states.fresh, writer, access, index, true).map_or(0, |fresh| fresh.count());
+    let entries = fresh::of(&shared.states.fresh, writer, access, (index, &files.coverage), true)
+        .map_or(0, |fresh| fresh.count());
     entries >= shared.fresh_rows || rows + updates >= 4 * shared.fresh_rows as u64
 }
 
@@ -93,8 +94,10 @@ fn coverage_now(access: &Access) -> Coverage {
 
 /// Turns the fresh part of an index into a run.
 pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, index: &IndexDef) -> Result<(), Error> {
-    let mut access = shared.access_to_write(writer, table)?;
-    let fresh = fresh::of(&shared.states.fresh, writer, &access, index, true)?;
+    let access = shared.access_to_write(writer, table)?;
+    let files = shared.index_files(writer, &access, index.id)?;
+    let fresh = fresh::of(&shared.states.fresh, writer, &access, (index, &files.coverage), true)?;
+    drop(files);
     let (entries, doubtful) = (fresh.entries(), fresh.is_doubtful());
     let renewals = access.files.renewals;
     let blocks = access.blocks(index, writer)?;
@@ -106,25 +109,22 @@ pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
         }
     }
     drop(entries);
-    add_run(shared, writer, &mut access, index, run)
+    add_run(shared, writer, &access, index, run)
 }
 
 /// Finishes a run of all rows that there are, and makes it the newest of an index.
 fn add_run(
     shared: &Shared,
     writer: &mut dyn Storage,
-    access: &mut Access,
+    access: &Access,
     index: &IndexDef,
     run: RunWriter,
 ) -> Result<(), Error> {
     let run = run.finish(writer)?;
-    let coverage = coverage_now(access);
-    let mut files = shared.take_files(access);
-    if let Some(files) = files.index_mut(index.id) {
-        files.coverage = coverage;
-        files.runs.extend(run);
-    }
-    catalog::put_files(writer, access.table.id, &files)
+    let mut files = shared.take_index(writer, access, index.id)?;
+    files.coverage = coverage_now(access);
+    files.runs.extend(run);
+    catalog::put_index(writer, access.table.id, index.id, &files)
 }
 
 /// Which entries are held against their rows.
@@ -217,7 +217,7 @@ struct Building<'a> {
 impl Building<'_> {
     /// Makes a run of what was collected. They do not become more than the catalog can hold.
     fn add_run(&mut self, writer: &mut dyn Storage) -> Result<(), Error> {
-        let mut access = self.shared.access_to_write(writer, self.table)?;
+        let access = self.shared.access_to_write(writer, self.table)?;
         self.entries.order();
         let tier = merge::tier_of(self.shared, self.entries.len() as u64);
         let (blocks, count) = (access.blocks(self.index, writer)?, self.entries.len() as u64);
@@ -225,7 +225,7 @@ impl Building<'_> {
         for entry in self.entries.drain(..) {
             run.push(writer, &entry)?;
         }
-        add_run(self.shared, writer, &mut access, self.index, run)?;
+        add_run(self.shared, writer, &access, self.index, run)?;
         drop(access);
         while merge::step(self.shared, writer, self.table, self.index, Due::Wide)? {}
         Ok(())

@@ -39,14 +39,14 @@ pub(crate) fn rewrite(shared: &Shared, writer: &mut dyn Storage, id: TableId, jo
     let layouts = Vec::from([access.table.stored_layout()]);
     let table = Table { layouts, retired: Vec::new(), ..(*access.table).clone() };
     let rewrites = access.files.rewrites.wrapping_add(1);
-    let mut copier = Copier::new(shared, &access, 0);
+    let mut copier = Copier::new(shared, writer, &access, 0)?;
     copier.copy(writer, 0..access.parts.len(), joins)?;
     let segments = copier.finish(writer, None)?;
     define::drop_groups(shared, writer, &access)?;
-    let indexes = table.indexes.iter().map(|index| IndexFiles::empty(index.id, Coverage::none(rewrites)));
-    let files = Files { next_row: access.next_row(), rewrites, renewals: 0, segments, indexes: indexes.collect() };
     catalog::put_table(writer, &table)?;
-    catalog::put_files(writer, id, &files)?;
+    catalog::put_files(writer, id, &Files { next_row: access.next_row(), rewrites, renewals: 0, segments })?;
+    let empty = IndexFiles::empty(Coverage::none(rewrites));
+    table.indexes.iter().try_for_each(|index| catalog::put_index(writer, id, index.id, &empty))?;
     if access.count() > shared.fresh_rows as u64 {
         // Fewer rows are fresh: they are read when an index is first asked.
         table.indexes.iter().try_for_each(|index| settle::build(shared, writer, id, index))?;
@@ -59,33 +59,32 @@ pub(crate) fn renew(shared: &Shared, writer: &mut dyn Storage, id: TableId, plac
     let access = shared.access_to_write(writer, id)?;
     // Keys that no run knows yet come from the logs that go.
     for index in &access.table.indexes {
-        if access.parts[places.clone()].iter().any(|part| has_unknown_keys(&access, part, index.id)) {
+        let coverage = shared.index_files(writer, &access, index.id)?.coverage.clone();
+        let has_unknown_keys = |part: &Part| coverage.of_updates(&part.segment) < part.lengths.updates;
+        if access.parts[places.clone()].iter().any(has_unknown_keys) {
             settle::flush(shared, writer, id, index)?;
         }
     }
     let access = shared.access_to_write(writer, id)?;
     let newest = access.table.layouts.len() as u32 - 1;
-    let mut copier = Copier::new(shared, &access, newest);
+    let mut copier = Copier::new(shared, writer, &access, newest)?;
     copier.copy(writer, places.clone(), Joins::Kept)?;
     let mut files = (*access.files).clone();
     files.renewals = files.renewals.wrapping_add(1);
     files.next_row = access.next_row();
     let segments = copier.finish(writer, Some(files.renewals))?;
     let gone: Vec<_> = files.segments.splice(places, segments).map(|segment| segment.group).collect();
-    for index in &mut files.indexes {
-        index.coverage.updates.retain(|(group, _)| !gone.contains(group));
-        index.coverage.renewals = files.renewals;
+    for index in &access.table.indexes {
+        let mut of_index = shared.take_index(writer, &access, index.id)?;
+        of_index.coverage.updates.retain(|(group, _)| !gone.contains(group));
+        of_index.coverage.renewals = files.renewals;
+        catalog::put_index(writer, id, index.id, &of_index)?;
     }
     for segment in access.files.segments.iter().filter(|segment| gone.contains(&segment.group)) {
         shared.drop_group(writer, &access.table.name, segment.group())?;
     }
     forget_layouts(writer, &access.table, &mut files)?;
     catalog::put_files(writer, id, &files)
-}
-
-/// Whether a segment has updates that no run of an index knows.
-fn has_unknown_keys(access: &Access, part: &Part, index: crate::IndexId) -> bool {
-    access.files.index(index).is_none_or(|files| files.coverage.of_updates(&part.segment) < part.lengths.updates)
 }
 
 /// Forgets the older layouts if no rows have them any more.
@@ -116,13 +115,14 @@ struct Copier<'a> {
 }
 
 impl<'a> Copier<'a> {
-    fn new(shared: &'a Shared, access: &'a Access, layout: u32) -> Self {
-        let made =
-            access.files.indexes.iter().filter_map(|index| index.merging.as_ref()).flat_map(|merging| &merging.made);
-        let runs = access.files.indexes.iter().flat_map(|index| &index.runs).chain(made).map(|run| run.renewals);
-        let oldest_run = runs.min().unwrap_or(access.files.renewals);
+    fn new(shared: &'a Shared, view: &dyn Storage, access: &'a Access, layout: u32) -> Result<Self, Error> {
+        let mut oldest_run = access.files.renewals;
+        for index in &access.table.indexes {
+            let files = shared.index_files(view, access, index.id)?;
+            oldest_run = files.all_runs().fold(oldest_run, |oldest, run| oldest.min(run.renewals));
+        }
         let segment_bytes = access.segment_bytes(shared);
-        Copier { shared, access, layout, segment_bytes, oldest_run, done: Vec::new() }
+        Ok(Copier { shared, access, layout, segment_bytes, oldest_run, done: Vec::new() })
     }
 
     fn copy(&mut self, writer: &mut dyn Storage, places: Range<usize>, joins: Joins) -> Result<(), Error> {

@@ -106,6 +106,7 @@ impl RunWriter {
         }
         let lines = if is_only && NO_FILTER_OF_ONE_BLOCK { 0 } else { self.write_filter() };
         self.flush(writer, 0)?;
+        writer.close_group(self.group);
         let (tier, renewals, group, container) = (self.tier, self.renewals, self.group.0, self.container.0);
         let block_bytes = self.block_bytes as u32;
         let entries = self.entries;
