@@ -1,7 +1,7 @@
 //! What all sessions of one open database share: the store, the tables, and the machinery that runs queries.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use counterfoil_log::{View, Writer};
 use counterfoil_relation::{BUDGET_BYTES_MIN, Relations};
@@ -13,14 +13,14 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use futures::StreamExt;
 use parking_lot::Mutex;
-use tokio::runtime::{Handle, Runtime};
-use tokio::sync::watch;
 
 use crate::aside::Means;
 use crate::clock::Clock;
 use crate::cursors::Reading;
 use crate::error::{Error, Result};
+use crate::executor::Executor;
 use crate::group::Groups;
+use crate::interrupt::Interrupt;
 use crate::memory;
 use crate::naming;
 use crate::patience::Patience;
@@ -31,7 +31,6 @@ use crate::series::{Doors, Keeper};
 use crate::spill::{SealedFiles, Spill};
 use crate::store::{Lease, Store};
 use crate::transaction::{self, Purpose};
-use crate::waiting;
 
 /// Bytes of working memory that the queries of one database may take together, unless told otherwise or there are more
 /// than 32 processors.
@@ -39,8 +38,6 @@ pub const MEMORY_BYTES_DEFAULT: usize = 1 << 30;
 
 /// The least memory that queries can do with.
 pub const LITTLE_BYTES_MIN: usize = BUDGET_BYTES_MIN;
-/// How often a waiting thread is asked whether its query is called off.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// How an engine runs.
 #[derive(Clone, Debug)]
@@ -201,111 +198,6 @@ impl Engine {
     /// The tables of this database.
     pub fn relations(&self) -> &Arc<Relations> {
         &self.relations
-    }
-}
-
-/// The threads on which queries run.
-pub(crate) struct Executor {
-    runtime: Option<Runtime>,
-}
-
-impl Executor {
-    fn new(parallelism: usize) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_time()
-            .worker_threads(parallelism.max(1))
-            .max_blocking_threads(parallelism.max(1) * 4)
-            .thread_stack_size(crate::session::STACK_BYTES)
-            .thread_name("counterfoil-query")
-            .build()
-            .map_err(|error| Error::Host(format!("cannot start the threads of the query engine: {error}")))?;
-        Ok(Executor { runtime: Some(runtime) })
-    }
-
-    pub(crate) fn handle(&self) -> &Handle {
-        self.runtime.as_ref().expect("the runtime lives as long as its executor").handle()
-    }
-
-    /// Runs a future to its end, or to the interrupt. A panic of the query library ends the statement, not the
-    /// program.
-    pub(crate) fn run<T>(&self, interrupt: &Interrupt, future: impl Future<Output = Result<T>>) -> Result<T> {
-        let run = || {
-            let mut raised = interrupt.sender.subscribe();
-            let either = async {
-                tokio::select! {
-                    biased;
-                    _ = raised.wait_for(|raised| *raised) => Err(Error::Interrupted),
-                    done = future => done,
-                }
-            };
-            waiting::wait(
-                self.handle(),
-                either,
-                || interrupt.patience(),
-                || interrupt.is_called_off().then_some(Err(Error::Interrupted)),
-            )
-        };
-        // What the future leaves half done is dropped with it; what it shares is behind locks that do not poison.
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
-            .unwrap_or_else(|_| Err(Error::Bug("the query engine met a case it does not know".into())))
-    }
-}
-
-impl Drop for Executor {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // Not waiting: the last handle may be dropped on a thread where waiting is not allowed.
-            runtime.shutdown_background();
-        }
-    }
-}
-
-/// Interrupts the statements of one session from another thread.
-#[derive(Clone)]
-pub struct Interrupt {
-    sender: Arc<watch::Sender<bool>>,
-    pub(crate) is_called_off: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
-    /// When the statement that runs has had its time.
-    deadline: Option<Instant>,
-}
-
-impl Interrupt {
-    pub(crate) fn new() -> Self {
-        Interrupt { sender: Arc::new(watch::Sender::new(false)), is_called_off: None, deadline: None }
-    }
-
-    /// Ends the statement that is running, or the result that is being read, with [`Error::Interrupted`].
-    pub fn raise(&self) {
-        self.sender.send_replace(true);
-    }
-
-    /// The statement that begins now ends after so much time, if it has not.
-    pub(crate) fn end_after(&mut self, time: Option<Duration>) {
-        self.deadline = time.and_then(|time| Instant::now().checked_add(time));
-    }
-
-    pub(crate) fn clear(&self) {
-        self.sender.send_replace(false);
-    }
-
-    /// How long is waited until somebody is asked; without end where nobody is to be.
-    fn patience(&self) -> Option<Duration> {
-        let asked = self.is_called_off.as_ref().map(|_| PATIENCE);
-        let left = self.deadline.map(|deadline| PATIENCE.min(deadline.saturating_duration_since(Instant::now())));
-        asked.into_iter().chain(left).min()
-    }
-
-    /// Asks between the steps of what no query runs.
-    ///
-    /// # Errors
-    /// [`Error::Interrupted`].
-    pub fn check(&self) -> Result<()> {
-        if *self.sender.borrow() || self.is_called_off() { Err(Error::Interrupted) } else { Ok(()) }
-    }
-
-    fn is_called_off(&self) -> bool {
-        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        is_late || self.is_called_off.as_ref().is_some_and(|is_called_off| is_called_off())
     }
 }
 

@@ -23,8 +23,9 @@ use counterfoil_log::Savepoint;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::engine::{Engine, Interrupt};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
 use crate::patience::Patience;
 use crate::store::Lease;
 use crate::transaction;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::engine::{Engine, Interrupt};
+use crate::engine::Engine;
 use crate::error::Result;
+use crate::interrupt::Interrupt;
 use crate::store::Lease;
 
 /// How long a wait goes on before somebody is asked whether to go on.

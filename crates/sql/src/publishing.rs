@@ -22,8 +22,8 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::engine::Interrupt;
 use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
 use crate::session::{Outcome, Session};
 use crate::show;
 use crate::statement::{fold, quoted};

@@ -103,6 +103,10 @@ pub(crate) async fn apart<T: Send + 'static>(body: impl FnOnce() -> Result<T> + 
         // Nobody may wait for it any more.
         let _ = sender.send(done);
     });
-    asked.map_err(|error| Error::Host(format!("cannot start a thread that asks a server: {error}")))?;
-    answer.await.unwrap_or_else(|_| Err(Error::Bug("a question to a server ended without an answer".into())))
+    let asked = asked.map_err(|error| Error::Host(format!("cannot start a thread that asks a server: {error}")))?;
+    let answer =
+        answer.await.unwrap_or_else(|_| Err(Error::Bug("a question to a server ended without an answer".into())));
+    // It has nothing left to do; who lets go of a thread while it ends may end with it (see `Executor`). A panic has been told of.
+    asked.join().unwrap_or_default();
+    answer
 }
