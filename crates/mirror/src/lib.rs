@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod entry;
+mod filter_index;
 mod filters;
 mod find;
 mod groups;

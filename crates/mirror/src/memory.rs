@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 
-use counterfoil_proof::{Definition, Filter, Malformed, Position};
+use counterfoil_proof::{Definition, Malformed, Position};
 
 use crate::entry::Entry;
+use crate::filter_index::Filters;
 use crate::filters::SignedFilter;
 use crate::groups::{Groups, SignedGroup};
 use crate::node_entry::NodeEntry;
@@ -75,55 +76,41 @@ impl MemoryShelf {
         let periods = signed.map(|entry| entry.stamp.period);
         let groups = self.groups.from(&[]).map(|group| group.stamp.period);
         let nodes = self.nodes.all().map(|entry| entry.stamp.period);
-        let filters = self.filters.by_number.values().map(|signed| signed.stamp.period);
+        let filters = self.filters.all().map(|signed| signed.stamp.period);
         periods.chain(groups).chain(nodes).chain(filters).min().unwrap_or(0)
     }
 
     /// Puts a filter in the place of the one with its number.
     pub fn put_filter(&mut self, signed: SignedFilter) {
-        self.remove_filter(signed.stamp.rid);
-        let place = (signed.filter.order(), signed.filter.place().bytes().to_vec());
-        self.filters.places.insert(place, signed.stamp.rid);
-        self.filters.by_number.insert(signed.stamp.rid, signed);
+        self.filters.put(signed);
     }
 
     /// Takes the filter with this number away.
     pub fn remove_filter(&mut self, rid: u64) -> Option<SignedFilter> {
-        let signed = self.filters.by_number.remove(&rid)?;
-        let place = (signed.filter.order(), signed.filter.place().bytes().to_vec());
-        // Another one may stand there by now: that of a part that was split or joined.
-        if self.filters.places.get(&place) == Some(&rid) {
-            self.filters.places.remove(&place);
-        }
-        Some(signed)
+        self.filters.remove(rid)
     }
 
     /// The filter with this number.
     #[must_use]
     pub fn filter_of_number(&self, rid: u64) -> Option<&SignedFilter> {
-        self.filters.by_number.get(&rid)
+        self.filters.of_number(rid)
     }
 
     /// The filter of an order that tells of an encoded value.
     #[must_use]
     pub fn filter_at(&self, order: u8, value: &[u8]) -> Option<&SignedFilter> {
-        let place = Filter::place_of(value).ok()?.bytes().to_vec();
-        let (_, rid) = self.filters.places.range((order, Vec::new())..=(order, place)).next_back()?;
-        self.filters.by_number.get(rid)
+        self.filters.at(order, value)
     }
 
     /// The filter of an order that ends where one with the lower bound `low` begins.
     #[must_use]
     pub fn filter_before(&self, order: u8, low: &[u8]) -> Option<&SignedFilter> {
-        let place = Filter::place_of(low).ok()?.bytes().to_vec();
-        let (_, rid) = self.filters.places.range((order, Vec::new())..(order, place)).next_back()?;
-        self.filters.by_number.get(rid)
+        self.filters.before(order, low)
     }
 
     /// All filters of an order, by their bounds.
     pub fn filters(&self, order: u8) -> impl Iterator<Item = &SignedFilter> {
-        let places = self.filters.places.range((order, Vec::new())..=(order, vec![u8::MAX]));
-        places.filter_map(|(_, rid)| self.filters.by_number.get(rid))
+        self.filters.of(order)
     }
 
     /// All numbers of an order, as their entries stand in it.
@@ -156,13 +143,6 @@ impl MemoryShelf {
     fn position(bytes: &[u8]) -> Position {
         Position::from_bytes(bytes).unwrap_or_else(|_| unreachable!("these bytes are those of a position"))
     }
-}
-
-/// Filters by their numbers, and numbers by order and place.
-#[derive(Clone, Default)]
-struct Filters {
-    by_number: HashMap<u64, SignedFilter>,
-    places: BTreeMap<(u8, Vec<u8>), u64>,
 }
 
 struct Edge;

@@ -1,15 +1,19 @@
 //! A shelf in memory for servers: entries as the bytes that answers are made of, and sums of their signatures where a record
-//! has one.
+//! has one; groups, filters and nodes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
-use counterfoil_proof::{Definition, Malformed, Position, Scheme, Signature, SignatureSum, is_group};
+use counterfoil_proof::{Definition, Malformed, Position, Scheme, Signature, SignatureSum, is_group, is_node};
 
 use crate::entry::Entry;
+use crate::filter_index::Filters;
+use crate::filters::SignedFilter;
 use crate::groups::{Groups, SignedGroup};
 use crate::memory::orders_of;
+use crate::node_entry::NodeEntry;
+use crate::nodes::Nodes;
 use crate::shelf::Shelf;
 use crate::sums::{Leaves, Sums};
 
@@ -17,6 +21,7 @@ use crate::sums::{Leaves, Sums};
 type Order = BTreeMap<Vec<u8>, Arc<[u8]>>;
 
 /// Entries in their bytes. Many threads answer from one (`&PackedShelf` is a [`Shelf`]), and an update takes microseconds.
+/// Filters and nodes are few, and answers hold them one by one: they are kept as they are.
 #[derive(Clone)]
 pub struct PackedShelf {
     definition: Definition,
@@ -24,6 +29,8 @@ pub struct PackedShelf {
     /// By number.
     entries: HashMap<u64, Arc<[u8]>>,
     groups: Groups,
+    filters: Filters,
+    nodes: Nodes,
 }
 
 impl PackedShelf {
@@ -31,16 +38,25 @@ impl PackedShelf {
     #[must_use]
     pub fn new(definition: Definition) -> Self {
         let orders = vec![(Order::new(), Sums::new()); definition.orders.len()];
-        Self { definition, orders, entries: HashMap::new(), groups: Groups::default() }
+        let (groups, filters, nodes) = (Groups::default(), Filters::default(), Nodes::default());
+        Self { definition, orders, entries: HashMap::new(), groups, filters, nodes }
     }
 
-    /// Puts an entry, or a group, in the place of the one with its number.
+    /// Puts an entry, group, filter or node in the place of the one with its number, which tells which it is.
     ///
     /// # Errors
     /// [`Malformed`]: it is none of this table; nothing has changed.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         if SignedGroup::are(bytes) {
             self.groups.put(SignedGroup::from_bytes(bytes, &self.definition)?);
+            return Ok(());
+        }
+        if SignedFilter::are(bytes) {
+            self.filters.put(SignedFilter::from_bytes(bytes, &self.definition)?);
+            return Ok(());
+        }
+        if NodeEntry::is_one(bytes) {
+            self.nodes.put(NodeEntry::from_bytes(bytes, &self.definition)?);
             return Ok(());
         }
         let entry = Entry::from_bytes(bytes, &self.definition)?;
@@ -56,13 +72,19 @@ impl PackedShelf {
         Ok(())
     }
 
-    /// Takes the entry, or the group, with this number away; whether there was one.
+    /// Takes the entry, group, filter or node with this number away; whether there was one.
     ///
     /// # Errors
     /// [`Malformed`]: what is here makes no sense.
     pub fn remove(&mut self, rid: u64) -> Result<bool, Malformed> {
         if is_group(rid) {
             return Ok(self.groups.remove(rid).is_some());
+        }
+        if SignedFilter::is_number(rid) {
+            return Ok(self.filters.remove(rid).is_some());
+        }
+        if is_node(rid) {
+            return Ok(self.nodes.remove(rid).is_some());
         }
         let Some(bytes) = self.entries.remove(&rid) else { return Ok(false) };
         for (order, position) in self.places(&Entry::from_bytes(&bytes, &self.definition)?)? {
@@ -164,5 +186,13 @@ impl Shelf for &PackedShelf {
 
     fn group(&mut self, place: &[u8]) -> Result<Option<SignedGroup>, Self::Error> {
         Ok(self.groups.at(place).cloned())
+    }
+
+    fn filter(&mut self, order: u8, value: &[u8]) -> Result<Option<SignedFilter>, Self::Error> {
+        Ok(self.filters.at(order, value).cloned())
+    }
+
+    fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, Self::Error> {
+        Ok(self.nodes.level(order, level, from).next().cloned())
     }
 }

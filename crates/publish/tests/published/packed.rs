@@ -1,9 +1,10 @@
 //! A server's shelf of bytes gives the same answers, byte by byte, as one of entries.
 
-use counterfoil_mirror::{MemoryShelf, PackedShelf, answer_bytes};
-use counterfoil_proof::{FIRST_RID, Scheme};
+use counterfoil_mirror::{MemoryShelf, NodeEntry, PackedShelf, SignedFilter, answer_bytes, reply};
+use counterfoil_proof::{FIRST_RID, Points, Scheme, Type, Value};
 
 use crate::honest::{random_edit, random_question};
+use crate::totals::counted;
 use crate::world::{Dice, SCHEMES, World};
 
 /// What a mirror is told: entries that are new or other ones, and numbers that are gone.
@@ -25,6 +26,60 @@ fn tell(packed: &mut PackedShelf, before: &MemoryShelf, now: &MemoryShelf) {
             packed.put(&entry.to_bytes(&definition).expect("bytes")).expect("an entry");
         }
     }
+    tell_of_parts(packed, before, now);
+}
+
+/// The same of filters and nodes.
+fn tell_of_parts(packed: &mut PackedShelf, before: &MemoryShelf, now: &MemoryShelf) {
+    let definition = counterfoil_mirror::Shelf::definition(now).clone();
+    let nodes_gone = before.nodes.all().map(|node| node.stamp.rid).filter(|rid| now.nodes.entry(*rid).is_none());
+    let filters = |shelf: &MemoryShelf| -> Vec<SignedFilter> {
+        definition.filters.iter().flat_map(|order| shelf.filters(*order).cloned().collect::<Vec<_>>()).collect()
+    };
+    let filters_before = filters(before).into_iter().map(|signed| signed.stamp.rid);
+    for rid in nodes_gone.chain(filters_before.filter(|rid| now.filter_of_number(*rid).is_none())) {
+        assert!(packed.remove(rid).expect("a part") && !packed.remove(rid).expect("it is gone"));
+    }
+    let is_new = |node: &&NodeEntry| before.nodes.entry(node.stamp.rid) != Some(*node);
+    let nodes = now.nodes.all().filter(is_new).map(|node| node.to_bytes(&definition).expect("bytes"));
+    for bytes in nodes.chain(filters(now).iter().map(SignedFilter::to_bytes)) {
+        assert!(packed.put(&bytes[..bytes.len() - 1]).is_err(), "half a part");
+        packed.put(&bytes).expect("a part");
+    }
+}
+
+#[test]
+fn totals_and_values_are_answered_with_the_same_nodes_and_filters() {
+    let rounds = if std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full") { 300 } else { 25 };
+    let mut dice = Dice(22);
+    let mut world = World::of(counted(), [5; 96]);
+    let mut packed = PackedShelf::new(world.publication.definition().clone());
+    let mut before = MemoryShelf::new(world.publication.definition().clone());
+    let (mut tiles, mut filters) = (0, 0);
+    for round in 0..rounds {
+        world.publication.edit(crate::totals::random_edit(&mut dice, &world, 30)).expect("an edit");
+        world.close();
+        let now = world.publication.shelf().clone();
+        tell(&mut packed, &before, &now);
+        before = now;
+        for _ in 0..6 {
+            let totals = crate::totals::random_question(&mut dice, &world);
+            tiles += crate::totals::verify(&mut world, &totals).expect("honest").nodes;
+            let values = ["", "A", "AB", "B", "BA", "BC", "C", "D"].into_iter().filter(|_| dice.below(2) == 0);
+            let encoded = |symbol: &str| {
+                let mut bytes = Vec::new();
+                Type::Text.encode(&Value::Text(symbol.into()), &mut bytes).expect("a text");
+                bytes
+            };
+            let points = Points::new(world.publication.definition(), 0, values.map(encoded).collect(), &[2]);
+            for question in points.ok().map(|points| points.to_bytes()).into_iter().chain([totals.to_bytes()]) {
+                let wanted = reply(&mut before.clone(), &question).expect("an answer");
+                assert!(reply(&mut &packed, &question).expect("an answer") == wanted, "round {round}");
+                filters += usize::from(Points::are(&question) && wanted[33] > 0);
+            }
+        }
+    }
+    assert!(tiles > 20 && filters > 20, "{tiles} nodes, {filters} answers with filters");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use counterfoil_publish::{Edit, MemoryLedger, NewKey, Publication, Restored};
 
 use crate::world::{Dice, SCHEMES, World, definition, row};
 
-fn counted() -> Definition {
+pub fn counted() -> Definition {
     let nodes = vec![NodesOf { order: 0, columns: vec![1, 2] }, NodesOf { order: 1, columns: vec![2] }];
     Definition { nodes, filters: vec![0, 1], ..definition("prices") }
 }
@@ -33,13 +33,13 @@ fn check_bytes(world: &mut World, question: &TotalsQuestion, bytes: &[u8]) -> Re
     check_totals(&trust, question, bytes)
 }
 
-fn verify(world: &mut World, question: &TotalsQuestion) -> Result<VerifiedTotals, Refusal> {
+pub fn verify(world: &mut World, question: &TotalsQuestion) -> Result<VerifiedTotals, Refusal> {
     let answer = honest(world, question);
     check(world, question, &answer)
 }
 
 /// The rows of a table as they were at one moment, with their positions in each order.
-type Rows = Vec<([Vec<u8>; 2], Vec<Value>)>;
+pub type Rows = Vec<([Vec<u8>; 2], Vec<Value>)>;
 
 fn rows(shelf: &MemoryShelf) -> Rows {
     let position = |rid, order| {
@@ -55,7 +55,7 @@ fn rows(shelf: &MemoryShelf) -> Rows {
 }
 
 /// What a question's totals are, by another way.
-fn expected(definition: &Definition, rows: &Rows, question: &TotalsQuestion) -> Vec<(Vec<u8>, Totals)> {
+pub fn expected(definition: &Definition, rows: &Rows, question: &TotalsQuestion) -> Vec<(Vec<u8>, Totals)> {
     let order = usize::from(question.order());
     let kinds = definition.node_kinds(question.order()).expect("nodes");
     let columns = definition.node_columns(question.order()).expect("nodes");
@@ -78,7 +78,7 @@ fn expected(definition: &Definition, rows: &Rows, question: &TotalsQuestion) -> 
     groups.into_iter().collect()
 }
 
-fn found(definition: &Definition, question: &TotalsQuestion, groups: &[TotalsOf]) -> Vec<(Vec<u8>, Totals)> {
+pub fn found(definition: &Definition, question: &TotalsQuestion, groups: &[TotalsOf]) -> Vec<(Vec<u8>, Totals)> {
     let key = |group: &[Value]| {
         let mut key = Vec::new();
         for (column, value) in definition.orders[usize::from(question.order())].iter().zip(group) {
@@ -128,7 +128,7 @@ fn random_row(dice: &mut Dice) -> Vec<Value> {
     row(symbol, dice.below(40) as i64 - 20, price, "a note")
 }
 
-fn random_question(dice: &mut Dice, world: &World) -> TotalsQuestion {
+pub fn random_question(dice: &mut Dice, world: &World) -> TotalsQuestion {
     let order = dice.below(2) as u8;
     let mut edges = vec![Edge::first(), Edge::last()];
     for _ in 0..dice.below(4) {
@@ -149,7 +149,7 @@ fn random_question(dice: &mut Dice, world: &World) -> TotalsQuestion {
     if dice.below(2) == 0 { question.hinted() } else { question }
 }
 
-fn random_edit(dice: &mut Dice, world: &World, most: u64) -> Edit {
+pub fn random_edit(dice: &mut Dice, world: &World, most: u64) -> Edit {
     let mut edit = Edit::default();
     let (deletes, updates) = (dice.below(4), dice.below(4));
     for rid in world.publication.shelf().rids(0).filter(|rid| *rid >= FIRST_RID) {
