@@ -3,16 +3,18 @@
 //!
 //! Held against a list of which row the owner had from which step until which: each row of an answer that is accepted was the
 //! owner's at some moment after the last period of the answer's chain ended, and each row that was there from then until
-//! now is in it. A ledger put back begins another history: a manifest is judged by its own.
+//! now is in it. Totals are those of the rows at the end of that period, exactly. A ledger put back begins another history: a
+//! manifest is judged by its own.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use counterfoil_mirror::{MemoryShelf, answer, find, find_without_filters};
+use counterfoil_mirror::{MemoryShelf, answer, find, find_without_filters, totals};
 use counterfoil_proof::{
-    Chain, Definition, Digest, Direction, Edge, FIRST_RID, Interval, Owner, Points, Question, Refusal, Scheme,
-    SecretKey, Seen, Trust, TrustedManifest, Type, Value, Verified, check, check_points,
+    Chain, Definition, Digest, Direction, Edge, FIRST_RID, Interval, NodesOf, Owner, Points, Question, Refusal, Scheme,
+    SecretKey, Seen, TotalsQuestion, Trust, TrustedManifest, Type, Value, Verified, VerifiedTotals, check,
+    check_points, check_totals,
 };
 use counterfoil_publish::{
     Change, Edit, Error, Ledger, MemoryLedger, NewKey, Pair, Plan, Publication, Restored, Secrets,
@@ -79,6 +81,12 @@ impl History {
             move |times: &Vec<(u64, Option<u64>)>| times.last().is_some_and(|time| time.0 <= step && time.1.is_none());
         self.0.iter().filter(move |(_, times)| is_there(times)).map(|(note, _)| note)
     }
+
+    /// The rows that were there behind `step`.
+    fn behind(&self, step: u64) -> impl Iterator<Item = &String> {
+        let is_there = move |time: &(u64, Option<u64>)| time.0 <= step && time.1.is_none_or(|until| until > step);
+        self.0.iter().filter(move |(_, times)| times.iter().any(is_there)).map(|(note, _)| note)
+    }
 }
 
 /// What an owner sent a mirror at a time.
@@ -107,6 +115,29 @@ enum What {
     Question(Question),
     /// As a join asks, and whether filters may be used.
     Points(Points, bool),
+    Totals(TotalsQuestion),
+}
+
+/// What was accepted.
+enum Accepted {
+    Rows(Verified),
+    Totals(VerifiedTotals),
+}
+
+impl Accepted {
+    fn age(&self) -> u64 {
+        match self {
+            Self::Rows(verified) => verified.age,
+            Self::Totals(verified) => verified.age,
+        }
+    }
+
+    fn as_of(&self) -> u64 {
+        match self {
+            Self::Rows(verified) => verified.as_of,
+            Self::Totals(verified) => verified.as_of,
+        }
+    }
 }
 
 impl What {
@@ -116,20 +147,23 @@ impl What {
             Self::Question(question) => answer(shelf, question).ok()?.to_bytes(definition, question).ok(),
             Self::Points(points, true) => find(shelf, points).ok()?.to_bytes(definition, points).ok(),
             Self::Points(points, false) => find_without_filters(shelf, points).ok()?.to_bytes(definition, points).ok(),
+            Self::Totals(question) => totals(shelf, question).ok()?.to_bytes(definition, question).ok(),
         }
     }
 
-    fn check(&self, trust: &Trust<'_>, bytes: &[u8]) -> Result<Verified, Refusal> {
+    fn check(&self, trust: &Trust<'_>, bytes: &[u8]) -> Result<Accepted, Refusal> {
         match self {
-            Self::Question(question) => check(trust, question, bytes),
-            Self::Points(points, _) => check_points(trust, points, bytes),
+            Self::Question(question) => check(trust, question, bytes).map(Accepted::Rows),
+            Self::Points(points, _) => check_points(trust, points, bytes).map(Accepted::Rows),
+            Self::Totals(question) => check_totals(trust, question, bytes).map(Accepted::Totals),
         }
     }
 }
 
-/// The table, with filters of its first order.
+/// The table, with filters and nodes of its first order.
 fn filtered(scheme: Scheme) -> Definition {
-    Definition { filters: vec![0], scheme, ..definition("prices") }
+    let nodes = vec![NodesOf { order: 0, columns: vec![2] }];
+    Definition { filters: vec![0], nodes, scheme, ..definition("prices") }
 }
 
 struct Simulation {
@@ -162,6 +196,9 @@ struct Simulation {
 #[derive(Debug, Default)]
 struct Told {
     honest: u64,
+    /// Totals that honest mirrors were asked for, and of them those that the open period kept from being proved.
+    totals: u64,
+    totals_open: u64,
     hostile_accepted: u64,
     hostile_refused: BTreeMap<&'static str, u64>,
     cuts: u64,
@@ -424,8 +461,10 @@ impl Simulation {
 
     fn question(&mut self) -> Asked {
         let definition = filtered(self.scheme);
-        if self.dice.below(3) == 0 {
-            return self.question_about_values(&definition);
+        match self.dice.below(4) {
+            0 => return self.question_about_values(&definition),
+            1 => return self.question_for_totals(&definition),
+            _ => {}
         }
         let (mut symbol, mut order, mut interval) = (None, self.dice.below(2) as u8, Interval::all());
         if self.dice.below(2) == 0 {
@@ -444,6 +483,19 @@ impl Simulation {
         Asked { question, symbols: symbol.map(|symbol| vec![symbol]) }
     }
 
+    fn question_for_totals(&mut self, definition: &Definition) -> Asked {
+        let mut interval = Interval::all();
+        if self.dice.below(2) == 0 {
+            let mut prefix = Vec::new();
+            let symbol = Value::Text(SYMBOLS[self.dice.below(4) as usize].into());
+            Type::Text.encode(&symbol, &mut prefix).expect("a text");
+            interval = Interval::new(Edge::before(&prefix)..Edge::last()).expect("an interval");
+        }
+        let grouped = self.dice.below(3) as usize;
+        let question = TotalsQuestion::new(definition, 0, vec![interval], grouped).expect("a question");
+        Asked { question: What::Totals(question.hinted()), symbols: None }
+    }
+
     fn question_about_values(&mut self, definition: &Definition) -> Asked {
         let chosen: Vec<&str> = SYMBOLS.into_iter().filter(|_| self.dice.below(2) == 0).collect();
         let symbols = if chosen.is_empty() { vec!["BB"] } else { chosen };
@@ -458,16 +510,39 @@ impl Simulation {
     }
 
     /// What must hold of whatever was accepted.
-    fn judge(&self, asked: &Asked, manifest: &TrustedManifest, chain: &Chain, verified: &Verified) {
+    fn judge(&self, asked: &Asked, manifest: &TrustedManifest, chain: &Chain, accepted: &Accepted) {
         let (step, time) = self.ended[chain.head()];
         let history = &self.histories[self.history_of[manifest.digest()]];
+        assert_eq!(Some(accepted.as_of()), chain.ended(chain.last()));
+        assert!(accepted.as_of() <= time + DRIFT, "as of a time to come");
+        match (accepted, &asked.question) {
+            (Accepted::Totals(verified), What::Totals(question)) => {
+                self.judge_totals(question, history, step, verified)
+            }
+            (Accepted::Rows(verified), _) => self.judge_rows(asked, history, step, verified),
+            _ => panic!("an answer to another question"),
+        }
+    }
+
+    fn judge_totals(&self, question: &TotalsQuestion, history: &History, step: u64, verified: &VerifiedTotals) {
+        let definition = filtered(self.scheme);
+        let placed = |note: &String| {
+            let values = self.rows[note].clone();
+            let position = |order| definition.position(order, |column| &values[usize::from(column)], FIRST_RID);
+            let position = |order| position(order).expect("a position").bytes().to_vec();
+            ([position(0), position(1)], values)
+        };
+        let rows = history.behind(step).map(placed).collect();
+        let told = crate::totals::found(&definition, question, &verified.groups);
+        assert!(told == crate::totals::expected(&definition, &rows, question), "step {}: other totals", self.step);
+    }
+
+    fn judge_rows(&self, asked: &Asked, history: &History, step: u64, verified: &Verified) {
         let shown: BTreeSet<&str> = verified.rows.iter().map(|row| note_of(row)).collect();
         assert!(verified.rows.iter().all(|row| *row == self.rows[note_of(row)]), "a row that never was");
         for note in &shown {
             assert!(history.had_after(note, step), "step {}: {note} was gone in step {step}", self.step);
         }
-        assert_eq!(Some(verified.as_of), chain.ended(chain.last()));
-        assert!(verified.as_of <= time + DRIFT, "as of a time to come");
         if !verified.is_cut {
             for note in history.throughout(step) {
                 let is_one = |symbol: &&str| self.rows[note][0] == Value::Text((*symbol).into());
@@ -486,10 +561,16 @@ impl Simulation {
         let now = add(self.time, reader.skew);
         let trust = Trust { manifest, chain, now, clock_error: 2 * DRIFT, max_age: u64::MAX };
         let verified = asked.question.check(&trust, &bytes);
+        let is_totals = matches!(asked.question, What::Totals(_));
+        self.told.totals += u64::from(is_totals);
+        if is_totals && matches!(verified, Err(Refusal::NotProvable(_))) {
+            self.told.totals_open += 1;
+            return;
+        }
         let verified = verified.unwrap_or_else(|refusal| panic!("step {}: honest, and {refusal}", self.step));
         self.judge(&asked, manifest, chain, &verified);
         let true_age = self.time - self.ended[chain.head()].1;
-        assert!(verified.age >= true_age, "step {}: {} ms old, and not {}", self.step, true_age, verified.age);
+        assert!(verified.age() >= true_age, "step {}: {} ms old, and not {}", self.step, true_age, verified.age());
         self.told.honest += 1;
     }
 
@@ -528,6 +609,9 @@ impl Simulation {
         if self.dice.below(3) == 0 {
             other.shelf.filters(0).for_each(|signed| base.shelf.put_filter(signed.clone()));
         }
+        if self.dice.below(3) == 0 {
+            other.shelf.nodes.all().for_each(|signed| base.shelf.nodes.put(signed.clone()));
+        }
         let (at, is_new) = (self.dice.below(4) as usize, self.dice.below(2) == 0);
         let memory = &self.readers[at];
         let owner = if self.dice.below(4) == 0 { self.first_owner } else { memory.owner };
@@ -545,7 +629,7 @@ impl Simulation {
                 let (manifest, chain) = reader.known.as_ref().expect("what was checked");
                 self.judge(&asked, manifest, chain, &verified);
                 let true_age = self.time - self.ended[chain.head()].1;
-                assert!(clock < -8000 || (verified.age >= true_age && true_age <= max_age));
+                assert!(clock < -8000 || (verified.age() >= true_age && true_age <= max_age));
                 if let Some(seen) = &memory.seen.filter(|_| !is_new) {
                     assert!(manifest.manifest().serial >= seen.serial);
                 }
@@ -631,7 +715,7 @@ impl Reader {
         Ok(())
     }
 
-    fn ask(&mut self, mut push: Push, question: &What, now: u64, max_age: u64) -> Result<Verified, Refusal> {
+    fn ask(&mut self, mut push: Push, question: &What, now: u64, max_age: u64) -> Result<Accepted, Refusal> {
         self.follow(&push)?;
         let (manifest, chain) = self.known.as_ref().expect("what was checked");
         let made = question.answer(&mut push.shelf, &manifest.manifest().definition);
@@ -660,7 +744,7 @@ fn simulate(scheme: Scheme) {
     let is_full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full");
     let (seeds, steps, questions) = if is_full { (8, 1300, 10) } else { (2, 200, 2) };
     let (mut honest, mut words) = (0, BTreeSet::new());
-    let mut did = [0; 6];
+    let mut did = [0; 7];
     for seed in 0..seeds {
         let mut simulation = Simulation::new(1000 + seed, scheme);
         simulation.run(steps, questions);
@@ -668,7 +752,9 @@ fn simulate(scheme: Scheme) {
         println!("{scheme:?}, seed {}: {told:?}", 1000 + seed);
         words.extend(told.hostile_refused.into_keys());
         honest += told.honest;
-        let done = [told.hostile_accepted, told.cuts, told.renewed, told.revocations, told.roots, told.restored];
+        let proved = told.totals - told.totals_open;
+        let done =
+            [told.hostile_accepted, told.cuts, told.renewed, told.revocations, told.roots, told.restored, proved];
         did.iter_mut().zip(done).for_each(|(did, done)| *did += done);
     }
     assert!(did.iter().all(|did| *did > 0), "{did:?}");
