@@ -298,7 +298,7 @@ function kind() {
 }
 
 function showKind() {
-  const labels = { value: "Which row (empty: any)", row: "Which row (empty: any)", summary: "Which bit (empty: any)", bit: "Which bit (empty: any)" };
+  const labels = { value: "Which row or part (empty: any)", row: "Which row or part (empty: any)", summary: "Which bit (empty: any)", bit: "Which bit (empty: any)" };
   byId("place-field").hidden = !(kind() in labels);
   byId("file-field").hidden = kind() !== "bit";
   byId("place-label").textContent = labels[kind()] ?? "";

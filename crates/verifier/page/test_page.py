@@ -94,10 +94,14 @@ class Owner:
         return done.stdout + done.stderr
 
     def publish(self, rows, *where):
-        with open(self.folder / "prices.csv", "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([HEADER, *rows])
-        told = self.run("publish", self.folder / "prices.csv", "--order-by", "symbol,day", "--order-by", "price",
-                        "--state", self.folder / "site.foil", "--key-file", self.folder / "key", *where)
+        self.publish_table("prices", [HEADER, *rows], "--order-by", "symbol,day", "--order-by", "price",
+                           "--state", self.folder / "site.foil", *where)
+
+    def publish_table(self, table, lines, *how):
+        path = self.folder / f"{table}.csv"
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(lines)
+        told = self.run("publish", path, "--key-file", self.folder / "key", *how)
         named = [word for word in told.split() if word.startswith("foilpub1")]
         self.name = named[0] if named else self.name
 
@@ -264,6 +268,36 @@ class VerifierPage(unittest.TestCase):
             self.assertEqual(self.corrupt(page, "yesterday")[0], "Caught: stale")
             # The rows stay, and what was put in as a value ran nowhere.
             self.holds(page, self.rows)
+
+    def test_totals_are_shown_and_each_corruption_of_them_is_caught(self):
+        home = self.folder / "readings"
+        home.mkdir()
+        site, owner = home / "site", Owner(home)
+        lines = [["sensor", "minute", "value"], *([["north", "south"][at % 2], at // 2, at] for at in range(400))]
+        for count in (300, 401):
+            owner.publish_table("readings", lines[:count], "--order-by", "sensor,minute", "--out", site)
+        with served(site) as (address, _):
+            for sql, expected in [
+                ("SELECT count(*), sum(value) FROM readings", [["400", "79800"]]),
+                ("SELECT count(*), sum(value) FROM readings WHERE sensor = 'south' AND minute BETWEEN 3 AND 177", [["175", "31675"]]),
+                ("SELECT sensor, count(*), max(value) FROM readings GROUP BY sensor", [["north", "200", "398"], ["south", "200", "399"]]),
+            ]:
+                page = self.page(address, sql, owner=owner.name)
+                self.assertEqual(self.ask(page), "Verified")
+                self.holds(page, expected)
+                self.assertIn("by signed totals", self.text(page, "facts"))
+                for place in ["1", "2", "7", ""]:
+                    word, reason = self.corrupt(page, "value", place)
+                    self.assertIn(word, ["Caught: forged", "Caught: malformed"])
+                    self.assertRegex(reason, "the sum of .* was made larger|was made one of|of a row at the edge was")
+                    word, reason = self.corrupt(page, "row", place)
+                    self.assertIn(word, ["Caught: forged", "Caught: incomplete", "Caught: malformed"])
+                    self.assertRegex(reason, "was left out, and (its signature with it|nothing is left)")
+                    self.assertIn(self.corrupt(page, "summary", place)[0], ["Caught: forged", "Caught: malformed"])
+                    word, reason = self.corrupt(page, "bit", place)
+                    self.assertTrue(word.startswith(("Caught: ", "Accepted: the rows are the same")), reason)
+                self.assertEqual(self.corrupt(page, "yesterday")[0], "Caught: stale")
+                self.holds(page, expected)
 
     def test_a_file_of_the_user_s_choice_is_corrupted(self):
         with served(self.site) as (address, _):

@@ -10,25 +10,28 @@ use std::fmt;
 use counterfoil_ask::{Asked, text};
 use counterfoil_mirror::site::{Fetch, SUMMARIES_PER_FILE, Site, SiteError, Unread};
 use counterfoil_mirror::wire::Standing;
-use counterfoil_mirror::{Entry, Shelf, SignedGroup, answer};
+use counterfoil_mirror::{Entry, NodeEntry, Shelf, SignedGroup, answer};
 use counterfoil_proof::bytes::{Reader, Writer};
-use counterfoil_proof::{Answer, Definition, Member, Owner, Position, Question, Run, TrustedManifest, Type, Value};
+use counterfoil_proof::{
+    Answer, Definition, Member, Members, Owner, Position, Question, Run, TrustedManifest, Type, Value,
+};
 use counterfoil_reader::{Error, Reading, Terms, place_of};
 
+use crate::corrupted_totals::ToldTotals;
 use crate::fetched::Altered;
 use crate::session::Session;
 
 /// What a dishonest mirror does. Numbers are taken modulo what there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Corruption {
-    /// Another value in a row of the answer.
+    /// Another value in a row of the answer, or another total of a node.
     Value {
         /// Which row.
         row: u64,
         /// Which of its values, of those that do not say where it stands if there are any.
         column: u64,
     },
-    /// A row less.
+    /// A row less, or a node.
     Row {
         /// Which one.
         row: u64,
@@ -77,7 +80,7 @@ pub enum Same {
 type Visit<'a> = &'a mut dyn FnMut(Position, Entry) -> bool;
 
 /// Files under other bytes, and what was changed.
-type Change = (HashMap<String, Vec<u8>>, String);
+pub(crate) type Change = (HashMap<String, Vec<u8>>, String);
 
 impl Corruption {
     pub(crate) fn play(&self, session: &Session) -> Option<Corrupted> {
@@ -123,12 +126,12 @@ fn bits(bytes: &[u8]) -> u64 {
 }
 
 /// An answer that is to be changed, and all that a mirror needs that answers itself.
-struct Lie<'a> {
+pub(crate) struct Lie<'a> {
     session: &'a Session,
-    reading: &'a Reading,
+    pub(crate) reading: &'a Reading,
     prefix: String,
-    definition: Definition,
-    asked: Asked,
+    pub(crate) definition: Definition,
+    pub(crate) asked: Asked,
 }
 
 impl<'a> Lie<'a> {
@@ -154,8 +157,13 @@ impl<'a> Lie<'a> {
         Some(Answer { question: question.digest(), hints: None, ..answer })
     }
 
+    /// Whether hints were asked for.
+    pub(crate) fn is_hinted(&self) -> bool {
+        self.session.terms().hints
+    }
+
     /// What was fetched, as a site.
-    fn site(&self) -> Option<Site<Below<'_>>> {
+    pub(crate) fn site(&self) -> Option<Site<Below<'_>>> {
         let files = Altered { fetched: &self.session.fetched, changed: HashMap::new() };
         let (unread, _) = Unread::open(Below { files, prefix: &self.prefix }).ok()?;
         Some(unread.of(self.definition.clone()))
@@ -163,17 +171,24 @@ impl<'a> Lie<'a> {
 
     /// Files of a mirror that answers so, whatever the one was that was asked.
     fn told(&self, answer: &Answer, last: u64, what: String) -> Option<Change> {
-        let bytes = answer.to_bytes(&self.definition, self.question()?).ok()?;
+        self.told_bytes(answer.to_bytes(&self.definition, self.question()?).ok()?, last, what)
+    }
+
+    /// The same of an answer in bytes.
+    pub(crate) fn told_bytes(&self, bytes: Vec<u8>, last: u64, what: String) -> Option<Change> {
         let head = Standing { last, first: self.site()?.first().min(last) }.to_bytes();
         let file = |name: &str, bytes| (format!("{}{name}", self.prefix), bytes);
         Some((HashMap::from([file("head", head), file("answer", bytes)]), what))
     }
 
-    fn last(&self) -> u64 {
+    pub(crate) fn last(&self) -> u64 {
         self.reading.verdict.period
     }
 
     fn value(&self, row: u64, column: u64) -> Option<Change> {
+        if let Some(totals) = ToldTotals::of(self) {
+            return totals.value(row, column);
+        }
         let mut answer = self.answer()?;
         let question = self.question()?;
         // A value that says where a row stands would be seen out of its place; rather one that says nothing else.
@@ -193,11 +208,13 @@ impl<'a> Lie<'a> {
     }
 
     fn row(&self, row: u64) -> Option<Change> {
+        if let Some(totals) = ToldTotals::of(self) {
+            return totals.part(row);
+        }
         let mut answer = self.answer()?;
         let (run, row, number) = place(&answer, row)?;
         let rid = answer.runs[run].rows.remove(row).stamp.rid;
-        answer.groups.iter_mut().for_each(|group| group.list.retain(|member| *member != Member::Shown(rid)));
-        answer.groups.retain(|group| group.list.iter().any(|member| matches!(member, Member::Shown(_))));
+        left_out(&mut answer.groups, rid);
         let what = format!("row {number} of the answer, record {rid}, was left out");
         // Who has the pages has each row's signature too, and adds up those that are left.
         match self.answer_without(rid) {
@@ -232,12 +249,16 @@ impl<'a> Lie<'a> {
     /// A head that ends one period earlier. The rows are those of now: a folder of before would have its own.
     fn yesterday(&self) -> Option<Change> {
         let last = self.last().checked_sub(1)?;
-        self.told(&self.answer()?, last, format!("the summary of period {} was kept back", last + 1))
+        let what = format!("the summary of period {} was kept back", last + 1);
+        match ToldTotals::of(self) {
+            Some(totals) => self.told_bytes(totals.bytes()?, last, what),
+            None => self.told(&self.answer()?, last, what),
+        }
     }
 }
 
 /// Files below a place.
-struct Below<'a> {
+pub(crate) struct Below<'a> {
     files: Altered<'a>,
     prefix: &'a str,
 }
@@ -248,10 +269,10 @@ impl Fetch for Below<'_> {
     }
 }
 
-/// A shelf from which a record was taken.
-struct Without<'a> {
-    site: Site<Below<'a>>,
-    rid: u64,
+/// A shelf from which a record was taken. Its nodes count it still.
+pub(crate) struct Without<'a> {
+    pub site: Site<Below<'a>>,
+    pub rid: u64,
 }
 
 impl Shelf for Without<'_> {
@@ -275,6 +296,16 @@ impl Shelf for Without<'_> {
     fn group(&mut self, place: &[u8]) -> Result<Option<SignedGroup>, SiteError> {
         self.site.group(place)
     }
+
+    fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, SiteError> {
+        self.site.node(order, level, from)
+    }
+}
+
+/// A record goes out of its group, and the group where it showed nothing else.
+pub(crate) fn left_out(groups: &mut Vec<Members>, rid: u64) {
+    groups.iter_mut().for_each(|group| group.list.retain(|member| *member != Member::Shown(rid)));
+    groups.retain(|group| group.list.iter().any(|member| matches!(member, Member::Shown(_))));
 }
 
 /// Which row of which run, and its number from 1 on; `None`: there are none.
@@ -293,7 +324,7 @@ fn place(answer: &Answer, row: u64) -> Option<(usize, usize, u64)> {
 }
 
 /// Another value of the same type.
-fn other(kind: Type, value: &Value) -> Value {
+pub(crate) fn other(kind: Type, value: &Value) -> Value {
     match value {
         Value::Null => some(kind),
         Value::Boolean(value) => Value::Boolean(!value),
@@ -319,6 +350,6 @@ fn some(kind: Type) -> Value {
     }
 }
 
-fn shown(kind: Type, value: &Value) -> String {
+pub(crate) fn shown(kind: Type, value: &Value) -> String {
     text(kind, value).unwrap_or_else(|| "NULL".into())
 }

@@ -12,6 +12,7 @@
 #![cfg_attr(not(target_family = "wasm"), forbid(unsafe_code))]
 
 mod call;
+mod corrupted_totals;
 mod corruption;
 #[cfg(target_family = "wasm")]
 mod exports;

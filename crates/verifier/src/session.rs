@@ -21,7 +21,7 @@ pub struct Session {
     memory: Option<Memory>,
     pub(crate) fetched: Fetched,
     rounds: usize,
-    /// Whether all was fetched once more, since a file was gone that the mirror named itself.
+    /// Whether all was fetched once more, since what came does not fit together.
     is_again: bool,
     pub(crate) reading: Option<Reading>,
 }
@@ -93,8 +93,9 @@ impl Session {
                 return Ok(());
             }
             match read {
-                // It may have been brought up to date meanwhile, so that a page of before is gone.
-                Err(Error::Withheld(_)) if !self.is_again => {
+                // It may have been brought up to date meanwhile, so that a page of before is gone, or a manifest of before was
+                // fetched with rows of now.
+                Err(error) if error.may_pass() && !self.is_again => {
                     self.is_again = true;
                     self.fetched.forget();
                 }

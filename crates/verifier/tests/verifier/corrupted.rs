@@ -9,8 +9,15 @@ use crate::world::{Dice, World, row};
 const ALL: &str = "SELECT * FROM prices";
 const SOME: &str = "SELECT symbol, day, price FROM prices WHERE symbol = 'NES' ORDER BY day DESC LIMIT 5";
 
+/// By nodes, of all rows and of a part with rows at its edges.
+const TOTALS: [&str; 3] = [
+    "SELECT sum(price) FROM prices",
+    "SELECT count(*), sum(price) FROM prices WHERE symbol = 'NES' AND day BETWEEN '1970-01-03' AND '1970-06-20'",
+    "SELECT symbol, count(*), max(day) FROM prices GROUP BY symbol",
+];
+
 fn sessions(world: &World) -> Vec<Session> {
-    let asked = [ALL, SOME, "SELECT sum(price) FROM prices"].into_iter();
+    let asked = [ALL, SOME, "SELECT max(note) FROM prices"].into_iter().chain(TOTALS);
     asked.flat_map(|sql| [world.ask(sql), world.ask_mirror(sql)]).collect()
 }
 
@@ -37,7 +44,11 @@ fn another_value_and_a_row_left_out(scheme: Scheme) {
             assert!(matches!(refused(&session, &value), Error::Refused(_)), "{value:?}");
             let row = Corruption::Row { row: dice.next() };
             let error = refused(&session, &row);
-            assert!(matches!(error, Error::Refused(Refusal::Forged(_) | Refusal::Incomplete(_))), "{row:?}: {error}");
+            let is_told = matches!(error, Error::Refused(Refusal::Forged(_) | Refusal::Incomplete(_)));
+            // Without a node, rows on both sides of it would stand in two parts.
+            let is_in_parts =
+                matches!(error, Error::Refused(Refusal::Malformed("rows in two parts where one would do")));
+            assert!(is_told || is_in_parts, "{row:?}: {error}");
         }
     }
     // What no order holds is caught by the signature alone, and the words say what was done.
@@ -47,6 +58,35 @@ fn another_value_and_a_row_left_out(scheme: Scheme) {
     assert!(corrupted.what.starts_with("note of row 2 of the answer was <img"), "{}", corrupted.what);
     let corrupted = session.corrupt(&Corruption::Row { row: 5 }).expect("a row");
     assert!(corrupted.what.ends_with("and its signature with it"), "{}", corrupted.what);
+}
+
+#[test]
+fn totals_nodes_and_the_rows_beside_them_are_held_by_their_signatures() {
+    let world = World::of(200);
+    for (sql, has_edges) in TOTALS.into_iter().zip([false, true, true]) {
+        for (session, is_folder) in [(world.ask(sql), true), (world.ask_mirror(sql), false)] {
+            let (mut sums, mut nodes, mut rows) = (0, 0, 0);
+            for number in 0..30 {
+                for column in 0..2 {
+                    let corrupted = session.corrupt(&Corruption::Value { row: number, column }).expect("something");
+                    let error = corrupted.outcome.expect_err("another total");
+                    assert!(matches!(error, Error::Refused(_)), "{sql}: {error}");
+                    if corrupted.what.contains("sum of price") || corrupted.what.contains("made one of") {
+                        assert!(matches!(error, Error::Refused(Refusal::Forged(_))), "{sql}: {error}");
+                        sums += 1;
+                    }
+                }
+                let corrupted = session.corrupt(&Corruption::Row { row: number }).expect("something");
+                assert!(matches!(corrupted.outcome, Err(Error::Refused(_))), "{sql}: {}", corrupted.what);
+                // The first has one node, and nothing at its edges.
+                let end = if has_edges { "and its signature with it" } else { "and nothing is left" };
+                assert_eq!(corrupted.what.ends_with(end), is_folder, "{}", corrupted.what);
+                nodes += usize::from(corrupted.what.starts_with("a node of"));
+                rows += usize::from(corrupted.what.starts_with("a row at the edge"));
+            }
+            assert!(sums > 0 && nodes > 0 && (rows > 0) == has_edges, "{sql}: {sums} sums, {nodes} nodes, {rows} rows");
+        }
+    }
 }
 
 #[test]

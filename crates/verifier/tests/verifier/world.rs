@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use counterfoil_mirror::answer;
+use counterfoil_mirror::reply;
 use counterfoil_mirror::site::{Fetch, Folder, SUMMARIES_PER_FILE, write};
 use counterfoil_mirror::wire::Standing;
 use counterfoil_proof::bytes::Writer;
-use counterfoil_proof::{Column, Definition, Question, Scheme, Type, Value};
+use counterfoil_proof::{Column, Definition, NodesOf, Scheme, Type, Value};
 use counterfoil_publish::{Edit, MemoryLedger, Plan, Publication, Secrets};
 use counterfoil_reader::{Error, Memory, Reading, Terms};
 use counterfoil_verifier::{Brought, Session, Step, Wanted};
@@ -39,7 +39,7 @@ impl World {
             ],
             orders: vec![vec![0, 1], vec![2]],
             scheme,
-            nodes: Vec::new(),
+            nodes: vec![NodesOf { order: 0, columns: vec![1, 2] }],
             filters: Vec::new(),
         };
         let now = 5_000_000;
@@ -97,10 +97,7 @@ impl World {
                 Brought::Bytes(Standing { last: summaries.len() as u64 - 1, first }.to_bytes())
             }
             ("answer", Some(question)) => {
-                let definition = self.publication.definition();
-                let question = Question::from_bytes(question, definition).expect("a question");
-                let answer = answer(&mut self.publication.shelf().clone(), &question).expect("an answer");
-                Brought::Bytes(answer.to_bytes(definition, &question).expect("bytes"))
+                Brought::Bytes(reply(&mut self.publication.shelf().clone(), question).expect("an answer"))
             }
             (path, None) if path.starts_with("summaries/") => {
                 let file: usize = path["summaries/".len()..].parse().expect("a number");
