@@ -40,6 +40,8 @@ pub struct Listener {
     stop: watch::Sender<bool>,
     accepting: Option<tokio::task::JoinHandle<()>>,
     shutdown_wait: Duration,
+    /// Held until the runtime is gone: a store whose connections wait while they close must not be dropped by one of its tasks.
+    _store: Arc<dyn Store>,
 }
 
 impl Listener {
@@ -68,7 +70,7 @@ impl Listener {
             let _inside = runtime.enter();
             TcpListener::from_std(socket)?
         };
-        let shutdown_wait = limits.shutdown_wait;
+        let (shutdown_wait, held) = (limits.shutdown_wait, store.clone());
         let shared = Arc::new(Shared {
             allowed,
             answers: Arc::new(Semaphore::new(limits.answers_at_once_max)),
@@ -78,7 +80,7 @@ impl Listener {
         });
         let (stop, stopped) = watch::channel(false);
         let accepting = Some(runtime.spawn(accept(socket, shared, tls, stopped)));
-        Ok(Listener { address, runtime: Some(runtime), stop, accepting, shutdown_wait })
+        Ok(Listener { address, runtime: Some(runtime), stop, accepting, shutdown_wait, _store: held })
     }
 
     /// The address it listens at.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use counterfoil_mirror_server::{Postgres, Store};
+use counterfoil_mirror_server::{Postgres, Store, TableName};
 
 use crate::honest::follows;
 use crate::world::{Dice, Unread, World, listen, row};
@@ -135,6 +135,24 @@ impl Drop for Server {
 fn a_mirror_beside_postgresql_follows_its_owner() {
     let Some(server) = Server::start() else { return };
     follows(server.store(server.port));
+}
+
+#[test]
+fn a_mirror_beside_postgresql_shuts_down_with_all_its_connections() {
+    let Some(server) = Server::start() else { return };
+    let store = server.store(server.port);
+    let mut world = World::new();
+    world.insert(vec![row("A", 1, 5)]);
+    world.close();
+    let listener = listen(store.clone(), world.owner, |_| ());
+    world.push(listener.address(), 1 << 20);
+    // Readers who ask at the same time have a connection each, and all of these wait for the next ones.
+    let name = TableName { owner: *world.owner.bytes(), name: "prices".into() };
+    let readings: Vec<_> = (0..3).map(|_| store.read(&name).expect("a store").expect("a table")).collect();
+    drop(readings);
+    // Nobody but the mirror has them, as in a program that serves.
+    drop(store);
+    listener.shut_down();
 }
 
 /// A way to the database that ends after so many bytes.

@@ -6,6 +6,7 @@ mod court;
 mod cuts;
 mod database;
 mod deceit;
+mod ended;
 mod honest;
 mod hostile;
 mod origins;
