@@ -49,7 +49,7 @@ pub fn read_join(
     for _ in 1..ATTEMPTS_MAX {
         match read_once([&mut first, &mut second], names, sql, terms, [&mut *first_memory, &mut *second_memory]) {
             // Both begin anew: what one of them was asked came from the other one's rows.
-            Err(error) if error.may_pass() && (first.has_moved() | second.has_moved()) => {}
+            Err(error) if error.may_pass() && (first.has_moved()? | second.has_moved()?) => {}
             result => return result,
         }
     }

@@ -3,11 +3,14 @@
 //! A question takes several fetches, and an update may come between any two of them: a manifest of before beside rows that
 //! the owner's new key signed looks like a forgery, a head of before beside rows of two periods later like noise. So where an
 //! answer is refused, head and manifest are fetched once more, and if they are others by now, all of it is asked anew. An
-//! honest mirror stands still in the end; one that never does is refused as before.
+//! honest mirror stands still in the end; one that never does is refused as before. One that is out of reach by then is told
+//! to be that: it may have been brought up to date.
 
 use std::collections::BTreeMap;
 
 use counterfoil_mirror::site::Fetch;
+
+use crate::error::Error;
 
 /// Times that a question is asked at most.
 pub(crate) const ATTEMPTS_MAX: usize = 4;
@@ -24,9 +27,16 @@ impl<'a> Moving<'a> {
     }
 
     /// Whether the mirror stands elsewhere by now than when it was asked.
-    pub(crate) fn has_moved(&mut self) -> bool {
-        let standing = std::mem::take(&mut self.standing);
-        standing.into_iter().any(|(path, (most, before))| self.fetch.fetch(&path, most).is_ok_and(|now| now != before))
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`]: nobody says. Then nobody knows either whether what was refused was forged.
+    pub(crate) fn has_moved(&mut self) -> Result<bool, Error> {
+        for (path, (most, before)) in std::mem::take(&mut self.standing) {
+            if self.fetch.fetch(&path, most).map_err(Error::Unreachable)? != before {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

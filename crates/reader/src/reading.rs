@@ -40,7 +40,7 @@ pub fn read(fetch: &mut dyn Fetch, sql: &str, terms: &Terms, memory: &mut Option
     let mut moving = Moving::new(fetch);
     for _ in 1..ATTEMPTS_MAX {
         match read_once(&mut moving, &table, sql, terms, memory) {
-            Err(error) if error.may_pass() && moving.has_moved() => {}
+            Err(error) if error.may_pass() && moving.has_moved()? => {}
             result => return result,
         }
     }

@@ -211,3 +211,42 @@ fn a_mirror_that_catches_up_under_a_reader_is_no_forger() {
         changed_at_each_request(&Folder(folder), &Folder(folder_now), &terms);
     }
 }
+
+/// What nobody answers any more once it has been asked for rows.
+struct Leaving<F>(F, bool);
+
+impl<F: Fetch> Fetch for Leaving<F> {
+    fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
+        if self.1 { Err("nobody answers".into()) } else { self.0.fetch(path, most) }
+    }
+
+    fn ask(&mut self, path: &str, question: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
+        let answer = self.0.ask(path, question, most);
+        self.1 = true;
+        answer
+    }
+}
+
+#[test]
+fn a_mirror_that_catches_up_and_is_gone_is_out_of_reach_and_no_forger() {
+    let mut owner = Owner::new();
+    let before = owner.served();
+    owner.raise(2000);
+    let key = owner.key(9);
+    owner.publication.rotate(owner.now, key, &[]).expect("a key");
+    owner.close();
+    owner.raise(3000);
+    let (now, terms) = (owner.served(), owner.terms());
+    let mut refused = 0;
+    for sql in ASKED {
+        for left in 0..5 {
+            let leaving = || Leaving(Changing { before: before.clone(), now: now.clone(), left }, false);
+            match ask(&mut leaving(), &mut leaving(), sql, &terms) {
+                Ok(_) => {}
+                Err(Error::Unreachable(_)) => refused += 1,
+                Err(error) => panic!("{sql}, changed after {left} requests: {error}"),
+            }
+        }
+    }
+    assert!(refused > 5, "{refused}");
+}
