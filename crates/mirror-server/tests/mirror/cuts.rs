@@ -10,15 +10,16 @@ use crate::world::{Dice, Unread, World, listen, row};
 
 /// A disk whose power fails after so many writes. What was not flushed is there, or not, as the dice say.
 #[derive(Debug, Default)]
-struct Disk {
+pub struct Disk {
     flushed: Vec<u8>,
     written: Vec<u8>,
     pending: Vec<(usize, Vec<u8>)>,
     left: Option<usize>,
 }
 
+/// It, as a store's file.
 #[derive(Clone, Debug, Default)]
-struct Medium(Arc<Mutex<Disk>>);
+pub struct Medium(Arc<Mutex<Disk>>);
 
 impl Medium {
     fn spend(disk: &mut Disk) -> io::Result<()> {
@@ -32,12 +33,12 @@ impl Medium {
         }
     }
 
-    fn cut_after(&self, left: usize) {
+    pub fn cut_after(&self, left: usize) {
         self.0.lock().expect("a disk").left = Some(left);
     }
 
     /// Power is back.
-    fn again(&self, dice: &mut Dice) -> Medium {
+    pub fn again(&self, dice: &mut Dice) -> Medium {
         let disk = self.0.lock().expect("a disk");
         let mut bytes = disk.flushed.clone();
         for (at, part) in &disk.pending {

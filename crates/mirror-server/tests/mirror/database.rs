@@ -16,11 +16,11 @@ use crate::honest::follows;
 use crate::world::{Dice, Unread, World, listen, row};
 
 /// A PostgreSQL that ends with the test.
-struct Server {
+pub struct Server {
     folder: tempfile::TempDir,
     programs: PathBuf,
     user: Option<(u32, u32)>,
-    port: u16,
+    pub port: u16,
     running: Option<Child>,
 }
 
@@ -44,7 +44,7 @@ fn user() -> Option<(u32, u32)> {
 
 impl Server {
     /// None where it is not installed, which in CI is a failure.
-    fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(!std::env::var("CI").is_ok_and(|ci| ci == "true"), "PostgreSQL is not installed");
             println!("PostgreSQL is not installed (Debian: postgresql): not tested");
@@ -79,7 +79,7 @@ impl Server {
         command
     }
 
-    fn run(&mut self) {
+    pub fn run(&mut self) {
         let mut command = self.command("postgres");
         command.arg("-D").arg(self.data()).arg("-k").arg(self.folder.path());
         command.args(["-c", "listen_addresses=127.0.0.1", "-p", &self.port.to_string()]).stderr(Stdio::null());
@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// Kills it, and waits for the processes that it began: they serve their connections until they notice.
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         if let Some(mut running) = self.running.take() {
             let begun = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", running.id()));
             let begun = begun.unwrap_or_default();
@@ -108,7 +108,7 @@ impl Server {
         format!("postgres://{}@{}/postgres", "mirror", SocketAddr::from(([127, 0, 0, 1], port)))
     }
 
-    fn store(&self, port: u16) -> Arc<dyn Store> {
+    pub fn store(&self, port: u16) -> Arc<dyn Store> {
         Arc::new(Postgres::open(&self.url(port)).expect("a store"))
     }
 }
@@ -156,14 +156,14 @@ fn a_mirror_beside_postgresql_shuts_down_with_all_its_connections() {
 }
 
 /// A way to the database that ends after so many bytes.
-struct Wire {
-    address: SocketAddr,
+pub struct Wire {
+    pub address: SocketAddr,
     left: Arc<AtomicI64>,
     open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Wire {
-    fn to(port: u16) -> Self {
+    pub fn to(port: u16) -> Self {
         let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = socket.local_addr().expect("an address");
         let (left, open) = (Arc::new(AtomicI64::new(i64::MAX)), Arc::new(Mutex::new(Vec::new())));
@@ -182,12 +182,12 @@ impl Wire {
         wire
     }
 
-    fn cut_after(&self, bytes: i64) {
+    pub fn cut_after(&self, bytes: i64) {
         self.left.store(bytes, Ordering::SeqCst);
     }
 
     /// Both ways are cut, and then stand open again.
-    fn mend(&self) {
+    pub fn mend(&self) {
         self.open.lock().expect("streams").drain(..).for_each(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));
         self.cut_after(i64::MAX);
     }

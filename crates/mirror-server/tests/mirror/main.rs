@@ -3,12 +3,15 @@
 mod between;
 mod client;
 mod court;
+mod crowd;
 mod cuts;
 mod database;
 mod deceit;
 mod ended;
 mod honest;
 mod hostile;
+mod mirrors;
+mod model;
 mod origins;
 mod private;
 mod told;

@@ -1,13 +1,14 @@
 //! Three kinds of mirrors of some tables, each of which is brought up to date, and killed while it is.
 
+use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use counterfoil_mirror::site::write;
+use counterfoil_mirror::site::{Destination, OwnFolder, write_to};
 use counterfoil_mirror::wire::State;
 use counterfoil_mirror_server::{Embedded, Listener};
 use counterfoil_proof::Owner;
@@ -24,8 +25,8 @@ pub trait Mirror {
     fn address(&self) -> SocketAddr;
     /// Takes what is new of these tables.
     fn follow(&mut self, worlds: &mut [World]);
-    /// Takes a part of what is new of a table, is killed over it, and comes back.
-    fn die(&mut self, world: &mut World, dice: &mut Dice);
+    /// Takes a part of what is new of a table, is killed over it, and comes back. Gives a word for it.
+    fn die(&mut self, world: &mut World, dice: &mut Dice) -> &'static str;
 }
 
 /// Posts what is new once, as far as anybody is there to take it; whether nothing is.
@@ -76,12 +77,13 @@ impl Mirror for OnDisk {
         worlds.iter_mut().for_each(|world| catch_up(world, address));
     }
 
-    fn die(&mut self, world: &mut World, dice: &mut Dice) {
+    fn die(&mut self, world: &mut World, dice: &mut Dice) -> &'static str {
         self.medium.cut_after(dice.below(40) as usize);
         post(world, self.address());
         self.listener.take().into_iter().for_each(Listener::shut_down);
         self.medium = self.medium.again(dice);
         self.run();
+        "deaths"
     }
 }
 
@@ -90,6 +92,7 @@ pub struct InDatabase {
     server: Server,
     wire: Wire,
     listener: Listener,
+    deaths: u64,
 }
 
 impl InDatabase {
@@ -97,7 +100,7 @@ impl InDatabase {
         let server = Server::start()?;
         let wire = Wire::to(server.port);
         let listener = listen(server.store(wire.address.port()), owner, |_| ());
-        Some(Self { server, wire, listener })
+        Some(Self { server, wire, listener, deaths: 0 })
     }
 }
 
@@ -110,15 +113,17 @@ impl Mirror for InDatabase {
         worlds.iter_mut().for_each(|world| catch_up(world, self.listener.address()));
     }
 
-    fn die(&mut self, world: &mut World, dice: &mut Dice) {
-        if dice.below(40) == 0 {
+    fn die(&mut self, world: &mut World, dice: &mut Dice) -> &'static str {
+        self.deaths += 1;
+        if self.deaths % 8 == 5 {
             self.server.kill();
             self.server.run();
-        } else {
-            self.wire.cut_after(dice.below(6000) as i64);
-            post(world, self.address());
-            self.wire.mend();
+            return "kills";
         }
+        self.wire.cut_after(dice.below(6000) as i64);
+        post(world, self.address());
+        self.wire.mend();
+        "deaths"
     }
 }
 
@@ -134,11 +139,9 @@ impl InFolder {
     pub fn new(owner: Owner) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
-        let served = folder.path().join("served");
-        std::fs::create_dir(&served).expect("a folder");
         let server = Command::new("python3")
             .args(["-m", "http.server", "--bind", "127.0.0.1", &address.port().to_string(), "--directory"])
-            .arg(&served)
+            .arg(folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -152,48 +155,58 @@ impl InFolder {
         Self { folder, address, server, owner }
     }
 
-    fn places(&self, world: &World) -> [PathBuf; 2] {
+    /// Sends what is other there, at most so many files; whether that was all.
+    fn send(&self, world: &mut World, files_most: usize) -> bool {
         let place = place_of(&self.owner, &world.publication.definition().name);
-        ["written", "served"].map(|which| self.folder.path().join(which).join(&place))
-    }
-
-    /// Writes the site anew and sends what is other there, at most so many files.
-    fn send(&self, world: &mut World, files_most: usize) {
-        let [written, served] = self.places(world);
+        let folder = self.folder.path().join(place);
+        let mut sent = Sent { there: OwnFolder::make(&folder).expect("a folder"), folder, left: files_most };
         let summaries = world.publication.summaries().expect("summaries");
-        write(world.publication.shelf(), world.publication.manifest(), &summaries, &written).expect("a site");
-        let mut files = files(&written, Path::new(""));
-        // As they are written: pages and summaries, the manifest, and the head last of all.
-        let rank = |path: &PathBuf| ["about.txt", "manifest", "head"].iter().position(|last| path == Path::new(last));
-        files.sort_by_key(|path| rank(path));
-        let is_other =
-            |path: &&PathBuf| std::fs::read(served.join(path)).ok() != std::fs::read(written.join(path)).ok();
-        let changed: Vec<&PathBuf> = files.iter().filter(is_other).collect();
-        for path in changed.iter().take(files_most) {
-            let (from, to) = (written.join(path), served.join(path));
-            std::fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
-            std::fs::copy(from, to.with_extension("new")).expect("a copy");
-            std::fs::rename(to.with_extension("new"), to).expect("a file");
-        }
-        if changed.len() <= files_most {
-            let gone = self::files(&served, Path::new("")).into_iter().filter(|path| !written.join(path).exists());
-            gone.for_each(|path| std::fs::remove_file(served.join(path)).expect("a file"));
+        match write_to(world.publication.shelf(), world.publication.manifest(), &summaries, &mut sent) {
+            Ok(_) => true,
+            Err(error) => {
+                assert_eq!(sent.left, 0, "{error}");
+                false
+            }
         }
     }
 }
 
-fn files(folder: &Path, below: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder.join(below)) else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in entries.map(|entry| entry.expect("an entry")) {
-        let path = below.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => found.extend(files(folder, &path)),
-            false => found.push(path),
-        }
+/// The way to a folder, which breaks off after so many files. It does not wait for the disk: nothing here tests that.
+struct Sent {
+    there: OwnFolder,
+    folder: PathBuf,
+    left: usize,
+}
+
+impl Destination for Sent {
+    fn has(&mut self, path: &str, bytes: &[u8]) -> io::Result<bool> {
+        self.there.has(path, bytes)
     }
-    found.sort();
-    found
+
+    fn put(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| io::Error::other("the way broke off"))?;
+        let path = self.folder.join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder"))?;
+        let aside = path.with_extension("new");
+        std::fs::write(&aside, bytes)?;
+        std::fs::rename(aside, path)
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn read(&mut self, path: &str) -> io::Result<Option<Vec<u8>>> {
+        self.there.read(path)
+    }
+
+    fn pages(&mut self) -> io::Result<Vec<String>> {
+        self.there.pages()
+    }
+
+    fn remove(&mut self, path: &str) -> io::Result<()> {
+        self.there.remove(path)
+    }
 }
 
 impl Mirror for InFolder {
@@ -202,11 +215,12 @@ impl Mirror for InFolder {
     }
 
     fn follow(&mut self, worlds: &mut [World]) {
-        worlds.iter_mut().for_each(|world| self.send(world, usize::MAX));
+        assert!(worlds.iter_mut().all(|world| self.send(world, usize::MAX)));
     }
 
-    fn die(&mut self, world: &mut World, dice: &mut Dice) {
+    fn die(&mut self, world: &mut World, dice: &mut Dice) -> &'static str {
         self.send(world, dice.below(8) as usize);
+        "deaths"
     }
 }
 

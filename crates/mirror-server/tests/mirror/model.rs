@@ -45,11 +45,14 @@ fn name(symbol: u64) -> String {
 /// Symbols of a second table that never changes: those of no price are told in a join, too.
 pub const FIRMS: std::ops::Range<u64> = 4..30;
 
+/// What a question comes to for some rows, as texts.
+type Expected = dyn Fn(&[Price]) -> Vec<Vec<String>> + Send;
+
 /// A question, and what it comes to.
 pub struct Asked {
     pub kind: &'static str,
     pub sql: String,
-    expected: Box<dyn Fn(&[Price]) -> Vec<Vec<String>> + Send>,
+    expected: Box<Expected>,
     is_sorted: bool,
 }
 
