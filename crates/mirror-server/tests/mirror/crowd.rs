@@ -38,16 +38,16 @@ struct Shared {
     addresses: Mutex<Vec<SocketAddr>>,
     /// Of each reader the step in which it began what it asks; `u64::MAX`: it asks nothing.
     begun: Vec<AtomicU64>,
-    asked: AtomicU64,
+    /// Answers that were accepted, by mirror and kind of question.
+    accepted: Mutex<BTreeMap<(usize, &'static str), u64>>,
     is_over: AtomicBool,
     /// The folder's manifest may be of another key than its rows: it is sent file by file.
     is_revoking: AtomicBool,
 }
 
-/// What readers were told.
+/// What readers were told that was no answer.
 #[derive(Debug, Default)]
 struct Told {
-    accepted: BTreeMap<(usize, &'static str), u64>,
     out_of_reach: [u64; 3],
     revoked: u64,
 }
@@ -92,8 +92,7 @@ impl Reader {
         match told {
             Ok((rows, period, age)) => {
                 self.judge(shared, &asked, (&rows, period, age), time);
-                *self.told.accepted.entry((at, asked.kind)).or_default() += 1;
-                shared.asked.fetch_add(1, Ordering::SeqCst);
+                *shared.accepted.lock().expect("answers").entry((at, asked.kind)).or_default() += 1;
             }
             Err(Error::Unreachable(_)) => self.told.out_of_reach[at] += 1,
             Err(Error::Refused(Refusal::Forged(_))) if at + 1 == mirrors.len() && is_revoking => self.told.revoked += 1,
@@ -329,6 +328,24 @@ fn wait_for_readers(shared: &Shared, step: u64, is_over: impl Fn() -> bool) {
     }
 }
 
+/// What must have happened before it is enough, whatever the machine is busy with.
+const LEAST: [(&str, u64); 5] = [("deaths", 10), ("rotations", 2), ("revocations", 1), ("renewals", 4), ("kills", 1)];
+/// Each of ten kinds of questions at each of three mirrors.
+const KINDS: usize = 30;
+
+impl Shared {
+    fn asked(&self) -> u64 {
+        self.accepted.lock().expect("answers").values().sum()
+    }
+
+    fn is_enough(&self, questions: u64, did: &BTreeMap<&'static str, u64>) -> bool {
+        let happened = |(what, least)| did.get(what).is_some_and(|count| *count >= least);
+        self.asked() >= questions
+            && self.accepted.lock().expect("answers").len() == KINDS
+            && LEAST.into_iter().all(happened)
+    }
+}
+
 /// Readers end with it, also where the owner fails: they would ask for ever, and the test would never end.
 struct Ends<'a>(&'a AtomicBool);
 
@@ -347,7 +364,7 @@ fn with_readers(owner: &mut Owner, questions: u64, each_step: u64, deaths: u64) 
         known: RwLock::new(known),
         addresses: Mutex::new(owner.mirrors.iter().map(|mirror| mirror.address()).collect()),
         begun: (0..3).map(|_| AtomicU64::new(u64::MAX)).collect(),
-        asked: AtomicU64::new(0),
+        accepted: Mutex::default(),
         is_over: AtomicBool::new(false),
         is_revoking: AtomicBool::new(false),
     };
@@ -365,18 +382,21 @@ fn with_readers(owner: &mut Owner, questions: u64, each_step: u64, deaths: u64) 
         let ends = Ends(&shared.is_over);
         // A reader ends by itself only where it was told something wrong.
         let is_over = || readers.iter().any(|reader| reader.is_finished());
-        let asked = || shared.asked.load(Ordering::SeqCst);
         for step in 1.. {
-            if asked() >= questions || is_over() {
+            if shared.is_enough(questions, &owner.did) || is_over() {
                 break;
             }
+            assert!(step < 10 * questions, "something never happens: {:?}", owner.did);
             wait_for_readers(shared, step, is_over);
             owner.act(shared, step);
             owner.tell(shared, deaths);
             // Some questions between two changes.
-            let before = asked();
-            while asked() < before + each_step && !is_over() {
+            let before = shared.asked();
+            while shared.asked() < before + each_step && !is_over() {
                 thread::sleep(Duration::from_millis(1));
+            }
+            if before / 10_000 < shared.asked() / 10_000 {
+                println!("{} questions, {step} steps", shared.asked());
             }
         }
         drop(ends);
@@ -399,15 +419,7 @@ fn honest_answers_of_real_mirrors_are_accepted_while_everything_changes() {
     owner.mirrors.push(Box::new(InFolder::new(name)));
     let told = with_readers(&mut owner, questions, if full { 12 } else { 4 }, if full { 30 } else { 120 });
     println!("{:?}", owner.did);
-    let mut accepted: BTreeMap<(usize, &str), u64> = BTreeMap::new();
-    for told in told {
-        println!("{told:?}");
-        told.accepted.into_iter().for_each(|(which, count)| *accepted.entry(which).or_default() += count);
-    }
-    assert!(accepted.values().sum::<u64>() >= questions);
-    assert_eq!(accepted.len(), 30, "each kind of question at each mirror: {accepted:?}");
-    let least = [("deaths", 10), ("rotations", 2), ("revocations", 1), ("renewals", 4), ("kills", 1)];
-    least.into_iter().for_each(|(what, least)| assert!(owner.did.get(what) >= Some(&least), "{what}: {:?}", owner.did));
+    told.iter().for_each(|told| println!("{told:?}"));
     // In the end everybody has all of it.
     owner.worlds.iter_mut().for_each(|world| _ = world.publication.close_period(owner.time).expect("a summary"));
     let rows = owner.rows();
