@@ -194,6 +194,8 @@ impl Wire {
 }
 
 fn pass(mut from: TcpStream, mut to: TcpStream, left: Option<&AtomicI64>) {
+    // What is small would wait for what was sent before it to be acknowledged, 40 ms at each question.
+    let _ = to.set_nodelay(true);
     let mut buffer = [0; 4096];
     while let Ok(bytes @ 1..) = from.read(&mut buffer) {
         let before = left.map_or(i64::MAX, |left| left.fetch_sub(bytes as i64, Ordering::SeqCst));
