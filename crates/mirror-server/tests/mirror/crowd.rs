@@ -174,13 +174,15 @@ struct Owner {
     time: u64,
     skew: i64,
     keys: u8,
+    /// Steps in which two keys are changed and one is revoked. Where it is seldom, questions are cheaper: rows are of fewer keys.
+    keys_every: u64,
     next_price: i64,
     /// What happened.
     did: BTreeMap<&'static str, u64>,
 }
 
 impl Owner {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, keys_every: u64) -> Self {
         let firms = Definition {
             columns: vec![column("symbol", Type::Text), column("rank", Type::BigInt)],
             orders: vec![vec![0]],
@@ -196,6 +198,7 @@ impl Owner {
             time: 1_000_000,
             skew: 0,
             keys: 0,
+            keys_every,
             next_price: 0,
             did: BTreeMap::new(),
         };
@@ -256,7 +259,7 @@ impl Owner {
             self.skew = self.dice.below(2 * DRIFT) as i64 - DRIFT as i64;
         }
         let now = self.now();
-        let chance = match step % 40 {
+        let chance = match step % self.keys_every {
             11 | 31 => 985,
             21 => 999,
             _ => self.dice.below(980),
@@ -408,7 +411,7 @@ fn with_readers(owner: &mut Owner, questions: u64, each_step: u64, deaths: u64) 
 fn honest_answers_of_real_mirrors_are_accepted_while_everything_changes() {
     let full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full");
     let questions = if full { 100_000 } else { 600 };
-    let mut owner = Owner::new(31);
+    let mut owner = Owner::new(31, if full { 200 } else { 40 });
     let name = owner.worlds[0].owner;
     assert!(owner.worlds.iter().all(|world| world.owner == name));
     owner.mirrors.push(Box::new(OnDisk::new(name)));
@@ -417,7 +420,7 @@ fn honest_answers_of_real_mirrors_are_accepted_while_everything_changes() {
         None => owner.mirrors.push(Box::new(OnDisk::new(name))),
     }
     owner.mirrors.push(Box::new(InFolder::new(name)));
-    let told = with_readers(&mut owner, questions, if full { 12 } else { 4 }, if full { 30 } else { 120 });
+    let told = with_readers(&mut owner, questions, if full { 40 } else { 4 }, if full { 30 } else { 120 });
     println!("{:?}", owner.did);
     told.iter().for_each(|told| println!("{told:?}"));
     // In the end everybody has all of it.
