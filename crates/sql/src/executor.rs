@@ -63,8 +63,8 @@ impl Executor {
 
 impl Drop for Executor {
     /// Waits for the threads. Left to themselves they would end at the same time as they are let go of, and `pthread_detach` of glibc
-    /// 2.36 then looks once more at a stack that is not there any more: one program in some hundred thousand ended by a signal
-    /// after all of its work was done.
+    /// 2.36 then looks once more at a stack that is not there any more: a program was seen to end by a signal after all of its
+    /// work was done.
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
         if Handle::try_current().is_err() {
