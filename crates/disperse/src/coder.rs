@@ -1,0 +1,365 @@
+//! What the owner of a table makes of values, and of fragments: all of the table's keys meet here, and nobody is asked.
+
+use std::collections::HashMap;
+
+use hmac::Mac as _;
+
+use crate::coding::cells::{Cells, NotSealedHere};
+use crate::coding::field::Element;
+use crate::coding::orders::Orders;
+use crate::coding::places::Places;
+use crate::coding::shares::{Coefficients, Limbs, hiding_of};
+use crate::coding::tags::{Tag, Tags};
+use crate::declaration::{Column, Declaration, Kind};
+use crate::fragments::{Data, Fragments, Name, Strings, Test};
+use crate::keys::{Epoch, Purpose, Scope, Secret};
+use crate::placement::{Coding, Placement};
+use crate::plain::{Plain, Value, ordinal_of_number, ordinal_of_string};
+
+/// Characters of which a text's first ones have tags: of 1, of 2, and so on.
+pub const PREFIX_CHARACTERS_MAX: usize = 6;
+
+/// Who wrote which rows: each epoch from its first row on, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Epochs(Vec<(u64, Epoch)>);
+
+impl Epochs {
+    /// From this row on another one writes. Rows before keep theirs.
+    pub fn begin(&mut self, first_row: u64, epoch: Epoch) {
+        debug_assert!(
+            self.0.last().is_none_or(|(last, _)| *last <= first_row),
+            "an epoch that began before the last one"
+        );
+        // An epoch of no rows leaves nothing to open.
+        if self.0.last().is_some_and(|(last, _)| *last == first_row) {
+            self.0.pop();
+        }
+        self.0.push((first_row, epoch));
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Epoch)> {
+        self.0.iter().copied()
+    }
+
+    /// The place of a row's epoch.
+    fn at(&self, row: u64) -> Option<usize> {
+        self.0.partition_point(|(first, _)| *first <= row).checked_sub(1)
+    }
+
+    /// Rows, ascending, in stretches of one epoch each.
+    fn stretches<'a>(&'a self, rows: &'a [u64]) -> impl Iterator<Item = (Epoch, &'a [u64])> {
+        rows.chunk_by(|one, other| self.at(*one) == self.at(*other)).filter_map(|rows| {
+            let at = self.at(*rows.first()?)?;
+            Some((self.0[at].1, rows))
+        })
+    }
+}
+
+/// A row that no epoch has, or a number that its column's limbs have no room for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A row from before anybody wrote.
+    Row(u64),
+    /// A number of more bits than were declared, in this column.
+    Number(String),
+}
+
+/// The coder of a table.
+pub struct Coder {
+    declaration: Declaration,
+    placement: Placement,
+    secret: Secret,
+    places: Vec<Places>,
+}
+
+impl Coder {
+    /// The coder of a table with its secret.
+    #[must_use]
+    pub fn new(declaration: Declaration, placement: Placement, secret: Secret) -> Self {
+        let places = (0..declaration.clouds.len())
+            .map(|cloud| {
+                Places::new(&secret.derive(Purpose::Places, &Scope { provider: cloud as u16, ..Scope::table() }))
+            })
+            .collect();
+        Self { declaration, placement, secret, places }
+    }
+
+    /// What was declared.
+    #[must_use]
+    pub fn declaration(&self) -> &Declaration {
+        &self.declaration
+    }
+
+    /// Where everything is.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Where a cloud has a row.
+    #[must_use]
+    pub fn place(&self, cloud: usize, row: u64) -> u64 {
+        self.places[cloud].place(row)
+    }
+
+    /// Which row a cloud has at a place.
+    #[must_use]
+    pub fn row(&self, cloud: usize, place: u64) -> u64 {
+        self.places[cloud].row(place)
+    }
+
+    fn hash(&self, cloud: usize, parts: &[&[u8]]) -> [u8; 8] {
+        let key = self.secret.derive(Purpose::Names, &Scope { provider: cloud as u16, ..Scope::table() });
+        let mut mac = key.mac();
+        parts.iter().for_each(|part| mac.update(part));
+        let whole = mac.finalize().into_bytes();
+        std::array::from_fn(|at| whole[at])
+    }
+
+    /// What a cloud calls the table.
+    #[must_use]
+    pub fn table_name(&self, cloud: usize) -> Name {
+        Name::of_table(self.hash(cloud, &[b"table"]))
+    }
+
+    /// What a cloud calls a fragment of a column.
+    #[must_use]
+    pub fn column_name(&self, cloud: usize, column: u16, coding: Coding) -> Name {
+        Name::of_column(self.hash(cloud, &[b"column", &column.to_be_bytes(), &[coding.number()]]))
+    }
+
+    fn key(&self, purpose: Purpose, column: u16, part: u8, epoch: Epoch) -> Secret {
+        self.secret.derive(purpose, &Scope { part, epoch, ..Scope::column(column) })
+    }
+
+    fn tags(&self, column: u16) -> Tags {
+        Tags::new(self.key(Purpose::Tag, column, 0, Epoch::ALL))
+    }
+
+    fn orders(&self, column: u16) -> Orders {
+        Orders::new(&self.key(Purpose::Order, column, 0, Epoch::ALL))
+    }
+
+    fn coefficients(&self, column: u16, coding: Coding, epoch: Epoch) -> Coefficients {
+        let threshold = self.declaration.threshold() as u32;
+        Coefficients::new(&self.key(Purpose::Shares, column, coding.number(), epoch), threshold)
+    }
+
+    /// Where a cloud's shares lie.
+    fn x(cloud: usize) -> Element {
+        Element::reduce(cloud as u128 + 1)
+    }
+
+    /// The fragments of rows at one cloud. `rows` are ascending; `columns` are the declared ones in order.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn fragments(
+        &self,
+        epochs: &Epochs,
+        cloud: usize,
+        rows: &[u64],
+        columns: &[Plain],
+    ) -> Result<Fragments, Unfit> {
+        let mut fragments =
+            Fragments { places: rows.iter().map(|row| self.place(cloud, *row)).collect(), columns: Vec::new() };
+        for (column, plain) in self.declaration.columns.iter().zip(columns) {
+            let own = self.placement.held_by(cloud).filter(|fragment| fragment.column == column.id);
+            for fragment in own {
+                let name = self.column_name(cloud, column.id, fragment.coding);
+                let data = self.data(epochs, (column, fragment.coding), cloud, rows, plain)?;
+                fragments.columns.push((name, data));
+            }
+        }
+        Ok(fragments)
+    }
+
+    fn data(
+        &self,
+        epochs: &Epochs,
+        (column, coding): (&Column, Coding),
+        cloud: usize,
+        rows: &[u64],
+        plain: &Plain,
+    ) -> Result<Data, Unfit> {
+        match coding {
+            Coding::Cell => self.cells(epochs, column, rows, plain),
+            Coding::Share(_) | Coding::Present => self.shares(epochs, (column, coding), cloud, rows, plain),
+            Coding::Tag => Ok(Data::Strings(self.tag_strings(column, rows, plain))),
+            Coding::Prefix => Ok(Data::Strings(self.prefix_strings(column, rows, plain))),
+            Coding::Order => Ok(Data::Strings(self.order_strings(column, rows, plain))),
+        }
+    }
+
+    fn cells(&self, epochs: &Epochs, column: &Column, rows: &[u64], plain: &Plain) -> Result<Data, Unfit> {
+        let mut strings = Strings::default();
+        let mut scratch = [0; 16];
+        for (epoch, stretch) in epochs.stretches(rows) {
+            let cells = self.opener(column.id, epoch);
+            for row in stretch {
+                let value = plain.canonical(column.kind, strings.len(), &mut scratch);
+                strings.push_with(|cell| cells.seal(*row, value, cell));
+            }
+        }
+        whole(rows, strings.len())?;
+        Ok(Data::Strings(strings))
+    }
+
+    fn shares(
+        &self,
+        epochs: &Epochs,
+        (column, coding): (&Column, Coding),
+        cloud: usize,
+        rows: &[u64],
+        plain: &Plain,
+    ) -> Result<Data, Unfit> {
+        let too_long = || Unfit::Number(column.name.clone());
+        let limbs = self.declaration.limbs(column).ok_or_else(too_long)?;
+        let mut shares = Vec::with_capacity(rows.len());
+        for (epoch, stretch) in epochs.stretches(rows) {
+            let coefficients = self.coefficients(column.id, coding, epoch);
+            for row in stretch {
+                let number = plain.number(shares.len());
+                let value = match coding {
+                    Coding::Share(limb) => limbs.limb(number.unwrap_or(0), limb).ok_or_else(too_long)?,
+                    _ => Element::from_signed(i64::from(number.is_some())),
+                };
+                shares.push((value + coefficients.hiding(*row, Self::x(cloud))).number());
+            }
+        }
+        whole(rows, shares.len())?;
+        Ok(Data::Shares(shares))
+    }
+
+    fn tag_strings(&self, column: &Column, rows: &[u64], plain: &Plain) -> Strings {
+        let (tags, mut strings, mut scratch) = (self.tags(column.id), Strings::default(), [0; 16]);
+        for (at, row) in rows.iter().enumerate() {
+            let value = plain.canonical(column.kind, at, &mut scratch);
+            strings.push(&value.map_or_else(|| tags.of_null(*row), |value| tags.of(value)));
+        }
+        strings
+    }
+
+    fn prefix_strings(&self, column: &Column, rows: &[u64], plain: &Plain) -> Strings {
+        let (tags, mut strings, mut scratch) = (self.tags(column.id), Strings::default(), [0; 16]);
+        for (at, row) in rows.iter().enumerate() {
+            let text = plain.canonical(column.kind, at, &mut scratch).and_then(|text| std::str::from_utf8(text).ok());
+            let mut characters = text.unwrap_or_default().char_indices().map(|(start, one)| start + one.len_utf8());
+            strings.push_with(|string| {
+                for length in 1..=PREFIX_CHARACTERS_MAX as u16 {
+                    // What a text is too short for has a tag like no other's: lengths do not show.
+                    let tag = match (characters.next(), text) {
+                        (Some(end), Some(text)) => tags.of_prefix(length, &text[..end]),
+                        _ => tags.of_no_prefix(length, *row),
+                    };
+                    string.extend_from_slice(&tag);
+                }
+            });
+        }
+        strings
+    }
+
+    fn order_strings(&self, column: &Column, rows: &[u64], plain: &Plain) -> Strings {
+        let (orders, mut strings) = (self.orders(column.id), Strings::default());
+        for (at, row) in rows.iter().enumerate() {
+            let ordinal = match plain {
+                Plain::Numbers(numbers) => numbers[at].map(|number| ordinal_of_number(column.kind, number)),
+                Plain::Strings { values, nulls } => (!nulls[at]).then(|| ordinal_of_string(values.get(at))),
+            };
+            strings.push_with(|string| {
+                if let Some(ordinal) = ordinal {
+                    string.extend_from_slice(&orders.stored(*row, ordinal));
+                }
+            });
+        }
+        strings
+    }
+
+    fn opener(&self, column: u16, epoch: Epoch) -> Cells {
+        Cells::new(&self.key(Purpose::Seal, column, 0, epoch), &self.declaration.table, column)
+    }
+
+    /// The values in cells of rows, which are in any order; none where a cell does not open or holds no value of its kind.
+    pub fn open(
+        &self,
+        epochs: &Epochs,
+        column: &Column,
+        rows: &[u64],
+        cells: &Strings,
+        values: &mut Plain,
+    ) -> Result<(), NotSealedHere> {
+        let mut openers: HashMap<usize, Cells> = HashMap::new();
+        let mut plain = Vec::new();
+        for (row, cell) in rows.iter().zip(cells.iter()) {
+            let at = epochs.at(*row).ok_or(NotSealedHere)?;
+            let opener = openers.entry(at).or_insert_with(|| self.opener(column.id, epochs.0[at].1));
+            let is_value = opener.open(*row, cell, &mut plain)?;
+            if !values.push(column.kind, is_value.then_some(&plain[..])) {
+                return Err(NotSealedHere);
+            }
+        }
+        if rows.len() == cells.len() { Ok(()) } else { Err(NotSealedHere) }
+    }
+
+    /// The coefficients of a sum of shares over rows, ascending.
+    #[must_use]
+    pub fn hidden(&self, epochs: &Epochs, column: u16, coding: Coding, rows: &[u64]) -> Vec<Element> {
+        let mut sums = vec![Element::ZERO; self.declaration.threshold() - 1];
+        for (epoch, stretch) in epochs.stretches(rows) {
+            let own = self.coefficients(column, coding, epoch).sums(stretch.iter().copied());
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+        sums
+    }
+
+    /// What a cloud's sum of shares says the sum is, given the coefficients over its rows.
+    #[must_use]
+    pub fn shown(hidden: &[Element], cloud: usize, share: Element) -> Element {
+        share - hiding_of(hidden, Self::x(cloud))
+    }
+
+    /// What a cloud is asked for rows whose value is one of these; none: it has no tags of the column.
+    #[must_use]
+    pub fn tagged(&self, cloud: usize, column: &Column, values: &[Value]) -> Option<Test> {
+        self.placement.fragment(column.id, Coding::Tag).filter(|tags| tags.holders.contains(&cloud))?;
+        let tags = self.tags(column.id);
+        let mut tags: Vec<Tag> = values.iter().map(|value| tags.of(&value.canonical(column.kind))).collect();
+        // In an order of their own: the order of a question's values is nobody's business.
+        tags.sort_unstable();
+        Some(Test::Tagged { column: self.column_name(cloud, column.id, Coding::Tag), at: 0, tags })
+    }
+
+    /// What a cloud is asked for rows whose text begins so: of a longer beginning the first characters; of an empty one nothing.
+    #[must_use]
+    pub fn begun(&self, cloud: usize, column: &Column, prefix: &str) -> Option<Test> {
+        self.placement.fragment(column.id, Coding::Prefix).filter(|tags| tags.holders.contains(&cloud))?;
+        let length = prefix.chars().count().min(PREFIX_CHARACTERS_MAX);
+        let end = prefix.char_indices().nth(length).map_or(prefix.len(), |(end, _)| end);
+        let at = length.checked_sub(1)? * 16;
+        let tags = vec![self.tags(column.id).of_prefix(length as u16, &prefix[..end])];
+        Some(Test::Tagged { column: self.column_name(cloud, column.id, Coding::Prefix), at, tags })
+    }
+
+    /// What a cloud is asked for rows of which the value compares in one of these ways with what is stored: less, equal, greater.
+    #[must_use]
+    pub fn compared(&self, cloud: usize, column: &Column, value: &Value, allowed: [bool; 3]) -> Option<Test> {
+        self.placement.fragment(column.id, Coding::Order).filter(|orders| orders.holders.contains(&cloud))?;
+        let asked = Box::new(self.orders(column.id).asked(value.ordinal(column.kind)));
+        Some(Test::Compared { column: self.column_name(cloud, column.id, Coding::Order), asked, allowed })
+    }
+
+    /// Whether codes of a column say all of how values compare.
+    pub(crate) fn is_exact(&self, column: &Column) -> bool {
+        !matches!(column.kind, Kind::Text | Kind::Bytes)
+    }
+
+    /// How numbers of a column are cut.
+    pub(crate) fn limbs(&self, column: &Column) -> Option<Limbs> {
+        self.declaration.limbs(column)
+    }
+}
+
+fn whole(rows: &[u64], coded: usize) -> Result<(), Unfit> {
+    if coded == rows.len() { Ok(()) } else { Err(Unfit::Row(rows.first().copied().unwrap_or(0))) }
+}

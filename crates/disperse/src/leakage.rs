@@ -1,0 +1,178 @@
+//! What clouds learn, as code: what CREATE prints, what EXPLAIN LEAKAGE answers, and what tests hold real clouds to.
+//!
+//! A coalition learns the union of what its clouds learn, joined by position: when a row arrives at two clouds at the same time, they
+//! know that it is the same row, however their places differ. So joining is never counted on to fail (leakage.md, 3).
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::coder::PREFIX_CHARACTERS_MAX;
+use crate::declaration::{Column, Declaration};
+use crate::placement::{Coding, Placement};
+
+/// What is learned of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum What {
+    /// The class of each value's length.
+    Length,
+    /// Which values are NULL.
+    Nulls,
+    /// Which values are equal, and how often each comes.
+    Equality,
+    /// Which texts begin alike, up to six characters.
+    Prefixes,
+    /// How each value compares with what was asked for, and the first four bits in which they differ.
+    Order,
+    /// The values.
+    Values,
+}
+
+/// When it is learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum When {
+    /// From what lies there.
+    AtRest,
+    /// From questions, more with each.
+    Asked,
+}
+
+/// Something that is learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Learned {
+    /// The column's number.
+    pub column: u16,
+    /// What.
+    pub what: What,
+    /// When.
+    pub when: When,
+}
+
+/// What of a table's values a coalition of clouds learns, at rest and from any number of questions. Beside it every cloud learns how
+/// many rows there are, when they come and go, how many columns it has, which questions are the same, and which rows they concern.
+#[must_use]
+pub fn learned(declaration: &Declaration, placement: &Placement, coalition: &[usize]) -> BTreeSet<Learned> {
+    let mut learned = BTreeSet::new();
+    for column in &declaration.columns {
+        for fragment in placement.fragments.iter().filter(|fragment| fragment.column == column.id) {
+            let holders = fragment.holders.iter().filter(|holder| coalition.contains(holder)).count();
+            if holders > 0 {
+                learned.extend(of_coding(declaration, column, fragment.coding, holders));
+            }
+        }
+    }
+    learned
+}
+
+fn of_coding(declaration: &Declaration, column: &Column, coding: Coding, holders: usize) -> Vec<Learned> {
+    let (at_rest, asked) = match coding {
+        Coding::Cell if column.kind.width().is_none() => (Some(What::Length), None),
+        Coding::Cell => (None, None),
+        Coding::Share(_) if holders >= declaration.threshold() => (Some(What::Values), None),
+        Coding::Present if holders >= declaration.threshold() => (Some(What::Nulls), None),
+        Coding::Share(_) | Coding::Present => (None, None),
+        Coding::Tag => (Some(What::Equality), None),
+        Coding::Prefix => (Some(What::Prefixes), None),
+        Coding::Order => (column.nullable.then_some(What::Nulls), Some(What::Order)),
+    };
+    let learned = |what, when| Learned { column: column.id, what, when };
+    let at_rest = at_rest.map(|what| learned(what, When::AtRest));
+    at_rest.into_iter().chain(asked.map(|what| learned(what, When::Asked))).collect()
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length => f.write_str("lengths, in classes"),
+            Self::Nulls => f.write_str("which are NULL"),
+            Self::Equality => f.write_str("which are equal"),
+            Self::Prefixes => write!(f, "which begin alike (up to {PREFIX_CHARACTERS_MAX} characters)"),
+            Self::Order => f.write_str("how they compare with each question"),
+            Self::Values => f.write_str("the values"),
+        }
+    }
+}
+
+/// A column in a line for people: what each cloud learns of it.
+#[must_use]
+pub fn line(declaration: &Declaration, placement: &Placement, column: &Column) -> String {
+    let told = |coalition: &[usize]| {
+        let learned = learned(declaration, placement, coalition);
+        let what: Vec<String> =
+            learned.iter().filter(|of| of.column == column.id).map(|of| of.what.to_string()).collect();
+        if what.is_empty() { "nothing".to_owned() } else { what.join(" and ") }
+    };
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for (cloud, name) in declaration.clouds.iter().enumerate() {
+        let told = told(&[cloud]);
+        match groups.iter_mut().find(|(own, _)| *own == told) {
+            Some((_, clouds)) => clouds.push(name),
+            None => groups.push((told, vec![name])),
+        }
+    }
+    let mut said: Vec<String> = groups.iter().map(|(told, clouds)| format!("{} {told}", learns(clouds))).collect();
+    if declaration.limbs(column).is_some() && declaration.threshold() > 1 {
+        said.push(format!("{} together learn the values", declaration.threshold()));
+    }
+    format!("{}: {}", column.name, said.join("; "))
+}
+
+fn learns(clouds: &[&str]) -> String {
+    match clouds {
+        [one] => format!("{one} learns"),
+        [first @ .., last] => format!("{} and {last} each learn", first.join(", ")),
+        [] => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Learned, What, When, learned, line};
+    use crate::placement::Placement;
+    use crate::placement::tests::people;
+
+    #[test]
+    fn no_coalition_of_the_declared_size_learns_values() {
+        for (clouds, may_fail, may_collude) in [(3, 1, 1), (4, 1, 2), (5, 2, 2), (5, 0, 4)] {
+            let declaration = people(clouds, may_fail, may_collude);
+            let placement = Placement::plan(&declaration).expect("a placement");
+            for mask in 0..1_u32 << clouds {
+                let coalition: Vec<usize> = (0..clouds).filter(|cloud| mask >> cloud & 1 == 1).collect();
+                let learned = learned(&declaration, &placement, &coalition);
+                let knows = learned.iter().any(|of| of.what == What::Values);
+                assert_eq!(knows, coalition.len() > may_collude, "{coalition:?} of {clouds}");
+                // A column without operations gives lengths, and that where its cells are.
+                assert!(learned.iter().filter(|of| of.column == 3).all(|of| of.what == What::Length));
+            }
+        }
+    }
+
+    #[test]
+    fn a_coalition_learns_the_union() {
+        let declaration = people(3, 1, 1);
+        let placement = Placement::plan(&declaration).expect("a placement");
+        let of = |coalition: &[usize]| learned(&declaration, &placement, coalition);
+        let union: std::collections::BTreeSet<Learned> = &of(&[0]) | &of(&[1]);
+        assert!(union.is_subset(&of(&[0, 1])));
+        assert!(of(&[0, 1]).contains(&Learned { column: 2, what: What::Values, when: When::AtRest }));
+        assert!(!union.contains(&Learned { column: 2, what: What::Values, when: When::AtRest }));
+    }
+
+    #[test]
+    fn a_line_says_what_each_cloud_learns() {
+        let declaration = people(3, 1, 1);
+        let placement = Placement::plan(&declaration).expect("a placement");
+        let lines: Vec<String> =
+            declaration.columns.iter().map(|column| line(&declaration, &placement, column)).collect();
+        assert_eq!(
+            lines,
+            [
+                "id: a learns nothing; b and c each learn which are equal",
+                "name: a learns which are equal and which begin alike (up to 6 characters); b learns lengths, in classes and which begin alike (up to 6 \
+                 characters); c learns lengths, in classes and which are equal",
+                "salary: a and b each learn which are NULL and how they compare with each question; c learns nothing; 2 together \
+                 learn the values",
+                "note: a and b each learn lengths, in classes; c learns nothing",
+            ]
+        );
+    }
+}

@@ -1,0 +1,38 @@
+//! Tables over several clouds that none of them can read (StealthDB, Spillner and others, 2015).
+//!
+//! ```text
+//! value --coding--> fragments --placement--> providers          question --rewriting--> questions --> answers --> rows
+//! ```
+//! - [`Declaration`] is what was said of a table, [`Placement`] where its fragments go, [`Coder`] what its owner makes of values and
+//!   of fragments.
+//! - [`Table`] asks [`Provider`]s and checks what they say; [`State`] is what its owner remembers.
+//! - [`coding`]: how values become fragments. [`fragments`]: what providers hold and are asked.
+
+mod coder;
+pub mod coding;
+mod declaration;
+mod folder;
+pub mod fragments;
+mod kept;
+mod keys;
+pub mod leakage;
+mod placement;
+mod plain;
+mod provider;
+mod state;
+mod stored;
+mod sums;
+mod table;
+
+pub use coder::{Coder, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
+pub use declaration::{Column, Declaration, Kind, Operations, ROWS_MAX_DEFAULT};
+pub use folder::Folder;
+pub use kept::{Damaged, Kept, Records};
+pub use keys::{Epoch, Purpose, Scope, Secret};
+pub use placement::{Coding, Fragment, Placement, Refusal};
+pub use plain::{Plain, Value, from_float, to_float};
+pub use provider::{Failure, MemoryProvider, Provider};
+pub use state::{Rows, State, Untold};
+pub use stored::{Store, StoredProvider};
+pub use sums::Sum;
+pub use table::{Condition, Fault, Found, Report, Table, Unanswered};

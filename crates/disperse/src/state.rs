@@ -1,0 +1,129 @@
+//! What the owner remembers of a dispersed table: which rows there are, and what each cloud has not been told yet.
+//!
+//! ```text
+//! a row comes     local  -> noted as lacking everywhere -> put at clouds -> lacking nowhere: dispersed, and no longer local
+//! a row goes      not live any more, noted as kept everywhere -> removed at clouds -> forgotten
+//! ```
+//! 1. A row is noted before the first of its fragments leaves: from then on its number belongs to its values, whatever is cut.
+//! 2. It stays here, sealed, until every cloud has said that it has it. A cloud that is down keeps rows here, and loses none.
+//! 3. What a cloud shows that is not live is not there: it may not have been told yet.
+//! 4. Each step is one commit of the database that keeps this. After a cut everything that is noted is told again, which does
+//!    nothing where it was told before.
+
+use roaring::RoaringTreemap;
+
+use crate::coder::Epochs;
+
+/// A set of row numbers.
+pub type Rows = RoaringTreemap;
+
+/// What one cloud has not been told yet, as far as is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Untold {
+    /// Rows that it may lack.
+    pub lacks: Rows,
+    /// Rows that are gone, and that it may still have.
+    pub keeps: Rows,
+}
+
+/// What is remembered of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// Who wrote which rows.
+    pub epochs: Epochs,
+    /// Rows that all clouds have.
+    pub live: Rows,
+    /// What each cloud has not been told, in the order of the clouds.
+    pub untold: Vec<Untold>,
+}
+
+impl State {
+    /// That of a table without rows.
+    #[must_use]
+    pub fn new(clouds: usize) -> Self {
+        Self { untold: vec![Untold::default(); clouds], ..Self::default() }
+    }
+
+    /// Rows are about to be put at all clouds: to be durable before they are.
+    pub fn leaving(&mut self, rows: impl Iterator<Item = u64> + Clone) {
+        self.untold.iter_mut().for_each(|untold| untold.lacks.extend(rows.clone()));
+    }
+
+    /// A cloud has these rows now.
+    pub fn arrived(&mut self, cloud: usize, rows: &Rows) {
+        self.untold[cloud].lacks -= rows;
+    }
+
+    /// Of rows that left, those that every cloud has: they are live from now on, and need not be here any more.
+    pub fn settle(&mut self, left: &Rows) -> Rows {
+        let mut settled = left.clone();
+        self.untold.iter().for_each(|untold| settled -= &untold.lacks);
+        self.live |= &settled;
+        settled
+    }
+
+    /// Rows that are not to be there any more, dispersed ones or such as have left and not arrived everywhere.
+    pub fn gone(&mut self, rows: &Rows) {
+        let mut out = &self.live & rows;
+        self.untold.iter().for_each(|untold| out |= &untold.lacks & rows);
+        self.live -= rows;
+        for untold in &mut self.untold {
+            untold.lacks -= rows;
+            untold.keeps |= &out;
+        }
+    }
+
+    /// A cloud has let go of these rows.
+    pub fn removed(&mut self, cloud: usize, rows: &Rows) {
+        self.untold[cloud].keeps -= rows;
+    }
+
+    /// Whether a cloud has exactly what is live.
+    #[must_use]
+    pub fn is_told(&self, cloud: usize) -> bool {
+        self.untold[cloud].lacks.is_empty() && self.untold[cloud].keeps.is_empty()
+    }
+
+    /// Whether a row's fragments have left, wherever they are.
+    #[must_use]
+    pub fn has_left(&self, row: u64) -> bool {
+        self.live.contains(row) || self.untold.iter().any(|untold| untold.lacks.contains(row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rows, State};
+
+    fn rows(rows: &[u64]) -> Rows {
+        rows.iter().copied().collect()
+    }
+
+    #[test]
+    fn a_row_is_live_when_every_cloud_has_it() {
+        let mut state = State::new(2);
+        state.leaving(10..14);
+        state.arrived(0, &rows(&[10, 11, 12, 13]));
+        state.arrived(1, &rows(&[11, 13]));
+        assert_eq!(state.settle(&rows(&[10, 11, 12, 13])), rows(&[11, 13]));
+        assert_eq!(state.live, rows(&[11, 13]));
+        assert!(state.is_told(0) && !state.is_told(1));
+        assert!(state.has_left(10) && !state.has_left(14));
+    }
+
+    #[test]
+    fn what_goes_is_told_to_whoever_may_have_it() {
+        let mut state = State::new(2);
+        state.leaving(10..13);
+        (0..2).for_each(|cloud| state.arrived(cloud, &rows(&[10])));
+        state.settle(&rows(&[10, 11, 12]));
+        // 10 is everywhere, 11 may be anywhere, 99 has never left.
+        state.gone(&rows(&[10, 11, 99]));
+        assert_eq!(state.live, rows(&[]));
+        for untold in &state.untold {
+            assert_eq!((&untold.lacks, &untold.keeps), (&rows(&[12]), &rows(&[10, 11])));
+        }
+        state.removed(0, &rows(&[10, 11]));
+        assert_eq!(state.untold[0].keeps, rows(&[]));
+    }
+}

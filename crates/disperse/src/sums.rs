@@ -1,0 +1,128 @@
+//! Sums where the shares lie.
+//!
+//! Each cloud adds its own shares up; the owner takes away what hides their sum, which it adds up alone (coding/shares.rs), and
+//! has as many values for the sum as there were answers. Honest clouds agree. If no more than `may_fail` clouds are silent or
+//! lie, what `may_fail + 1` of them say at least one honest cloud says, and so it is right. Where so many do not agree all are asked;
+//! what is silent has failed then, and so many fewer can lie. If more have failed than were declared to, there is no sum.
+
+use crate::coder::Coder;
+use crate::coding::field::Element;
+use crate::declaration::Column;
+use crate::fragments::{Answer, Name, Question};
+use crate::placement::Coding;
+use crate::provider::Failure;
+use crate::state::State;
+use crate::table::{Fault, Report, Table, Unanswered};
+
+/// A sum over rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// The sum of what is not NULL; none: it has more than 127 bits.
+    pub total: Option<i128>,
+    /// How many are not NULL.
+    pub values: u64,
+}
+
+/// What a cloud's answer says: the limbs of the sum, and how many values there are.
+type Said = Vec<Element>;
+
+impl Table {
+    /// The sum of a column over rows, ascending, that are live; none: it has no shares.
+    ///
+    /// # Errors
+    /// [`Unanswered`]: not enough clouds agree.
+    pub fn sum(
+        &self,
+        state: &State,
+        column: u16,
+        rows: &[u64],
+        report: &mut Report,
+    ) -> Result<Option<Sum>, Unanswered> {
+        let Some((column, codings)) = self.summed(column) else { return Ok(None) };
+        let hidden: Vec<Vec<Element>> =
+            codings.iter().map(|coding| self.coder().hidden(&state.epochs, column.id, *coding, rows)).collect();
+        let may_fail = self.coder().declaration().may_fail;
+        let mut said: Vec<(usize, Said)> = Vec::new();
+        let mut failed = 0;
+        for cloud in 0..self.clouds().len() {
+            match self.added(state, cloud, (column, &codings), rows) {
+                Ok(shares) => said.push((cloud, shown(cloud, &hidden, &shares))),
+                Err(Fault::Failed(Failure::CalledOff)) => return Err(Unanswered::CalledOff),
+                Err(fault) => {
+                    report.note(cloud, fault);
+                    failed += 1;
+                }
+            }
+            if agreed(&said, may_fail + 1).is_some() {
+                break;
+            }
+        }
+        let agreed = (may_fail + 1).checked_sub(failed).filter(|needed| *needed > 0).and_then(|of| agreed(&said, of));
+        let Some(agreed) = agreed else {
+            return Err(Unanswered::Sum { column: column.name.clone(), report: report.clone() });
+        };
+        said.iter().filter(|(_, own)| *own != agreed).for_each(|(cloud, _)| report.note(*cloud, Fault::WrongSum));
+        Ok(Some(self.told(column, &codings, &agreed, rows.len() as u64)))
+    }
+
+    /// What is added up of a column.
+    fn summed(&self, column: u16) -> Option<(&Column, Vec<Coding>)> {
+        let column = self.coder().declaration().column(column)?;
+        let limbs = self.coder().limbs(column)?.count() as u8;
+        let mut codings: Vec<Coding> = (0..limbs).map(Coding::Share).collect();
+        codings.extend(column.nullable.then_some(Coding::Present));
+        Some((column, codings))
+    }
+
+    /// A cloud's sums of its shares of exactly these rows.
+    fn added(
+        &self,
+        state: &State,
+        cloud: usize,
+        (column, codings): (&Column, &[Coding]),
+        rows: &[u64],
+    ) -> Result<Vec<Element>, Fault> {
+        let coder = self.coder();
+        let sums: Vec<Name> = codings.iter().map(|coding| coder.column_name(cloud, column.id, *coding)).collect();
+        let is_all = state.is_told(cloud) && state.live.len() == rows.len() as u64;
+        let places = (!is_all).then(|| {
+            let mut places: Vec<u64> = rows.iter().map(|row| coder.place(cloud, *row)).collect();
+            places.sort_unstable();
+            places
+        });
+        let question = Question { sums, places, ..Question::default() };
+        let (mut shares, mut added) = (vec![Element::ZERO; codings.len()], 0_u64);
+        let mut take = |answer: Answer| {
+            let malformed = || Failure::Malformed("other sums than were asked for".into());
+            added = added.checked_add(answer.added).ok_or_else(malformed)?;
+            if answer.sums.len() != shares.len() {
+                return Err(malformed());
+            }
+            for (share, own) in shares.iter_mut().zip(answer.sums) {
+                *share += Element::from_canonical(own).ok_or_else(malformed)?;
+            }
+            Ok(())
+        };
+        self.clouds()[cloud].ask(&coder.table_name(cloud), &question, &mut take).map_err(Fault::Failed)?;
+        if added == rows.len() as u64 { Ok(shares) } else { Err(Fault::Lacks) }
+    }
+
+    fn told(&self, column: &Column, codings: &[Coding], said: &[Element], rows: u64) -> Sum {
+        let limbs = codings.iter().filter(|coding| matches!(coding, Coding::Share(_))).count();
+        let values = said.get(limbs).map_or(rows, |values| values.number());
+        Sum { total: self.coder().limbs(column).and_then(|own| own.join(&said[..limbs])), values }
+    }
+}
+
+/// What a cloud's sums say, without what hides them.
+fn shown(cloud: usize, hidden: &[Vec<Element>], shares: &[Element]) -> Said {
+    hidden.iter().zip(shares).map(|(hidden, share)| Coder::shown(hidden, cloud, *share)).collect()
+}
+
+/// What so many say, and nobody else.
+fn agreed(said: &[(usize, Said)], needed: usize) -> Option<Said> {
+    let count = |own: &Said| said.iter().filter(|(_, other)| other == own).count();
+    let mut agreed = said.iter().map(|(_, own)| own).filter(|own| count(own) >= needed);
+    let first = agreed.next()?;
+    agreed.all(|other| other == first).then(|| first.clone())
+}

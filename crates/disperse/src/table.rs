@@ -1,0 +1,368 @@
+//! A dispersed table as its owner asks for it: questions go to clouds, and what comes back is checked.
+//!
+//! What may be believed (DESIGN.md, "Dispersed tables"), if no more than `may_fail` clouds are silent or lie:
+//! 1. A cell opens for the row that it was sealed for, or not at all: one honest answer is enough, and a cloud that lacks a row, or
+//!    shows another cell, is named.
+//! 2. Which rows an index code matches is asked of every cloud that has the code, `may_fail + 1` of them. One of those that answer is
+//!    honest, and names all rows that match: so all answers together miss none. What they name too much shows when the cells are
+//!    open.
+//! 3. Sums: sums.rs.
+
+use std::sync::Arc;
+
+use crate::coder::Coder;
+use crate::fragments::{Answer, Data, Name, Question, Strings, Test};
+use crate::placement::Coding;
+use crate::plain::{Plain, Value};
+use crate::provider::{Failure, Provider};
+use crate::state::{Rows, State};
+
+/// What must be true of a row's value.
+#[derive(Clone)]
+pub enum Condition {
+    /// It is one of these.
+    Equal {
+        /// The column's number.
+        column: u16,
+        /// The values.
+        values: Vec<Value>,
+    },
+    /// It lies between these.
+    Range {
+        /// The column's number.
+        column: u16,
+        /// The least value, and whether it counts.
+        low: Option<(Value, bool)>,
+        /// The greatest value, and whether it counts.
+        high: Option<(Value, bool)>,
+    },
+    /// It begins so.
+    Prefix {
+        /// The column's number.
+        column: u16,
+        /// The beginning.
+        text: String,
+    },
+}
+
+/// What a cloud did that it should not have done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It did not answer.
+    Failed(Failure),
+    /// It does not show a row that it said it has.
+    Lacks,
+    /// A cell that was not sealed for where it was shown.
+    Forged,
+    /// A sum that is not that of its shares.
+    WrongSum,
+}
+
+/// What is to be said of clouds beside an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Clouds and their faults, in the order in which they were found.
+    pub faults: Vec<(usize, Fault)>,
+}
+
+impl Report {
+    pub(crate) fn note(&mut self, cloud: usize, fault: Fault) {
+        if !self.faults.contains(&(cloud, fault.clone())) {
+            self.faults.push((cloud, fault));
+        }
+    }
+
+    /// Whether a cloud has been found at fault.
+    #[must_use]
+    pub fn blames(&self, cloud: usize) -> bool {
+        self.faults.iter().any(|(own, _)| *own == cloud)
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Of a column, no cloud that has it gave all rows: what is known of them.
+    Column {
+        /// The column's name.
+        column: String,
+        /// What its clouds did.
+        report: Report,
+    },
+    /// Of a column, not enough clouds agree on the sum: what is known of them.
+    Sum {
+        /// The column's name.
+        column: String,
+        /// What the clouds did.
+        report: Report,
+    },
+    /// Whoever waits has called it off.
+    CalledOff,
+}
+
+/// Rows, ascending, and the columns that were wanted of them.
+pub struct Found {
+    /// The rows' numbers.
+    pub rows: Vec<u64>,
+    /// The columns, in the order in which they were wanted.
+    pub columns: Vec<Plain>,
+}
+
+/// A dispersed table and its clouds.
+pub struct Table {
+    coder: Coder,
+    clouds: Vec<Arc<dyn Provider>>,
+}
+
+impl Table {
+    /// A table at its clouds, in the order in which they were declared.
+    #[must_use]
+    pub fn new(coder: Coder, clouds: Vec<Arc<dyn Provider>>) -> Self {
+        assert_eq!(coder.declaration().clouds.len(), clouds.len(), "a provider for each cloud");
+        Self { coder, clouds }
+    }
+
+    /// What codes it.
+    #[must_use]
+    pub fn coder(&self) -> &Coder {
+        &self.coder
+    }
+
+    pub(crate) fn clouds(&self) -> &[Arc<dyn Provider>] {
+        &self.clouds
+    }
+
+    /// Tells a cloud of rows, ascending, and of the values of all columns.
+    ///
+    /// # Errors
+    /// [`Failure`]: it may have some of them.
+    pub fn put(&self, state: &State, cloud: usize, rows: &[u64], columns: &[Plain]) -> Result<(), Failure> {
+        let fragments = self.coder.fragments(&state.epochs, cloud, rows, columns);
+        let fragments =
+            fragments.map_err(|unfit| Failure::Refused(format!("rows that were not checked: {unfit:?}")))?;
+        self.clouds[cloud].put(&self.coder.table_name(cloud), &fragments)
+    }
+
+    /// Tells a cloud of rows that are gone.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn remove(&self, cloud: usize, rows: &Rows) -> Result<(), Failure> {
+        let mut places: Vec<u64> = rows.iter().map(|row| self.coder.place(cloud, row)).collect();
+        places.sort_unstable();
+        self.clouds[cloud].remove(&self.coder.table_name(cloud), &places)
+    }
+
+    /// Has a cloud let go of the table.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn drop_at(&self, cloud: usize) -> Result<(), Failure> {
+        self.clouds[cloud].drop_table(&self.coder.table_name(cloud))
+    }
+
+    /// The rows of which all conditions may be true, with the columns that are wanted; conditions are to be asked again of what
+    /// comes back.
+    ///
+    /// # Errors
+    /// [`Unanswered`].
+    pub fn read(
+        &self,
+        state: &State,
+        wanted: &[u16],
+        conditions: &[Condition],
+        report: &mut Report,
+    ) -> Result<Found, Unanswered> {
+        let mut rows = state.live.clone();
+        for condition in conditions {
+            if let Some(matching) = self.matching(condition, report)? {
+                rows &= matching;
+            }
+        }
+        let is_all = rows == state.live;
+        let rows: Vec<u64> = rows.iter().collect();
+        let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
+        if rows.is_empty() {
+            let empty = |id: &u16| self.coder.declaration().column(*id).map(|column| Plain::empty(column.kind));
+            return Ok(Found { rows, columns: wanted.iter().filter_map(empty).collect() });
+        }
+        let mut asked = vec![Vec::new(); self.clouds.len()];
+        while let Some(batch) = self.next_questions(wanted, &columns, &mut asked) {
+            for (cloud, places_of) in batch {
+                let ids: Vec<u16> = places_of.iter().map(|at| wanted[*at]).collect();
+                for (at, column) in
+                    places_of.into_iter().zip(self.fetch(state, cloud, &ids, (&rows, is_all), report)?)
+                {
+                    columns[at] = columns[at].take().or(column);
+                }
+            }
+        }
+        let columns: Option<Vec<Plain>> = columns.iter_mut().map(Option::take).collect::<Option<_>>();
+        match columns {
+            Some(columns) => Ok(Found { rows, columns }),
+            None => Err(self.unanswered(wanted, report)),
+        }
+    }
+
+    fn unanswered(&self, wanted: &[u16], report: &Report) -> Unanswered {
+        let name = wanted.iter().filter_map(|id| self.coder.declaration().column(*id)).find(|column| {
+            let cells = self.coder.placement().fragment(column.id, Coding::Cell);
+            cells.is_none_or(|cells| cells.holders.iter().all(|cloud| report.blames(*cloud)))
+        });
+        let column = name.map_or_else(String::new, |column| column.name.clone());
+        Unanswered::Column { column, report: report.clone() }
+    }
+
+    /// Who is asked next for the columns that are not there yet, and for which; none if nobody is left.
+    fn next_questions(
+        &self,
+        wanted: &[u16],
+        columns: &[Option<Plain>],
+        asked: &mut [Vec<usize>],
+    ) -> Option<Vec<(usize, Vec<usize>)>> {
+        let mut missing: Vec<usize> = (0..wanted.len()).filter(|at| columns[*at].is_none()).collect();
+        let mut questions = Vec::new();
+        while !missing.is_empty() {
+            let gives = |cloud: usize, at: usize| {
+                let cells = self.coder.placement().fragment(wanted[at], Coding::Cell);
+                !asked[cloud].contains(&at) && cells.is_some_and(|cells| cells.holders.contains(&cloud))
+            };
+            // Whoever can give the most of them: as few questions as there may be.
+            let cloud = (0..self.clouds.len())
+                .rev()
+                .max_by_key(|cloud| missing.iter().filter(|at| gives(*cloud, **at)).count())?;
+            let own: Vec<usize> = missing.iter().copied().filter(|at| gives(cloud, *at)).collect();
+            if own.is_empty() {
+                break;
+            }
+            missing.retain(|at| !own.contains(at));
+            asked[cloud].extend(&own);
+            questions.push((cloud, own));
+        }
+        (!questions.is_empty()).then_some(questions)
+    }
+
+    /// Columns of rows from one cloud; none for those that it does not give as they were sealed.
+    fn fetch(
+        &self,
+        state: &State,
+        cloud: usize,
+        ids: &[u16],
+        (rows, is_all): (&[u64], bool),
+        report: &mut Report,
+    ) -> Result<Vec<Option<Plain>>, Unanswered> {
+        let names: Vec<Name> = ids.iter().map(|id| self.coder.column_name(cloud, *id, Coding::Cell)).collect();
+        let places = (!is_all).then(|| {
+            let mut places: Vec<u64> = rows.iter().map(|row| self.coder.place(cloud, *row)).collect();
+            places.sort_unstable();
+            places
+        });
+        let question = Question { columns: names.clone(), places, ..Question::default() };
+        let mut gathered = Gathered::new(names.len());
+        let mut take = |answer: Answer| gathered.add(&names, answer, |place| self.coder.row(cloud, place));
+        match self.clouds[cloud].ask(&self.coder.table_name(cloud), &question, &mut take) {
+            Ok(()) => {}
+            Err(Failure::CalledOff) => return Err(Unanswered::CalledOff),
+            Err(failure) => {
+                report.note(cloud, Fault::Failed(failure));
+                return Ok(ids.iter().map(|_| None).collect());
+            }
+        }
+        let Some(order) = gathered.order(rows) else {
+            report.note(cloud, Fault::Lacks);
+            return Ok(ids.iter().map(|_| None).collect());
+        };
+        let opened = ids.iter().zip(&gathered.cells).map(|(id, cells)| {
+            let column = self.coder.declaration().column(*id)?;
+            let mut values = Plain::empty(column.kind);
+            let mut ordered = Strings::default();
+            order.iter().for_each(|at| ordered.push(cells.get(*at)));
+            if self.coder.open(&state.epochs, column, rows, &ordered, &mut values).is_err() {
+                report.note(cloud, Fault::Forged);
+                return None;
+            }
+            Some(values)
+        });
+        Ok(opened.collect())
+    }
+
+    /// The rows that clouds name for a condition; none: no cloud can be asked for it.
+    fn matching(&self, condition: &Condition, report: &mut Report) -> Result<Option<Rows>, Unanswered> {
+        let mut matching = None;
+        for cloud in 0..self.clouds.len() {
+            let Some(tests) = self.tests(cloud, condition) else { continue };
+            let question = Question { tests, ..Question::default() };
+            let mut found = Rows::new();
+            let mut take = |answer: Answer| {
+                found.extend(answer.rows.places.iter().map(|place| self.coder.row(cloud, *place)));
+                Ok(())
+            };
+            match self.clouds[cloud].ask(&self.coder.table_name(cloud), &question, &mut take) {
+                Ok(()) => *matching.get_or_insert_with(Rows::new) |= found,
+                Err(Failure::CalledOff) => return Err(Unanswered::CalledOff),
+                Err(failure) => report.note(cloud, Fault::Failed(failure)),
+            }
+        }
+        Ok(matching)
+    }
+
+    /// What a cloud is asked for a condition; none if it has no code for it.
+    fn tests(&self, cloud: usize, condition: &Condition) -> Option<Vec<Test>> {
+        let column = |id: &u16| self.coder.declaration().column(*id);
+        match condition {
+            Condition::Equal { column: id, values } => Some(vec![self.coder.tagged(cloud, column(id)?, values)?]),
+            Condition::Prefix { column: id, text } => Some(vec![self.coder.begun(cloud, column(id)?, text)?]),
+            Condition::Range { column: id, low, high } => {
+                let column = column(id)?;
+                let mut tests = Vec::new();
+                for (bound, side) in [(low, 0), (high, 2)] {
+                    let Some((value, counts)) = bound else { continue };
+                    let mut allowed = [false, *counts || !self.coder.is_exact(column), false];
+                    allowed[side] = true;
+                    tests.push(self.coder.compared(cloud, column, value, allowed)?);
+                }
+                (!tests.is_empty()).then_some(tests)
+            }
+        }
+    }
+}
+
+/// Parts of an answer put together.
+struct Gathered {
+    /// The rows, each with its place here.
+    rows: Vec<(u64, usize)>,
+    cells: Vec<Strings>,
+}
+
+impl Gathered {
+    fn new(columns: usize) -> Self {
+        Self { rows: Vec::new(), cells: vec![Strings::default(); columns] }
+    }
+
+    fn add(&mut self, names: &[Name], answer: Answer, row_at: impl Fn(u64) -> u64) -> Result<(), Failure> {
+        let malformed = |what: &str| Failure::Malformed(what.into());
+        if !answer.rows.is_even() {
+            return Err(malformed("columns of different lengths"));
+        }
+        for (name, cells) in names.iter().zip(&mut self.cells) {
+            let data = answer.rows.column(name).ok_or_else(|| malformed("a column is missing"))?;
+            let Data::Strings(strings) = data else { return Err(malformed("numbers for cells")) };
+            strings.iter().for_each(|cell| cells.push(cell));
+        }
+        let start = self.rows.len();
+        self.rows.extend(answer.rows.places.iter().zip(start..).map(|(place, at)| (row_at(*place), at)));
+        Ok(())
+    }
+
+    /// Where the rows are that were wanted, which are ascending; none if one is missing. What was not wanted is passed over, and
+    /// of a row that comes twice the first counts.
+    fn order(&mut self, wanted: &[u64]) -> Option<Vec<usize>> {
+        self.rows.sort_unstable();
+        let mut found = self.rows.iter().peekable();
+        let places = wanted.iter().map(|row| {
+            while found.next_if(|(own, _)| own < row).is_some() {}
+            found.peek().filter(|(own, _)| own == row).map(|(_, at)| *at)
+        });
+        places.collect()
+    }
+}

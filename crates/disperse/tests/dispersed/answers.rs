@@ -1,0 +1,125 @@
+//! Rows come back as they were, whatever `may_fail` clouds do.
+
+use counterfoil_disperse::{Condition, Fault, Plain, Report, Unanswered, Value};
+use proptest::prelude::*;
+
+use crate::clouds::{ID, Mood, NAME, NOTE, Person, SALARY, World};
+
+pub fn people() -> impl Strategy<Value = Vec<Person>> {
+    let text = || prop::option::weighted(0.9, "[a-cä]{0,9}");
+    let person = (any::<i64>(), text(), prop::option::weighted(0.9, -3_i64..1 << 33), text());
+    prop::collection::vec(person, 1..40)
+}
+
+fn text(plain: &Plain, row: usize) -> Option<&str> {
+    let Plain::Strings { values, nulls } = plain else { panic!("texts are strings") };
+    (!nulls[row]).then(|| std::str::from_utf8(values.get(row)).expect("a text"))
+}
+
+/// A condition, and the same of a person.
+type Both = (Condition, Box<dyn Fn(&Person) -> bool>);
+
+fn conditions(people: &[Person], pick: usize) -> Vec<Both> {
+    let (id, name, salary, _) = people[pick % people.len()].clone();
+    let name = name.unwrap_or_else(|| "ab".into());
+    let prefix: String = name.chars().take(1 + pick % 8).collect();
+    let salary = salary.unwrap_or(7);
+    let number = |number: i64| Value::Number(i128::from(number));
+    let string = |text: &str| Value::String(text.as_bytes().to_vec());
+    let range = |low, high| Condition::Range { column: SALARY, low, high };
+    let mut all: Vec<Both> = vec![
+        (
+            Condition::Equal { column: ID, values: vec![number(id), number(1)] },
+            Box::new(move |of| of.0 == id || of.0 == 1),
+        ),
+        (range(Some((number(salary), true)), None), Box::new(move |of| of.2.is_some_and(|own| own >= salary))),
+        (
+            range(Some((number(-1), false)), Some((number(salary), false))),
+            Box::new(move |of| of.2.is_some_and(|own| own > -1 && own < salary)),
+        ),
+    ];
+    let equal = Condition::Equal { column: NAME, values: vec![string(&name)] };
+    let upto = Condition::Range { column: NAME, low: None, high: Some((string(&name), false)) };
+    let begun = Condition::Prefix { column: NAME, text: prefix.clone() };
+    let other = name.clone();
+    all.push((equal, Box::new(move |of| of.1.as_ref() == Some(&other))));
+    all.push((upto, Box::new(move |of| of.1.as_ref().is_some_and(|own| *own < name))));
+    all.push((begun, Box::new(move |of| of.1.as_ref().is_some_and(|own| own.starts_with(&prefix)))));
+    all
+}
+
+proptest! {
+    #[test]
+    fn what_was_put_is_read(people in people(), pick in any::<usize>(), shape in 0_usize..4, bad in any::<usize>()) {
+        let shape @ (clouds, may_fail, _) = [(1, 0, 0), (3, 1, 1), (4, 1, 2), (5, 2, 2)][shape];
+        let world = World::new(shape, &people);
+        for failing in 0..may_fail {
+            world.clouds[(bad + failing) % clouds].set(Mood::BAD[(bad + failing) % Mood::BAD.len()]);
+        }
+        let mut report = Report::default();
+        let found = world.table.read(&world.state, &[ID, NAME, SALARY, NOTE], &[], &mut report);
+        let found = found.expect("all rows");
+        prop_assert_eq!(&found.rows, &world.rows);
+        prop_assert!(found.columns == world.columns);
+        for (condition, is_true) in conditions(&people, pick) {
+            let mut report = Report::default();
+            let found = world.table.read(&world.state, &[NOTE], &[condition], &mut report).expect("rows");
+            for (row, person) in people.iter().enumerate() {
+                let at = found.rows.iter().position(|own| *own == row as u64);
+                // All that match are there; what else is there has the right values too.
+                prop_assert!(at.is_some() || !is_true(person), "row {} is missing", row);
+                if let Some(at) = at {
+                    prop_assert_eq!(text(&found.columns[0], at), person.3.as_deref());
+                }
+            }
+            prop_assert!(report.faults.iter().all(|(cloud, _)| (0..may_fail).any(|of| *cloud == (bad + of) % clouds)));
+        }
+    }
+}
+
+fn some_people() -> Vec<Person> {
+    (0..30)
+        .map(|id| (id, Some(format!("n{}", id % 3)), Some(id * 1000 - 5000), Some("x".repeat(id as usize))))
+        .collect()
+}
+
+#[test]
+fn codes_of_honest_clouds_are_exact_for_numbers_and_tags() {
+    let people = some_people();
+    let world = World::new((3, 1, 1), &people);
+    for (condition, is_true) in conditions(&people, 17).into_iter().take(4) {
+        let found = world.table.read(&world.state, &[ID], &[condition], &mut Report::default()).expect("rows");
+        let true_of: Vec<u64> = (0..30).filter(|row| is_true(&people[*row as usize])).collect();
+        assert_eq!(found.rows, true_of);
+    }
+}
+
+#[test]
+fn each_way_of_lying_is_named() {
+    let world = World::new((3, 1, 1), &some_people());
+    for (mood, fault) in
+        [(Mood::Forgetful, Fault::Lacks), (Mood::Lying, Fault::Forged), (Mood::Shuffling, Fault::Forged)]
+    {
+        for bad in 0..3 {
+            world.clouds[bad].set(mood);
+            let mut report = Report::default();
+            let found = world.table.read(&world.state, &[ID, NAME, SALARY, NOTE], &[], &mut report).expect("rows");
+            assert!(found.columns == world.columns);
+            // A cloud that nobody had to ask says nothing.
+            assert!(report.faults.iter().all(|found| *found == (bad, fault.clone())), "{report:?}");
+            world.clouds[bad].set(Mood::Honest);
+        }
+    }
+}
+
+#[test]
+fn more_failures_than_declared_are_no_wrong_answer() {
+    let world = World::new((3, 1, 1), &some_people());
+    for mood in [Mood::Silent, Mood::Forgetful, Mood::Lying, Mood::Shuffling] {
+        world.clouds.iter().for_each(|cloud| cloud.set(mood));
+        let mut report = Report::default();
+        let found = world.table.read(&world.state, &[NAME], &[], &mut report);
+        assert!(matches!(found, Err(Unanswered::Column { ref column, .. }) if column == "name"), "{mood:?}");
+        assert_eq!(report.faults.len(), 2, "both clouds that have names");
+    }
+}
