@@ -78,9 +78,7 @@ impl Coder {
     #[must_use]
     pub fn new(declaration: Declaration, placement: Placement, secret: Secret) -> Self {
         let places = (0..declaration.clouds.len())
-            .map(|cloud| {
-                Places::new(&secret.derive(Purpose::Places, &Scope { provider: cloud as u16, ..Scope::table() }))
-            })
+            .map(|cloud| Places::new(&secret.derive(Purpose::Places, &Scope::provider(cloud as u16))))
             .collect();
         Self { declaration, placement, secret, places }
     }
@@ -110,7 +108,7 @@ impl Coder {
     }
 
     fn hash(&self, cloud: usize, parts: &[&[u8]]) -> [u8; 8] {
-        let key = self.secret.derive(Purpose::Names, &Scope { provider: cloud as u16, ..Scope::table() });
+        let key = self.secret.derive(Purpose::Names, &Scope::provider(cloud as u16));
         let mut mac = key.mac();
         parts.iter().for_each(|part| mac.update(part));
         let whole = mac.finalize().into_bytes();

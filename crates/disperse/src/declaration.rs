@@ -14,6 +14,8 @@ pub enum Kind {
     Number {
         /// Bits of the greatest magnitude.
         bits: u8,
+        /// Whether some of them do not fit into a signed number of 64 bits.
+        wide: bool,
         /// Whether sums of them mean something.
         adds: bool,
     },
@@ -29,7 +31,7 @@ impl Kind {
     /// Bytes of a value's canonical form, if all have as many.
     pub(crate) fn width(self) -> Option<usize> {
         match self {
-            Self::Number { bits: 0..=63, .. } | Self::Float => Some(8),
+            Self::Number { wide: false, .. } | Self::Float => Some(8),
             Self::Number { .. } => Some(16),
             Self::Text | Self::Bytes => None,
         }
@@ -92,7 +94,7 @@ impl Declaration {
     #[must_use]
     pub fn limbs(&self, column: &Column) -> Option<Limbs> {
         match column.kind {
-            Kind::Number { bits, adds: true } if column.operations.sum => {
+            Kind::Number { bits, adds: true, .. } if column.operations.sum => {
                 Limbs::new(u32::from(bits).max(1), self.rows_max)
             }
             _ => None,

@@ -34,6 +34,8 @@ pub enum Purpose {
     Names = 6,
     /// Seals what the owner leaves with each provider.
     Catalogue = 7,
+    /// Tells the owner's files from others.
+    Files = 8,
 }
 
 /// The epoch of whoever writes: 16 bytes that no other one has.
@@ -69,6 +71,12 @@ impl Scope {
     #[must_use]
     pub fn table() -> Self {
         Self::column(u16::MAX)
+    }
+
+    /// The table at one provider.
+    #[must_use]
+    pub fn provider(provider: u16) -> Self {
+        Self { provider, ..Self::table() }
     }
 }
 

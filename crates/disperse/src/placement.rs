@@ -185,8 +185,8 @@ fn check_operations(declaration: &Declaration, column: &Column) -> Result<(), Re
         }
     }
     match column.kind {
-        Kind::Number { bits: 64.., .. } if operations.range => {
-            refused("range", "ranges go up to 63 bits: declare fewer digits")
+        Kind::Number { wide: true, .. } if operations.range => {
+            refused("range", "ranges go up to 18 digits: declare fewer")
         }
         Kind::Bytes if operations.range => refused("range", "BYTEA has no ranges at clouds: leave it out"),
         Kind::Number { .. } | Kind::Float | Kind::Bytes if operations.prefix => {
@@ -209,12 +209,12 @@ pub(crate) mod tests {
             nullable: id > 0,
             operations,
         };
-        let number = |bits| Kind::Number { bits, adds: true };
+        let number = |bits| Kind::Number { bits, wide: false, adds: true };
         let operations = Operations::default();
         Declaration {
             table: [7; 16],
             columns: vec![
-                column(0, "id", number(63), Operations { equality: true, ..operations }),
+                column(0, "id", number(64), Operations { equality: true, ..operations }),
                 column(1, "name", Kind::Text, Operations { equality: true, prefix: true, ..operations }),
                 column(2, "salary", number(34), Operations { sum: true, range: true, ..operations }),
                 column(3, "note", Kind::Text, operations),

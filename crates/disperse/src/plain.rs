@@ -18,7 +18,7 @@ pub enum Plain {
 }
 
 /// A value that is compared with.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Value {
     /// A number, or a float as [`from_float`] makes it.
     Number(i128),
@@ -49,6 +49,15 @@ impl Plain {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// A row's value; none: NULL.
+    #[must_use]
+    pub fn value(&self, row: usize) -> Option<Value> {
+        match self {
+            Self::Numbers(numbers) => numbers[row].map(Value::Number),
+            Self::Strings { values, nulls } => (!nulls[row]).then(|| Value::String(values.get(row).to_vec())),
+        }
     }
 
     /// A row's number, of a column of them.
@@ -169,7 +178,7 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_come_back_and_stay_in_order(one in any::<i64>(), other in any::<i64>(), wide in any::<i128>()) {
-            let kinds = [(Kind::Number { bits: 63, adds: true }, i128::from(one)), (Kind::Number { bits: 127, adds: true }, wide)];
+            let kinds = [(Kind::Number { bits: 64, wide: false, adds: true }, i128::from(one)), (Kind::Number { bits: 127, wide: true, adds: true }, wide)];
             for (kind, number) in kinds {
                 let mut scratch = [0; 16];
                 let plain = Plain::Numbers(vec![Some(number)]);
@@ -200,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_is_no_value_of_its_kind_is_told() {
-        let number = Kind::Number { bits: 31, adds: true };
+        let number = Kind::Number { bits: 32, wide: false, adds: true };
         assert!(!Plain::empty(number).push(number, Some(&[1, 2, 3])));
         assert!(Plain::empty(number).push(number, None));
         assert!(!Plain::empty(Kind::Text).push(Kind::Text, Some(&[0xFF])));

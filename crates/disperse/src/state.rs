@@ -78,10 +78,17 @@ impl State {
         self.untold[cloud].keeps -= rows;
     }
 
-    /// Whether a cloud has exactly what is live.
+    /// Whether a cloud has exactly what is live: nothing that is gone, and nothing that is on its way, which it may have before others.
     #[must_use]
     pub fn is_told(&self, cloud: usize) -> bool {
-        self.untold[cloud].lacks.is_empty() && self.untold[cloud].keeps.is_empty()
+        self.untold[cloud].keeps.is_empty() && self.untold.iter().all(|untold| untold.lacks.is_empty())
+    }
+
+    /// A number behind those of all rows that any cloud may have.
+    #[must_use]
+    pub fn after_all(&self) -> u64 {
+        let untold = self.untold.iter().flat_map(|untold| [untold.lacks.max(), untold.keeps.max()]);
+        untold.chain([self.live.max()]).flatten().max().map_or(0, |last| last + 1)
     }
 
     /// Whether a row's fragments have left, wherever they are.
@@ -107,7 +114,8 @@ mod tests {
         state.arrived(1, &rows(&[11, 13]));
         assert_eq!(state.settle(&rows(&[10, 11, 12, 13])), rows(&[11, 13]));
         assert_eq!(state.live, rows(&[11, 13]));
-        assert!(state.is_told(0) && !state.is_told(1));
+        // The first has 10 and 12 as well, which are not live yet.
+        assert!(!state.is_told(0) && !state.is_told(1));
         assert!(state.has_left(10) && !state.has_left(14));
     }
 

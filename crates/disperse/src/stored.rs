@@ -18,6 +18,7 @@ use bytes::Bytes;
 use hmac::Mac as _;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
@@ -184,7 +185,8 @@ fn encode(rows: &Fragments) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .build();
     let mut file = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties))?;
+    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+    let mut writer = ArrowWriter::try_new_with_options(&mut file, batch.schema(), options)?;
     writer.write(&batch)?;
     writer.close()?;
     Ok(file)

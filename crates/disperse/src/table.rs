@@ -8,6 +8,7 @@
 //!    open.
 //! 3. Sums: sums.rs.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::coder::Coder;
@@ -63,6 +64,17 @@ pub enum Fault {
 pub struct Report {
     /// Clouds and their faults, in the order in which they were found.
     pub faults: Vec<(usize, Fault)>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(failure) => failure.fmt(f),
+            Self::Lacks => f.write_str("it does not show rows that it said it has"),
+            Self::Forged => f.write_str("it shows what was not sealed for where it is"),
+            Self::WrongSum => f.write_str("its sum is not that of its shares"),
+        }
+    }
 }
 
 impl Report {
@@ -153,6 +165,19 @@ impl Table {
         self.clouds[cloud].remove(&self.coder.table_name(cloud), &places)
     }
 
+    /// The rows that a cloud says it has, dispersed or not.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn rows_at(&self, cloud: usize) -> Result<Rows, Failure> {
+        let mut rows = Rows::new();
+        self.clouds[cloud].ask(&self.coder.table_name(cloud), &Question::default(), &mut |answer| {
+            rows.extend(answer.rows.places.iter().map(|place| self.coder.row(cloud, *place)));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
     /// Has a cloud let go of the table.
     ///
     /// # Errors
@@ -179,6 +204,21 @@ impl Table {
                 rows &= matching;
             }
         }
+        self.read_rows(state, wanted, &rows, report)
+    }
+
+    /// The rows of these that are live, with the columns that are wanted.
+    ///
+    /// # Errors
+    /// [`Unanswered`].
+    pub fn read_rows(
+        &self,
+        state: &State,
+        wanted: &[u16],
+        rows: &Rows,
+        report: &mut Report,
+    ) -> Result<Found, Unanswered> {
+        let rows = rows & &state.live;
         let is_all = rows == state.live;
         let rows: Vec<u64> = rows.iter().collect();
         let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
@@ -310,7 +350,17 @@ impl Table {
     fn tests(&self, cloud: usize, condition: &Condition) -> Option<Vec<Test>> {
         let column = |id: &u16| self.coder.declaration().column(*id);
         match condition {
-            Condition::Equal { column: id, values } => Some(vec![self.coder.tagged(cloud, column(id)?, values)?]),
+            Condition::Equal { column: id, values } => {
+                let column = column(id)?;
+                let tagged = self.coder.placement().fragment(column.id, Coding::Tag).is_some();
+                match &values[..] {
+                    // Ordered codes know what is equal, too, as far as they go.
+                    [value] if !tagged => {
+                        Some(vec![self.coder.compared(cloud, column, value, [false, true, false])?])
+                    }
+                    _ => Some(vec![self.coder.tagged(cloud, column, values)?]),
+                }
+            }
             Condition::Prefix { column: id, text } => Some(vec![self.coder.begun(cloud, column(id)?, text)?]),
             Condition::Range { column: id, low, high } => {
                 let column = column(id)?;

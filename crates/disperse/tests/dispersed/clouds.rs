@@ -128,14 +128,14 @@ pub const SALARY: u16 = 2;
 pub const NOTE: u16 = 3;
 
 pub fn declaration(clouds: usize, may_fail: usize, may_collude: usize) -> Declaration {
-    let number = |bits| Kind::Number { bits, adds: true };
+    let number = |bits| Kind::Number { bits, wide: false, adds: true };
     let column =
         |id, name: &str, kind, operations| Column { id, name: name.into(), kind, nullable: id != ID, operations };
     let none = Operations::default();
     Declaration {
         table: [42; 16],
         columns: vec![
-            column(ID, "id", number(63), Operations { equality: true, ..none }),
+            column(ID, "id", number(64), Operations { equality: true, ..none }),
             column(NAME, "name", Kind::Text, Operations { equality: true, prefix: true, range: true, ..none }),
             column(SALARY, "salary", number(34), Operations { sum: true, range: true, ..none }),
             column(NOTE, "note", Kind::Text, none),

@@ -4,3 +4,5 @@ mod answers;
 mod clouds;
 mod stored;
 mod sums;
+mod vectors;
+mod views;

@@ -51,6 +51,23 @@ fn a_wrong_sum_is_named_if_the_others_agree() {
 }
 
 #[test]
+fn rows_that_are_on_their_way_are_not_added_up() {
+    let people = some_people();
+    let mut world = World::new((3, 1, 1), &people);
+    // Two rows more, which one cloud has not got.
+    let (more, last) = (vec![(98, None, Some(7), None), (99, None, Some(8), None)], world.rows.len() as u64);
+    let (rows, columns) = (vec![last, last + 1], crate::clouds::columns(&more));
+    world.state.leaving(rows.iter().copied());
+    for cloud in 0..2 {
+        world.table.put(&world.state, cloud, &rows, &columns).expect("an honest cloud");
+        world.state.arrived(cloud, &rows.iter().copied().collect());
+    }
+    let mut report = Report::default();
+    let sum = world.table.sum(&world.state, SALARY, &world.rows, &mut report);
+    assert_eq!((sum, report), (Ok(Some(expected(&people, &world.rows))), Report::default()));
+}
+
+#[test]
 fn more_failures_than_declared_are_no_wrong_sum() {
     let world = World::new((3, 1, 1), &some_people());
     for moods in [

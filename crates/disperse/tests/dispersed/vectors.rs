@@ -1,0 +1,52 @@
+//! The bytes of SPEC.md, "disperse: fragments at clouds".
+
+use counterfoil_disperse::coding::cells::Cells;
+use counterfoil_disperse::coding::field::Element;
+use counterfoil_disperse::coding::orders::Orders;
+use counterfoil_disperse::coding::places::Places;
+use counterfoil_disperse::coding::shares::Coefficients;
+use counterfoil_disperse::coding::tags::Tags;
+use counterfoil_disperse::{Coder, Coding, Epoch, Placement, Purpose, Scope, Secret};
+
+use crate::clouds::declaration;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The secret of all vectors: the bytes 0 to 31.
+fn secret() -> Secret {
+    Secret::new(std::array::from_fn(|at| at as u8))
+}
+
+#[test]
+fn bytes_are_those_of_the_specification() {
+    let (secret, epoch) = (secret(), Epoch([0x11; 16]));
+    let scope = Scope { epoch, ..Scope::column(1) };
+    let key = secret.derive(Purpose::Seal, &scope);
+    let mut cell = Vec::new();
+    Cells::new(&key, &[0x22; 16], 1).seal(7, Some(b"Ada"), &mut cell);
+    let tags = Tags::new(secret.derive(Purpose::Tag, &Scope::column(1)));
+    let orders = Orders::new(&secret.derive(Purpose::Order, &Scope::column(2)));
+    let places = Places::new(&secret.derive(Purpose::Places, &Scope::provider(0)));
+    let shares = Coefficients::new(&secret.derive(Purpose::Shares, &Scope { part: 16, epoch, ..Scope::column(2) }), 2);
+    let x = Element::reduce(3);
+    let coder = Coder::new(declaration(3, 1, 1), Placement::plan(&declaration(3, 1, 1)).expect("a placement"), secret);
+    let told = [
+        hex(key.expose()),
+        hex(&cell),
+        hex(&tags.of(b"Ada")),
+        hex(&tags.of_prefix(2, "Ad")),
+        hex(&tags.of_null(7)),
+        hex(&orders.stored(7, 500)),
+        hex(&orders.asked(500)[..17]),
+        format!("{:016x}", places.place(7)),
+        (Element::from_signed(-5) + shares.hiding(7, x)).number().to_string(),
+        coder.table_name(0).as_str().to_owned(),
+        coder.column_name(0, 1, Coding::Tag).as_str().to_owned(),
+    ];
+    let spec = include_str!("../../../../SPEC.md");
+    for told in told {
+        assert!(spec.contains(&format!("`{told}`")), "SPEC.md does not say `{told}`");
+    }
+}

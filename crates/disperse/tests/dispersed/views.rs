@@ -1,0 +1,259 @@
+//! What clouds see, held against what they are said to learn (leakage.md, 8): the whole view of each coalition, every message in it.
+//!
+//! No proof, but a test that can fail: for each promise there is a planted fault that breaks it (`planted/disperse-*`).
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Test};
+use counterfoil_disperse::{
+    Coder, Condition, Epoch, Failure, MemoryProvider, Placement, Provider, Report, Secret, State, Table, Value,
+};
+
+use crate::clouds::{ID, NAME, NOTE, Person, SALARY, columns, declaration};
+
+/// A cloud that writes down all that it is told and asked.
+#[derive(Default)]
+struct Watching {
+    inner: MemoryProvider,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default, Clone)]
+struct Seen {
+    tables: Vec<Name>,
+    put: Vec<Fragments>,
+    questions: Vec<Question>,
+    answers: Vec<Answer>,
+}
+
+impl Provider for Watching {
+    fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
+        let mut seen = self.seen.lock().expect("nobody panicked");
+        seen.tables.push(table.clone());
+        seen.put.push(rows.clone());
+        self.inner.put(table, rows)
+    }
+
+    fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
+        self.inner.remove(table, places)
+    }
+
+    fn ask(
+        &self,
+        table: &Name,
+        question: &Question,
+        take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.seen.lock().expect("nobody panicked").questions.push(question.clone());
+        self.inner.ask(table, question, &mut |answer| {
+            self.seen.lock().expect("nobody panicked").answers.push(answer.clone());
+            take(answer)
+        })
+    }
+
+    fn drop_table(&self, table: &Name) -> Result<(), Failure> {
+        self.inner.drop_table(table)
+    }
+}
+
+/// What each cloud has seen after people were put there, read, looked for and added up.
+fn views(secret: u8, people: &[Person], asked: &Person) -> Vec<Seen> {
+    let declaration = declaration(3, 1, 1);
+    let coder =
+        Coder::new(declaration.clone(), Placement::plan(&declaration).expect("a placement"), Secret::new([secret; 32]));
+    let clouds: Vec<Arc<Watching>> = (0..3).map(|_| Arc::default()).collect();
+    let table = Table::new(coder, clouds.iter().map(|cloud| cloud.clone() as Arc<dyn Provider>).collect());
+    let mut state = State::new(3);
+    state.epochs.begin(0, Epoch([secret; 16]));
+    let rows: Vec<u64> = (0..people.len() as u64).collect();
+    state.leaving(rows.iter().copied());
+    for cloud in 0..3 {
+        table.put(&state, cloud, &rows, &columns(people)).expect("a cloud");
+        state.arrived(cloud, &rows.iter().copied().collect());
+    }
+    state.settle(&rows.iter().copied().collect());
+    let report = &mut Report::default();
+    let text = |text: &Option<String>| Value::String(text.clone().unwrap_or_default().into_bytes());
+    let salary = Value::Number(i128::from(asked.2.unwrap_or(0)));
+    let conditions = [
+        Condition::Equal { column: ID, values: vec![Value::Number(i128::from(asked.0))] },
+        Condition::Equal { column: NAME, values: vec![text(&asked.1)] },
+        Condition::Range { column: SALARY, low: Some((salary, true)), high: None },
+        Condition::Prefix { column: NAME, text: asked.1.clone().unwrap_or_default() },
+    ];
+    for condition in conditions {
+        table.read(&state, &[ID, NAME, SALARY, NOTE], &[condition], report).expect("rows");
+    }
+    table.sum(&state, SALARY, &rows, report).expect("a sum");
+    clouds.iter().map(|cloud| cloud.seen.lock().expect("nobody panicked").clone()).collect()
+}
+
+/// People of whom nothing is equal that an index would show, and whose texts are of one class.
+fn people(seed: i64) -> Vec<Person> {
+    (0..40)
+        .map(|at| {
+            let id = at * 7919 + seed * 104_729;
+            let name = format!("{}{seed}-{at:02}", ["ux", "vy", "wz", "xa"][at as usize % 4]);
+            (id, Some(name), Some(at * 131 + seed * 1000), Some("n".repeat((at % 7 + seed) as usize)))
+        })
+        .collect()
+}
+
+fn strings(data: &Data) -> Vec<&[u8]> {
+    match data {
+        Data::Strings(strings) => strings.iter().collect(),
+        Data::Shares(_) => Vec::new(),
+    }
+}
+
+fn shares(data: &Data) -> &[u64] {
+    match data {
+        Data::Shares(shares) => shares,
+        Data::Strings(_) => &[],
+    }
+}
+
+/// All bytes that a cloud has been shown, in questions and in what was put there.
+fn bytes(seen: &Seen) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let names = seen.questions.iter().flat_map(|question| question.columns.iter().chain(&question.sums));
+    let names =
+        names.chain(&seen.tables).chain(seen.put.iter().flat_map(|put| put.columns.iter().map(|(name, _)| name)));
+    names.for_each(|name| bytes.extend_from_slice(name.as_str().as_bytes()));
+    for put in &seen.put {
+        put.columns
+            .iter()
+            .for_each(|(_, data)| strings(data).iter().for_each(|string| bytes.extend_from_slice(string)));
+    }
+    for test in seen.questions.iter().flat_map(|question| &question.tests) {
+        bytes.extend_from_slice(test.column().as_str().as_bytes());
+        match test {
+            Test::Tagged { tags, .. } => tags.iter().for_each(|tag| bytes.extend_from_slice(tag)),
+            Test::Compared { asked, .. } => bytes.extend_from_slice(&asked[..]),
+        }
+    }
+    bytes
+}
+
+#[test]
+fn no_value_and_no_name_is_in_what_clouds_see() {
+    let people = people(3);
+    for seen in views(1, &people, &people[5]) {
+        let bytes = bytes(&seen);
+        let contains = |wanted: &[u8]| bytes.windows(wanted.len()).any(|window| window == wanted);
+        for text in ["salary", "people", "name", "note", "id\0", "vy3-05", "nnn", "wz3-06"] {
+            assert!(!contains(text.as_bytes()), "{text}");
+        }
+        for (id, _, salary, _) in &people {
+            assert!(!contains(&id.to_be_bytes()) && !contains(&salary.expect("a salary").to_be_bytes()));
+        }
+        // Names are what names look like, and no two clouds use the same.
+        assert!(seen.put.iter().flat_map(|put| &put.columns).all(|(name, _)| Name::parse(name.as_str()).is_some()));
+    }
+    let names: Vec<Name> = views(1, &people, &people[5]).iter().map(|seen| seen.tables[0].clone()).collect();
+    assert_eq!(names.iter().collect::<HashSet<_>>().len(), 3);
+}
+
+#[test]
+fn nothing_is_hidden_twice_in_the_same_way() {
+    // Everybody is the same person, and two columns have the same numbers: what is equal in a view is what its codings admit.
+    let same: Vec<Person> = (0..50).map(|_| (77, Some("Ada".into()), Some(77), Some("Ada".into()))).collect();
+    let views = views(2, &same, &same[0]);
+    let (mut cells, mut all_shares) = (HashSet::new(), HashSet::new());
+    let mut by_tag: BTreeMap<Vec<u8>, HashSet<(usize, Name)>> = BTreeMap::new();
+    for (cloud, seen) in views.iter().enumerate() {
+        let mut own_cells: Vec<(Name, Vec<Vec<u8>>)> = Vec::new();
+        for (name, data) in seen.put.iter().flat_map(|put| &put.columns) {
+            for string in strings(data).into_iter().filter(|string| string.len() == 16) {
+                by_tag.entry(string.to_vec()).or_default().insert((cloud, name.clone()));
+            }
+            // Tags are 16 bytes and prefixes 96; cells of a value of one class 32, codes of an order 80.
+            let sealed: Vec<Vec<u8>> =
+                strings(data).into_iter().filter(|of| matches!(of.len(), 32 | 80)).map(<[u8]>::to_vec).collect();
+            own_cells.push((name.clone(), sealed));
+            for share in shares(data) {
+                // Each limb and presence of each row is hidden by numbers of its own, at each cloud others.
+                assert!(all_shares.insert(*share), "a share comes twice");
+                assert!(*share != 77 && *share != 1, "a share is the value");
+            }
+        }
+        for (name, sealed) in own_cells {
+            let distinct: HashSet<&Vec<u8>> = sealed.iter().collect();
+            assert_eq!(distinct.len(), sealed.len(), "equal values of {} are sealed alike", name.as_str());
+            // Nor is the beginning the same: that is what one key stream for two values would show.
+            let beginnings: HashSet<&[u8]> = sealed.iter().map(|cell| &cell[..8]).collect();
+            assert_eq!(beginnings.len(), sealed.len());
+            cells.extend(sealed);
+        }
+    }
+    assert!(!cells.is_empty() && !all_shares.is_empty());
+    // One tag for each column that has some, whatever other columns hold; its copies are the same at all clouds that have it.
+    for holders in by_tag.values() {
+        let at_one_cloud: HashSet<usize> = holders.iter().map(|(cloud, _)| *cloud).collect();
+        assert_eq!(at_one_cloud.len(), holders.len(), "two columns of a cloud share a tag");
+    }
+}
+
+#[test]
+fn fewer_shares_than_the_threshold_are_noise() {
+    // Of a million and of nought the shares of one cloud look alike: each bit is set about as often.
+    let of = |salary: i64| -> Vec<Person> { (0..600).map(|id| (id, None, Some(salary), None)).collect() };
+    for salary in [0, 1_000_000] {
+        for (cloud, seen) in views(5, &of(salary), &(0, None, None, None)).iter().enumerate() {
+            for (_, data) in seen.put.iter().flat_map(|put| &put.columns) {
+                let shares = shares(data);
+                for bit in (0..61).filter(|_| !shares.is_empty()) {
+                    let set = shares.iter().filter(|share| **share >> bit & 1 == 1).count();
+                    // Six standard deviations of 12.
+                    assert!((226..374).contains(&set), "bit {bit} at cloud {cloud} of {salary}: {set}");
+                }
+            }
+        }
+    }
+}
+
+/// The shape of a view: counts and sizes, and which strings of one column are equal.
+fn shape(seen: &Seen) -> Vec<String> {
+    let column = |(_, data): &(Name, Data)| {
+        let (strings, mut known, mut equal) = (strings(data), BTreeMap::new(), Vec::new());
+        for string in &strings {
+            let next = known.len();
+            equal.push(*known.entry(*string).or_insert(next));
+        }
+        let lengths: Vec<usize> = strings.iter().map(|string| string.len()).collect();
+        format!("{} {lengths:?} {equal:?}", shares(data).len())
+    };
+    let put = seen
+        .put
+        .iter()
+        .map(|put| format!("{} {:?}", put.places.len(), put.columns.iter().map(column).collect::<Vec<_>>()));
+    let question = |of: &Question| {
+        let tests: Vec<String> = of
+            .tests
+            .iter()
+            .map(|test| match test {
+                Test::Tagged { at, tags, .. } => format!("tags {at} {}", tags.len()),
+                Test::Compared { allowed, .. } => format!("order {allowed:?}"),
+            })
+            .collect();
+        format!("{} {} {:?} {tests:?}", of.columns.len(), of.sums.len(), of.places.as_ref().map(Vec::len))
+    };
+    let answers = seen.answers.iter().map(|answer| format!("{} {}", answer.rows.places.len(), answer.added));
+    put.chain(seen.questions.iter().map(question)).chain(answers).collect()
+}
+
+#[test]
+fn data_of_equal_leakage_have_views_of_equal_shape() {
+    // Other ids, names, salaries and notes, other keys: the same equalities, prefixes, order of what is asked, and classes of lengths.
+    let (one, other) = (people(1), people(2));
+    let views = [views(8, &one, &one[20]), views(9, &other, &other[20])];
+    for cloud in 0..3 {
+        assert_eq!(shape(&views[0][cloud]), shape(&views[1][cloud]), "cloud {cloud}");
+    }
+    // And the shape is no constant: what is leaked shows in it.
+    let mut equal = one.clone();
+    equal[3].1 = one[7].1.clone();
+    let third = self::views(8, &equal, &one[20]);
+    assert!((0..3).any(|cloud| shape(&views[0][cloud]) != shape(&third[cloud])));
+}
