@@ -6,6 +6,7 @@ mod main {
     mod bad_files;
     mod copies;
     mod device;
+    mod dispersed;
     mod export;
     mod import;
     mod keys;

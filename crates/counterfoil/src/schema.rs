@@ -151,7 +151,7 @@ fn in_order(mut waiting: Vec<Arc<Table>>) -> Vec<Arc<Table>> {
 }
 
 fn table_sql(sql: &mut String, table: &Table, tables: &[Arc<Table>], place: usize) {
-    let mut parts: Vec<String> = table.columns.iter().map(column_sql).collect();
+    let mut parts: Vec<String> = table.columns.iter().map(|column| column_sql(table, column)).collect();
     let names = |ids: &[ColumnId]| list(ids.iter().filter_map(|id| name_of(table, *id)));
     let constraint = |name: &str, rest: String| format!("CONSTRAINT {} {rest}", quoted(name));
     if let Some(key) = &table.primary_key {
@@ -177,8 +177,9 @@ fn table_sql(sql: &mut String, table: &Table, tables: &[Arc<Table>], place: usiz
     sql.push_str(&format!("CREATE TABLE {} (\n    {}\n){with};\n", quoted(&table.name), parts.join(",\n    ")));
 }
 
-fn column_sql(column: &Column) -> String {
+fn column_sql(table: &Table, column: &Column) -> String {
     let mut sql = format!("{} {}", quoted(&column.name), sql::type_name(&column.kind));
+    sql.push_str(&sql::for_clause(table, &column.name));
     if let Some(identity) = &column.identity {
         let when = if identity.always { "ALWAYS" } else { "BY DEFAULT" };
         sql.push_str(&format!(

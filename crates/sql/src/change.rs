@@ -23,6 +23,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::cast;
 use crate::direct;
+use crate::dispersed;
 use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::naming;
@@ -383,6 +384,10 @@ pub(crate) fn apply_update(
         return Ok(());
     }
     session.planner.check(table, &images)?;
+    if dispersed::is_dispersed(table) {
+        dispersed::update(session, change, table, rows, &images, changed)?;
+        return changed.add(images);
+    }
     if series::is_series(table) {
         let engine = session.engine();
         let expired = series::update(engine, &mut change.lease, table, rows, &images)?;
@@ -417,6 +422,9 @@ fn numbers(batch: &RecordBatch) -> Vec<i128> {
 /// The rows with these numbers as they are, in this order.
 pub(crate) fn fetch(session: &Session, change: &Change, table: &Arc<Table>, rows: &[i128]) -> Result<RecordBatch> {
     let engine = session.engine();
+    if dispersed::is_dispersed(table) {
+        return dispersed::fetch(session, &*change.lease, table, rows);
+    }
     if series::is_series(table) {
         return series::fetch(&engine.series, &*change.lease, table, rows);
     }
@@ -436,6 +444,10 @@ fn apply_delete(
     }
     if changed.gathers {
         changed.gathered.push(fetch(session, change, table, rows)?);
+    }
+    if dispersed::is_dispersed(table) {
+        changed.rows += dispersed::delete(session, change, table, rows)?;
+        return Ok(());
     }
     if series::is_series(table) {
         changed.rows += series::delete(session.engine(), &mut change.lease, table, rows)?;

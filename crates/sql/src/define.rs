@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::cast;
 use crate::columns;
+use crate::dispersed;
 use crate::error::{Error, Result, name_taken};
 use crate::evaluate;
 use crate::naming;
@@ -60,6 +61,9 @@ impl Session {
         }
         if let Some(engine) = engine.as_ref().filter(|engine| engine.name == published::ENGINE) {
             return self.create_published(create, name, engine.clone());
+        }
+        if let Some(engine) = engine.as_ref().filter(|engine| engine.name == dispersed::ENGINE) {
+            return self.create_dispersed(create, name, engine.clone());
         }
         self.change(|session, change| {
             if session.taken(change, &name, create.if_not_exists)? {
@@ -158,6 +162,7 @@ impl Session {
             }
             let table = planner::table(session.engine(), &*change.lease, &table)?;
             published::refuse(&table, "CREATE INDEX")?;
+            dispersed::refuse(&table, "CREATE INDEX")?;
             if series::is_series(&table) {
                 return Err(Error::NotSupported(
                     "CREATE INDEX on a series table: it is ordered by series and time".into(),
@@ -207,6 +212,9 @@ impl Session {
                 if published::is_published(&table) {
                     published::forget(self.engine(), change, &table)?;
                 }
+                if dispersed::is_dispersed(&table) {
+                    dispersed::forget(self, change, &table)?;
+                }
                 ("table", relations.drop_table(&mut *change.lease, &table, cascade))
             }
             Some(relation::Named::View(_)) if what == "view" => {
@@ -239,7 +247,9 @@ impl Session {
                 if series::is_series(&table) {
                     series::truncate(&session.engine().series, &mut change.lease, &table)?;
                 }
-                if !series::is_apart(&table) {
+                if dispersed::is_dispersed(&table) {
+                    dispersed::truncate(session, change, &table, restart)?;
+                } else if !series::is_apart(&table) {
                     relations.truncate(&mut *change.lease, &table, restart).map_err(Error::Relation)?;
                 }
             }
@@ -288,6 +298,7 @@ impl Session {
                 let table = planner::table(session.engine(), &*change.lease, &name)?;
                 publishing::keep_published(&*change.lease, &table.name)?;
                 published::refuse(&table, "ALTER TABLE")?;
+                dispersed::refuse(&table, "ALTER TABLE")?;
                 let over = session.views_over(change, &name)?;
                 name = session.alter(change, &table, operation)?;
                 let (what, cascade) = changed(&table.name, operation);
@@ -449,8 +460,10 @@ fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
         "relation" => |_: &str| false,
         series::ENGINE => series::option_is_known,
         published::ENGINE => published::option_is_known,
+        dispersed::ENGINE => dispersed::option_is_known,
         other => {
-            return Err(Error::NotSupported(format!("engine = '{other}': 'relation', 'series' or 'published'")));
+            let engines = "'relation', 'series', 'published' or 'dispersed'";
+            return Err(Error::NotSupported(format!("engine = '{other}': {engines}")));
         }
     };
     match engine.options.iter().find(|(name, _)| !known(name)) {
@@ -490,7 +503,9 @@ fn text(value: &Expr) -> Option<String> {
 /// The text of an option that may be a number.
 fn seconds(name: &str, value: &Expr) -> Option<String> {
     match value {
-        Expr::Value(ValueWithSpan { value: Literal::Number(number, false), .. }) if name == published::MAX_AGE => {
+        Expr::Value(ValueWithSpan { value: Literal::Number(number, false), .. })
+            if name == published::MAX_AGE || dispersed::option_is_number(name) =>
+        {
             Some(number.clone())
         }
         _ => None,

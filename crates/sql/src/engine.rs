@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use crate::aside::Means;
 use crate::clock::Clock;
 use crate::cursors::Reading;
+use crate::dispersed::Dispersed;
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::group::Groups;
@@ -83,6 +84,7 @@ pub struct Engine {
     pub(crate) executor: Arc<Executor>,
     pub(crate) publisher: OnceLock<Arc<dyn Publisher>>,
     pub(crate) verifier: OnceLock<Arc<dyn Verifier>>,
+    pub(crate) dispersed: Arc<Dispersed>,
 }
 
 impl Engine {
@@ -105,10 +107,11 @@ impl Engine {
         let executor = Arc::new(Executor::new(options.parallelism)?);
         let series = Arc::new(SeriesTables::new());
         let (doors, groups, retention) = (Doors::default(), Groups::default(), Keeper::default());
-        let (publisher, verifier) = (OnceLock::new(), OnceLock::new());
+        let (publisher, verifier, dispersed) = (OnceLock::new(), OnceLock::new(), Arc::default());
         #[rustfmt::skip]
         let engine = Engine {
             store, relations, series, doors, groups, retention, options, environment, means, executor, publisher, verifier,
+            dispersed,
         };
         Ok(Arc::new(engine))
     }

@@ -3,7 +3,7 @@
 
 use std::any::{Any, TypeId};
 
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::sql::sqlparser::ast::{ColumnOption, Statement};
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -30,7 +30,14 @@ impl Dialect for Grammar {
     }
 
     fn parse_statement(&self, parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
-        crate::publishing::parse(parser)
+        crate::publishing::parse(parser).or_else(|| crate::dispersed::parse(parser))
+    }
+
+    fn parse_column_option(
+        &self,
+        parser: &mut Parser<'_>,
+    ) -> Result<Option<Result<Option<ColumnOption>, ParserError>>, ParserError> {
+        Ok(crate::dispersed::parse_column_option(parser).transpose().map(|option| option.map(Some)))
     }
 
     fn supports_named_fn_args_with_expr_name(&self) -> bool {

@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::assign;
 use crate::cast;
 use crate::change::{self, Changed};
+use crate::dispersed;
 use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::gathering::Gathering;
@@ -385,6 +386,10 @@ impl Session {
         }
         let table = changed.table.clone();
         self.planner.check(&table, &batch)?;
+        if dispersed::is_dispersed(&table) {
+            dispersed::insert(self, change, &table, &batch, changed)?;
+            return changed.add(batch);
+        }
         let engine = self.engine().clone();
         let statement = &mut changed.statement;
         let elsewhere = match series::is_series(&table) {
@@ -405,12 +410,15 @@ impl Session {
 
     /// For each row of a batch the number of the row that is there with the same key.
     fn conflicts(
-        &self,
+        &mut self,
         change: &Change,
         table: &Arc<Table>,
         index: IndexId,
         batch: &RowBatch,
     ) -> Result<Vec<Option<i128>>> {
+        if dispersed::is_dispersed(table) {
+            return dispersed::conflicts(self, change, table, index, batch);
+        }
         let engine = self.engine();
         if series::is_series(table) {
             return series::conflicts(&engine.series, &*change.lease, table, batch);

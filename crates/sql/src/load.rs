@@ -64,7 +64,11 @@ impl Session {
         if loaded.is_err() {
             self.guard.transaction.fail();
         }
-        Ok(loaded?.rows)
+        let rows = loaded?.rows;
+        if !self.guard.transaction.in_block() {
+            self.tell_clouds();
+        }
+        Ok(rows)
     }
 
     fn load_into(

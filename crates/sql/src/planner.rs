@@ -31,6 +31,7 @@ use crate::asked;
 use crate::catalog;
 use crate::coerce;
 use crate::dialect;
+use crate::dispersed::{self, DispersedProvider};
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, Result};
 use crate::evaluate::Checks;
@@ -290,8 +291,12 @@ impl Planner {
             return Arc::new(PublishedProvider::new(&self.engine, table, statement));
         }
         let target = Target { relations: self.engine.relations.clone(), snapshot: snapshot.clone(), table };
-        let series = self.engine.series.clone();
-        Arc::new(Provider::new(target, series, numbered, memory::reach(&self.options)))
+        let (series, table) = (self.engine.series.clone(), target.table.clone());
+        let provider = Provider::new(target, series, numbered, memory::reach(&self.options));
+        match dispersed::is_dispersed(&table) {
+            true => Arc::new(DispersedProvider::new(table, snapshot.clone(), provider, self.verdicts.clone())),
+            false => Arc::new(provider),
+        }
     }
 
     fn view(&mut self, view: &StoredView, snapshot: &Snapshot, depth: usize) -> Result<Arc<dyn TableProvider>> {
@@ -502,8 +507,11 @@ fn rules(
     let mut rules = PhysicalOptimizer::new().rules;
     let behind = rules.iter().position(|rule| rule.name() == "aggregate_statistics").map_or(0, |place| place + 1);
     rules.insert(behind, Arc::new(JoinAlong { switch: foreign_key_joins.clone() }));
-    let shortcuts: [(&'static str, Cheaper); 2] =
-        [("from_last_sample", historian::from_last_sample), ("from_summaries", series::from_summaries)];
+    let shortcuts: [(&'static str, Cheaper); 3] = [
+        ("from_last_sample", historian::from_last_sample),
+        ("from_summaries", series::from_summaries),
+        ("from_shares", dispersed::from_shares),
+    ];
     let shortcuts = shortcuts.map(|(name, cheaper)| Shortcut { name, switch: switch.clone(), cheaper });
     rules.splice(behind..behind, shortcuts.map(|rule| Arc::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>));
     rules.push(Arc::new(FarLimit));

@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::dispersed;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::session::{Outcome, Session};
@@ -164,7 +165,7 @@ pub(crate) fn parse(parser: &mut Parser<'_>) -> Option<Result<Statement, ParserE
 }
 
 /// Whether the next token is this word, which is taken then. A quoted name is none.
-fn takes(parser: &mut Parser<'_>, word: &str) -> bool {
+pub(crate) fn takes(parser: &mut Parser<'_>, word: &str) -> bool {
     let is = matches!(&parser.peek_token().token,
         Token::Word(next) if next.quote_style.is_none() && next.value.eq_ignore_ascii_case(word));
     if is {
@@ -173,7 +174,7 @@ fn takes(parser: &mut Parser<'_>, word: &str) -> bool {
     is
 }
 
-fn wants(parser: &mut Parser<'_>, words: &[&str]) -> Result<(), ParserError> {
+pub(crate) fn wants(parser: &mut Parser<'_>, words: &[&str]) -> Result<(), ParserError> {
     for word in words {
         if !takes(parser, word) {
             return parser.expected(word, parser.peek_token());
@@ -227,7 +228,7 @@ fn parse_signing(parser: &mut Parser<'_>) -> Result<String, ParserError> {
 }
 
 /// A text in quotes. The library would take a name for one.
-fn parse_text(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+pub(crate) fn parse_text(parser: &mut Parser<'_>) -> Result<String, ParserError> {
     match parser.next_token() {
         TokenWithSpan { token: Token::SingleQuotedString(text), .. } => Ok(text),
         other => parser.expected("a text in quotes", other),
@@ -244,7 +245,7 @@ fn parse_unpublish(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     Ok(call(UNPUBLISH, said))
 }
 
-fn call(name: [&str; 2], said: Vec<(&str, String)>) -> Statement {
+pub(crate) fn call(name: [&str; 2], said: Vec<(&str, String)>) -> Statement {
     let argument = |(name, value): (&str, String)| FunctionArg::Named {
         name: Ident::new(name),
         arg: FunctionArgExpr::Expr(quoted(value)),
@@ -351,8 +352,11 @@ fn duration(text: &str) -> Result<Duration> {
 }
 
 impl Session {
-    /// Runs a CALL: of what stands for PUBLISH and UNPUBLISH.
+    /// Runs a CALL: of what stands for PUBLISH, UNPUBLISH, CREATE CLOUD and DROP CLOUD.
     pub(crate) fn call(&mut self, function: &Function) -> Result<Outcome> {
+        if let Some(asked) = dispersed::read(function)? {
+            return self.ask_clouds(asked);
+        }
         let Some(asked) = read(function)? else {
             return Err(Error::NotSupported(format!("CALL {}", function.name)));
         };

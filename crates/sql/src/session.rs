@@ -66,6 +66,8 @@ pub struct Session {
     pub(crate) cursors: std::collections::HashMap<String, Cursor>,
     pub(crate) notices: Vec<String>,
     pub(crate) cache: Cache,
+    /// Dispersed tables that were dropped, with their clouds: these are told when that has been committed.
+    pub(crate) dropped: Vec<(String, Vec<String>, counterfoil_disperse::Table)>,
 }
 
 impl Session {
@@ -105,6 +107,7 @@ impl Session {
             cursors: Default::default(),
             notices: Vec::new(),
             cache: Cache::default(),
+            dropped: Vec::new(),
         };
         session.tell_planner();
         Ok(session)
@@ -229,6 +232,9 @@ impl Session {
             self.guard.transaction.fail();
         }
         self.keep_seen();
+        if !self.guard.transaction.in_block() {
+            self.tell_clouds();
+        }
         outcome
     }
 

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     Statement,
 };
 
+use crate::dispersed;
 use crate::engine::Rows;
 use crate::error::{Error, Result};
 use crate::publishing;
@@ -68,6 +69,7 @@ impl Session {
     fn show_variable(&mut self, variable: &[Ident]) -> Result<Outcome> {
         let name = variable.iter().map(fold).collect::<Vec<_>>().join(".");
         match name.as_str() {
+            "clouds" => self.show_clouds(),
             "all" => {
                 let all = self.all_settings()?;
                 let (names, values) = all.into_iter().map(|(name, value)| (Some(name), Some(value))).unzip();
@@ -225,7 +227,8 @@ pub fn with_clause(engine: &relation::Engine) -> String {
     // Of the names of options this one alone is a word that SQL has for something else.
     let quoted = |name: &str| if name == "table" { "\"table\"".to_owned() } else { name.to_owned() };
     let option = |(name, value): (&str, &str)| format!("{} = '{}'", quoted(name), value.replace('\'', "''"));
-    let options = engine.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let options = engine.options.iter().filter(|(name, _)| !dispersed::is_of_column(name));
+    let options = options.map(|(name, value)| (name.as_str(), value.as_str()));
     let options = std::iter::once(("engine", engine.name.as_str())).chain(options).map(option);
     format!(" WITH ({})", options.collect::<Vec<_>>().join(", "))
 }
@@ -238,6 +241,7 @@ fn create_table(table: &Table, parent: impl Fn(relation::TableId) -> Result<Opti
     let mut lines = Vec::new();
     for column in &table.columns {
         let mut line = format!("{} {}", quoted(&column.name), types::name(&column.kind));
+        line.push_str(&dispersed::for_clause(table, &column.name));
         if column.not_null && column.identity.is_none() {
             line.push_str(" NOT NULL");
         }

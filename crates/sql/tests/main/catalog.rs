@@ -185,8 +185,8 @@ fn what_is_not_supported_says_so() {
         ("CREATE SCHEMA s", "CREATE SCHEMA"),
         ("GRANT SELECT ON t TO me", "GRANT SELECT ON"),
         (
-            "CREATE TABLE x (a INTEGER) WITH (engine = 'dispersed')",
-            "engine = 'dispersed': 'relation', 'series' or 'published'",
+            "CREATE TABLE x (a INTEGER) WITH (engine = 'scattered')",
+            "engine = 'scattered': 'relation', 'series', 'published' or 'dispersed'",
         ),
         ("SELECT * FROM t FOR UPDATE NOWAIT", "NOWAIT and SKIP LOCKED: SET lock_timeout says how long is waited"),
         ("SELECT a INTO x FROM t", "SELECT INTO: write CREATE TABLE ... AS"),

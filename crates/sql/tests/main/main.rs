@@ -13,6 +13,7 @@ mod date_bin;
 mod description;
 mod dialect;
 mod direct;
+mod dispersed;
 mod historian;
 mod historian_document;
 mod historian_model;

@@ -125,7 +125,7 @@ fn what_a_series_table_cannot_be_is_said() {
         (with(key, ", colour = 'x'"), "not supported: the table option colour (engine series)"),
         (
             format!("CREATE TABLE t ({key}) WITH (engine = 'heap')"),
-            "not supported: engine = 'heap': 'relation', 'series' or 'published'",
+            "not supported: engine = 'heap': 'relation', 'series', 'published' or 'dispersed'",
         ),
     ] {
         assert_eq!(database.ask(&sql), format!("error: {expected}"), "{sql}");

@@ -1,0 +1,123 @@
+//! Dispersed tables from one run of the program to the next, and through runs that are killed.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use super::stage::Stage;
+
+const CREATE: &str = "CREATE TABLE people (id BIGINT PRIMARY KEY, name TEXT FOR (equality), salary NUMERIC(10,2) FOR (sum)) \
+                      WITH (engine = 'dispersed', clouds = 'a, b, c')";
+
+/// A database with three folders as clouds.
+fn dispersed() -> Stage {
+    let stage = Stage::with_database();
+    for cloud in ["a", "b", "c"] {
+        fs::create_dir(stage.path(cloud)).expect("a cloud");
+        stage.good(&["db", &format!("CREATE CLOUD {cloud} OPTIONS (url 'dir:{cloud}')")]);
+    }
+    let told = stage.run(&["db", CREATE]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    assert!(
+        told.err.contains("note: salary: a, b and c each learn nothing; 2 together learn the values"),
+        "{}",
+        told.err
+    );
+    stage
+}
+
+fn set_there(stage: &Stage, cloud: &str, is_there: bool) {
+    let (path, gone) = (stage.path(cloud), stage.path(&format!("{cloud}.gone")));
+    let (from, to) = if is_there { (gone, path) } else { (path, gone) };
+    fs::rename(from, to).expect("the cloud");
+}
+
+#[test]
+fn the_next_run_reads_what_the_one_before_wrote() {
+    let stage = dispersed();
+    stage.good(&["db", "INSERT INTO people VALUES (1, 'Ada', 10.50), (2, 'Bob', NULL), (3, 'Ada', -3)"]);
+    let ask = |sql: &str| stage.good(&["db", sql]);
+    assert_eq!(ask("SELECT * FROM people ORDER BY id"), "id,name,salary\n1,Ada,10.50\n2,Bob,\n3,Ada,-3.00\n");
+    assert_eq!(ask("SELECT sum(salary), count(*) FROM people"), "sum(salary),count(*)\n7.50,3\n");
+    stage.refused(&["db", "INSERT INTO people VALUES (3, 'Eve', 0)"], 1, &["people_pkey"]);
+    // One is down: a note says so, and what it has not been told waits.
+    set_there(&stage, "c", false);
+    let told = stage.run(&["db", "INSERT INTO people VALUES (4, 'Dan', 1)"]);
+    assert_eq!(told.code, 0);
+    assert!(told.err.contains("cloud c is told later what has changed: out of reach"), "{}", told.err);
+    let waits = ask("SHOW CLOUDS");
+    assert!(
+        waits.lines().nth(1).is_some_and(|line| line.starts_with("a,dir:/") && line.ends_with(",1,0,0")),
+        "{waits}"
+    );
+    assert!(
+        waits.lines().nth(3).is_some_and(|line| line.starts_with("c,dir:/") && line.ends_with(",1,1,0")),
+        "{waits}"
+    );
+    assert_eq!(ask("SELECT sum(salary), count(*) FROM people"), "sum(salary),count(*)\n8.50,4\n");
+    // Two are down: no answer, and both are named.
+    set_there(&stage, "b", false);
+    stage.refused(&["db", "SELECT name FROM people"], 2, &["cloud b", "cannot be had"]);
+    set_there(&stage, "b", true);
+    set_there(&stage, "c", true);
+    let repaired = ask("REPAIR TABLE people");
+    assert_eq!(repaired, "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n");
+    // The backup has the key, and so the table.
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["verify", "db"]);
+    // Files that were changed: no rows of them are believed, and of two such clouds none are shown.
+    for cloud in ["a", "b"] {
+        spoil(&stage.path(cloud));
+    }
+    stage.refused(&["db", "SELECT * FROM people"], 3, &["cloud a", "is not as it was written"]);
+}
+
+fn spoil(path: &Path) {
+    for entry in fs::read_dir(path).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            spoil(&path);
+            continue;
+        }
+        let mut bytes = fs::read(&path).expect("a file");
+        bytes[5] ^= 1;
+        fs::write(&path, bytes).expect("a file");
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_while_it_tells_clouds_loses_nothing() {
+    let stage = dispersed();
+    stage.good(&["db", "CREATE TABLE plain (id BIGINT PRIMARY KEY, name TEXT, salary NUMERIC(10,2))"]);
+    for round in 0..12_u64 {
+        let rows = format!(
+            "SELECT {round} * 1000 + value, 'name ' || value % 7, value FROM generate_series(1, 400) AS t(value)"
+        );
+        let gone = |table: &str| format!("DELETE FROM {table} WHERE id % 5 = {}", round % 5);
+        let raise = |table: &str| format!("UPDATE {table} SET salary = salary + 1 WHERE name = 'name {}'", round % 7);
+        let script: String = ["people", "plain"]
+            .iter()
+            .map(|table| format!("{}; {}; INSERT INTO {table} {rows};", gone(table), raise(table)))
+            .collect();
+        let mut child = stage.spawn(&["sql", "db", "-c", &script]);
+        std::thread::sleep(Duration::from_millis(40 + 37 * round));
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        if round % 3 == 2 {
+            // The others give back what this one loses.
+            fs::remove_dir_all(stage.path("b")).expect("a cloud");
+            fs::create_dir(stage.path("b")).expect("an empty one");
+            let repaired = stage.good(&["db", "REPAIR TABLE people"]);
+            assert!(repaired.lines().skip(1).all(|line| line.ends_with(",complete")), "{repaired}");
+        }
+        let all = |table: &str| stage.good(&["db", &format!("SELECT * FROM {table} ORDER BY id")]);
+        assert_eq!(all("people"), all("plain"), "round {round}");
+        let sums = |table: &str| stage.good(&["db", &format!("SELECT sum(salary), count(*) FROM {table}")]);
+        assert_eq!(sums("people"), sums("plain"), "round {round}");
+    }
+    let repaired = stage.good(&["db", "REPAIR TABLE people"]);
+    let after = "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n";
+    assert_eq!(stage.good(&["db", "REPAIR TABLE people"]), after, "{repaired}");
+    let here = stage.good(&["db", "SHOW CLOUDS"]);
+    assert!(here.lines().skip(1).all(|line| line.ends_with(",1,0,0")), "{here}");
+}

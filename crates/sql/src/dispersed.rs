@@ -1,0 +1,161 @@
+//! Tables whose rows lie with several clouds, none of which can read them.
+//!
+//! ```text
+//! CREATE CLOUD a OPTIONS (url 'dir:/mnt/a')
+//! CREATE TABLE people (id BIGINT PRIMARY KEY, name TEXT FOR (equality), salary NUMERIC(10,2) FOR (sum))
+//!     WITH (engine = 'dispersed', clouds = 'a, b, c' [, may_fail = 1] [, may_collude = 1] [, max_rows = 16777216])
+//! ```
+//! ```text
+//! INSERT -> a table of this database -> COMMIT -> fragments at every cloud (push) -> no longer here, but in the set of live rows
+//! SELECT -> rows that are still here, and rows of clouds that are live as of the snapshot
+//! DELETE -> not live any more -> COMMIT -> let go of at every cloud (push)           UPDATE -> DELETE and INSERT, under new numbers
+//! ```
+//! Invariants
+//! 1. A commit is acknowledged when it is durable here: clouds may be down. What they have not been told waits, sealed.
+//! 2. A row's number is that of the table here, which gives none twice; it is noted as leaving before it leaves.
+//! 3. What a statement sees is decided by its snapshot: the set of live rows is a part of it, and clouds are asked for those alone.
+//!
+//! Codings, and what clouds may be believed, are a matter of `counterfoil_disperse`; here are SQL, transactions and queries.
+
+mod change;
+mod clouds;
+mod columns;
+mod conditions;
+mod define;
+mod leakage;
+mod provider;
+mod push;
+mod repair;
+mod scan;
+mod sums;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use counterfoil_disperse::{self as disperse, Coder, Epoch, Kept, Placement};
+use counterfoil_log::{View, Writer, record_space};
+use counterfoil_relation::{Table, TableId};
+use parking_lot::Mutex;
+
+pub(crate) use change::{conflicts, delete, fetch, insert, refuse, truncate, update};
+pub(crate) use clouds::{parse, parse_column_option, read};
+pub use define::for_clause;
+pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number};
+pub(crate) use provider::DispersedProvider;
+pub(crate) use sums::from_shares;
+
+use crate::error::{Error, Result};
+
+/// What WITH (engine = ...) says for a dispersed table.
+pub(crate) const ENGINE: &str = "dispersed";
+
+const RECORDS: &[u8] = b"dispersed/";
+
+/// Whether a table's rows lie with clouds.
+#[must_use]
+pub fn is_dispersed(table: &Table) -> bool {
+    table.engine.as_ref().is_some_and(|engine| engine.name == ENGINE)
+}
+
+/// What all sessions of a database share of its dispersed tables.
+#[derive(Default)]
+pub(crate) struct Dispersed {
+    /// Tables of which clouds may not have been told everything, and when they are told next.
+    untold: Mutex<HashMap<TableId, Instant>>,
+    /// Whether all tables were looked at since the database was opened.
+    is_checked: AtomicBool,
+    /// The epochs that this process has begun.
+    epochs: Mutex<HashMap<TableId, Epoch>>,
+    /// Held by whoever tells clouds: one at a time, so that what goes is never overtaken by what comes.
+    telling: Mutex<()>,
+}
+
+impl Dispersed {
+    fn note_untold(&self, table: TableId) {
+        self.untold.lock().insert(table, Instant::now());
+    }
+}
+
+fn prefix(table: TableId) -> Vec<u8> {
+    [RECORDS, &table.0.to_be_bytes()].concat()
+}
+
+fn damaged(table: &str, what: disperse::Damaged) -> Error {
+    Error::Relation(counterfoil_relation::Error::Corrupt { table: table.to_owned(), what: what.0 })
+}
+
+/// What is kept of a dispersed table.
+///
+/// # Errors
+/// [`Error::Relation`] where it is damaged.
+fn kept(view: &dyn View, table: &Table) -> Result<Kept> {
+    let prefix = prefix(table.id);
+    let records = view.records(record_space::SETTING, &prefix);
+    let named = records.iter().map(|(name, bytes)| (&name[prefix.len()..], &bytes[..]));
+    let kept = Kept::from_records(named).map_err(|what| damaged(&table.name, what))?;
+    kept.ok_or_else(|| damaged(&table.name, disperse::Damaged("what is kept of a dispersed table")))
+}
+
+/// Keeps what has changed of a dispersed table.
+fn keep(writer: &mut Writer, table: TableId, kept: &Kept) -> Result<()> {
+    let prefix = prefix(table);
+    let records = kept.to_records();
+    for (name, _) in writer.records(record_space::SETTING, &prefix) {
+        if !records.contains_key(&name[prefix.len()..]) {
+            writer.delete_record(record_space::SETTING, &name)?;
+        }
+    }
+    for (name, bytes) in records {
+        let name = [&prefix[..], &name].concat();
+        if writer.record(record_space::SETTING, &name).is_none_or(|there| there[..] != bytes[..]) {
+            writer.put_record(record_space::SETTING, &name, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// A dispersed table with its clouds.
+fn opened(view: &dyn View, table: &Table, kept: &Kept) -> Result<disperse::Table> {
+    let declaration = kept.declaration.clone();
+    let placement = Placement::plan(&declaration).map_err(|refusal| Error::Sql(refusal.to_string()))?;
+    let open = |(at, name): (usize, &String)| {
+        let cloud = clouds::named(view, name)?.ok_or_else(|| {
+            Error::NotFound(format!("no cloud {name}, where table {} lies: CREATE CLOUD {name} again", table.name))
+        })?;
+        let key = kept.secret.derive(disperse::Purpose::Files, &disperse::Scope::provider(at as u16));
+        disperse::open_cloud(&cloud.url, key).map_err(Error::NotSupported)
+    };
+    let clouds = declaration.clouds.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
+    Ok(disperse::Table::new(Coder::new(declaration, placement, kept.secret.clone()), clouds))
+}
+
+/// What is to be said of clouds that were found at fault.
+fn notes(table: &str, clouds: &[String], report: &disperse::Report) -> Vec<String> {
+    let note = |(cloud, fault): &(usize, disperse::Fault)| format!("table {table}: cloud {}: {fault}", clouds[*cloud]);
+    report.faults.iter().map(note).collect()
+}
+
+/// Why clouds gave no answer.
+fn unanswered(table: &str, clouds: &[String], unanswered: disperse::Unanswered) -> Error {
+    let (what, report) = match unanswered {
+        disperse::Unanswered::CalledOff => return Error::Interrupted,
+        disperse::Unanswered::Column { column, report } => (format!("column {column} of table {table}"), report),
+        disperse::Unanswered::Sum { column, report } => (format!("the sum of {column} of table {table}"), report),
+    };
+    let text = format!("{what} cannot be had: {}", notes(table, clouds, &report).join("; "));
+    // Who is silent may come back; who lies is not to be trusted.
+    let lies = |(_, fault): &(usize, disperse::Fault)| match fault {
+        disperse::Fault::Failed(failure) => matches!(failure, disperse::Failure::Malformed(_)),
+        _ => true,
+    };
+    match report.faults.iter().any(lies) {
+        true => Error::NotVerified(text, Some("clouds")),
+        false => Error::Network(text),
+    }
+}
+
+fn shared(of: &crate::engine::Engine) -> &Arc<Dispersed> {
+    &of.dispersed
+}

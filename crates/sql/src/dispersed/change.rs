@@ -1,0 +1,198 @@
+//! INSERT, UPDATE, DELETE and TRUNCATE of a dispersed table, as part of a transaction: clouds are told when it has been committed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use counterfoil_disperse::{Condition, Kept, Plain, Report, Rows, Unanswered, Value};
+use counterfoil_log::View;
+use counterfoil_relation::{self as relation, IndexDef, IndexId, RowBatch, RowId, Rule, Selection, Table, Violation};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
+use datafusion::arrow::compute::{concat_batches, take_record_batch};
+
+use super::{columns, keep, kept, notes, opened, shared, unanswered};
+use crate::change::Changed;
+use crate::error::{Error, Result};
+use crate::evaluate;
+use crate::rows;
+use crate::session::Session;
+use crate::transaction::Change;
+
+/// Refuses what is not done with a dispersed table.
+pub(crate) fn refuse(table: &Table, what: &str) -> Result<()> {
+    match super::is_dispersed(table) {
+        false => Ok(()),
+        true => Err(Error::NotSupported(format!("{what} of table {}, which is dispersed", table.name))),
+    }
+}
+
+/// The places of an index's columns.
+fn places(table: &Table, index: &IndexDef) -> Vec<usize> {
+    index.columns.iter().filter_map(|id| table.position(*id)).collect()
+}
+
+/// Stores rows that are complete: here, until clouds have them.
+pub(crate) fn insert(
+    session: &mut Session,
+    change: &mut Change,
+    table: &Arc<Table>,
+    batch: &RowBatch,
+    changed: &mut Changed,
+) -> Result<()> {
+    let engine = session.engine().clone();
+    check_room(session, change, table, batch)?;
+    for index in table.unique_indexes() {
+        if away(session, change, table, index, batch)?.iter().any(Option::is_some) {
+            let names = places(table, index).iter().map(|at| table.columns[*at].name.clone()).collect();
+            let (constraint, table) = (index.name.clone(), table.name.clone());
+            let violation = Violation { rule: Rule::Unique, constraint, table, columns: names };
+            return Err(Error::Relation(relation::Error::Constraint(Box::new(violation))));
+        }
+    }
+    engine.relations.insert_in(&mut changed.statement, &mut *change.lease, table, batch).map_err(Error::Relation)?;
+    shared(&engine).note_untold(table.id);
+    Ok(())
+}
+
+/// Sums of more rows than were declared have no room.
+fn check_room(session: &Session, change: &Change, table: &Table, batch: &RowBatch) -> Result<()> {
+    let kept = kept(&*change.lease, table)?;
+    let here = session.engine().relations.count(&*change.lease, table).map_err(Error::Relation)?;
+    let most = kept.declaration.rows_max;
+    match kept.state.live.len() + here + batch.count() as u64 > most {
+        false => Ok(()),
+        true => {
+            Err(Error::TooLarge(format!("table {} was declared to have at most {most} rows (max_rows)", table.name)))
+        }
+    }
+}
+
+/// For each row of a batch the row that is there with the same key, here or at clouds.
+pub(crate) fn conflicts(
+    session: &mut Session,
+    change: &Change,
+    table: &Arc<Table>,
+    index: IndexId,
+    batch: &RowBatch,
+) -> Result<Vec<Option<i128>>> {
+    let here = session.engine().relations.conflicts(&*change.lease, table, index, batch).map_err(Error::Relation)?;
+    let index = table.index(index).ok_or_else(|| Error::Bug("an index that is not there".into()))?;
+    let away = away(session, change, table, index, batch)?;
+    let number = |(here, away): (Option<RowId>, Option<u64>)| here.map(|row| row.0).or(away).map(i128::from);
+    Ok(here.into_iter().zip(away).map(number).collect())
+}
+
+/// For each row of a batch the row of clouds with the same key; a key with a NULL is like no other.
+fn away(
+    session: &mut Session,
+    change: &Change,
+    table: &Arc<Table>,
+    index: &IndexDef,
+    batch: &RowBatch,
+) -> Result<Vec<Option<u64>>> {
+    let kept = kept(&*change.lease, table)?;
+    let places = places(table, index);
+    let plains = plains(table, &places, batch)?;
+    let keys: Vec<Option<Vec<Value>>> =
+        (0..batch.count()).map(|row| plains.iter().map(|plain| plain.value(row)).collect()).collect();
+    if kept.state.live.is_empty() || keys.iter().all(Option::is_none) {
+        return Ok(vec![None; batch.count()]);
+    }
+    let ids = ids(table, &places);
+    let values = |at: usize| keys.iter().flatten().map(|key| key[at].clone()).collect();
+    let condition = |(at, column): (usize, &u16)| Condition::Equal { column: *column, values: values(at) };
+    let conditions: Vec<Condition> = ids.iter().enumerate().map(condition).collect();
+    let (opened, mut report) = (opened(&*change.lease, table, &kept)?, Report::default());
+    let found = opened.read(&kept.state, &ids, &conditions, &mut report);
+    session.notices.extend(notes(&table.name, &kept.declaration.clouds, &report));
+    let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, error))?;
+    let mut there: HashMap<Vec<Value>, u64> = HashMap::new();
+    for (at, row) in found.rows.iter().enumerate() {
+        if let Some(key) = found.columns.iter().map(|plain| plain.value(at)).collect() {
+            there.insert(key, *row);
+        }
+    }
+    Ok(keys.iter().map(|key| key.as_ref().and_then(|key| there.get(key).copied())).collect())
+}
+
+fn ids(table: &Table, places: &[usize]) -> Vec<u16> {
+    places.iter().map(|place| table.columns[*place].id.0 as u16).collect()
+}
+
+/// Columns of a batch as codings take them.
+pub(super) fn plains(table: &Table, places: &[usize], batch: &RowBatch) -> Result<Vec<Plain>> {
+    let all = Selection::All(batch.count());
+    places.iter().map(|at| columns::plain(&table.columns[*at].kind, &rows::decode(batch, *at, &all)?)).collect()
+}
+
+/// Lets go of rows, wherever they are; how many there are.
+pub(crate) fn delete(session: &mut Session, change: &mut Change, table: &Arc<Table>, numbers: &[i128]) -> Result<u64> {
+    let engine = session.engine().clone();
+    let mut kept = kept(&*change.lease, table)?;
+    let all: Rows = numbers.iter().map(|number| *number as u64).collect();
+    let here: Vec<RowId> = (&all - &kept.state.live).iter().map(RowId).collect();
+    engine.relations.delete(&mut *change.lease, table, &here).map_err(Error::Relation)?;
+    kept.state.gone(&all);
+    keep(&mut change.lease, table.id, &kept)?;
+    shared(&engine).note_untold(table.id);
+    Ok(all.len())
+}
+
+/// Gives rows new images: as new rows, since a number belongs to its values for ever.
+pub(crate) fn update(
+    session: &mut Session,
+    change: &mut Change,
+    table: &Arc<Table>,
+    numbers: &[i128],
+    images: &RowBatch,
+    changed: &mut Changed,
+) -> Result<()> {
+    delete(session, change, table, numbers)?;
+    insert(session, change, table, images, changed)
+}
+
+/// Lets go of all rows.
+pub(crate) fn truncate(session: &mut Session, change: &mut Change, table: &Arc<Table>, restart: bool) -> Result<()> {
+    let engine = session.engine().clone();
+    let mut kept = kept(&*change.lease, table)?;
+    let mut out = kept.state.live.clone();
+    kept.state.untold.iter().for_each(|untold| out |= &untold.lacks);
+    kept.state.gone(&out);
+    keep(&mut change.lease, table.id, &kept)?;
+    engine.relations.truncate(&mut *change.lease, table, restart).map_err(Error::Relation)?;
+    shared(&engine).note_untold(table.id);
+    Ok(())
+}
+
+/// The rows with these numbers as they are, in this order.
+pub(crate) fn fetch(session: &Session, view: &dyn View, table: &Arc<Table>, numbers: &[i128]) -> Result<RecordBatch> {
+    let kept = kept(view, table)?;
+    let wanted: Rows = numbers.iter().map(|number| *number as u64).collect();
+    let away = &wanted & &kept.state.live;
+    let here: Vec<u64> = (&wanted - &away).iter().collect();
+    let row_ids: Vec<RowId> = here.iter().copied().map(RowId).collect();
+    let block = session.engine().relations.fetch(view, table, &row_ids, None).map_err(Error::Relation)?;
+    let mut batches = vec![evaluate::record_batch(table, &block.rows)?];
+    if !away.is_empty() {
+        batches.push(fetch_away(view, table, &kept, &away, batches[0].schema())?);
+    }
+    let all = concat_batches(&batches[0].schema(), &batches)?;
+    let places: HashMap<u64, u64> = here.iter().copied().chain(&away).zip(0..).collect();
+    let order = numbers.iter().map(|number| places[&(*number as u64)]);
+    Ok(take_record_batch(&all, &UInt64Array::from_iter_values(order))?)
+}
+
+fn fetch_away(
+    view: &dyn View,
+    table: &Arc<Table>,
+    kept: &Kept,
+    away: &Rows,
+    schema: datafusion::arrow::datatypes::SchemaRef,
+) -> Result<RecordBatch> {
+    let all: Vec<usize> = (0..table.columns.len()).collect();
+    let opened = opened(view, table, kept)?;
+    let found = opened.read_rows(&kept.state, &ids(table, &all), away, &mut Report::default());
+    let found = found.map_err(|error: Unanswered| unanswered(&table.name, &kept.declaration.clouds, error))?;
+    let arrays = table.columns.iter().zip(&found.columns).map(|(column, plain)| columns::array(&column.kind, plain));
+    let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
+    Ok(RecordBatch::try_new(schema, arrays)?)
+}

@@ -1,0 +1,274 @@
+//! What is said of clouds in SQL: CREATE CLOUD, DROP CLOUD, SHOW CLOUDS, REPAIR TABLE, EXPLAIN LEAKAGE, and FOR (...) of a column.
+//!
+//! ```text
+//! CREATE CLOUD [IF NOT EXISTS] a OPTIONS (url 'dir:/mnt/a')        DROP CLOUD [IF EXISTS] a        SHOW CLOUDS
+//! REPAIR TABLE t                                                   EXPLAIN LEAKAGE SELECT ...
+//! record of space SETTING: "cloud/" name       01 | url
+//! ```
+//! The library's tree of statements has no place for them: there they stand as a CALL of a function that this floor alone runs.
+
+use counterfoil_log::{View, record_space};
+use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement, Value as Literal};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use crate::error::{Error, Result};
+use crate::publishing::{call, parse_text, takes, wants};
+use crate::session::{Outcome, Session};
+use crate::show;
+use crate::statement::fold;
+
+const RECORDS: &[u8] = b"cloud/";
+const VERSION: u8 = 1;
+const CREATE: [&str; 2] = [crate::OWN, "create_cloud"];
+const DROP: [&str; 2] = [crate::OWN, "drop_cloud"];
+const REPAIR: [&str; 2] = [crate::OWN, "repair_table"];
+const LEAKAGE: [&str; 2] = [crate::OWN, "explain_leakage"];
+
+/// A cloud, as it was declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cloud {
+    /// What people call it.
+    pub name: String,
+    /// Where it is.
+    pub url: String,
+}
+
+/// What is asked of clouds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Create { cloud: Cloud, may_be_there: bool },
+    Drop { name: String, may_be_gone: bool },
+    Repair { table: String },
+    Leakage { sql: String },
+}
+
+fn record_name(name: &str) -> Vec<u8> {
+    [RECORDS, name.as_bytes()].concat()
+}
+
+/// A cloud by its name.
+pub(super) fn named(view: &dyn View, name: &str) -> Result<Option<Cloud>> {
+    let Some(bytes) = view.record(record_space::SETTING, &record_name(name)) else { return Ok(None) };
+    let url = bytes.split_first().filter(|(version, _)| **version == VERSION).map(|(_, url)| url);
+    let url = url.and_then(|url| std::str::from_utf8(url).ok());
+    let url = url.ok_or_else(|| Error::NotSupported(format!("cloud {name}, which a later version declared")))?;
+    Ok(Some(Cloud { name: name.to_owned(), url: url.to_owned() }))
+}
+
+fn all(view: &dyn View) -> Result<Vec<Cloud>> {
+    let names = view.records(record_space::SETTING, RECORDS).into_iter();
+    let names = names.map(|(name, _)| String::from_utf8_lossy(&name[RECORDS.len()..]).into_owned());
+    names.filter_map(|name| named(view, &name).transpose()).collect()
+}
+
+/// Reads one of the statements, if the text begins with its words.
+pub(crate) fn parse(parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
+    let begins = |parser: &Parser<'_>, verb: &str, noun: &str| {
+        let is = |at: usize, word: &str| {
+            matches!(&parser.peek_nth_token(at).token,
+                Token::Word(next) if next.quote_style.is_none() && next.value.eq_ignore_ascii_case(word))
+        };
+        is(0, verb) && is(1, noun)
+    };
+    let statement = match () {
+        () if begins(parser, "CREATE", "CLOUD") => parse_create,
+        () if begins(parser, "DROP", "CLOUD") => parse_drop,
+        () if begins(parser, "REPAIR", "TABLE") => parse_repair,
+        () if begins(parser, "EXPLAIN", "LEAKAGE") => parse_leakage,
+        () => return None,
+    };
+    (0..2).for_each(|_| drop(parser.next_token()));
+    Some(statement(parser))
+}
+
+fn parse_create(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
+    let mut said = Vec::new();
+    if takes(parser, "IF") {
+        wants(parser, &["NOT", "EXISTS"])?;
+        said.push(("if", "exists".to_owned()));
+    }
+    said.insert(0, ("name", fold(&parser.parse_identifier()?)));
+    wants(parser, &["OPTIONS"])?;
+    parser.expect_token(&Token::LParen)?;
+    let options = parser.parse_comma_separated(|parser| {
+        let name = fold(&parser.parse_identifier()?);
+        Ok((name, parse_text(parser)?))
+    })?;
+    parser.expect_token(&Token::RParen)?;
+    let mut statement = said;
+    for (name, value) in &options {
+        statement.push((name, value.clone()));
+    }
+    Ok(call(CREATE, statement))
+}
+
+fn parse_drop(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
+    let is_lenient = takes(parser, "IF");
+    if is_lenient {
+        wants(parser, &["EXISTS"])?;
+    }
+    let mut said = vec![("name", fold(&parser.parse_identifier()?))];
+    said.extend(is_lenient.then(|| ("if", "exists".to_owned())));
+    Ok(call(DROP, said))
+}
+
+fn parse_repair(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
+    Ok(call(REPAIR, vec![("name", fold(&parser.parse_identifier()?))]))
+}
+
+fn parse_leakage(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
+    Ok(call(LEAKAGE, vec![("name", parser.parse_statement()?.to_string())]))
+}
+
+/// FOR (equality, sum): as the tokens between the parentheses.
+pub(crate) fn parse_column_option(parser: &mut Parser<'_>) -> Result<Option<ColumnOption>, ParserError> {
+    let is_for = matches!(&parser.peek_token().token,
+        Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("for"));
+    if !is_for || parser.peek_nth_token(1).token != Token::LParen {
+        return Ok(None);
+    }
+    (0..2).for_each(|_| drop(parser.next_token()));
+    let names = parser.parse_comma_separated(Parser::parse_identifier)?;
+    parser.expect_token(&Token::RParen)?;
+    let mut tokens = vec![Token::make_keyword("FOR")];
+    tokens.extend(names.iter().map(|name| Token::make_word(&fold(name), None)));
+    Ok(Some(ColumnOption::DialectSpecific(tokens)))
+}
+
+/// What a call stands for; nothing for one of another function.
+pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
+    let is_named = |name: [&str; 2]| function.name == ObjectName::from(name.map(Ident::new).to_vec());
+    if ![CREATE, DROP, REPAIR, LEAKAGE].into_iter().any(is_named) {
+        return Ok(None);
+    }
+    let wrong = || Error::Sql("use CREATE CLOUD and DROP CLOUD".into());
+    let FunctionArguments::List(list) = &function.args else { return Err(wrong()) };
+    let mut said = Vec::new();
+    for argument in &list.args {
+        let FunctionArg::Named { name, arg: FunctionArgExpr::Expr(Expr::Value(value)), .. } = argument else {
+            return Err(wrong());
+        };
+        let Literal::SingleQuotedString(text) = &value.value else { return Err(wrong()) };
+        said.push((name.value.as_str(), text.clone()));
+    }
+    let Some(("name", name)) = said.first().cloned() else { return Err(wrong()) };
+    if is_named(REPAIR) {
+        return Ok(Some(Asked::Repair { table: name }));
+    }
+    if is_named(LEAKAGE) {
+        return Ok(Some(Asked::Leakage { sql: name }));
+    }
+    let (lenient, options): (Vec<_>, Vec<_>) = said[1..].iter().cloned().partition(|(name, _)| *name == "if");
+    if is_named(DROP) {
+        return Ok(Some(Asked::Drop { name, may_be_gone: !lenient.is_empty() }));
+    }
+    let mut url = None;
+    for (option, value) in options {
+        match option {
+            "url" if url.is_none() => url = Some(value),
+            "url" => return Err(Error::Sql("url is said twice".into())),
+            other => return Err(Error::NotSupported(format!("the option {other} of a cloud"))),
+        }
+    }
+    let url = url.ok_or_else(|| Error::Sql(format!("where is cloud {name}? OPTIONS (url 'dir:/mnt/{name}')")))?;
+    Ok(Some(Asked::Create { cloud: Cloud { name, url }, may_be_there: !lenient.is_empty() }))
+}
+
+impl Session {
+    /// Does what is asked of clouds.
+    pub(crate) fn ask_clouds(&mut self, asked: Asked) -> Result<Outcome> {
+        if let Asked::Leakage { sql } = &asked {
+            return self.explain_leakage(sql);
+        }
+        self.rights.to_reach_out()?;
+        match asked {
+            Asked::Repair { table } => self.repair(&table),
+            Asked::Leakage { .. } => unreachable!("answered above"),
+            Asked::Create { cloud, may_be_there } => {
+                let Cloud { name, url } = cloud;
+                let url = counterfoil_disperse::whole_url(&url).map_err(Error::NotSupported)?;
+                self.change(|_, change| {
+                    if named(&*change.lease, &name)?.is_some() {
+                        let taken = || Error::Misuse(format!("there is a cloud {name} already"));
+                        return if may_be_there { Ok(()) } else { Err(taken()) };
+                    }
+                    let bytes = [&[VERSION], url.as_bytes()].concat();
+                    Ok(change.lease.put_record(record_space::SETTING, &record_name(&name), &bytes)?)
+                })?;
+                Ok(Outcome::Done("CREATE CLOUD"))
+            }
+            Asked::Drop { name, may_be_gone } => {
+                self.change(|session, change| {
+                    if named(&*change.lease, &name)?.is_none() {
+                        let absent = || Error::NotFound(format!("no cloud {name}"));
+                        return if may_be_gone { Ok(()) } else { Err(absent()) };
+                    }
+                    super::define::keep_clouds(session.engine(), &*change.lease, &name)?;
+                    Ok(change.lease.delete_record(record_space::SETTING, &record_name(&name))?)
+                })?;
+                Ok(Outcome::Done("DROP CLOUD"))
+            }
+        }
+    }
+
+    /// SHOW CLOUDS: what they are, and what they have not been told yet.
+    pub(crate) fn show_clouds(&mut self) -> Result<Outcome> {
+        let view = self.view()?;
+        let clouds = all(&view)?;
+        let waiting = super::define::waiting(self.engine(), &view)?;
+        let some = |texts: Vec<String>| texts.into_iter().map(Some).collect::<Vec<_>>();
+        let count = |cloud: &Cloud, at: usize| waiting.get(&cloud.name).map_or(0, |of| of[at]).to_string();
+        show::table(vec![
+            ("cloud", some(clouds.iter().map(|cloud| cloud.name.clone()).collect())),
+            ("url", some(clouds.iter().map(|cloud| cloud.url.clone()).collect())),
+            ("tables", some(clouds.iter().map(|cloud| count(cloud, 0)).collect())),
+            ("rows_to_put", some(clouds.iter().map(|cloud| count(cloud, 1)).collect())),
+            ("rows_to_remove", some(clouds.iter().map(|cloud| count(cloud, 2)).collect())),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statement;
+
+    fn read_one(sql: &str) -> Result<Asked> {
+        let statements = statement::parse(sql)?;
+        let [Statement::Call(function)] = &statements[..] else { panic!("{statements:?}") };
+        read(function).map(|asked| asked.expect("one of ours"))
+    }
+
+    #[test]
+    fn clouds_are_read() {
+        let cloud = Cloud { name: "a".into(), url: "dir:/x".into() };
+        let create = |may_be_there| Ok(Asked::Create { cloud: cloud.clone(), may_be_there });
+        assert_eq!(read_one("create cloud A options (URL 'dir:/x')"), create(false));
+        assert_eq!(read_one("CREATE CLOUD IF NOT EXISTS a OPTIONS (url 'dir:/x')"), create(true));
+        let drop = |may_be_gone| Ok(Asked::Drop { name: "a".into(), may_be_gone });
+        assert_eq!(read_one("DROP CLOUD a"), drop(false));
+        assert_eq!(read_one("DROP CLOUD IF EXISTS a"), drop(true));
+        for sql in ["CREATE CLOUD a", "CREATE CLOUD a OPTIONS ()", "CREATE CLOUD a OPTIONS (url dir)", "DROP CLOUD"] {
+            assert!(statement::parse(sql).is_err(), "{sql}");
+        }
+        assert_eq!(read_one("REPAIR TABLE T"), Ok(Asked::Repair { table: "t".into() }));
+        assert_eq!(read_one("EXPLAIN LEAKAGE SELECT 1"), Ok(Asked::Leakage { sql: "SELECT 1".into() }));
+        for sql in ["CREATE CLOUD a OPTIONS (key 'x')", "CREATE CLOUD a OPTIONS (url 'x', url 'y')"] {
+            assert!(read_one(sql).is_err(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn columns_say_what_they_are_for() {
+        let sql = "CREATE TABLE t (a TEXT FOR (Equality, prefix) NOT NULL, b INT)";
+        let statements = statement::parse(sql).expect("a statement");
+        let [Statement::CreateTable(create)] = &statements[..] else { panic!("a table") };
+        let ColumnOption::DialectSpecific(tokens) = &create.columns[0].options[0].option else { panic!("an option") };
+        let words: Vec<String> = tokens.iter().map(ToString::to_string).collect();
+        assert_eq!(words, ["FOR", "equality", "prefix"]);
+        assert_eq!((create.columns[0].options.len(), create.columns[1].options.len()), (2, 0));
+        assert!(statement::parse("CREATE TABLE t (a TEXT FOR ())").is_err());
+    }
+}

@@ -1,0 +1,134 @@
+//! EXPLAIN LEAKAGE: what clouds learn from what lies there, from this query, and from all queries together.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use counterfoil_disperse::leakage::{What, When, learned};
+use counterfoil_disperse::{Coding, Condition, Declaration, Kept, Placement};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::scan::DispersedScan;
+use crate::error::{Error, Result};
+use crate::naming;
+use crate::session::{Outcome, Session};
+use crate::show;
+use crate::statement;
+
+/// Coalitions that are told of at most.
+const COALITIONS_MAX: usize = 64;
+
+/// A line: the table, who, when, what.
+type Line = [String; 4];
+
+impl Session {
+    /// What each coalition of clouds learns, of the tables that a query names.
+    pub(crate) fn explain_leakage(&mut self, sql: &str) -> Result<Outcome> {
+        let mut statements = statement::parse(sql)?;
+        let Some(mut statement) = statements.pop() else { return Err(Error::Sql("EXPLAIN LEAKAGE of what?".into())) };
+        naming::name_columns(&mut statement, self.names);
+        let snapshot = self.view()?;
+        let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
+        let plan = self.planner.physical(&plan)?;
+        let mut scans = Vec::new();
+        find(&plan, &mut scans);
+        let mut lines: Vec<Line> = Vec::new();
+        for scan in scans {
+            let kept = scan.kept()?;
+            let told = lines_of(&scan.table().name, &kept, scan);
+            lines.extend(told.into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>());
+        }
+        if lines.is_empty() {
+            self.notices.push("the query names no dispersed table: nothing of it leaves this machine".into());
+        }
+        let column = |at: usize| lines.iter().map(|line| Some(line[at].clone())).collect();
+        show::table(vec![("table", column(0)), ("who", column(1)), ("when", column(2)), ("learns", column(3))])
+    }
+}
+
+fn find<'a>(plan: &'a Arc<dyn ExecutionPlan>, scans: &mut Vec<&'a DispersedScan>) {
+    scans.extend(plan.downcast_ref::<DispersedScan>());
+    plan.children().into_iter().for_each(|child| find(child, scans));
+}
+
+fn lines_of(table: &str, kept: &Kept, scan: &DispersedScan) -> Vec<Line> {
+    let Kept { declaration, .. } = kept;
+    let Ok(placement) = Placement::plan(declaration) else { return Vec::new() };
+    let mut lines = Vec::new();
+    for coalition in coalitions(declaration) {
+        let names: Vec<&str> = coalition.iter().map(|cloud| declaration.clouds[*cloud].as_str()).collect();
+        let mut who = names.join(" and ");
+        if coalition.len() > declaration.may_collude {
+            who.push_str(" (more than may_collude)");
+        }
+        let mut line =
+            |when: &str, learns: String| lines.push([table.to_owned(), who.clone(), when.to_owned(), learns]);
+        let all = learned(declaration, &placement, &coalition);
+        let name = |column: u16| declaration.column(column).map_or("", |column| column.name.as_str());
+        line("at rest", "how many rows and columns there are, and when rows come and go".into());
+        for of in all.iter().filter(|of| of.when == When::AtRest) {
+            line("at rest", format!("{}: {}", name(of.column), of.what));
+        }
+        for learns in of_query(declaration, &placement, &coalition, scan) {
+            line("from this query", learns);
+        }
+        for of in all.iter().filter(|of| of.when == When::Asked) {
+            line("from all queries", format!("{}: {}", name(of.column), accumulated(of.what)));
+        }
+    }
+    lines
+}
+
+fn accumulated(what: What) -> String {
+    match what {
+        What::Order => "the order of all that was asked for, and of the values in between".into(),
+        other => other.to_string(),
+    }
+}
+
+/// Each cloud alone, and all coalitions up to one cloud more than may collude.
+fn coalitions(declaration: &Declaration) -> Vec<Vec<usize>> {
+    let clouds = declaration.clouds.len().min(u32::BITS as usize - 1);
+    let masks = (1..1_u32 << clouds).filter(|mask| mask.count_ones() as usize <= declaration.may_collude + 1);
+    let mut coalitions: Vec<Vec<usize>> =
+        masks.take(COALITIONS_MAX).map(|mask| (0..clouds).filter(|cloud| mask >> cloud & 1 == 1).collect()).collect();
+    coalitions.sort_by_key(Vec::len);
+    coalitions
+}
+
+/// What a coalition learns from the questions of one scan.
+fn of_query(
+    declaration: &Declaration,
+    placement: &Placement,
+    coalition: &[usize],
+    scan: &DispersedScan,
+) -> BTreeSet<String> {
+    let holds = |column: u16, coding: Coding| {
+        let fragment = placement.fragment(column, coding);
+        fragment.is_some_and(|fragment| fragment.holders.iter().any(|holder| coalition.contains(holder)))
+    };
+    let name = |column: u16| declaration.column(column).map_or("", |column| column.name.as_str());
+    let mut learns = BTreeSet::new();
+    let mut narrows = false;
+    for condition in scan.conditions() {
+        let (column, codes, what) = match &condition {
+            Condition::Equal { column, values } => {
+                (*column, [Coding::Tag, Coding::Order], format!("which rows have one of {} values", values.len()))
+            }
+            Condition::Range { column, .. } => {
+                (*column, [Coding::Order; 2], "how each value compares with the ends of the range".into())
+            }
+            Condition::Prefix { column, .. } => {
+                (*column, [Coding::Prefix; 2], "which texts begin as the question says".into())
+            }
+        };
+        narrows |= codes.iter().any(|code| placement.fragment(column, *code).is_some());
+        if codes.iter().any(|code| holds(column, *code)) {
+            learns.insert(format!("{}: {what}, and whether it was asked before", name(column)));
+        }
+    }
+    if scan.ids().iter().any(|column| holds(*column, Coding::Cell)) {
+        let which = if narrows { "which rows are fetched" } else { "that all rows are fetched" };
+        learns.insert(format!("{which}, and of how many columns"));
+    }
+    learns
+}

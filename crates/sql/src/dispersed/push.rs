@@ -1,0 +1,237 @@
+//! Telling clouds what has been committed: rows that came, and rows that went.
+//!
+//! ```text
+//! 1  commit: some rows are noted as leaving (and the epoch, if it begins)      cut before: they are here; behind: they are here
+//! 2  they are put at every cloud that answers                                  cut: some clouds have some of them, as is noted
+//! 3  commit: clouds that have them are noted; rows that all have are live,
+//!    and no longer here                                                        cut before: 2 is done again, which changes nothing
+//! 4  rows that are gone are let go of at every cloud that answers              cut: likewise
+//! 5  commit: clouds that have let go of them are noted
+//! ```
+//! Whoever deletes rows meanwhile takes them out of what is noted: then 3 finds them gone here, and 4 lets go of them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use counterfoil_disperse::{Epoch, Failure, Kept, Plain, Rows};
+use counterfoil_relation::{RowId, Table, TableId};
+
+use super::{define, keep, kept, opened, shared};
+use crate::error::{Error, Result};
+use crate::session::Session;
+use crate::transaction::Change;
+
+/// Rows that leave at once.
+const ROWS: usize = 1 << 16;
+
+/// After a failure clouds are not told again for so long, unless something else changes.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// What clouds answered when they were told: for each, what speaks against it.
+type Told = Vec<Result<(), Failure>>;
+
+impl Session {
+    /// Tells clouds what they have not been told yet of tables that were changed, and says what waits. Outside of transactions.
+    pub(crate) fn tell_clouds(&mut self) {
+        let engine = self.engine().clone();
+        for (table, clouds, opened) in std::mem::take(&mut self.dropped) {
+            let told = each(clouds.len(), |cloud| opened.drop_at(cloud));
+            self.note_failures(&table, &clouds, &told, "keeps fragments, which are noise without their key");
+        }
+        if shared(&engine).untold.lock().is_empty() {
+            return;
+        }
+        let dispersed = shared(&engine).clone();
+        let _one_at_a_time = dispersed.telling.lock();
+        if let Err(error) = self.check_all() {
+            self.notices.push(format!("clouds are told later: {error}"));
+        }
+        let now = Instant::now();
+        let due = |(id, at): (&TableId, &Instant)| (*at <= now).then_some(*id);
+        let untold: Vec<TableId> = dispersed.untold.lock().iter().filter_map(due).collect();
+        for id in untold {
+            dispersed.untold.lock().remove(&id);
+            let is_told = self.tell(id).unwrap_or_else(|error| {
+                // The commit stands whatever happens here: what was not told is told later.
+                self.notices.push(format!("clouds are told later: {error}"));
+                false
+            });
+            if !is_told {
+                dispersed.untold.lock().entry(id).or_insert(now + PAUSE);
+            }
+        }
+    }
+
+    /// When something was written the first time since the database was opened: what was not told before is told as well.
+    fn check_all(&mut self) -> Result<()> {
+        let engine = self.engine().clone();
+        let dispersed = shared(&engine);
+        if !dispersed.is_checked.swap(true, Ordering::Relaxed) {
+            let view = engine.store.snapshot()?;
+            define::tables(&engine, &view)?.iter().for_each(|table| dispersed.note_untold(table.id));
+        }
+        Ok(())
+    }
+
+    /// Tells the clouds of a table; whether they know everything.
+    fn tell(&mut self, id: TableId) -> Result<bool> {
+        loop {
+            self.planner.interrupt.check()?;
+            let view = self.guard.engine.store.snapshot()?;
+            let relations = self.engine().relations.clone();
+            let Some(table) = relations.table_by_id(&view, id).map_err(Error::Relation)? else { return Ok(true) };
+            let kept = kept(&view, &table)?;
+            drop(view);
+            let names = kept.declaration.clouds.clone();
+            let removed = self.remove(&table, &kept)?;
+            let put = self.put(&table)?;
+            let told = put.iter().flat_map(|(put, _)| put.iter().enumerate()).chain(removed.iter().enumerate());
+            let mut failures: Told = vec![Ok(()); names.len()];
+            told.for_each(|(cloud, told)| failures[cloud] = failures[cloud].clone().and(told.clone()));
+            if failures.iter().any(Result::is_err) {
+                self.note_failures(&table.name, &names, &failures, "is told later what has changed");
+                return Ok(false);
+            }
+            if put.is_none_or(|(_, is_all)| is_all) {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn note_failures(&mut self, table: &str, clouds: &[String], told: &Told, what: &str) {
+        for (cloud, failure) in clouds.iter().zip(told).filter_map(|(cloud, told)| Some((cloud, told.as_ref().err()?)))
+        {
+            self.notices.push(format!("table {table}: cloud {cloud} {what}: {failure}"));
+        }
+    }
+
+    /// Steps 4 and 5.
+    fn remove(&mut self, table: &Arc<Table>, before: &Kept) -> Result<Told> {
+        if before.state.untold.iter().all(|untold| untold.keeps.is_empty()) {
+            return Ok(Vec::new());
+        }
+        let view = self.guard.engine.store.snapshot()?;
+        let opened = opened(&view, table, before)?;
+        drop(view);
+        let keeps = |cloud: usize| &before.state.untold[cloud].keeps;
+        let told = each(before.state.untold.len(), |cloud| match keeps(cloud).is_empty() {
+            true => Ok(()),
+            false => opened.remove(cloud, keeps(cloud)),
+        });
+        self.change(|_, change| {
+            let mut kept = kept(&*change.lease, table)?;
+            for cloud in (0..told.len()).filter(|cloud| told[*cloud].is_ok()) {
+                kept.state.removed(cloud, keeps(cloud));
+            }
+            keep(&mut change.lease, table.id, &kept)
+        })?;
+        Ok(told)
+    }
+
+    /// Steps 1 to 3 for some rows, and whether they were the last; none: there are none.
+    fn put(&mut self, table: &Arc<Table>) -> Result<Option<(Told, bool)>> {
+        let Some(Leaving { kept, rows, plains, is_all }) =
+            self.change(|session, change| leaving(session, change, table))?
+        else {
+            return Ok(None);
+        };
+        let numbers: Vec<u64> = rows.iter().collect();
+        let view = self.guard.engine.store.snapshot()?;
+        let opened = opened(&view, table, &kept)?;
+        drop(view);
+        let lacking = |cloud: usize| &kept.state.untold[cloud].lacks & &rows;
+        let told = each(kept.state.untold.len(), |cloud| {
+            let lacking = lacking(cloud);
+            if lacking.len() == rows.len() {
+                return opened.put(&kept.state, cloud, &numbers, &plains);
+            }
+            let places: Vec<usize> = (0..numbers.len()).filter(|at| lacking.contains(numbers[*at])).collect();
+            let some: Vec<u64> = places.iter().map(|at| numbers[*at]).collect();
+            let plains: Vec<Plain> = plains.iter().map(|plain| plain.chosen(&places)).collect();
+            if some.is_empty() { Ok(()) } else { opened.put(&kept.state, cloud, &some, &plains) }
+        });
+        self.change(|session, change| arrived(session, change, table, &rows, &told))?;
+        Ok(Some((told, is_all)))
+    }
+}
+
+/// Rows that leave, with what they are.
+struct Leaving {
+    kept: Kept,
+    rows: Rows,
+    plains: Vec<Plain>,
+    /// Whether there are no others here.
+    is_all: bool,
+}
+
+/// Step 1.
+fn leaving(session: &mut Session, change: &mut Change, table: &Arc<Table>) -> Result<Option<Leaving>> {
+    let relations = session.engine().relations.clone();
+    let mut scan = relations.scan(change.lease.pending(), table).map_err(Error::Relation)?;
+    let (mut numbers, mut batches) = (Vec::new(), Vec::new());
+    while numbers.len() < ROWS
+        && let Some(block) = scan.next(ROWS - numbers.len()).map_err(Error::Relation)?
+    {
+        numbers.extend(block.visible_rows().map(|row| block.id(row).0));
+        batches.push(crate::load::table_batch(table, &block)?);
+    }
+    let is_all = scan.rows_left() == 0;
+    drop(scan);
+    if numbers.is_empty() {
+        return Ok(None);
+    }
+    let mut kept = kept(&*change.lease, table)?;
+    let new: Vec<u64> = numbers.iter().copied().filter(|row| !kept.state.has_left(*row)).collect();
+    if let Some(first) = new.first() {
+        begin_epoch(session, table.id, &mut kept, *first)?;
+        kept.state.leaving(new.iter().copied());
+        keep(&mut change.lease, table.id, &kept)?;
+    }
+    let schema = batches[0].schema();
+    let all = datafusion::arrow::compute::concat_batches(&schema, &batches)?;
+    let plain = |(column, array): (&counterfoil_relation::Column, &_)| super::columns::plain(&column.kind, array);
+    let plains = table.columns.iter().zip(all.columns()).map(plain).collect::<Result<_>>()?;
+    Ok(Some(Leaving { kept, rows: numbers.into_iter().collect(), plains, is_all }))
+}
+
+/// Rows from here on are sealed under keys of this process alone, unless they are already.
+fn begin_epoch(session: &Session, table: TableId, kept: &mut Kept, first: u64) -> Result<()> {
+    let mut epochs = shared(session.engine()).epochs.lock();
+    let last = kept.state.epochs.iter().last().map(|(_, epoch)| epoch);
+    if last.is_some() && last == epochs.get(&table).copied() {
+        return Ok(());
+    }
+    let epoch = Epoch(define::random()?);
+    epochs.insert(table, epoch);
+    // What has left stays what it is: an epoch begins behind it.
+    kept.state.epochs.begin(first.max(kept.state.after_all()), epoch);
+    Ok(())
+}
+
+/// Step 3.
+fn arrived(session: &mut Session, change: &mut Change, table: &Arc<Table>, rows: &Rows, told: &Told) -> Result<()> {
+    let relations = session.engine().relations.clone();
+    let mut kept = kept(&*change.lease, table)?;
+    for cloud in (0..told.len()).filter(|cloud| told[*cloud].is_ok()) {
+        kept.state.arrived(cloud, rows);
+    }
+    // Those that were deleted meanwhile are not here any more.
+    let ids: Vec<RowId> = rows.iter().map(RowId).collect();
+    let block = relations.fetch(&*change.lease, table, &ids, Some(&[])).map_err(Error::Relation)?;
+    let here: Rows = block.visible_rows().map(|at| ids[at].0).collect();
+    let settled = kept.state.settle(&here);
+    let settled: Vec<RowId> = settled.iter().map(RowId).collect();
+    relations.delete(&mut *change.lease, table, &settled).map_err(Error::Relation)?;
+    keep(&mut change.lease, table.id, &kept)
+}
+
+/// Tells each cloud, all at once.
+fn each(clouds: usize, tell: impl Fn(usize) -> Result<(), Failure> + Sync) -> Told {
+    let tell = &tell;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..clouds).map(|cloud| scope.spawn(move || tell(cloud))).collect();
+        let panicked = |_| Err(Failure::Refused("it cannot be told".into()));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+    })
+}

@@ -1,0 +1,89 @@
+//! REPAIR TABLE: clouds get back what they have lost, from the others, and are told what they have not been told.
+
+use std::sync::Arc;
+
+use counterfoil_disperse::{Failure, Kept, Report, Rows, Table as Away};
+use counterfoil_relation::Table;
+
+use super::{kept, notes, opened, shared, unanswered};
+use crate::error::{Error, Result};
+use crate::planner;
+use crate::session::{Outcome, Session};
+use crate::show;
+
+/// Rows that are put back at once.
+const ROWS: usize = 1 << 16;
+
+/// What was done at a cloud.
+#[derive(Default)]
+struct Repaired {
+    put: u64,
+    removed: u64,
+    failure: Option<String>,
+}
+
+impl Session {
+    /// Compares what each cloud says it has with what it is to have, and mends it.
+    pub(crate) fn repair(&mut self, name: &str) -> Result<Outcome> {
+        if self.guard.transaction.in_block() {
+            return Err(Error::Misuse("REPAIR TABLE is no part of a transaction: COMMIT first".into()));
+        }
+        let view = self.view()?;
+        let table = planner::table(self.engine(), &view, name)?;
+        if !super::is_dispersed(&table) {
+            return Err(Error::Misuse(format!("table {name} is not dispersed: there is nothing to repair at clouds")));
+        }
+        drop(view);
+        let engine = self.engine().clone();
+        shared(&engine).note_untold(table.id);
+        self.tell_clouds();
+        let _one_at_a_time = shared(&engine).telling.lock();
+        let view = self.view()?;
+        let kept = kept(&view, &table)?;
+        let away = opened(&view, &table, &kept)?;
+        let mut done = Vec::new();
+        for cloud in 0..kept.declaration.clouds.len() {
+            done.push(self.repair_at(&table, &kept, &away, cloud)?);
+        }
+        let texts = |text: &dyn Fn(&Repaired) -> String| done.iter().map(|of| Some(text(of))).collect::<Vec<_>>();
+        show::table(vec![
+            ("cloud", kept.declaration.clouds.iter().cloned().map(Some).collect()),
+            ("rows_put", texts(&|of| of.put.to_string())),
+            ("rows_removed", texts(&|of| of.removed.to_string())),
+            ("state", texts(&|of| of.failure.clone().unwrap_or_else(|| "complete".into()))),
+        ])
+    }
+
+    fn repair_at(&mut self, table: &Arc<Table>, kept: &Kept, away: &Away, cloud: usize) -> Result<Repaired> {
+        let mut repaired = Repaired::default();
+        let there = match away.rows_at(cloud) {
+            Ok(there) => there,
+            // A table of which a cloud has nothing is none for it.
+            Err(Failure::Refused(_)) => Rows::new(),
+            Err(failure) => return Ok(Repaired { failure: Some(failure.to_string()), ..repaired }),
+        };
+        let (lost, over) = (&kept.state.live - &there, &there - &kept.state.live);
+        // What has left and is not live yet is told in its own time.
+        let over = over - &kept.state.untold[cloud].lacks;
+        let mut left = lost;
+        while !left.is_empty() {
+            self.planner.interrupt.check()?;
+            let some: Rows = left.iter().take(ROWS).collect();
+            let ids: Vec<u16> = kept.declaration.columns.iter().map(|column| column.id).collect();
+            let mut report = Report::default();
+            let found = away.read_rows(&kept.state, &ids, &some, &mut report);
+            self.notices.extend(notes(&table.name, &kept.declaration.clouds, &report));
+            let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, error))?;
+            if let Err(failure) = away.put(&kept.state, cloud, &found.rows, &found.columns) {
+                return Ok(Repaired { failure: Some(failure.to_string()), ..repaired });
+            }
+            repaired.put += some.len();
+            left -= &some;
+        }
+        match away.remove(cloud, &over) {
+            Ok(()) => repaired.removed = over.len(),
+            Err(failure) => repaired.failure = Some(failure.to_string()),
+        }
+        Ok(repaired)
+    }
+}

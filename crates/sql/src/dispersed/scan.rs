@@ -1,0 +1,232 @@
+//! Asking clouds for rows: a plan node whose rows have been opened and checked before the first of them is given.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use counterfoil_disperse::{Condition, Found, Kept, Plain, Report};
+use counterfoil_log::Snapshot;
+use counterfoil_relation::{Table, Test};
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+
+use super::{columns, conditions, kept, notes, opened, unanswered};
+use crate::error::Result;
+use crate::leaf_node::leaf_node;
+use crate::published::{Asking, Verdicts, apart};
+
+/// What a scan wants.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    /// Places of columns; behind the last one, the rows' numbers.
+    pub columns: Vec<usize>,
+    /// What must be true of a row.
+    pub tests: Vec<Test>,
+    /// How texts begin, by the places of their columns.
+    pub begins: Vec<(usize, String)>,
+    /// Rows of a batch at most.
+    pub batch_rows: usize,
+    /// What the batches are.
+    pub schema: SchemaRef,
+}
+
+/// The plan node.
+#[derive(Clone)]
+pub(crate) struct DispersedScan {
+    table: Arc<Table>,
+    snapshot: Snapshot,
+    wanted: Arc<Wanted>,
+    verdicts: Arc<Verdicts>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl DispersedScan {
+    pub(super) fn new(table: Arc<Table>, snapshot: Snapshot, wanted: Wanted, verdicts: Arc<Verdicts>) -> Self {
+        let equivalence = EquivalenceProperties::new(wanted.schema.clone());
+        let partitioning = Partitioning::UnknownPartitioning(1);
+        let properties =
+            PlanProperties::new(equivalence, partitioning, EmissionType::Incremental, Boundedness::Bounded);
+        let properties = Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative));
+        let metrics = ExecutionPlanMetricsSet::new();
+        DispersedScan { table, snapshot, wanted: Arc::new(wanted), verdicts, properties, metrics }
+    }
+
+    /// Asks, and checks what comes back.
+    fn ask(&self, asking: &Asking) -> Result<VecDeque<RecordBatch>> {
+        let kept = kept(&self.snapshot, &self.table)?;
+        if kept.state.live.is_empty() {
+            return Ok(VecDeque::new());
+        }
+        let clouds = kept.declaration.clouds.clone();
+        let opened = opened(&self.snapshot, &self.table, &kept)?;
+        let conditions = self.conditions();
+        let mut report = Report::default();
+        let found = opened.read(&kept.state, &self.ids(), &conditions, &mut report);
+        for note in notes(&self.table.name, &clouds, &report) {
+            self.verdicts.note(note);
+        }
+        let found = found.map_err(|error| unanswered(&self.table.name, &clouds, error))?;
+        let batches = self.batches(&found)?;
+        asking.hold(batches.iter().map(RecordBatch::get_array_memory_size).sum())?;
+        Ok(batches)
+    }
+
+    pub(super) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    pub(super) fn note(&self, note: String) {
+        self.verdicts.note(note);
+    }
+
+    /// Whether all rows are meant.
+    pub(super) fn is_whole(&self) -> bool {
+        self.wanted.tests.is_empty() && self.wanted.begins.is_empty()
+    }
+
+    /// The place in the table of a column of the answer.
+    pub(super) fn place(&self, column: usize) -> Option<usize> {
+        self.wanted.columns.get(column).copied().filter(|place| *place < self.table.columns.len())
+    }
+
+    pub(super) fn kept(&self) -> Result<Kept> {
+        kept(&self.snapshot, &self.table)
+    }
+
+    /// What clouds may be asked for.
+    pub(super) fn conditions(&self) -> Vec<Condition> {
+        let begins = self.wanted.begins.iter().map(|(place, text)| conditions::begun(&self.table, *place, text));
+        conditions::conditions(&self.table, &self.wanted.tests).into_iter().chain(begins).collect()
+    }
+
+    pub(super) fn ids(&self) -> Vec<u16> {
+        let columns = self.wanted.columns.iter().filter_map(|place| self.table.columns.get(*place));
+        columns.map(|column| column.id.0 as u16).collect()
+    }
+
+    fn batches(&self, found: &Found) -> Result<VecDeque<RecordBatch>> {
+        let step = self.wanted.batch_rows;
+        (0..found.rows.len())
+            .step_by(step)
+            .map(|from| self.batch(found, from..(from + step).min(found.rows.len())))
+            .collect()
+    }
+
+    fn batch(&self, found: &Found, range: std::ops::Range<usize>) -> Result<RecordBatch> {
+        let rows: Vec<usize> = range.clone().collect();
+        let mut values = found.columns.iter();
+        let array = |place: &usize| -> Result<ArrayRef> {
+            match self.table.columns.get(*place).zip(values.next()) {
+                Some((column, plain)) => columns::array(&column.kind, &Plain::chosen(plain, &rows)),
+                None => {
+                    let numbers = found.rows[range.clone()].iter().map(|row| *row as i64);
+                    Ok(Arc::new(Int64Array::from_iter_values(numbers)))
+                }
+            }
+        };
+        let arrays = self.wanted.columns.iter().map(array).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(RecordBatch::try_new_with_options(self.wanted.schema.clone(), arrays, &options)?)
+    }
+}
+
+impl fmt::Debug for DispersedScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DispersedScan").field("table", &self.table.name).finish()
+    }
+}
+
+impl DisplayAs for DispersedScan {
+    fn fmt_as(&self, _kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |place: &usize| self.table.columns.get(*place).map_or("row", |column| column.name.as_str());
+        let names = self.wanted.columns.iter().map(name).collect::<Vec<_>>().join(", ");
+        write!(f, "Dispersed: {}, columns: [{names}]", self.table.name)?;
+        let Ok(kept) = kept(&self.snapshot, &self.table) else { return Ok(()) };
+        let asked: Vec<String> = self.conditions().iter().filter_map(|condition| asked_at(&kept, condition)).collect();
+        if !asked.is_empty() {
+            write!(f, ", asked at clouds: [{}]", asked.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// What clouds decide of a condition, for people; none: it is decided here.
+fn asked_at(kept: &Kept, condition: &Condition) -> Option<String> {
+    use counterfoil_disperse::{Coding, Placement};
+    let (column, codings, what) = match condition {
+        Condition::Equal { column, .. } => (column, &[Coding::Tag, Coding::Order][..], "equality"),
+        Condition::Range { column, .. } => (column, &[Coding::Order][..], "range"),
+        Condition::Prefix { column, .. } => (column, &[Coding::Prefix][..], "prefix"),
+    };
+    let placement = Placement::plan(&kept.declaration).ok()?;
+    let holders = codings.iter().find_map(|coding| placement.fragment(*column, *coding))?;
+    let name = &kept.declaration.column(*column)?.name;
+    let clouds: Vec<&str> = holders.holders.iter().map(|cloud| kept.declaration.clouds[*cloud].as_str()).collect();
+    Some(format!("{what} of {name} at {}", clouds.join(" and ")))
+}
+
+impl ExecutionPlan for DispersedScan {
+    fn name(&self) -> &'static str {
+        "DispersedScan"
+    }
+
+    leaf_node!();
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream, DataFusionError> {
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let wanted = Arc::new(());
+        let asking = Asking::of(context.memory_pool(), &wanted);
+        let rows =
+            Rows { scan: self.clone(), asking: Some(asking), held: None, ready: VecDeque::new(), _wanted: wanted };
+        let stream = futures::stream::unfold((rows, metrics), |(mut rows, metrics)| async move {
+            let batch = rows.next().await.transpose()?;
+            if let Ok(batch) = &batch {
+                metrics.record_output(batch.num_rows());
+            }
+            Some((batch.map_err(DataFusionError::from), (rows, metrics)))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.wanted.schema.clone(), stream)))
+    }
+}
+
+/// The rows of a scan: asked for when the first of them is wanted.
+struct Rows {
+    scan: DispersedScan,
+    /// Until it is asked.
+    asking: Option<Asking>,
+    /// The memory of the rows that are here.
+    held: Option<Asking>,
+    ready: VecDeque<RecordBatch>,
+    _wanted: Arc<()>,
+}
+
+impl Rows {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(asking) = self.asking.take() {
+            let scan = self.scan.clone();
+            let (ready, held) = apart(move || Ok((scan.ask(&asking)?, asking))).await?;
+            (self.ready, self.held) = (ready, Some(held));
+        }
+        let batch = self.ready.pop_front();
+        if let (Some(batch), Some(held)) = (&batch, &self.held) {
+            held.give_back(batch.get_array_memory_size());
+        }
+        Ok(batch)
+    }
+}

@@ -1,0 +1,402 @@
+//! Dispersed tables answer as relations do, whatever they are asked, and whatever becomes of one of their clouds.
+
+use std::path::{Path, PathBuf};
+
+use crate::database::Database;
+
+/// Three folders as clouds, and a database that knows them.
+struct World {
+    folder: tempfile::TempDir,
+    database: Database,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut database = Database::new();
+        for cloud in ["a", "b", "c"] {
+            let path = folder.path().join(cloud);
+            std::fs::create_dir(&path).expect("a cloud");
+            let sql = format!("CREATE CLOUD {cloud} OPTIONS (url 'dir:{}')", path.display());
+            assert_eq!(database.ask(&sql), "CREATE CLOUD");
+        }
+        World { folder, database }
+    }
+
+    fn path(&self, cloud: &str) -> PathBuf {
+        self.folder.path().join(cloud)
+    }
+
+    /// A cloud goes away, or comes back.
+    fn set_there(&self, cloud: &str, is_there: bool) {
+        let (path, gone) = (self.path(cloud), self.path(&format!("{cloud}.gone")));
+        let (from, to) = if is_there { (gone, path) } else { (path, gone) };
+        std::fs::rename(from, to).expect("the cloud");
+    }
+
+    fn waiting(&mut self) -> String {
+        self.database
+            .ask("SHOW CLOUDS")
+            .lines()
+            .map(|line| {
+                let fields: Vec<&str> = line.split('|').collect();
+                format!("{} {} {}", fields[0], fields[3], fields[4])
+            })
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}
+
+fn files(path: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+const COLUMNS: &str = "id BIGINT PRIMARY KEY, name TEXT{e}, salary NUMERIC(10,2){s}, born DATE{r}, note VARCHAR(40), \
+    small SMALLINT{s}, big BIGINT{s}, wide NUMERIC(38,4), real REAL, weight DOUBLE PRECISION{r}, is_in BOOLEAN, blob BYTEA, \
+    at TIMESTAMP{r}, zoned TIMESTAMPTZ, clock TIME, key UUID";
+
+/// The same table twice: `people` at clouds, `plain` here.
+fn both() -> World {
+    let mut world = World::new();
+    let (mut dispersed, mut plain) = (COLUMNS.to_owned(), COLUMNS.to_owned());
+    for (mark, said) in [("{e}", " FOR (equality, prefix)"), ("{s}", " FOR (sum, range)"), ("{r}", " FOR (range)")] {
+        dispersed = dispersed.replace(mark, said);
+        plain = plain.replace(mark, "");
+    }
+    let sql = format!("CREATE TABLE people ({dispersed}) WITH (engine = 'dispersed', clouds = 'a, b, c')");
+    assert_eq!(world.database.ask(&sql), "CREATE TABLE");
+    assert_eq!(world.database.ask(&format!("CREATE TABLE plain ({plain})")), "CREATE TABLE");
+    world
+}
+
+/// Runs a statement on both, and compares what they answer. `TABLE` stands for the table.
+#[track_caller]
+fn same(world: &mut World, sql: &str) {
+    let [dispersed, plain] = ["people", "plain"].map(|table| {
+        let answer = world.database.ask(&sql.replace("TABLE", table));
+        answer.replace("people", "plain")
+    });
+    assert_eq!(dispersed, plain, "{sql}");
+}
+
+const ROWS: &str = "
+    (1, 'Ada', 1000.50, '1815-12-10', 'first', 1, 9223372036854775807, 12345678901234567890123456789012.3456, 1.5, 2.5, true,
+     '\\x00ff', '2024-02-29 12:34:56.789012', '2024-02-29 12:34:56+02', '23:59:59.999999', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'),
+    (2, 'Ädä', -1000.50, '0001-01-01', '', -32768, -9223372036854775808, -12345678901234567890123456789012.3456, -1.5, -0.0, false,
+     '\\x', '1677-09-22 00:00:00', '1969-12-31 23:59:59.999999+00', '00:00', '00000000-0000-0000-0000-000000000000'),
+    (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (4, 'Adalbert', 99999999.99, '9999-12-31', 'fourth', 32767, 0, 0.0001, 3.4e38, 1.7e308, true,
+     '\\x0102', '2024-02-29 12:34:56.789012', '2024-03-01 00:00:00+00', '12:00', 'ffffffff-ffff-ffff-ffff-ffffffffffff'),
+    (5, '数据库', 0.00, '2000-02-29', 'ünï', 0, -1, 0, 0, 1e-300, false,
+     '\\xdeadbeef', '2000-01-01 00:00:00', '2000-01-01 00:00:00+00', '06:30', '12345678-1234-1234-1234-123456789abc')";
+
+const QUESTIONS: &[&str] = &[
+    "SELECT * FROM TABLE ORDER BY id",
+    "SELECT count(*), count(name), count(salary) FROM TABLE",
+    "SELECT sum(salary), avg(salary), min(salary), max(salary), sum(small), sum(wide) FROM TABLE",
+    "SELECT sum(salary), count(*), avg(salary), sum(small), count(salary), avg(small), count(small) FROM TABLE",
+    "SELECT sum(small) + 1, count(id) FROM TABLE WHERE id > 1",
+    "SELECT id FROM TABLE WHERE name = 'Ada'",
+    "SELECT id FROM TABLE WHERE name IN ('Ädä', '数据库', 'nobody') ORDER BY id",
+    "SELECT id FROM TABLE WHERE name <> 'Ada' ORDER BY id",
+    "SELECT id FROM TABLE WHERE name LIKE 'Ada%' ORDER BY id",
+    "SELECT id FROM TABLE WHERE name LIKE 'Adalbert%' ORDER BY id",
+    "SELECT id FROM TABLE WHERE name LIKE 'A_a%' OR name LIKE '数%' ORDER BY id",
+    "SELECT id FROM TABLE WHERE name LIKE '数据%' AND id > 2 ORDER BY id",
+    "SELECT id FROM TABLE WHERE name NOT LIKE 'Ada%' ORDER BY id",
+    "SELECT id FROM TABLE WHERE name LIKE '%a%' ORDER BY id",
+    "SELECT id FROM TABLE WHERE name IS NULL",
+    "SELECT id FROM TABLE WHERE salary > 0 ORDER BY id",
+    "SELECT id FROM TABLE WHERE salary BETWEEN -1000.50 AND 1000.50 ORDER BY id",
+    "SELECT id FROM TABLE WHERE salary = 1000.50",
+    "SELECT id FROM TABLE WHERE big >= 9223372036854775807 OR big < -5 ORDER BY id",
+    "SELECT id FROM TABLE WHERE small < 0 AND big < 0",
+    "SELECT id FROM TABLE WHERE born >= '2000-02-29' ORDER BY id",
+    "SELECT id FROM TABLE WHERE at <= '2000-01-01' ORDER BY id",
+    "SELECT id FROM TABLE WHERE weight > 1 ORDER BY id",
+    "SELECT id FROM TABLE WHERE weight = 0",
+    "SELECT id FROM TABLE WHERE is_in ORDER BY id",
+    "SELECT id FROM TABLE WHERE blob = '\\xdeadbeef'",
+    "SELECT id FROM TABLE WHERE key = '12345678-1234-1234-1234-123456789abc'",
+    "SELECT upper(name), length(name) FROM TABLE WHERE id < 3 ORDER BY 1",
+    "SELECT is_in, count(*), sum(salary) FROM TABLE GROUP BY is_in ORDER BY is_in",
+    "SELECT id FROM TABLE ORDER BY salary DESC NULLS LAST, id LIMIT 2",
+    "SELECT a.id, b.id FROM TABLE a JOIN TABLE b ON a.at = b.at ORDER BY 1, 2",
+    "SELECT id FROM TABLE WHERE id = 4",
+    "SELECT id FROM TABLE WHERE id IN (SELECT id + 1 FROM TABLE WHERE name = 'Ada')",
+];
+
+fn ask_all(world: &mut World) {
+    QUESTIONS.iter().for_each(|sql| same(world, sql));
+}
+
+#[test]
+fn every_type_and_operator_answers_as_a_relation_does() {
+    let mut world = both();
+    ask_all(&mut world);
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0", "all clouds have them");
+    ask_all(&mut world);
+    for (cloud, is_there) in [("a", false), ("a", true), ("b", false), ("b", true), ("c", false)] {
+        world.set_there(cloud, is_there);
+        ask_all(&mut world);
+    }
+}
+
+#[test]
+fn what_clouds_hold_shows_no_value_and_no_name() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    let mut bytes = 0;
+    for cloud in ["a", "b", "c"] {
+        let files = files(&world.path(cloud));
+        assert!(!files.is_empty());
+        for file in files {
+            let file = std::fs::read(file).expect("a file");
+            bytes += file.len();
+            for text in ["Adalbert", "people", "salary", "name", "fourth", "数据库"] {
+                assert!(!file.windows(text.len()).any(|window| window == text.as_bytes()), "{text}");
+            }
+        }
+    }
+    assert!(bytes > 1000);
+}
+
+#[test]
+fn changes_do_what_they_do_to_a_relation() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    for sql in [
+        "INSERT INTO TABLE (id, name) VALUES (4, 'again')",
+        "INSERT INTO TABLE (id, name) VALUES (6, 'six'), (6, 'six')",
+        "INSERT INTO TABLE (id, name) VALUES (6, 'six'), (7, 'seven')",
+        "INSERT INTO TABLE (id, name) VALUES (6, 'other'), (8, 'eight') ON CONFLICT DO NOTHING",
+        "INSERT INTO TABLE (id, name) VALUES (7, 'other'), (9, 'nine') ON CONFLICT (id) DO UPDATE SET name = excluded.name, small = 3",
+        "UPDATE TABLE SET salary = salary + 1 WHERE salary IS NOT NULL",
+        "UPDATE TABLE SET id = 1 WHERE id = 2",
+        "UPDATE TABLE SET id = id + 100 WHERE id > 7 RETURNING id, name",
+        "DELETE FROM TABLE WHERE name = 'Ada' RETURNING id, salary, blob",
+        "DELETE FROM TABLE WHERE name = 'Ada'",
+        "INSERT INTO TABLE (id, name) VALUES (1, 'back') RETURNING *",
+        "INSERT INTO TABLE (id, name) SELECT id + 1000, name FROM TABLE",
+        "BEGIN; UPDATE TABLE SET name = 'gone'; ROLLBACK",
+        "BEGIN; DELETE FROM TABLE WHERE id > 3; SAVEPOINT s; DELETE FROM TABLE; ROLLBACK TO s; SELECT count(*) FROM TABLE; COMMIT",
+    ] {
+        same(&mut world, sql);
+        ask_all(&mut world);
+        assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0", "{sql}");
+    }
+    same(&mut world, "TRUNCATE TABLE");
+}
+
+#[test]
+fn a_cloud_that_is_down_is_told_when_it_is_back() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    world.set_there("b", false);
+    same(&mut world, "INSERT INTO TABLE (id, name) VALUES (10, 'ten'), (11, 'eleven')");
+    same(&mut world, "DELETE FROM TABLE WHERE id IN (2, 10)");
+    same(&mut world, "UPDATE TABLE SET name = 'one' WHERE id = 1");
+    assert_eq!(world.waiting(), "a 0 0, b 2 3, c 0 0");
+    ask_all(&mut world);
+    world.set_there("b", true);
+    same(&mut world, "INSERT INTO TABLE (id, name) VALUES (12, 'twelve')");
+    assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0");
+    // Now another one may fail.
+    world.set_there("c", false);
+    ask_all(&mut world);
+}
+
+#[test]
+fn create_says_what_each_cloud_learns() {
+    let mut world = World::new();
+    let sql =
+        "CREATE TABLE t (id BIGINT PRIMARY KEY, name TEXT FOR (equality), salary NUMERIC(10,2) FOR (sum), note TEXT)
+               WITH (engine = 'dispersed', clouds = 'a, b, c', may_fail = 1, may_collude = 1)";
+    assert_eq!(world.database.ask(sql), "CREATE TABLE");
+    assert_eq!(
+        world.database.session.take_notices(),
+        [
+            "id: a learns nothing; b and c each learn which are equal",
+            "name: a learns which are equal; b learns lengths, in classes; c learns lengths, in classes and which are equal",
+            "salary: a, b and c each learn nothing; 2 together learn the values",
+            "note: a and b each learn lengths, in classes; c learns nothing",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    let mut world = World::new();
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c')";
+    for (sql, part) in [
+        ("CREATE CLOUD a OPTIONS (url 'memory:x')", "there is a cloud a already"),
+        ("CREATE CLOUD d OPTIONS (url 'ftp://x')", "'dir:PATH' or 'memory:NAME'"),
+        ("CREATE CLOUD d OPTIONS (url 'dir:/nowhere/at/all')", "no such folder"),
+        ("DROP CLOUD d", "no cloud d"),
+        ("CREATE TABLE t (a INT) WITH (engine = 'dispersed')", "at which clouds"),
+        ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a, x')", "no cloud x: CREATE CLOUD x"),
+        ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a, a')", "named twice"),
+        (
+            "CREATE TABLE t (a INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'a, b', may_fail = 1, may_collude = 1)",
+            "takes 3",
+        ),
+        ("CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a', may_fail = 'x')", "a number is due"),
+        (&format!("CREATE TABLE t (a DOUBLE PRECISION FOR (sum)) {with}"), "declare it NUMERIC"),
+        (&format!("CREATE TABLE t (a TEXT FOR (like)) {with}"), "FOR (prefix)"),
+        (&format!("CREATE TABLE t (a TEXT FOR (speed)) {with}"), "equality, range, sum or prefix"),
+        (&format!("CREATE TABLE t (a INT REFERENCES u (a)) {with}"), "REFERENCES"),
+        (&format!("CREATE TABLE t {with} AS SELECT 1"), "CREATE it, then INSERT"),
+        ("CREATE TABLE t (a TEXT FOR (equality))", "FOR equality"),
+    ] {
+        let answer = world.database.ask(sql);
+        assert!(answer.starts_with("error: ") && answer.contains(part), "{sql}: {answer}");
+    }
+    let sql = format!(
+        "CREATE TABLE t (a INT UNIQUE, b SMALLINT FOR (sum)) {}",
+        "WITH (engine = 'dispersed', clouds = 'a, b, c', max_rows = 2)"
+    );
+    assert_eq!(world.database.ask(&sql), "CREATE TABLE");
+    for (sql, part) in [
+        ("DROP CLOUD a", "table t lies at cloud a"),
+        ("CREATE INDEX ON t (a)", "dispersed"),
+        ("ALTER TABLE t ADD COLUMN c INT", "dispersed"),
+        ("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)", "at most 2 rows"),
+    ] {
+        let answer = world.database.ask(sql);
+        assert!(answer.starts_with("error: ") && answer.contains(part), "{sql}: {answer}");
+    }
+    world.database.expect(&[("INSERT INTO t VALUES (NULL, 1), (NULL, 2)", "INSERT 2"), ("DROP TABLE t", "DROP TABLE")]);
+    assert!(["a", "b", "c"].iter().all(|cloud| files(&world.path(cloud)).is_empty()), "clouds have let go of it");
+    world.database.expect(&[("DROP CLOUD a", "DROP CLOUD"), ("DROP CLOUD IF EXISTS a", "DROP CLOUD")]);
+}
+
+#[test]
+fn plans_and_leakage_say_what_runs_where() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    for (sql, parts) in [
+        (
+            "SELECT name FROM people WHERE salary > 5 AND name = 'Ada'",
+            &["range of salary at", "equality of name at"][..],
+        ),
+        ("SELECT name FROM people WHERE note = 'x'", &["Dispersed: people, columns: [name, note]"]),
+        (
+            "SELECT sum(salary), count(*), avg(small) FROM people",
+            &["added up at clouds: [sum of salary, rows, values of small, sum of small]"],
+        ),
+        ("SELECT id FROM people WHERE name LIKE 'Adalb%'", &["prefix of name at"]),
+        ("SELECT min(salary) FROM people", &["Dispersed: people, columns: [salary]"]),
+    ] {
+        let plan = world.database.ask(&format!("EXPLAIN {sql}"));
+        assert!(parts.iter().all(|part| plan.contains(part)), "{sql}: {plan}");
+    }
+    let told = world.database.ask("EXPLAIN LEAKAGE SELECT note FROM people WHERE name = 'Ada' AND salary < 5");
+    for line in [
+        "people|a|at rest|how many rows and columns there are, and when rows come and go",
+        "people|a|at rest|name: which are equal",
+        "people|b|at rest|name: lengths, in classes",
+        "people|a|from this query|name: which rows have one of 1 values, and whether it was asked before",
+        "people|a|from this query|which rows are fetched, and of how many columns",
+        "people|a and b (more than may_collude)|at rest|salary: the values",
+    ] {
+        assert!(told.lines().any(|told| told == line), "{line} in\n{told}");
+    }
+    // What a cloud alone must not know is not said to be known.
+    assert!(!told.lines().any(|line| line.starts_with("people|a|") && line.contains("the values\n")), "{told}");
+    assert_eq!(world.database.ask("EXPLAIN LEAKAGE SELECT count(*) FROM plain"), "");
+}
+
+#[test]
+fn a_cloud_that_lost_everything_gets_it_back() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    same(&mut world, "DELETE FROM TABLE WHERE id = 3");
+    for cloud in ["a", "b", "c"] {
+        std::fs::remove_dir_all(world.path(cloud)).expect("the cloud");
+        std::fs::create_dir(world.path(cloud)).expect("an empty one");
+        let repaired = world.database.ask("REPAIR TABLE people");
+        let expected = |own: &str| format!("{own}|{}|0|complete", if own == cloud { 4 } else { 0 });
+        assert_eq!(repaired, ["a", "b", "c"].map(expected).join("\n"));
+        for gone in ["a", "b", "c"] {
+            world.set_there(gone, false);
+            ask_all(&mut world);
+            world.set_there(gone, true);
+        }
+    }
+    assert!(world.database.ask("REPAIR TABLE plain").contains("not dispersed"));
+    world.set_there("a", false);
+    assert!(world.database.ask("REPAIR TABLE people").contains("a|0|0|out of reach"));
+}
+
+#[test]
+fn a_table_is_made_again_from_what_show_create_says() {
+    let mut world = both();
+    let created = world.database.ask("SHOW CREATE TABLE people");
+    assert!(
+        created.contains("salary numeric(10,2) FOR (sum, range)") && created.contains("clouds = 'a, b, c'"),
+        "{created}"
+    );
+    let sql = created.split_once("CREATE TABLE people").map(|(_, rest)| format!("CREATE TABLE others{rest}"));
+    let sql = sql.expect("a statement").replace("people_pkey", "others_pkey");
+    assert_eq!(world.database.ask(&sql), "CREATE TABLE");
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    assert_eq!(world.database.ask("INSERT INTO others SELECT * FROM people"), "INSERT 5");
+    let [one, other] =
+        ["people", "others"].map(|table| world.database.ask(&format!("SELECT * FROM {table} ORDER BY id")));
+    assert_eq!(one, other);
+}
+
+#[test]
+fn more_failures_than_declared_are_an_error_that_names_them() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    world.set_there("a", false);
+    world.set_there("b", false);
+    let answer = world.database.ask("SELECT * FROM people");
+    assert!(
+        answer.starts_with("error: ") && answer.contains("cloud a") && answer.contains("cannot be had"),
+        "{answer}"
+    );
+    world.set_there("a", true);
+    ask_all(&mut world);
+    // A file that somebody changed.
+    for file in files(&world.path("a")) {
+        let mut bytes = std::fs::read(&file).expect("a file");
+        bytes[10] ^= 1;
+        std::fs::write(&file, bytes).expect("a file");
+    }
+    let answer = world.database.ask("SELECT * FROM people");
+    assert!(answer.contains("cloud a: its answer is none"), "{answer}");
+    world.set_there("b", true);
+    ask_all(&mut world);
+}
+
+#[test]
+fn a_cloud_put_back_to_yesterday_is_named_and_not_believed() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    let yesterday: Vec<(PathBuf, Vec<u8>)> =
+        files(&world.path("b")).into_iter().map(|path| (path.clone(), std::fs::read(path).expect("a file"))).collect();
+    same(&mut world, "INSERT INTO TABLE (id, name, salary) VALUES (10, 'Ada', 7), (11, 'eleven', 8)");
+    same(&mut world, "DELETE FROM TABLE WHERE id = 2");
+    files(&world.path("b")).into_iter().for_each(|file| std::fs::remove_file(file).expect("a file"));
+    yesterday.into_iter().for_each(|(path, bytes)| std::fs::write(path, bytes).expect("a file"));
+    ask_all(&mut world);
+    // Some question has asked it for rows.
+    world.database.session.take_notices();
+    world.set_there("a", false);
+    let told: Vec<String> = QUESTIONS
+        .iter()
+        .flat_map(|sql| {
+            world.database.ask(&sql.replace("TABLE", "people"));
+            world.database.session.take_notices()
+        })
+        .collect();
+    assert!(told.iter().any(|note| note.contains("cloud b") && note.contains("does not show rows")), "{told:?}");
+}
