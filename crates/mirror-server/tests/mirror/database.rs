@@ -2,145 +2,31 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 use counterfoil_mirror_server::{Postgres, Store, TableName};
+use counterfoil_test_servers::PostgresServer;
 
 use crate::honest::follows;
 use crate::world::{Dice, Unread, World, listen, row};
 
-/// A PostgreSQL that ends with the test.
-pub struct Server {
-    folder: tempfile::TempDir,
-    programs: PathBuf,
-    user: Option<(u32, u32)>,
-    pub port: u16,
-    running: Option<Child>,
-}
-
-/// Where Debian puts PostgreSQL's programs, of the newest version.
-fn programs() -> Option<PathBuf> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(Result::ok).map(|entry| entry.path());
-    let mut found: Vec<PathBuf> =
-        versions.map(|path| path.join("bin")).filter(|path| path.join("initdb").exists()).collect();
-    found.sort();
-    found.pop()
-}
-
-/// PostgreSQL does not run as root: then as its own user.
-fn user() -> Option<(u32, u32)> {
-    let number = |arguments: &[&str]| {
-        let output = Command::new("id").args(arguments).output().expect("id");
-        String::from_utf8_lossy(&output.stdout).trim().parse::<u32>().expect("a user: Debian's package makes it")
-    };
-    (number(&["-u"]) == 0).then(|| (number(&["-u", "postgres"]), number(&["-g", "postgres"])))
-}
-
-impl Server {
-    /// None where it is not installed, which in CI is a failure.
-    pub fn start() -> Option<Self> {
-        let Some(programs) = programs() else {
-            assert!(!std::env::var("CI").is_ok_and(|ci| ci == "true"), "PostgreSQL is not installed");
-            println!("PostgreSQL is not installed (Debian: postgresql): not tested");
-            return None;
-        };
-        let folder = tempfile::tempdir().expect("a folder");
-        let user = user();
-        if let Some((uid, gid)) = user {
-            std::os::unix::fs::chown(folder.path(), Some(uid), Some(gid)).expect("its folder");
-        }
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
-        let mut server = Self { folder, programs, user, port, running: None };
-        let data = server.data();
-        let made =
-            server.command("initdb").arg("-D").arg(&data).args(["-U", "mirror", "-A", "trust", "--no-sync"]).output();
-        let made = made.expect("initdb");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        server.run();
-        Some(server)
-    }
-
-    fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
-    }
-
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.join(program));
-        command.current_dir(Path::new("/")).env("LC_ALL", "C.UTF-8").stdin(Stdio::null()).stdout(Stdio::null());
-        if let Some((uid, gid)) = self.user {
-            command.gid(gid).uid(uid);
-        }
-        command
-    }
-
-    pub fn run(&mut self) {
-        let mut command = self.command("postgres");
-        command.arg("-D").arg(self.data()).arg("-k").arg(self.folder.path());
-        command.args(["-c", "listen_addresses=127.0.0.1", "-p", &self.port.to_string()]).stderr(Stdio::null());
-        self.running = Some(command.spawn().expect("PostgreSQL"));
-        for _ in 0..600 {
-            if Postgres::open(&self.url(self.port)).is_ok() {
-                return;
-            }
-            thread::sleep(Duration::from_millis(100));
-        }
-        panic!("PostgreSQL does not come up");
-    }
-
-    /// Kills it, and waits for the processes that it began: they serve their connections until they notice.
-    pub fn kill(&mut self) {
-        if let Some(mut running) = self.running.take() {
-            let begun = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", running.id()));
-            let begun = begun.unwrap_or_default();
-            running.kill().expect("killed");
-            running.wait().expect("ended");
-            begun.split_whitespace().for_each(wait_for_end);
-        }
-    }
-
-    fn url(&self, port: u16) -> String {
-        format!("postgres://{}@{}/postgres", "mirror", SocketAddr::from(([127, 0, 0, 1], port)))
-    }
-
-    pub fn store(&self, port: u16) -> Arc<dyn Store> {
-        Arc::new(Postgres::open(&self.url(port)).expect("a store"))
-    }
-}
-
-/// Waits until a process is gone, or would be if somebody asked how it ended.
-fn wait_for_end(process: &str) {
-    for _ in 0..6000 {
-        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        if !state.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z')) {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    panic!("a process of PostgreSQL does not end");
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.kill();
-    }
+/// A store in it, by way of a port that leads there.
+pub fn store(server: &PostgresServer, port: u16) -> Arc<dyn Store> {
+    Arc::new(Postgres::open(&server.url(port)).expect("a store"))
 }
 
 #[test]
 fn a_mirror_beside_postgresql_follows_its_owner() {
-    let Some(server) = Server::start() else { return };
-    follows(server.store(server.port));
+    let Some(server) = PostgresServer::start() else { return };
+    follows(store(&server, server.port));
 }
 
 #[test]
 fn a_mirror_beside_postgresql_shuts_down_with_all_its_connections() {
-    let Some(server) = Server::start() else { return };
-    let store = server.store(server.port);
+    let Some(server) = PostgresServer::start() else { return };
+    let store = store(&server, server.port);
     let mut world = World::new();
     world.insert(vec![row("A", 1, 5)]);
     world.close();
@@ -209,14 +95,14 @@ fn pass(mut from: TcpStream, mut to: TcpStream, left: Option<&AtomicI64>) {
 
 #[test]
 fn cut_off_at_any_byte_it_has_all_of_an_update_or_nothing() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = PostgresServer::start() else { return };
     let full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full");
     let wire = Wire::to(server.port);
     let mut dice = Dice(9);
     let mut world = World::new();
     world.insert((0..30).map(|day| row("A", day, day)).collect());
     world.close();
-    let listener = listen(server.store(wire.address.port()), world.owner, |_| ());
+    let listener = listen(store(&server, wire.address.port()), world.owner, |_| ());
     let address = listener.address();
     let (mut left, mut cuts) = (1, 0);
     loop {
@@ -253,12 +139,12 @@ fn cut_off_at_any_byte_it_has_all_of_an_update_or_nothing() {
 
 #[test]
 fn a_database_that_is_killed_is_an_error_and_then_goes_on() {
-    let Some(mut server) = Server::start() else { return };
+    let Some(mut server) = PostgresServer::start() else { return };
     let mut dice = Dice(10);
     let mut world = World::new();
     world.insert((0..30).map(|day| row("A", day, day)).collect());
     world.close();
-    let listener = listen(server.store(server.port), world.owner, |limits| limits.answers_at_once_max = 2);
+    let listener = listen(store(&server, server.port), world.owner, |limits| limits.answers_at_once_max = 2);
     let address = listener.address();
     world.push(address, 500);
     for _ in 0..2 {

@@ -13,10 +13,11 @@ use counterfoil_mirror::wire::State;
 use counterfoil_mirror_server::{Embedded, Listener};
 use counterfoil_proof::Owner;
 use counterfoil_reader::place_of;
+use counterfoil_test_servers::PostgresServer;
 
 use crate::client::attempt;
 use crate::cuts::Medium;
-use crate::database::{Server, Wire};
+use crate::database::{Wire, store};
 use crate::world::{Dice, World, listen};
 
 /// Something that serves tables of one owner.
@@ -89,7 +90,7 @@ impl Mirror for OnDisk {
 
 /// Beside PostgreSQL, over a way that breaks off.
 pub struct InDatabase {
-    server: Server,
+    server: PostgresServer,
     wire: Wire,
     listener: Listener,
     deaths: u64,
@@ -97,9 +98,9 @@ pub struct InDatabase {
 
 impl InDatabase {
     pub fn new(owner: Owner) -> Option<Self> {
-        let server = Server::start()?;
+        let server = PostgresServer::start()?;
         let wire = Wire::to(server.port);
-        let listener = listen(server.store(wire.address.port()), owner, |_| ());
+        let listener = listen(store(&server, wire.address.port()), owner, |_| ());
         Some(Self { server, wire, listener, deaths: 0 })
     }
 }

@@ -1,0 +1,66 @@
+//! PostgreSQL as a cloud: a private server of this test's own, which is killed as well.
+
+use counterfoil_clouds::Postgres;
+use counterfoil_disperse::{Failure, MemoryProvider, Provider};
+use counterfoil_test_servers::PostgresServer;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::questions::{Step, done, steps, table};
+
+fn cloud(server: &PostgresServer) -> Postgres {
+    Postgres::new(&server.url(server.port), None).expect("an address")
+}
+
+#[test]
+fn its_sql_answers_as_memory_does() {
+    let Some(server) = PostgresServer::start() else { return };
+    let number = std::cell::Cell::new(0_u8);
+    let mut runner = TestRunner::new(Config { cases: 24, max_shrink_iters: 64, ..Config::default() });
+    runner
+        .run(&steps(), |steps| {
+            number.set(number.get().wrapping_add(1));
+            let (table, memory) = (table(number.get()), MemoryProvider::default());
+            // One that knows the table, and one that has to ask for it.
+            let known = cloud(&server);
+            for step in std::iter::once(&Step::Put(vec![1 << 63])).chain(&steps) {
+                let expected = done(&memory, &table, step);
+                prop_assert_eq!(done(&known, &table, step), expected.clone(), "{:?}", step);
+                if matches!(step, Step::Ask { .. }) {
+                    prop_assert_eq!(done(&cloud(&server), &table, step), expected);
+                }
+            }
+            known.drop_table(&table).expect("dropped");
+            Ok(())
+        })
+        .expect("alike");
+}
+
+#[test]
+fn a_server_that_is_killed_is_out_of_reach_until_it_is_back() {
+    let Some(mut server) = PostgresServer::start() else { return };
+    let (cloud, table) = (cloud(&server), table(1));
+    let ask = Step::Ask { tags: vec![1], order: None, places: None, sums: false };
+    let before = done(&cloud, &table, &Step::Put(vec![1, 2, 4])).expect("put");
+    assert_eq!(before.0.len(), 3);
+    server.kill();
+    assert!(matches!(done(&cloud, &table, &ask), Err(Failure::Unreachable(_))));
+    assert!(matches!(done(&cloud, &table, &Step::Put(vec![7])), Err(Failure::Unreachable(_))));
+    server.run();
+    let found = done(&cloud, &table, &ask).expect("an answer");
+    assert_eq!(found.0.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [1, 4]);
+}
+
+#[test]
+fn addresses_that_are_none_and_passwords_in_them_are_refused() {
+    assert!(Postgres::new("postgres://", None).is_ok());
+    for wrong in ["mysql://a", "postgres://a:b:c@d", ""] {
+        if let Err(told) = Postgres::new(wrong, None) {
+            assert!(told.contains("no postgres://") || told.contains("secret_file"), "{told}");
+        }
+    }
+    assert!(Postgres::new("postgres://me:secret@localhost/x", None).is_err_and(|told| told.contains("secret_file")));
+    let nobody = Postgres::new("postgres://me@127.0.0.1:1/x", None).expect("an address");
+    let ask = Step::Ask { tags: Vec::new(), order: None, places: None, sums: false };
+    assert!(matches!(done(&nobody, &table(1), &ask), Err(Failure::Unreachable(_))));
+}

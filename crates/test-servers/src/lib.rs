@@ -1,0 +1,14 @@
+//! For tests alone: servers of others, started for one test and gone with it.
+//!
+//! What is not installed is told and not tested; in CI that is a failure.
+#![forbid(unsafe_code)]
+
+mod postgres;
+mod process;
+
+pub use postgres::PostgresServer;
+
+/// Whether a missing server is a failure.
+fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|ci| ci == "true")
+}
