@@ -147,6 +147,8 @@ impl Database {
                 engine.tidy(writer).then_some(BETWEEN_STEPS)
             }));
         }
+        #[cfg(feature = "disperse")]
+        engine.reach_clouds_with(Arc::new(crate::clouds::Reached::default()));
         let database = Self {
             #[cfg(not(feature = "publish"))]
             inner: Arc::new(Inner { store, engine, recovery_code }),

@@ -25,6 +25,8 @@
 
 #[cfg(feature = "publish")]
 pub mod asking;
+#[cfg(feature = "disperse")]
+mod clouds;
 mod connection;
 mod convert;
 mod copies;

@@ -214,8 +214,6 @@ pub struct Question {
     pub places: Option<Vec<u64>>,
     /// Columns of shares that are to be added up.
     pub sums: Vec<Name>,
-    /// Whether the places are wanted of rows that are only added up.
-    pub wants_places: bool,
 }
 
 /// A part of an answer. Sums of parts are to be added up.
@@ -250,7 +248,7 @@ pub fn evaluate(fragments: &Fragments, question: &Question) -> Option<Answer> {
         let sum: u128 = rows.iter().map(|row| u128::from(shares[*row])).sum();
         answer.sums.push(crate::coding::field::Element::reduce(sum).number());
     }
-    if question.sums.is_empty() || question.wants_places || !question.columns.is_empty() {
+    if question.sums.is_empty() || !question.columns.is_empty() {
         answer.rows.places = rows.iter().map(|row| fragments.places[*row]).collect();
     }
     for name in &question.columns {

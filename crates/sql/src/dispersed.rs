@@ -30,8 +30,8 @@ mod scan;
 mod sums;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use counterfoil_disperse::{self as disperse, Coder, Epoch, Kept, Placement};
@@ -59,9 +59,20 @@ pub fn is_dispersed(table: &Table) -> bool {
     table.engine.as_ref().is_some_and(|engine| engine.name == ENGINE)
 }
 
+/// Who reaches clouds over a network: this floor knows folders alone.
+pub trait Clouds: Send + Sync {
+    /// An address as it is kept; none: no address of this kind is known.
+    fn whole_url(&self, url: &str) -> Option<Result<String, String>>;
+
+    /// The cloud at an address, with what a file keeps secret of it; none: no address of this kind is known. Nobody is asked yet.
+    fn open(&self, url: &str, secret: Option<&str>) -> Option<Result<Arc<dyn disperse::Provider>, String>>;
+}
+
 /// What all sessions of a database share of its dispersed tables.
 #[derive(Default)]
 pub(crate) struct Dispersed {
+    /// Who reaches clouds over a network.
+    pub(crate) clouds: OnceLock<Arc<dyn Clouds>>,
     /// Tables of which clouds may not have been told everything, and when they are told next.
     untold: Mutex<HashMap<TableId, Instant>>,
     /// Whether all tables were looked at since the database was opened.
@@ -117,7 +128,7 @@ fn keep(writer: &mut Writer, table: TableId, kept: &Kept) -> Result<()> {
 }
 
 /// A dispersed table with its clouds.
-fn opened(view: &dyn View, table: &Table, kept: &Kept) -> Result<disperse::Table> {
+fn opened(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) -> Result<disperse::Table> {
     let declaration = kept.declaration.clone();
     let placement = Placement::plan(&declaration).map_err(|refusal| Error::Sql(refusal.to_string()))?;
     let open = |(at, name): (usize, &String)| {
@@ -125,7 +136,7 @@ fn opened(view: &dyn View, table: &Table, kept: &Kept) -> Result<disperse::Table
             Error::NotFound(format!("no cloud {name}, where table {} lies: CREATE CLOUD {name} again", table.name))
         })?;
         let key = kept.secret.derive(disperse::Purpose::Files, &disperse::Scope::provider(at as u16));
-        disperse::open_cloud(&cloud.url, key).map_err(Error::NotSupported)
+        clouds::open(dispersed, &cloud, key)
     };
     let clouds = declaration.clouds.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
     Ok(disperse::Table::new(Coder::new(declaration, placement, kept.secret.clone()), clouds))

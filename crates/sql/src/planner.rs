@@ -294,7 +294,12 @@ impl Planner {
         let (series, table) = (self.engine.series.clone(), target.table.clone());
         let provider = Provider::new(target, series, numbered, memory::reach(&self.options));
         match dispersed::is_dispersed(&table) {
-            true => Arc::new(DispersedProvider::new(table, snapshot.clone(), provider, self.verdicts.clone())),
+            true => Arc::new(DispersedProvider::new(
+                &self.engine,
+                (table, snapshot.clone()),
+                provider,
+                self.verdicts.clone(),
+            )),
             false => Arc::new(provider),
         }
     }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use counterfoil_test_servers::PostgresServer;
+
 use super::stage::Stage;
 
 const CREATE: &str = "CREATE TABLE people (id BIGINT PRIMARY KEY, name TEXT FOR (equality), salary NUMERIC(10,2) FOR (sum)) \
@@ -83,6 +85,55 @@ fn spoil(path: &Path) {
         bytes[5] ^= 1;
         fs::write(&path, bytes).expect("a file");
     }
+}
+
+#[test]
+fn two_databases_of_postgresql_and_a_folder_are_three_clouds() {
+    let Some(mut server) = PostgresServer::start() else { return };
+    let stage = Stage::with_database();
+    fs::create_dir(stage.path("a")).expect("a cloud");
+    let url = server.url(server.port);
+    for (cloud, url) in [("a", "dir:a"), ("b", &url), ("c", &url)] {
+        stage.good(&["db", &format!("CREATE CLOUD {cloud} OPTIONS (url '{url}')")]);
+    }
+    let secret = format!("CREATE CLOUD d OPTIONS (url '{url}', secret_file 'nowhere')");
+    stage.refused(&["db", &secret], 2, &["secret of cloud d", "nowhere"]);
+    stage.refused(&["db", "CREATE CLOUD d OPTIONS (url 'postgres://me:pass@h/x')"], 1, &["secret_file"]);
+    let create = CREATE.replace("(equality)", "(equality, prefix)").replace("(sum)", "(sum, range)");
+    stage.good(&["db", &create]);
+    stage.good(&[
+        "db",
+        "INSERT INTO people SELECT value, 'name ' || value % 9, value * 1.5 FROM generate_series(1, 500) AS t(value)",
+    ]);
+    let questions = [
+        ("SELECT count(*), sum(salary), avg(salary) FROM people", "500,187875.00,375.750000"),
+        ("SELECT count(*), min(id) FROM people WHERE name = 'name 7'", "55,7"),
+        ("SELECT count(*), max(id) FROM people WHERE salary BETWEEN 15 AND 30", "11,20"),
+        ("SELECT count(*) FROM people WHERE name LIKE 'name 1%'", "56"),
+    ];
+    let ask_all = || {
+        for (sql, expected) in questions {
+            assert_eq!(stage.good(&["db", sql]).lines().nth(1), Some(expected), "{sql}");
+        }
+    };
+    ask_all();
+    stage.refused(&["db", "INSERT INTO people VALUES (77, 'again', 0)"], 1, &["people_pkey"]);
+    set_there(&stage, "a", false);
+    ask_all();
+    stage.good(&["db", "UPDATE people SET salary = salary WHERE id < 100; DELETE FROM people WHERE id > 500"]);
+    set_there(&stage, "a", true);
+    // Two clouds, which are one server: more than may fail.
+    server.kill();
+    stage.refused(&["db", "SELECT name FROM people"], 2, &["cloud", "connection to PostgreSQL failed"]);
+    let told = stage.run(&["db", "INSERT INTO people VALUES (1000, NULL, NULL); DELETE FROM people WHERE id = 1000"]);
+    // The folder has the keys, sealed: reading all of them takes the place of asking for one.
+    assert!(told.code == 0 && told.err.contains("cloud b: out of reach"), "{}", told.err);
+    server.run();
+    stage.good(&["db", "INSERT INTO people VALUES (1000, NULL, NULL); DELETE FROM people WHERE id = 1000"]);
+    ask_all();
+    let repaired = stage.good(&["db", "REPAIR TABLE people"]);
+    assert_eq!(repaired, "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n");
+    stage.good(&["db", "DROP TABLE people"]);
 }
 
 #[test]

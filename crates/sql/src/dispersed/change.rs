@@ -101,7 +101,7 @@ fn away(
     let values = |at: usize| keys.iter().flatten().map(|key| key[at].clone()).collect();
     let condition = |(at, column): (usize, &u16)| Condition::Equal { column: *column, values: values(at) };
     let conditions: Vec<Condition> = ids.iter().enumerate().map(condition).collect();
-    let (opened, mut report) = (opened(&*change.lease, table, &kept)?, Report::default());
+    let (opened, mut report) = (opened(&session.engine().dispersed, &*change.lease, table, &kept)?, Report::default());
     let found = opened.read(&kept.state, &ids, &conditions, &mut report);
     session.notices.extend(notes(&table.name, &kept.declaration.clouds, &report));
     let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, error))?;
@@ -173,7 +173,7 @@ pub(crate) fn fetch(session: &Session, view: &dyn View, table: &Arc<Table>, numb
     let block = session.engine().relations.fetch(view, table, &row_ids, None).map_err(Error::Relation)?;
     let mut batches = vec![evaluate::record_batch(table, &block.rows)?];
     if !away.is_empty() {
-        batches.push(fetch_away(view, table, &kept, &away, batches[0].schema())?);
+        batches.push(fetch_away(session, view, table, (&kept, &away), batches[0].schema())?);
     }
     let all = concat_batches(&batches[0].schema(), &batches)?;
     let places: HashMap<u64, u64> = here.iter().copied().chain(&away).zip(0..).collect();
@@ -182,14 +182,14 @@ pub(crate) fn fetch(session: &Session, view: &dyn View, table: &Arc<Table>, numb
 }
 
 fn fetch_away(
+    session: &Session,
     view: &dyn View,
     table: &Arc<Table>,
-    kept: &Kept,
-    away: &Rows,
+    (kept, away): (&Kept, &Rows),
     schema: datafusion::arrow::datatypes::SchemaRef,
 ) -> Result<RecordBatch> {
     let all: Vec<usize> = (0..table.columns.len()).collect();
-    let opened = opened(view, table, kept)?;
+    let opened = opened(&session.engine().dispersed, view, table, kept)?;
     let found = opened.read_rows(&kept.state, &ids(table, &all), away, &mut Report::default());
     let found = found.map_err(|error: Unanswered| unanswered(&table.name, &kept.declaration.clouds, error))?;
     let arrays = table.columns.iter().zip(&found.columns).map(|(column, plain)| columns::array(&column.kind, plain));

@@ -3,16 +3,21 @@
 //! ```text
 //! CREATE CLOUD [IF NOT EXISTS] a OPTIONS (url 'dir:/mnt/a')        DROP CLOUD [IF EXISTS] a        SHOW CLOUDS
 //! REPAIR TABLE t                                                   EXPLAIN LEAKAGE SELECT ...
-//! record of space SETTING: "cloud/" name       01 | url
+//! record of space SETTING: "cloud/" name       01 | url [ | 0a | secret_file]
 //! ```
 //! The library's tree of statements has no place for them: there they stand as a CALL of a function that this floor alone runs.
 
+use std::sync::Arc;
+
+use counterfoil_disperse::{self as disperse, Provider, Secret};
 use counterfoil_log::{View, record_space};
 use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement, Value as Literal};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
+use zeroize::Zeroizing;
 
+use super::Dispersed;
 use crate::error::{Error, Result};
 use crate::publishing::{call, parse_text, takes, wants};
 use crate::session::{Outcome, Session};
@@ -33,6 +38,47 @@ pub(crate) struct Cloud {
     pub name: String,
     /// Where it is.
     pub url: String,
+    /// A file with what is kept secret of it: a password.
+    pub secret_file: Option<String>,
+}
+
+impl Cloud {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = [&[VERSION], self.url.as_bytes()].concat();
+        self.secret_file.iter().for_each(|file| bytes.extend([b"\n", file.as_bytes()].concat()));
+        bytes
+    }
+
+    fn of(name: &str, bytes: &[u8]) -> Option<Self> {
+        let (_, told) = bytes.split_first().filter(|(version, _)| **version == VERSION)?;
+        let told = std::str::from_utf8(told).ok()?;
+        let (url, file) = told.split_once('\n').map_or((told, None), |(url, file)| (url, Some(file.to_owned())));
+        Some(Cloud { name: name.to_owned(), url: url.to_owned(), secret_file: file })
+    }
+}
+
+/// A cloud that may be asked.
+pub(super) fn open(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<Arc<dyn Provider>> {
+    let secret = cloud.secret_file.as_ref().map(|file| {
+        let secret = std::fs::read_to_string(file).map(|text| Zeroizing::new(text.trim_end().to_owned()));
+        secret.map_err(|error| {
+            Error::Host(format!("the secret of cloud {} cannot be read from {file}: {error}", cloud.name))
+        })
+    });
+    let secret = secret.transpose()?;
+    let far =
+        dispersed.clouds.get().and_then(|clouds| clouds.open(&cloud.url, secret.as_ref().map(|secret| &secret[..])));
+    far.unwrap_or_else(|| disperse::open_cloud(&cloud.url, key)).map_err(Error::NotSupported)
+}
+
+/// An address as it is kept.
+fn whole_url(dispersed: &Dispersed, url: &str) -> Result<String> {
+    let far = dispersed.clouds.get().and_then(|clouds| clouds.whole_url(url));
+    let url = far.unwrap_or_else(|| disperse::whole_url(url)).map_err(Error::NotSupported)?;
+    match url.contains('\n') {
+        false => Ok(url),
+        true => Err(Error::Sql("an address of two lines".into())),
+    }
 }
 
 /// What is asked of clouds.
@@ -51,10 +97,8 @@ fn record_name(name: &str) -> Vec<u8> {
 /// A cloud by its name.
 pub(super) fn named(view: &dyn View, name: &str) -> Result<Option<Cloud>> {
     let Some(bytes) = view.record(record_space::SETTING, &record_name(name)) else { return Ok(None) };
-    let url = bytes.split_first().filter(|(version, _)| **version == VERSION).map(|(_, url)| url);
-    let url = url.and_then(|url| std::str::from_utf8(url).ok());
-    let url = url.ok_or_else(|| Error::NotSupported(format!("cloud {name}, which a later version declared")))?;
-    Ok(Some(Cloud { name: name.to_owned(), url: url.to_owned() }))
+    let later = || Error::NotSupported(format!("cloud {name}, which a later version declared"));
+    Cloud::of(name, &bytes).map(Some).ok_or_else(later)
 }
 
 fn all(view: &dyn View) -> Result<Vec<Cloud>> {
@@ -164,16 +208,24 @@ pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
     if is_named(DROP) {
         return Ok(Some(Asked::Drop { name, may_be_gone: !lenient.is_empty() }));
     }
-    let mut url = None;
+    let (mut url, mut secret_file) = (None, None);
     for (option, value) in options {
         match option {
             "url" if url.is_none() => url = Some(value),
-            "url" => return Err(Error::Sql("url is said twice".into())),
+            "secret_file" if secret_file.is_none() => secret_file = Some(whole_path(&value)?),
+            "url" | "secret_file" => return Err(Error::Sql(format!("{option} is said twice"))),
             other => return Err(Error::NotSupported(format!("the option {other} of a cloud"))),
         }
     }
     let url = url.ok_or_else(|| Error::Sql(format!("where is cloud {name}? OPTIONS (url 'dir:/mnt/{name}')")))?;
-    Ok(Some(Asked::Create { cloud: Cloud { name, url }, may_be_there: !lenient.is_empty() }))
+    Ok(Some(Asked::Create { cloud: Cloud { name, url, secret_file }, may_be_there: !lenient.is_empty() }))
+}
+
+/// A file by its whole path, so that it is the same wherever the program runs.
+fn whole_path(path: &str) -> Result<String> {
+    let whole = std::path::absolute(path).map_err(|error| Error::Host(format!("file {path}: {error}")))?;
+    let whole = whole.into_os_string().into_string().ok().filter(|path| !path.contains('\n'));
+    whole.ok_or_else(|| Error::NotSupported(format!("the file name {path}")))
 }
 
 impl Session {
@@ -187,15 +239,17 @@ impl Session {
             Asked::Repair { table } => self.repair(&table),
             Asked::Leakage { .. } => unreachable!("answered above"),
             Asked::Create { cloud, may_be_there } => {
-                let Cloud { name, url } = cloud;
-                let url = counterfoil_disperse::whole_url(&url).map_err(Error::NotSupported)?;
+                let url = whole_url(&self.engine().dispersed, &cloud.url)?;
+                let cloud = Cloud { url, ..cloud };
+                // What cannot be opened is told now.
+                open(&self.engine().dispersed, &cloud, Secret::new([0; 32]))?;
+                let name = cloud.name.clone();
                 self.change(|_, change| {
                     if named(&*change.lease, &name)?.is_some() {
                         let taken = || Error::Misuse(format!("there is a cloud {name} already"));
                         return if may_be_there { Ok(()) } else { Err(taken()) };
                     }
-                    let bytes = [&[VERSION], url.as_bytes()].concat();
-                    Ok(change.lease.put_record(record_space::SETTING, &record_name(&name), &bytes)?)
+                    Ok(change.lease.put_record(record_space::SETTING, &record_name(&name), &cloud.to_bytes())?)
                 })?;
                 Ok(Outcome::Done("CREATE CLOUD"))
             }
@@ -243,7 +297,14 @@ mod tests {
 
     #[test]
     fn clouds_are_read() {
-        let cloud = Cloud { name: "a".into(), url: "dir:/x".into() };
+        let cloud = Cloud { name: "a".into(), url: "dir:/x".into(), secret_file: None };
+        let secret = Cloud { secret_file: Some("/etc/a".into()), ..cloud.clone() };
+        for cloud in [&cloud, &secret] {
+            assert_eq!(Cloud::of("a", &cloud.to_bytes()).as_ref(), Some(cloud));
+        }
+        assert_eq!(Cloud::of("a", &[2, b'x']), None);
+        let with = "CREATE CLOUD a OPTIONS (secret_file '/etc/a', url 'dir:/x')";
+        assert_eq!(read_one(with), Ok(Asked::Create { cloud: secret, may_be_there: false }));
         let create = |may_be_there| Ok(Asked::Create { cloud: cloud.clone(), may_be_there });
         assert_eq!(read_one("create cloud A options (URL 'dir:/x')"), create(false));
         assert_eq!(read_one("CREATE CLOUD IF NOT EXISTS a OPTIONS (url 'dir:/x')"), create(true));

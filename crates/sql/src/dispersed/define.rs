@@ -214,7 +214,7 @@ fn disperse_table(
 /// fragments are noise without the key, which goes now.
 pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
-    let opened = super::opened(&*change.lease, table, &kept);
+    let opened = super::opened(&session.engine().dispersed, &*change.lease, table, &kept);
     for (name, _) in change.lease.records(record_space::SETTING, &prefix(table.id)) {
         change.lease.delete_record(record_space::SETTING, &name)?;
     }

@@ -13,8 +13,9 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::UnionExec;
 
-use super::conditions;
 use super::scan::{DispersedScan, Wanted};
+use super::{Dispersed, conditions};
+use crate::engine::Engine;
 use crate::filter;
 use crate::provider::Provider;
 use crate::published::Verdicts;
@@ -26,12 +27,18 @@ pub(crate) struct DispersedProvider {
     /// What is still here.
     here: Provider,
     verdicts: Arc<Verdicts>,
+    dispersed: Arc<Dispersed>,
 }
 
 impl DispersedProvider {
     /// The table as of a snapshot; `here` shows the rows that are still here.
-    pub(crate) fn new(table: Arc<Table>, snapshot: Snapshot, here: Provider, verdicts: Arc<Verdicts>) -> Self {
-        DispersedProvider { table, snapshot, here, verdicts }
+    pub(crate) fn new(
+        engine: &Engine,
+        (table, snapshot): (Arc<Table>, Snapshot),
+        here: Provider,
+        verdicts: Arc<Verdicts>,
+    ) -> Self {
+        DispersedProvider { table, snapshot, here, verdicts, dispersed: engine.dispersed.clone() }
     }
 }
 
@@ -67,7 +74,11 @@ impl TableProvider for DispersedProvider {
             batch_rows: state.config().batch_size().max(1),
             schema: here.schema(),
         };
-        let away = DispersedScan::new(self.table.clone(), self.snapshot.clone(), wanted, self.verdicts.clone());
+        let away = DispersedScan::new(
+            (self.table.clone(), self.snapshot.clone()),
+            wanted,
+            (self.verdicts.clone(), self.dispersed.clone()),
+        );
         UnionExec::try_new(vec![here, Arc::new(away)])
     }
 

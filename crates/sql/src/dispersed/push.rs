@@ -112,7 +112,7 @@ impl Session {
             return Ok(Vec::new());
         }
         let view = self.guard.engine.store.snapshot()?;
-        let opened = opened(&view, table, before)?;
+        let opened = opened(&self.engine().dispersed, &view, table, before)?;
         drop(view);
         let keeps = |cloud: usize| &before.state.untold[cloud].keeps;
         let told = each(before.state.untold.len(), |cloud| match keeps(cloud).is_empty() {
@@ -138,7 +138,7 @@ impl Session {
         };
         let numbers: Vec<u64> = rows.iter().collect();
         let view = self.guard.engine.store.snapshot()?;
-        let opened = opened(&view, table, &kept)?;
+        let opened = opened(&self.engine().dispersed, &view, table, &kept)?;
         drop(view);
         let lacking = |cloud: usize| &kept.state.untold[cloud].lacks & &rows;
         let told = each(kept.state.untold.len(), |cloud| {

@@ -40,7 +40,7 @@ impl Session {
         let _one_at_a_time = shared(&engine).telling.lock();
         let view = self.view()?;
         let kept = kept(&view, &table)?;
-        let away = opened(&view, &table, &kept)?;
+        let away = opened(&engine.dispersed, &view, &table, &kept)?;
         let mut done = Vec::new();
         for cloud in 0..kept.declaration.clouds.len() {
             done.push(self.repair_at(&table, &kept, &away, cloud)?);

@@ -17,7 +17,7 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-use super::{columns, conditions, kept, notes, opened, unanswered};
+use super::{Dispersed, columns, conditions, kept, notes, unanswered};
 use crate::error::Result;
 use crate::leaf_node::leaf_node;
 use crate::published::{Asking, Verdicts, apart};
@@ -44,19 +44,24 @@ pub(crate) struct DispersedScan {
     snapshot: Snapshot,
     wanted: Arc<Wanted>,
     verdicts: Arc<Verdicts>,
+    dispersed: Arc<Dispersed>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl DispersedScan {
-    pub(super) fn new(table: Arc<Table>, snapshot: Snapshot, wanted: Wanted, verdicts: Arc<Verdicts>) -> Self {
+    pub(super) fn new(
+        (table, snapshot): (Arc<Table>, Snapshot),
+        wanted: Wanted,
+        (verdicts, dispersed): (Arc<Verdicts>, Arc<Dispersed>),
+    ) -> Self {
         let equivalence = EquivalenceProperties::new(wanted.schema.clone());
         let partitioning = Partitioning::UnknownPartitioning(1);
         let properties =
             PlanProperties::new(equivalence, partitioning, EmissionType::Incremental, Boundedness::Bounded);
         let properties = Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative));
         let metrics = ExecutionPlanMetricsSet::new();
-        DispersedScan { table, snapshot, wanted: Arc::new(wanted), verdicts, properties, metrics }
+        DispersedScan { table, snapshot, wanted: Arc::new(wanted), verdicts, dispersed, properties, metrics }
     }
 
     /// Asks, and checks what comes back.
@@ -66,7 +71,7 @@ impl DispersedScan {
             return Ok(VecDeque::new());
         }
         let clouds = kept.declaration.clouds.clone();
-        let opened = opened(&self.snapshot, &self.table, &kept)?;
+        let opened = self.opened(&kept)?;
         let conditions = self.conditions();
         let mut report = Report::default();
         let found = opened.read(&kept.state, &self.ids(), &conditions, &mut report);
@@ -83,8 +88,9 @@ impl DispersedScan {
         &self.table
     }
 
-    pub(super) fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
+    /// The table with its clouds.
+    pub(super) fn opened(&self, kept: &Kept) -> Result<counterfoil_disperse::Table> {
+        super::opened(&self.dispersed, &self.snapshot, &self.table, kept)
     }
 
     pub(super) fn note(&self, note: String) {

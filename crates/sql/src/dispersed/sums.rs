@@ -27,7 +27,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use datafusion::scalar::ScalarValue;
 
 use super::scan::DispersedScan;
-use super::{notes, opened, unanswered};
+use super::{notes, unanswered};
 use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
 use crate::published::apart;
@@ -125,7 +125,7 @@ impl DispersedSums {
     /// Asks for all states.
     fn ask(&self) -> Result<RecordBatch> {
         let (kept, table) = (self.scan.kept()?, self.scan.table());
-        let opened = opened(self.scan.snapshot(), table, &kept)?;
+        let opened = self.scan.opened(&kept)?;
         let rows: Rows = kept.state.live.clone();
         let numbers: Vec<u64> = rows.iter().collect();
         let mut report = Report::default();
