@@ -65,6 +65,10 @@ pub enum Unfit {
     Number(String),
 }
 
+/// Fragments of some rows that are the same wherever they lie.
+#[derive(Default)]
+pub struct Common(HashMap<(u16, Coding), Data>);
+
 /// The coder of a table.
 pub struct Coder {
     declaration: Declaration,
@@ -149,7 +153,37 @@ impl Coder {
         Element::reduce(cloud as u128 + 1)
     }
 
-    /// The fragments of rows at one cloud. `rows` are ascending; `columns` are the declared ones in order.
+    /// What is the same at all clouds that hold it: everything but shares. `rows` are ascending; `columns` are the declared ones in
+    /// order. Columns are coded at the same time.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn common(&self, epochs: &Epochs, rows: &[u64], columns: &[Plain]) -> Result<Common, Unfit> {
+        let is_common = |coding: &Coding| !matches!(coding, Coding::Share(_) | Coding::Present);
+        let fragments = self.placement.fragments.iter().filter(|fragment| is_common(&fragment.coding));
+        let coded: Vec<Result<_, Unfit>> = std::thread::scope(|scope| {
+            let coding: Vec<_> = fragments
+                .map(|fragment| {
+                    scope.spawn(move || {
+                        let found = self
+                            .declaration
+                            .columns
+                            .iter()
+                            .zip(columns)
+                            .find(|(column, _)| column.id == fragment.column);
+                        let Some((column, plain)) = found else { return Err(Unfit::Row(0)) };
+                        let data = self.data(epochs, (column, fragment.coding), 0, rows, plain)?;
+                        Ok(((fragment.column, fragment.coding), data))
+                    })
+                })
+                .collect();
+            coding.into_iter().map(|thread| thread.join().unwrap_or(Err(Unfit::Row(0)))).collect()
+        });
+        coded.into_iter().collect::<Result<_, Unfit>>().map(Common)
+    }
+
+    /// The fragments of rows at one cloud. `rows` are ascending; `columns` are the declared ones in order, and `common` what they have
+    /// been coded to for all.
     ///
     /// # Errors
     /// [`Unfit`].
@@ -158,7 +192,7 @@ impl Coder {
         epochs: &Epochs,
         cloud: usize,
         rows: &[u64],
-        columns: &[Plain],
+        (columns, common): (&[Plain], &Common),
     ) -> Result<Fragments, Unfit> {
         let mut fragments =
             Fragments { places: rows.iter().map(|row| self.place(cloud, *row)).collect(), columns: Vec::new() };
@@ -166,7 +200,10 @@ impl Coder {
             let own = self.placement.held_by(cloud).filter(|fragment| fragment.column == column.id);
             for fragment in own {
                 let name = self.column_name(cloud, column.id, fragment.coding);
-                let data = self.data(epochs, (column, fragment.coding), cloud, rows, plain)?;
+                let data = match common.0.get(&(column.id, fragment.coding)) {
+                    Some(data) => data.clone(),
+                    None => self.data(epochs, (column, fragment.coding), cloud, rows, plain)?,
+                };
                 fragments.columns.push((name, data));
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! h                          01 | the secret [32] | declaration and epochs (postcard)
-//! l chunk u32                live rows of a chunk of 2^20 row numbers (Roaring bitmap, portable format)
+//! l chunk u32                live rows of a chunk of 2^20 row numbers (Roaring bitmap of their lower 32 bits, portable format)
 //! a cloud u16 | chunk u32    rows that a cloud may lack
 //! k cloud u16 | chunk u32    rows that are gone and that a cloud may still have
 //! ```
@@ -124,29 +124,40 @@ fn read_head(bytes: &[u8]) -> Result<(Secret, Declaration, Epochs), Damaged> {
 }
 
 fn put_chunks(records: &mut Records, kind: &[u8], rows: &Rows) {
-    let mut chunks: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
-    for row in rows {
-        // Numbers of rows have 48 bits at most.
-        let (chunk, low) = ((row >> CHUNK_BITS) as u32, (row & ((1 << CHUNK_BITS) - 1)) as u32);
-        chunks.entry(chunk).or_default().insert(low);
-    }
-    for (chunk, mut bitmap) in chunks {
-        bitmap.optimize();
-        let mut bytes = Zeroizing::new(Vec::with_capacity(bitmap.serialized_size()));
-        bitmap.serialize_into(&mut *bytes).expect("memory takes what it is given");
-        records.insert([kind, &chunk.to_be_bytes()].concat(), bytes);
+    for (high, bitmap) in rows.bitmaps() {
+        let chunks =
+            bitmap.min().zip(bitmap.max()).map_or(0..=0, |(least, most)| least >> CHUNK_BITS..=most >> CHUNK_BITS);
+        for chunk in chunks {
+            let mut own = RoaringBitmap::new();
+            own.insert_range(chunk << CHUNK_BITS..=chunk << CHUNK_BITS | ((1 << CHUNK_BITS) - 1));
+            own &= bitmap;
+            if own.is_empty() {
+                continue;
+            }
+            own.optimize();
+            let mut bytes = Zeroizing::new(Vec::with_capacity(own.serialized_size()));
+            own.serialize_into(&mut *bytes).expect("memory takes what it is given");
+            // Numbers of rows have 48 bits at most.
+            let chunk = high << (u32::BITS - CHUNK_BITS) | chunk;
+            records.insert([kind, &chunk.to_be_bytes()].concat(), bytes);
+        }
     }
 }
 
 fn add_chunk(rows: &mut Rows, chunk: &[u8], bytes: &[u8]) -> Result<(), Damaged> {
     let damaged = Damaged("a chunk of row numbers");
     let chunk = u32::from_be_bytes(chunk.try_into().map_err(|_| damaged)?);
+    let (high, low) = (chunk >> (u32::BITS - CHUNK_BITS), chunk & ((1 << (u32::BITS - CHUNK_BITS)) - 1));
     let bitmap = RoaringBitmap::deserialize_from(bytes).map_err(|_| damaged)?;
-    if bitmap.max().is_some_and(|most| most >> CHUNK_BITS > 0) {
+    if bitmap
+        .min()
+        .zip(bitmap.max())
+        .is_some_and(|(least, most)| least >> CHUNK_BITS != low || most >> CHUNK_BITS != low)
+    {
         return Err(damaged);
     }
-    let base = u64::from(chunk) << CHUNK_BITS;
-    rows.append(bitmap.iter().map(|low| base | u64::from(low))).map_err(|_| damaged)?;
+    // Whole containers at once: a million rows are sixteen of them.
+    *rows |= Rows::from_bitmaps([(high, bitmap)]);
     Ok(())
 }
 

@@ -25,7 +25,7 @@ mod stored;
 mod sums;
 mod table;
 
-pub use coder::{Coder, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
+pub use coder::{Coder, Common, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
 pub use declaration::{Column, Declaration, Kind, Operations, ROWS_MAX_DEFAULT};
 pub use folder::Folder;
 pub use kept::{Damaged, Kept, Records};
@@ -37,4 +37,4 @@ pub use provider::{Failure, MemoryProvider, Provider};
 pub use state::{Rows, State, Untold};
 pub use stored::{Store, StoredProvider};
 pub use sums::Sum;
-pub use table::{Condition, Fault, Found, Report, Table, Unanswered};
+pub use table::{Coded, Condition, Fault, Found, Report, Table, Unanswered};

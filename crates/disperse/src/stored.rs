@@ -10,19 +10,19 @@
 //!    row twice, of which one counts.
 //! 3. Whoever may read the files can query them with what they like (Spark, Trino, DuckDB): they see what the store sees.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, BinaryArray, RecordBatch, UInt64Array};
 use bytes::Bytes;
 use hmac::Mac as _;
-use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use crate::fragments::{Answer, Data, Fragments, Name, Question, Strings, evaluate};
+use crate::fragments::{Answer, Data, Fragments, Name, Question, Strings, Test, evaluate};
 use crate::keys::Secret;
 use crate::provider::{Failure, Provider};
 
@@ -93,13 +93,13 @@ impl<S: Store> StoredProvider<S> {
         Ok(names)
     }
 
-    /// The rows of a file; none: it has gone meanwhile.
-    fn read(&self, table: &Name, name: &str) -> Result<Option<Fragments>, Failure> {
+    /// The rows of a file, with these of their columns (all, unless some are named); none: it has gone meanwhile.
+    fn read(&self, table: &Name, name: &str, columns: Option<&BTreeSet<&str>>) -> Result<Option<Fragments>, Failure> {
         let Some(file) = self.store.get(table.as_str(), name)? else { return Ok(None) };
         if self.name(&file) != name {
             return Err(Failure::Malformed(format!("file {name} is not as it was written")));
         }
-        decode(file).map(Some).map_err(|error| Failure::Malformed(format!("file {name}: {error}")))
+        decode(file, columns).map(Some).map_err(|error| Failure::Malformed(format!("file {name}: {error}")))
     }
 
     fn write(&self, table: &Name, rows: &Fragments) -> Result<String, Failure> {
@@ -119,7 +119,7 @@ impl<S: Store> Provider for StoredProvider<S> {
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
         let gone: HashSet<u64> = places.iter().copied().collect();
         for name in self.files(table)? {
-            let Some(rows) = self.read(table, &name)? else { continue };
+            let Some(rows) = self.read(table, &name, None)? else { continue };
             let kept: Vec<usize> = (0..rows.places.len()).filter(|row| !gone.contains(&rows.places[*row])).collect();
             if kept.len() == rows.places.len() {
                 continue;
@@ -138,13 +138,16 @@ impl<S: Store> Provider for StoredProvider<S> {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let (mut seen, mut done) = (HashSet::new(), HashSet::new());
+        let names = question.columns.iter().chain(&question.sums).chain(question.tests.iter().map(Test::column));
+        let columns: BTreeSet<&str> = names.map(Name::as_str).collect();
+        // Places are as good as random: they need no hash that nobody can foresee, and are many.
+        let (mut seen, mut done) = (hashbrown::HashSet::new(), HashSet::new());
         loop {
             let mut names = self.files(table)?;
             names.retain(|name| done.insert(name.clone()));
             let mut is_settled = true;
             for name in names {
-                let Some(rows) = self.read(table, &name)? else {
+                let Some(rows) = self.read(table, &name, Some(&columns))? else {
                     // It was written anew meanwhile, without some rows: the others are in a file that is listed now.
                     is_settled = false;
                     continue;
@@ -192,9 +195,15 @@ fn encode(rows: &Fragments) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     Ok(file)
 }
 
-fn decode(file: Vec<u8>) -> Result<Fragments, Box<dyn std::error::Error>> {
+fn decode(file: Vec<u8>, columns: Option<&BTreeSet<&str>>) -> Result<Fragments, Box<dyn std::error::Error>> {
     let mut rows = Fragments::default();
-    for batch in ParquetRecordBatchReaderBuilder::try_new(Bytes::from(file))?.build()? {
+    let mut reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(file))?.with_batch_size(FILE_ROWS);
+    if let Some(columns) = columns {
+        let wanted = std::iter::once(PLACE).chain(columns.iter().copied());
+        let mask = ProjectionMask::columns(reader.parquet_schema(), wanted);
+        reader = reader.with_projection(mask);
+    }
+    for batch in reader.build()? {
         let batch = batch?;
         for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
             let numbers = array.as_any().downcast_ref::<UInt64Array>().map(|numbers| numbers.values().to_vec());

@@ -42,15 +42,19 @@ impl Table {
         let hidden: Vec<Vec<Element>> =
             codings.iter().map(|coding| self.coder().hidden(&state.epochs, column.id, *coding, rows)).collect();
         let may_fail = self.coder().declaration().may_fail;
-        let mut said: Vec<(usize, Said)> = Vec::new();
-        let mut failed = 0;
-        for cloud in 0..self.clouds().len() {
-            match self.added(state, cloud, (column, &codings), rows) {
-                Ok(shares) => said.push((cloud, shown(cloud, &hidden, &shares))),
-                Err(Fault::Failed(Failure::CalledOff)) => return Err(Unanswered::CalledOff),
-                Err(fault) => {
-                    report.note(cloud, fault);
-                    failed += 1;
+        let (mut said, mut failed): (Vec<(usize, Said)>, usize) = (Vec::new(), 0);
+        let clouds: Vec<usize> = (0..self.clouds().len()).collect();
+        // Those whose word is enough, if they agree; then all others.
+        let (first, others) = clouds.split_at((may_fail + 1).min(clouds.len()));
+        for asked in [first, others] {
+            for (cloud, answer) in self.added_at(state, asked, (column, &codings), rows) {
+                match answer {
+                    Ok(shares) => said.push((cloud, shown(cloud, &hidden, &shares))),
+                    Err(Fault::Failed(Failure::CalledOff)) => return Err(Unanswered::CalledOff),
+                    Err(fault) => {
+                        report.note(cloud, fault);
+                        failed += 1;
+                    }
                 }
             }
             if agreed(&said, may_fail + 1).is_some() {
@@ -72,6 +76,22 @@ impl Table {
         let mut codings: Vec<Coding> = (0..limbs).map(Coding::Share).collect();
         codings.extend(column.nullable.then_some(Coding::Present));
         Some((column, codings))
+    }
+
+    /// The sums of clouds, which add up at the same time.
+    fn added_at(
+        &self,
+        state: &State,
+        clouds: &[usize],
+        summed: (&Column, &[Coding]),
+        rows: &[u64],
+    ) -> Vec<(usize, Result<Vec<Element>, Fault>)> {
+        let added = |cloud: usize| self.added(state, cloud, summed, rows);
+        let broken = |_| Err(Fault::Failed(Failure::Malformed("what asks it broke off".into())));
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = clouds.iter().map(|cloud| (*cloud, scope.spawn(move || added(*cloud)))).collect();
+            asked.into_iter().map(|(cloud, thread)| (cloud, thread.join().unwrap_or_else(broken))).collect()
+        })
     }
 
     /// A cloud's sums of its shares of exactly these rows.

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::coder::Coder;
+use crate::coder::{Coder, Common, Unfit};
 use crate::fragments::{Answer, Data, Name, Question, Strings, Test};
 use crate::placement::Coding;
 use crate::plain::{Plain, Value};
@@ -120,6 +120,17 @@ pub struct Found {
     pub columns: Vec<Plain>,
 }
 
+/// Rows that are about to be put.
+pub struct Coded<'a> {
+    rows: &'a [u64],
+    columns: &'a [Plain],
+    common: Common,
+}
+
+fn refused(unfit: Unfit) -> Failure {
+    Failure::Refused(format!("rows that were not checked: {unfit:?}"))
+}
+
 /// A dispersed table and its clouds.
 pub struct Table {
     coder: Coder,
@@ -144,14 +155,22 @@ impl Table {
         &self.clouds
     }
 
-    /// Tells a cloud of rows, ascending, and of the values of all columns.
+    /// Codes rows, ascending, with the values of all columns: what is the same at all clouds.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`]: rows that were not checked.
+    pub fn code<'a>(&self, state: &State, rows: &'a [u64], columns: &'a [Plain]) -> Result<Coded<'a>, Failure> {
+        let common = self.coder.common(&state.epochs, rows, columns).map_err(refused)?;
+        Ok(Coded { rows, columns, common })
+    }
+
+    /// Tells a cloud of coded rows.
     ///
     /// # Errors
     /// [`Failure`]: it may have some of them.
-    pub fn put(&self, state: &State, cloud: usize, rows: &[u64], columns: &[Plain]) -> Result<(), Failure> {
-        let fragments = self.coder.fragments(&state.epochs, cloud, rows, columns);
-        let fragments =
-            fragments.map_err(|unfit| Failure::Refused(format!("rows that were not checked: {unfit:?}")))?;
+    pub fn put(&self, state: &State, cloud: usize, coded: &Coded<'_>) -> Result<(), Failure> {
+        let own = (coded.columns, &coded.common);
+        let fragments = self.coder.fragments(&state.epochs, cloud, coded.rows, own).map_err(refused)?;
         self.clouds[cloud].put(&self.coder.table_name(cloud), &fragments)
     }
 
@@ -228,11 +247,10 @@ impl Table {
         }
         let mut asked = vec![Vec::new(); self.clouds.len()];
         while let Some(batch) = self.next_questions(wanted, &columns, &mut asked) {
-            for (cloud, places_of) in batch {
-                let ids: Vec<u16> = places_of.iter().map(|at| wanted[*at]).collect();
-                for (at, column) in
-                    places_of.into_iter().zip(self.fetch(state, cloud, &ids, (&rows, is_all), report)?)
-                {
+            for (places_of, fetched) in self.fetch_at(state, wanted, batch, (&rows, is_all)) {
+                let Fetched { columns: found, faults } = fetched?;
+                faults.into_iter().for_each(|(cloud, fault)| report.note(cloud, fault));
+                for (at, column) in places_of.into_iter().zip(found) {
                     columns[at] = columns[at].take().or(column);
                 }
             }
@@ -282,6 +300,36 @@ impl Table {
         (!questions.is_empty()).then_some(questions)
     }
 
+    /// Columns from several clouds, which answer at the same time: places among the wanted ones, and what was given for them.
+    fn fetch_at(
+        &self,
+        state: &State,
+        wanted: &[u16],
+        questions: Vec<(usize, Vec<usize>)>,
+        rows: (&[u64], bool),
+    ) -> Vec<(Vec<usize>, Result<Fetched, Unanswered>)> {
+        let fetch = |cloud: usize, places_of: &[usize]| {
+            let ids: Vec<u16> = places_of.iter().map(|at| wanted[*at]).collect();
+            self.fetch(state, cloud, &ids, rows)
+        };
+        let fetch = &fetch;
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = questions
+                .into_iter()
+                .map(|(cloud, of)| (cloud, of.clone(), scope.spawn(move || fetch(cloud, &of))))
+                .collect();
+            let broken = |cloud, of: &[usize]| {
+                let fault = Fault::Failed(Failure::Malformed("what asks it broke off".into()));
+                Ok(Fetched { columns: of.iter().map(|_| None).collect(), faults: vec![(cloud, fault)] })
+            };
+            let joined = asked.into_iter().map(|(cloud, of, thread)| {
+                let fetched = thread.join().unwrap_or_else(|_| broken(cloud, &of));
+                (of, fetched)
+            });
+            joined.collect()
+        })
+    }
+
     /// Columns of rows from one cloud; none for those that it does not give as they were sealed.
     fn fetch(
         &self,
@@ -289,8 +337,7 @@ impl Table {
         cloud: usize,
         ids: &[u16],
         (rows, is_all): (&[u64], bool),
-        report: &mut Report,
-    ) -> Result<Vec<Option<Plain>>, Unanswered> {
+    ) -> Result<Fetched, Unanswered> {
         let names: Vec<Name> = ids.iter().map(|id| self.coder.column_name(cloud, *id, Coding::Cell)).collect();
         let places = (!is_all).then(|| {
             let mut places: Vec<u64> = rows.iter().map(|row| self.coder.place(cloud, *row)).collect();
@@ -300,30 +347,39 @@ impl Table {
         let question = Question { columns: names.clone(), places, ..Question::default() };
         let mut gathered = Gathered::new(names.len());
         let mut take = |answer: Answer| gathered.add(&names, answer, |place| self.coder.row(cloud, place));
+        let nothing = |fault| Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults: vec![(cloud, fault)] });
         match self.clouds[cloud].ask(&self.coder.table_name(cloud), &question, &mut take) {
             Ok(()) => {}
             Err(Failure::CalledOff) => return Err(Unanswered::CalledOff),
-            Err(failure) => {
-                report.note(cloud, Fault::Failed(failure));
-                return Ok(ids.iter().map(|_| None).collect());
-            }
+            Err(failure) => return nothing(Fault::Failed(failure)),
         }
-        let Some(order) = gathered.order(rows) else {
-            report.note(cloud, Fault::Lacks);
-            return Ok(ids.iter().map(|_| None).collect());
-        };
-        let opened = ids.iter().zip(&gathered.cells).map(|(id, cells)| {
-            let column = self.coder.declaration().column(*id)?;
-            let mut values = Plain::empty(column.kind);
+        let Some(order) = gathered.order(rows) else { return nothing(Fault::Lacks) };
+        let columns = self.open(state, ids, rows, (&gathered.cells, &order));
+        let is_forged = columns.iter().any(Option::is_none);
+        Ok(Fetched { columns, faults: is_forged.then_some((cloud, Fault::Forged)).into_iter().collect() })
+    }
+
+    /// Opens columns of cells, at the same time; none for those of which one does not open.
+    fn open(
+        &self,
+        state: &State,
+        ids: &[u16],
+        rows: &[u64],
+        (cells, order): (&[Strings], &[usize]),
+    ) -> Vec<Option<Plain>> {
+        let open = |id: u16, cells: &Strings| {
+            let column = self.coder.declaration().column(id)?;
             let mut ordered = Strings::default();
             order.iter().for_each(|at| ordered.push(cells.get(*at)));
-            if self.coder.open(&state.epochs, column, rows, &ordered, &mut values).is_err() {
-                report.note(cloud, Fault::Forged);
-                return None;
-            }
-            Some(values)
-        });
-        Ok(opened.collect())
+            let mut values = Plain::empty(column.kind);
+            self.coder.open(&state.epochs, column, rows, &ordered, &mut values).is_ok().then_some(values)
+        };
+        let open = &open;
+        std::thread::scope(|scope| {
+            let columns: Vec<_> =
+                ids.iter().zip(cells).map(|(id, cells)| scope.spawn(move || open(*id, cells))).collect();
+            columns.into_iter().map(|thread| thread.join().ok().flatten()).collect()
+        })
     }
 
     /// The rows that clouds name for a condition; none: no cloud can be asked for it.
@@ -375,6 +431,14 @@ impl Table {
             }
         }
     }
+}
+
+/// What a cloud gave.
+struct Fetched {
+    /// The columns, or none where they are not as they were sealed.
+    columns: Vec<Option<Plain>>,
+    /// What is to be said of it.
+    faults: Vec<(usize, Fault)>,
 }
 
 /// Parts of an answer put together.

@@ -187,8 +187,9 @@ impl World {
     fn put(&mut self) {
         let all: Rows = self.rows.iter().copied().collect();
         self.state.leaving(self.rows.iter().copied());
+        let coded = self.table.code(&self.state, &self.rows, &self.columns).expect("rows");
         for cloud in 0..self.clouds.len() {
-            self.table.put(&self.state, cloud, &self.rows, &self.columns).expect("an honest cloud");
+            self.table.put(&self.state, cloud, &coded).expect("an honest cloud");
             self.state.arrived(cloud, &all);
         }
         assert_eq!(self.state.settle(&all), all);

@@ -59,7 +59,8 @@ fn rows_that_are_on_their_way_are_not_added_up() {
     let (rows, columns) = (vec![last, last + 1], crate::clouds::columns(&more));
     world.state.leaving(rows.iter().copied());
     for cloud in 0..2 {
-        world.table.put(&world.state, cloud, &rows, &columns).expect("an honest cloud");
+        let coded = world.table.code(&world.state, &rows, &columns).expect("rows");
+        world.table.put(&world.state, cloud, &coded).expect("an honest cloud");
         world.state.arrived(cloud, &rows.iter().copied().collect());
     }
     let mut report = Report::default();

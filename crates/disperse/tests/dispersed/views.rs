@@ -68,8 +68,10 @@ fn views(secret: u8, people: &[Person], asked: &Person) -> Vec<Seen> {
     state.epochs.begin(0, Epoch([secret; 16]));
     let rows: Vec<u64> = (0..people.len() as u64).collect();
     state.leaving(rows.iter().copied());
+    let columns = columns(people);
+    let coded = table.code(&state, &rows, &columns).expect("rows");
     for cloud in 0..3 {
-        table.put(&state, cloud, &rows, &columns(people)).expect("a cloud");
+        table.put(&state, cloud, &coded).expect("a cloud");
         state.arrived(cloud, &rows.iter().copied().collect());
     }
     state.settle(&rows.iter().copied().collect());

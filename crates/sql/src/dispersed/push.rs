@@ -141,15 +141,19 @@ impl Session {
         let opened = opened(&self.engine().dispersed, &view, table, &kept)?;
         drop(view);
         let lacking = |cloud: usize| &kept.state.untold[cloud].lacks & &rows;
+        let whole = opened.code(&kept.state, &numbers, &plains);
         let told = each(kept.state.untold.len(), |cloud| {
             let lacking = lacking(cloud);
             if lacking.len() == rows.len() {
-                return opened.put(&kept.state, cloud, &numbers, &plains);
+                return opened.put(&kept.state, cloud, whole.as_ref().map_err(Clone::clone)?);
             }
             let places: Vec<usize> = (0..numbers.len()).filter(|at| lacking.contains(numbers[*at])).collect();
             let some: Vec<u64> = places.iter().map(|at| numbers[*at]).collect();
             let plains: Vec<Plain> = plains.iter().map(|plain| plain.chosen(&places)).collect();
-            if some.is_empty() { Ok(()) } else { opened.put(&kept.state, cloud, &some, &plains) }
+            if some.is_empty() {
+                return Ok(());
+            }
+            opened.put(&kept.state, cloud, &opened.code(&kept.state, &some, &plains)?)
         });
         self.change(|session, change| arrived(session, change, table, &rows, &told))?;
         Ok(Some((told, is_all)))

@@ -74,7 +74,8 @@ impl Session {
             let found = away.read_rows(&kept.state, &ids, &some, &mut report);
             self.notices.extend(notes(&table.name, &kept.declaration.clouds, &report));
             let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, error))?;
-            if let Err(failure) = away.put(&kept.state, cloud, &found.rows, &found.columns) {
+            let coded = away.code(&kept.state, &found.rows, &found.columns);
+            if let Err(failure) = coded.and_then(|coded| away.put(&kept.state, cloud, &coded)) {
                 return Ok(Repaired { failure: Some(failure.to_string()), ..repaired });
             }
             repaired.put += some.len();
