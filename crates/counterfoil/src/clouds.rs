@@ -7,10 +7,17 @@ use counterfoil_clouds::Postgres;
 use counterfoil_disperse::Provider;
 use counterfoil_sql::Clouds;
 use parking_lot::Mutex;
+use zeroize::Zeroizing;
 
-/// The clouds that were reached so far: their connections wait for the next statement.
+/// The clouds that were reached so far, by their addresses: their connections wait for the next statement.
 #[derive(Default)]
-pub(crate) struct Reached(Mutex<HashMap<(String, Option<String>), Arc<dyn Provider>>>);
+pub(crate) struct Reached(Mutex<HashMap<String, Known>>);
+
+/// A cloud, and the secret that it was reached with.
+struct Known {
+    secret: Option<Zeroizing<String>>,
+    cloud: Arc<dyn Provider>,
+}
 
 fn is_postgres(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
@@ -25,16 +32,15 @@ impl Clouds for Reached {
         if !is_postgres(url) {
             return None;
         }
-        let known = (url.to_owned(), secret.map(str::to_owned));
         let mut reached = self.0.lock();
-        if let Some(cloud) = reached.get(&known) {
-            return Some(Ok(cloud.clone()));
+        if let Some(known) = reached.get(url).filter(|known| known.secret.as_ref().map(|own| own.as_str()) == secret) {
+            return Some(Ok(known.cloud.clone()));
         }
+        // Of one address the newest secret counts.
         Some(Postgres::new(url, secret).map(|cloud| {
             let cloud: Arc<dyn Provider> = Arc::new(cloud);
-            // Of one address the newest secret counts.
-            reached.retain(|(other, _), _| other != url);
-            reached.insert(known, cloud.clone());
+            let secret = secret.map(|secret| Zeroizing::new(secret.to_owned()));
+            reached.insert(url.to_owned(), Known { secret, cloud: cloud.clone() });
             cloud
         }))
     }
