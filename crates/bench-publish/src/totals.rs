@@ -15,6 +15,8 @@ use crate::primitives::time;
 /// Microseconds.
 const MINUTE: i64 = 60_000_000;
 const DAY: i64 = 1440;
+/// Rows that come one by one: fewer than there are before the first that is asked for.
+const ROUNDS: i64 = 21;
 
 fn definition() -> Definition {
     let column = |name: &str, kind| Column { name: name.into(), kind };
@@ -46,13 +48,17 @@ pub fn print(rows: i64) -> Result<(), Failure> {
     owner.close_period(1000)?;
     let nodes = owner.shelf().nodes.all().count();
     println!("\n{rows} rows, signed in {signed:.1} s; {nodes} nodes over them, in {:.1} s", took(begun));
-    let begun = Instant::now();
-    owner.edit(Edit { insert: vec![row(rows / 2)], ..Edit::default() })?;
-    let edited = took(begun) * 1e3;
-    let begun = Instant::now();
-    owner.close_period(2000)?;
-    let nodes = owner.shelf().nodes.all().filter(|entry| entry.stamp.period == 1).count();
-    println!("one row more: {edited:.2} ms; its period's end, {nodes} nodes signed: {:.2} ms", took(begun) * 1e3);
+    let (edited, first, signed) = one_more(&mut owner, rows / 2)?;
+    println!("one row more: {edited:.2} ms; its period's end, {signed} nodes signed: {first:.2} ms");
+    // Far from what is asked for below. The first end had to sort what the load's end gave back to the allocator.
+    let (mut edited, mut ended, mut most) = (f64::INFINITY, f64::INFINITY, 0);
+    for minute in 0..ROUNDS {
+        let (edit, end, signed) = one_more(&mut owner, minute)?;
+        (edited, ended, most) = (edited.min(edit), ended.min(end), most.max(signed));
+    }
+    println!(
+        "{ROUNDS} rows more, each in its period: {edited:.2} ms; its end, at most {most} nodes signed: {ended:.2} ms"
+    );
     println!(
         "\n{:>9} {:>7} {:>11} {:>12} {:>11} {:>11}",
         "rows", "by", "signatures", "bytes", "mirror, ms", "reader, ms"
@@ -67,6 +73,19 @@ pub fn print(rows: i64) -> Result<(), Failure> {
         ask(owner.shelf(), &trust, from..from + part - 7)?;
     }
     Ok(())
+}
+
+/// Puts a row in, and ends the period: what each takes, in milliseconds, and how many nodes were signed.
+fn one_more(owner: &mut Publication<MemoryLedger>, minute: i64) -> Result<(f64, f64, usize), Failure> {
+    let begun = Instant::now();
+    owner.edit(Edit { insert: vec![row(minute)], ..Edit::default() })?;
+    let edited = begun.elapsed().as_secs_f64() * 1e3;
+    let (period, now) = (owner.status().open_period, owner.status().last_ended.unwrap_or_default() + 1);
+    let begun = Instant::now();
+    owner.close_period(now)?;
+    let ended = begun.elapsed().as_secs_f64() * 1e3;
+    let signed = owner.shelf().nodes.all().filter(|entry| entry.stamp.period == period).count();
+    Ok((edited, ended, signed))
 }
 
 /// The interval of some minutes.

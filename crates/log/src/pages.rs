@@ -14,7 +14,7 @@ use crate::root::{Container, Root, Run};
 use crate::{ContainerId, Error, Sealing};
 
 /// Pages read at once at the most, so that a large read needs a bounded buffer.
-const BATCH_PAGES: u32 = 64;
+const BATCH_PAGES: u32 = if cfg!(feature = "small") { 2 } else { 64 };
 /// Reads of up to this many pages go through the cache; larger ones are scans and would only sweep it.
 const CACHED_PAGES: u64 = 4;
 

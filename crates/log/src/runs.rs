@@ -1,5 +1,5 @@
 //! Where the pages of a container lie, in little memory: most containers lie in one piece, which is kept within them. The others have
-//! 4 bytes for each run of pages, and 40 for each extent.
+//! 4 bytes for each run of pages, and 36 for each extent.
 //!
 //! ```text
 //! extents  | extent 7, first page 0 at 4, pieces from 0 | extent 9, first page 5 at 0, pieces from 2 | ...
@@ -27,8 +27,9 @@ struct Piece {
     positions: u16,
 }
 
-/// Pieces that lie in one extent one after another.
+/// Pieces that lie in one extent one after another. Without the room that a processor may want before numbers of 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, packed(4))]
 struct InExtent {
     /// The first page's number within the container.
     first: u64,
@@ -63,8 +64,9 @@ enum Kept {
     More(Arc<List>),
 }
 
-/// A run that is the only one, so that it begins with page 0.
+/// A run that is the only one, so that it begins with page 0. Most containers have it in themselves, so it is packed too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, packed(4))]
 struct Only {
     allocation: u64,
     epoch: u64,
@@ -255,6 +257,12 @@ pub(crate) fn make_room<T>(list: &mut Vec<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn they_take_what_is_said() {
+        assert_eq!([size_of::<Piece>(), size_of::<InExtent>(), size_of::<Only>()], [4, 36, 28]);
+        assert_eq!(size_of::<Runs>(), 32);
+    }
 
     /// Runs against the list of them that this stands for.
     #[test]

@@ -154,19 +154,15 @@ impl CheckpointStore {
         let mut pages = memory.pages();
         let store = Store::format(device, vault, window, epoch, memory.buffers(&mut pages))?;
         let (version, suspended) = (store.version(), store.suspend());
-        Ok(CheckpointStore::new(layout, memory, suspended, Some(epoch), Names::default(), version))
+        let mut store = CheckpointStore::of(layout, memory);
+        (store.version, store.suspended, store.epoch) = (version, Some(suspended), Some(epoch));
+        Ok(store)
     }
 
-    fn new(
-        layout: &Layout,
-        memory: Memory,
-        suspended: Suspended,
-        epoch: Option<Epoch>,
-        names: Names,
-        version: u64,
-    ) -> Box<CheckpointStore> {
-        let layout = *layout;
-        Box::new(CheckpointStore { memory, suspended: Some(suspended), epoch, released: None, names, version, layout })
+    /// One that is not filled yet: what it is to hold is found in its place, and not on the stack.
+    fn of(layout: &Layout, memory: Memory) -> Box<CheckpointStore> {
+        let (names, layout) = (Names::default(), *layout);
+        Box::new(CheckpointStore { memory, suspended: None, epoch: None, released: None, names, version: 0, layout })
     }
 
     /// Finds the newest checkpoint that authenticates and reads all of it. Writes nothing.
@@ -177,10 +173,22 @@ impl CheckpointStore {
         layout: &Layout,
         take: &mut Take<'_>,
     ) -> Result<Box<CheckpointStore>, Error> {
-        let (mut memory, suspended) = find(media, vault, layout)?;
-        let (version, chunks, suspended) = read_all(media, vault, &mut memory, suspended, take)?;
-        let names = chunks.join(take)?;
-        Ok(CheckpointStore::new(layout, memory, suspended, None, names, version))
+        let mut store = find(media, vault, layout)?;
+        store.names = store.read_all(media, vault, take)?.join(take)?;
+        Ok(store)
+    }
+
+    /// Its records are handed over as they come, but for those that come in parts.
+    #[inline(never)]
+    fn read_all(&mut self, media: &dyn Read, vault: &Vault, take: &mut Take<'_>) -> Result<Chunks, Error> {
+        let suspended = self.suspended.take().ok_or(Error::Latched)?;
+        let mut pages = self.memory.pages();
+        let mut chunks = Chunks::default();
+        let mut reader = Reader::resume(media, vault, suspended, self.memory.buffers(&mut pages))?;
+        reader.visit(|id, bytes| chunks.add(id, bytes, take))?;
+        self.version = reader.version();
+        self.suspended = Some(reader.suspend());
+        Ok(chunks)
     }
 
     /// Writes the changes as one commit and tells its version.
@@ -302,44 +310,28 @@ impl CheckpointStore {
 
 /// The newest checkpoint that authenticates.
 #[inline(never)]
-fn find(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<(Memory, Suspended), Error> {
+fn find(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<Box<CheckpointStore>, Error> {
     let geometry = media.geometry();
     let window = window_of(layout, &geometry);
-    let mut memory = Memory::new(&geometry, &window)?;
-    memory.hold(IDS_AT_FIRST);
-    let mut pages = memory.pages();
+    let mut store = CheckpointStore::of(layout, Memory::new(&geometry, &window)?);
+    store.memory.hold(IDS_AT_FIRST);
+    let mut pages = store.memory.pages();
     loop {
-        let opened = Reader::open(media, vault, window, Which::Newest, memory.buffers(&mut pages));
-        let needed = match opened {
-            Ok(reader) => {
-                let suspended = reader.suspend();
-                return Ok((memory, suspended));
+        let found = Reader::find(media, vault, window, Which::Newest, store.memory.buffers(&mut pages));
+        let needed = match found {
+            Ok(suspended) => {
+                store.suspended = Some(suspended);
+                return Ok(store);
             }
             Err(record::Error::BufferTooSmall { needed, .. }) => needed,
             Err(error) => return Err(error.into()),
         };
         // No more than the window has room for, and that ends it: the other buffers have the size they must have.
-        if !memory.can_hold(needed) {
+        if !store.memory.can_hold(needed) {
             return Err(Error::Corrupt { what: "record number of a checkpoint" });
         }
-        memory.hold(needed.max(memory.index.len().saturating_mul(2)));
+        store.memory.hold(needed.max(store.memory.index.len().saturating_mul(2)));
     }
-}
-
-/// The version of a checkpoint; its records are handed over as they come, but for those that come in parts.
-#[inline(never)]
-fn read_all(
-    media: &dyn Read,
-    vault: &Vault,
-    memory: &mut Memory,
-    suspended: Suspended,
-    take: &mut Take<'_>,
-) -> Result<(u64, Chunks, Suspended), Error> {
-    let mut pages = memory.pages();
-    let mut chunks = Chunks::default();
-    let mut reader = Reader::resume(media, vault, suspended, memory.buffers(&mut pages))?;
-    reader.visit(|id, bytes| chunks.add(id, bytes, take))?;
-    Ok((reader.version(), chunks, reader.suspend()))
 }
 
 /// Commits records; those that are new are given ids, which are lost with a commit that does not come to be, until another one does.

@@ -66,7 +66,14 @@ impl Nodes {
 
     /// All nodes of an order, by level and where they begin.
     pub fn of(&self, order: u8) -> impl Iterator<Item = &NodeEntry> {
-        let found = self.places.range((order, 0, Vec::new())..).take_while(move |(place, _)| place.0 == order);
+        self.above(order, 0)
+    }
+
+    /// The nodes of an order above a level, by level and where they begin.
+    pub fn above(&self, order: u8, level: u8) -> impl Iterator<Item = &NodeEntry> {
+        let first = level.checked_add(1).map(|level| (order, level, Vec::new()));
+        let found = first.into_iter().flat_map(|first| self.places.range(first..));
+        let found = found.take_while(move |(place, _)| place.0 == order);
         found.filter_map(|(_, rid)| self.entries.get(rid))
     }
 }

@@ -167,8 +167,7 @@ impl<L: Ledger> Publication<L> {
         signed: &mut BTreeSet<u64>,
         changes: &mut Vec<Change>,
     ) -> Result<(), Error> {
-        let above = self.shelf().nodes.of(order).filter(|entry| entry.node.level > level);
-        let above: Vec<u64> = above.map(|entry| entry.stamp.rid).collect();
+        let above: Vec<u64> = self.shelf().nodes.above(order, level).map(|entry| entry.stamp.rid).collect();
         above.into_iter().try_for_each(|rid| self.remove_node(rid, signed, changes))
     }
 

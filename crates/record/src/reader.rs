@@ -37,6 +37,22 @@ impl<'a, R: Read + ?Sized> Reader<'a, R> {
         Ok(Reader { device, vault, buffers, state })
     }
 
+    /// Opens a store for reading and puts it aside at once, so that what is known of it is not moved about on a small stack.
+    ///
+    /// # Errors
+    /// As [`crate::Store::open`].
+    pub fn find(
+        device: &R,
+        vault: &Vault,
+        window: Window,
+        which: Which,
+        buffers: Buffers<'_>,
+    ) -> Result<Suspended, Error> {
+        let layout = Layout::new(&device.geometry(), &window)?;
+        let mut buffers = buffers.trimmed(&layout)?;
+        recovery::open(device, vault, layout, which, &mut buffers).map(Suspended)
+    }
+
     /// Takes up again what was put aside. The buffers must be the same, with what was in them.
     ///
     /// # Errors

@@ -40,13 +40,15 @@ pub enum Which {
 }
 
 /// A whole commit.
-#[derive(Clone, Copy)]
 struct Found {
     name: Name,
     root: Root,
 }
 
 /// Opens the commit asked for: fills index and runs.
+///
+/// On a small stack what is searched and what is loaded are not there together, and a commit is found in the place where it stays.
+#[inline(never)]
 pub(crate) fn open<R: Read + ?Sized>(
     device: &R,
     vault: &Vault,
@@ -62,7 +64,8 @@ pub(crate) fn open<R: Read + ?Sized>(
     };
     let mut first_failure = None;
     for _ in 0..LOADS_MAX {
-        let (found, claims) = search.newest(below, buffers.page)?;
+        let mut found = None;
+        let claims = search.newest(below, buffers.page, &mut found)?;
         let Some(found) = found else {
             return Err(first_failure.unwrap_or(Error::NoCommit { claims }));
         };
@@ -99,8 +102,9 @@ impl<R: Read + ?Sized> Search<'_, R> {
         &self.layout.data
     }
 
-    /// The newest whole commit before `below`, and how many pages claim to belong to the store.
-    fn newest(&self, below: u64, page: &mut [u8]) -> Result<(Option<Found>, u64), Error> {
+    /// Finds the newest whole commit before `below`, into a place where none is yet; how many pages claim to belong to the store.
+    #[inline(never)]
+    fn newest(&self, below: u64, page: &mut [u8], found: &mut Option<Found>) -> Result<u64, Error> {
         let ring = self.ring();
         let (mut highest, mut claims) = (None, 0);
         for slot in 0..ring.pages {
@@ -111,25 +115,26 @@ impl<R: Read + ?Sized> Search<'_, R> {
                 }
             }
         }
-        let Some(highest) = highest else { return Ok((None, claims)) };
-        let found = match self.descend(highest, page)? {
-            Some(found) => Some(found),
-            None => self.sweep(below, page)?,
-        };
-        Ok((found, claims))
+        if let Some(highest) = highest {
+            self.descend(highest, page, found)?;
+            if found.is_none() {
+                self.sweep(below, page, found)?;
+            }
+        }
+        Ok(claims)
     }
 
     /// Tries the claims from `highest` down, for one lap, until too many do not authenticate.
-    fn descend(&self, highest: u64, page: &mut [u8]) -> Result<Option<Found>, Error> {
+    fn descend(&self, highest: u64, page: &mut [u8], found: &mut Option<Found>) -> Result<(), Error> {
         let ring = self.ring();
         let lowest = (highest - (ring.pages - 1)).max(ring.pages);
         let mut misses = 0;
         for sequence in (lowest..=highest).rev() {
             let claims = ring_io::claims(self.device, ring, sequence % ring.pages)?;
             for head in claims.filter(|head| head.sequence == sequence) {
-                match passed_over(self.commit_at(&head, page))? {
-                    Some(Some(found)) => return Ok(Some(found)),
-                    Some(None) => {}
+                match passed_over(self.commit_at(&head, page, found))? {
+                    Some(()) if found.is_some() => return Ok(()),
+                    Some(()) => {}
                     None => misses += 1,
                 }
             }
@@ -137,35 +142,31 @@ impl<R: Read + ?Sized> Search<'_, R> {
                 break;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Tries every claim, in the order of the medium.
-    fn sweep(&self, below: u64, page: &mut [u8]) -> Result<Option<Found>, Error> {
-        let mut newest: Option<Found> = None;
+    fn sweep(&self, below: u64, page: &mut [u8], newest: &mut Option<Found>) -> Result<(), Error> {
         for slot in 0..self.ring().pages {
             for head in ring_io::claims(self.device, self.ring(), slot)? {
-                let beaten = newest.is_some_and(|newest| head.sequence <= newest.name.version);
-                if head.sequence >= below || beaten {
-                    continue;
-                }
-                if let Some(Some(found)) = passed_over(self.commit_at(&head, page))? {
-                    newest = Some(found);
+                let beaten = newest.as_ref().is_some_and(|newest| head.sequence <= newest.name.version);
+                if head.sequence < below && !beaten {
+                    passed_over(self.commit_at(&head, page, newest))?;
                 }
             }
         }
-        Ok(newest)
+        Ok(())
     }
 
-    /// The commit whose commit page is the one claimed; none if the page is an inner one of a commit.
-    fn commit_at(&self, head: &Head, buffer: &mut [u8]) -> Result<Option<Found>, Error> {
+    /// Finds the commit whose commit page is the one claimed; leaves what was found before if the page is an inner one of a commit.
+    fn commit_at(&self, head: &Head, buffer: &mut [u8], found: &mut Option<Found>) -> Result<(), Error> {
         let ring = self.ring();
         let at = ring.page(head.sequence);
         let page = ring_io::open(self.device, self.vault, ring, head, buffer)?;
         let tag = page.tag;
         let parsed = DataPage::parse(page.body).map_err(|what| Error::Corrupt { page: at, what })?;
         if !parsed.commit {
-            return Ok(None);
+            return Ok(());
         }
         let first = parsed.first;
         if first > head.sequence || parsed.previous >= first {
@@ -174,7 +175,8 @@ impl<R: Read + ?Sized> Search<'_, R> {
         let root = Root::decode(parsed.root_bytes(), &self.layout, head, first)
             .map_err(|what| Error::Corrupt { page: at, what })?;
         self.whole(head, first, buffer)?;
-        Ok(Some(Found { name: Name { version: head.sequence, tag }, root }))
+        *found = Some(Found { name: Name { version: head.sequence, tag }, root });
+        Ok(())
     }
 
     /// Whether all pages of a commit before its commit page are there. Heads are looked at first: they cost nothing.
@@ -202,16 +204,18 @@ impl<R: Read + ?Sized> Search<'_, R> {
         let tampered = Error::Tampered { page: ring.slot_page(slot) };
         let mut failure = tampered;
         for head in ring_io::claims(self.device, ring, slot)?.filter(|head| head.sequence == name.version) {
-            match self.commit_at(&head, buffers.page) {
-                Ok(Some(found)) if found.name == name => return self.load(&found, buffers),
-                Ok(_) => {}
-                Err(error) => failure = error,
+            let mut found = None;
+            match (self.commit_at(&head, buffers.page, &mut found), &found) {
+                (Ok(()), Some(found)) if found.name == name => return self.load(found, buffers),
+                (Ok(()), _) => {}
+                (Err(error), _) => failure = error,
             }
         }
         Err(failure)
     }
 
     /// Reads index copy and later directories of a whole commit.
+    #[inline(never)]
     fn load(&self, found: &Found, buffers: &mut Buffers<'_>) -> Result<State, Error> {
         let (layout, root) = (&self.layout, &found.root);
         let corrupt = |what| Error::Corrupt { page: layout.data.page(found.name.version), what };

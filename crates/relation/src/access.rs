@@ -153,6 +153,9 @@ impl Shared {
     /// Follows a commit: what is known of containers that are gone is of use to older views only, and they can read it
     /// again.
     pub(crate) fn committed(&self, view: &dyn View) {
+        if cfg!(feature = "small") {
+            self.catalog.relieve();
+        }
         if self.dropped.write(core::mem::take) {
             self.heads.prune(view);
             self.states.prune(view, |table, index| {

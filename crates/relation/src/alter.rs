@@ -60,7 +60,7 @@ pub(crate) fn add_column(
         return Err(Error::Misuse("a default of another type than its column"));
     }
     let mut column = define::new_column(&mut table, new)?;
-    column.added_default = Some(value.clone()).filter(|value| *value != Value::Null);
+    column.added_default = (*value != Value::Null).then(|| value.clone().into());
     table.columns.push(column);
     table.shape = None;
     begin_layout(&mut table)?;

@@ -206,6 +206,13 @@ impl Catalog {
         Ok(Arc::unwrap_or_clone(known))
     }
 
+    /// Forgets what nobody works with. It is decoded again when it is asked for, which costs less than reading a page.
+    pub(crate) fn relieve(&self) {
+        self.tables.write(|tables| tables.retain(|_, cached| Arc::strong_count(&cached.value) > 1));
+        self.files.write(|files| files.retain(|_, cached| Arc::strong_count(&cached.value) > 1));
+        self.indexes.write(|indexes| indexes.retain(|_, cached| Arc::strong_count(&cached.value) > 1));
+    }
+
     pub(crate) fn named(&self, view: &dyn View, name: &str) -> Result<Option<Named>, Error> {
         let lost = || Error::corrupt("", "name in the catalog");
         match entry(view, name)? {
@@ -443,6 +450,36 @@ mod tests {
             [8, 7, 1, b't', 1, 1, 2, b'i', b'd', 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 1, 1, 1];
         assert_eq!(*bytes, expected);
         assert!(decode_table(&bytes, table.id).unwrap() == *table);
+    }
+
+    #[test]
+    fn what_is_forgotten_comes_back_the_same() {
+        let mut storage = Memory::default();
+        let columns = Vec::from([NewColumn::new("id", Type::Integer).not_null()]);
+        let primary_key = Some(NewKey { name: None, columns: Vec::from(["id".into()]) });
+        let new = NewTable { name: "t".into(), columns, primary_key, ..NewTable::default() };
+        let id = Relations::new().create_table(&mut storage, &new).unwrap().id;
+        let catalog = Catalog::default();
+        let all = || {
+            let table = catalog.table(&storage, id).unwrap().unwrap();
+            let files = catalog.files(&storage, &table).unwrap();
+            let index = catalog.index(&storage, (&table, &files), table.indexes[0].id).unwrap();
+            (table, files, index)
+        };
+        let known = || [catalog.tables.read(Map::len), catalog.files.read(Map::len), catalog.indexes.read(Map::len)];
+        let held = all();
+        catalog.relieve();
+        // Somebody works with them: they are not decoded a second time.
+        let again = all();
+        assert!(Arc::ptr_eq(&held.0, &again.0) && Arc::ptr_eq(&held.1, &again.1) && Arc::ptr_eq(&held.2, &again.2));
+        drop(again);
+        let was = ((*held.0).clone(), (*held.1).clone(), (*held.2).clone());
+        drop(held);
+        assert_eq!(known(), [1; 3]);
+        catalog.relieve();
+        assert_eq!(known(), [0; 3]);
+        let (table, files, index) = all();
+        assert!((&*table, &*files, &*index) == (&was.0, &was.1, &was.2));
     }
 
     #[test]

@@ -46,7 +46,7 @@ struct Inner {
     bytes: usize,
     /// Rows below this number are in.
     rows: u64,
-    /// So many bytes of each segment's update log are in.
+    /// So many bytes of each segment's update log are in; none of one that is not named.
     updates: Map<u64, u64>,
     /// Whether the writer of this process tends it, and nobody else may.
     written: bool,
@@ -166,7 +166,7 @@ impl Fresh {
     pub(crate) fn add_updated(&self, entries: Vec<Vec<u8>>, access: &Access) {
         self.inner.write(|inner| {
             entries.into_iter().for_each(|entry| inner.add(entry));
-            inner.updates.extend(access.parts.iter().map(|part| (part.segment.group, part.lengths.updates)));
+            access.parts.iter().for_each(|part| inner.note_updates(part, part.lengths.updates));
         });
     }
 }
@@ -182,6 +182,14 @@ impl Inner {
     fn updates_in(&self, part: &Part, coverage: &Coverage) -> u64 {
         let known = self.updates.get(&part.segment.group).copied();
         known.unwrap_or(0).max(coverage.of_updates(&part.segment))
+    }
+
+    /// Notes that so many bytes of a segment's update log are in.
+    fn note_updates(&mut self, part: &Part, bytes: u64) {
+        match bytes {
+            0 => self.updates.remove(&part.segment.group),
+            _ => self.updates.insert(part.segment.group, bytes),
+        };
     }
 
     fn covers(&self, access: &Access, coverage: &Coverage, writing: bool) -> bool {
@@ -224,7 +232,7 @@ impl Inner {
         for part in &access.parts {
             let known = self.updates_in(part, coverage);
             self.doubtful |= known > part.lengths.updates;
-            self.updates.insert(part.segment.group, known.min(part.lengths.updates));
+            self.note_updates(part, known.min(part.lengths.updates));
         }
     }
 
@@ -264,7 +272,7 @@ impl Inner {
                 let entries = piece.iter().enumerate().map(|(row, update)| entry(keys.key(row), RowId(update.row)));
                 entries.for_each(|entry| self.add(entry));
             }
-            self.updates.insert(part.segment.group, part.lengths.updates);
+            self.note_updates(part, part.lengths.updates);
         }
         Ok(())
     }

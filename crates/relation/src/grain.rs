@@ -7,14 +7,14 @@
 
 use counterfoil_log::Sealing;
 
-use crate::Layout;
+use crate::{Layout, few_or_many};
 
 /// Rows, and long values, that are nearer to each other than this are read together.
 const GAP_BYTES: u64 = 1024;
 /// What a row may take more, as a part of itself, so that it does not begin on one page and end on another.
 const STRIDE_PART: usize = 6;
 /// Rows are read together over so many bytes at most.
-const IMAGES_BYTES_MAX: u64 = 4096;
+const IMAGES_BYTES_MAX: u64 = few_or_many(2048, 4096) as u64;
 /// In cells each byte between is deciphered, for a microsecond in eight; a page asked once more costs some thirty.
 const CELLS_GAP_BYTES: u64 = 128;
 

@@ -25,7 +25,7 @@ pub(crate) struct Heads {
 struct Kept {
     heads: Map<ContainerId, Head>,
     bytes: usize,
-    /// About how much was read in pieces of those that are not kept.
+    /// About how much was read in pieces of those that are not kept and could be.
     read: Map<ContainerId, u64>,
 }
 
@@ -46,13 +46,16 @@ impl Heads {
         if let Some(head) = self.kept.read(|kept| kept.heads.get(&run.container()).cloned()) {
             return Ok(head);
         }
+        if self.bytes_max == 0 || run.head_bytes() > self.bytes_max as u64 {
+            return Ok(Head::bare());
+        }
         let bytes = (run.block_bytes() as u64 * LOOKUP_BLOCKS).saturating_mul(lookups as u64);
         let pays = self.kept.write(|kept| {
             let read = kept.read.entry(run.container()).or_default();
             *read = read.saturating_add(bytes);
             *read >= run.head_bytes()
         });
-        if !pays || run.head_bytes() > self.bytes_max as u64 {
+        if !pays {
             return Ok(Head::bare());
         }
         let head = Head::read(view, run)?;
@@ -77,5 +80,34 @@ impl Heads {
             kept.read.retain(|container, _| is_there(container));
             kept.bytes = kept.heads.values().map(Head::bytes).sum();
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counterfoil_log::{Memory, Storage as _};
+
+    use super::*;
+    use crate::RowId;
+    use crate::key::entry;
+    use crate::run::{Blocks, RunWriter};
+
+    #[test]
+    fn of_a_head_that_is_never_kept_nothing_is_noted() {
+        let mut storage = Memory::default();
+        let blocks = Blocks::in_pages(storage.page_bytes());
+        let mut writer = RunWriter::create(&mut storage, blocks, (0, 0), 3000).unwrap();
+        (0..3000_u64).for_each(|row| writer.push(&mut storage, &entry(&row.to_be_bytes(), RowId(row))).unwrap());
+        let run = writer.finish(&mut storage).unwrap().unwrap();
+        let bytes = run.head_bytes() as usize;
+        assert!(bytes > 0);
+        for bytes_max in [0, bytes - 1, bytes] {
+            let heads = Heads::with_bytes(bytes_max);
+            let few = heads.of(&storage, &run, 0).unwrap();
+            assert!(!few.is_kept());
+            assert_eq!(heads.kept.read(|kept| kept.read.len()), usize::from(bytes_max == bytes));
+            assert_eq!(heads.of(&storage, &run, 100_000).unwrap().is_kept(), bytes_max == bytes);
+            assert_eq!(heads.kept.read(|kept| kept.read.len()), 0);
+        }
     }
 }

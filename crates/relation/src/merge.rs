@@ -208,7 +208,7 @@ fn make_piece(
     let mut output = RunWriter::create(writer, blocks, (merging.tier, renewals), entries_max as u64)?;
     let mut merge = Merge::after(writer, pieces(inputs), &merging.until).map_err(&named)?;
     let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES.min(entries_max)), 0);
-    loop {
+    let is_last = loop {
         bytes.clear();
         ends.clear();
         let count = PIECE_ENTRIES.min(entries_max - seen);
@@ -217,14 +217,17 @@ fn make_piece(
         }
         let starts = core::iter::once(0).chain(ends.iter().copied());
         let piece: Vec<&[u8]> = starts.zip(&ends).map(|(start, end)| &bytes[start..*end]).collect();
-        let Some(last) = piece.last() else { return Ok((output.finish(writer)?, true)) };
+        let Some(last) = piece.last() else { break true };
         merging.until = last.to_vec();
         for entry in current(writer, access, index, &piece, Doubt::Since(looked))? {
             output.push(writer, entry)?;
         }
         seen += piece.len();
         if seen >= entries_max {
-            return Ok((output.finish(writer)?, false));
+            break false;
         }
-    }
+    };
+    // A block of each input, which is not needed beside what is written last.
+    drop(merge);
+    Ok((output.finish(writer)?, is_last))
 }

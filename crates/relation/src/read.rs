@@ -207,7 +207,10 @@ impl Access {
             let (near, others) = rest.split_at(grain::near(rest, stride as u64));
             let last = near.last().map_or(*first, |(_, last)| *last);
             within(part, last)?;
-            together.resize((last - first) as usize * stride + width, 0);
+            let bytes = (last - first) as usize * stride + width;
+            together.clear();
+            together.reserve_exact(bytes);
+            together.resize(bytes, 0);
             self.read_bytes(view, part.segment.rows(), first * stride as u64, &mut together)?;
             for (_, position) in near {
                 let start = (position - first) as usize * stride;

@@ -98,7 +98,12 @@ pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     let files = shared.index_files(writer, &access, index.id)?;
     let fresh = fresh::of(&shared.states.fresh, writer, &access, (index, &files.coverage), true)?;
     drop(files);
+    if cfg!(feature = "small") {
+        // Views from before read again what this was; where it would be kept for them, it would take what others could.
+        shared.states.forget_fresh(|id, fresh| id == table && fresh.index == index.id);
+    }
     let (entries, doubtful) = (fresh.entries(), fresh.is_doubtful());
+    drop(fresh);
     let renewals = access.files.renewals;
     let blocks = access.blocks(index, writer)?;
     let mut run = RunWriter::create(writer, blocks, (0, renewals), entries.len() as u64)?;
@@ -229,5 +234,38 @@ impl Building<'_> {
         drop(access);
         while merge::step(self.shared, writer, self.table, self.index, Due::Wide)? {}
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use counterfoil_log::Memory;
+
+    use super::*;
+    use crate::{NewColumn, NewKey, NewTable, Relations, RowBuilder, Type, ValueRef};
+
+    #[test]
+    fn what_became_a_run_is_not_kept_beside_it() {
+        let mut storage = Memory::default();
+        let relations = Relations::with_fresh_rows(8);
+        let columns = Vec::from([NewColumn::new("id", Type::Integer).not_null()]);
+        let primary_key = Some(NewKey { name: None, columns: Vec::from(["id".into()]) });
+        let new = NewTable { name: "t".into(), columns, primary_key, ..NewTable::default() };
+        let table = relations.create_table(&mut storage, &new).unwrap();
+        let shared = &relations.shared;
+        let runs = |storage: &Memory| {
+            let access = shared.access(storage, table.id).unwrap();
+            shared.index_files(storage, &access, table.indexes[0].id).unwrap().runs.len()
+        };
+        for id in 0..8 {
+            assert_eq!((runs(&storage), shared.states.fresh_bytes() > 0), (0, id > 0), "row {id}");
+            let mut rows = RowBuilder::new(table.layout());
+            rows.push(&[ValueRef::Integer(id)]).unwrap();
+            relations.insert(&mut storage, &table, &rows.finish()).unwrap();
+        }
+        assert_eq!(runs(&storage), 1);
+        assert_eq!(shared.states.fresh_bytes() > 0, !cfg!(feature = "small"));
+        relations.committed(&storage);
+        assert_eq!(runs(&storage), 1);
     }
 }

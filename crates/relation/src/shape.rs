@@ -47,8 +47,8 @@ impl Shape {
     /// Works it out; fails if the table's layouts name columns that it never had.
     pub(crate) fn of(table: &Table) -> Result<Self, Error> {
         let columns = || table.columns.iter().map(|column| (column.id, column.kind));
-        let brought = Arc::new(Layout::new(columns()));
         let newest = Arc::new(Layout::with_joins(columns(), table.joins.iter().map(|join| join.id).collect()));
+        let brought = if table.joins.is_empty() { newest.clone() } else { Arc::new(Layout::new(columns())) };
         let mut defaults = RowBatch::new(newest.clone(), 1);
         for (place, column) in table.columns.iter().enumerate() {
             if let Some(value) = &column.added_default {
@@ -64,8 +64,9 @@ impl Shape {
             let known: Option<Vec<_>> = stored.columns.iter().map(kind_of).collect();
             let known = known.ok_or_else(|| Error::corrupt(&table.name, "list of layouts"))?;
             let layout = Layout::with_joins(known, stored.joins.clone());
-            conversions.push((layout != *newest).then(|| Conversion::new(&layout, &newest, defaults.bytes())));
-            layouts.push(Arc::new(layout));
+            let is_newest = layout == *newest;
+            conversions.push((!is_newest).then(|| Conversion::new(&layout, &newest, defaults.bytes())));
+            layouts.push(if is_newest { newest.clone() } else { Arc::new(layout) });
         }
         Ok(Shape { brought, newest, layouts, conversions, defaults: defaults.heap().to_vec() })
     }

@@ -1,5 +1,6 @@
 //! What is known of a table: its columns, keys, rules and indexes.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -99,7 +100,7 @@ pub struct Column {
     /// GENERATED AS IDENTITY.
     pub identity: Option<Identity>,
     /// What rows have that are older than the column.
-    pub(crate) added_default: Option<Value>,
+    pub(crate) added_default: Option<Box<Value>>,
 }
 
 /// GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY.

@@ -18,6 +18,8 @@ mod edges;
 mod figures;
 #[path = "main/foreign.rs"]
 mod foreign;
+#[path = "main/forgotten.rs"]
+mod forgotten;
 #[path = "main/grain.rs"]
 mod grain;
 #[path = "main/images.rs"]

@@ -164,6 +164,10 @@ impl BlockWriter {
         if self.bytes.len() + self.code.len() + signposts > self.bytes_max {
             return false;
         }
+        if self.bytes.len() + self.code.len() > self.bytes.capacity() {
+            // Once: whenever it grows, it is in memory as it was and as it becomes.
+            self.bytes.reserve_exact(self.bytes_max - self.bytes.len());
+        }
         if self.at_signpost() {
             self.signposts.push(self.bytes.len() as u16);
         }
@@ -184,6 +188,7 @@ impl BlockWriter {
 
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.bytes[2..4].copy_from_slice(&self.count.to_le_bytes());
+        self.bytes.reserve_exact(self.bytes_max - self.bytes.len());
         self.bytes.resize(self.bytes_max - 2 * self.signposts.len(), 0);
         for place in self.signposts.iter().rev() {
             self.bytes.extend_from_slice(&place.to_le_bytes());

@@ -116,8 +116,18 @@ impl RunWriter {
 
     fn close_block(&mut self) {
         let block = mem::replace(&mut self.block, BlockWriter::new(0, 0, self.block_bytes));
-        self.buffer.append(&mut block.finish());
+        self.take(block.finish());
         self.blocks += 1;
+    }
+
+    /// Adds bytes to those that are to be written.
+    fn take(&mut self, mut bytes: Vec<u8>) {
+        if self.buffer.capacity() == 0 {
+            // They are not copied, which would have them in memory twice.
+            self.buffer = bytes;
+        } else {
+            self.buffer.append(&mut bytes);
+        }
     }
 
     /// Writes one level above blocks that begin with `fences`; returns what the new blocks begin with.
@@ -127,14 +137,14 @@ impl RunWriter {
         for (child, fence) in fences.iter().enumerate() {
             if !block.push(fence) {
                 let full = mem::replace(&mut block, BlockWriter::new(level, child as u64, self.block_bytes));
-                self.buffer.append(&mut full.finish());
+                self.take(full.finish());
                 assert!(block.push(fence), "a block has room for one entry");
                 firsts.push(fence.clone());
             } else if child == 0 {
                 firsts.push(fence.clone());
             }
         }
-        self.buffer.append(&mut block.finish());
+        self.take(block.finish());
         firsts
     }
 
@@ -142,7 +152,7 @@ impl RunWriter {
     fn write_filter(&mut self) -> u32 {
         let bloom = mem::replace(&mut self.bloom, Bloom::for_keys(0)).folded(self.entries);
         let lines = bloom.lines();
-        self.buffer.append(&mut bloom.into_bytes());
+        self.take(bloom.into_bytes());
         lines
     }
 
@@ -150,7 +160,10 @@ impl RunWriter {
     fn flush(&mut self, writer: &mut dyn Storage, bytes_max: usize) -> Result<(), Error> {
         if self.buffer.len() > bytes_max {
             writer.append(self.container, &self.buffer).map_err(Error::log(""))?;
-            self.buffer.clear();
+            match bytes_max {
+                0 => self.buffer = Vec::new(),
+                _ => self.buffer.clear(),
+            }
         }
         Ok(())
     }
