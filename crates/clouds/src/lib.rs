@@ -2,7 +2,7 @@
 //!
 //! | address | what it is |
 //! |---|---|
-//! | `postgres://user@host/database` | [`Postgres`]: fragments are ordinary tables, questions run as its SQL |
+//! | `postgres://user@example.com/database` | [`Postgres`]: fragments are ordinary tables, questions run as its SQL |
 //!
 //! A cloud is a `counterfoil_disperse::Provider`: it needs no key, and nothing that it says is believed here; what comes back is
 //! checked by whoever asks.

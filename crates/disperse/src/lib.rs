@@ -7,6 +7,7 @@
 //!   of fragments.
 //! - [`Table`] asks [`Provider`]s and checks what they say; [`State`] is what its owner remembers.
 //! - [`coding`]: how values become fragments. [`fragments`]: what providers hold and are asked.
+#![forbid(unsafe_code)]
 
 mod coder;
 pub mod coding;

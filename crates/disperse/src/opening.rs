@@ -66,7 +66,7 @@ mod tests {
         let url = format!("dir:{}", folder.path().display());
         assert_eq!(whole_url(&url).as_deref(), Ok(url.as_str()));
         assert_eq!(whole_url("memory:a").as_deref(), Ok("memory:a"));
-        for wrong in ["", "dir:", "memory:", "ftp://a", "dir:/nowhere/at/all"] {
+        for wrong in ["", "dir:", "memory:", "ftp://example.com", "dir:/nowhere/at/all"] {
             assert!(whole_url(wrong).is_err(), "{wrong}");
         }
         assert!(open_cloud("dir:relative", Secret::new([1; 32])).is_err());

@@ -264,22 +264,34 @@ pub(crate) fn call(name: [&str; 2], said: Vec<(&str, String)>) -> Statement {
     })
 }
 
+/// Whether a call is of this function.
+pub(crate) fn is_call(function: &Function, name: [&str; 2]) -> bool {
+    function.name == ObjectName::from(name.map(Ident::new).to_vec())
+}
+
+/// What [`call`] was given, if nobody else wrote the call.
+pub(crate) fn said(function: &Function) -> Option<Vec<(&str, String)>> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    fn one(argument: &FunctionArg) -> Option<(&str, String)> {
+        match argument {
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(Expr::Value(value)), .. } => match &value.value {
+                Literal::SingleQuotedString(text) => Some((name.value.as_str(), text.clone())),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+    list.args.iter().map(one).collect()
+}
+
 /// What a call stands for; nothing for one of another function.
 fn read(function: &Function) -> Result<Option<Publishing>> {
-    let named = |name: [&str; 2]| function.name == ObjectName::from(name.map(Ident::new).to_vec());
+    let named = |name: [&str; 2]| is_call(function, name);
     if !named(PUBLISH) && !named(UNPUBLISH) {
         return Ok(None);
     }
     let wrong = || Error::Sql("use PUBLISH and UNPUBLISH".into());
-    let FunctionArguments::List(list) = &function.args else { return Err(wrong()) };
-    let mut said = Vec::new();
-    for argument in &list.args {
-        let FunctionArg::Named { name, arg: FunctionArgExpr::Expr(Expr::Value(value)), .. } = argument else {
-            return Err(wrong());
-        };
-        let Literal::SingleQuotedString(text) = &value.value else { return Err(wrong()) };
-        said.push((name.value.as_str(), text.clone()));
-    }
+    let said = said(function).ok_or_else(wrong)?;
     let Some(("table", table)) = said.first().cloned() else { return Err(wrong()) };
     let rest = &said[1..];
     if named(UNPUBLISH) {

@@ -98,7 +98,7 @@ fn two_databases_of_postgresql_and_a_folder_are_three_clouds() {
     }
     let secret = format!("CREATE CLOUD d OPTIONS (url '{url}', secret_file 'nowhere')");
     stage.refused(&["db", &secret], 2, &["secret of cloud d", "nowhere"]);
-    stage.refused(&["db", "CREATE CLOUD d OPTIONS (url 'postgres://me:pass@h/x')"], 1, &["secret_file"]);
+    stage.refused(&["db", "CREATE CLOUD d OPTIONS (url 'postgres://me:pass@example.com/x')"], 1, &["secret_file"]);
     let create = CREATE.replace("(equality)", "(equality, prefix)").replace("(sum)", "(sum, range)");
     stage.good(&["db", &create]);
     stage.good(&[

@@ -11,15 +11,14 @@ use std::sync::Arc;
 
 use counterfoil_disperse::{self as disperse, Provider, Secret};
 use counterfoil_log::{View, record_space};
-use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement, Value as Literal};
+use datafusion::sql::sqlparser::ast::{ColumnOption, Function, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use zeroize::Zeroizing;
 
 use super::Dispersed;
 use crate::error::{Error, Result};
-use crate::publishing::{call, parse_text, takes, wants};
+use crate::publishing::{call, is_call, parse_text, said, takes, wants};
 use crate::session::{Outcome, Session};
 use crate::show;
 use crate::statement::fold;
@@ -183,20 +182,12 @@ pub(crate) fn parse_column_option(parser: &mut Parser<'_>) -> Result<Option<Colu
 
 /// What a call stands for; nothing for one of another function.
 pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
-    let is_named = |name: [&str; 2]| function.name == ObjectName::from(name.map(Ident::new).to_vec());
+    let is_named = |name: [&str; 2]| is_call(function, name);
     if ![CREATE, DROP, REPAIR, LEAKAGE].into_iter().any(is_named) {
         return Ok(None);
     }
-    let wrong = || Error::Sql("use CREATE CLOUD and DROP CLOUD".into());
-    let FunctionArguments::List(list) = &function.args else { return Err(wrong()) };
-    let mut said = Vec::new();
-    for argument in &list.args {
-        let FunctionArg::Named { name, arg: FunctionArgExpr::Expr(Expr::Value(value)), .. } = argument else {
-            return Err(wrong());
-        };
-        let Literal::SingleQuotedString(text) = &value.value else { return Err(wrong()) };
-        said.push((name.value.as_str(), text.clone()));
-    }
+    let wrong = || Error::Sql("use CREATE CLOUD, DROP CLOUD, REPAIR TABLE and EXPLAIN LEAKAGE".into());
+    let said = said(function).ok_or_else(wrong)?;
     let Some(("name", name)) = said.first().cloned() else { return Err(wrong()) };
     if is_named(REPAIR) {
         return Ok(Some(Asked::Repair { table: name }));

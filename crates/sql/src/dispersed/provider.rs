@@ -19,6 +19,7 @@ use crate::engine::Engine;
 use crate::filter;
 use crate::provider::Provider;
 use crate::published::Verdicts;
+use crate::store::Store;
 
 /// A dispersed table, for one statement.
 pub(crate) struct DispersedProvider {
@@ -28,6 +29,7 @@ pub(crate) struct DispersedProvider {
     here: Provider,
     verdicts: Arc<Verdicts>,
     dispersed: Arc<Dispersed>,
+    store: Arc<dyn Store>,
 }
 
 impl DispersedProvider {
@@ -38,7 +40,8 @@ impl DispersedProvider {
         here: Provider,
         verdicts: Arc<Verdicts>,
     ) -> Self {
-        DispersedProvider { table, snapshot, here, verdicts, dispersed: engine.dispersed.clone() }
+        let (dispersed, store) = (engine.dispersed.clone(), engine.store.clone());
+        DispersedProvider { table, snapshot, here, verdicts, dispersed, store }
     }
 }
 
@@ -77,7 +80,7 @@ impl TableProvider for DispersedProvider {
         let away = DispersedScan::new(
             (self.table.clone(), self.snapshot.clone()),
             wanted,
-            (self.verdicts.clone(), self.dispersed.clone()),
+            (self.verdicts.clone(), self.dispersed.clone(), self.store.clone()),
         );
         UnionExec::try_new(vec![here, Arc::new(away)])
     }

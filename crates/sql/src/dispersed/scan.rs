@@ -14,13 +14,13 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::{Dispersed, columns, conditions, kept, notes, unanswered};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
-use crate::published::{Asking, Verdicts, apart};
+use crate::published::{Asking, Verdicts, stream};
+use crate::store::Store;
 
 /// What a scan wants.
 #[derive(Clone)]
@@ -45,6 +45,7 @@ pub(crate) struct DispersedScan {
     wanted: Arc<Wanted>,
     verdicts: Arc<Verdicts>,
     dispersed: Arc<Dispersed>,
+    store: Arc<dyn Store>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -53,7 +54,7 @@ impl DispersedScan {
     pub(super) fn new(
         (table, snapshot): (Arc<Table>, Snapshot),
         wanted: Wanted,
-        (verdicts, dispersed): (Arc<Verdicts>, Arc<Dispersed>),
+        (verdicts, dispersed, store): (Arc<Verdicts>, Arc<Dispersed>, Arc<dyn Store>),
     ) -> Self {
         let equivalence = EquivalenceProperties::new(wanted.schema.clone());
         let partitioning = Partitioning::UnknownPartitioning(1);
@@ -61,7 +62,7 @@ impl DispersedScan {
             PlanProperties::new(equivalence, partitioning, EmissionType::Incremental, Boundedness::Bounded);
         let properties = Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative));
         let metrics = ExecutionPlanMetricsSet::new();
-        DispersedScan { table, snapshot, wanted: Arc::new(wanted), verdicts, dispersed, properties, metrics }
+        DispersedScan { table, snapshot, wanted: Arc::new(wanted), verdicts, dispersed, store, properties, metrics }
     }
 
     /// Asks, and checks what comes back.
@@ -75,6 +76,9 @@ impl DispersedScan {
         let conditions = self.conditions();
         let mut report = Report::default();
         let found = opened.read(&kept.state, &self.ids(), &conditions, &mut report);
+        if found.is_err() {
+            self.is_current(&kept)?;
+        }
         for note in notes(&self.table.name, &clouds, &report) {
             self.verdicts.note(note);
         }
@@ -91,6 +95,23 @@ impl DispersedScan {
     /// The table with its clouds.
     pub(super) fn opened(&self, kept: &Kept) -> Result<counterfoil_disperse::Table> {
         super::opened(&self.dispersed, &self.snapshot, &self.table, kept)
+    }
+
+    /// Whether all rows of the snapshot are still to be at clouds: what was deleted meanwhile they were told to let go of, and that is
+    /// no fault of theirs.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`]: it is not so.
+    pub(super) fn is_current(&self, kept: &Kept) -> Result<()> {
+        let now = self.store.snapshot()?;
+        let live = super::kept(&now, &self.table).map(|now| now.state.live);
+        match live.is_ok_and(|live| kept.state.live.is_subset(&live)) {
+            true => Ok(()),
+            false => Err(Error::Conflict(format!(
+                "rows of table {} were deleted at its clouds while they were read: ask again",
+                self.table.name
+            ))),
+        }
     }
 
     pub(super) fn note(&self, note: String) {
@@ -195,44 +216,7 @@ impl ExecutionPlan for DispersedScan {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
-        let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let wanted = Arc::new(());
-        let asking = Asking::of(context.memory_pool(), &wanted);
-        let rows =
-            Rows { scan: self.clone(), asking: Some(asking), held: None, ready: VecDeque::new(), _wanted: wanted };
-        let stream = futures::stream::unfold((rows, metrics), |(mut rows, metrics)| async move {
-            let batch = rows.next().await.transpose()?;
-            if let Ok(batch) = &batch {
-                metrics.record_output(batch.num_rows());
-            }
-            Some((batch.map_err(DataFusionError::from), (rows, metrics)))
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.wanted.schema.clone(), stream)))
-    }
-}
-
-/// The rows of a scan: asked for when the first of them is wanted.
-struct Rows {
-    scan: DispersedScan,
-    /// Until it is asked.
-    asking: Option<Asking>,
-    /// The memory of the rows that are here.
-    held: Option<Asking>,
-    ready: VecDeque<RecordBatch>,
-    _wanted: Arc<()>,
-}
-
-impl Rows {
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        if let Some(asking) = self.asking.take() {
-            let scan = self.scan.clone();
-            let (ready, held) = apart(move || Ok((scan.ask(&asking)?, asking))).await?;
-            (self.ready, self.held) = (ready, Some(held));
-        }
-        let batch = self.ready.pop_front();
-        if let (Some(batch), Some(held)) = (&batch, &self.held) {
-            held.give_back(batch.get_array_memory_size());
-        }
-        Ok(batch)
+        let (metrics, scan) = (BaselineMetrics::new(&self.metrics, partition), self.clone());
+        Ok(stream(self.wanted.schema.clone(), &context, metrics, move |asking| scan.ask(asking)))
     }
 }

@@ -134,6 +134,9 @@ impl DispersedSums {
             let (State::Values(place) | State::Sum(place)) = state else { continue };
             if sums.iter().all(|(of, _)| of != place) {
                 let sum = opened.sum(&kept.state, table.columns[*place].id.0 as u16, &numbers, &mut report);
+                if sum.is_err() {
+                    self.scan.is_current(&kept)?;
+                }
                 let told = sum.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, error))?;
                 sums.push((*place, told.ok_or_else(|| Error::Bug("a sum without shares".into()))?));
             }

@@ -3,10 +3,17 @@
 //! A question waits for a server, which may say nothing for as long as it likes. It has a thread of its own: the threads that read
 //! tables are few, and one server that is silent must not take them from all others.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::metrics::BaselineMetrics;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
@@ -109,4 +116,49 @@ pub(crate) async fn apart<T: Send + 'static>(body: impl FnOnce() -> Result<T> + 
     // It has nothing left to do; who lets go of a thread while it ends may end with it (see `Executor`). A panic has been told of.
     asked.join().unwrap_or_default();
     answer
+}
+
+/// Batches that are asked for when the first of them is wanted, on a thread of its own. Their memory is the statement's until somebody
+/// else has them.
+pub(crate) fn stream(
+    schema: SchemaRef,
+    context: &TaskContext,
+    metrics: BaselineMetrics,
+    ask: impl FnOnce(&mut Asking) -> Result<VecDeque<RecordBatch>> + Send + 'static,
+) -> SendableRecordBatchStream {
+    let wanted = Arc::new(());
+    let asking = Asking::of(context.memory_pool(), &wanted);
+    let batches = Batches { ask: Some((ask, asking)), held: None, ready: VecDeque::new(), _wanted: wanted };
+    let stream = futures::stream::unfold((batches, metrics), |(mut batches, metrics)| async move {
+        let batch = batches.next().await.transpose()?;
+        if let Ok(batch) = &batch {
+            metrics.record_output(batch.num_rows());
+        }
+        Some((batch.map_err(DataFusionError::from), (batches, metrics)))
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, stream))
+}
+
+/// See [`stream`].
+struct Batches<F> {
+    /// Until it is asked.
+    ask: Option<(F, Asking)>,
+    /// The memory of the batches that are here.
+    held: Option<Asking>,
+    ready: VecDeque<RecordBatch>,
+    _wanted: Arc<()>,
+}
+
+impl<F: FnOnce(&mut Asking) -> Result<VecDeque<RecordBatch>> + Send + 'static> Batches<F> {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some((ask, mut asking)) = self.ask.take() {
+            let (ready, held) = apart(move || Ok((ask(&mut asking)?, asking))).await?;
+            (self.ready, self.held) = (ready, Some(held));
+        }
+        let batch = self.ready.pop_front();
+        if let (Some(batch), Some(held)) = (&batch, &self.held) {
+            held.give_back(batch.get_array_memory_size());
+        }
+        Ok(batch)
+    }
 }

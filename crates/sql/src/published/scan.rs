@@ -1,21 +1,18 @@
 //! Asking for a published table: a plan node whose rows are verified before the first of them is given.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
 use counterfoil_relation::{Table, Test};
-use datafusion::arrow::array::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, Partitioning, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SortOrderPushdownResult};
 
-use super::asking::{Asking, apart};
+use super::asking::{Asking, stream};
 use super::provider::Statement;
 use super::{Planned, SortBy, VerifiedTable, Wanted};
 use crate::error::Result;
@@ -128,18 +125,16 @@ impl ExecutionPlan for PublishedScan {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let wanted = Arc::new(());
-        let asking = Asking::of(context.memory_pool(), &wanted);
-        let rows =
-            Rows { scan: self.clone(), asking: Some(asking), held: None, ready: VecDeque::new(), _wanted: wanted };
-        let stream = futures::stream::unfold((rows, metrics), |(mut rows, metrics)| async move {
-            let batch = rows.next().await.transpose()?;
-            if let Ok(batch) = &batch {
-                metrics.record_output(batch.num_rows());
+        let PublishedScan { verified, wanted, statement, table, .. } = self.clone();
+        let ask = move |asking: &mut Asking| {
+            let answer = verified.ask(&wanted, statement.may_write, asking)?;
+            if let Some(verdict) = answer.verdict {
+                statement.verdicts.add(&table.name, verdict);
             }
-            Some((batch.map_err(DataFusionError::from), (rows, metrics)))
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.wanted.schema.clone(), stream)))
+            answer.note.into_iter().for_each(|note| statement.verdicts.note(note));
+            Ok(answer.batches.into())
+        };
+        Ok(stream(self.wanted.schema.clone(), &context, metrics, ask))
     }
 
     fn try_pushdown_sort(
@@ -164,41 +159,5 @@ impl ExecutionPlan for PublishedScan {
 
     fn fetch(&self) -> Option<usize> {
         self.wanted.limit
-    }
-}
-
-/// The rows of a scan: asked for when the first of them is wanted.
-struct Rows {
-    scan: PublishedScan,
-    /// Until it is asked.
-    asking: Option<Asking>,
-    /// The memory of the rows that are here.
-    held: Option<Asking>,
-    ready: VecDeque<RecordBatch>,
-    _wanted: Arc<()>,
-}
-
-impl Rows {
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        if let Some(asking) = self.asking.take() {
-            self.ask(asking).await?;
-        }
-        let batch = self.ready.pop_front();
-        if let (Some(batch), Some(held)) = (&batch, &self.held) {
-            held.give_back(batch.get_array_memory_size());
-        }
-        Ok(batch)
-    }
-
-    async fn ask(&mut self, mut asking: Asking) -> Result<()> {
-        let PublishedScan { verified, wanted, statement, table, .. } = self.scan.clone();
-        let may_write = statement.may_write;
-        let (answer, held) = apart(move || Ok((verified.ask(&wanted, may_write, &mut asking)?, asking))).await?;
-        if let Some(verdict) = answer.verdict {
-            statement.verdicts.add(&table.name, verdict);
-        }
-        answer.note.into_iter().for_each(|note| statement.verdicts.note(note));
-        (self.ready, self.held) = (answer.batches.into(), Some(held));
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::database::Database;
+use crate::database::{Database, ask};
 
 /// Three folders as clouds, and a database that knows them.
 struct World {
@@ -236,7 +236,7 @@ fn what_cannot_be_is_told() {
     let with = "WITH (engine = 'dispersed', clouds = 'a, b, c')";
     for (sql, part) in [
         ("CREATE CLOUD a OPTIONS (url 'memory:x')", "there is a cloud a already"),
-        ("CREATE CLOUD d OPTIONS (url 'ftp://x')", "'dir:PATH' or 'memory:NAME'"),
+        ("CREATE CLOUD d OPTIONS (url 'ftp://example.com')", "'dir:PATH' or 'memory:NAME'"),
         ("CREATE CLOUD d OPTIONS (url 'dir:/nowhere/at/all')", "no such folder"),
         ("DROP CLOUD d", "no cloud d"),
         ("CREATE TABLE t (a INT) WITH (engine = 'dispersed')", "at which clouds"),
@@ -350,6 +350,27 @@ fn a_table_is_made_again_from_what_show_create_says() {
     let [one, other] =
         ["people", "others"].map(|table| world.database.ask(&format!("SELECT * FROM {table} ORDER BY id")));
     assert_eq!(one, other);
+}
+
+#[test]
+fn rows_that_were_deleted_while_they_are_read_are_no_fault_of_clouds() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    let mut other = world.database.connect();
+    assert_eq!(ask(&mut other, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM people", &[]), "BEGIN\n5");
+    same(&mut world, "DELETE FROM TABLE WHERE id = 1");
+    for sql in ["SELECT name FROM people", "SELECT sum(salary) FROM people"] {
+        let answer = ask(&mut other, sql, &[]);
+        assert!(answer.contains("were deleted at its clouds while they were read: ask again"), "{answer}");
+        assert_eq!(other.take_notices(), Vec::<String>::new());
+        assert_eq!(
+            ask(&mut other, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM people", &[]),
+            "ROLLBACK\nBEGIN\n4"
+        );
+        same(&mut world, "INSERT INTO TABLE (id, salary) VALUES (1, 5)");
+        same(&mut world, "DELETE FROM TABLE WHERE id IN (1, 2)");
+        same(&mut world, "INSERT INTO TABLE (id) VALUES (2)");
+    }
 }
 
 #[test]
