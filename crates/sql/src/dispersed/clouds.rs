@@ -263,11 +263,13 @@ impl Session {
         let view = self.view()?;
         let clouds = all(&view)?;
         let waiting = super::define::waiting(self.engine(), &view)?;
+        let is_ours = self.rights.host_files;
         let some = |texts: Vec<String>| texts.into_iter().map(Some).collect::<Vec<_>>();
         let count = |cloud: &Cloud, at: usize| waiting.get(&cloud.name).map_or(0, |of| of[at]).to_string();
         show::table(vec![
             ("cloud", some(clouds.iter().map(|cloud| cloud.name.clone()).collect())),
-            ("url", some(clouds.iter().map(|cloud| cloud.url.clone()).collect())),
+            // Who comes in from outside need not know where they are.
+            ("url", clouds.iter().map(|cloud| is_ours.then(|| cloud.url.clone())).collect()),
             ("tables", some(clouds.iter().map(|cloud| count(cloud, 0)).collect())),
             ("rows_to_put", some(clouds.iter().map(|cloud| count(cloud, 1)).collect())),
             ("rows_to_remove", some(clouds.iter().map(|cloud| count(cloud, 2)).collect())),
