@@ -44,6 +44,7 @@ pub(crate) use clouds::{parse, parse_column_option, read};
 pub use define::for_clause;
 pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number};
 pub(crate) use provider::DispersedProvider;
+pub(crate) use push::Dropped;
 pub(crate) use sums::from_shares;
 
 use crate::error::{Error, Result};
@@ -162,7 +163,7 @@ fn unanswered(table: &str, clouds: &[String], unanswered: disperse::Unanswered) 
         _ => true,
     };
     match report.faults.iter().any(lies) {
-        true => Error::NotVerified(text, Some("clouds")),
+        true => Error::NotVerified(text, None),
         false => Error::Network(text),
     }
 }

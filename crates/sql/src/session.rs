@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
 use crate::asked::is_locking;
 use crate::copy::CopyOut;
 use crate::cursors::Cursor;
+use crate::dispersed;
 use crate::engine::{Engine, Rows};
 use crate::error::{Error, Result};
 use crate::explain::Prepared;
@@ -66,8 +67,8 @@ pub struct Session {
     pub(crate) cursors: std::collections::HashMap<String, Cursor>,
     pub(crate) notices: Vec<String>,
     pub(crate) cache: Cache,
-    /// Dispersed tables that were dropped, with their clouds: these are told when that has been committed.
-    pub(crate) dropped: Vec<(String, Vec<String>, counterfoil_disperse::Table)>,
+    /// Dispersed tables that were dropped: their clouds are told if that has been committed.
+    pub(crate) dropped: Vec<dispersed::Dropped>,
 }
 
 impl Session {

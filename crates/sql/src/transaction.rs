@@ -25,6 +25,8 @@ const ROOM_PART: u64 = 8;
 pub(crate) struct Transaction {
     lease: Option<Lease>,
     block: Option<Block>,
+    /// Whether its commit waits for the medium, whatever the session says.
+    is_durable: bool,
 }
 
 /// BEGIN ... COMMIT.
@@ -98,6 +100,11 @@ impl Transaction {
         Ok(())
     }
 
+    /// Has the next commit wait for the medium: somebody else is told of it.
+    pub(crate) fn be_durable(&mut self) {
+        self.is_durable = true;
+    }
+
     /// Whether what this session sees is its own uncommitted state.
     pub(crate) fn is_writing(&self) -> bool {
         self.lease.is_some()
@@ -156,7 +163,8 @@ impl Transaction {
             self.lease = Some(change.lease);
             return Ok(());
         }
-        commit(engine, change.lease, synchronous)
+        let is_durable = std::mem::take(&mut self.is_durable);
+        commit(engine, change.lease, synchronous || is_durable)
     }
 
     /// Ends a statement that failed with an error: nothing of it remains.
@@ -187,7 +195,8 @@ impl Transaction {
             return Ok(false);
         }
         self.block = None;
-        self.lease.take().map_or(Ok(()), |lease| commit(engine, lease, synchronous))?;
+        let is_durable = std::mem::take(&mut self.is_durable);
+        self.lease.take().map_or(Ok(()), |lease| commit(engine, lease, synchronous || is_durable))?;
         Ok(true)
     }
 

@@ -49,6 +49,7 @@ pub(crate) fn insert(
         }
     }
     engine.relations.insert_in(&mut changed.statement, &mut *change.lease, table, batch).map_err(Error::Relation)?;
+    session.guard.transaction.be_durable();
     shared(&engine).note_untold(table.id);
     Ok(())
 }
@@ -133,6 +134,7 @@ pub(crate) fn delete(session: &mut Session, change: &mut Change, table: &Arc<Tab
     engine.relations.delete(&mut *change.lease, table, &here).map_err(Error::Relation)?;
     kept.state.gone(&all);
     keep(&mut change.lease, table.id, &kept)?;
+    session.guard.transaction.be_durable();
     shared(&engine).note_untold(table.id);
     Ok(all.len())
 }
@@ -159,6 +161,7 @@ pub(crate) fn truncate(session: &mut Session, change: &mut Change, table: &Arc<T
     kept.state.gone(&out);
     keep(&mut change.lease, table.id, &kept)?;
     engine.relations.truncate(&mut *change.lease, table, restart).map_err(Error::Relation)?;
+    session.guard.transaction.be_durable();
     shared(&engine).note_untold(table.id);
     Ok(())
 }

@@ -10,7 +10,7 @@ use counterfoil_log::{View, record_space};
 use counterfoil_relation::{Engine as Told, NewTable, Table};
 use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable};
 
-use super::{clouds, columns, keep, kept, prefix};
+use super::{Dropped, clouds, columns, keep, kept, prefix};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::session::{Outcome, Session};
@@ -210,17 +210,22 @@ fn disperse_table(
     Ok(lines)
 }
 
-/// Has clouds let go of a table that goes; what they could not be told is said, and they are told again by nobody: their
-/// fragments are noise without the key, which goes now.
+/// Forgets a table that goes, its key with it. Clouds are told to let go of their fragments, which are noise without the key, when that
+/// has been committed; one that cannot be told keeps them.
 pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
     let opened = super::opened(&session.engine().dispersed, &*change.lease, table, &kept);
     for (name, _) in change.lease.records(record_space::SETTING, &prefix(table.id)) {
         change.lease.delete_record(record_space::SETTING, &name)?;
     }
-    // If the transaction is rolled back the table is there again: so clouds are told when it has been committed.
+    session.guard.transaction.be_durable();
     match opened {
-        Ok(opened) => session.dropped.push((table.name.clone(), kept.declaration.clouds, opened)),
+        Ok(opened) => session.dropped.push(Dropped {
+            id: table.id,
+            name: table.name.clone(),
+            clouds: kept.declaration.clouds,
+            opened,
+        }),
         Err(error) => session.notices.push(format!("table {}: its clouds keep fragments: {error}", table.name)),
     }
     Ok(())

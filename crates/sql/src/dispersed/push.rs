@@ -8,13 +8,15 @@
 //! 4  rows that are gone are let go of at every cloud that answers              cut: likewise
 //! 5  commit: clouds that have let go of them are noted
 //! ```
+//! Commits that clouds are told of are durable, whatever `synchronous_commit` says: what they let go of must be gone after a cut, and what
+//! they have must be noted.
 //! Whoever deletes rows meanwhile takes them out of what is noted: then 3 finds them gone here, and 4 lets go of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use counterfoil_disperse::{Epoch, Failure, Kept, Plain, Rows};
+use counterfoil_disperse::{self as disperse, Epoch, Failure, Kept, Plain, Rows};
 use counterfoil_relation::{RowId, Table, TableId};
 
 use super::{define, keep, kept, opened, shared};
@@ -31,15 +33,21 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// What clouds answered when they were told: for each, what speaks against it.
 type Told = Vec<Result<(), Failure>>;
 
+/// A table that is to go, with its clouds.
+pub(crate) struct Dropped {
+    pub id: TableId,
+    pub name: String,
+    pub clouds: Vec<String>,
+    pub opened: disperse::Table,
+}
+
 impl Session {
     /// Tells clouds what they have not been told yet of tables that were changed, and says what waits. Outside of transactions.
     pub(crate) fn tell_clouds(&mut self) {
         let engine = self.engine().clone();
-        for (table, clouds, opened) in std::mem::take(&mut self.dropped) {
-            let told = each(clouds.len(), |cloud| opened.drop_at(cloud));
-            self.note_failures(&table, &clouds, &told, "keeps fragments, which are noise without their key");
-        }
-        if shared(&engine).untold.lock().is_empty() {
+        self.tell_dropped();
+        // What others have not told is not told by one who may not write.
+        if !self.rights.writes || shared(&engine).untold.lock().is_empty() {
             return;
         }
         let dispersed = shared(&engine).clone();
@@ -59,6 +67,20 @@ impl Session {
             });
             if !is_told {
                 dispersed.untold.lock().entry(id).or_insert(now + PAUSE);
+            }
+        }
+    }
+
+    /// Has clouds let go of tables that are gone: not of such as are there again, after a rollback.
+    fn tell_dropped(&mut self) {
+        for Dropped { id, name, clouds, opened } in std::mem::take(&mut self.dropped) {
+            let engine = self.engine().clone();
+            let gone = engine.store.snapshot().and_then(|view| {
+                engine.relations.table_by_id(&view, id).map(|table| table.is_none()).map_err(Error::Relation)
+            });
+            if gone.is_ok_and(|gone| gone) {
+                let told = each(clouds.len(), |cloud| opened.drop_at(cloud));
+                self.note_failures(&name, &clouds, &told, "keeps fragments, which are noise without their key");
             }
         }
     }
@@ -119,7 +141,8 @@ impl Session {
             true => Ok(()),
             false => opened.remove(cloud, keeps(cloud)),
         });
-        self.change(|_, change| {
+        self.change(|session, change| {
+            session.guard.transaction.be_durable();
             let mut kept = kept(&*change.lease, table)?;
             for cloud in (0..told.len()).filter(|cloud| told[*cloud].is_ok()) {
                 kept.state.removed(cloud, keeps(cloud));
@@ -171,6 +194,7 @@ struct Leaving {
 
 /// Step 1.
 fn leaving(session: &mut Session, change: &mut Change, table: &Arc<Table>) -> Result<Option<Leaving>> {
+    session.guard.transaction.be_durable();
     let relations = session.engine().relations.clone();
     let mut scan = relations.scan(change.lease.pending(), table).map_err(Error::Relation)?;
     let (mut numbers, mut batches) = (Vec::new(), Vec::new());
@@ -215,6 +239,7 @@ fn begin_epoch(session: &Session, table: TableId, kept: &mut Kept, first: u64) -
 
 /// Step 3.
 fn arrived(session: &mut Session, change: &mut Change, table: &Arc<Table>, rows: &Rows, told: &Told) -> Result<()> {
+    session.guard.transaction.be_durable();
     let relations = session.engine().relations.clone();
     let mut kept = kept(&*change.lease, table)?;
     for cloud in (0..told.len()).filter(|cloud| told[*cloud].is_ok()) {

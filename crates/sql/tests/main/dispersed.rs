@@ -353,6 +353,25 @@ fn a_table_is_made_again_from_what_show_create_says() {
 }
 
 #[test]
+fn a_table_that_was_dropped_and_is_there_again_has_its_rows() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    for (sql, answer) in [
+        ("BEGIN; DROP TABLE people; ROLLBACK", "BEGIN\nDROP TABLE\nROLLBACK"),
+        (
+            "BEGIN; SAVEPOINT s; DROP TABLE people; ROLLBACK TO s; COMMIT",
+            "BEGIN\nSAVEPOINT\nDROP TABLE\nROLLBACK\nCOMMIT",
+        ),
+        ("DROP TABLE people, nothing", "error: no table nothing"),
+    ] {
+        assert_eq!(world.database.ask(sql), answer);
+        ask_all(&mut world);
+    }
+    assert_eq!(world.database.ask("BEGIN; DROP TABLE people; COMMIT"), "BEGIN\nDROP TABLE\nCOMMIT");
+    assert!(["a", "b", "c"].iter().all(|cloud| files(&world.path(cloud)).is_empty()));
+}
+
+#[test]
 fn rows_that_were_deleted_while_they_are_read_are_no_fault_of_clouds() {
     let mut world = both();
     same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
