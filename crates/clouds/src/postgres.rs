@@ -8,40 +8,52 @@
 //! ```
 //! 1. Places are 64 bits without a sign; a BIGINT has the same bits.
 //! 2. Rows are put by COPY into a table of the transaction, and what is there already is passed over: telling again does nothing.
-//! 3. A connection that failed is closed. One that waited is tried once, and another one is made.
+//! 3. A server that says nothing for a minute is out of reach. A connection that failed is closed; one that waited is tried, and
+//!    another one is made.
 
+mod connection;
 mod query;
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::postgres::binary_copy::BinaryCopyInWriter;
-use ::postgres::error::SqlState;
-use ::postgres::fallible_iterator::FallibleIterator as _;
-use ::postgres::types::{ToSql, Type};
-use ::postgres::{Client, Config, NoTls, Row};
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Strings};
 use counterfoil_disperse::{Failure, Provider};
+use futures::TryStreamExt as _;
 use parking_lot::Mutex;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Config, Row};
 
+use connection::Connection;
 use query::Query;
 
 /// Connections that wait for somebody.
 const IDLE_MAX: usize = 8;
-/// Rows of a part of an answer.
+/// Rows of a part of an answer, and their bytes, unless one row has more.
 const PART_ROWS: usize = 1 << 14;
+const PART_BYTES: usize = 8 << 20;
 /// How long the first word may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What a statement may take there.
-const SETTINGS: &str = "SET statement_timeout = '300s'; SET lock_timeout = '30s'";
+/// How long it may be silent.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What a statement may take there: less than that.
+const SETTINGS: &str = "SET statement_timeout = '50s'; SET lock_timeout = '30s'";
 
 /// A database of PostgreSQL.
 pub struct Postgres {
     config: Config,
-    idle: Mutex<Vec<Client>>,
+    /// On which its connections are served.
+    runtime: Option<Runtime>,
+    idle: Mutex<Vec<Connection>>,
     /// What is known of tables, so that it is not asked for each time.
     shapes: Mutex<HashMap<Name, Arc<Shape>>>,
+    patience: Duration,
 }
 
 /// What a table looks like there.
@@ -65,12 +77,11 @@ impl Shape {
     }
 }
 
-fn failed(error: &::postgres::Error) -> Failure {
+fn failed(error: &tokio_postgres::Error) -> Failure {
     let Some(told) = error.as_db_error() else {
         // What does not come from the server is either no answer of it, or one that nobody can read.
-        return match error.is_closed()
-            || std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>())
-        {
+        let cause = std::error::Error::source(error);
+        return match error.is_closed() || cause.is_some_and(|cause| cause.is::<std::io::Error>()) {
             true => Failure::Unreachable("the connection to PostgreSQL failed".into()),
             false => Failure::Malformed("what PostgreSQL says does not fit what it was asked".into()),
         };
@@ -84,6 +95,15 @@ fn failed(error: &::postgres::Error) -> Failure {
     }
 }
 
+/// What the server answers, if it does in time.
+async fn answered<T>(
+    patience: Duration,
+    asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, Failure> {
+    let silent = |_| Failure::Unreachable(format!("PostgreSQL says nothing for {} s", patience.as_secs()));
+    timeout(patience, asked).await.map_err(silent)?.map_err(|error| failed(&error))
+}
+
 fn as_bigint(place: u64) -> i64 {
     place as i64
 }
@@ -94,7 +114,9 @@ impl Postgres {
     /// # Errors
     /// What is wrong with the address, for people.
     pub fn new(url: &str, password: Option<&str>) -> Result<Self, String> {
-        let mut config: Config = url.parse().map_err(|_| format!("cloud at {url}: this is no postgres:// address"))?;
+        let is_one = ["postgres://", "postgresql://"].iter().any(|begin| url.starts_with(begin));
+        let config = url.parse().ok().filter(|config: &Config| is_one && !config.get_hosts().is_empty());
+        let mut config: Config = config.ok_or_else(|| format!("cloud at {url}: this is no postgres:// address"))?;
         if config.get_password().is_some() {
             return Err("a password in the address of a cloud: put it into a file, secret_file '...'".into());
         }
@@ -102,50 +124,59 @@ impl Postgres {
             config.password(password);
         }
         config.application_name("counterfoil").connect_timeout(CONNECT_TIMEOUT);
-        Ok(Self { config, idle: Mutex::default(), shapes: Mutex::default() })
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| format!("cloud at {url}: no thread for its connections: {error}"))?;
+        Ok(Self {
+            config,
+            runtime: Some(runtime),
+            idle: Mutex::default(),
+            shapes: Mutex::default(),
+            patience: PATIENCE,
+        })
     }
 
-    fn client(&self) -> Result<Client, Failure> {
-        while let Some(mut client) = self.idle.lock().pop() {
-            if client.is_valid(CONNECT_TIMEOUT).is_ok() {
-                return Ok(client);
+    /// The same, with another idea of how long a server may be silent.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    async fn connection(&self) -> Result<Connection, Failure> {
+        loop {
+            let Some(connection) = self.idle.lock().pop() else { break };
+            if answered(CONNECT_TIMEOUT, connection.client.batch_execute("")).await.is_ok() {
+                return Ok(connection);
             }
         }
-        let mut client = self.config.connect(NoTls).map_err(|error| failed(&error))?;
-        client.batch_execute(SETTINGS).map_err(|error| failed(&error))?;
-        Ok(client)
+        let connection = Connection::open(&self.config, CONNECT_TIMEOUT.min(self.patience)).await?;
+        answered(self.patience, connection.client.batch_execute(SETTINGS)).await?;
+        Ok(connection)
     }
 
     /// Does something on a connection, which waits for the next one if that went well.
-    fn with<T>(&self, body: impl FnOnce(&mut Client) -> Result<T, Failure>) -> Result<T, Failure> {
-        let mut client = self.client()?;
-        let done = body(&mut client)?;
-        let mut idle = self.idle.lock();
-        if idle.len() < IDLE_MAX {
-            idle.push(client);
-        }
-        Ok(done)
+    fn with<T>(&self, body: impl AsyncFnOnce(&mut Client) -> Result<T, Failure>) -> Result<T, Failure> {
+        let runtime = self.runtime.as_ref().expect("the runtime lives as long as its cloud");
+        runtime.block_on(async {
+            let mut connection = self.connection().await?;
+            let done = body(&mut connection.client).await?;
+            let mut idle = self.idle.lock();
+            if idle.len() < IDLE_MAX {
+                idle.push(connection);
+            }
+            Ok(done)
+        })
     }
 
     /// What a table looks like; none: it is not there.
-    fn shape(&self, client: &mut Client, table: &Name) -> Result<Option<Arc<Shape>>, Failure> {
+    async fn shape(&self, client: &Client, table: &Name) -> Result<Option<Arc<Shape>>, Failure> {
         if let Some(shape) = self.shapes.lock().get(table) {
             return Ok(Some(shape.clone()));
         }
         let columns = "SELECT attname::text, atttypid = 'bigint'::regtype, col_description(attrelid, attnum) = 'tags' \
                        FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 1 AND NOT attisdropped ORDER BY attnum";
-        let rows = client.query(columns, &[&table.as_str()]).map_err(|error| failed(&error))?;
-        let malformed = || Failure::Malformed(format!("table {} has other columns than it was given", table.as_str()));
-        let mut shape = Shape::default();
-        for row in rows {
-            let name = Name::parse(row.get(0)).ok_or_else(malformed)?;
-            let column = match (row.get(1), row.get::<_, Option<bool>>(2)) {
-                (true, _) => Column::Shares,
-                (false, Some(true)) => Column::Tags,
-                (false, _) => Column::Strings,
-            };
-            shape.columns.push((name, column));
-        }
+        let rows = answered(self.patience, client.query(columns, &[&table.as_str()])).await?;
+        let shape = Shape { columns: rows.iter().map(described).collect::<Option<_>>().ok_or_else(|| strange(table))? };
         if shape.columns.is_empty() {
             return Ok(None);
         }
@@ -155,8 +186,8 @@ impl Postgres {
     }
 
     /// Makes a table for rows such as these, unless it is there.
-    fn make(&self, client: &mut Client, table: &Name, rows: &Fragments) -> Result<(), Failure> {
-        if self.shape(client, table)?.is_some() {
+    async fn make(&self, client: &Client, table: &Name, rows: &Fragments) -> Result<(), Failure> {
+        if self.shape(client, table).await?.is_some() {
             return Ok(());
         }
         let name = table.as_str();
@@ -176,28 +207,124 @@ impl Postgres {
                 }
             }
         }
-        let make =
-            format!("BEGIN; CREATE TABLE IF NOT EXISTS {name} ({}); {}; COMMIT", columns.join(", "), beside.join("; "));
-        client.batch_execute(&make).map_err(|error| failed(&error))
+        let (columns, beside) = (columns.join(", "), beside.join("; "));
+        let make = format!("BEGIN; CREATE TABLE IF NOT EXISTS {name} ({columns}); {beside}; COMMIT");
+        answered(self.patience, client.batch_execute(&make)).await
     }
+
+    /// Puts rows, but those that are there.
+    async fn copy(&self, client: &mut Client, table: &Name, rows: &Fragments) -> Result<(), Failure> {
+        let (name, mut types) = (table.as_str(), vec![Type::INT8]);
+        let mut columns = vec!["place"];
+        for (column, data) in &rows.columns {
+            columns.push(column.as_str());
+            types.push(if matches!(data, Data::Shares(_)) { Type::INT8 } else { Type::BYTEA });
+        }
+        let columns = columns.join(", ");
+        let transaction = answered(self.patience, client.transaction()).await?;
+        let make = format!("CREATE TEMP TABLE incoming (LIKE {name}) ON COMMIT DROP");
+        answered(self.patience, transaction.batch_execute(&make)).await?;
+        let copy = format!("COPY incoming ({columns}) FROM STDIN BINARY");
+        let copied = answered(self.patience, transaction.copy_in(&copy)).await?;
+        let mut writer = pin!(BinaryCopyInWriter::new(copied, &types));
+        for (row, place) in rows.places.iter().enumerate() {
+            let place = as_bigint(*place);
+            let values: Vec<Value<'_>> = rows.columns.iter().map(|(_, data)| value(data, row)).collect();
+            let all = std::iter::once(&place as &(dyn ToSql + Sync)).chain(values.iter().map(Value::to_sql));
+            answered(self.patience, writer.as_mut().write(&all.collect::<Vec<_>>())).await?;
+        }
+        answered(self.patience, writer.finish()).await?;
+        let insert =
+            format!("INSERT INTO {name} ({columns}) SELECT {columns} FROM incoming ON CONFLICT (place) DO NOTHING");
+        answered(self.patience, transaction.execute(&insert, &[])).await?;
+        answered(self.patience, transaction.commit()).await
+    }
+
+    /// Rows, part by part as they come.
+    async fn rows(
+        &self,
+        client: &Client,
+        query: &Query,
+        (question, shape): (&Question, &Shape),
+        take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let found = answered(self.patience, client.query_raw(&query.rows(question), query.values())).await?;
+        let mut found = pin!(found);
+        let mut part = Part::new(question, shape)?;
+        while let Some(row) = answered(self.patience, found.try_next()).await? {
+            part.add(&row)?;
+            if part.places.len() == PART_ROWS || part.bytes >= PART_BYTES {
+                take(std::mem::replace(&mut part, Part::new(question, shape)?).answer(question))?;
+            }
+        }
+        take(part.answer(question))
+    }
+
+    /// One row: how many were added up, and what they come to.
+    async fn sums(
+        &self,
+        client: &Client,
+        query: &Query,
+        question: &Question,
+        take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let malformed = || Failure::Malformed("no sum where one was asked for".into());
+        let found = answered(self.patience, client.query_raw(&query.sums(question), query.values())).await?;
+        let mut found = pin!(found);
+        let row = answered(self.patience, found.try_next()).await?.ok_or_else(malformed)?;
+        let number = |at: usize| {
+            let number: Result<Option<i64>, _> = row.try_get(at);
+            number.map_err(|_| malformed()).map(|number| number.unwrap_or(0) as u64)
+        };
+        let sums = (1..=question.sums.len()).map(number).collect::<Result<_, Failure>>()?;
+        take(Answer { added: number(0)?, sums, ..Answer::default() })
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // Wherever it is dropped, nobody waits for servers then.
+        self.idle.lock().clear();
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}
+
+fn strange(table: &Name) -> Failure {
+    Failure::Malformed(format!("table {} has other columns than it was given", table.as_str()))
+}
+
+/// A column as the server describes it; none: it is none of ours.
+fn described(row: &Row) -> Option<(Name, Column)> {
+    let name = Name::parse(row.try_get(0).ok()?)?;
+    let (is_number, is_tags): (bool, Option<bool>) = (row.try_get(1).ok()?, row.try_get(2).ok()?);
+    Some((
+        name,
+        if is_number {
+            Column::Shares
+        } else if is_tags == Some(true) {
+            Column::Tags
+        } else {
+            Column::Strings
+        },
+    ))
 }
 
 impl Provider for Postgres {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
-        self.with(|client| {
-            self.make(client, table, rows)?;
-            copy(client, table, rows).map_err(|error| failed(&error))
+        self.with(async |client| {
+            self.make(client, table, rows).await?;
+            self.copy(client, table, rows).await
         })
     }
 
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
-        self.with(|client| {
-            if self.shape(client, table)?.is_none() {
+        self.with(async |client| {
+            if self.shape(client, table).await?.is_none() {
                 return Ok(());
             }
             let delete = format!("DELETE FROM {} WHERE place = ANY ($1)", table.as_str());
             let places: Vec<i64> = places.iter().copied().map(as_bigint).collect();
-            client.execute(&delete, &[&places]).map(drop).map_err(|error| failed(&error))
+            answered(self.patience, client.execute(&delete, &[&places])).await.map(drop)
         })
     }
 
@@ -207,50 +334,24 @@ impl Provider for Postgres {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.with(|client| {
+        self.with(async |client| {
             let no_table = || Failure::Refused(format!("no table {}", table.as_str()));
-            let shape = self.shape(client, table)?.ok_or_else(no_table)?;
+            let shape = self.shape(client, table).await?.ok_or_else(no_table)?;
             let query = Query::of(table, question, &shape)?;
             match question.sums.is_empty() {
-                true => rows(client, &query, question, &shape, take),
-                false => sums(client, &query, question, take),
+                true => self.rows(client, &query, (question, &shape), take).await,
+                false => self.sums(client, &query, question, take).await,
             }
         })
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
         self.shapes.lock().remove(table);
-        self.with(|client| {
+        self.with(async |client| {
             let drop_table = format!("DROP TABLE IF EXISTS {}", table.as_str());
-            client.batch_execute(&drop_table).map_err(|error| failed(&error))
+            answered(self.patience, client.batch_execute(&drop_table)).await
         })
     }
-}
-
-/// Puts rows, but those that are there.
-fn copy(client: &mut Client, table: &Name, rows: &Fragments) -> Result<(), ::postgres::Error> {
-    let (name, mut types) = (table.as_str(), vec![Type::INT8]);
-    let mut columns = vec!["place"];
-    for (column, data) in &rows.columns {
-        columns.push(column.as_str());
-        types.push(if matches!(data, Data::Shares(_)) { Type::INT8 } else { Type::BYTEA });
-    }
-    let columns = columns.join(", ");
-    let mut transaction = client.transaction()?;
-    transaction.batch_execute(&format!("CREATE TEMP TABLE incoming (LIKE {name}) ON COMMIT DROP"))?;
-    let copied = transaction.copy_in(&format!("COPY incoming ({columns}) FROM STDIN BINARY"))?;
-    let mut writer = BinaryCopyInWriter::new(copied, &types);
-    for (row, place) in rows.places.iter().enumerate() {
-        let place = as_bigint(*place);
-        let values: Vec<Value<'_>> = rows.columns.iter().map(|(_, data)| value(data, row)).collect();
-        let all = std::iter::once(&place as &(dyn ToSql + Sync)).chain(values.iter().map(Value::to_sql));
-        writer.write(&all.collect::<Vec<_>>())?;
-    }
-    writer.finish()?;
-    let insert =
-        format!("INSERT INTO {name} ({columns}) SELECT {columns} FROM incoming ON CONFLICT (place) DO NOTHING");
-    transaction.execute(&insert, &[])?;
-    transaction.commit()
 }
 
 /// A value as it is written.
@@ -275,34 +376,11 @@ fn value(data: &Data, row: usize) -> Value<'_> {
     }
 }
 
-/// Rows, part by part as they come.
-fn rows(
-    client: &mut Client,
-    query: &Query,
-    question: &Question,
-    shape: &Shape,
-    take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut found = client.query_raw(&query.rows(question), query.values()).map_err(|error| failed(&error))?;
-    // Who asks on behind the end is told that the connection is closed.
-    let mut is_end = false;
-    while !is_end {
-        let mut part = Part::new(question, shape)?;
-        while part.places.len() < PART_ROWS && !is_end {
-            match found.next().map_err(|error| failed(&error))? {
-                Some(row) => part.add(&row)?,
-                None => is_end = true,
-            }
-        }
-        take(part.answer(question))?;
-    }
-    Ok(())
-}
-
 /// Rows that have come.
 struct Part {
     places: Vec<u64>,
     columns: Vec<Data>,
+    bytes: usize,
 }
 
 impl Part {
@@ -314,7 +392,7 @@ impl Part {
             })
         };
         let columns = question.columns.iter().map(column).collect::<Result<_, Failure>>()?;
-        Ok(Self { places: Vec::new(), columns })
+        Ok(Self { places: Vec::new(), columns, bytes: 0 })
     }
 
     fn add(&mut self, row: &Row) -> Result<(), Failure> {
@@ -323,7 +401,11 @@ impl Part {
         for (at, data) in self.columns.iter_mut().enumerate() {
             match data {
                 Data::Shares(shares) => shares.push(row.try_get::<_, i64>(at + 1).map_err(malformed)? as u64),
-                Data::Strings(strings) => strings.push(row.try_get(at + 1).map_err(malformed)?),
+                Data::Strings(strings) => {
+                    let string: &[u8] = row.try_get(at + 1).map_err(malformed)?;
+                    self.bytes += string.len();
+                    strings.push(string);
+                }
             }
         }
         Ok(())
@@ -334,22 +416,4 @@ impl Part {
         let columns = question.columns.iter().cloned().zip(self.columns).collect();
         Answer { rows: Fragments { places: self.places, columns }, added, sums: Vec::new() }
     }
-}
-
-/// One row: how many were added up, and what they come to.
-fn sums(
-    client: &mut Client,
-    query: &Query,
-    question: &Question,
-    take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let row = client.query_raw(&query.sums(question), query.values()).and_then(|mut rows| rows.next());
-    let malformed = || Failure::Malformed("no sum where one was asked for".into());
-    let row = row.map_err(|error| failed(&error))?.ok_or_else(malformed)?;
-    let number = |at: usize| {
-        let number: Result<Option<i64>, _> = row.try_get(at);
-        number.map_err(|_| malformed()).map(|number| number.unwrap_or(0) as u64)
-    };
-    let sums = (1..=question.sums.len()).map(number).collect::<Result<_, Failure>>()?;
-    take(Answer { added: number(0)?, sums, ..Answer::default() })
 }

@@ -101,6 +101,27 @@ impl PostgresServer {
         self.running.take().into_iter().for_each(crate::process::kill);
     }
 
+    /// Stops it and all that it began, as a machine that hangs: connections stay, and nobody answers.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn stop(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Has it go on where it was stopped.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn go_on(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let running = self.running.as_ref().expect("a server that runs");
+        crate::process::signal(running, signal);
+    }
+
     /// Its address, by way of a port that leads to it.
     #[must_use]
     pub fn url(&self, port: u16) -> String {

@@ -1,9 +1,9 @@
 //! A question to a cloud as SQL of PostgreSQL.
 
-use ::postgres::types::ToSql;
 use counterfoil_disperse::Failure;
 use counterfoil_disperse::coding::orders::{BLOCKS, STORED_BYTES};
 use counterfoil_disperse::fragments::{Name, Question, Test};
+use tokio_postgres::types::ToSql;
 
 use super::{Column, Shape, as_bigint};
 

@@ -1,5 +1,7 @@
 //! PostgreSQL as a cloud: a private server of this test's own, which is killed as well.
 
+use std::time::Duration;
+
 use counterfoil_clouds::Postgres;
 use counterfoil_disperse::{Failure, MemoryProvider, Provider};
 use counterfoil_test_servers::PostgresServer;
@@ -53,14 +55,30 @@ fn a_server_that_is_killed_is_out_of_reach_until_it_is_back() {
 
 #[test]
 fn addresses_that_are_none_and_passwords_in_them_are_refused() {
-    assert!(Postgres::new("postgres://", None).is_ok());
-    for wrong in ["mysql://example.com", "postgres://a:b:c@example.com", ""] {
-        if let Err(told) = Postgres::new(wrong, None) {
-            assert!(told.contains("no postgres://") || told.contains("secret_file"), "{told}");
-        }
+    for wrong in ["mysql://example.com", "host=example.com", "postgres://", ""] {
+        assert!(Postgres::new(wrong, None).is_err_and(|told| told.contains("no postgres:// address")), "{wrong}");
     }
     assert!(Postgres::new("postgres://me:secret@localhost/x", None).is_err_and(|told| told.contains("secret_file")));
     let nobody = Postgres::new("postgres://me@127.0.0.1:1/x", None).expect("an address");
     let ask = Step::Ask { tags: Vec::new(), order: None, places: None, sums: false };
     assert!(matches!(done(&nobody, &table(1), &ask), Err(Failure::Unreachable(_))));
+}
+
+#[test]
+fn a_server_that_says_nothing_is_out_of_reach_in_time() {
+    // One that takes connections and never answers, and one that stops in the middle.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("postgres://me@{}/x", silent.local_addr().expect("an address"));
+    let ask = Step::Ask { tags: Vec::new(), order: None, places: None, sums: false };
+    let cloud = Postgres::new(&url, None).expect("an address").with_patience(Duration::from_millis(200));
+    assert!(matches!(done(&cloud, &table(1), &ask), Err(Failure::Unreachable(_))));
+    let Some(server) = PostgresServer::start() else { return };
+    let cloud =
+        Postgres::new(&server.url(server.port), None).expect("an address").with_patience(Duration::from_secs(2));
+    done(&cloud, &table(1), &Step::Put(vec![1, 2, 4])).expect("put");
+    server.stop();
+    assert!(matches!(done(&cloud, &table(1), &ask), Err(Failure::Unreachable(_))));
+    assert!(matches!(cloud.remove(&table(1), &[1]), Err(Failure::Unreachable(_))));
+    server.go_on();
+    assert_eq!(done(&cloud, &table(1), &ask).map(|said| said.1), Ok(3));
 }
