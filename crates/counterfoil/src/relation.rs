@@ -44,6 +44,10 @@ impl Relation {
         let snapshot = database.snapshot()?;
         let table = database.inner.engine.relations().table(&snapshot, name)?;
         let table = table.ok_or_else(|| Error::new(Kind::NotFound, format!("no table {name}")))?;
+        if let Some(engine) = &table.engine {
+            let text = format!("table {name} (engine {}) as a relation, whose rows are here", engine.name);
+            return Err(Error::new(Kind::Misuse, text).advise("ask it in SQL"));
+        }
         Ok(Self { database: database.clone(), table })
     }
 

@@ -104,6 +104,11 @@ fn records_and_relations_need_no_sql() {
     database.connect().expect("connects").execute("CREATE TABLE t (b TEXT, a BIGINT PRIMARY KEY)", &[]).expect("runs");
     let relation = database.relation("t").expect("there");
     assert_eq!(kind(database.relation("u").map(drop)), Some(Kind::NotFound));
+    let mut connection = database.connect().expect("a connection");
+    connection.execute("CREATE CLOUD a OPTIONS (url 'memory:api')", &[]).expect("a cloud");
+    let dispersed = "CREATE TABLE away (a BIGINT) WITH (engine = 'dispersed', clouds = 'a')";
+    connection.execute(dispersed, &[]).expect("a table whose rows are elsewhere");
+    assert_eq!(kind(database.relation("away").map(drop)), Some(Kind::Misuse));
     let columns: Vec<String> = relation.columns().into_iter().map(|column| column.name).collect();
     assert_eq!(columns, ["b", "a"]);
     relation.insert(&["x".into(), 1.into()]).expect("inserted");

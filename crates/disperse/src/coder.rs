@@ -1,6 +1,7 @@
 //! What the owner of a table makes of values, and of fragments: all of the table's keys meet here, and nobody is asked.
 
 use std::collections::HashMap;
+use std::panic::resume_unwind;
 
 use hmac::Mac as _;
 
@@ -10,7 +11,7 @@ use crate::coding::orders::Orders;
 use crate::coding::places::Places;
 use crate::coding::shares::{Coefficients, Limbs, hiding_of};
 use crate::coding::tags::{Tag, Tags};
-use crate::declaration::{Column, Declaration, Kind};
+use crate::declaration::{Column, Declaration};
 use crate::fragments::{Data, Fragments, Name, Strings, Test};
 use crate::keys::{Epoch, Purpose, Scope, Secret};
 use crate::placement::{Coding, Placement};
@@ -18,6 +19,10 @@ use crate::plain::{Plain, Value, ordinal_of_number, ordinal_of_string};
 
 /// Characters of which a text's first ones have tags: of 1, of 2, and so on.
 pub const PREFIX_CHARACTERS_MAX: usize = 6;
+
+/// Bits of a row in what its place is made of.
+const ROW_BITS: u32 = 40;
+const ROWS_END: u64 = 1 << ROW_BITS;
 
 /// Who wrote which rows: each epoch from its first row on, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +47,13 @@ impl Epochs {
         self.0.iter().copied()
     }
 
+    /// A row with a part of its epoch; none: a row of no epoch, or with a number that is too large.
+    fn number(&self, row: u64) -> Option<u64> {
+        let (_, Epoch(epoch)) = self.0[self.at(row)?];
+        let tag = u64::from_be_bytes([0, 0, 0, 0, 0, epoch[0], epoch[1], epoch[2]]);
+        (row < ROWS_END).then_some(tag << ROW_BITS | row)
+    }
+
     /// The place of a row's epoch.
     fn at(&self, row: u64) -> Option<usize> {
         self.0.partition_point(|(first, _)| *first <= row).checked_sub(1)
@@ -59,7 +71,7 @@ impl Epochs {
 /// A row that no epoch has, or a number that its column's limbs have no room for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// A row from before anybody wrote.
+    /// A row from before anybody wrote, or behind the last one that has a place.
     Row(u64),
     /// A number of more bits than were declared, in this column.
     Number(String),
@@ -99,16 +111,26 @@ impl Coder {
         &self.placement
     }
 
-    /// Where a cloud has a row.
+    /// Where a cloud has a row; none: it has no place.
     #[must_use]
-    pub fn place(&self, cloud: usize, row: u64) -> u64 {
-        self.places[cloud].place(row)
+    pub fn place(&self, epochs: &Epochs, cloud: usize, row: u64) -> Option<u64> {
+        epochs.number(row).map(|number| self.places[cloud].place(number))
     }
 
-    /// Which row a cloud has at a place.
+    /// Where a cloud has rows, ascending.
     #[must_use]
-    pub fn row(&self, cloud: usize, place: u64) -> u64 {
-        self.places[cloud].row(place)
+    pub fn sorted_places(&self, epochs: &Epochs, cloud: usize, rows: impl IntoIterator<Item = u64>) -> Vec<u64> {
+        let mut places: Vec<u64> = rows.into_iter().filter_map(|row| self.place(epochs, cloud, row)).collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// Which row a cloud has at a place; none: none of this table as it is, though it may be one of before it was put back.
+    #[must_use]
+    pub fn row(&self, epochs: &Epochs, cloud: usize, place: u64) -> Option<u64> {
+        let number = self.places[cloud].number(place);
+        let row = number % ROWS_END;
+        (epochs.number(row) == Some(number)).then_some(row)
     }
 
     fn hash(&self, cloud: usize, parts: &[&[u8]]) -> [u8; 8] {
@@ -177,7 +199,7 @@ impl Coder {
                     })
                 })
                 .collect();
-            coding.into_iter().map(|thread| thread.join().unwrap_or(Err(Unfit::Row(0)))).collect()
+            coding.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
         coded.into_iter().collect::<Result<_, Unfit>>().map(Common)
     }
@@ -194,8 +216,9 @@ impl Coder {
         rows: &[u64],
         (columns, common): (&[Plain], &Common),
     ) -> Result<Fragments, Unfit> {
+        let place = |row: &u64| self.place(epochs, cloud, *row).ok_or(Unfit::Row(*row));
         let mut fragments =
-            Fragments { places: rows.iter().map(|row| self.place(cloud, *row)).collect(), columns: Vec::new() };
+            Fragments { places: rows.iter().map(place).collect::<Result<_, Unfit>>()?, columns: Vec::new() };
         for (column, plain) in self.declaration.columns.iter().zip(columns) {
             let own = self.placement.held_by(cloud).filter(|fragment| fragment.column == column.id);
             for fragment in own {
@@ -270,7 +293,7 @@ impl Coder {
     fn tag_strings(&self, column: &Column, rows: &[u64], plain: &Plain) -> Strings {
         let (tags, mut strings, mut scratch) = (self.tags(column.id), Strings::default(), [0; 16]);
         for (at, row) in rows.iter().enumerate() {
-            let value = plain.canonical(column.kind, at, &mut scratch);
+            let value = plain.comparable(column.kind, at, &mut scratch);
             strings.push(&value.map_or_else(|| tags.of_null(*row), |value| tags.of(value)));
         }
         strings
@@ -359,7 +382,8 @@ impl Coder {
     pub fn tagged(&self, cloud: usize, column: &Column, values: &[Value]) -> Option<Test> {
         self.placement.fragment(column.id, Coding::Tag).filter(|tags| tags.holders.contains(&cloud))?;
         let tags = self.tags(column.id);
-        let mut tags: Vec<Tag> = values.iter().map(|value| tags.of(&value.canonical(column.kind))).collect();
+        let mut tags: Vec<Tag> =
+            values.iter().filter_map(|value| value.comparable(column.kind)).map(|value| tags.of(&value)).collect();
         // In an order of their own: the order of a question's values is nobody's business.
         tags.sort_unstable();
         Some(Test::Tagged { column: self.column_name(cloud, column.id, Coding::Tag), at: 0, tags })
@@ -380,13 +404,11 @@ impl Coder {
     #[must_use]
     pub fn compared(&self, cloud: usize, column: &Column, value: &Value, allowed: [bool; 3]) -> Option<Test> {
         self.placement.fragment(column.id, Coding::Order).filter(|orders| orders.holders.contains(&cloud))?;
-        let asked = Box::new(self.orders(column.id).asked(value.ordinal(column.kind)));
+        let (ordinal, is_alone) = value.ordinal(column.kind);
+        // Where another value is there as well, whoever asks compares the opened ones.
+        let allowed = [allowed[0], allowed[1] || !is_alone, allowed[2]];
+        let asked = Box::new(self.orders(column.id).asked(ordinal));
         Some(Test::Compared { column: self.column_name(cloud, column.id, Coding::Order), asked, allowed })
-    }
-
-    /// Whether codes of a column say all of how values compare.
-    pub(crate) fn is_exact(&self, column: &Column) -> bool {
-        !matches!(column.kind, Kind::Text | Kind::Bytes)
     }
 
     /// How numbers of a column are cut.

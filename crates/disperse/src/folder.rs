@@ -1,11 +1,14 @@
 //! A folder as a store: of a disk, a share, or what somebody else keeps in step with a cloud.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 
 use crate::provider::Failure;
-use crate::stored::Store;
+use crate::stored::{FILE_BYTES_MAX, Store};
+
+/// Names that are listed at most, whoever put them there.
+const NAMES_MAX: usize = 1 << 20;
 
 /// A folder, which holds one for each table.
 pub struct Folder(pub PathBuf);
@@ -48,21 +51,42 @@ impl Store for Folder {
         self.is_there()?;
         let names = || -> io::Result<Vec<String>> {
             let Some(entries) = if_there(fs::read_dir(self.0.join(folder)))? else { return Ok(Vec::new()) };
-            let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-            names.collect()
+            let names = entries.take(NAMES_MAX + 1);
+            names.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
         };
-        names().map_err(|error| self.failure(&error))
+        let names = names().map_err(|error| self.failure(&error))?;
+        match names.len() > NAMES_MAX {
+            false => Ok(names),
+            true => Err(Failure::Malformed(format!("more than {NAMES_MAX} files in a table's folder"))),
+        }
     }
 
     fn get(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, Failure> {
-        if_there(fs::read(self.path(folder, name))).map_err(|error| self.failure(&error))
+        let path = self.path(folder, name);
+        let read = || -> io::Result<Option<Vec<u8>>> {
+            let Some(there) = if_there(fs::metadata(&path))? else { return Ok(None) };
+            // A pipe would never end, and never begin.
+            if !there.is_file() || there.len() > FILE_BYTES_MAX {
+                return Err(io::Error::other(format!("{name} is no file, or larger than any that is written here")));
+            }
+            let Some(file) = if_there(fs::File::open(&path))? else { return Ok(None) };
+            let mut bytes = Vec::with_capacity(there.len() as usize);
+            // It may grow while it is read: then it is not what was written.
+            file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+            Ok(Some(bytes))
+        };
+        read().map_err(|error| self.failure(&error))
     }
 
     fn put(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         self.is_there()?;
         let write = || {
             let own = self.0.join(folder);
-            fs::create_dir_all(&own)?;
+            if !own.is_dir() {
+                fs::create_dir_all(&own)?;
+                // A file in a folder that a cut takes away is lost however durable it is.
+                fs::File::open(&self.0)?.sync_all()?;
+            }
             // A cut before the renaming leaves a file that no table has.
             let beside = own.join(format!("{name}.part"));
             let mut file = fs::File::create(&beside)?;
@@ -75,7 +99,14 @@ impl Store for Folder {
     }
 
     fn delete(&self, folder: &str, name: &str) -> Result<(), Failure> {
-        if_there(fs::remove_file(self.path(folder, name))).map(drop).map_err(|error| self.failure(&error))
+        let remove = || -> io::Result<()> {
+            if if_there(fs::remove_file(self.path(folder, name)))?.is_some() {
+                // What came back after a cut would be rows that are gone.
+                fs::File::open(self.0.join(folder))?.sync_all()?;
+            }
+            Ok(())
+        };
+        remove().map_err(|error| self.failure(&error))
     }
 
     fn delete_folder(&self, folder: &str) -> Result<(), Failure> {

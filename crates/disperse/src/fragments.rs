@@ -141,6 +141,16 @@ impl Fragments {
         Some(())
     }
 
+    /// Bytes of a row's fragments.
+    #[must_use]
+    pub fn row_bytes(&self, row: usize) -> usize {
+        let bytes = |data: &Data| match data {
+            Data::Shares(_) => size_of::<u64>(),
+            Data::Strings(strings) => strings.get(row).len(),
+        };
+        size_of::<u64>() + self.columns.iter().map(|(_, data)| bytes(data)).sum::<usize>()
+    }
+
     /// Some of the rows.
     #[must_use]
     pub fn chosen(&self, rows: &[usize]) -> Self {

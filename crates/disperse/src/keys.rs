@@ -6,7 +6,7 @@
 //! 1. Every field has a fixed width: no two uses spell the same key.
 //! 2. What hides a value by being used once (sealing, shares, pads) has a key per epoch. An epoch is begun by each process that
 //!    opens the table to write, under 16 bytes of the system's generator: a database that was put back, or copied, goes on under
-//!    another one, and no row number of the two meets under one key (leakage.md, 4).
+//!    another one, and no row number of the two meets under one key.
 //! 3. What is to be compared between rows (tags, orders) has one key for all epochs: that it can be compared is what it leaks.
 //! 4. A purpose's number is given once and never again.
 
@@ -32,8 +32,6 @@ pub enum Purpose {
     Places = 5,
     /// Gives tables and columns their names.
     Names = 6,
-    /// Seals what the owner leaves with each provider.
-    Catalogue = 7,
     /// Tells the owner's files from others.
     Files = 8,
 }

@@ -1,7 +1,7 @@
 //! What clouds learn, as code: what CREATE prints, what EXPLAIN LEAKAGE answers, and what tests hold real clouds to.
 //!
 //! A coalition learns the union of what its clouds learn, joined by position: when a row arrives at two clouds at the same time, they
-//! know that it is the same row, however their places differ. So joining is never counted on to fail (leakage.md, 3).
+//! know that it is the same row, however their places differ. So joining is never counted on to fail.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -25,6 +25,7 @@ mod state;
 mod stored;
 mod sums;
 mod table;
+mod watch;
 
 pub use coder::{Coder, Common, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
 pub use declaration::{Column, Declaration, Kind, Operations, ROWS_MAX_DEFAULT};
@@ -36,6 +37,7 @@ pub use placement::{Coding, Fragment, Placement, Refusal};
 pub use plain::{Plain, Value, from_float, to_float};
 pub use provider::{Failure, MemoryProvider, Provider};
 pub use state::{Rows, State, Untold};
-pub use stored::{Store, StoredProvider};
+pub use stored::{FILE_BYTES_MAX, Store, StoredProvider};
 pub use sums::Sum;
-pub use table::{Coded, Condition, Fault, Found, Report, Table, Unanswered};
+pub use table::{Asking, Coded, Condition, Fault, Found, Report, Table, Unanswered};
+pub use watch::{Patient, Watch};

@@ -2,7 +2,7 @@
 //!
 //! 1. Every column has sealed cells, at one cloud more than may fail: any of them gives the values back to whoever has the key.
 //! 2. Numbers that are added up have shares at every cloud, `may_collude + 1` of which give a value away.
-//! 3. An index code (tags, orders) is made only for an operation that was declared (leakage.md, 2), at one cloud more than may fail.
+//! 3. An index code (tags, orders) is made only for an operation that was declared, at one cloud more than may fail.
 //!    Codes of one column begin at different clouds, and so do columns: whoever holds one code need not hold the next.
 //! 4. A placement that cannot keep what was declared is refused, with what to change.
 

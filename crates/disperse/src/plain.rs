@@ -76,6 +76,16 @@ impl Plain {
         }
     }
 
+    /// A row's value in the form in which equal ones are the same; none: NULL.
+    pub(crate) fn comparable<'a>(&'a self, kind: Kind, row: usize, scratch: &'a mut [u8; 16]) -> Option<&'a [u8]> {
+        match (self, kind) {
+            (Self::Numbers(numbers), Kind::Float) => {
+                numbers[row].map(|number| canonical_number(kind, compared(number), scratch))
+            }
+            _ => self.canonical(kind, row, scratch),
+        }
+    }
+
     /// Adds a value in its canonical form; whether it is one.
     pub(crate) fn push(&mut self, kind: Kind, value: Option<&[u8]>) -> bool {
         match self {
@@ -123,26 +133,35 @@ fn parse_number(kind: Kind, bytes: &[u8]) -> Option<i128> {
 }
 
 impl Value {
-    /// Its canonical form.
-    pub(crate) fn canonical(&self, kind: Kind) -> Vec<u8> {
-        match self {
+    /// The form in which equal ones are the same; none: a number that no value of its kind is.
+    pub(crate) fn comparable(&self, kind: Kind) -> Option<Vec<u8>> {
+        Some(match self {
+            Self::Number(number) if kind == Kind::Float => {
+                canonical_number(kind, compared(*number), &mut [0; 16]).to_vec()
+            }
+            Self::Number(number) if kind.width() == Some(8) && i64::try_from(*number).is_err() => return None,
             Self::Number(number) => canonical_number(kind, *number, &mut [0; 16]).to_vec(),
             Self::String(bytes) => bytes.clone(),
-        }
+        })
     }
 
-    /// Where it is in the order of its kind, as far as 64 bits go: greater values never have less.
-    pub(crate) fn ordinal(&self, kind: Kind) -> u64 {
+    /// Where it is in the order of its kind, as far as 64 bits go: greater values never have less. And whether no other value is there.
+    pub(crate) fn ordinal(&self, kind: Kind) -> (u64, bool) {
         match self {
-            Self::Number(number) => ordinal_of_number(kind, *number),
-            Self::String(bytes) => ordinal_of_string(bytes),
+            Self::Number(number) if kind == Kind::Float => (ordinal_of_number(kind, *number), true),
+            // What is beyond 64 bits is where the last one is.
+            Self::Number(number) => {
+                let nearest = i64::try_from(*number).unwrap_or(if *number < 0 { i64::MIN } else { i64::MAX });
+                (ordinal_of_number(kind, nearest.into()), i128::from(nearest) == *number)
+            }
+            Self::String(bytes) => (ordinal_of_string(bytes), false),
         }
     }
 }
 
 /// See [`Value::ordinal`].
 pub(crate) fn ordinal_of_number(kind: Kind, number: i128) -> u64 {
-    if kind == Kind::Float { number as u64 } else { (number as i64 as u64) ^ 1 << 63 }
+    if kind == Kind::Float { compared(number) as u64 } else { (number as i64 as u64) ^ 1 << 63 }
 }
 
 /// See [`Value::ordinal`]: of a text the first eight bytes, so that texts that agree in them are to be compared by whoever asks.
@@ -153,12 +172,21 @@ pub(crate) fn ordinal_of_string(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// A float as a number: greater floats have greater ones, NaN the greatest, and both zeros the same.
+/// A float as a number: greater floats have greater ones.
 #[must_use]
 pub fn from_float(float: f64) -> i128 {
-    let float = if float == 0.0 { 0.0 } else { float };
-    let bits = if float.is_nan() { f64::NAN.to_bits() & !(1 << 63) } else { float.to_bits() };
+    let bits = float.to_bits();
     i128::from(if bits >> 63 == 1 { !bits } else { bits | 1 << 63 })
+}
+
+/// The float's number by which it is compared: both zeros have the same, and every NaN that of the greatest.
+fn compared(number: i128) -> i128 {
+    let float = to_float(number);
+    match (float.is_nan(), float == 0.0) {
+        (true, _) => i128::from(u64::MAX),
+        (_, true) => from_float(0.0),
+        _ => number,
+    }
 }
 
 /// The float of such a number.
@@ -172,7 +200,7 @@ pub fn to_float(number: i128) -> f64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Plain, Value, from_float, to_float};
+    use super::{Plain, Value, from_float, ordinal_of_number, to_float};
     use crate::declaration::Kind;
 
     proptest! {
@@ -183,26 +211,31 @@ mod tests {
                 let mut scratch = [0; 16];
                 let plain = Plain::Numbers(vec![Some(number)]);
                 let bytes = plain.canonical(kind, 0, &mut scratch).expect("a value").to_vec();
-                prop_assert_eq!(&bytes, &Value::Number(number).canonical(kind));
+                prop_assert_eq!(Some(bytes.clone()), Value::Number(number).comparable(kind));
                 let mut read = Plain::empty(kind);
                 prop_assert!(read.push(kind, Some(&bytes)));
                 prop_assert!(read == plain);
             }
-            let ordinal = |number: i64| Value::Number(i128::from(number)).ordinal(kinds[0].0);
-            prop_assert_eq!(ordinal(one).cmp(&ordinal(other)), one.cmp(&other));
+            let ordinal = |number: i128| Value::Number(number).ordinal(kinds[0].0);
+            prop_assert_eq!(ordinal(one.into()).0.cmp(&ordinal(other.into()).0), one.cmp(&other));
+            // What is beyond is not less than what is within, and says that it is not alone there.
+            let (beyond, is_alone) = ordinal(wide);
+            prop_assert!(i128::from(one) > wide || ordinal(one.into()).0 <= beyond);
+            prop_assert_eq!(is_alone, i64::try_from(wide).is_ok());
         }
 
         #[test]
         fn floats_come_back_and_stay_in_order(one in any::<f64>(), other in any::<f64>()) {
-            prop_assert_eq!(to_float(from_float(one)).to_bits(), (one + 0.0).to_bits());
-            if one != other {
-                prop_assert_eq!(Some(from_float(one).cmp(&from_float(other))), one.partial_cmp(&other));
+            prop_assert_eq!(to_float(from_float(one)).to_bits(), one.to_bits());
+            if let Some(order) = one.partial_cmp(&other) {
+                let ordinal = |float| ordinal_of_number(Kind::Float, from_float(float));
+                prop_assert_eq!(ordinal(one).cmp(&ordinal(other)), order);
             }
         }
 
         #[test]
         fn texts_never_change_their_order(one in ".{0,12}", other in ".{0,12}") {
-            let ordinal = |text: &str| Value::String(text.as_bytes().to_vec()).ordinal(Kind::Text);
+            let ordinal = |text: &str| Value::String(text.as_bytes().to_vec()).ordinal(Kind::Text).0;
             prop_assert!(one.as_bytes() > other.as_bytes() || ordinal(&one) <= ordinal(&other));
         }
     }
@@ -214,7 +247,16 @@ mod tests {
         assert!(Plain::empty(number).push(number, None));
         assert!(!Plain::empty(Kind::Text).push(Kind::Text, Some(&[0xFF])));
         assert!(Plain::empty(Kind::Bytes).push(Kind::Bytes, Some(&[0xFF])));
-        assert!(to_float(from_float(f64::NAN)).is_nan() && from_float(f64::NAN) > from_float(f64::INFINITY));
-        assert_eq!(from_float(0.0), from_float(-0.0));
+    }
+
+    #[test]
+    fn zeros_and_nans_are_kept_apart_and_compared_as_one() {
+        let comparable = |float| Value::Number(from_float(float)).comparable(Kind::Float);
+        let ordinal = |float| ordinal_of_number(Kind::Float, from_float(float));
+        assert_ne!(from_float(0.0), from_float(-0.0));
+        assert_eq!((comparable(0.0), ordinal(0.0)), (comparable(-0.0), ordinal(-0.0)));
+        assert_eq!((comparable(f64::NAN), ordinal(f64::NAN)), (comparable(-f64::NAN), ordinal(-f64::NAN)));
+        assert!(ordinal(-f64::NAN) > ordinal(f64::INFINITY));
+        assert_eq!(Value::Number(1 << 64).comparable(Kind::Number { bits: 64, wide: false, adds: true }), None);
     }
 }

@@ -28,6 +28,12 @@ use crate::provider::{Failure, Provider};
 
 /// Rows of a file at most.
 const FILE_ROWS: usize = 1 << 16;
+/// Bytes of fragments in a file, unless one row has more.
+const FILE_BYTES: usize = 32 << 20;
+/// Bytes of a file that is read at most, whoever wrote it.
+pub const FILE_BYTES_MAX: u64 = 1 << 30;
+/// How often what lies there may change while it is read.
+const PASSES_MAX: usize = 16;
 const PLACE: &str = "place";
 const ENDING: &str = ".parquet";
 
@@ -42,7 +48,7 @@ pub trait Store: Send + Sync {
     /// An object; none if it is not there (any more).
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`], for one of more than [`FILE_BYTES_MAX`] bytes among others.
     fn get(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, Failure>;
 
     /// Keeps an object: whole or not at all, and durable before this returns.
@@ -112,8 +118,18 @@ impl<S: Store> StoredProvider<S> {
 
 impl<S: Store> Provider for StoredProvider<S> {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
-        let all: Vec<usize> = (0..rows.places.len()).collect();
-        all.chunks(FILE_ROWS).try_for_each(|some| self.write(table, &rows.chosen(some)).map(drop))
+        let mut some = Vec::new();
+        let mut bytes = 0;
+        for row in 0..rows.places.len() {
+            let own = rows.row_bytes(row);
+            if !some.is_empty() && (some.len() == FILE_ROWS || bytes + own > FILE_BYTES) {
+                self.write(table, &rows.chosen(&some))?;
+                (some, bytes) = (Vec::new(), 0);
+            }
+            some.push(row);
+            bytes += own;
+        }
+        if some.is_empty() { Ok(()) } else { self.write(table, &rows.chosen(&some)).map(drop) }
     }
 
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
@@ -142,7 +158,7 @@ impl<S: Store> Provider for StoredProvider<S> {
         let columns: BTreeSet<&str> = names.map(Name::as_str).collect();
         // Places are as good as random: they need no hash that nobody can foresee, and are many.
         let (mut seen, mut done) = (hashbrown::HashSet::new(), HashSet::new());
-        loop {
+        for _ in 0..PASSES_MAX {
             let mut names = self.files(table)?;
             names.retain(|name| done.insert(name.clone()));
             let mut is_settled = true;
@@ -161,6 +177,7 @@ impl<S: Store> Provider for StoredProvider<S> {
                 return Ok(());
             }
         }
+        Err(Failure::Unreachable("what lies there changes faster than it can be read".into()))
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {

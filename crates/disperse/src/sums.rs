@@ -11,8 +11,7 @@ use crate::declaration::Column;
 use crate::fragments::{Answer, Name, Question};
 use crate::placement::Coding;
 use crate::provider::Failure;
-use crate::state::State;
-use crate::table::{Fault, Report, Table, Unanswered};
+use crate::table::{Asking, Fault, Report, Table, Unanswered};
 
 /// A sum over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ impl Table {
     /// [`Unanswered`]: not enough clouds agree.
     pub fn sum(
         &self,
-        state: &State,
+        Asking { state, watch }: Asking<'_>,
         column: u16,
         rows: &[u64],
         report: &mut Report,
@@ -47,7 +46,7 @@ impl Table {
         // Those whose word is enough, if they agree; then all others.
         let (first, others) = clouds.split_at((may_fail + 1).min(clouds.len()));
         for asked in [first, others] {
-            for (cloud, answer) in self.added_at(state, asked, (column, &codings), rows) {
+            for (cloud, answer) in self.added_at(Asking { state, watch }, asked, (column, &codings), rows) {
                 match answer {
                     Ok(shares) => said.push((cloud, shown(cloud, &hidden, &shares))),
                     Err(Fault::Failed(Failure::CalledOff)) => return Err(Unanswered::CalledOff),
@@ -81,12 +80,12 @@ impl Table {
     /// The sums of clouds, which add up at the same time.
     fn added_at(
         &self,
-        state: &State,
+        asking: Asking<'_>,
         clouds: &[usize],
         summed: (&Column, &[Coding]),
         rows: &[u64],
     ) -> Vec<(usize, Result<Vec<Element>, Fault>)> {
-        let added = |cloud: usize| self.added(state, cloud, summed, rows);
+        let added = |cloud: usize| self.added(asking, cloud, summed, rows);
         let broken = |_| Err(Fault::Failed(Failure::Malformed("what asks it broke off".into())));
         std::thread::scope(|scope| {
             let asked: Vec<_> = clouds.iter().map(|cloud| (*cloud, scope.spawn(move || added(*cloud)))).collect();
@@ -97,22 +96,38 @@ impl Table {
     /// A cloud's sums of its shares of exactly these rows.
     fn added(
         &self,
-        state: &State,
+        asking: Asking<'_>,
         cloud: usize,
-        (column, codings): (&Column, &[Coding]),
+        summed: (&Column, &[Coding]),
         rows: &[u64],
     ) -> Result<Vec<Element>, Fault> {
+        let state = asking.state;
+        if state.is_told(cloud) && state.live.len() == rows.len() as u64 {
+            // Of all that it has, which is these rows unless it has some from before the database was put back.
+            let (shares, added) = self.added_of(asking, cloud, summed, None)?;
+            if added == rows.len() as u64 {
+                return Ok(shares);
+            }
+        }
+        let places = self.coder().sorted_places(&state.epochs, cloud, rows.iter().copied());
+        let (shares, added) = self.added_of(asking, cloud, summed, Some(places))?;
+        if added == rows.len() as u64 { Ok(shares) } else { Err(Fault::Lacks) }
+    }
+
+    /// A cloud's sums of its shares, and of how many rows they are.
+    fn added_of(
+        &self,
+        asking: Asking<'_>,
+        cloud: usize,
+        (column, codings): (&Column, &[Coding]),
+        places: Option<Vec<u64>>,
+    ) -> Result<(Vec<Element>, u64), Fault> {
         let coder = self.coder();
         let sums: Vec<Name> = codings.iter().map(|coding| coder.column_name(cloud, column.id, *coding)).collect();
-        let is_all = state.is_told(cloud) && state.live.len() == rows.len() as u64;
-        let places = (!is_all).then(|| {
-            let mut places: Vec<u64> = rows.iter().map(|row| coder.place(cloud, *row)).collect();
-            places.sort_unstable();
-            places
-        });
         let question = Question { sums, places, ..Question::default() };
         let (mut shares, mut added) = (vec![Element::ZERO; codings.len()], 0_u64);
         let mut take = |answer: Answer| {
+            asking.watch.part(0)?;
             let malformed = || Failure::Malformed("other sums than were asked for".into());
             added = added.checked_add(answer.added).ok_or_else(malformed)?;
             if answer.sums.len() != shares.len() {
@@ -124,7 +139,7 @@ impl Table {
             Ok(())
         };
         self.clouds()[cloud].ask(&coder.table_name(cloud), &question, &mut take).map_err(Fault::Failed)?;
-        if added == rows.len() as u64 { Ok(shares) } else { Err(Fault::Lacks) }
+        Ok((shares, added))
     }
 
     fn told(&self, column: &Column, codings: &[Coding], said: &[Element], rows: u64) -> Sum {

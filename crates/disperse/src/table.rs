@@ -9,6 +9,7 @@
 //! 3. Sums: sums.rs.
 
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use crate::coder::{Coder, Common, Unfit};
@@ -17,6 +18,7 @@ use crate::placement::Coding;
 use crate::plain::{Plain, Value};
 use crate::provider::{Failure, Provider};
 use crate::state::{Rows, State};
+use crate::watch::Watch;
 
 /// What must be true of a row's value.
 #[derive(Clone)]
@@ -131,6 +133,15 @@ fn refused(unfit: Unfit) -> Failure {
     Failure::Refused(format!("rows that were not checked: {unfit:?}"))
 }
 
+/// What an answer is about, and who waits for it.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    /// Which rows there are.
+    pub state: &'a State,
+    /// Who waits.
+    pub watch: &'a dyn Watch,
+}
+
 /// A dispersed table and its clouds.
 pub struct Table {
     coder: Coder,
@@ -178,23 +189,36 @@ impl Table {
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn remove(&self, cloud: usize, rows: &Rows) -> Result<(), Failure> {
-        let mut places: Vec<u64> = rows.iter().map(|row| self.coder.place(cloud, row)).collect();
-        places.sort_unstable();
-        self.clouds[cloud].remove(&self.coder.table_name(cloud), &places)
+    pub fn remove(&self, state: &State, cloud: usize, rows: &Rows) -> Result<(), Failure> {
+        self.remove_places(cloud, &self.coder.sorted_places(&state.epochs, cloud, rows))
     }
 
-    /// The rows that a cloud says it has, dispersed or not.
+    /// Tells a cloud to let go of what it has at places, ascending, of which no row is known.
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn rows_at(&self, cloud: usize) -> Result<Rows, Failure> {
-        let mut rows = Rows::new();
+    pub fn remove_places(&self, cloud: usize, places: &[u64]) -> Result<(), Failure> {
+        self.clouds[cloud].remove(&self.coder.table_name(cloud), places)
+    }
+
+    /// The rows that a cloud says it has, dispersed or not, and places, ascending, of what it has from before the database was put back.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn rows_at(&self, asking: Asking<'_>, cloud: usize) -> Result<(Rows, Vec<u64>), Failure> {
+        let (mut rows, mut others) = (Rows::new(), Vec::new());
         self.clouds[cloud].ask(&self.coder.table_name(cloud), &Question::default(), &mut |answer| {
-            rows.extend(answer.rows.places.iter().map(|place| self.coder.row(cloud, *place)));
+            asking.watch.part(answer.rows.places.len() * size_of::<u64>())?;
+            for place in answer.rows.places {
+                match self.coder.row(&asking.state.epochs, cloud, place) {
+                    Some(row) => drop(rows.insert(row)),
+                    None => others.push(place),
+                }
+            }
             Ok(())
         })?;
-        Ok(rows)
+        others.sort_unstable();
+        Ok((rows, others))
     }
 
     /// Has a cloud let go of the table.
@@ -212,18 +236,18 @@ impl Table {
     /// [`Unanswered`].
     pub fn read(
         &self,
-        state: &State,
+        asking: Asking<'_>,
         wanted: &[u16],
         conditions: &[Condition],
         report: &mut Report,
     ) -> Result<Found, Unanswered> {
-        let mut rows = state.live.clone();
+        let mut rows = asking.state.live.clone();
         for condition in conditions {
-            if let Some(matching) = self.matching(condition, report)? {
+            if let Some(matching) = self.matching(asking, condition, report)? {
                 rows &= matching;
             }
         }
-        self.read_rows(state, wanted, &rows, report)
+        self.read_rows(asking, wanted, &rows, report)
     }
 
     /// The rows of these that are live, with the columns that are wanted.
@@ -232,14 +256,13 @@ impl Table {
     /// [`Unanswered`].
     pub fn read_rows(
         &self,
-        state: &State,
+        asking: Asking<'_>,
         wanted: &[u16],
         rows: &Rows,
         report: &mut Report,
     ) -> Result<Found, Unanswered> {
-        let rows = rows & &state.live;
-        let is_all = rows == state.live;
-        let rows: Vec<u64> = rows.iter().collect();
+        let set = rows & &asking.state.live;
+        let rows: Vec<u64> = set.iter().collect();
         let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
         if rows.is_empty() {
             let empty = |id: &u16| self.coder.declaration().column(*id).map(|column| Plain::empty(column.kind));
@@ -247,7 +270,7 @@ impl Table {
         }
         let mut asked = vec![Vec::new(); self.clouds.len()];
         while let Some(batch) = self.next_questions(wanted, &columns, &mut asked) {
-            for (places_of, fetched) in self.fetch_at(state, wanted, batch, (&rows, is_all)) {
+            for (places_of, fetched) in self.fetch_at(asking, wanted, batch, (&rows, &set)) {
                 let Fetched { columns: found, faults } = fetched?;
                 faults.into_iter().for_each(|(cloud, fault)| report.note(cloud, fault));
                 for (at, column) in places_of.into_iter().zip(found) {
@@ -303,14 +326,14 @@ impl Table {
     /// Columns from several clouds, which answer at the same time: places among the wanted ones, and what was given for them.
     fn fetch_at(
         &self,
-        state: &State,
+        asking: Asking<'_>,
         wanted: &[u16],
         questions: Vec<(usize, Vec<usize>)>,
-        rows: (&[u64], bool),
+        rows: (&[u64], &Rows),
     ) -> Vec<(Vec<usize>, Result<Fetched, Unanswered>)> {
         let fetch = |cloud: usize, places_of: &[usize]| {
             let ids: Vec<u16> = places_of.iter().map(|at| wanted[*at]).collect();
-            self.fetch(state, cloud, &ids, rows)
+            self.fetch(asking, cloud, &ids, rows)
         };
         let fetch = &fetch;
         std::thread::scope(|scope| {
@@ -333,20 +356,19 @@ impl Table {
     /// Columns of rows from one cloud; none for those that it does not give as they were sealed.
     fn fetch(
         &self,
-        state: &State,
+        Asking { state, watch }: Asking<'_>,
         cloud: usize,
         ids: &[u16],
-        (rows, is_all): (&[u64], bool),
+        (rows, set): (&[u64], &Rows),
     ) -> Result<Fetched, Unanswered> {
         let names: Vec<Name> = ids.iter().map(|id| self.coder.column_name(cloud, *id, Coding::Cell)).collect();
-        let places = (!is_all).then(|| {
-            let mut places: Vec<u64> = rows.iter().map(|row| self.coder.place(cloud, *row)).collect();
-            places.sort_unstable();
-            places
-        });
+        let is_all = *set == state.live;
+        let places = (!is_all).then(|| self.coder.sorted_places(&state.epochs, cloud, rows.iter().copied()));
         let question = Question { columns: names.clone(), places, ..Question::default() };
         let mut gathered = Gathered::new(names.len());
-        let mut take = |answer: Answer| gathered.add(&names, answer, |place| self.coder.row(cloud, place));
+        // What is not wanted is passed over: rows that are on their way, that are gone, or that are of before.
+        let wanted = |place| self.coder.row(&state.epochs, cloud, place).filter(|row| set.contains(*row));
+        let mut take = |answer: Answer| gathered.add(&names, answer, rows.len(), wanted, watch);
         let nothing = |fault| Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults: vec![(cloud, fault)] });
         match self.clouds[cloud].ask(&self.coder.table_name(cloud), &question, &mut take) {
             Ok(()) => {}
@@ -378,19 +400,27 @@ impl Table {
         std::thread::scope(|scope| {
             let columns: Vec<_> =
                 ids.iter().zip(cells).map(|(id, cells)| scope.spawn(move || open(*id, cells))).collect();
-            columns.into_iter().map(|thread| thread.join().ok().flatten()).collect()
+            columns.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         })
     }
 
     /// The rows that clouds name for a condition; none: no cloud can be asked for it.
-    fn matching(&self, condition: &Condition, report: &mut Report) -> Result<Option<Rows>, Unanswered> {
+    fn matching(
+        &self,
+        Asking { state, watch }: Asking<'_>,
+        condition: &Condition,
+        report: &mut Report,
+    ) -> Result<Option<Rows>, Unanswered> {
         let mut matching = None;
         for cloud in 0..self.clouds.len() {
             let Some(tests) = self.tests(cloud, condition) else { continue };
             let question = Question { tests, ..Question::default() };
             let mut found = Rows::new();
             let mut take = |answer: Answer| {
-                found.extend(answer.rows.places.iter().map(|place| self.coder.row(cloud, *place)));
+                // Rows are a few bits each, however often a cloud names them.
+                watch.part(0)?;
+                found
+                    .extend(answer.rows.places.iter().filter_map(|place| self.coder.row(&state.epochs, cloud, *place)));
                 Ok(())
             };
             match self.clouds[cloud].ask(&self.coder.table_name(cloud), &question, &mut take) {
@@ -423,7 +453,7 @@ impl Table {
                 let mut tests = Vec::new();
                 for (bound, side) in [(low, 0), (high, 2)] {
                     let Some((value, counts)) = bound else { continue };
-                    let mut allowed = [false, *counts || !self.coder.is_exact(column), false];
+                    let mut allowed = [false, *counts, false];
                     allowed[side] = true;
                     tests.push(self.coder.compared(cloud, column, value, allowed)?);
                 }
@@ -441,7 +471,7 @@ struct Fetched {
     faults: Vec<(usize, Fault)>,
 }
 
-/// Parts of an answer put together.
+/// Parts of an answer put together: of wanted rows alone, and each once, so that a cloud cannot have more kept than was asked for.
 struct Gathered {
     /// The rows, each with its place here.
     rows: Vec<(u64, usize)>,
@@ -453,30 +483,43 @@ impl Gathered {
         Self { rows: Vec::new(), cells: vec![Strings::default(); columns] }
     }
 
-    fn add(&mut self, names: &[Name], answer: Answer, row_at: impl Fn(u64) -> u64) -> Result<(), Failure> {
+    fn add(
+        &mut self,
+        names: &[Name],
+        answer: Answer,
+        rows_max: usize,
+        wanted: impl Fn(u64) -> Option<u64>,
+        watch: &dyn Watch,
+    ) -> Result<(), Failure> {
         let malformed = |what: &str| Failure::Malformed(what.into());
         if !answer.rows.is_even() {
             return Err(malformed("columns of different lengths"));
         }
-        for (name, cells) in names.iter().zip(&mut self.cells) {
-            let data = answer.rows.column(name).ok_or_else(|| malformed("a column is missing"))?;
-            let Data::Strings(strings) = data else { return Err(malformed("numbers for cells")) };
-            strings.iter().for_each(|cell| cells.push(cell));
+        let strings = names.iter().map(|name| match answer.rows.column(name) {
+            Some(Data::Strings(strings)) => Ok(strings),
+            Some(Data::Shares(_)) => Err(malformed("numbers for cells")),
+            None => Err(malformed("a column is missing")),
+        });
+        let strings: Vec<&Strings> = strings.collect::<Result<_, Failure>>()?;
+        // Somebody may have called it off while nothing came that is wanted.
+        watch.part(0)?;
+        for (at, place) in answer.rows.places.iter().enumerate() {
+            let Some(row) = wanted(*place) else { continue };
+            if self.rows.len() == rows_max {
+                return Err(malformed("a row twice"));
+            }
+            watch.part(size_of::<(u64, usize)>() + strings.iter().map(|of| of.get(at).len()).sum::<usize>())?;
+            self.rows.push((row, self.rows.len()));
+            self.cells.iter_mut().zip(&strings).for_each(|(cells, of)| cells.push(of.get(at)));
         }
-        let start = self.rows.len();
-        self.rows.extend(answer.rows.places.iter().zip(start..).map(|(place, at)| (row_at(*place), at)));
         Ok(())
     }
 
-    /// Where the rows are that were wanted, which are ascending; none if one is missing. What was not wanted is passed over, and
-    /// of a row that comes twice the first counts.
+    /// Where the rows are that were wanted, which are ascending; none if one is missing.
     fn order(&mut self, wanted: &[u64]) -> Option<Vec<usize>> {
         self.rows.sort_unstable();
-        let mut found = self.rows.iter().peekable();
-        let places = wanted.iter().map(|row| {
-            while found.next_if(|(own, _)| own < row).is_some() {}
-            found.peek().filter(|(own, _)| own == row).map(|(_, at)| *at)
-        });
-        places.collect()
+        let is_whole =
+            self.rows.len() == wanted.len() && self.rows.iter().zip(wanted).all(|((own, _), row)| own == row);
+        is_whole.then(|| self.rows.iter().map(|(_, at)| *at).collect())
     }
 }

@@ -159,6 +159,7 @@ impl Session {
         if outcome.is_err() {
             self.guard.transaction.fail();
         }
+        self.tell_clouds();
         outcome
     }
 

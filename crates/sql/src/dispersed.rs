@@ -28,6 +28,7 @@ mod push;
 mod repair;
 mod scan;
 mod sums;
+mod waiting;
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -48,6 +49,7 @@ pub(crate) use push::Dropped;
 pub(crate) use sums::from_shares;
 
 use crate::error::{Error, Result};
+use waiting::Waiting;
 
 /// What WITH (engine = ...) says for a dispersed table.
 pub(crate) const ENGINE: &str = "dispersed";
@@ -150,9 +152,9 @@ fn notes(table: &str, clouds: &[String], report: &disperse::Report) -> Vec<Strin
 }
 
 /// Why clouds gave no answer.
-fn unanswered(table: &str, clouds: &[String], unanswered: disperse::Unanswered) -> Error {
+fn unanswered(table: &str, clouds: &[String], waiting: &Waiting<'_>, unanswered: disperse::Unanswered) -> Error {
     let (what, report) = match unanswered {
-        disperse::Unanswered::CalledOff => return Error::Interrupted,
+        disperse::Unanswered::CalledOff => return waiting.called_off(),
         disperse::Unanswered::Column { column, report } => (format!("column {column} of table {table}"), report),
         disperse::Unanswered::Sum { column, report } => (format!("the sum of {column} of table {table}"), report),
     };

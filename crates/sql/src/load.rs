@@ -65,9 +65,7 @@ impl Session {
             self.guard.transaction.fail();
         }
         let rows = loaded?.rows;
-        if !self.guard.transaction.in_block() {
-            self.tell_clouds();
-        }
+        self.tell_clouds();
         Ok(rows)
     }
 

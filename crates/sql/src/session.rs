@@ -233,9 +233,7 @@ impl Session {
             self.guard.transaction.fail();
         }
         self.keep_seen();
-        if !self.guard.transaction.in_block() {
-            self.tell_clouds();
-        }
+        self.tell_clouds();
         outcome
     }
 

@@ -1,11 +1,13 @@
 //! Where a provider has a row: a number that says nothing of when the row came, nor of where another provider has it.
 //!
 //! ```text
-//! place = a permutation of 64 bits, by a Feistel network of ten rounds over AES-256(key of provider and generation; round | half)
+//! number = the first 24 bits of the row's epoch | 40 bits of the row
+//! place  = a permutation of 64 bits, by a Feistel network of ten rounds over AES-256(key of provider; round | half)
 //! ```
-//! The owner goes both ways; to providers a place is a random number that is the row's name. Ten rounds over halves of 32 bits
-//! are far beyond what is needed for the 2^40 rows of a table (Patarin: six rounds are secure to nearly 2^32 queries, and
-//! each two more push attacks further up); what a row costs is ten blocks of a cipher that runs in hardware.
+//! 1. The owner goes both ways; to providers a place is a random number that is the row's name. A network over halves of 32 bits is
+//!    proven for less than 2^32 names (Patarin), so that is how many rows a table may show in all.
+//! 2. A database that was put back gives its rows' numbers again, in another epoch: they have other places than the rows that
+//!    clouds still have from before, which are nobody's any more.
 
 use aes::Aes256;
 use aes::cipher::{Array, BlockCipherEncrypt as _, KeyInit as _};
@@ -33,19 +35,19 @@ impl Places {
         u32::from_be_bytes([block[0], block[1], block[2], block[3]])
     }
 
-    /// Where a row is.
+    /// Where a number is.
     #[must_use]
-    pub fn place(&self, row: u64) -> u64 {
-        let (mut left, mut right) = ((row >> 32) as u32, row as u32);
+    pub fn place(&self, number: u64) -> u64 {
+        let (mut left, mut right) = ((number >> 32) as u32, number as u32);
         for round in 0..ROUNDS {
             (left, right) = (right, left ^ self.round(round, right));
         }
         u64::from(left) << 32 | u64::from(right)
     }
 
-    /// Which row is there.
+    /// Which number is there.
     #[must_use]
-    pub fn row(&self, place: u64) -> u64 {
+    pub fn number(&self, place: u64) -> u64 {
         let (mut left, mut right) = ((place >> 32) as u32, place as u32);
         for round in (0..ROUNDS).rev() {
             (left, right) = (right ^ self.round(round, left), left);
@@ -65,8 +67,8 @@ mod tests {
         #[test]
         fn places_lead_back_to_rows(row in any::<u64>(), key in any::<[u8; 32]>()) {
             let places = Places::new(&Secret::new(key));
-            prop_assert_eq!(places.row(places.place(row)), row);
-            prop_assert_eq!(places.place(places.row(row)), row);
+            prop_assert_eq!(places.number(places.place(row)), row);
+            prop_assert_eq!(places.place(places.number(row)), row);
         }
     }
 

@@ -13,8 +13,8 @@
 //!    So each provider's answer gives a sum of its own. Of answers that are all from honest providers, all are equal. One liar
 //!    among `t` or fewer is found out, since to shift all answers alike takes all of them; with an honest majority of those asked,
 //!    liars are named.
-//! 4. Numbers have as many limbs as their type and the declared number of rows need, so that no sum leaves the field (leakage.md,
-//!    5): `limb bits + row bits + 2 <= 61`.
+//! 4. Numbers have as many limbs as their type and the declared number of rows need, so that no sum leaves the field:
+//!    `limb bits + row bits + 2 <= 61`.
 
 use aes::Aes256;
 use aes::cipher::{Array, BlockCipherEncrypt as _, KeyInit as _};

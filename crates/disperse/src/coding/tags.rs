@@ -7,7 +7,7 @@
 //!             = HMAC-SHA256(key of column, 02 | row u64), its first 16 bytes
 //! no prefix   = what a text is too short for, likewise: HMAC-SHA256(key of column, 03 | characters u16 | row u64), its first 16 bytes
 //! ```
-//! The tag covers the whole value (leakage.md, 1). With 2^40 values in a column two of them share one by chance once in 2^49
+//! The tag covers the whole value. With 2^40 values in a column two of them share one by chance once in 2^49
 //! tables; whoever asks compares the opened values all the same.
 
 use hmac::Mac as _;

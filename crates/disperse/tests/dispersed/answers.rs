@@ -1,6 +1,6 @@
 //! Rows come back as they were, whatever `may_fail` clouds do.
 
-use counterfoil_disperse::{Condition, Fault, Plain, Report, Unanswered, Value};
+use counterfoil_disperse::{Asking, Condition, Epoch, Failure, Fault, Plain, Report, State, Unanswered, Value, Watch};
 use proptest::prelude::*;
 
 use crate::clouds::{ID, Mood, NAME, NOTE, Person, SALARY, World};
@@ -57,13 +57,13 @@ proptest! {
             world.clouds[(bad + failing) % clouds].set(Mood::BAD[(bad + failing) % Mood::BAD.len()]);
         }
         let mut report = Report::default();
-        let found = world.table.read(&world.state, &[ID, NAME, SALARY, NOTE], &[], &mut report);
+        let found = world.table.read(world.asking(), &[ID, NAME, SALARY, NOTE], &[], &mut report);
         let found = found.expect("all rows");
         prop_assert_eq!(&found.rows, &world.rows);
         prop_assert!(found.columns == world.columns);
         for (condition, is_true) in conditions(&people, pick) {
             let mut report = Report::default();
-            let found = world.table.read(&world.state, &[NOTE], &[condition], &mut report).expect("rows");
+            let found = world.table.read(world.asking(), &[NOTE], &[condition], &mut report).expect("rows");
             for (row, person) in people.iter().enumerate() {
                 let at = found.rows.iter().position(|own| *own == row as u64);
                 // All that match are there; what else is there has the right values too.
@@ -88,7 +88,7 @@ fn codes_of_honest_clouds_are_exact_for_numbers_and_tags() {
     let people = some_people();
     let world = World::new((3, 1, 1), &people);
     for (condition, is_true) in conditions(&people, 17).into_iter().take(4) {
-        let found = world.table.read(&world.state, &[ID], &[condition], &mut Report::default()).expect("rows");
+        let found = world.table.read(world.asking(), &[ID], &[condition], &mut Report::default()).expect("rows");
         let true_of: Vec<u64> = (0..30).filter(|row| is_true(&people[*row as usize])).collect();
         assert_eq!(found.rows, true_of);
     }
@@ -103,7 +103,7 @@ fn each_way_of_lying_is_named() {
         for bad in 0..3 {
             world.clouds[bad].set(mood);
             let mut report = Report::default();
-            let found = world.table.read(&world.state, &[ID, NAME, SALARY, NOTE], &[], &mut report).expect("rows");
+            let found = world.table.read(world.asking(), &[ID, NAME, SALARY, NOTE], &[], &mut report).expect("rows");
             assert!(found.columns == world.columns);
             // A cloud that nobody had to ask says nothing.
             assert!(report.faults.iter().all(|found| *found == (bad, fault.clone())), "{report:?}");
@@ -118,8 +118,65 @@ fn more_failures_than_declared_are_no_wrong_answer() {
     for mood in [Mood::Silent, Mood::Forgetful, Mood::Lying, Mood::Shuffling] {
         world.clouds.iter().for_each(|cloud| cloud.set(mood));
         let mut report = Report::default();
-        let found = world.table.read(&world.state, &[NAME], &[], &mut report);
+        let found = world.table.read(world.asking(), &[NAME], &[], &mut report);
         assert!(matches!(found, Err(Unanswered::Column { ref column, .. }) if column == "name"), "{mood:?}");
         assert_eq!(report.faults.len(), 2, "both clouds that have names");
     }
+}
+
+#[test]
+fn a_database_that_was_put_back_gives_numbers_again_and_loses_nothing() {
+    let people = some_people();
+    let mut world = World::new((3, 1, 1), &people[..10]);
+    // Put back to nothing, it goes on in another epoch with the same numbers, at clouds that still have the rows of before.
+    world.state = State::new(3);
+    world.state.epochs.begin(0, Epoch([9; 16]));
+    world.rows = (0..12).collect();
+    world.columns = crate::clouds::columns(&people[12..24]);
+    world.put();
+    let mut report = Report::default();
+    let found = world.table.read(world.asking(), &[ID, NAME, SALARY, NOTE], &[], &mut report).expect("rows");
+    assert!(found.columns == world.columns && report == Report::default(), "{report:?}");
+    let name = Condition::Equal { column: NAME, values: vec![Value::String(b"n1".to_vec())] };
+    let found = world.table.read(world.asking(), &[ID], &[name], &mut report).expect("rows");
+    assert_eq!((found.rows, &report), (vec![1, 4, 7, 10], &Report::default()));
+    let sum = world.table.sum(world.asking(), SALARY, &world.rows, &mut report).expect("a sum").expect("shares");
+    assert_eq!(
+        (sum.values, sum.total, &report),
+        (12, Some((12..24).map(|id| id * 1000 - 5000).sum()), &Report::default())
+    );
+    for cloud in 0..3 {
+        let (rows, others) = world.table.rows_at(world.asking(), cloud).expect("places");
+        assert_eq!((rows, others.len()), (world.rows.iter().copied().collect(), 10));
+        world.table.remove_places(cloud, &others).expect("removed");
+        assert!(world.table.rows_at(world.asking(), cloud).expect("places").1.is_empty());
+    }
+}
+
+/// Lets so many bytes through.
+struct Room(std::sync::atomic::AtomicUsize);
+
+impl Watch for Room {
+    fn part(&self, bytes: usize) -> Result<(), Failure> {
+        let take = |left: usize| left.checked_sub(bytes);
+        let order = std::sync::atomic::Ordering::Relaxed;
+        self.0.fetch_update(order, order, take).map(drop).map_err(|_| Failure::CalledOff)
+    }
+}
+
+#[test]
+fn a_cloud_that_shows_too_much_is_cut_short() {
+    let world = World::new((3, 1, 1), &some_people());
+    let read = |room: usize| {
+        let watch = Room(room.into());
+        let asking = Asking { state: &world.state, watch: &watch };
+        world.table.read(asking, &[NAME, NOTE], &[], &mut Report::default()).map(|found| found.rows.len())
+    };
+    assert_eq!((read(1 << 20), read(1000)), (Ok(30), Err(Unanswered::CalledOff)));
+    // The same rows again and again are not kept again.
+    world.clouds.iter().for_each(|cloud| cloud.set(Mood::Repeating));
+    let mut report = Report::default();
+    let found = world.table.read(world.asking(), &[NAME], &[], &mut report);
+    assert!(matches!(found, Err(Unanswered::Column { .. })));
+    assert!(report.faults.iter().all(|(_, fault)| matches!(fault, Fault::Failed(Failure::Malformed(_)))), "{report:?}");
 }

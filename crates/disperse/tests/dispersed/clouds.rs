@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Strings};
 use counterfoil_disperse::{
-    Coder, Column, Declaration, Epoch, Failure, Kind, MemoryProvider, Operations, Placement, Plain, Provider,
-    ROWS_MAX_DEFAULT, Rows, Secret, State, Table,
+    Asking, Coder, Column, Declaration, Epoch, Failure, Kind, MemoryProvider, Operations, Patient, Placement, Plain,
+    Provider, ROWS_MAX_DEFAULT, Rows, Secret, State, Table,
 };
 
 /// How a cloud behaves.
@@ -24,10 +24,13 @@ pub enum Mood {
     Shuffling,
     /// It says that no row matches.
     Denying,
+    /// It says everything twice.
+    Repeating,
 }
 
 impl Mood {
-    pub const BAD: [Mood; 5] = [Mood::Silent, Mood::Forgetful, Mood::Lying, Mood::Shuffling, Mood::Denying];
+    pub const BAD: [Mood; 6] =
+        [Mood::Silent, Mood::Forgetful, Mood::Lying, Mood::Shuffling, Mood::Denying, Mood::Repeating];
 
     fn of(number: u8) -> Self {
         [Mood::Honest].into_iter().chain(Mood::BAD).find(|mood| *mood as u8 == number).expect("a mood")
@@ -105,7 +108,13 @@ impl Provider for Cloud {
         if mood == Mood::Silent {
             return Err(Failure::Unreachable("it is silent".into()));
         }
-        self.inner.ask(table, question, &mut |answer| take(worsened(answer, mood, !question.tests.is_empty())))
+        self.inner.ask(table, question, &mut |answer| {
+            let answer = worsened(answer, mood, !question.tests.is_empty());
+            if mood == Mood::Repeating {
+                take(answer.clone())?;
+            }
+            take(answer)
+        })
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
@@ -184,7 +193,11 @@ impl World {
         world
     }
 
-    fn put(&mut self) {
+    pub fn asking(&self) -> Asking<'_> {
+        Asking { state: &self.state, watch: &Patient }
+    }
+
+    pub fn put(&mut self) {
         let all: Rows = self.rows.iter().copied().collect();
         self.state.leaving(self.rows.iter().copied());
         let coded = self.table.code(&self.state, &self.rows, &self.columns).expect("rows");

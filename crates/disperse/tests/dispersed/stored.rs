@@ -106,6 +106,26 @@ fn what_was_not_written_here_is_not_read() {
 }
 
 #[test]
+fn what_is_no_file_or_too_large_is_told_and_not_waited_for() {
+    let path = tempfile::tempdir().expect("a folder");
+    folder(path.path()).put(&table(), &fragments(&[1, 2, 3])).expect("put");
+    let own = path.path().join(table().as_str());
+    let name = own.join(format!("{}.parquet", "0".repeat(32)));
+    // A pipe that nobody writes to, a folder, and a file of a name of ours that has no end.
+    let made = std::process::Command::new("mkfifo").arg(&name).status().expect("mkfifo");
+    assert!(made.success());
+    assert!(matches!(asked(&folder(path.path())), Err(Failure::Unreachable(_))));
+    fs::remove_file(&name).expect("removed");
+    fs::create_dir(&name).expect("a folder");
+    assert!(matches!(asked(&folder(path.path())), Err(Failure::Unreachable(_))));
+    fs::remove_dir(&name).expect("removed");
+    fs::File::create(&name).and_then(|file| file.set_len(1 << 31)).expect("a file of nothing");
+    assert!(matches!(asked(&folder(path.path())), Err(Failure::Unreachable(_))));
+    fs::remove_file(&name).expect("removed");
+    assert!(asked(&folder(path.path())).is_ok());
+}
+
+#[test]
 fn a_folder_that_is_not_there_is_out_of_reach() {
     let path = tempfile::tempdir().expect("a folder");
     let gone = folder(&path.path().join("unmounted"));

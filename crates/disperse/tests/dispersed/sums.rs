@@ -22,11 +22,11 @@ proptest! {
         }
         for rows in [&world.rows, &some] {
             let mut report = Report::default();
-            let sum = world.table.sum(&world.state, SALARY, rows, &mut report).expect("clouds that agree");
+            let sum = world.table.sum(world.asking(), SALARY, rows, &mut report).expect("clouds that agree");
             prop_assert_eq!(sum, Some(expected(&people, rows)));
             prop_assert!(report.faults.iter().all(|(cloud, _)| (0..may_fail).any(|of| *cloud == (bad + of) % clouds)));
         }
-        prop_assert_eq!(world.table.sum(&world.state, ID, &some, &mut Report::default()), Ok(None));
+        prop_assert_eq!(world.table.sum(world.asking(), ID, &some, &mut Report::default()), Ok(None));
     }
 }
 
@@ -41,7 +41,7 @@ fn a_wrong_sum_is_named_if_the_others_agree() {
     for bad in 0..3 {
         world.clouds[bad].set(Mood::Lying);
         let mut report = Report::default();
-        let sum = world.table.sum(&world.state, SALARY, &world.rows, &mut report);
+        let sum = world.table.sum(world.asking(), SALARY, &world.rows, &mut report);
         assert_eq!(sum, Ok(Some(expected(&people, &world.rows))));
         // The third is not asked where the first two agree.
         let named = if bad < 2 { vec![(bad, Fault::WrongSum)] } else { Vec::new() };
@@ -64,7 +64,7 @@ fn rows_that_are_on_their_way_are_not_added_up() {
         world.state.arrived(cloud, &rows.iter().copied().collect());
     }
     let mut report = Report::default();
-    let sum = world.table.sum(&world.state, SALARY, &world.rows, &mut report);
+    let sum = world.table.sum(world.asking(), SALARY, &world.rows, &mut report);
     assert_eq!((sum, report), (Ok(Some(expected(&people, &world.rows))), Report::default()));
 }
 
@@ -79,7 +79,7 @@ fn more_failures_than_declared_are_no_wrong_sum() {
         [Mood::Silent, Mood::Lying, Mood::Honest],
     ] {
         world.clouds.iter().zip(moods).for_each(|(cloud, mood)| cloud.set(mood));
-        let sum = world.table.sum(&world.state, SALARY, &world.rows, &mut Report::default());
+        let sum = world.table.sum(world.asking(), SALARY, &world.rows, &mut Report::default());
         // Who denies is honest where no row is tested: the liar is outvoted by nobody, and so there is no sum.
         assert!(matches!(sum, Err(Unanswered::Sum { .. })), "{moods:?}: {sum:?}");
     }

@@ -40,7 +40,7 @@ fn bytes_are_those_of_the_specification() {
         hex(&tags.of_null(7)),
         hex(&orders.stored(7, 500)),
         hex(&orders.asked(500)[..17]),
-        format!("{:016x}", places.place(7)),
+        format!("{:016x}", places.place(0x11_1111 << 40 | 7)),
         (Element::from_signed(-5) + shares.hiding(7, x)).number().to_string(),
         coder.table_name(0).as_str().to_owned(),
         coder.column_name(0, 1, Coding::Tag).as_str().to_owned(),

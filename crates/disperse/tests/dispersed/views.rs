@@ -1,4 +1,4 @@
-//! What clouds see, held against what they are said to learn (leakage.md, 8): the whole view of each coalition, every message in it.
+//! What clouds see, held against what they are said to learn: the whole view of each coalition, every message in it.
 //!
 //! No proof, but a test that can fail: for each promise there is a planted fault that breaks it (`planted/disperse-*`).
 
@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Test};
 use counterfoil_disperse::{
-    Coder, Condition, Epoch, Failure, MemoryProvider, Placement, Provider, Report, Secret, State, Table, Value,
+    Asking, Coder, Condition, Epoch, Failure, MemoryProvider, Patient, Placement, Provider, Report, Secret, State,
+    Table, Value,
 };
 
 use crate::clouds::{ID, NAME, NOTE, Person, SALARY, columns, declaration};
@@ -75,7 +76,7 @@ fn views(secret: u8, people: &[Person], asked: &Person) -> Vec<Seen> {
         state.arrived(cloud, &rows.iter().copied().collect());
     }
     state.settle(&rows.iter().copied().collect());
-    let report = &mut Report::default();
+    let (report, asking) = (&mut Report::default(), Asking { state: &state, watch: &Patient });
     let text = |text: &Option<String>| Value::String(text.clone().unwrap_or_default().into_bytes());
     let salary = Value::Number(i128::from(asked.2.unwrap_or(0)));
     let conditions = [
@@ -85,9 +86,9 @@ fn views(secret: u8, people: &[Person], asked: &Person) -> Vec<Seen> {
         Condition::Prefix { column: NAME, text: asked.1.clone().unwrap_or_default() },
     ];
     for condition in conditions {
-        table.read(&state, &[ID, NAME, SALARY, NOTE], &[condition], report).expect("rows");
+        table.read(asking, &[ID, NAME, SALARY, NOTE], &[condition], report).expect("rows");
     }
-    table.sum(&state, SALARY, &rows, report).expect("a sum");
+    table.sum(asking, SALARY, &rows, report).expect("a sum");
     clouds.iter().map(|cloud| cloud.seen.lock().expect("nobody panicked").clone()).collect()
 }
 

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Condition, Kept, Plain, Report, Rows, Unanswered, Value};
+use counterfoil_disperse::{Asking, Condition, Kept, Plain, Report, Rows, Value};
 use counterfoil_log::View;
 use counterfoil_relation::{self as relation, IndexDef, IndexId, RowBatch, RowId, Rule, Selection, Table, Violation};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{concat_batches, take_record_batch};
 
+use super::waiting::Waiting;
 use super::{columns, keep, kept, notes, opened, shared, unanswered};
 use crate::change::Changed;
 use crate::error::{Error, Result};
@@ -103,9 +104,11 @@ fn away(
     let condition = |(at, column): (usize, &u16)| Condition::Equal { column: *column, values: values(at) };
     let conditions: Vec<Condition> = ids.iter().enumerate().map(condition).collect();
     let (opened, mut report) = (opened(&session.engine().dispersed, &*change.lease, table, &kept)?, Report::default());
-    let found = opened.read(&kept.state, &ids, &conditions, &mut report);
+    let interrupt = session.interrupt();
+    let waiting = Waiting::statement(&interrupt);
+    let found = opened.read(Asking { state: &kept.state, watch: &waiting }, &ids, &conditions, &mut report);
     session.notices.extend(notes(&table.name, &kept.declaration.clouds, &report));
-    let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, error))?;
+    let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
     let mut there: HashMap<Vec<Value>, u64> = HashMap::new();
     for (at, row) in found.rows.iter().enumerate() {
         if let Some(key) = found.columns.iter().map(|plain| plain.value(at)).collect() {
@@ -193,8 +196,10 @@ fn fetch_away(
 ) -> Result<RecordBatch> {
     let all: Vec<usize> = (0..table.columns.len()).collect();
     let opened = opened(&session.engine().dispersed, view, table, kept)?;
-    let found = opened.read_rows(&kept.state, &ids(table, &all), away, &mut Report::default());
-    let found = found.map_err(|error: Unanswered| unanswered(&table.name, &kept.declaration.clouds, error))?;
+    let waiting = Waiting::statement(&session.planner.interrupt);
+    let asking = Asking { state: &kept.state, watch: &waiting };
+    let found = opened.read_rows(asking, &ids(table, &all), away, &mut Report::default());
+    let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
     let arrays = table.columns.iter().zip(&found.columns).map(|(column, plain)| columns::array(&column.kind, plain));
     let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
     Ok(RecordBatch::try_new(schema, arrays)?)

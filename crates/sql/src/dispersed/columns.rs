@@ -61,8 +61,8 @@ pub(super) fn plain(column: &Type, array: &ArrayRef) -> Result<Plain> {
             Plain::Numbers(floats.as_primitive::<Float64Type>().iter().map(|float| float.map(from_float)).collect())
         }
         Kind::Text | Kind::Bytes => {
-            let bytes = cast(array, &DataType::Binary).map_err(wrong)?;
-            let (bytes, mut values) = (bytes.as_binary::<i32>(), Strings::default());
+            let bytes = cast(array, &DataType::LargeBinary).map_err(wrong)?;
+            let (bytes, mut values) = (bytes.as_binary::<i64>(), Strings::default());
             (0..bytes.len()).for_each(|row| values.push(if bytes.is_null(row) { &[] } else { bytes.value(row) }));
             Plain::Strings { values, nulls: (0..bytes.len()).map(|row| bytes.is_null(row)).collect() }
         }

@@ -24,8 +24,12 @@ use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::transaction::Change;
 
-/// Rows that leave at once.
+/// Rows that leave at once, and their bytes, unless one row has more.
 const ROWS: usize = 1 << 16;
+const ROWS_BYTES: usize = 32 << 20;
+/// Rows that are read at once, and bytes of their long values; one row alone may have four times as many.
+const BLOCK_ROWS: usize = 1 << 12;
+const HEAP_BYTES: u64 = 64 << 20;
 
 /// After a failure clouds are not told again for so long, unless something else changes.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -42,8 +46,12 @@ pub(crate) struct Dropped {
 }
 
 impl Session {
-    /// Tells clouds what they have not been told yet of tables that were changed, and says what waits. Outside of transactions.
+    /// Tells clouds what they have not been told yet of tables that were changed, and says what waits: behind each statement that is no
+    /// part of a transaction, and behind COMMIT.
     pub(crate) fn tell_clouds(&mut self) {
+        if self.guard.transaction.in_block() {
+            return;
+        }
         let engine = self.engine().clone();
         self.tell_dropped();
         // What others have not told is not told by one who may not write.
@@ -98,27 +106,21 @@ impl Session {
 
     /// Tells the clouds of a table; whether they know everything.
     fn tell(&mut self, id: TableId) -> Result<bool> {
-        loop {
+        let view = self.guard.engine.store.snapshot()?;
+        let relations = self.engine().relations.clone();
+        let Some(table) = relations.table_by_id(&view, id).map_err(Error::Relation)? else { return Ok(true) };
+        let kept = kept(&view, &table)?;
+        drop(view);
+        let mut told = self.remove(&table, &kept)?;
+        // What one cloud is not told it has not been told from here on; the others go on to the end.
+        let mut from = Some(0);
+        while let Some(first) = from {
             self.planner.interrupt.check()?;
-            let view = self.guard.engine.store.snapshot()?;
-            let relations = self.engine().relations.clone();
-            let Some(table) = relations.table_by_id(&view, id).map_err(Error::Relation)? else { return Ok(true) };
-            let kept = kept(&view, &table)?;
-            drop(view);
-            let names = kept.declaration.clouds.clone();
-            let removed = self.remove(&table, &kept)?;
-            let put = self.put(&table)?;
-            let told = put.iter().flat_map(|(put, _)| put.iter().enumerate()).chain(removed.iter().enumerate());
-            let mut failures: Told = vec![Ok(()); names.len()];
-            told.for_each(|(cloud, told)| failures[cloud] = failures[cloud].clone().and(told.clone()));
-            if failures.iter().any(Result::is_err) {
-                self.note_failures(&table.name, &names, &failures, "is told later what has changed");
-                return Ok(false);
-            }
-            if put.is_none_or(|(_, is_all)| is_all) {
-                return Ok(true);
-            }
+            from = self.put(&table, first, &mut told)?;
         }
+        let is_told = told.iter().all(Result::is_ok);
+        self.note_failures(&table.name, &kept.declaration.clouds, &told, "is told later what has changed");
+        Ok(is_told)
     }
 
     fn note_failures(&mut self, table: &str, clouds: &[String], told: &Told, what: &str) {
@@ -131,7 +133,7 @@ impl Session {
     /// Steps 4 and 5.
     fn remove(&mut self, table: &Arc<Table>, before: &Kept) -> Result<Told> {
         if before.state.untold.iter().all(|untold| untold.keeps.is_empty()) {
-            return Ok(Vec::new());
+            return Ok(vec![Ok(()); before.state.untold.len()]);
         }
         let view = self.guard.engine.store.snapshot()?;
         let opened = opened(&self.engine().dispersed, &view, table, before)?;
@@ -139,7 +141,7 @@ impl Session {
         let keeps = |cloud: usize| &before.state.untold[cloud].keeps;
         let told = each(before.state.untold.len(), |cloud| match keeps(cloud).is_empty() {
             true => Ok(()),
-            false => opened.remove(cloud, keeps(cloud)),
+            false => opened.remove(&before.state, cloud, keeps(cloud)),
         });
         self.change(|session, change| {
             session.guard.transaction.be_durable();
@@ -152,20 +154,18 @@ impl Session {
         Ok(told)
     }
 
-    /// Steps 1 to 3 for some rows, and whether they were the last; none: there are none.
-    fn put(&mut self, table: &Arc<Table>) -> Result<Option<(Told, bool)>> {
-        let Some(Leaving { kept, rows, plains, is_all }) =
-            self.change(|session, change| leaving(session, change, table))?
-        else {
-            return Ok(None);
-        };
+    /// Steps 1 to 3 for some rows, from a row on; behind the last of them, if there are others. Clouds that failed are not told.
+    fn put(&mut self, table: &Arc<Table>, first: u64, told: &mut Told) -> Result<Option<u64>> {
+        let leaving = self.change(|session, change| leaving(session, change, table, first))?;
+        let Some(Leaving { kept, rows, plains, next }) = leaving else { return Ok(None) };
         let numbers: Vec<u64> = rows.iter().collect();
         let view = self.guard.engine.store.snapshot()?;
         let opened = opened(&self.engine().dispersed, &view, table, &kept)?;
         drop(view);
         let lacking = |cloud: usize| &kept.state.untold[cloud].lacks & &rows;
         let whole = opened.code(&kept.state, &numbers, &plains);
-        let told = each(kept.state.untold.len(), |cloud| {
+        let put = each(told.len(), |cloud| {
+            told[cloud].clone()?;
             let lacking = lacking(cloud);
             if lacking.len() == rows.len() {
                 return opened.put(&kept.state, cloud, whole.as_ref().map_err(Clone::clone)?);
@@ -178,8 +178,9 @@ impl Session {
             }
             opened.put(&kept.state, cloud, &opened.code(&kept.state, &some, &plains)?)
         });
-        self.change(|session, change| arrived(session, change, table, &rows, &told))?;
-        Ok(Some((told, is_all)))
+        self.change(|session, change| arrived(session, change, table, &rows, &put))?;
+        *told = put;
+        Ok(next)
     }
 }
 
@@ -188,27 +189,33 @@ struct Leaving {
     kept: Kept,
     rows: Rows,
     plains: Vec<Plain>,
-    /// Whether there are no others here.
-    is_all: bool,
+    /// Behind them, if there are others here.
+    next: Option<u64>,
 }
 
 /// Step 1.
-fn leaving(session: &mut Session, change: &mut Change, table: &Arc<Table>) -> Result<Option<Leaving>> {
+fn leaving(session: &mut Session, change: &mut Change, table: &Arc<Table>, first: u64) -> Result<Option<Leaving>> {
     session.guard.transaction.be_durable();
     let relations = session.engine().relations.clone();
-    let mut scan = relations.scan(change.lease.pending(), table).map_err(Error::Relation)?;
-    let (mut numbers, mut batches) = (Vec::new(), Vec::new());
+    let scan = relations.scan(change.lease.pending(), table).map_err(Error::Relation)?;
+    let mut scan = scan.with_heap_bytes(HEAP_BYTES);
+    let (mut numbers, mut batches, mut bytes) = (Vec::new(), Vec::new(), 0);
     while numbers.len() < ROWS
-        && let Some(block) = scan.next(ROWS - numbers.len()).map_err(Error::Relation)?
+        && bytes < ROWS_BYTES
+        && let Some(block) = scan.next(BLOCK_ROWS).map_err(Error::Relation)?
     {
-        numbers.extend(block.visible_rows().map(|row| block.id(row).0));
-        batches.push(crate::load::table_batch(table, &block)?);
+        let own: Vec<u64> = block.visible_rows().map(|row| block.id(row).0).collect();
+        let before = own.partition_point(|row| *row < first);
+        if before < own.len() {
+            let batch = crate::load::table_batch(table, &block)?;
+            numbers.extend(&own[before..]);
+            bytes += batch.get_array_memory_size();
+            batches.push(batch.slice(before, batch.num_rows() - before));
+        }
     }
-    let is_all = scan.rows_left() == 0;
+    let has_others = scan.rows_left() > 0;
     drop(scan);
-    if numbers.is_empty() {
-        return Ok(None);
-    }
+    let Some(last) = numbers.last().copied() else { return Ok(None) };
     let mut kept = kept(&*change.lease, table)?;
     let new: Vec<u64> = numbers.iter().copied().filter(|row| !kept.state.has_left(*row)).collect();
     if let Some(first) = new.first() {
@@ -220,7 +227,8 @@ fn leaving(session: &mut Session, change: &mut Change, table: &Arc<Table>) -> Re
     let all = datafusion::arrow::compute::concat_batches(&schema, &batches)?;
     let plain = |(column, array): (&counterfoil_relation::Column, &_)| super::columns::plain(&column.kind, array);
     let plains = table.columns.iter().zip(all.columns()).map(plain).collect::<Result<_>>()?;
-    Ok(Some(Leaving { kept, rows: numbers.into_iter().collect(), plains, is_all }))
+    let next = has_others.then_some(last + 1);
+    Ok(Some(Leaving { kept, rows: numbers.into_iter().collect(), plains, next }))
 }
 
 /// Rows from here on are sealed under keys of this process alone, unless they are already.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use counterfoil_disperse::{Failure, Kept, Report, Rows, Table as Away};
+use counterfoil_disperse::{Asking, Failure, Kept, Report, Rows, Table as Away};
 use counterfoil_relation::Table;
 
+use super::waiting::Waiting;
 use super::{kept, notes, opened, shared, unanswered};
 use crate::error::{Error, Result};
 use crate::planner;
@@ -12,7 +13,7 @@ use crate::session::{Outcome, Session};
 use crate::show;
 
 /// Rows that are put back at once.
-const ROWS: usize = 1 << 16;
+const ROWS: usize = 1 << 12;
 
 /// What was done at a cloud.
 #[derive(Default)]
@@ -55,34 +56,38 @@ impl Session {
     }
 
     fn repair_at(&mut self, table: &Arc<Table>, kept: &Kept, away: &Away, cloud: usize) -> Result<Repaired> {
-        let mut repaired = Repaired::default();
-        let there = match away.rows_at(cloud) {
+        let interrupt = self.interrupt();
+        let waiting = Waiting::statement(&interrupt);
+        let asking = Asking { state: &kept.state, watch: &waiting };
+        let (there, others) = match away.rows_at(asking, cloud) {
             Ok(there) => there,
+            Err(Failure::CalledOff) => return Err(waiting.called_off()),
             // A table of which a cloud has nothing is none for it.
-            Err(Failure::Refused(_)) => Rows::new(),
-            Err(failure) => return Ok(Repaired { failure: Some(failure.to_string()), ..repaired }),
+            Err(Failure::Refused(_)) => Default::default(),
+            Err(failure) => return Ok(Repaired { failure: Some(failure.to_string()), ..Repaired::default() }),
         };
-        let (lost, over) = (&kept.state.live - &there, &there - &kept.state.live);
-        // What has left and is not live yet is told in its own time.
-        let over = over - &kept.state.untold[cloud].lacks;
-        let mut left = lost;
-        while !left.is_empty() {
-            self.planner.interrupt.check()?;
-            let some: Rows = left.iter().take(ROWS).collect();
-            let ids: Vec<u16> = kept.declaration.columns.iter().map(|column| column.id).collect();
+        let mut repaired = Repaired::default();
+        let mut lost = &kept.state.live - &there;
+        let ids: Vec<u16> = kept.declaration.columns.iter().map(|column| column.id).collect();
+        while !lost.is_empty() {
+            interrupt.check()?;
+            let some: Rows = lost.iter().take(ROWS).collect();
             let mut report = Report::default();
-            let found = away.read_rows(&kept.state, &ids, &some, &mut report);
+            let found = away.read_rows(asking, &ids, &some, &mut report);
             self.notices.extend(notes(&table.name, &kept.declaration.clouds, &report));
-            let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, error))?;
+            let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
             let coded = away.code(&kept.state, &found.rows, &found.columns);
             if let Err(failure) = coded.and_then(|coded| away.put(&kept.state, cloud, &coded)) {
                 return Ok(Repaired { failure: Some(failure.to_string()), ..repaired });
             }
             repaired.put += some.len();
-            left -= &some;
+            lost -= &some;
         }
-        match away.remove(cloud, &over) {
-            Ok(()) => repaired.removed = over.len(),
+        // What has left and is not live yet is told in its own time.
+        let over = (there - &kept.state.live) - &kept.state.untold[cloud].lacks;
+        let removed = away.remove(&kept.state, cloud, &over).and_then(|()| away.remove_places(cloud, &others));
+        match removed {
+            Ok(()) => repaired.removed = over.len() + others.len() as u64,
             Err(failure) => repaired.failure = Some(failure.to_string()),
         }
         Ok(repaired)

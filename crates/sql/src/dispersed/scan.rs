@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Condition, Found, Kept, Plain, Report};
+use counterfoil_disperse::{Asking as Ask, Condition, Found, Kept, Plain, Report};
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{Table, Test};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
@@ -16,6 +16,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, Sched
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
+use super::waiting::Waiting;
 use super::{Dispersed, columns, conditions, kept, notes, unanswered};
 use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
@@ -74,15 +75,16 @@ impl DispersedScan {
         let clouds = kept.declaration.clouds.clone();
         let opened = self.opened(&kept)?;
         let conditions = self.conditions();
-        let mut report = Report::default();
-        let found = opened.read(&kept.state, &self.ids(), &conditions, &mut report);
+        let (waiting, mut report) = (Waiting::scan(asking), Report::default());
+        let asked = Ask { state: &kept.state, watch: &waiting };
+        let found = opened.read(asked, &self.ids(), &conditions, &mut report);
         if found.is_err() {
             self.is_current(&kept)?;
         }
         for note in notes(&self.table.name, &clouds, &report) {
             self.verdicts.note(note);
         }
-        let found = found.map_err(|error| unanswered(&self.table.name, &clouds, error))?;
+        let found = found.map_err(|error| unanswered(&self.table.name, &clouds, &waiting, error))?;
         let batches = self.batches(&found)?;
         asking.hold(batches.iter().map(RecordBatch::get_array_memory_size).sum())?;
         Ok(batches)

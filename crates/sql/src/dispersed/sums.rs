@@ -9,7 +9,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Report, Rows};
+use counterfoil_disperse::{Asking as Ask, Report, Rows};
 use counterfoil_relation::Type;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
@@ -21,16 +21,16 @@ use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExp
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use datafusion::scalar::ScalarValue;
 
 use super::scan::DispersedScan;
+use super::waiting::Waiting;
 use super::{notes, unanswered};
 use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
-use crate::published::apart;
+use crate::published::{Asking, stream};
 
 /// A state of an aggregate, which is one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,21 +123,22 @@ impl DispersedSums {
     }
 
     /// Asks for all states.
-    fn ask(&self) -> Result<RecordBatch> {
+    fn ask(&self, asking: &Asking) -> Result<RecordBatch> {
         let (kept, table) = (self.scan.kept()?, self.scan.table());
         let opened = self.scan.opened(&kept)?;
         let rows: Rows = kept.state.live.clone();
         let numbers: Vec<u64> = rows.iter().collect();
-        let mut report = Report::default();
+        let (waiting, mut report) = (Waiting::scan(asking), Report::default());
         let mut sums = Vec::new();
         for state in &self.states {
             let (State::Values(place) | State::Sum(place)) = state else { continue };
             if sums.iter().all(|(of, _)| of != place) {
-                let sum = opened.sum(&kept.state, table.columns[*place].id.0 as u16, &numbers, &mut report);
+                let asked = Ask { state: &kept.state, watch: &waiting };
+                let sum = opened.sum(asked, table.columns[*place].id.0 as u16, &numbers, &mut report);
                 if sum.is_err() {
                     self.scan.is_current(&kept)?;
                 }
-                let told = sum.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, error))?;
+                let told = sum.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
                 sums.push((*place, told.ok_or_else(|| Error::Bug("a sum without shares".into()))?));
             }
         }
@@ -216,13 +217,9 @@ impl ExecutionPlan for DispersedSums {
     fn execute(
         &self,
         partition: usize,
-        _context: Arc<TaskContext>,
+        context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
         let (own, metrics) = (self.clone(), BaselineMetrics::new(&self.metrics, partition));
-        let row = async move {
-            let row = apart(move || own.ask()).await.map_err(DataFusionError::from);
-            row.inspect(|row| metrics.record_output(row.num_rows()))
-        };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), futures::stream::once(row))))
+        Ok(stream(self.schema.clone(), &context, metrics, move |asking| Ok([own.ask(asking)?].into())))
     }
 }

@@ -119,7 +119,11 @@ const QUESTIONS: &[&str] = &[
     "SELECT id FROM TABLE WHERE born >= '2000-02-29' ORDER BY id",
     "SELECT id FROM TABLE WHERE at <= '2000-01-01' ORDER BY id",
     "SELECT id FROM TABLE WHERE weight > 1 ORDER BY id",
-    "SELECT id FROM TABLE WHERE weight = 0",
+    "SELECT id FROM TABLE WHERE weight = 0 ORDER BY id",
+    "SELECT id FROM TABLE WHERE salary < 99999999999999999999999999999.99 ORDER BY id",
+    "SELECT id FROM TABLE WHERE salary > -1e30 AND small < 100000 ORDER BY id",
+    "SELECT id, CAST(weight AS TEXT), CAST(real AS TEXT) FROM TABLE WHERE weight >= 0 ORDER BY id",
+    "SELECT id FROM TABLE WHERE weight = 'NaN' OR weight > 1e307 ORDER BY id",
     "SELECT id FROM TABLE WHERE is_in ORDER BY id",
     "SELECT id FROM TABLE WHERE blob = '\\xdeadbeef'",
     "SELECT id FROM TABLE WHERE key = '12345678-1234-1234-1234-123456789abc'",
@@ -131,6 +135,10 @@ const QUESTIONS: &[&str] = &[
     "SELECT id FROM TABLE WHERE id IN (SELECT id + 1 FROM TABLE WHERE name = 'Ada')",
 ];
 
+const FLOATS: &str = "
+    (20, '-0'::DOUBLE PRECISION, '-0'::REAL), (21, 'NaN'::DOUBLE PRECISION, 'NaN'::REAL), (22, 'Infinity'::DOUBLE PRECISION, 0.1),
+    (23, '-Infinity'::DOUBLE PRECISION, -0.1)";
+
 fn ask_all(world: &mut World) {
     QUESTIONS.iter().for_each(|sql| same(world, sql));
 }
@@ -140,6 +148,7 @@ fn every_type_and_operator_answers_as_a_relation_does() {
     let mut world = both();
     ask_all(&mut world);
     same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    same(&mut world, &format!("INSERT INTO TABLE (id, weight, real) VALUES {FLOATS}"));
     assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0", "all clouds have them");
     ask_all(&mut world);
     for (cloud, is_there) in [("a", false), ("a", true), ("b", false), ("b", true), ("c", false)] {
@@ -210,6 +219,33 @@ fn a_cloud_that_is_down_is_told_when_it_is_back() {
     // Now another one may fail.
     world.set_there("c", false);
     ask_all(&mut world);
+}
+
+#[test]
+fn rows_that_wait_for_one_cloud_are_no_obstacle_for_the_others() {
+    let mut world = both();
+    world.set_there("b", false);
+    // More than leave at once, by their bytes: eighty of half a megabyte.
+    for first in [0, 40] {
+        let sql = "INSERT INTO TABLE (id, name) SELECT value, repeat('x', 500000) FROM generate_series(FIRST, LAST) AS t(value)";
+        same(&mut world, &sql.replace("FIRST", &(first + 1).to_string()).replace("LAST", &(first + 40).to_string()));
+    }
+    assert_eq!(world.waiting(), "a 0 0, b 80 0, c 0 0");
+    same(&mut world, "SELECT count(*), sum(length(name)) FROM TABLE");
+    world.set_there("b", true);
+    same(&mut world, "INSERT INTO TABLE (id) VALUES (1000)");
+    assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0");
+    same(&mut world, "SELECT id, length(name) FROM TABLE ORDER BY id");
+}
+
+#[test]
+fn copied_rows_leave_as_others_do() {
+    let mut world = both();
+    let mut read = std::io::Cursor::new(b"1,Ada\n2,Bob\n".to_vec());
+    world.database.session.copy_in("COPY people (id, name) FROM STDIN (FORMAT csv)", &mut read).expect("rows");
+    assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0");
+    assert_eq!(world.database.ask("SELECT id, name FROM people ORDER BY id"), "1|Ada\n2|Bob");
+    assert!(!files(&world.path("a")).is_empty(), "they have left");
 }
 
 #[test]
