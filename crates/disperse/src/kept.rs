@@ -1,7 +1,7 @@
 //! What is kept of a dispersed table in the sealed database, as records.
 //!
 //! ```text
-//! h                          01 | the secret [32] | declaration and epochs (postcard)
+//! h                          01 | the secret [32] | declaration, epochs, incidents (postcard)
 //! l chunk u32                live rows of a chunk of 2^20 row numbers (Roaring bitmap of their lower 32 bits, portable format)
 //! a cloud u16 | chunk u32    rows that a cloud may lack
 //! k cloud u16 | chunk u32    rows that are gone and that a cloud may still have
@@ -36,12 +36,15 @@ pub struct Kept {
     pub declaration: Declaration,
     /// Which rows there are, and what clouds have not been told.
     pub state: State,
+    /// How many incidents of the database clouds were asked about: after others it may be an earlier one than clouds know.
+    pub incidents: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Head {
     declaration: Declaration,
     epochs: Vec<(u64, [u8; 16])>,
+    incidents: u64,
 }
 
 /// Records that are not those of a table.
@@ -64,7 +67,7 @@ impl Kept {
 
     fn head(&self) -> Zeroizing<Vec<u8>> {
         let epochs = self.state.epochs.iter().map(|(row, epoch)| (row, epoch.0)).collect();
-        let head = Head { declaration: self.declaration.clone(), epochs };
+        let head = Head { declaration: self.declaration.clone(), epochs, incidents: self.incidents };
         let told = postcard::to_allocvec(&head).expect("memory takes what it is given");
         // As long as it becomes: a vector that grows leaves copies of secrets behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(33 + told.len()));
@@ -94,7 +97,7 @@ impl Kept {
                 _ => return Err(damaged),
             }
         }
-        let Some((secret, declaration, epochs)) = head else {
+        let Some((secret, Head { declaration, incidents, .. }, epochs)) = head else {
             return if live.is_empty() && untold.is_empty() { Ok(None) } else { Err(Damaged("rows without a head")) };
         };
         let clouds = declaration.clouds.len();
@@ -102,11 +105,11 @@ impl Kept {
             return Err(Damaged("a cloud that was not declared"));
         }
         let untold = (0..clouds).map(|cloud| untold.remove(&(cloud as u16)).unwrap_or_default()).collect();
-        Ok(Some(Self { secret, declaration, state: State { epochs, live, untold } }))
+        Ok(Some(Self { secret, declaration, state: State { epochs, live, untold }, incidents }))
     }
 }
 
-fn read_head(bytes: &[u8]) -> Result<(Secret, Declaration, Epochs), Damaged> {
+fn read_head(bytes: &[u8]) -> Result<(Secret, Head, Epochs), Damaged> {
     let damaged = Damaged("the head");
     let (version, rest) = bytes.split_first().ok_or(damaged)?;
     if *version != VERSION {
@@ -119,8 +122,8 @@ fn read_head(bytes: &[u8]) -> Result<(Secret, Declaration, Epochs), Damaged> {
         return Err(damaged);
     }
     let mut epochs = Epochs::default();
-    head.epochs.into_iter().for_each(|(row, epoch)| epochs.begin(row, Epoch(epoch)));
-    Ok((Secret::new(*secret), head.declaration, epochs))
+    head.epochs.iter().for_each(|(row, epoch)| epochs.begin(*row, Epoch(*epoch)));
+    Ok((Secret::new(*secret), head, epochs))
 }
 
 fn put_chunks(records: &mut Records, kind: &[u8], rows: &Rows) {
@@ -182,7 +185,7 @@ mod tests {
         state.live = live.iter().copied().collect();
         state.untold[1].lacks = live.iter().copied().take(3).collect();
         state.untold[2].keeps = gone.iter().copied().collect();
-        Kept { secret: Secret::new([8; 32]), declaration: people(3, 1, 1), state }
+        Kept { secret: Secret::new([8; 32]), declaration: people(3, 1, 1), state, incidents: 300 }
     }
 
     proptest! {
@@ -196,6 +199,7 @@ mod tests {
             let read = read(&records).expect("a table");
             prop_assert_eq!(&read.declaration, &kept.declaration);
             prop_assert_eq!(&read.state, &kept.state);
+            prop_assert_eq!(read.incidents, kept.incidents);
             prop_assert_eq!(read.secret.expose(), kept.secret.expose());
             prop_assert_eq!(read.to_records(), records);
         }

@@ -49,6 +49,7 @@ pub(crate) use push::Dropped;
 pub(crate) use sums::from_shares;
 
 use crate::error::{Error, Result};
+use crate::incidents::incidents;
 use waiting::Waiting;
 
 /// What WITH (engine = ...) says for a dispersed table.
@@ -143,6 +144,19 @@ fn opened(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) ->
     };
     let clouds = declaration.clouds.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
     Ok(disperse::Table::new(Coder::new(declaration, placement, kept.secret.clone()), clouds))
+}
+
+/// Whether the database was put back, or may have been, since clouds were last asked what they have: they may have let go of rows that
+/// are here. What they say of conditions misses those, and no cloud is at fault.
+fn is_put_back(view: &dyn View, kept: &Kept) -> Result<bool> {
+    Ok(incidents(view)?.len() as u64 != kept.incidents)
+}
+
+fn put_back(table: &str) -> String {
+    format!(
+        "table {table}: this database was put back, and rows may have been deleted at clouds since its copy was made: all rows are \
+         read until REPAIR TABLE {table}"
+    )
 }
 
 /// What is to be said of clouds that were found at fault.

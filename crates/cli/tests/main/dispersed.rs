@@ -88,6 +88,38 @@ fn spoil(path: &Path) {
 }
 
 #[test]
+fn a_restored_backup_goes_on_beside_what_clouds_have_of_after_it() {
+    let stage = dispersed();
+    let ask = |sql: &str| stage.good(&["db", sql]);
+    ask("INSERT INTO people VALUES (1, 'Ada', 1), (2, 'Bob', 2)");
+    stage.good(&["backup", "db", "copy"]);
+    ask("INSERT INTO people VALUES (3, 'lost', 100), (4, 'lost', 200)");
+    ask("DELETE FROM people WHERE id = 1");
+    fs::remove_file(stage.path("db")).expect("the database is lost");
+    stage.good(&["restore", "copy", "db"]);
+    // What was deleted since is gone at the clouds, which is told, whatever is asked; then it is gone here, too.
+    for sql in
+        ["SELECT name FROM people WHERE id = 1", "SELECT sum(salary) FROM people", "DELETE FROM people WHERE id = 1"]
+    {
+        stage.refused(&["db", sql], 3, &["does not show rows"]);
+    }
+    stage.refused(&["db", "INSERT INTO people VALUES (3, 'Eve', 3)"], 3, &["does not show rows"]);
+    let mended = stage.run(&["db", "REPAIR TABLE people"]);
+    assert!(mended.err.contains("gone here, too: 1"), "{}", mended.err);
+    assert_eq!(ask("SELECT name FROM people"), "name\nBob\n");
+    // The same numbers again, for other rows.
+    ask("INSERT INTO people VALUES (3, 'Eve', 3), (4, 'Dan', 4)");
+    for _ in 0..2 {
+        assert_eq!(ask("SELECT * FROM people ORDER BY id"), "id,name,salary\n2,Bob,2.00\n3,Eve,3.00\n4,Dan,4.00\n");
+        assert_eq!(ask("SELECT sum(salary), count(*) FROM people"), "sum(salary),count(*)\n9.00,3\n");
+        assert_eq!(ask("SELECT id FROM people WHERE name = 'lost'"), "id\n");
+        ask("REPAIR TABLE people");
+    }
+    let repaired = ask("REPAIR TABLE people");
+    assert_eq!(repaired, "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n");
+}
+
+#[test]
 fn two_databases_of_postgresql_and_a_folder_are_three_clouds() {
     let Some(mut server) = PostgresServer::start() else { return };
     let stage = Stage::with_database();

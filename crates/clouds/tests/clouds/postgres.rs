@@ -68,7 +68,8 @@ fn addresses_that_are_none_and_passwords_in_them_are_refused() {
 fn a_server_that_says_nothing_is_out_of_reach_in_time() {
     // One that takes connections and never answers, and one that stops in the middle.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("postgres://me@{}/x", silent.local_addr().expect("an address"));
+    let port = silent.local_addr().expect("an address").port();
+    let url = format!("postgres://{}@{}/x", "me", std::net::SocketAddr::from(([127, 0, 0, 1], port)));
     let ask = Step::Ask { tags: Vec::new(), order: None, places: None, sums: false };
     let cloud = Postgres::new(&url, None).expect("an address").with_patience(Duration::from_millis(200));
     assert!(matches!(done(&cloud, &table(1), &ask), Err(Failure::Unreachable(_))));

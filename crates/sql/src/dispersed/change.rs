@@ -10,7 +10,7 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{concat_batches, take_record_batch};
 
 use super::waiting::Waiting;
-use super::{columns, keep, kept, notes, opened, shared, unanswered};
+use super::{columns, is_put_back, keep, kept, notes, opened, shared, unanswered};
 use crate::change::Changed;
 use crate::error::{Error, Result};
 use crate::evaluate;
@@ -102,7 +102,10 @@ fn away(
     let ids = ids(table, &places);
     let values = |at: usize| keys.iter().flatten().map(|key| key[at].clone()).collect();
     let condition = |(at, column): (usize, &u16)| Condition::Equal { column: *column, values: values(at) };
-    let conditions: Vec<Condition> = ids.iter().enumerate().map(condition).collect();
+    let conditions: Vec<Condition> = match is_put_back(&*change.lease, &kept)? {
+        true => Vec::new(),
+        false => ids.iter().enumerate().map(condition).collect(),
+    };
     let (opened, mut report) = (opened(&session.engine().dispersed, &*change.lease, table, &kept)?, Report::default());
     let interrupt = session.interrupt();
     let waiting = Waiting::statement(&interrupt);

@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable};
 use super::{Dropped, clouds, columns, keep, kept, prefix};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::incidents::incidents;
 use crate::session::{Outcome, Session};
 use crate::statement::fold;
 use crate::transaction::Change;
@@ -205,8 +206,8 @@ fn disperse_table(
     let placement = placement.map_err(|refusal| Error::NotSupported(refusal.to_string()))?;
     let line = |column: &disperse::Column| disperse::leakage::line(&declaration, &placement, column);
     let lines = declaration.columns.iter().map(line).collect();
-    let state = State::new(declaration.clouds.len());
-    keep(&mut change.lease, table.id, &Kept { secret: Secret::new(random()?), declaration, state })?;
+    let (state, incidents) = (State::new(declaration.clouds.len()), incidents(&*change.lease)?.len() as u64);
+    keep(&mut change.lease, table.id, &Kept { secret: Secret::new(random()?), declaration, state, incidents })?;
     Ok(lines)
 }
 

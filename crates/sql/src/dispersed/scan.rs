@@ -17,7 +17,7 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::waiting::Waiting;
-use super::{Dispersed, columns, conditions, kept, notes, unanswered};
+use super::{Dispersed, columns, conditions, is_put_back, kept, notes, put_back, unanswered};
 use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
 use crate::published::{Asking, Verdicts, stream};
@@ -74,7 +74,11 @@ impl DispersedScan {
         }
         let clouds = kept.declaration.clouds.clone();
         let opened = self.opened(&kept)?;
-        let conditions = self.conditions();
+        let mut conditions = self.conditions();
+        if is_put_back(&self.snapshot, &kept)? {
+            self.note(put_back(&self.table.name));
+            conditions.clear();
+        }
         let (waiting, mut report) = (Waiting::scan(asking), Report::default());
         let asked = Ask { state: &kept.state, watch: &waiting };
         let found = opened.read(asked, &self.ids(), &conditions, &mut report);
