@@ -379,14 +379,15 @@ pub struct Backup {
 
 #[derive(Args, Debug)]
 pub struct Restore {
-    /// Backup
-    pub file: PathBuf,
-    /// Database to make or to replace
-    #[arg(required_unless_present = "from")]
-    pub db: Option<String>,
-    /// Restore from a store of backups (not supported yet)
-    #[arg(long, value_name = "URL")]
+    /// Backup, and the database to make or to replace; with --from the database alone
+    #[arg(num_args = 1..=2, required = true, value_names = ["FILE", "DB"])]
+    pub places: Vec<String>,
+    /// Bring back the dispersed tables of a lost database from a cloud; --key-file is the folder of its key's shares
+    #[arg(long, value_name = "URL", conflicts_with_all = ["as_new", "erase"])]
     pub from: Option<String>,
+    /// File with the password of that cloud
+    #[arg(long, value_name = "FILE", requires = "from")]
+    pub cloud_secret_file: Option<PathBuf>,
     /// As a database of its own, with a new identity and a counter of its own
     #[arg(long)]
     pub as_new: bool,
@@ -639,7 +640,7 @@ impl Command {
             Command::Counter(CounterCommand { action }) => match action {
                 CounterAction::Show { db } | CounterAction::Adopt { db, .. } | CounterAction::Forget { db, .. } => db,
             },
-            Command::Restore(Restore { db, .. }) => return db.as_deref(),
+            Command::Restore(Restore { places, .. }) => return places.last().map(String::as_str),
             Command::Keygen(_) | Command::Publish(_) | Command::Ask(_) | Command::Mirror(_) | Command::Demo(_) => {
                 return None;
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use counterfoil::{Database, Error, Kind, Place};
+use counterfoil::{CloudAddress, Database, Error, Kind, Place};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Backup, Restore};
@@ -66,15 +66,16 @@ pub fn backup(context: &Context, arguments: &Backup) -> Result<()> {
 }
 
 pub fn restore(context: &Context, arguments: &Restore) -> Result<()> {
-    let (None, Some(db)) = (&arguments.from, &arguments.db) else {
-        return Err(Error::new(Kind::NotSupported, "not supported: restore --from")
-            .advise("bring the backup here and restore the file")
-            .into());
+    let (file, db) = match (&arguments.from, &arguments.places[..]) {
+        (Some(url), [db]) => return restore_from_cloud(context, url, db, arguments),
+        (None, [file, db]) => (file, db),
+        (Some(_), _) => return Err(misuse("--from URL takes the place of the backup").advise(FROM_CLOUD).into()),
+        (None, _) => return Err(misuse("where is the database to be?").advise("counterfoil restore FILE DB").into()),
     };
     let options = context.options(db)?.danger_erase(arguments.erase);
     let _unfinished = on_its_way(db);
     let bar = Bar::begin("checking and copying");
-    Database::restore(&arguments.file, options, arguments.as_new, &mut |done, total| bar.set(done, total))?;
+    Database::restore(file, options, arguments.as_new, &mut |done, total| bar.set(done, total))?;
     drop(bar);
     let copies = if arguments.as_new {
         "a database of its own"
@@ -83,4 +84,25 @@ pub fn restore(context: &Context, arguments: &Restore) -> Result<()> {
     };
     terminal::done(format_args!("{db} is restored: {copies}"));
     Ok(())
+}
+
+const FROM_CLOUD: &str = "counterfoil restore --from URL DB --key-file FOLDER-OF-SHARES";
+
+fn restore_from_cloud(context: &Context, url: &str, db: &str, arguments: &Restore) -> Result<()> {
+    let secret_file = arguments.cloud_secret_file.as_ref().map(|file| file.to_string_lossy().into_owned());
+    let from = CloudAddress { url: url.to_owned(), secret_file };
+    let options = context.options(db)?;
+    let _unfinished = on_its_way(db);
+    let bar = Bar::begin("asking clouds");
+    let tables = Database::restore_from_cloud(&from, options, &mut |done, total| bar.set(done, total))?;
+    drop(bar);
+    for table in &tables {
+        terminal::done(format_args!("table {}: {} rows, which stay at its clouds", table.name, table.rows));
+    }
+    terminal::done(format_args!("{db} is restored, and opens with the keys it had; REPAIR TABLE compares its clouds"));
+    Ok(())
+}
+
+fn misuse(text: &'static str) -> Error {
+    Error::new(Kind::Misuse, text)
 }

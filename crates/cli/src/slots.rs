@@ -61,7 +61,8 @@ fn require_slot(database: &Database, slot: u8) -> Result<(), Error> {
 }
 
 fn split(context: &Context, db: &str, need: u8, of: u8, folder: &Path) -> Result<()> {
-    let database = context.open_to_read(db)?;
+    // What cannot be written to has a key as well.
+    let database = context.open(db).or_else(|_| context.open_to_read(db))?;
     let shares = database.split_key(need, of)?;
     std::fs::create_dir(folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
     for (index, share) in shares.iter().enumerate() {
@@ -69,6 +70,12 @@ fn split(context: &Context, db: &str, need: u8, of: u8, folder: &Path) -> Result
         private::write_new(&path, share.as_bytes())?;
     }
     terminal::done(format_args!("{of} shares in {}", folder.display()));
+    // Shares are good whether or not the database knows of them: a copy that cannot be written to has some, too.
+    if let Err(error) = database.note_split() {
+        terminal::note(format_args!(
+            "dispersed tables take no rows yet, since the database could not note that it was split: {error}"
+        ));
+    }
     terminal::done(format_args!("any {need} of them, in a folder given as --key-file, open the database"));
     Ok(())
 }

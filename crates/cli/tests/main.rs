@@ -4,6 +4,7 @@ mod main {
     pub mod stage;
 
     mod bad_files;
+    mod brought_back;
     mod copies;
     mod device;
     mod dispersed;

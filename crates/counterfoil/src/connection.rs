@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use counterfoil_log::{Snapshot, View, record_space};
-use counterfoil_sql::{self as sql, Rights, Session};
+use counterfoil_sql::{self as sql, BroughtBack, Lost, Rights, Session};
 pub use counterfoil_sql::{Description, Interrupt, TransactionState, Value};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -263,6 +263,16 @@ impl Connection {
         self.inner.store.process().require()?;
         crate::records::check(name, value)?;
         self.session.put_record(name.as_bytes(), value).map_err(|error| full(&self.inner, error))
+    }
+
+    /// Remembers that shares of the key were made.
+    pub(crate) fn note_split(&mut self, catalogue_secret: &[u8; 32]) -> Result<()> {
+        self.session.note_split(catalogue_secret).map_err(|error| full(&self.inner, error))
+    }
+
+    /// Makes tables again that are lost, in a database without them.
+    pub(crate) fn bring_back(&mut self, lost: Vec<Lost>, catalogue_secret: &[u8; 32]) -> Result<Vec<BroughtBack>> {
+        self.session.bring_back(lost, catalogue_secret).map_err(|error| full(&self.inner, error))
     }
 
     /// Deletes records, as a statement: part of the transaction that is open. Answers how many of them there were.

@@ -17,7 +17,9 @@ use counterfoil_flash::{Device, FileDevice};
 use counterfoil_log::{Captured, Recovered, Snapshot, Writer};
 use counterfoil_relation::Relations;
 use counterfoil_sql::series_engine::SeriesTables;
-use counterfoil_vault::{Counter as _, CounterError, CounterKind, FileCounter, HeaderCopy, HostCounter, Succession};
+use counterfoil_vault::{
+    Counter as _, CounterError, CounterKind, DatabaseId, FileCounter, HeaderCopy, HostCounter, Succession,
+};
 
 use crate::convert::no_place_for_counter;
 use crate::counters::adopt_image;
@@ -177,7 +179,7 @@ fn note_plain_copy(source: &Volume, commit: u64, version: u64) {
 }
 
 fn restore(source: &Volume, recovered: Recovered, path: &Path, options: Options, progress: Progress<'_>) -> Result<()> {
-    let replaced = Replaced::look(path, source, &options)?;
+    let replaced = Replaced::look(path, source.vault.id(), &options)?;
     let temporary = Temporary::create(path, geometry_of(&source.opened().header.layout)?)?;
     let lock = temporary.lock()?;
     copy(source, &recovered, &mut temporary.device(), progress)?;
@@ -241,14 +243,14 @@ fn commit_of(snapshot: &Snapshot) -> u64 {
 }
 
 /// What stands where a database is going to be put.
-enum Replaced {
+pub(crate) enum Replaced {
     Nothing,
     /// The same database, which nobody may write to meanwhile.
     Older(Option<WriterLock>),
 }
 
 impl Replaced {
-    fn look(path: &Path, source: &Volume, options: &Options) -> Result<Self> {
+    pub(crate) fn look(path: &Path, own: DatabaseId, options: &Options) -> Result<Self> {
         match path.symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Replaced::Nothing),
             Err(error) => return Err(Error::host("look at", path.display(), &error)),
@@ -256,7 +258,7 @@ impl Replaced {
         }
         let medium = Medium::open(&options.place, false)?;
         let there = counterfoil_vault::read_headers(&medium).ok().and_then(|copies| copies.id_unchecked());
-        if there.is_some_and(|id| id != source.vault.id()) {
+        if there.is_some_and(|id| id != own) {
             return Err(Error::new(Kind::Misuse, "another database is there").advise("choose another name"));
         }
         // A file whose headers are gone may be what a restore is for; but only its owner knows.
@@ -270,7 +272,7 @@ impl Replaced {
         Ok(Replaced::Older(lock))
     }
 
-    fn publish(self, temporary: Temporary, path: &Path) -> Result<()> {
+    pub(crate) fn publish(self, temporary: Temporary, path: &Path) -> Result<()> {
         match self {
             Replaced::Nothing => temporary.publish(path),
             Replaced::Older(_lock) => {

@@ -147,14 +147,41 @@ pub(crate) fn reseal(
     holds: &Snapshot,
     fill: impl FnOnce(&mut Writer) -> Result<()>,
 ) -> Result<Arc<Volume>> {
-    let mut medium = Medium::File(temporary.device());
+    let medium = Medium::File(temporary.device());
     let made = Secrets { generated: None, recovery: None };
     let mut header = new_header(&options, &made, &medium, old.id, volume_key)?;
     header.counter = old.counter;
     header.generation += old.generation;
+    fill_volume(medium, options, header, volume_key, holds, fill)
+}
+
+/// Makes a database that is lost again, in a file on its way: `old` is its header. Its counter is not asked yet.
+pub(crate) fn make_again(
+    temporary: &Temporary,
+    options: Options,
+    old: &Header,
+    volume_key: &VolumeKey,
+    holds: &Snapshot,
+    fill: impl FnOnce(&mut Writer) -> Result<()>,
+) -> Result<Arc<Volume>> {
+    let medium = Medium::File(temporary.device());
+    let mut header = bare_header(&options, &medium, old.id)?;
+    header.take_slots(old);
+    fill_volume(medium, options, header, volume_key, holds, fill)
+}
+
+fn fill_volume(
+    mut medium: Medium,
+    options: Options,
+    mut header: Header,
+    volume_key: &VolumeKey,
+    holds: &Snapshot,
+    fill: impl FnOnce(&mut Writer) -> Result<()>,
+) -> Result<Arc<Volume>> {
     make_room(&mut header, Some(holds))?;
-    let vault = Arc::new(Vault::new(volume_key, old.id, header.suite));
-    let settings = Settings { counter: None, counting: counting(old.counter), pins: Box::new(NoPins), headers: None };
+    let vault = Arc::new(Vault::new(volume_key, header.id, header.suite));
+    let counting = counting(header.counter);
+    let settings = Settings { counter: None, counting, pins: Box::new(NoPins), headers: None };
     let layout = layout_of(&header.layout)?;
     let cache = options.page_bytes_kept()?;
     let mut writer = log::create(medium.media(), vault, layout, settings, &mut SystemEntropy, 0, cache)?;
@@ -209,6 +236,19 @@ fn new_header(
     id: DatabaseId,
     volume_key: &VolumeKey,
 ) -> Result<Header> {
+    let mut header = bare_header(options, medium, id)?;
+    let now = header.created;
+    let mut secrets = made.offered(options)?;
+    // The owner's own key first, as slot 0; then what was made along with it.
+    secrets.reverse();
+    for secret in &secrets {
+        header.add_slot(secret, &ArgonCost::HOST, volume_key, now, &mut SystemEntropy)?;
+    }
+    Ok(header)
+}
+
+/// A header without a slot.
+fn bare_header(options: &Options, medium: &Medium, id: DatabaseId) -> Result<Header> {
     use flash::Read;
     let geometry = medium.geometry();
     let extent_bytes = u64::from(geometry.page_bytes) * u64::from(geometry.block_pages);
@@ -225,15 +265,7 @@ fn new_header(
         Some(Counter::Tpm(_)) if options.place != Place::Memory => CounterKind::Tpm,
         _ => CounterKind::None,
     };
-    let now = crate::time::now();
-    let mut header = Header::new(id, options.cipher, counter, layout, now)?;
-    let mut secrets = made.offered(options)?;
-    // The owner's own key first, as slot 0; then what was made along with it.
-    secrets.reverse();
-    for secret in &secrets {
-        header.add_slot(secret, &ArgonCost::HOST, volume_key, now, &mut SystemEntropy)?;
-    }
-    Ok(header)
+    Ok(Header::new(id, options.cipher, counter, layout, crate::time::now())?)
 }
 
 fn new_counter(options: &Options, vault: &Vault) -> Result<Option<Box<dyn HostCounter>>> {

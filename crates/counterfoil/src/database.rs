@@ -147,6 +147,7 @@ impl Database {
                 engine.tidy(writer).then_some(BETWEEN_STEPS)
             }));
         }
+        engine.belong_to(Arc::new(crate::owner::Owning(Arc::downgrade(&store))));
         #[cfg(feature = "disperse")]
         engine.reach_clouds_with(Arc::new(crate::clouds::Reached::default()));
         let database = Self {

@@ -96,7 +96,7 @@ enum Material {
     /// Also tried as a recovery code where it has the shape of one.
     Passphrase(Secret),
     /// Put together from shares.
-    Volume(vault::VolumeKey),
+    Volume(vault::VolumeKey, vault::DatabaseId),
     Tpm(Keeper),
 }
 
@@ -236,7 +236,7 @@ impl Key {
     pub fn to_hex(&self) -> Option<Zeroizing<String>> {
         match &self.0 {
             Material::File(key) => Some(key.hex()),
-            Material::Passphrase(_) | Material::Volume(_) | Material::Tpm(_) => None,
+            Material::Passphrase(_) | Material::Volume(..) | Material::Tpm(_) => None,
         }
     }
 
@@ -255,22 +255,31 @@ impl Key {
             }
         }
         let key = vault::join(&shares).map_err(|error| Error::new(Kind::Input, error.to_string()))?;
-        Ok(Self(Material::Volume(key)))
+        // There are as many as are needed, and all of one database.
+        Ok(Self(Material::Volume(key, shares[0].id())))
     }
 
     /// Opens a header.
     pub(crate) fn unlock(&self, copies: &vault::HeaderCopies) -> Result<vault::Unlocked> {
         Ok(match &self.0 {
-            Material::Volume(key) => copies.unlock_with(key.duplicate())?,
+            Material::Volume(key, _) => copies.unlock_with(key.duplicate())?,
             _ => copies.unlock(&[self.offered()?], &vault::ArgonCost::HOST)?,
         })
+    }
+
+    /// Shares put together: the key that seals the data, and the database that it is of. None for other keys.
+    pub(crate) fn of_shares(&self) -> Option<(vault::VolumeKey, vault::DatabaseId)> {
+        match &self.0 {
+            Material::Volume(key, id) => Some((key.duplicate(), *id)),
+            _ => None,
+        }
     }
 
     /// The key that seals the data itself: devices have no slots in which it could be wrapped.
     pub(crate) fn volume_key(&self) -> Result<vault::VolumeKey> {
         match &self.0 {
             Material::File(key) => Ok(vault::VolumeKey::from_bytes(key.expose())),
-            Material::Volume(key) => Ok(key.duplicate()),
+            Material::Volume(key, _) => Ok(key.duplicate()),
             Material::Passphrase(_) | Material::Tpm(_) => {
                 Err(Error::new(Kind::Misuse, "the image of a device has no slots: no passphrase and no TPM opens it")
                     .advise("give the device's own key, with --key-file, COUNTERFOIL_KEY_FILE or COUNTERFOIL_KEY"))
@@ -284,7 +293,7 @@ impl Key {
             Material::File(key) => Ok(vault::Secret::KeyFile(key)),
             Material::Passphrase(secret) => Ok(vault::Secret::Passphrase(secret.as_bytes())),
             Material::Tpm(keeper) => Ok(vault::Secret::Tpm(&**keeper)),
-            Material::Volume(_) => {
+            Material::Volume(..) => {
                 Err(Error::new(Kind::Misuse, "shares are no key for a slot").advise("use a key file or a passphrase"))
             }
         }

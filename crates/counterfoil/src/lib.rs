@@ -44,6 +44,7 @@ mod inspect;
 mod key;
 mod medium;
 mod options;
+mod owner;
 #[cfg(feature = "publish")]
 pub mod publishing;
 mod records;
@@ -84,6 +85,7 @@ pub use influx::{InfluxListener, InfluxOptions, LinePrecision, Lines, LinesImpor
 pub use inspect::{Container, Extent, Inspection, Region, SeriesPage, SeriesUse, Source};
 pub use key::{Key, Secret, random};
 pub use options::{Cipher, Counter, Options, Place};
+pub use owner::{BroughtBack, CloudAddress};
 pub use records::Records;
 pub use relation::{ColumnInfo, Relation};
 pub use salvage::{Missing, Salvage};

@@ -5,6 +5,7 @@
 //! l chunk u32                live rows of a chunk of 2^20 row numbers (Roaring bitmap of their lower 32 bits, portable format)
 //! a cloud u16 | chunk u32    rows that a cloud may lack
 //! k cloud u16 | chunk u32    rows that are gone and that a cloud may still have
+//! c cloud u16                what the cloud was told of the catalogue (postcard)
 //! ```
 //! Numbers in names are big-endian. A chunk that is empty has no record. A change writes the records that differ, in the commit of
 //! the rows that it is about; none of them is longer than 128 KiB and a head, however many rows come and go.
@@ -15,6 +16,7 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::catalogue::Told;
 use crate::coder::Epochs;
 use crate::declaration::Declaration;
 use crate::keys::{Epoch, Secret};
@@ -38,6 +40,8 @@ pub struct Kept {
     pub state: State,
     /// How many incidents of the database clouds were asked about: after others it may be an earlier one than clouds know.
     pub incidents: u64,
+    /// What each cloud was told of the catalogue, in the order of the clouds.
+    pub told: Vec<Told>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,6 +59,17 @@ impl Kept {
     /// The records of a table.
     #[must_use]
     pub fn to_records(&self) -> Records {
+        let mut records = self.to_parts();
+        for (cloud, told) in (0_u16..).zip(&self.told).filter(|(_, told)| **told != Told::default()) {
+            let bytes = postcard::to_allocvec(told).expect("memory takes what it is given");
+            records.insert([&b"c"[..], &cloud.to_be_bytes()].concat(), Zeroizing::new(bytes));
+        }
+        records
+    }
+
+    /// The records that bring the table back.
+    #[must_use]
+    pub fn to_parts(&self) -> Records {
         let mut records = Records::new();
         records.insert(b"h".to_vec(), self.head());
         put_chunks(&mut records, b"l", &self.state.live);
@@ -83,6 +98,7 @@ impl Kept {
     /// [`Damaged`]: they are not those of a table, or of a later version's.
     pub fn from_records<'a>(records: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Option<Self>, Damaged> {
         let (mut head, mut live, mut untold) = (None, Rows::new(), BTreeMap::<u16, Untold>::new());
+        let mut told = BTreeMap::<u16, Told>::new();
         for (name, bytes) in records {
             let damaged = Damaged("a name of a record");
             let (kind, rest) = name.split_first().ok_or(damaged)?;
@@ -94,6 +110,10 @@ impl Kept {
                     let own = untold.entry(u16::from_be_bytes([cloud[0], cloud[1]])).or_default();
                     add_chunk(if *kind == b'a' { &mut own.lacks } else { &mut own.keeps }, chunk, bytes)?;
                 }
+                (b'c', 2) => {
+                    let read = postcard::from_bytes(bytes).map_err(|_| Damaged("what a cloud was told"))?;
+                    told.insert(u16::from_be_bytes([rest[0], rest[1]]), read);
+                }
                 _ => return Err(damaged),
             }
         }
@@ -101,11 +121,12 @@ impl Kept {
             return if live.is_empty() && untold.is_empty() { Ok(None) } else { Err(Damaged("rows without a head")) };
         };
         let clouds = declaration.clouds.len();
-        if untold.keys().any(|cloud| usize::from(*cloud) >= clouds) {
+        if untold.keys().chain(told.keys()).any(|cloud| usize::from(*cloud) >= clouds) {
             return Err(Damaged("a cloud that was not declared"));
         }
         let untold = (0..clouds).map(|cloud| untold.remove(&(cloud as u16)).unwrap_or_default()).collect();
-        Ok(Some(Self { secret, declaration, state: State { epochs, live, untold }, incidents }))
+        let told = (0..clouds).map(|cloud| told.remove(&(cloud as u16)).unwrap_or_default()).collect();
+        Ok(Some(Self { secret, declaration, state: State { epochs, live, untold }, incidents, told }))
     }
 }
 
@@ -168,7 +189,7 @@ fn add_chunk(rows: &mut Rows, chunk: &[u8], bytes: &[u8]) -> Result<(), Damaged>
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Kept, Records};
+    use super::{Kept, Records, Told};
     use crate::keys::{Epoch, Secret};
     use crate::placement::tests::people;
     use crate::state::State;
@@ -185,7 +206,14 @@ mod tests {
         state.live = live.iter().copied().collect();
         state.untold[1].lacks = live.iter().copied().take(3).collect();
         state.untold[2].keeps = gone.iter().copied().collect();
-        Kept { secret: Secret::new([8; 32]), declaration: people(3, 1, 1), state, incidents: 300 }
+        let told = Told::anew(7, &[1, 300].into());
+        Kept {
+            secret: Secret::new([8; 32]),
+            declaration: people(3, 1, 1),
+            state,
+            incidents: 300,
+            told: vec![told, Told::default(), Told::default()],
+        }
     }
 
     proptest! {
@@ -200,6 +228,7 @@ mod tests {
             prop_assert_eq!(&read.declaration, &kept.declaration);
             prop_assert_eq!(&read.state, &kept.state);
             prop_assert_eq!(read.incidents, kept.incidents);
+            prop_assert_eq!(&read.told, &kept.told);
             prop_assert_eq!(read.secret.expose(), kept.secret.expose());
             prop_assert_eq!(read.to_records(), records);
         }
@@ -224,7 +253,7 @@ mod tests {
         let all: Vec<u64> = (0..3 << 20).collect();
         let kept = Kept { state: State { live: all.into_iter().collect(), ..State::new(3) }, ..kept(&[], &[]) };
         let records = kept.to_records();
-        assert_eq!(records.len(), 1 + 3);
+        assert_eq!(records.len(), 1 + 3 + 1);
         assert!(records.values().map(|bytes| bytes.len()).sum::<usize>() < 1000);
         assert!(read(&Records::new()).is_none());
     }

@@ -34,6 +34,10 @@ pub enum Purpose {
     Names = 6,
     /// Tells the owner's files from others.
     Files = 8,
+    /// Seals an entry of the catalogue, whose salt stands for an epoch.
+    Catalogue = 9,
+    /// Marks a key of which shares were made.
+    Split = 10,
 }
 
 /// The epoch of whoever writes: 16 bytes that no other one has.

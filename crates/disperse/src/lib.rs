@@ -9,6 +9,7 @@
 //! - [`coding`]: how values become fragments. [`fragments`]: what providers hold and are asked.
 #![forbid(unsafe_code)]
 
+mod catalogue;
 mod coder;
 pub mod coding;
 mod declaration;
@@ -27,6 +28,7 @@ mod sums;
 mod table;
 mod watch;
 
+pub use catalogue::{Catalogue, Shown, TableNumber, Told};
 pub use coder::{Coder, Common, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
 pub use declaration::{Column, Declaration, Kind, Operations, ROWS_MAX_DEFAULT};
 pub use folder::Folder;

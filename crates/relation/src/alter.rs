@@ -5,12 +5,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::access::Shared;
+use crate::access::{Access, Shared};
 use crate::catalog::{self, NameEntry};
 use crate::define::{self, reread};
-use crate::files::{Coverage, Files, IndexFiles};
+use crate::files::{Coverage, Files, IndexFiles, ROW_NUMBERS_MAX};
 use crate::table::RetiredColumn;
-use crate::{ColumnId, Engine, Error, IndexId, NewColumn, RowBatch, Storage, Table, TableId, Value, path};
+use crate::{ColumnId, Engine, Error, IndexId, NewColumn, RowBatch, RowId, Storage, Table, TableId, Value, path};
 
 /// RENAME TO.
 pub(crate) fn rename_table(
@@ -183,14 +183,27 @@ pub(crate) fn truncate(shared: &Shared, writer: &mut dyn Storage, id: TableId, r
         }
     }
     define::drop_groups(shared, writer, &access)?;
-    let rewrites = access.files.rewrites.wrapping_add(1);
-    let next_row = access.next_row();
-    catalog::put_files(writer, id, &Files { next_row, rewrites, ..Files::default() })?;
-    let empty = IndexFiles::empty(Coverage { rows: next_row, ..Coverage::none(rewrites) });
-    access.table.indexes.iter().try_for_each(|index| catalog::put_index(writer, id, index.id, &empty))?;
+    put_empty(writer, &access, access.next_row())?;
     if restart {
         catalog::put_identities(writer, id, &Vec::new())?;
     }
     // Rows that reference this table although nobody enforces it join nothing now.
     path::refill_descendants(shared, writer, id)
+}
+
+/// Files and indexes of a table without rows, whose next one has this number.
+fn put_empty(writer: &mut dyn Storage, access: &Access, next_row: u64) -> Result<(), Error> {
+    let (id, rewrites) = (access.table.id, access.files.rewrites.wrapping_add(1));
+    catalog::put_files(writer, id, &Files { next_row, rewrites, ..Files::default() })?;
+    let empty = IndexFiles::empty(Coverage { rows: next_row, ..Coverage::none(rewrites) });
+    access.table.indexes.iter().try_for_each(|index| catalog::put_index(writer, id, index.id, &empty))
+}
+
+/// Lets the rows of a table that never had any begin with a number.
+pub(crate) fn go_on_at(shared: &Shared, writer: &mut dyn Storage, id: TableId, row: RowId) -> Result<(), Error> {
+    let access = shared.access_to_write(writer, id)?;
+    if access.next_row() != 0 || row.0 > ROW_NUMBERS_MAX {
+        return Err(Error::Misuse("rows of a table that has some"));
+    }
+    put_empty(writer, &access, row.0)
 }

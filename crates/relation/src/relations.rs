@@ -511,6 +511,30 @@ impl Relations {
     pub fn truncate(&self, writer: &mut dyn Storage, table: &Table, restart: bool) -> Result<(), Error> {
         alter::truncate(&self.shared, writer, table.id, restart)
     }
+
+    /// The next values of identity columns, as far as some were taken; none of a column that has no more.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn identities(&self, view: &dyn View, table: &Table) -> Result<Vec<(ColumnId, Option<i64>)>, Error> {
+        catalog::identities(view, table.id)
+    }
+
+    /// Lets a table without rows go on where another one has ended: with its next row's number and the next values of its identity
+    /// columns.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a table with rows, and for a number behind the last one that a row may have.
+    pub fn go_on_at(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        row: RowId,
+        identities: &[(ColumnId, Option<i64>)],
+    ) -> Result<(), Error> {
+        alter::go_on_at(&self.shared, writer, table.id, row)?;
+        catalog::put_identities(writer, table.id, &identities.to_vec())
+    }
 }
 
 /// Defining.

@@ -17,6 +17,7 @@
 //!
 //! Codings, and what clouds may be believed, are a matter of `counterfoil_disperse`; here are SQL, transactions and queries.
 
+mod catalogue;
 mod change;
 mod clouds;
 mod columns;
@@ -40,6 +41,7 @@ use counterfoil_log::{View, Writer, record_space};
 use counterfoil_relation::{Table, TableId};
 use parking_lot::Mutex;
 
+pub use catalogue::{BroughtBack, Lost, Owner, lost_tables};
 pub(crate) use change::{conflicts, delete, fetch, insert, refuse, truncate, update};
 pub(crate) use clouds::{parse, parse_column_option, read};
 pub use define::for_clause;
@@ -77,6 +79,8 @@ pub trait Clouds: Send + Sync {
 pub(crate) struct Dispersed {
     /// Who reaches clouds over a network.
     pub(crate) clouds: OnceLock<Arc<dyn Clouds>>,
+    /// Who brings the database back.
+    pub(crate) owner: OnceLock<Arc<dyn Owner>>,
     /// Tables of which clouds may not have been told everything, and when they are told next.
     untold: Mutex<HashMap<TableId, Instant>>,
     /// Whether all tables were looked at since the database was opened.

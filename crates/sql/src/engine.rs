@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::aside::Means;
 use crate::clock::Clock;
 use crate::cursors::Reading;
-use crate::dispersed::{Clouds, Dispersed};
+use crate::dispersed::{Clouds, Dispersed, Owner};
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::group::Groups;
@@ -120,6 +120,11 @@ impl Engine {
     pub fn publish_with(&self, publisher: Arc<dyn Publisher>) {
         // There is one database to an engine, and it does this once.
         let _ = self.publisher.set(publisher);
+    }
+
+    /// Gives what the database is to those who bring it back. The first one stays.
+    pub fn belong_to(&self, owner: Arc<dyn Owner>) {
+        let _ = self.dispersed.owner.set(owner);
     }
 
     /// Gives what reaches clouds over a network. The first one stays.

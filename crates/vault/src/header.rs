@@ -341,6 +341,20 @@ impl Header {
         bytes
     }
 
+    /// A header that the holder of the volume key made; none if these bytes are no such.
+    #[must_use]
+    pub fn made(bytes: &[u8], volume_key: &VolumeKey) -> Option<Header> {
+        let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
+        Header::decode(bytes).ok().filter(|header| header.check_holds(bytes, volume_key))
+    }
+
+    /// Takes the slots of another header of the same database: what opened that one opens this one.
+    pub fn take_slots(&mut self, of: &Header) {
+        debug_assert!(self.id == of.id, "slots are bound to the database that they open");
+        self.slots.clone_from(&of.slots);
+        self.generation = self.generation.max(of.generation) + 1;
+    }
+
     /// Reads the clear part of a copy. Nothing of it is to be believed before [`Header::check_holds`].
     pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Header, HeaderError> {
         let corrupt = |what| HeaderError::Corrupt { what };

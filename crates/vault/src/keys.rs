@@ -24,6 +24,7 @@ use crate::{Entropy, Epoch, Kind, NoEntropy, Suite};
 pub const FORMAT: u16 = 1;
 
 const LABEL: &[u8; 16] = b"counterfoil/key\0";
+const CATALOGUE_LABEL: &[u8] = b"counterfoil/catalogue\0";
 const INFO_HEAD_BYTES: usize = 36;
 
 /// The secret that seals a database. Never printed, never cloned by accident, overwritten when dropped.
@@ -53,6 +54,15 @@ impl VolumeKey {
     /// A key from its bytes: shares put together again, a device's erasable slot.
     pub fn from_bytes(bytes: &[u8; 32]) -> VolumeKey {
         VolumeKey(*bytes)
+    }
+
+    /// What seals the catalogue of dispersed tables at clouds. Whoever brings a database back has its shares alone, and does not know its
+    /// cipher: so it does not depend on that.
+    pub fn catalogue_secret(&self, id: DatabaseId) -> Zeroizing<[u8; 32]> {
+        let mut secret = Zeroizing::new([0; 32]);
+        let wide_enough = Hkdf::<Sha256>::new(Some(&id.0), &self.0).expand(CATALOGUE_LABEL, &mut *secret);
+        assert!(wide_enough.is_ok(), "HKDF-SHA-256 gives up to 8160 bytes");
+        secret
     }
 
     /// A second owner of the same secret, made on purpose.
@@ -197,6 +207,14 @@ pub(crate) fn mac_under(key: &[u8; 32]) -> Hmac<Sha256> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_secret_of_the_catalogue_is_that_of_the_specification() {
+        let key = VolumeKey(core::array::from_fn(|at| at as u8));
+        let secret = key.catalogue_secret(DatabaseId([0x33; 32]));
+        let hex: alloc::string::String = secret.iter().map(|byte| alloc::format!("{byte:02x}")).collect();
+        assert!(include_str!("../../../SPEC.md").contains(&alloc::format!("secret `{hex}`")), "{hex}");
+    }
 
     /// `name = value` lines in paragraphs; the first is a comment.
     #[test]

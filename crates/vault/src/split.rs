@@ -140,6 +140,11 @@ pub fn join(shares: &[Share]) -> Result<VolumeKey, SplitError> {
 }
 
 impl Share {
+    /// The database whose key it is a share of.
+    pub fn id(&self) -> DatabaseId {
+        self.id
+    }
+
     /// The share as a line of text.
     pub fn text(&self) -> Zeroizing<String> {
         let mut text = format!("{WORD} {} {} {} ", self.need, self.number, self.id);

@@ -11,8 +11,8 @@ use super::stage::Stage;
 const CREATE: &str = "CREATE TABLE people (id BIGINT PRIMARY KEY, name TEXT FOR (equality), salary NUMERIC(10,2) FOR (sum)) \
                       WITH (engine = 'dispersed', clouds = 'a, b, c')";
 
-/// A database with three folders as clouds.
-fn dispersed() -> Stage {
+/// A database with three folders as clouds, and shares of its key.
+pub fn dispersed() -> Stage {
     let stage = Stage::with_database();
     for cloud in ["a", "b", "c"] {
         fs::create_dir(stage.path(cloud)).expect("a cloud");
@@ -25,10 +25,11 @@ fn dispersed() -> Stage {
         "{}",
         told.err
     );
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "shares"]);
     stage
 }
 
-fn set_there(stage: &Stage, cloud: &str, is_there: bool) {
+pub fn set_there(stage: &Stage, cloud: &str, is_there: bool) {
     let (path, gone) = (stage.path(cloud), stage.path(&format!("{cloud}.gone")));
     let (from, to) = if is_there { (gone, path) } else { (path, gone) };
     fs::rename(from, to).expect("the cloud");
@@ -133,6 +134,7 @@ fn two_databases_of_postgresql_and_a_folder_are_three_clouds() {
     stage.refused(&["db", "CREATE CLOUD d OPTIONS (url 'postgres://me:pass@example.com/x')"], 1, &["secret_file"]);
     let create = CREATE.replace("(equality)", "(equality, prefix)").replace("(sum)", "(sum, range)");
     stage.good(&["db", &create]);
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "shares"]);
     stage.good(&[
         "db",
         "INSERT INTO people SELECT value, 'name ' || value % 9, value * 1.5 FROM generate_series(1, 500) AS t(value)",
@@ -203,4 +205,9 @@ fn a_program_that_is_killed_while_it_tells_clouds_loses_nothing() {
     assert_eq!(stage.good(&["db", "REPAIR TABLE people"]), after, "{repaired}");
     let here = stage.good(&["db", "SHOW CLOUDS"]);
     assert!(here.lines().skip(1).all(|line| line.ends_with(",1,0,0")), "{here}");
+    // Whatever was cut, clouds know what brings all of it back.
+    let all = stage.good(&["db", "SELECT * FROM people ORDER BY id"]);
+    fs::remove_file(stage.path("db")).expect("the database");
+    stage.good(&["restore", "--from", "dir:c", "db", "--key-file", "shares"]);
+    assert_eq!(stage.good(&["db", "SELECT * FROM people ORDER BY id"]), all);
 }

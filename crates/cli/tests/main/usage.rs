@@ -81,7 +81,11 @@ fn wrong_use_is_exit_1_and_one_line() {
 fn what_is_not_there_yet_says_so() {
     let stage = Stage::with_database();
     stage.refused(&["init", "other", "--counter", "nor"], 1, &["not supported"]);
-    stage.refused(&["restore", "--from", "https://example.org/", "other"], 1, &["not supported", "--from"]);
+    stage.refused(
+        &["restore", "--from", "https://example.org/", "other"],
+        1,
+        &["shares of the key are needed", "key split"],
+    );
     stage.refused(&["provider", "db"], 1, &["not supported", "provider"]);
     stage.good(&["init", "./publish"]);
     stage.good(&["./publish", "SELECT 1"]);

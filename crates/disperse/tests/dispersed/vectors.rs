@@ -6,7 +6,8 @@ use counterfoil_disperse::coding::orders::Orders;
 use counterfoil_disperse::coding::places::Places;
 use counterfoil_disperse::coding::shares::Coefficients;
 use counterfoil_disperse::coding::tags::Tags;
-use counterfoil_disperse::{Coder, Coding, Epoch, Placement, Purpose, Scope, Secret};
+use counterfoil_disperse::fragments::Data;
+use counterfoil_disperse::{Catalogue, Coder, Coding, Epoch, Placement, Purpose, Records, Scope, Secret, Told};
 
 use crate::clouds::declaration;
 
@@ -47,6 +48,25 @@ fn bytes_are_those_of_the_specification() {
     ];
     let spec = include_str!("../../../../SPEC.md");
     for told in told {
+        assert!(spec.contains(&format!("`{told}`")), "SPEC.md does not say `{told}`");
+    }
+}
+
+#[test]
+fn the_catalogue_is_that_of_the_specification() {
+    let spec = include_str!("../../../../SPEC.md");
+    let secret = spec.split("id = `33` thirty-two times: secret `").nth(1).expect("the secret");
+    let byte = |at: usize| u8::from_str_radix(&secret[2 * at..2 * at + 2], 16).expect("a byte");
+    let catalogue = Catalogue::new(Secret::new(std::array::from_fn(byte)));
+    let part: Records = [(b"h".to_vec(), b"hi".to_vec().into())].into();
+    let mut salt = 0x43;
+    let draw = || {
+        salt += 1;
+        Ok::<_, ()>([salt; 16])
+    };
+    let (entries, _) = catalogue.code([0x22; 16], 1, &part, &Told::default(), draw).expect("salts");
+    let Data::Strings(strings) = &entries.columns[0].1 else { panic!("entries") };
+    for told in [catalogue.name().as_str().to_owned(), hex(strings.get(0))] {
         assert!(spec.contains(&format!("`{told}`")), "SPEC.md does not say `{told}`");
     }
 }

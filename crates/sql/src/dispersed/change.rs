@@ -10,7 +10,7 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{concat_batches, take_record_batch};
 
 use super::waiting::Waiting;
-use super::{columns, is_put_back, keep, kept, notes, opened, shared, unanswered};
+use super::{catalogue, columns, is_put_back, keep, kept, notes, opened, shared, unanswered};
 use crate::change::Changed;
 use crate::error::{Error, Result};
 use crate::evaluate;
@@ -40,6 +40,7 @@ pub(crate) fn insert(
     changed: &mut Changed,
 ) -> Result<()> {
     let engine = session.engine().clone();
+    catalogue::require_backup(shared(&engine), &*change.lease, table)?;
     check_room(session, change, table, batch)?;
     for index in table.unique_indexes() {
         if away(session, change, table, index, batch)?.iter().any(Option::is_some) {

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use counterfoil_disperse::{self as disperse, Provider, Secret};
-use counterfoil_log::{View, record_space};
+use counterfoil_log::{View, Writer, record_space};
 use datafusion::sql::sqlparser::ast::{ColumnOption, Function, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -71,7 +71,7 @@ pub(super) fn open(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<
 }
 
 /// An address as it is kept.
-fn whole_url(dispersed: &Dispersed, url: &str) -> Result<String> {
+pub(super) fn whole_url(dispersed: &Dispersed, url: &str) -> Result<String> {
     let far = dispersed.clouds.get().and_then(|clouds| clouds.whole_url(url));
     let url = far.unwrap_or_else(|| disperse::whole_url(url)).map_err(Error::NotSupported)?;
     match url.contains('\n') {
@@ -98,6 +98,11 @@ pub(super) fn named(view: &dyn View, name: &str) -> Result<Option<Cloud>> {
     let Some(bytes) = view.record(record_space::SETTING, &record_name(name)) else { return Ok(None) };
     let later = || Error::NotSupported(format!("cloud {name}, which a later version declared"));
     Cloud::of(name, &bytes).map(Some).ok_or_else(later)
+}
+
+/// Keeps a cloud.
+pub(super) fn put(writer: &mut Writer, cloud: &Cloud) -> Result<()> {
+    Ok(writer.put_record(record_space::SETTING, &record_name(&cloud.name), &cloud.to_bytes())?)
 }
 
 fn all(view: &dyn View) -> Result<Vec<Cloud>> {
@@ -240,7 +245,7 @@ impl Session {
                         let taken = || Error::Misuse(format!("there is a cloud {name} already"));
                         return if may_be_there { Ok(()) } else { Err(taken()) };
                     }
-                    Ok(change.lease.put_record(record_space::SETTING, &record_name(&name), &cloud.to_bytes())?)
+                    put(&mut change.lease, &cloud)
                 })?;
                 Ok(Outcome::Done("CREATE CLOUD"))
             }

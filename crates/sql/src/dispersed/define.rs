@@ -10,7 +10,7 @@ use counterfoil_log::{View, record_space};
 use counterfoil_relation::{Engine as Told, NewTable, Table};
 use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable};
 
-use super::{Dropped, clouds, columns, keep, kept, prefix};
+use super::{Dropped, catalogue, clouds, columns, keep, kept, prefix, shared};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
@@ -22,17 +22,25 @@ const CLOUDS: &str = "clouds";
 const MAY_FAIL: &str = "may_fail";
 const MAY_COLLUDE: &str = "may_collude";
 const MAX_ROWS: &str = "max_rows";
+const KEY_BACKUP: &str = "key_backup";
+const NO_BACKUP: &str = "none";
 /// Before the name of a column, whose option says what it is FOR.
 const FOR: &str = "for ";
 
 /// Whether a dispersed table can be told this.
 pub(crate) fn option_is_known(name: &str) -> bool {
-    [CLOUDS, MAY_FAIL, MAY_COLLUDE, MAX_ROWS].contains(&name)
+    [CLOUDS, MAY_FAIL, MAY_COLLUDE, MAX_ROWS, KEY_BACKUP].contains(&name)
 }
 
 /// Whether an option's value may be a number without quotes.
 pub(crate) fn option_is_number(name: &str) -> bool {
     [MAY_FAIL, MAY_COLLUDE, MAX_ROWS].contains(&name)
+}
+
+/// Whether a table is to be brought back if its database is lost.
+pub(super) fn has_key_backup(table: &Table) -> bool {
+    let options = table.engine.as_ref().map_or(&[][..], |engine| &engine.options);
+    !options.iter().any(|(name, value)| name == KEY_BACKUP && value == NO_BACKUP)
 }
 
 /// Whether an option is about a column, which says it itself.
@@ -76,6 +84,11 @@ impl Options {
         let spare = u64::from(clouds.len() > 2);
         let (may_fail, may_collude) = (count(MAY_FAIL, spare)?, count(MAY_COLLUDE, spare)?);
         let rows_max = count(MAX_ROWS, ROWS_MAX_DEFAULT)?;
+        if let Some(other) = text(KEY_BACKUP).filter(|text| ![NO_BACKUP, "split"].contains(text)) {
+            return Err(Error::Sql(format!(
+                "{KEY_BACKUP} = '{other}': 'split' (unless said otherwise) or '{NO_BACKUP}'"
+            )));
+        }
         let small = |count: u64| usize::try_from(count).unwrap_or(usize::MAX).min(u16::MAX.into());
         Ok(Options { clouds, may_fail: small(may_fail), may_collude: small(may_collude), rows_max })
     }
@@ -181,6 +194,8 @@ impl Session {
             let relations = session.engine().relations.clone();
             let table = relations.create_table(&mut *change.lease, &table).map_err(Error::Relation)?;
             lines = disperse_table(change, &table, options, &operations)?;
+            // What the table is goes to clouds, too.
+            shared(session.engine()).note_untold(table.id);
             Ok(Outcome::Done("CREATE TABLE"))
         })?;
         self.notices.extend(lines);
@@ -206,8 +221,10 @@ fn disperse_table(
     let placement = placement.map_err(|refusal| Error::NotSupported(refusal.to_string()))?;
     let line = |column: &disperse::Column| disperse::leakage::line(&declaration, &placement, column);
     let lines = declaration.columns.iter().map(line).collect();
-    let (state, incidents) = (State::new(declaration.clouds.len()), incidents(&*change.lease)?.len() as u64);
-    keep(&mut change.lease, table.id, &Kept { secret: Secret::new(random()?), declaration, state, incidents })?;
+    let clouds = declaration.clouds.len();
+    let (state, incidents) = (State::new(clouds), incidents(&*change.lease)?.len() as u64);
+    let told = vec![disperse::Told::default(); clouds];
+    keep(&mut change.lease, table.id, &Kept { secret: Secret::new(random()?), declaration, state, incidents, told })?;
     Ok(lines)
 }
 
@@ -216,6 +233,7 @@ fn disperse_table(
 pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
     let opened = super::opened(&session.engine().dispersed, &*change.lease, table, &kept);
+    let catalogue = catalogue::Leaving::of(shared(session.engine()), &*change.lease, table, &kept);
     for (name, _) in change.lease.records(record_space::SETTING, &prefix(table.id)) {
         change.lease.delete_record(record_space::SETTING, &name)?;
     }
@@ -226,6 +244,7 @@ pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) 
             name: table.name.clone(),
             clouds: kept.declaration.clouds,
             opened,
+            catalogue,
         }),
         Err(error) => session.notices.push(format!("table {}: its clouds keep fragments: {error}", table.name)),
     }

@@ -7,6 +7,7 @@
 //!    and no longer here                                                        cut before: 2 is done again, which changes nothing
 //! 4  rows that are gone are let go of at every cloud that answers              cut: likewise
 //! 5  commit: clouds that have let go of them are noted
+//! 6  what brings the table back is put there (catalogue)                      cut: it is that of the commit before
 //! ```
 //! Commits that clouds are told of are durable, whatever `synchronous_commit` says: what they let go of must be gone after a cut, and what
 //! they have must be noted.
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 use counterfoil_disperse::{self as disperse, Epoch, Failure, Kept, Plain, Rows};
 use counterfoil_relation::{RowId, Table, TableId};
 
-use super::{define, keep, kept, opened, shared};
+use super::{catalogue, define, keep, kept, opened, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::transaction::Change;
@@ -43,6 +44,7 @@ pub(crate) struct Dropped {
     pub name: String,
     pub clouds: Vec<String>,
     pub opened: disperse::Table,
+    pub catalogue: Option<catalogue::Leaving>,
 }
 
 impl Session {
@@ -81,13 +83,17 @@ impl Session {
 
     /// Has clouds let go of tables that are gone: not of such as are there again, after a rollback.
     fn tell_dropped(&mut self) {
-        for Dropped { id, name, clouds, opened } in std::mem::take(&mut self.dropped) {
+        for Dropped { id, name, clouds, opened, catalogue } in std::mem::take(&mut self.dropped) {
             let engine = self.engine().clone();
             let gone = engine.store.snapshot().and_then(|view| {
                 engine.relations.table_by_id(&view, id).map(|table| table.is_none()).map_err(Error::Relation)
             });
             if gone.is_ok_and(|gone| gone) {
-                let told = each(clouds.len(), |cloud| opened.drop_at(cloud));
+                let told = each(clouds.len(), |cloud| {
+                    // What brings it back goes first.
+                    catalogue.as_ref().map_or(Ok(()), |catalogue| catalogue.drop_at(cloud))?;
+                    opened.drop_at(cloud)
+                });
                 self.note_failures(&name, &clouds, &told, "keeps fragments, which are noise without their key");
             }
         }
@@ -118,6 +124,7 @@ impl Session {
             self.planner.interrupt.check()?;
             from = self.put(&table, first, &mut told)?;
         }
+        let told = self.tell_catalogue(&table, &told)?;
         let is_told = told.iter().all(Result::is_ok);
         self.note_failures(&table.name, &kept.declaration.clouds, &told, "is told later what has changed");
         Ok(is_told)
@@ -264,7 +271,7 @@ fn arrived(session: &mut Session, change: &mut Change, table: &Arc<Table>, rows:
 }
 
 /// Tells each cloud, all at once.
-fn each(clouds: usize, tell: impl Fn(usize) -> Result<(), Failure> + Sync) -> Told {
+pub(super) fn each(clouds: usize, tell: impl Fn(usize) -> Result<(), Failure> + Sync) -> Told {
     let tell = &tell;
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..clouds).map(|cloud| scope.spawn(move || tell(cloud))).collect();

@@ -43,6 +43,7 @@ impl Session {
         }
         drop(view);
         let engine = self.engine().clone();
+        self.tidy_catalogue(&table)?;
         shared(&engine).note_untold(table.id);
         self.tell_clouds();
         let dispersed = shared(&engine).clone();

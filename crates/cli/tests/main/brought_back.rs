@@ -1,0 +1,182 @@
+//! A lost laptop: one cloud and the shares of the key bring dispersed tables back.
+
+use std::fs;
+
+use super::dispersed::{dispersed, set_there};
+use super::stage::Stage;
+
+const ALL: &str = "SELECT * FROM people ORDER BY id";
+
+/// A database with rows at three folders, and the shares of its key.
+fn told() -> (Stage, String) {
+    let stage = dispersed();
+    let ask = |sql: &str| stage.good(&["db", sql]);
+    ask("INSERT INTO people SELECT value, 'name ' || value % 3, value * 1.5 FROM generate_series(1, 40) AS t(value)");
+    ask("DELETE FROM people WHERE id % 4 = 0");
+    ask("UPDATE people SET name = 'Ada' WHERE id = 7");
+    ask("CREATE TABLE notes (id INT GENERATED ALWAYS AS IDENTITY, note TEXT NOT NULL CHECK (length(note) < 100)) \
+         WITH (engine = 'dispersed', clouds = 'b, c', may_collude = 0, may_fail = 1)");
+    ask("INSERT INTO notes (note) VALUES ('one'), ('two')");
+    let rows = ask(ALL);
+    (stage, rows)
+}
+
+/// The laptop is gone, with all that was on it.
+fn lose(stage: &Stage) {
+    fs::remove_file(stage.path("db")).expect("the database");
+    fs::remove_dir_all(stage.path("state")).expect("its counter");
+}
+
+fn bring_back(stage: &Stage, cloud: &str) -> String {
+    let told = stage.run(&["restore", "--from", cloud, "db", "--key-file", "shares"]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    told.err
+}
+
+fn repaired(stage: &Stage) {
+    let complete = "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n";
+    assert_eq!(stage.good(&["db", "REPAIR TABLE people"]), complete);
+}
+
+#[test]
+fn one_cloud_and_the_shares_bring_everything_back() {
+    let (stage, rows) = told();
+    lose(&stage);
+    let told = bring_back(&stage, "dir:b");
+    assert!(told.contains("table people: 30 rows") && told.contains("table notes: 2 rows"), "{told}");
+    // What opened it opens it again: the key file, and the shares.
+    assert_eq!(stage.good(&["db", ALL]), rows);
+    assert_eq!(stage.good(&["sql", "db", "-c", ALL, "--key-file", "shares"]), rows);
+    assert_eq!(stage.good(&["db", "SELECT id, note FROM notes ORDER BY id"]), "id,note\n1,one\n2,two\n");
+    repaired(&stage);
+    stage.good(&["db", "REPAIR TABLE notes"]);
+    // And it goes on: keys, checks, identities and sums are what they were.
+    stage.refused(&["db", "INSERT INTO people VALUES (7, 'again', 0)"], 1, &["people_pkey"]);
+    stage.refused(&["db", "INSERT INTO notes (note) VALUES (repeat('x', 100))"], 1, &["check"]);
+    stage.good(&["db", "INSERT INTO notes (note) VALUES ('three'); INSERT INTO people VALUES (100, 'Eve', 1)"]);
+    assert_eq!(stage.good(&["db", "SELECT id FROM notes WHERE note = 'three'"]), "id\n3\n");
+    assert_eq!(
+        stage.good(&["db", "SELECT count(*), sum(id) FROM people WHERE name = 'Ada'"]),
+        "count(*),sum(id)\n1,7\n"
+    );
+    assert_eq!(stage.good(&["db", "SELECT count(*), sum(salary) FROM people"]), "count(*),sum(salary)\n31,901.00\n");
+    stage.good(&["verify", "db"]);
+    assert!(stage.good(&["db", "SELECT kind FROM counterfoil.incidents"]).contains("restored"));
+    // Once more, from another cloud, with what came since.
+    let rows = stage.good(&["db", ALL]);
+    lose(&stage);
+    bring_back(&stage, "dir:c");
+    assert_eq!(stage.good(&["db", ALL]), rows);
+    repaired(&stage);
+    stage.good(&["db", "DROP TABLE people"]);
+    stage.good(&["db", "DROP TABLE notes"]);
+    for cloud in ["a", "b", "c"] {
+        let left: Vec<_> =
+            fs::read_dir(stage.path(cloud)).expect("a cloud").map(|entry| entry.expect("one").path()).collect();
+        let files: usize = left.iter().map(|folder| fs::read_dir(folder).map_or(1, Iterator::count)).sum();
+        assert_eq!(files, 0, "{cloud}: {left:?}");
+    }
+}
+
+#[test]
+fn of_clouds_that_differ_the_newest_counts_and_the_others_are_named() {
+    let (stage, _) = told();
+    let copy = |from: &str, to: &str| {
+        let copied = std::process::Command::new("cp").arg("-r").arg(stage.path(from)).arg(stage.path(to)).status();
+        assert!(copied.expect("runs").success());
+    };
+    // Cloud a is put back to what it was before some rows came; b is away; what c has is newest.
+    copy("a", "yesterday");
+    stage.good(&["db", "INSERT INTO people VALUES (200, 'newest', 9)"]);
+    let rows = stage.good(&["db", ALL]);
+    fs::remove_dir_all(stage.path("a")).expect("a");
+    fs::rename(stage.path("yesterday"), stage.path("a")).expect("yesterday's");
+    set_there(&stage, "b", false);
+    lose(&stage);
+    let told = bring_back(&stage, "dir:a");
+    assert!(told.contains("table people: the cloud that was named shows version"), "{told}");
+    assert!(told.contains("cloud b could not be asked"), "{told}");
+    set_there(&stage, "b", true);
+    assert_eq!(stage.good(&["db", ALL]), rows);
+    let told = stage.good(&["db", "REPAIR TABLE people"]);
+    assert!(told.contains("a,1,0,complete"), "{told}");
+    repaired(&stage);
+    // Cloud a knows of the newest version again, by itself.
+    lose(&stage);
+    set_there(&stage, "b", false);
+    set_there(&stage, "c", false);
+    let told = bring_back(&stage, "dir:a");
+    assert!(told.contains("table people: 31 rows"), "{told}");
+    // One cloud alone is fewer than what cells lie at, and more than may be missing: it is told when the others are away.
+    stage.refused(&["db", ALL], 2, &["out of reach"]);
+    set_there(&stage, "b", true);
+    assert_eq!(stage.good(&["db", ALL]), rows);
+}
+
+#[test]
+fn a_database_that_is_replaced_is_refused_from_then_on() {
+    let (stage, rows) = told();
+    stage.copy("db", "old");
+    bring_back(&stage, "dir:a");
+    assert_eq!(stage.good(&["db", ALL]), rows);
+    fs::rename(stage.path("old"), stage.path("db")).expect("the one before");
+    stage.refused(&["db", ALL], 3, &["counter"]);
+}
+
+#[test]
+fn what_cannot_be_brought_back_is_told() {
+    let (stage, _) = told();
+    let words = |from: &str, db: &str, key: &str| ["restore", "--from", from, db, "--key-file", key].map(str::to_owned);
+    let refused = |from: &str, db: &str, key: &str, code: i32, says: &[&str]| {
+        let words = words(from, db, key);
+        stage.refused(&words.each_ref().map(String::as_str), code, says);
+    };
+    refused("dir:a", "other", "k", 1, &["shares of the key are needed", "key split"]);
+    fs::create_dir(stage.path("empty")).expect("a folder");
+    refused("dir:empty", "other", "shares", 1, &["shows no table", "right cloud"]);
+    refused("dir:nowhere", "other", "shares", 1, &["no such folder"]);
+    refused("ftp://example.com", "other", "shares", 1, &["dir:PATH"]);
+    stage.write("plain", "no database");
+    refused("dir:a", "plain", "shares", 1, &["plain"]);
+    stage.refused(&["restore", "--from", "dir:a", "one", "two"], 1, &["takes the place of the backup"]);
+    stage.refused(&["restore", "copy"], 1, &["where is the database to be"]);
+    // Shares of another database, and entries that were changed.
+    stage.good(&["init", "second"]);
+    stage.good(&["key", "split", "second", "--need", "2", "--of", "2", "others"]);
+    refused("dir:a", "other", "others", 1, &["shows no table"]);
+    assert!(!stage.path("other").exists() && !stage.path("other.creating").exists());
+}
+
+#[test]
+fn rows_wait_for_shares_unless_nobody_wants_them() {
+    let stage = Stage::with_database();
+    fs::create_dir(stage.path("a")).expect("a cloud");
+    stage.good(&["db", "CREATE CLOUD a OPTIONS (url 'dir:a')"]);
+    stage.good(&["db", "CREATE TABLE t (a INT) WITH (engine = 'dispersed', clouds = 'a')"]);
+    stage.refused(
+        &["db", "INSERT INTO t VALUES (1)"],
+        1,
+        &["no shares of its key were made", "key split", "key_backup"],
+    );
+    let none = "CREATE TABLE n (a INT) WITH (engine = 'dispersed', clouds = 'a', key_backup = 'none')";
+    stage.good(&["db", none]);
+    stage.good(&["db", "INSERT INTO n VALUES (1)"]);
+    stage.refused(&["db", &none.replace("'none'", "'x'").replace(" n ", " m ")], 1, &["'split'", "'none'"]);
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "shares"]);
+    stage.good(&["db", "INSERT INTO t VALUES (1)"]);
+    // A new key of the data has no shares.
+    stage.good(&["rekey", "db", "--data"]);
+    stage.refused(&["db", "INSERT INTO t VALUES (2)"], 1, &["key split"]);
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "new"]);
+    stage.good(&["db", "INSERT INTO t VALUES (2)"]);
+    lose(&stage);
+    // Nor does what the old shares would open lie there any more.
+    stage.refused(&["restore", "--from", "dir:a", "db", "--key-file", "shares"], 1, &["no table"]);
+    bring_back_with(&stage, "new");
+    assert_eq!(stage.good(&["db", "SELECT a FROM t ORDER BY a"]), "a\n1\n2\n");
+    stage.refused(&["db", "SELECT a FROM n"], 1, &["n", "not found"]);
+}
+
+fn bring_back_with(stage: &Stage, shares: &str) {
+    stage.good(&["restore", "--from", "dir:a", "db", "--key-file", shares]);
+}

@@ -1,0 +1,423 @@
+//! The catalogue at clouds: what a table is, its keys and its rows' numbers, so that one cloud and the shares of the key bring it back.
+//!
+//! ```text
+//! t                  what the table is: Definition (postcard)
+//! s                  the header of the database, with its key slots
+//! h, l, a, k ...     what the owner keeps of the table (`disperse::Kept`)
+//! record of space SETTING: "key-split"     01 | the mark of the key of which shares were made
+//! ```
+//! A cloud is told behind the rows that it is told of, and what has changed alone. Rows that no cloud had been told of when a database is
+//! lost are lost with it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use counterfoil_disperse::fragments::{Fragments, Name};
+use counterfoil_disperse::{
+    self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Rows, Secret, Told,
+};
+use counterfoil_log::{View, record_space};
+use counterfoil_relation::{ColumnId, RowId, Table};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::clouds::{self, Cloud};
+use super::push::each;
+use super::waiting::Waiting;
+use super::{Dispersed, damaged, define, keep, kept, shared};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::planner;
+use crate::session::Session;
+
+const DEFINITION: &[u8] = b"t";
+const HEADER: &[u8] = b"s";
+const SPLIT: &[u8] = b"key-split";
+/// Why a database is never as it was when its clouds were last compared with it: it was brought back from them.
+const BROUGHT_BACK: u64 = u64::MAX;
+
+/// What a database is to those who bring it back.
+pub trait Owner: Send + Sync {
+    /// What seals the catalogue; none: nothing is to be brought back, since the database ends with its process.
+    fn catalogue_secret(&self) -> Option<Zeroizing<[u8; 32]>>;
+
+    /// The header, with the key slots.
+    fn header(&self) -> Vec<u8>;
+}
+
+/// What a table is, for whoever makes it again.
+#[derive(Serialize, Deserialize)]
+struct Definition {
+    name: String,
+    sql: String,
+    /// Names, addresses, files with secrets.
+    clouds: Vec<(String, String, Option<String>)>,
+    /// Numbers of identity columns, and their next values.
+    identities: Vec<(u32, Option<i64>)>,
+}
+
+/// A table as a cloud shows it.
+pub struct Lost {
+    definition: Definition,
+    table: disperse::TableNumber,
+    version: u64,
+    parts: Records,
+}
+
+/// A table that was brought back.
+pub struct BroughtBack {
+    /// Its name.
+    pub name: String,
+    /// How many rows it has.
+    pub rows: u64,
+}
+
+fn secret(bytes: &[u8; 32]) -> Secret {
+    Secret::new(*bytes)
+}
+
+/// The record that says that shares of a key were made: its name and its value.
+fn split_record(catalogue_secret: &[u8; 32]) -> (&'static [u8], Vec<u8>) {
+    let mark = secret(catalogue_secret).derive(disperse::Purpose::Split, &disperse::Scope::table());
+    (SPLIT, [&[1], &mark.expose()[..16]].concat())
+}
+
+/// Refuses rows of a table that nobody could bring back if this database were lost.
+pub(super) fn require_backup(dispersed: &Dispersed, view: &dyn View, table: &Table) -> Result<()> {
+    let secret = dispersed.owner.get().and_then(|owner| owner.catalogue_secret());
+    let Some(secret) = secret.filter(|_| define::has_key_backup(table)) else { return Ok(()) };
+    let (name, mark) = split_record(&secret);
+    if view.record(record_space::SETTING, name).is_some_and(|known| known[..] == mark[..]) {
+        return Ok(());
+    }
+    Err(Error::Misuse(format!(
+        "table {}: if this database is lost, nobody can read what lies at its clouds, for no shares of its key were made: \
+         `counterfoil key split DB --need 2 --of 3 DIR` first, or CREATE TABLE ... WITH (..., key_backup = 'none')",
+        table.name
+    )))
+}
+
+/// The catalogue at a cloud.
+fn opened(dispersed: &Dispersed, catalogue: &Catalogue, cloud: &Cloud) -> Result<Arc<dyn Provider>> {
+    clouds::open(dispersed, cloud, catalogue.files_key())
+}
+
+fn of_view(view: &dyn View, kept: &Kept) -> Result<Vec<Cloud>> {
+    let gone = |name: &String| Error::NotFound(format!("no cloud {name}: CREATE CLOUD {name} again"));
+    kept.declaration.clouds.iter().map(|name| clouds::named(view, name)?.ok_or_else(|| gone(name))).collect()
+}
+
+fn own(dispersed: &Dispersed, table: &Table) -> Option<(Arc<dyn Owner>, Catalogue)> {
+    let owner = dispersed.owner.get().filter(|_| define::has_key_backup(table))?;
+    let catalogue = Catalogue::new(secret(&*owner.catalogue_secret()?));
+    Some((owner.clone(), catalogue))
+}
+
+/// The catalogue of a table that goes.
+pub(crate) struct Leaving {
+    catalogue: Catalogue,
+    clouds: Vec<Arc<dyn Provider>>,
+    table: disperse::TableNumber,
+}
+
+impl Leaving {
+    /// None: there is none.
+    pub(super) fn of(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) -> Option<Self> {
+        let (_, catalogue) = own(dispersed, table)?;
+        let clouds = of_view(view, kept).ok()?;
+        let clouds = clouds.iter().map(|cloud| opened(dispersed, &catalogue, cloud).ok()).collect::<Option<_>>()?;
+        Some(Self { catalogue, clouds, table: kept.declaration.table })
+    }
+
+    /// Has a cloud let go of it.
+    pub(super) fn drop_at(&self, cloud: usize) -> Result<(), Failure> {
+        let (cloud, name) = (&self.clouds[cloud], self.catalogue.name());
+        // All that it shows of the table, whoever told it.
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.catalogue.read(&**cloud, &Patient)?.into_iter().partition(|(shown, _)| shown.table == self.table);
+        match own.first() {
+            None => Ok(()),
+            Some(_) if others.is_empty() => cloud.drop_table(&name),
+            Some((_, places)) => cloud.remove(&name, &places.iter().copied().collect::<Vec<_>>()),
+        }
+    }
+}
+
+impl Session {
+    /// Tells clouds what brings a table back, those that answered before: for each what speaks against it.
+    pub(super) fn tell_catalogue(
+        &mut self,
+        table: &Arc<Table>,
+        before: &[Result<(), Failure>],
+    ) -> Result<Vec<Result<(), Failure>>> {
+        let dispersed = shared(self.engine()).clone();
+        let Some((owner, catalogue)) = own(&dispersed, table) else { return Ok(before.to_vec()) };
+        let view = self.guard.engine.store.snapshot()?;
+        let mut kept = kept(&view, table)?;
+        let parts = self.parts(&view, table, &kept, &*owner)?;
+        let stale = self.stale(&view, table, &mut kept, catalogue.name().as_str())?;
+        if kept.told.iter().all(|told| told.is(&parts)) {
+            return Ok(before.to_vec());
+        }
+        let providers = of_view(&view, &kept)?;
+        drop(view);
+        let providers: Vec<_> =
+            providers.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<_>>()?;
+        // Whoever has it already was told as the last version, unless another cloud knows of a later one.
+        let last = kept.told.iter().map(|told| told.version).max().unwrap_or_default();
+        let is_last = kept.told.iter().any(|told| told.is(&parts) && told.version == last);
+        let version = if is_last { last } else { last + 1 };
+        let number = kept.declaration.table;
+        let code = |told: &Told| match told.is(&parts) {
+            true => Ok(None),
+            false => catalogue.code(number, version, &parts, told, define::random::<16>).map(Some),
+        };
+        let coded = kept.told.iter().map(code).collect::<Result<Vec<_>>>()?;
+        let put = each(providers.len(), |cloud| {
+            before[cloud].clone()?;
+            coded[cloud].as_ref().map_or(Ok(()), |(entries, _)| providers[cloud].put(&catalogue.name(), entries))
+        });
+        self.note_catalogue(table, &coded, &put)?;
+        Ok(each(providers.len(), |cloud| {
+            put[cloud].clone()?;
+            if let Some(name) = &stale[cloud] {
+                providers[cloud].drop_table(name)?;
+            }
+            let replaced = coded[cloud].as_ref().map(|(_, newer)| kept.told[cloud].replaced_by(newer));
+            match replaced.filter(|places| !places.is_empty()) {
+                // What stays behind is older than what is there, and goes with the next REPAIR.
+                Some(places) => providers[cloud].remove(&catalogue.name(), &places),
+                None => Ok(()),
+            }
+        }))
+    }
+
+    /// Forgets what clouds were told under another key, before the data was sealed anew. For each cloud the catalogue that goes with it, if
+    /// this table is the last one of that.
+    fn stale(&self, view: &dyn View, table: &Table, kept: &mut Kept, name: &str) -> Result<Vec<Option<Name>>> {
+        let is_stale = |told: &Told| !told.called.is_empty() && told.called != name;
+        if !kept.told.iter().any(is_stale) {
+            return Ok(vec![None; kept.told.len()]);
+        }
+        let mut others = BTreeSet::new();
+        for other in define::tables(self.engine(), view)?.iter().filter(|other| other.id != table.id) {
+            let of = super::kept(view, other)?;
+            others.extend(of.declaration.clouds.into_iter().zip(of.told).map(|(cloud, told)| (cloud, told.called)));
+        }
+        let stale = kept.told.iter_mut().zip(&kept.declaration.clouds).map(|(told, cloud)| {
+            let called = if is_stale(told) { std::mem::take(told).called } else { return None };
+            Name::parse(&called).filter(|_| !others.contains(&(cloud.clone(), called)))
+        });
+        Ok(stale.collect())
+    }
+
+    fn note_catalogue(
+        &mut self,
+        table: &Arc<Table>,
+        coded: &[Option<(Fragments, Told)>],
+        put: &[Result<(), Failure>],
+    ) -> Result<()> {
+        self.change(|_, change| {
+            let mut kept = super::kept(&*change.lease, table)?;
+            for (cloud, newer) in coded.iter().enumerate() {
+                if let (Some((_, newer)), Ok(())) = (newer, &put[cloud]) {
+                    kept.told[cloud] = newer.clone();
+                }
+            }
+            keep(&mut change.lease, table.id, &kept)
+        })
+    }
+
+    fn parts(&mut self, view: &dyn View, table: &Table, kept: &Kept, owner: &dyn Owner) -> Result<Records> {
+        let clouds = of_view(view, kept)?.into_iter().map(|cloud| (cloud.name, cloud.url, cloud.secret_file)).collect();
+        let identities = self.engine().relations.identities(view, table).map_err(Error::Relation)?;
+        let definition = Definition {
+            name: table.name.clone(),
+            sql: self.create_statement(&table.name)?,
+            clouds,
+            identities: identities.into_iter().map(|(column, next)| (column.0, next)).collect(),
+        };
+        let definition = postcard::to_allocvec(&definition).expect("memory takes what it is given");
+        let mut parts = kept.to_parts();
+        parts.insert(DEFINITION.to_vec(), Zeroizing::new(definition));
+        parts.insert(HEADER.to_vec(), Zeroizing::new(owner.header()));
+        Ok(parts)
+    }
+
+    /// Has clouds let go of entries of a table that nothing names any more, and goes on above what they have been told: after cuts, and
+    /// after the database was put back.
+    pub(super) fn tidy_catalogue(&mut self, table: &Arc<Table>) -> Result<()> {
+        let dispersed = shared(self.engine()).clone();
+        let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(()) };
+        let view = self.guard.engine.store.snapshot()?;
+        let kept = kept(&view, table)?;
+        let clouds = of_view(&view, &kept)?;
+        drop(view);
+        let interrupt = self.interrupt();
+        let waiting = Waiting::statement(&interrupt);
+        let mut anew = Vec::new();
+        for (at, (cloud, told)) in clouds.iter().zip(&kept.told).enumerate() {
+            let cloud = opened(&dispersed, &catalogue, cloud)?;
+            // Who does not answer is told of in what REPAIR says of its rows.
+            let Ok(shown) = catalogue.read(&*cloud, &waiting) else { continue };
+            match shown.into_iter().find(|(shown, _)| shown.table == kept.declaration.table) {
+                Some((shown, places)) if told.is_shown(&shown, &places) => {
+                    let stray: Vec<u64> = places.difference(&told.places()).copied().collect();
+                    if !stray.is_empty() {
+                        // What stays behind is older than what is there.
+                        drop(cloud.remove(&catalogue.name(), &stray));
+                    }
+                }
+                // It has lost some of it, or knows of a later day than this database.
+                Some((shown, places)) => anew.push((at, shown.version, places)),
+                None => anew.push((at, 0, BTreeSet::new())),
+            }
+        }
+        if anew.is_empty() {
+            return Ok(());
+        }
+        self.change(|_, change| {
+            let mut kept = super::kept(&*change.lease, table)?;
+            let told = kept.told.iter().map(|told| told.version);
+            let newest = told.chain(anew.iter().map(|(_, version, _)| *version)).max().unwrap_or_default();
+            anew.iter().for_each(|(at, _, places)| kept.told[*at] = Told::anew(newest, places));
+            keep(&mut change.lease, table.id, &kept)
+        })
+    }
+
+    /// Remembers that shares of the key were made: rows of dispersed tables are taken from then on.
+    ///
+    /// # Errors
+    /// What every change answers.
+    pub fn note_split(&mut self, catalogue_secret: &[u8; 32]) -> Result<()> {
+        let (name, mark) = split_record(catalogue_secret);
+        self.change(|_, change| Ok(change.lease.put_record(record_space::SETTING, name, &mark)?))
+    }
+
+    /// Makes tables again that are lost, in a database without them, and says how many rows they have.
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`] for a table of another version's making; those of making tables.
+    pub fn bring_back(&mut self, lost: Vec<Lost>, catalogue_secret: &[u8; 32]) -> Result<Vec<BroughtBack>> {
+        self.note_split(catalogue_secret)?;
+        lost.into_iter().map(|lost| self.bring_one_back(lost)).collect()
+    }
+
+    fn bring_one_back(&mut self, lost: Lost) -> Result<BroughtBack> {
+        let Lost { definition, parts, version, .. } = lost;
+        let own = parts.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
+        let mut there = Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..])))
+            .map_err(|what| damaged(&definition.name, what))?
+            .ok_or_else(|| damaged(&definition.name, disperse::Damaged("no rows")))?;
+        self.change(|_, change| {
+            for (name, url, secret_file) in definition.clouds {
+                clouds::put(&mut change.lease, &Cloud { name, url, secret_file })?;
+            }
+            Ok(())
+        })?;
+        self.run_one(&definition.sql, &[])?;
+        let view = self.view()?;
+        let table = planner::table(self.engine(), &view, &definition.name)?;
+        drop(view);
+        // Rows that not all clouds had yet: REPAIR TABLE sees which of them can be read.
+        let on_their_way = there.state.untold.iter().fold(Rows::new(), |all, untold| all | &untold.lacks);
+        let next_row = there.state.after_all();
+        there.state.live |= &on_their_way;
+        there.state.untold.iter_mut().for_each(|untold| untold.lacks.clear());
+        there.incidents = BROUGHT_BACK;
+        there.told.iter_mut().for_each(|told| *told = Told::anew(version, &BTreeSet::new()));
+        let identities: Vec<_> = definition.identities.into_iter().map(|(id, next)| (ColumnId(id), next)).collect();
+        let rows = there.state.live.len();
+        self.change(|session, change| {
+            if kept(&*change.lease, &table)?.declaration.columns != there.declaration.columns {
+                let text = format!("table {}, whose columns another version has coded otherwise", table.name);
+                return Err(Error::NotSupported(text));
+            }
+            let relations = session.engine().relations.clone();
+            let going_on = relations.go_on_at(&mut *change.lease, &table, RowId(next_row), &identities);
+            going_on.map_err(Error::Relation)?;
+            keep(&mut change.lease, table.id, &there)
+        })?;
+        Ok(BroughtBack { name: definition.name, rows })
+    }
+}
+
+impl Lost {
+    /// The header of the database that is lost.
+    #[must_use]
+    pub fn header(&self) -> &[u8] {
+        self.parts.get(HEADER).map_or(&[], |bytes| bytes)
+    }
+}
+
+fn read(catalogue: &Catalogue, cloud: &dyn Provider) -> Result<Vec<Lost>, Failure> {
+    let shown = catalogue.read(cloud, &Patient)?;
+    let lost = shown.into_iter().filter_map(|(shown, _): (_, BTreeSet<u64>)| {
+        // What was sealed by the owner is one, unless a later version has told it.
+        let definition = postcard::from_bytes(shown.parts.get(DEFINITION)?).ok()?;
+        Some(Lost { definition, table: shown.table, version: shown.version, parts: shown.parts })
+    });
+    Ok(lost.collect())
+}
+
+/// The tables of a lost database that a cloud shows, each as new as any of its clouds has it; notes are said of clouds that have older
+/// ones, or none, or do not answer.
+///
+/// # Errors
+/// [`Error::Network`] and others if the first cloud does not answer; [`Error::NotFound`] if it shows no table.
+pub fn lost_tables(
+    engine: &Engine,
+    catalogue_secret: &[u8; 32],
+    (url, secret_file): (&str, Option<String>),
+    note: &mut dyn FnMut(String),
+) -> Result<Vec<Lost>> {
+    let (dispersed, catalogue) = (&*engine.dispersed, Catalogue::new(secret(catalogue_secret)));
+    let url = clouds::whole_url(dispersed, url)?;
+    let first = Cloud { name: "there".into(), url: url.clone(), secret_file };
+    let first = opened(dispersed, &catalogue, &first)?;
+    let lost = read(&catalogue, &*first);
+    let mut lost = lost.map_err(|failure| Error::Network(format!("cloud at {url}: {failure}")))?;
+    if lost.is_empty() {
+        let text = "shows no table of the database that these shares are of: is it the right cloud?";
+        return Err(Error::NotFound(format!("cloud at {url} {text}")));
+    }
+    let mut clouds: Vec<Cloud> = Vec::new();
+    for (name, url, secret_file) in lost.iter().flat_map(|lost| lost.definition.clouds.clone()) {
+        let cloud = Cloud { name, url, secret_file };
+        if !clouds.contains(&cloud) {
+            clouds.push(cloud);
+        }
+    }
+    for cloud in clouds {
+        let shown = opened(dispersed, &catalogue, &cloud).map_err(|error| error.to_string());
+        match shown.and_then(|opened| read(&catalogue, &*opened).map_err(|failure| failure.to_string())) {
+            Ok(shown) => compare(&mut lost, shown, &cloud.name, note),
+            Err(failure) => {
+                note(format!("cloud {} could not be asked whether it has newer ones: {failure}", cloud.name))
+            }
+        }
+    }
+    Ok(lost)
+}
+
+/// Takes what another cloud has newer.
+fn compare(lost: &mut [Lost], mut shown: Vec<Lost>, cloud: &str, note: &mut dyn FnMut(String)) {
+    for known in lost.iter_mut().filter(|known| known.definition.clouds.iter().any(|(name, ..)| name == cloud)) {
+        let name = known.definition.name.clone();
+        let Some(at) = shown.iter().position(|other| other.table == known.table) else {
+            note(format!("table {name}: cloud {cloud} shows nothing of it"));
+            continue;
+        };
+        let other = shown.swap_remove(at);
+        let (version, newest) = (other.version, known.version.max(other.version));
+        if version > known.version {
+            note(format!(
+                "table {name}: the cloud that was named shows version {}, cloud {cloud} {version}",
+                known.version
+            ));
+            *known = other;
+        } else if version < newest {
+            note(format!("table {name}: cloud {cloud} shows version {version}, others {newest}"));
+        }
+    }
+}
