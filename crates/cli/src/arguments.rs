@@ -3,6 +3,7 @@
 //! `counterfoil DB [SQL]` is short for `counterfoil sql DB [SQL]`; [`expand`] puts the missing word in before the parser
 //! sees the line. A database whose name is that of a command is reached by `./NAME`.
 
+mod provider;
 mod published;
 
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use counterfoil::DeviceShape;
 
+pub use provider::{Provider, ProviderAction, ProviderServe, ProviderToken};
 pub use published::{
     Ask, Delivery, Mirror, MirrorAction, MirrorServe, Owned, Publish, PublishAction, Reach, RootKey, StateOf,
 };
@@ -191,6 +193,8 @@ pub enum Command {
     Ask(Ask),
     /// Serve published tables of others, and answer questions about them with proofs
     Mirror(Mirror),
+    /// Hold fragments of dispersed tables of others, as one of their clouds
+    Provider(Provider),
     /// Show the main job on real flights, with every trick on the file caught
     Demo(Demo),
 }
@@ -641,9 +645,12 @@ impl Command {
                 CounterAction::Show { db } | CounterAction::Adopt { db, .. } | CounterAction::Forget { db, .. } => db,
             },
             Command::Restore(Restore { places, .. }) => return places.last().map(String::as_str),
-            Command::Keygen(_) | Command::Publish(_) | Command::Ask(_) | Command::Mirror(_) | Command::Demo(_) => {
-                return None;
-            }
+            Command::Keygen(_)
+            | Command::Publish(_)
+            | Command::Ask(_)
+            | Command::Mirror(_)
+            | Command::Provider(_)
+            | Command::Demo(_) => return None,
         })
     }
 
@@ -660,15 +667,6 @@ impl Command {
                 | Command::Counter(_)
         )
     }
-}
-
-/// Commands that are not there yet. Nobody should make a database of such a name by mistake, or be asked for its key.
-const LATER: [&str; 1] = ["provider"];
-
-/// The command that a line asks for and that is not there yet.
-pub fn later(words: &[OsString]) -> Option<&str> {
-    let first = words.get(1)?.to_str()?;
-    LATER.contains(&first).then_some(first)
 }
 
 /// Puts `sql` before a line whose first word is no command.

@@ -22,6 +22,7 @@ mod mirror;
 mod output;
 mod picture;
 mod private;
+mod provider;
 mod publish;
 mod salvage;
 mod script;
@@ -43,10 +44,6 @@ use failure::Result;
 fn main() -> ExitCode {
     terminal::refuse_core_dumps();
     let line: Vec<_> = std::env::args_os().collect();
-    if let Some(word) = arguments::later(&line) {
-        let refused = counterfoil::Error::new(counterfoil::Kind::NotSupported, format!("not supported: {word}"));
-        return failure::report(&refused.advise(format!("a database of this name is reached by ./{word}")).into());
-    }
     let line = arguments::expand(line);
     let matches = match Arguments::command().try_get_matches_from(line) {
         Ok(matches) => matches,
@@ -94,6 +91,7 @@ fn run(context: &Context, command: Command, order: &sql::Order) -> Result<()> {
         Command::Publish(arguments) => publish::run(context, &arguments),
         Command::Ask(arguments) => ask::run(&arguments),
         Command::Mirror(arguments) => mirror::run(&arguments),
+        Command::Provider(arguments) => provider::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
     }
 }

@@ -17,6 +17,7 @@ mod main {
     mod output;
     mod postgres;
     mod processes;
+    mod providers;
     mod published;
     mod published_engine;
     mod published_keys;

@@ -1,11 +1,23 @@
 //! What providers hold and are asked: rows of fragments under names that say nothing.
 
+use serde::{Deserialize, Serialize};
+
 use crate::coding::orders::{self, Asked, STORED_BYTES};
 use crate::coding::tags::Tag;
+use crate::packed;
 
 /// The name of a table or a column at one provider: sixteen hexadecimal digits behind a letter, so that it is a name everywhere.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Name(String);
+
+impl TryFrom<String> for Name {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("no name of a table or a column")
+    }
+}
 
 impl Name {
     /// A table's name from the first bytes of a keyed hash.
@@ -71,6 +83,11 @@ impl Strings {
         self.ends.is_empty()
     }
 
+    /// The bytes of all, one behind the other.
+    pub(crate) fn all(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|row| self.get(row))
@@ -78,10 +95,10 @@ impl Strings {
 }
 
 /// The fragments of one column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Data {
     /// Shares, below 2^61.
-    Shares(Vec<u64>),
+    Shares(#[serde(with = "packed::numbers")] Vec<u64>),
     /// Cells, tags, codes.
     Strings(Strings),
 }
@@ -115,9 +132,10 @@ impl Data {
 }
 
 /// Rows of fragments, as one provider has them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fragments {
     /// Where each row is.
+    #[serde(with = "packed::numbers")]
     pub places: Vec<u64>,
     /// The columns, each with as many rows.
     pub columns: Vec<(Name, Data)>,
@@ -166,7 +184,7 @@ impl Fragments {
 }
 
 /// What must be true of a row's fragments.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Test {
     /// A tag, from byte `at` on, is one of these.
     Tagged {
@@ -182,6 +200,7 @@ pub enum Test {
         /// The column.
         column: Name,
         /// What is asked for.
+        #[serde(with = "packed::asked")]
         asked: Box<Asked>,
         /// Whether it may be less, equal, greater than what is stored.
         allowed: [bool; 3],
@@ -214,20 +233,21 @@ impl Test {
 }
 
 /// A question to one provider.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// The columns that are wanted.
     pub columns: Vec<Name>,
     /// What must be true of the rows that are meant: all of it.
     pub tests: Vec<Test>,
     /// The rows that are meant by their places, ascending; none: all.
+    #[serde(with = "packed::some_numbers")]
     pub places: Option<Vec<u64>>,
     /// Columns of shares that are to be added up.
     pub sums: Vec<Name>,
 }
 
 /// A part of an answer. Sums of parts are to be added up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The rows, with the columns that were wanted; where only sums were, without.
     pub rows: Fragments,

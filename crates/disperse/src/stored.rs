@@ -25,6 +25,7 @@ use parquet::file::properties::WriterProperties;
 use crate::fragments::{Answer, Data, Fragments, Name, Question, Strings, Test, evaluate};
 use crate::keys::Secret;
 use crate::provider::{Failure, Provider};
+use crate::remembered::Remembered;
 
 /// Rows of a file at most.
 const FILE_ROWS: usize = 1 << 16;
@@ -74,13 +75,20 @@ pub trait Store: Send + Sync {
 pub struct StoredProvider<S> {
     store: S,
     key: Secret,
+    remembered: Option<Remembered>,
 }
 
 impl<S: Store> StoredProvider<S> {
     /// A provider over a store; `key` tells the owner's files from others.
     #[must_use]
     pub fn new(store: S, key: Secret) -> Self {
-        Self { store, key }
+        Self { store, key, remembered: None }
+    }
+
+    /// With so many bytes of memory for columns that were read: for a server, which is asked again.
+    #[must_use]
+    pub fn with_memory(self, bytes_max: usize) -> Self {
+        Self { remembered: Some(Remembered::new(bytes_max)), ..self }
     }
 
     fn name(&self, file: &[u8]) -> String {
@@ -101,11 +109,25 @@ impl<S: Store> StoredProvider<S> {
 
     /// The rows of a file, with these of their columns (all, unless some are named); none: it has gone meanwhile.
     fn read(&self, table: &Name, name: &str, columns: Option<&BTreeSet<&str>>) -> Result<Option<Fragments>, Failure> {
+        let known = self.remembered.as_ref().zip(columns);
+        if let Some(rows) = known.and_then(|(remembered, columns)| remembered.get(table.as_str(), name, columns)) {
+            return Ok(Some(rows));
+        }
         let Some(file) = self.store.get(table.as_str(), name)? else { return Ok(None) };
         if self.name(&file) != name {
             return Err(Failure::Malformed(format!("file {name} is not as it was written")));
         }
-        decode(file, columns).map(Some).map_err(|error| Failure::Malformed(format!("file {name}: {error}")))
+        let rows = decode(file, columns).map_err(|error| Failure::Malformed(format!("file {name}: {error}")))?;
+        if let Some((remembered, _)) = known {
+            remembered.put(table.as_str(), name, &rows);
+        }
+        Ok(Some(rows))
+    }
+
+    fn delete(&self, table: &Name, name: &str) -> Result<(), Failure> {
+        self.store.delete(table.as_str(), name)?;
+        self.remembered.iter().for_each(|remembered| remembered.forget(table.as_str(), name));
+        Ok(())
     }
 
     fn write(&self, table: &Name, rows: &Fragments) -> Result<String, Failure> {
@@ -143,7 +165,7 @@ impl<S: Store> Provider for StoredProvider<S> {
             if !kept.is_empty() {
                 self.write(table, &rows.chosen(&kept))?;
             }
-            self.store.delete(table.as_str(), &name)?;
+            self.delete(table, &name)?;
         }
         Ok(())
     }
@@ -182,7 +204,7 @@ impl<S: Store> Provider for StoredProvider<S> {
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
         for name in self.files(table)? {
-            self.store.delete(table.as_str(), &name)?;
+            self.delete(table, &name)?;
         }
         self.store.delete_folder(table.as_str())
     }

@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "sql",
     "init",
     "import",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 23] = [
     "publish",
     "ask",
     "mirror",
+    "provider",
     "demo",
 ];
 
@@ -86,7 +87,7 @@ fn what_is_not_there_yet_says_so() {
         1,
         &["shares of the key are needed", "key split"],
     );
-    stage.refused(&["provider", "db"], 1, &["not supported", "provider"]);
+    stage.refused(&["provider", "db"], 1, &["provider"]);
     stage.good(&["init", "./publish"]);
     stage.good(&["./publish", "SELECT 1"]);
 }

@@ -1,0 +1,132 @@
+//! Three providers of one's own, each a process, as the clouds of a table.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use super::stage::Stage;
+
+const CREATE: &str = "CREATE TABLE people (id BIGINT PRIMARY KEY, name TEXT FOR (equality, prefix), \
+                      salary NUMERIC(10,2) FOR (sum, range)) WITH (engine = 'dispersed', clouds = 'a, b, c')";
+const ALL: &str = "SELECT * FROM people ORDER BY id";
+
+/// A provider that runs, and is killed with its test.
+struct Running {
+    child: Child,
+    url: String,
+}
+
+impl Running {
+    fn start(stage: &Stage, name: &str, port: &str) -> Self {
+        let listen = format!("127.0.0.1:{port}");
+        let words = ["provider", "serve", &format!("at-{name}"), "--listen", &listen];
+        let mut child = stage.command(&words).stderr(Stdio::piped()).spawn().expect("starts");
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        let url = line.split_whitespace().find(|word| word.starts_with("provider://")).expect("an address");
+        Self { url: url.trim_end_matches(':').to_owned(), child }
+    }
+
+    fn port(&self) -> &str {
+        self.url.split(['/', '?']).nth(2).and_then(|place| place.rsplit(':').next()).expect("a port")
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("ended");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn started() -> (Stage, Vec<Running>) {
+    let stage = Stage::with_database();
+    let mut running = Vec::new();
+    for name in ["a", "b", "c"] {
+        let token = stage.good(&["provider", "token", &format!("at-{name}"), "ada", "--days", "2"]);
+        stage.write(&format!("{name}.token"), token);
+        running.push(Running::start(&stage, name, "0"));
+        let url = &running.last().expect("one").url;
+        stage.good(&["db", &format!("CREATE CLOUD {name} OPTIONS (url '{url}', secret_file '{name}.token')")]);
+    }
+    stage.good(&["db", CREATE]);
+    stage.good(&["key", "split", "db", "--need", "2", "--of", "3", "shares"]);
+    (stage, running)
+}
+
+#[test]
+fn three_processes_of_which_any_may_be_killed_are_clouds() {
+    let (stage, mut running) = started();
+    let ask = |sql: &str| stage.good(&["db", sql]);
+    ask(
+        "INSERT INTO people SELECT value, 'name ' || value % 7, value * 1.25 FROM generate_series(1, 3000) AS t(value)",
+    );
+    let questions = [
+        ("SELECT count(*), sum(salary) FROM people", "3000,5626875.00"),
+        ("SELECT count(*), min(id) FROM people WHERE name = 'name 3'", "429,3"),
+        ("SELECT count(*) FROM people WHERE salary BETWEEN 10 AND 20", "9"),
+        ("SELECT count(*) FROM people WHERE name LIKE 'name 1%'", "429"),
+    ];
+    let all = ask(ALL);
+    for at in 0..3 {
+        let port = running[at].port().to_owned();
+        running[at].kill();
+        for (sql, expected) in questions {
+            assert_eq!(ask(sql).lines().nth(1), Some(expected), "{sql} without {at}");
+        }
+        assert_eq!(ask(ALL), all);
+        // What it is not told it is told when it is back.
+        ask(&format!(
+            "UPDATE people SET name = name WHERE id <= 9; INSERT INTO people VALUES ({}, 'new', 0)",
+            9000 + at
+        ));
+        ask(&format!("DELETE FROM people WHERE id = {}", 9000 + at));
+        let name = ["a", "b", "c"][at];
+        running[at] = Running::start(&stage, name, &port);
+        let repaired = ask("REPAIR TABLE people");
+        assert_eq!(repaired, "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n");
+    }
+    // Two are away: more than may be.
+    running[0].kill();
+    running[1].kill();
+    stage.refused(&["db", ALL], 2, &["cloud a", "cloud b", "out of reach"]);
+    // The third knows what brings all of it back, when the others are there again.
+    fs::remove_file(stage.path("db")).expect("the database");
+    let url = running[2].url.clone();
+    let from = ["restore", "--from", &url, "db", "--key-file", "shares", "--cloud-secret-file", "c.token"];
+    stage.good(&from);
+    for (at, name) in [(0, "a"), (1, "b")] {
+        let port = running[at].port().to_owned();
+        running[at] = Running::start(&stage, name, &port);
+    }
+    assert_eq!(stage.good(&["db", ALL]), all);
+}
+
+#[test]
+fn who_has_no_token_or_meets_another_server_is_told() {
+    let (stage, mut running) = started();
+    stage.good(&["db", "INSERT INTO people VALUES (1, 'Ada', 1)"]);
+    stage.write("a.token", "cft_wrong");
+    let told = stage.run(&["db", "SELECT name FROM people"]);
+    assert!(told.code == 0 && told.out == "name\nAda\n", "{}", told.err);
+    let told = stage.run(&["db", "INSERT INTO people VALUES (2, 'Bob', 1)"]);
+    assert!(told.code == 0 && told.err.contains("no such token"), "{}", told.err);
+    // Somebody else's server at the address of b: the token of b does not reach it.
+    let port = running[1].port().to_owned();
+    running[1].kill();
+    running[1] = Running::start(&stage, "else", &port);
+    // The two that have the cells of id are those.
+    stage.refused(&["db", "SELECT id FROM people"], 3, &["no such token", "another server is there"]);
+    let told = stage.run(&["db", "SELECT name FROM people WHERE name = 'Ada'"]);
+    assert!(told.out == "name\nAda\n" && told.err.contains("cloud b: its answer is none"), "{}", told.err);
+    assert!(told.err.contains("another server is there"), "{}", told.err);
+    stage.refused(&["provider", "token", "at-a", "../x"], 1, &["a client's name"]);
+    stage.refused(&["db", "CREATE CLOUD d OPTIONS (url 'provider://example.com:1')"], 1, &["pin", "provider serve"]);
+    stage.write("file", "");
+    stage.refused(&["provider", "serve", "file"], 2, &["file"]);
+}
