@@ -7,6 +7,7 @@
 //! counterfoil-bench python PYTHON [ROWS]    the Python package beside the library (scripts/bench-python)
 //! counterfoil-bench linked [FLIGHTS.csv]    flights with all their foreign keys, beside SQLite
 //! counterfoil-bench relation [ROWS]         MILo-DB's schema and queries, beside SQLite and SQLCipher
+//! counterfoil-bench movies [ROWS]           StealthDB's million movies over clouds, beside SQLite
 //! ```
 //! Every table begins with the machine, the date and the command. Nothing here asserts a time.
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ mod first;
 mod flights;
 mod linked;
 mod machine;
+mod movies;
 mod postgres;
 mod python;
 mod relation;
@@ -45,9 +47,12 @@ fn main() -> ExitCode {
         }
         ["relation"] => relation::run(relation::ROWS),
         ["relation", rows] => rows.parse().map_err(Failure::from).and_then(relation::run),
+        ["movies"] => movies::run(movies::ROWS),
+        ["movies", rows] => rows.parse().map_err(Failure::from).and_then(movies::run),
+        [movies::PROVIDER, folder] => movies::provide(folder.as_ref()),
         _ => Err(
             "usage: counterfoil-bench first [FLIGHTS.csv], linked [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS], \
-                  relation [ROWS]"
+                  relation [ROWS], movies [ROWS]"
                 .into(),
         ),
     };

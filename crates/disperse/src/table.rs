@@ -407,24 +407,14 @@ impl Table {
     /// The rows that clouds name for a condition; none: no cloud can be asked for it.
     fn matching(
         &self,
-        Asking { state, watch }: Asking<'_>,
+        asking: Asking<'_>,
         condition: &Condition,
         report: &mut Report,
     ) -> Result<Option<Rows>, Unanswered> {
         let mut matching = None;
-        for cloud in 0..self.clouds.len() {
-            let Some(tests) = self.tests(cloud, condition) else { continue };
-            let question = Question { tests, ..Question::default() };
-            let mut found = Rows::new();
-            let mut take = |answer: Answer| {
-                // Rows are a few bits each, however often a cloud names them.
-                watch.part(0)?;
-                found
-                    .extend(answer.rows.places.iter().filter_map(|place| self.coder.row(&state.epochs, cloud, *place)));
-                Ok(())
-            };
-            match self.clouds[cloud].ask(&self.coder.table_name(cloud), &question, &mut take) {
-                Ok(()) => *matching.get_or_insert_with(Rows::new) |= found,
+        for (cloud, named) in self.named(asking, condition) {
+            match named {
+                Ok(named) => *matching.get_or_insert_with(Rows::new) |= named,
                 Err(Failure::CalledOff) => return Err(Unanswered::CalledOff),
                 Err(failure) => report.note(cloud, Fault::Failed(failure)),
             }
@@ -433,7 +423,7 @@ impl Table {
     }
 
     /// What a cloud is asked for a condition; none if it has no code for it.
-    fn tests(&self, cloud: usize, condition: &Condition) -> Option<Vec<Test>> {
+    pub(crate) fn tests(&self, cloud: usize, condition: &Condition) -> Option<Vec<Test>> {
         let column = |id: &u16| self.coder.declaration().column(*id);
         match condition {
             Condition::Equal { column: id, values } => {

@@ -77,6 +77,37 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn what_is_known_exactly_is_what_matches(people in people(), pick in any::<usize>(), shape in 0_usize..4, bad in any::<usize>()) {
+        let shape @ (clouds, may_fail, _) = [(1, 0, 0), (3, 1, 1), (4, 1, 2), (5, 2, 2)][shape];
+        let world = World::new(shape, &people);
+        for is_honest in [true, false] {
+            if !is_honest {
+                for failing in 0..may_fail {
+                    world.clouds[(bad + failing) % clouds].set(Mood::BAD[(bad + failing) % Mood::BAD.len()]);
+                }
+            }
+            for (condition, is_true) in conditions(&people, pick) {
+                let knows = world.table.knows(&condition);
+                // Of the order of texts eight bytes are known, of beginnings six characters.
+                let is_short = !matches!(&condition, Condition::Prefix { text, .. } if !(1..=6).contains(&text.chars().count()));
+                let is_text = matches!(condition, Condition::Range { column: NAME, .. });
+                prop_assert_eq!(knows, is_short && !is_text, "{:?}", condition.column());
+                let given = [condition];
+                let rows = world.table.exactly(world.asking(), &given, &mut Report::default()).expect("an answer");
+                prop_assert!(rows.is_some() == knows || !is_honest);
+                let expected = || world.rows.iter().filter(|row| is_true(&people[**row as usize]));
+                prop_assert!(rows.is_none_or(|rows| rows.iter().eq(expected().copied())));
+                // And whoever has the values open sees the same.
+                let found = world.table.read(world.asking(), &[ID, NAME, SALARY], &[], &mut Report::default());
+                let matching = found.expect("all rows").matching(&[ID, NAME, SALARY], &given);
+                prop_assert!(matching.iter().map(|row| *row as u64).eq(expected().copied()));
+            }
+        }
+    }
+}
+
 fn some_people() -> Vec<Person> {
     (0..30)
         .map(|id| (id, Some(format!("n{}", id % 3)), Some(id * 1000 - 5000), Some("x".repeat(id as usize))))

@@ -1,9 +1,16 @@
 //! What clouds can be asked of a WHERE: conditions that all rows of the answer meet. The query asks all of them again.
 
+use std::sync::Arc;
+
 use counterfoil_disperse::{Condition, Value, from_float};
 use counterfoil_relation::{Comparison, Constant, Table, Test, Type};
-use datafusion::logical_expr::{Expr, Like};
+use datafusion::logical_expr::{Expr, Like, Operator};
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, LikeExpr, Literal};
+use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::scalar::ScalarValue;
+
+use super::columns;
+use crate::types;
 
 /// Values that one question names at most: more are looked for here.
 const VALUES_MAX: usize = 1 << 16;
@@ -32,6 +39,67 @@ pub(super) fn begins(expr: &Expr, table: &Table) -> Option<(usize, String)> {
 /// The condition that a text begins so.
 pub(super) fn begun(table: &Table, place: usize, text: &str) -> Condition {
     Condition::Prefix { column: id(table, place), text: text.to_owned() }
+}
+
+/// The conditions that a physical predicate is, and nothing else; none: it is something else. `place` says which of the table's columns one
+/// of the predicate's is.
+pub(super) fn exact(
+    table: &Table,
+    predicate: &Arc<dyn PhysicalExpr>,
+    place: &dyn Fn(usize) -> Option<usize>,
+) -> Option<Vec<Condition>> {
+    split_conjunction(predicate).into_iter().map(|conjunct| exactly(table, conjunct, place)).collect()
+}
+
+fn exactly(
+    table: &Table,
+    conjunct: &Arc<dyn PhysicalExpr>,
+    place: &dyn Fn(usize) -> Option<usize>,
+) -> Option<Condition> {
+    let column = |expr: &Arc<dyn PhysicalExpr>| expr.downcast_ref::<Column>().and_then(|column| place(column.index()));
+    let value =
+        |column: usize, expr: &Arc<dyn PhysicalExpr>| coded(table, column, expr.downcast_ref::<Literal>()?.value());
+    if let Some(binary) = conjunct.downcast_ref::<BinaryExpr>() {
+        let (of, with, operator) = match column(binary.left()) {
+            Some(of) => (of, binary.right(), *binary.op()),
+            None => (column(binary.right())?, binary.left(), binary.op().swap()?),
+        };
+        let (value, column) = (value(of, with)?, id(table, of));
+        let range = |low, high| Some(Condition::Range { column, low, high });
+        return match operator {
+            Operator::Eq => Some(Condition::Equal { column, values: vec![value] }),
+            Operator::Lt => range(None, Some((value, false))),
+            Operator::LtEq => range(None, Some((value, true))),
+            Operator::Gt => range(Some((value, false)), None),
+            Operator::GtEq => range(Some((value, true)), None),
+            _ => None,
+        };
+    }
+    if let Some(list) = conjunct.downcast_ref::<InListExpr>().filter(|list| !list.negated()) {
+        let of = column(list.expr())?;
+        let values = list.list().iter().map(|expr| value(of, expr)).collect::<Option<Vec<_>>>()?;
+        return (values.len() <= VALUES_MAX).then(|| Condition::Equal { column: id(table, of), values });
+    }
+    let like = conjunct.downcast_ref::<LikeExpr>().filter(|like| !like.negated() && !like.case_insensitive())?;
+    let of = column(like.expr())?;
+    let Value::String(pattern) = value(of, like.pattern())? else { return None };
+    let text = String::from_utf8(pattern).ok()?;
+    // The beginning alone, and letters that stand for themselves.
+    let begin = text.strip_suffix('%').filter(|begin| !begin.contains(['%', '_', '\\']))?;
+    Some(begun(table, of, begin))
+}
+
+/// A value of a column's type in the form in which the column's are coded; none: of another type, NULL, or one that is compared otherwise.
+fn coded(table: &Table, column: usize, scalar: &ScalarValue) -> Option<Value> {
+    let column = &table.columns[column];
+    let is_plain = !matches!(column.kind, Type::Real | Type::Double | Type::Uuid | Type::Char(_));
+    let is_same = match (&column.kind, scalar) {
+        (Type::Numeric { scale, .. }, ScalarValue::Decimal128(_, _, own)) => *own == *scale as i8,
+        (Type::Text | Type::VarChar(_), scalar) => scalar.data_type().is_string(),
+        (kind, scalar) => types::arrow(kind) == scalar.data_type(),
+    };
+    let array = (is_plain && is_same && !scalar.is_null()).then(|| scalar.to_array().ok())??;
+    columns::plain(&column.kind, &array).ok()?.value(0)
 }
 
 fn of_test(table: &Table, test: &Test) -> Vec<Condition> {

@@ -8,6 +8,7 @@ use counterfoil_disperse::{Coding, Condition, Declaration, Kept, Placement};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::scan::DispersedScan;
+use super::sums::DispersedSums;
 use crate::error::{Error, Result};
 use crate::naming;
 use crate::session::{Outcome, Session};
@@ -32,9 +33,10 @@ impl Session {
         let mut scans = Vec::new();
         find(&plan, &mut scans);
         let mut lines: Vec<Line> = Vec::new();
-        for scan in scans {
+        for asked in scans {
+            let scan = asked.scan();
             let kept = scan.kept()?;
-            let told = lines_of(&scan.table().name, &kept, scan);
+            let told = lines_of(&scan.table().name, &kept, asked);
             lines.extend(told.into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>());
         }
         if lines.is_empty() {
@@ -45,12 +47,36 @@ impl Session {
     }
 }
 
-fn find<'a>(plan: &'a Arc<dyn ExecutionPlan>, scans: &mut Vec<&'a DispersedScan>) {
-    scans.extend(plan.downcast_ref::<DispersedScan>());
-    plan.children().into_iter().for_each(|child| find(child, scans));
+/// What clouds are asked by a node of a plan.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    Rows(&'a DispersedScan),
+    Sums(&'a DispersedSums),
 }
 
-fn lines_of(table: &str, kept: &Kept, scan: &DispersedScan) -> Vec<Line> {
+impl<'a> Asked<'a> {
+    fn scan(self) -> &'a DispersedScan {
+        match self {
+            Self::Rows(scan) => scan,
+            Self::Sums(sums) => sums.scan(),
+        }
+    }
+
+    fn conditions(self) -> Vec<Condition> {
+        match self {
+            Self::Rows(scan) => scan.conditions(),
+            Self::Sums(sums) => sums.conditions().to_vec(),
+        }
+    }
+}
+
+fn find<'a>(plan: &'a Arc<dyn ExecutionPlan>, asked: &mut Vec<Asked<'a>>) {
+    asked.extend(plan.downcast_ref::<DispersedScan>().map(Asked::Rows));
+    asked.extend(plan.downcast_ref::<DispersedSums>().map(Asked::Sums));
+    plan.children().into_iter().for_each(|child| find(child, asked));
+}
+
+fn lines_of(table: &str, kept: &Kept, asked: Asked<'_>) -> Vec<Line> {
     let Kept { declaration, .. } = kept;
     let Ok(placement) = Placement::plan(declaration) else { return Vec::new() };
     let mut lines = Vec::new();
@@ -68,7 +94,7 @@ fn lines_of(table: &str, kept: &Kept, scan: &DispersedScan) -> Vec<Line> {
         for of in all.iter().filter(|of| of.when == When::AtRest) {
             line("at rest", format!("{}: {}", name(of.column), of.what));
         }
-        for learns in of_query(declaration, &placement, &coalition, scan) {
+        for learns in of_query(declaration, &placement, &coalition, asked) {
             line("from this query", learns);
         }
         for of in all.iter().filter(|of| of.when == When::Asked) {
@@ -100,7 +126,7 @@ fn of_query(
     declaration: &Declaration,
     placement: &Placement,
     coalition: &[usize],
-    scan: &DispersedScan,
+    asked: Asked<'_>,
 ) -> BTreeSet<String> {
     let holds = |column: u16, coding: Coding| {
         let fragment = placement.fragment(column, coding);
@@ -109,7 +135,7 @@ fn of_query(
     let name = |column: u16| declaration.column(column).map_or("", |column| column.name.as_str());
     let mut learns = BTreeSet::new();
     let mut narrows = false;
-    for condition in scan.conditions() {
+    for condition in asked.conditions() {
         let (column, codes, what) = match &condition {
             Condition::Equal { column, values } => {
                 (*column, [Coding::Tag, Coding::Order], format!("which rows have one of {} values", values.len()))
@@ -126,9 +152,16 @@ fn of_query(
             learns.insert(format!("{}: {what}, and whether it was asked before", name(column)));
         }
     }
-    if scan.ids().iter().any(|column| holds(*column, Coding::Cell)) {
-        let which = if narrows { "which rows are fetched" } else { "that all rows are fetched" };
-        learns.insert(format!("{which}, and of how many columns"));
+    let rows = |narrowed: &str, all: &str| if narrows { narrowed.to_owned() } else { all.to_owned() };
+    match asked {
+        Asked::Rows(scan) if scan.ids().iter().any(|column| holds(*column, Coding::Cell)) => {
+            let which = rows("which rows are fetched", "that all rows are fetched");
+            learns.insert(format!("{which}, and of how many columns"));
+        }
+        Asked::Sums(sums) if sums.ids().iter().any(|column| holds(*column, Coding::Share(0))) => {
+            learns.insert(rows("which rows are added up", "that all rows are added up"));
+        }
+        _ => {}
     }
     learns
 }

@@ -11,7 +11,7 @@ use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOpt
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
@@ -138,6 +138,26 @@ impl DispersedScan {
         kept(&self.snapshot, &self.table)
     }
 
+    /// What clouds decide of conditions, for people.
+    pub(super) fn asked_at(&self, conditions: &[Condition]) -> Vec<String> {
+        let Ok(kept) = self.kept() else { return Vec::new() };
+        conditions.iter().filter_map(|condition| asked_at(&kept, condition)).collect()
+    }
+
+    /// Whether the database was put back, or may have been, since its clouds were asked what they have.
+    pub(super) fn is_put_back(&self) -> bool {
+        self.kept().and_then(|kept| is_put_back(&self.snapshot, &kept)).unwrap_or(true)
+    }
+
+    /// The conditions that a predicate over this scan's columns is, and nothing else, all of which codes know as a whole; none: it
+    /// takes values.
+    pub(super) fn exact(&self, predicate: &Arc<dyn PhysicalExpr>) -> Option<Vec<Condition>> {
+        let place = |column: usize| self.place(column);
+        let conditions = conditions::exact(&self.table, predicate, &place)?;
+        let opened = self.kept().and_then(|kept| self.opened(&kept)).ok()?;
+        conditions.iter().all(|condition| opened.knows(condition)).then_some(conditions)
+    }
+
     /// What clouds may be asked for.
     pub(super) fn conditions(&self) -> Vec<Condition> {
         let begins = self.wanted.begins.iter().map(|(place, text)| conditions::begun(&self.table, *place, text));
@@ -186,8 +206,7 @@ impl DisplayAs for DispersedScan {
         let name = |place: &usize| self.table.columns.get(*place).map_or("row", |column| column.name.as_str());
         let names = self.wanted.columns.iter().map(name).collect::<Vec<_>>().join(", ");
         write!(f, "Dispersed: {}, columns: [{names}]", self.table.name)?;
-        let Ok(kept) = kept(&self.snapshot, &self.table) else { return Ok(()) };
-        let asked: Vec<String> = self.conditions().iter().filter_map(|condition| asked_at(&kept, condition)).collect();
+        let asked = self.asked_at(&self.conditions());
         if !asked.is_empty() {
             write!(f, ", asked at clouds: [{}]", asked.join(", "))?;
         }

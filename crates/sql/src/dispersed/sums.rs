@@ -1,15 +1,17 @@
-//! Sums, averages and counts of a whole dispersed table, added up where the shares lie.
+//! Sums, averages and counts of a dispersed table, or of rows that clouds know to match, added up where the shares lie.
 //!
 //! ```text
-//! partial aggregation <- union <- rows here               union <- partial aggregation <- rows here
-//!                              <- rows of clouds     =>         <- one row of states: what clouds add up
+//! partial aggregation <- [filter <-] union <- rows here               union <- partial aggregation <- [filter <-] rows here
+//!                                          <- rows of clouds     =>         <- one row of states: what clouds add up
 //! ```
-//! Only what needs no row: count(*), and count, sum and avg of columns FOR (sum).
+//! Only what needs no row: count(*), and count, sum and avg of columns FOR (sum). Of a filter, conditions that codes know as a whole
+//! (exact.rs of `counterfoil_disperse`); where clouds do not agree on the rows, they are fetched and added up here.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking as Ask, Report, Rows};
+use counterfoil_disperse::{Asking as Ask, Condition, Report, Sum, Table, Unanswered, sum_of};
 use counterfoil_relation::Type;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
@@ -20,9 +22,13 @@ use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, replace_children_if_necessary,
+};
 use datafusion::scalar::ScalarValue;
 
 use super::scan::DispersedScan;
@@ -50,25 +56,85 @@ pub(crate) fn from_shares(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dy
     if !is_whole || aggregate.filter_expr().iter().any(Option::is_some) {
         return Ok(None);
     }
-    let Some(union) = aggregate.input().downcast_ref::<UnionExec>() else { return Ok(None) };
+    let Some(Above { union, predicate, columns }) = above(aggregate.input()) else { return Ok(None) };
     let [here, away] = &union.inputs()[..] else { return Ok(None) };
-    let Some(scan) = away.downcast_ref::<DispersedScan>().filter(|scan| scan.is_whole()) else { return Ok(None) };
-    let states: Option<Vec<Vec<State>>> = aggregate.aggr_expr().iter().map(|of| states(of, scan)).collect();
+    let Some(scan) = away.downcast_ref::<DispersedScan>() else { return Ok(None) };
+    let conditions = match predicate {
+        None if !scan.is_whole() => return Ok(None),
+        None => Vec::new(),
+        Some(predicate) => match scan.exact(predicate) {
+            Some(conditions) => conditions,
+            None => return Ok(None),
+        },
+    };
+    let place = |column: usize| scan.place(*columns.get(column)?);
+    let schema = aggregate.input_schema();
+    let states: Option<Vec<Vec<State>>> =
+        aggregate.aggr_expr().iter().map(|of| states(of, scan, &schema, &place)).collect();
     let Some(states) = states else { return Ok(None) };
-    let sums = DispersedSums::new(scan.clone(), states.concat(), aggregate.schema());
+    let sums = DispersedSums::new(scan.clone(), conditions, states.concat(), aggregate.schema());
+    let here = instead(aggregate.input(), here)?;
     let here: Arc<dyn ExecutionPlan> = Arc::new(AggregateExec::try_new(
         AggregateMode::Partial,
         aggregate.group_expr().clone(),
         aggregate.aggr_expr().to_vec(),
         aggregate.filter_expr().to_vec(),
-        here.clone(),
+        here,
         aggregate.input_schema(),
     )?);
     UnionExec::try_new(vec![here, Arc::new(sums)]).map(Some)
 }
 
+/// What stands between an aggregation and the union of rows here and away.
+struct Above<'a> {
+    union: &'a UnionExec,
+    predicate: Option<&'a Arc<dyn PhysicalExpr>>,
+    /// For each column that is aggregated, which one of the union's it is.
+    columns: Vec<usize>,
+}
+
+/// Looks through projections of columns, and one filter.
+fn above(plan: &Arc<dyn ExecutionPlan>) -> Option<Above<'_>> {
+    if let Some(union) = plan.downcast_ref::<UnionExec>() {
+        let columns = (0..union.schema().fields().len()).collect();
+        return Some(Above { union, predicate: None, columns });
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        let mut above = above(projection.input())?;
+        let column = |of: &ProjectionExpr| above.columns.get(of.expr.downcast_ref::<Column>()?.index()).copied();
+        above.columns = projection.expr().iter().map(column).collect::<Option<_>>()?;
+        return Some(above);
+    }
+    let filter = plan.downcast_ref::<FilterExec>()?;
+    let Above { union, predicate: None, columns } = above(filter.input())? else { return None };
+    // The predicate is to be about the union's columns as they stand.
+    let is_plain = columns.iter().enumerate().all(|(at, column)| at == *column);
+    let columns = match filter.projection() {
+        None => columns,
+        Some(projection) => projection.iter().map(|column| columns.get(*column).copied()).collect::<Option<_>>()?,
+    };
+    is_plain.then_some(Above { union, predicate: Some(filter.predicate()), columns })
+}
+
+/// The same over one side of the union alone.
+fn instead(
+    plan: &Arc<dyn ExecutionPlan>,
+    side: &Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    if plan.downcast_ref::<UnionExec>().is_some() {
+        return Ok(side.clone());
+    }
+    let children = plan.children().into_iter().map(|child| instead(child, side)).collect::<Result<_, _>>()?;
+    replace_children_if_necessary(plan.clone(), children)
+}
+
 /// The states that an aggregate has; none: shares do not tell.
-fn states(of: &AggregateFunctionExpr, scan: &DispersedScan) -> Option<Vec<State>> {
+fn states(
+    of: &AggregateFunctionExpr,
+    scan: &DispersedScan,
+    schema: &Schema,
+    place: &dyn Fn(usize) -> Option<usize>,
+) -> Option<Vec<State>> {
     if of.is_distinct() {
         return None;
     }
@@ -76,7 +142,7 @@ fn states(of: &AggregateFunctionExpr, scan: &DispersedScan) -> Option<Vec<State>
     if of.fun().name() == "count" && argument.downcast_ref::<Literal>().is_some_and(|of| !of.value().is_null()) {
         return Some(vec![State::Rows]);
     }
-    let place = scan.place(column(argument, &scan.schema())?)?;
+    let place = place(column(argument, schema)?)?;
     match of.fun().name() {
         _ if !scan.adds(place) => None,
         "count" => Some(vec![State::Values(place)]),
@@ -103,10 +169,21 @@ fn is_whole(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     expr.data_type(schema).is_ok_and(|kind| kind.is_integer())
 }
 
+/// What must be true of the rows. Constants are for nobody to see.
+#[derive(Clone)]
+struct Conditions(Vec<Condition>);
+
+impl fmt::Debug for Conditions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} conditions", self.0.len())
+    }
+}
+
 /// The plan node: one row.
 #[derive(Clone, Debug)]
 pub(crate) struct DispersedSums {
     scan: DispersedScan,
+    conditions: Conditions,
     states: Vec<State>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
@@ -114,41 +191,83 @@ pub(crate) struct DispersedSums {
 }
 
 impl DispersedSums {
-    fn new(scan: DispersedScan, states: Vec<State>, schema: SchemaRef) -> Self {
+    fn new(scan: DispersedScan, conditions: Vec<Condition>, states: Vec<State>, schema: SchemaRef) -> Self {
         let equivalence = EquivalenceProperties::new(schema.clone());
         let partitioning = Partitioning::UnknownPartitioning(1);
         let properties = PlanProperties::new(equivalence, partitioning, EmissionType::Final, Boundedness::Bounded);
         let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
-        DispersedSums { scan, states, schema, properties, metrics }
+        DispersedSums { scan, conditions: Conditions(conditions), states, schema, properties, metrics }
     }
 
     /// Asks for all states.
     fn ask(&self, asking: &Asking) -> Result<RecordBatch> {
         let (kept, table) = (self.scan.kept()?, self.scan.table());
         let opened = self.scan.opened(&kept)?;
-        let rows: Rows = kept.state.live.clone();
-        let numbers: Vec<u64> = rows.iter().collect();
         let (waiting, mut report) = (Waiting::scan(asking), Report::default());
-        let mut sums = Vec::new();
-        for state in &self.states {
-            let (State::Values(place) | State::Sum(place)) = state else { continue };
-            if sums.iter().all(|(of, _)| of != place) {
-                let asked = Ask { state: &kept.state, watch: &waiting };
-                let sum = opened.sum(asked, table.columns[*place].id.0 as u16, &numbers, &mut report);
-                if sum.is_err() {
-                    self.scan.is_current(&kept)?;
-                }
-                let told = sum.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
-                sums.push((*place, told.ok_or_else(|| Error::Bug("a sum without shares".into()))?));
-            }
+        let asked = Ask { state: &kept.state, watch: &waiting };
+        let answer = self.answer(&opened, asked, &mut report);
+        if answer.is_err() {
+            self.scan.is_current(&kept)?;
         }
         for note in notes(&table.name, &kept.declaration.clouds, &report) {
             self.scan.note(note);
         }
-        let of = |place: usize| sums.iter().find(|(own, _)| *own == place).map(|(_, sum)| *sum);
+        let answer = answer.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
+        self.batch(&answer)
+    }
+
+    fn answer(&self, opened: &Table, asked: Ask<'_>, report: &mut Report) -> Result<Answer, Unanswered> {
+        let conditions = &self.conditions.0;
+        // Of a database that was put back clouds do not know all rows: their values decide, or that they are not there.
+        let rows = match self.scan.is_put_back() && !conditions.is_empty() {
+            true => None,
+            false => opened.exactly(asked, conditions, report)?,
+        };
+        let Some(rows) = rows else { return self.answer_here(opened, asked, report) };
+        let numbers: Vec<u64> = rows.iter().collect();
+        let mut sums = Vec::new();
+        for place in self.places() {
+            let column = self.id(place);
+            // A column that is added up has shares: the plan was made so.
+            let sum = opened.sum(asked, column, &numbers, report)?;
+            sums.extend(sum.map(|sum| (place, sum)));
+        }
+        Ok(Answer { rows: numbers.len() as u64, sums })
+    }
+
+    /// Adds up here, from the values.
+    fn answer_here(&self, opened: &Table, asked: Ask<'_>, report: &mut Report) -> Result<Answer, Unanswered> {
+        let conditions = &self.conditions.0;
+        let mut wanted: Vec<u16> = self.places().map(|place| self.id(place)).collect();
+        wanted.extend(conditions.iter().map(Condition::column));
+        wanted.sort_unstable();
+        wanted.dedup();
+        let narrowing = if self.scan.is_put_back() { &[][..] } else { conditions };
+        let found = opened.read(asked, &wanted, narrowing, report)?;
+        let rows = found.matching(&wanted, conditions);
+        let of = |place: usize| wanted.iter().position(|id| *id == self.id(place)).map(|at| &found.columns[at]);
+        let sums = self.places().filter_map(|place| Some((place, sum_of(of(place)?, &rows))));
+        Ok(Answer { rows: rows.len() as u64, sums: sums.collect() })
+    }
+
+    /// The columns that are added up, by their places in the table, each once.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let places = self.states.iter().filter_map(|state| match state {
+            State::Rows => None,
+            State::Values(place) | State::Sum(place) => Some(*place),
+        });
+        places.collect::<BTreeSet<usize>>().into_iter()
+    }
+
+    fn id(&self, place: usize) -> u16 {
+        self.scan.table().columns[place].id.0 as u16
+    }
+
+    fn batch(&self, answer: &Answer) -> Result<RecordBatch> {
+        let of = |place: usize| answer.sums.iter().find(|(own, _)| *own == place).map(|(_, sum)| *sum);
         let arrays = self.states.iter().zip(self.schema.fields()).map(|(state, field)| {
             let told = match state {
-                State::Rows => Some(numbers.len() as i128),
+                State::Rows => Some(i128::from(answer.rows)),
                 State::Values(place) => of(*place).map(|sum| i128::from(sum.values)),
                 State::Sum(place) => match of(*place) {
                     Some(sum) if sum.values > 0 => Some(sum.total.ok_or(Error::OutOfRange)?),
@@ -160,6 +279,13 @@ impl DispersedSums {
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
         Ok(RecordBatch::try_new(self.schema.clone(), arrays)?)
     }
+}
+
+/// What was added up.
+struct Answer {
+    rows: u64,
+    /// By the columns' places in the table.
+    sums: Vec<(usize, Sum)>,
 }
 
 /// One number of a type.
@@ -179,6 +305,21 @@ fn scalar(kind: &DataType, number: Option<i128>) -> Result<ArrayRef> {
         other => return Err(Error::Bug(format!("a sum as {other}"))),
     };
     Ok(value.to_array()?)
+}
+
+impl DispersedSums {
+    pub(super) fn scan(&self) -> &DispersedScan {
+        &self.scan
+    }
+
+    pub(super) fn conditions(&self) -> &[Condition] {
+        &self.conditions.0
+    }
+
+    /// The columns that are added up.
+    pub(super) fn ids(&self) -> Vec<u16> {
+        self.places().map(|place| self.id(place)).collect()
+    }
 }
 
 impl DispersedScan {
@@ -203,7 +344,9 @@ impl DisplayAs for DispersedSums {
             State::Sum(place) => format!("sum of {}", name(*place)),
         };
         let told: Vec<String> = self.states.iter().map(told).collect();
-        write!(f, "DispersedSums: {}, added up at clouds: [{}]", self.scan.table().name, told.join(", "))
+        write!(f, "DispersedSums: {}, added up at clouds: [{}]", self.scan.table().name, told.join(", "))?;
+        let asked = self.scan.asked_at(&self.conditions.0);
+        if asked.is_empty() { Ok(()) } else { write!(f, " of rows that clouds know: [{}]", asked.join(", ")) }
     }
 }
 

@@ -131,6 +131,18 @@ const QUESTIONS: &[&str] = &[
     "SELECT is_in, count(*), sum(salary) FROM TABLE GROUP BY is_in ORDER BY is_in",
     "SELECT id FROM TABLE ORDER BY salary DESC NULLS LAST, id LIMIT 2",
     "SELECT a.id, b.id FROM TABLE a JOIN TABLE b ON a.at = b.at ORDER BY 1, 2",
+    "SELECT sum(salary), count(*), avg(salary), count(salary) FROM TABLE WHERE name = 'Ada'",
+    "SELECT sum(salary), count(*) FROM TABLE WHERE name IN ('Ada', 'Ädä', 'nobody') AND salary < 5000",
+    "SELECT count(*), sum(small) FROM TABLE WHERE salary BETWEEN -1000.50 AND 1000.50",
+    "SELECT count(*), sum(small) FROM TABLE WHERE small >= 0 AND 30000 > small",
+    "SELECT sum(salary), count(*) FROM TABLE WHERE name LIKE 'Ad%'",
+    "SELECT sum(salary), count(*) FROM TABLE WHERE name LIKE 'Adalber%'",
+    "SELECT sum(salary), count(*) FROM TABLE WHERE name LIKE 'A_a%'",
+    "SELECT sum(small), count(*) FROM TABLE WHERE born >= '2000-02-29' AND id IN (1, 4, 5, 77)",
+    "SELECT sum(small), count(*) FROM TABLE WHERE name = 'nobody'",
+    "SELECT sum(small), count(*) FROM TABLE WHERE weight > 1 AND name = 'Ada'",
+    "SELECT sum(small), count(*) FROM TABLE WHERE name = 'Ada' OR small < 0",
+    "SELECT sum(small) FILTER (WHERE name = 'Ada'), count(*) FROM TABLE WHERE salary > 0",
     "SELECT id FROM TABLE WHERE id = 4",
     "SELECT id FROM TABLE WHERE id IN (SELECT id + 1 FROM TABLE WHERE name = 'Ada')",
 ];
@@ -155,6 +167,41 @@ fn every_type_and_operator_answers_as_a_relation_does() {
         world.set_there(cloud, is_there);
         ask_all(&mut world);
     }
+}
+
+#[test]
+fn clouds_add_up_the_rows_that_they_know_to_match() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    let mut plan = |sql: &str| world.database.ask(&format!("EXPLAIN {sql}"));
+    for (sql, known) in [
+        ("SELECT sum(salary) FROM people", "added up at clouds: [sum of salary]"),
+        ("SELECT count(*) FROM people WHERE name = 'Ada'", "of rows that clouds know: [equality of name at "),
+        ("SELECT sum(small) FROM people WHERE salary > 1 AND 'Ad' = name", "[range of salary at "),
+        (
+            "SELECT sum(small), avg(salary) FROM people WHERE name LIKE 'Ad%' AND born < '2000-01-01'",
+            "[prefix of name at ",
+        ),
+    ] {
+        let told = plan(sql);
+        assert!(told.contains("DispersedSums") && told.contains(known), "{told}");
+    }
+    for sql in [
+        "SELECT sum(small) FROM people WHERE name <> 'Ada'",
+        "SELECT sum(small) FROM people WHERE name LIKE '%a'",
+        "SELECT sum(small) FROM people WHERE name = 'Ada' OR small = 1",
+        "SELECT sum(small) FROM people WHERE weight > 1",
+        "SELECT sum(small) FROM people WHERE name > 'A'",
+        "SELECT sum(wide) FROM people WHERE name = 'Ada'",
+        "SELECT min(small) FROM people WHERE name = 'Ada'",
+    ] {
+        let told = plan(sql);
+        assert!(!told.contains("DispersedSums"), "{told}");
+    }
+    let told = world.database.ask("EXPLAIN LEAKAGE SELECT sum(small) FROM people WHERE name = 'Ada'");
+    assert!(told.contains("from this query|which rows are added up"), "{told}");
+    assert!(told.contains("name: which rows have one of 1 values"), "{told}");
+    assert!(!told.contains("are fetched") && !told.contains("Ada"), "{told}");
 }
 
 #[test]

@@ -1,0 +1,256 @@
+//! The StealthDB paper's benchmark, a million movies: put at clouds that cannot read them, selected, ordered, added up; beside the paper's
+//! numbers and SQLite's from the same run.
+//!
+//! Three clouds, one of which may fail and none of which learns anything: `id` has shares and cells, `name` cells. Providers are processes
+//! of their own. What the paper calls memory and file without encryption is here a table of the sealed database, in memory and in a file.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterfoil::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use counterfoil::{Connection, Database, Options};
+use counterfoil_provider::{Limits, Tokens};
+
+use crate::first::Folder;
+use crate::stopwatch::{median, seconds};
+use crate::{Failure, machine};
+
+/// Movies unless told otherwise.
+pub const ROWS: usize = 1_000_000;
+/// The word with which this program runs as a provider.
+pub const PROVIDER: &str = "movies-provider";
+const BATCH: usize = 1 << 16;
+const RUNS: usize = 3;
+const CLOUDS: [&str; 3] = ["a", "b", "c"];
+
+const STEPS: [(&str, &str); 5] = [
+    ("SELECT", "SELECT id, name FROM movies"),
+    ("SELECT ORDER BY", "SELECT id, name FROM movies ORDER BY name"),
+    ("SELECT SUM(id)", "SELECT sum(id) FROM movies"),
+    ("SELECT WHERE name =", "SELECT id FROM movies WHERE name = 'The Silent Harbour of Winter 4711'"),
+    ("SELECT SUM WHERE id <", "SELECT sum(id), count(*) FROM movies WHERE id < 100000"),
+];
+
+/// What the paper took, and what we go for, in seconds: INSERT, and the first three steps. Tables II, III, V and VI.
+const PAPER: [(&str, [f64; 4]); 5] = [
+    ("paper: memory (II)", [245.30, 1.54, 3.56, 2.54]),
+    ("paper: file (II)", [400.17, 0.65, 2.80, 1.57]),
+    ("paper: memory, encrypted (III)", [65_685.0, 114.12, 116.12, 110.70]),
+    ("paper: clouds, dispersed and encrypted (V)", [224_877.0, 444.68, 444.50, 80.67]),
+    ("paper: SQLite, file (VI)", [10.83, 0.26, 6.75, 0.13]),
+];
+const GOALS: [(&str, [f64; 4]); 2] =
+    [("goal: memory, encrypted", [10.0, 2.0, 3.0, 0.1]), ("goal: clouds, encrypted", [10.0, 4.0, 5.0, 0.1])];
+
+/// An artificial name, of which no two are alike.
+fn name(id: usize) -> String {
+    const FIRST: [&str; 8] = ["Silent", "Golden", "Last", "Hidden", "Broken", "Distant", "Burning", "Lonely"];
+    const SECOND: [&str; 8] = ["Harbour", "Garden", "Letter", "Mountain", "Train", "Witness", "Island", "Mirror"];
+    const THIRD: [&str; 8] = ["Winter", "Lisbon", "the North", "Tomorrow", "Glass", "Ashes", "the Sea", "Midnight"];
+    let at = id.wrapping_mul(0x9E37_79B9) >> 7;
+    format!("The {} {} of {} {id}", FIRST[at % 8], SECOND[at / 8 % 8], THIRD[at / 64 % 8])
+}
+
+fn batches(rows: usize) -> Result<Vec<RecordBatch>, Failure> {
+    let ids: Vec<usize> = (1..=rows).collect();
+    let batch = |part: &[usize]| {
+        let columns: [(&str, ArrayRef); 2] = [
+            ("id", Arc::new(Int64Array::from_iter_values(part.iter().map(|id| *id as i64)))),
+            ("name", Arc::new(StringArray::from_iter_values(part.iter().map(|id| name(*id))))),
+        ];
+        Ok(RecordBatch::try_from_iter(columns)?)
+    };
+    ids.chunks(BATCH).map(batch).collect()
+}
+
+/// Prints the table for so many movies.
+pub fn run(rows: usize) -> Result<(), Failure> {
+    machine::print();
+    println!(
+        "movies:  {rows}; queries: the middle of {RUNS}; SQLite {}, WAL, FULL, in the clear\n",
+        rusqlite::version()
+    );
+    let batches = batches(rows)?;
+    println!("seconds{:<38} {:>10} {}", "", "INSERT", STEPS.map(|(what, _)| format!("{what:>21}")).concat());
+    for (what, numbers) in PAPER.iter().chain(&GOALS) {
+        print(what, numbers);
+    }
+    let folder = Folder::new()?;
+    print("SQLite, file", &sqlite(&folder, rows)?);
+    let plain = "CREATE TABLE movies (id BIGINT NOT NULL, name TEXT)";
+    let memory = || -> Result<Database, Failure> { Ok(Database::create(Options::memory())?) };
+    print("sealed, memory", &measure(&memory()?, &[], plain, &batches, rows)?);
+    print("sealed, file", &measure(&Database::create(folder.options("plain")?)?, &[], plain, &batches, rows)?);
+    let dispersed = "CREATE TABLE movies (id BIGINT NOT NULL FOR (sum), name TEXT) \
+                     WITH (engine = 'dispersed', clouds = 'a, b, c', key_backup = 'none')";
+    let clouds = CLOUDS.map(|cloud| (format!("memory:movies-{cloud}"), None));
+    print("dispersed over memory", &measure(&memory()?, &clouds, dispersed, &batches, rows)?);
+    let folders = clouds_of(|cloud| {
+        std::fs::create_dir(folder.path(cloud))?;
+        Ok((format!("dir:{}", std::path::absolute(folder.path(cloud))?.display()), None))
+    })?;
+    let database = Database::create(folder.options("folders")?)?;
+    print("dispersed over three folders", &measure(&database, &folders, dispersed, &batches, rows)?);
+    drop(database);
+    let running = CLOUDS
+        .iter()
+        .map(|cloud| Running::start(&folder.path(&format!("at-{cloud}"))))
+        .collect::<Result<Vec<_>, _>>()?;
+    let providers: Vec<_> = running.iter().map(|running| (running.url.clone(), Some(running.token.clone()))).collect();
+    let database = Database::create(folder.options("providers")?)?;
+    print("dispersed over three providers", &measure(&database, &providers, dispersed, &batches, rows)?);
+    let coded = dispersed.replace("(sum)", "(sum, range)").replace("name TEXT", "name TEXT FOR (equality)");
+    let database = Database::create(folder.options("coded")?)?;
+    print("the same with codes for = and <", &measure(&database, &providers, &coded, &batches, rows)?);
+    Ok(())
+}
+
+fn clouds_of<T>(make: impl Fn(&str) -> Result<T, Failure>) -> Result<Vec<T>, Failure> {
+    CLOUDS.iter().map(|cloud| make(cloud)).collect()
+}
+
+fn print(what: &str, numbers: &[f64]) {
+    let mut line = format!("{what:<45} {:>10.2} ", numbers[0]);
+    for number in &numbers[1..] {
+        let _ = write!(line, "{number:>21.3}");
+    }
+    println!("{line}");
+}
+
+/// A cloud: where it is, and the file of its token.
+type Cloud = (String, Option<String>);
+
+fn measure(
+    database: &Database,
+    clouds: &[Cloud],
+    create: &str,
+    batches: &[RecordBatch],
+    rows: usize,
+) -> Result<Vec<f64>, Failure> {
+    let mut connection = database.connect()?;
+    for ((url, token), name) in clouds.iter().zip(CLOUDS) {
+        let secret = token.as_ref().map_or_else(String::new, |file| format!(", secret_file '{file}'"));
+        connection.run(&format!("CREATE CLOUD {name} OPTIONS (url '{url}'{secret})"), &[])?;
+    }
+    connection.run(create, &[])?;
+    let columns = ["id", "name"].map(String::from);
+    let (inserted, loaded) = seconds(|| {
+        let mut given = batches.iter().cloned().map(Ok::<_, counterfoil::Error>);
+        Ok(connection.load("movies", &columns, &mut given)?)
+    })?;
+    assert_eq!(loaded, rows as u64, "all are there");
+    assert!(connection.take_notices().iter().all(|note| !note.contains("later")), "clouds have them");
+    let mut numbers = vec![inserted];
+    for (what, sql) in STEPS {
+        numbers.push(median(RUNS, || {
+            let (taken, found) = seconds(|| ask(&mut connection, sql))?;
+            assert_eq!(found, expected(what, rows), "{what}");
+            Ok(taken)
+        })?);
+    }
+    connection.run("DROP TABLE movies", &[])?;
+    for name in CLOUDS.iter().take(clouds.len()) {
+        connection.run(&format!("DROP CLOUD {name}"), &[])?;
+    }
+    Ok(numbers)
+}
+
+/// How many rows a step has, whose value is looked at by the tests.
+fn expected(what: &str, rows: usize) -> usize {
+    match what {
+        "SELECT" | "SELECT ORDER BY" => rows,
+        "SELECT WHERE name =" => usize::from((1..=rows).any(|id| name(id) == "The Silent Harbour of Winter 4711")),
+        _ => 1,
+    }
+}
+
+fn ask(connection: &mut Connection, sql: &str) -> Result<usize, Failure> {
+    let mut rows = 0;
+    for batch in connection.query(sql, &[])? {
+        rows += batch?.num_rows();
+    }
+    Ok(rows)
+}
+
+fn sqlite(folder: &Folder, rows: usize) -> Result<Vec<f64>, Failure> {
+    let mut sqlite = folder.sqlite("sqlite")?;
+    sqlite.execute_batch("CREATE TABLE movies (id INTEGER NOT NULL, name TEXT)")?;
+    let (inserted, ()) = seconds(|| {
+        let transaction = sqlite.transaction()?;
+        {
+            let mut insert = transaction.prepare("INSERT INTO movies VALUES (?, ?)")?;
+            for id in 1..=rows {
+                insert.execute((id as i64, name(id)))?;
+            }
+        }
+        Ok(transaction.commit()?)
+    })?;
+    let mut numbers = vec![inserted];
+    for (what, sql) in STEPS {
+        numbers.push(median(RUNS, || {
+            let (taken, found) = seconds(|| {
+                let mut statement = sqlite.prepare(sql)?;
+                let columns = statement.column_count();
+                let mut cursor = statement.query([])?;
+                let mut found = 0;
+                while let Some(row) = cursor.next()? {
+                    // Whoever selects wants the values.
+                    for at in 0..columns {
+                        std::hint::black_box(row.get_ref(at)?);
+                    }
+                    found += 1;
+                }
+                Ok(found)
+            })?;
+            assert_eq!(found, expected(what, rows), "{what}");
+            Ok(taken)
+        })?);
+    }
+    Ok(numbers)
+}
+
+/// A provider that runs as a process.
+struct Running {
+    child: Child,
+    url: String,
+    token: String,
+}
+
+impl Running {
+    fn start(folder: &Path) -> Result<Self, Failure> {
+        std::fs::create_dir(folder)?;
+        let file = folder.join("token-of-the-client");
+        let token = Tokens::in_folder(folder).add("bench", Duration::from_secs(86_400))?;
+        std::fs::write(&file, token.reveal())?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([PROVIDER.as_ref(), folder.as_os_str()]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut url)?;
+        let token = std::path::absolute(file)?.display().to_string();
+        Ok(Self { child, url: url.trim().to_owned(), token })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs as a provider until nobody has its input open any more.
+pub fn provide(folder: &Path) -> Result<(), Failure> {
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let options = counterfoil_provider::Options { folder: folder.to_owned(), listen, limits: Limits::default() };
+    counterfoil_provider::serve(options, |url| {
+        println!("{url}");
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    })?;
+    Ok(())
+}

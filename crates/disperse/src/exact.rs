@@ -1,0 +1,178 @@
+//! Rows of which it is known, before one of them is opened, that conditions are true of them: so that clouds can add them up.
+//!
+//! Every cloud that has a code of a condition is asked. If all of them name the same rows it is those: one of them is honest, unless more
+//! have failed than were declared to. Where a code knows a value as a whole (a tag, an order of 64 bits, a beginning of few characters), the
+//! condition is true of just these rows; of others it may be.
+
+use crate::coder::PREFIX_CHARACTERS_MAX;
+use crate::declaration::{Column, Kind};
+use crate::fragments::{Answer, Question};
+use crate::placement::Coding;
+use crate::plain::{Plain, Value};
+use crate::provider::Failure;
+use crate::state::Rows;
+use crate::sums::Sum;
+use crate::table::{Asking, Condition, Fault, Found, Report, Table, Unanswered};
+
+impl Condition {
+    /// The column that it is about.
+    #[must_use]
+    pub fn column(&self) -> u16 {
+        match self {
+            Self::Equal { column, .. } | Self::Range { column, .. } | Self::Prefix { column, .. } => *column,
+        }
+    }
+
+    /// Whether it is true of a value, which is of the column's kind; of NULL it is not. Not for floating-point numbers.
+    #[must_use]
+    pub fn is_true(&self, value: Option<&Value>) -> bool {
+        let Some(value) = value else { return false };
+        match self {
+            Self::Equal { values, .. } => values.contains(value),
+            Self::Prefix { text, .. } => {
+                matches!(value, Value::String(bytes) if bytes.starts_with(text.as_bytes()))
+            }
+            Self::Range { low, high, .. } => {
+                let is_in = |bound: &Option<(Value, bool)>, inside: std::cmp::Ordering| {
+                    bound.as_ref().is_none_or(|(bound, counts)| match compare(value, bound) {
+                        std::cmp::Ordering::Equal => *counts,
+                        other => other == inside,
+                    })
+                };
+                is_in(low, std::cmp::Ordering::Greater) && is_in(high, std::cmp::Ordering::Less)
+            }
+        }
+    }
+}
+
+fn compare(one: &Value, other: &Value) -> std::cmp::Ordering {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one.cmp(other),
+        (Value::String(one), Value::String(other)) => one.cmp(other),
+        (Value::Number(_), Value::String(_)) => std::cmp::Ordering::Less,
+        (Value::String(_), Value::Number(_)) => std::cmp::Ordering::Greater,
+    }
+}
+
+impl Table {
+    /// Whether codes know of each value whether a condition is true of it.
+    #[must_use]
+    pub fn knows(&self, condition: &Condition) -> bool {
+        let Some(column) = self.coder().declaration().column(condition.column()) else { return false };
+        let has = |coding: Coding| self.coder().placement().fragment(column.id, coding).is_some();
+        match condition {
+            Condition::Equal { values, .. } if has(Coding::Tag) => !values.is_empty() && column.kind != Kind::Float,
+            Condition::Equal { values, .. } => {
+                values.len() == 1 && has(Coding::Order) && knows_order(column, values.iter())
+            }
+            Condition::Range { low, high, .. } => {
+                let bounds = low.iter().chain(high).map(|(value, _)| value);
+                has(Coding::Order) && (low.is_some() || high.is_some()) && knows_order(column, bounds)
+            }
+            Condition::Prefix { text, .. } => {
+                has(Coding::Prefix) && (1..=PREFIX_CHARACTERS_MAX).contains(&text.chars().count())
+            }
+        }
+    }
+
+    /// The live rows of which all conditions are true; none: it takes their values to know.
+    ///
+    /// # Errors
+    /// [`Unanswered::CalledOff`].
+    pub fn exactly(
+        &self,
+        asking: Asking<'_>,
+        conditions: &[Condition],
+        report: &mut Report,
+    ) -> Result<Option<Rows>, Unanswered> {
+        if !conditions.iter().all(|condition| self.knows(condition)) {
+            return Ok(None);
+        }
+        let mut rows = asking.state.live.clone();
+        for condition in conditions {
+            let Some(named) = self.named_by_all(asking, condition, report)? else { return Ok(None) };
+            rows &= named;
+        }
+        Ok(Some(rows))
+    }
+
+    /// The live rows that all clouds with a code of a condition name; none: they do not agree, or not all of them answer.
+    fn named_by_all(
+        &self,
+        asking: Asking<'_>,
+        condition: &Condition,
+        report: &mut Report,
+    ) -> Result<Option<Rows>, Unanswered> {
+        let answers = self.named(asking, condition);
+        let (mut agreed, mut is_one) = (None, true);
+        for (cloud, named) in answers {
+            match named {
+                Ok(named) => {
+                    let named = named & &asking.state.live;
+                    is_one &= agreed.as_ref().is_none_or(|agreed| *agreed == named);
+                    agreed = Some(named);
+                }
+                Err(Failure::CalledOff) => return Err(Unanswered::CalledOff),
+                Err(failure) => {
+                    report.note(cloud, Fault::Failed(failure));
+                    is_one = false;
+                }
+            }
+        }
+        Ok(agreed.filter(|_| is_one))
+    }
+
+    /// What each cloud with a code of a condition names. They answer at the same time.
+    pub(crate) fn named(&self, asking: Asking<'_>, condition: &Condition) -> Vec<(usize, Result<Rows, Failure>)> {
+        let Asking { state, watch } = asking;
+        let ask = |cloud: usize, question: Question| {
+            let mut named = Rows::new();
+            let mut take = |answer: Answer| {
+                // Rows are a few bits each, however often a cloud names them.
+                watch.part(0)?;
+                let rows = answer.rows.places.iter().filter_map(|place| self.coder().row(&state.epochs, cloud, *place));
+                named.extend(rows);
+                Ok(())
+            };
+            self.clouds()[cloud].ask(&self.coder().table_name(cloud), &question, &mut take).map(|()| named)
+        };
+        let ask = &ask;
+        let questions = (0..self.clouds().len()).filter_map(|cloud| {
+            Some((cloud, Question { tests: self.tests(cloud, condition)?, ..Question::default() }))
+        });
+        std::thread::scope(|scope| {
+            let asked: Vec<_> =
+                questions.map(|(cloud, question)| (cloud, scope.spawn(move || ask(cloud, question)))).collect();
+            let broken = |_| Err(Failure::Malformed("what asks it broke off".into()));
+            asked.into_iter().map(|(cloud, thread)| (cloud, thread.join().unwrap_or_else(broken))).collect()
+        })
+    }
+}
+
+/// Whether an order's code is all of a value, and no bound lies beyond what it reaches.
+fn knows_order<'a>(column: &Column, mut bounds: impl Iterator<Item = &'a Value>) -> bool {
+    matches!(column.kind, Kind::Number { wide: false, .. })
+        && bounds.all(|bound| matches!(bound, Value::Number(number) if i64::try_from(*number).is_ok()))
+}
+
+impl Found {
+    /// The rows of which all conditions are true, of those that were found: `columns` says which columns these are.
+    #[must_use]
+    pub fn matching(&self, columns: &[u16], conditions: &[Condition]) -> Vec<usize> {
+        let column = |id: u16| columns.iter().position(|own| *own == id).map(|at| &self.columns[at]);
+        let is_true = |row: usize, condition: &Condition| {
+            column(condition.column()).is_some_and(|plain| condition.is_true(plain.value(row).as_ref()))
+        };
+        (0..self.rows.len()).filter(|row| conditions.iter().all(|condition| is_true(*row, condition))).collect()
+    }
+}
+
+/// The sum of some rows of a column of numbers, for whoever has them open.
+#[must_use]
+pub fn sum_of(plain: &Plain, rows: &[usize]) -> Sum {
+    let numbers = rows.iter().filter_map(|row| plain.number(*row));
+    let (total, values) = numbers.fold((Some(0_i128), 0), |(total, values), number| {
+        (total.and_then(|total| total.checked_add(number)), values + 1)
+    });
+    Sum { total, values }
+}
