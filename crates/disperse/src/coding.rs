@@ -12,6 +12,7 @@
 pub mod cells;
 pub mod field;
 pub mod orders;
+pub mod paillier;
 pub mod places;
 pub mod shares;
 pub mod tags;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod clouds;
+mod codings;
 mod stored;
 mod sums;
 mod vectors;
