@@ -12,7 +12,7 @@
 //!    which one was meant shows in no address.
 //! 3. A full exponent leaves a power of h that is as good as drawn from all of them. They are squares, where the textbook's r^n is any
 //!    n-th power: who could read under squares could read the textbook's, by squaring ciphertexts. A short exponent takes an assumption
-//!    more: that nobody tells short powers of h from others (Damgard, Jurik and Nielsen, 2010, section 4.2), so it is an option.
+//!    more: that nobody tells short powers of h from others (Damgard, Jurik and Nielsen, 2010), so it is an option.
 
 use std::sync::Arc;
 
