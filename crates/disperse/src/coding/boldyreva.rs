@@ -278,6 +278,16 @@ mod tests {
             let lower = drawn(&mut coins(&orders, seed), of, things);
             prop_assert!(lower <= things && lower <= of / 2);
         }
+
+        #[test]
+        fn no_half_has_more_numbers_than_codes(level in 32_u32..96, gaps in any::<u64>(), is_dense in any::<bool>()) {
+            let codes = 1_u128 << (96 - level);
+            let some = u128::from(gaps) % codes;
+            let node = Node { level, first_code: 0, first_number: 0, numbers: if is_dense { codes - some / 1000 } else { codes - some } };
+            let (lower, upper) = orders().halves(node);
+            prop_assert!(lower.numbers <= codes / 2 && upper.numbers <= codes / 2);
+            prop_assert_eq!(lower.numbers + upper.numbers, node.numbers);
+        }
     }
 
     #[test]

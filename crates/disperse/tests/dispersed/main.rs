@@ -3,6 +3,7 @@
 mod answers;
 mod clouds;
 mod codings;
+mod phe;
 mod stored;
 mod sums;
 mod vectors;
