@@ -7,11 +7,28 @@
 //! | [`tags`] | equality, prefixes | which values are equal, and how often each comes |
 //! | [`orders`] | ranges | nothing; with each question, how it compares with each value |
 //!
+//! Of these no placement takes one yet:
+//!
+//! | coding | for | what whoever holds the fragments learns of them at rest |
+//! |---|---|---|
+//! | [`paillier`] | sums at one provider, which cannot be checked | nothing |
+//! | [`pads`] | the same, as fast as plain numbers, where rows follow one another | nothing |
+//! | [`erasure`] | fetching, at less than whole copies | the class of a value's length |
+//! | [`bits`] | sums and bounds of fragments, availability | what the fragments' own coding says |
+//! | [`boldyreva`] | order at rest: `danger` | the order, which values are equal, the upper half of their bits and more |
+//! | [`convergent`] | storing equal values once: `danger` | which values are equal, how often each comes, the class of their lengths |
+//!
 //! [`places`] gives rows their places, [`field`] is the arithmetic of shares. Nothing here knows providers or tables.
 
+pub mod bits;
+pub mod boldyreva;
 pub mod cells;
+pub mod convergent;
+pub mod erasure;
 pub mod field;
 pub mod orders;
+pub mod pads;
+pub mod paillier;
 pub mod places;
 pub mod shares;
 pub mod tags;

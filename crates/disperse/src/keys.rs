@@ -4,7 +4,7 @@
 //! key = HMAC-SHA256(table's secret, "counterfoil/disperse\0" | purpose u8 | column u16 | part u8 | epoch [16] or nought | place u16)
 //! ```
 //! 1. Every field has a fixed width: no two uses spell the same key.
-//! 2. What hides a value by being used once (sealing, shares, pads) has a key per epoch. An epoch is begun by each process that
+//! 2. What hides a value by being used once (sealing, shares, exponents, pads) has a key per epoch. An epoch is begun by each process that
 //!    opens the table to write, under 16 bytes of the system's generator: a database that was put back, or copied, goes on under
 //!    another one, and no row number of the two meets under one key.
 //! 3. What is to be compared between rows (tags, orders) has one key for all epochs: that it can be compared is what it leaks.
@@ -38,6 +38,16 @@ pub enum Purpose {
     Catalogue = 9,
     /// Marks a key of which shares were made.
     Split = 10,
+    /// Gives the primes of a Paillier key.
+    Primes = 20,
+    /// Draws what hides numbers in Paillier ciphertexts.
+    Exponents = 21,
+    /// Draws pads.
+    Pads = 22,
+    /// Makes codes that are in order.
+    Preserving = 23,
+    /// Seals values under keys of their own.
+    Convergence = 24,
 }
 
 /// The epoch of whoever writes: 16 bytes that no other one has.
@@ -135,7 +145,7 @@ mod tests {
         let secret = Secret::new([7; 32]);
         let mut keys = HashSet::new();
         let mut scopes = 0;
-        for purpose in [Purpose::Seal, Purpose::Shares, Purpose::Tag, Purpose::Order, Purpose::Places] {
+        for purpose in [Purpose::Seal, Purpose::Shares, Purpose::Tag, Purpose::Order, Purpose::Places, Purpose::Pads] {
             for column in [0, 1, 256, u16::MAX] {
                 for part in [0, 1] {
                     for epoch in [Epoch::ALL, Epoch([1; 16])] {

@@ -2,6 +2,8 @@
 
 mod answers;
 mod clouds;
+mod codings;
+mod phe;
 mod stored;
 mod sums;
 mod vectors;
