@@ -170,9 +170,10 @@ impl Coder {
         Coefficients::new(&self.key(Purpose::Shares, column, coding.number(), epoch), threshold)
     }
 
-    /// Where a cloud's shares lie.
-    fn x(cloud: usize) -> Element {
-        Element::reduce(cloud as u128 + 1)
+    /// Where a cloud's shares lie: all at one place, under one pad, where one alone would be the value.
+    fn x(&self, cloud: usize) -> Element {
+        let of_its_own = if self.declaration.threshold() > 1 { cloud } else { 0 };
+        Element::reduce(of_its_own as u128 + 1)
     }
 
     /// What is the same at all clouds that hold it: everything but shares. `rows` are ascending; `columns` are the declared ones in
@@ -283,7 +284,7 @@ impl Coder {
                     Coding::Share(limb) => limbs.limb(number.unwrap_or(0), limb).ok_or_else(too_long)?,
                     _ => Element::from_signed(i64::from(number.is_some())),
                 };
-                shares.push((value + coefficients.hiding(*row, Self::x(cloud))).number());
+                shares.push((value + coefficients.hiding(*row, self.x(cloud))).number());
             }
         }
         whole(rows, shares.len())?;
@@ -363,7 +364,7 @@ impl Coder {
     /// The coefficients of a sum of shares over rows, ascending.
     #[must_use]
     pub fn hidden(&self, epochs: &Epochs, column: u16, coding: Coding, rows: &[u64]) -> Vec<Element> {
-        let mut sums = vec![Element::ZERO; self.declaration.threshold() - 1];
+        let mut sums = vec![Element::ZERO; (self.declaration.threshold() - 1).max(1)];
         for (epoch, stretch) in epochs.stretches(rows) {
             let own = self.coefficients(column, coding, epoch).sums(stretch.iter().copied());
             sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
@@ -373,8 +374,8 @@ impl Coder {
 
     /// What a cloud's sum of shares says the sum is, given the coefficients over its rows.
     #[must_use]
-    pub fn shown(hidden: &[Element], cloud: usize, share: Element) -> Element {
-        share - hiding_of(hidden, Self::x(cloud))
+    pub fn shown(&self, hidden: &[Element], cloud: usize, share: Element) -> Element {
+        share - hiding_of(hidden, self.x(cloud))
     }
 
     /// What a cloud is asked for rows whose value is one of these; none: it has no tags of the column.

@@ -67,6 +67,8 @@ fn of_coding(declaration: &Declaration, column: &Column, coding: Coding, holders
     let (at_rest, asked) = match coding {
         Coding::Cell if column.kind.width().is_none() => (Some(What::Length), None),
         Coding::Cell => (None, None),
+        // Under one pad all clouds have the same, and learn nothing from one another.
+        Coding::Share(_) | Coding::Present if declaration.threshold() == 1 => (None, None),
         Coding::Share(_) if holders >= declaration.threshold() => (Some(What::Values), None),
         Coding::Present if holders >= declaration.threshold() => (Some(What::Nulls), None),
         Coding::Share(_) | Coding::Present => (None, None),
@@ -132,14 +134,15 @@ mod tests {
 
     #[test]
     fn no_coalition_of_the_declared_size_learns_values() {
-        for (clouds, may_fail, may_collude) in [(3, 1, 1), (4, 1, 2), (5, 2, 2), (5, 0, 4)] {
+        for (clouds, may_fail, may_collude) in [(3, 1, 1), (4, 1, 2), (5, 2, 2), (5, 0, 4), (2, 1, 0), (1, 0, 0)] {
             let declaration = people(clouds, may_fail, may_collude);
             let placement = Placement::plan(&declaration).expect("a placement");
             for mask in 0..1_u32 << clouds {
                 let coalition: Vec<usize> = (0..clouds).filter(|cloud| mask >> cloud & 1 == 1).collect();
                 let learned = learned(&declaration, &placement, &coalition);
                 let knows = learned.iter().any(|of| of.what == What::Values);
-                assert_eq!(knows, coalition.len() > may_collude, "{coalition:?} of {clouds}");
+                // Where one cloud alone is not to learn anything all have one pad, which no coalition takes away.
+                assert_eq!(knows, may_collude > 0 && coalition.len() > may_collude, "{coalition:?} of {clouds}");
                 // A column without operations gives lengths, and that where its cells are.
                 assert!(learned.iter().filter(|of| of.column == 3).all(|of| of.what == What::Length));
             }

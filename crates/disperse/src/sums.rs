@@ -5,7 +5,6 @@
 //! lie, what `may_fail + 1` of them say at least one honest cloud says, and so it is right. Where so many do not agree all are asked;
 //! what is silent has failed then, and so many fewer can lie. If more have failed than were declared to, there is no sum.
 
-use crate::coder::Coder;
 use crate::coding::field::Element;
 use crate::declaration::Column;
 use crate::fragments::{Answer, Name, Question};
@@ -48,7 +47,7 @@ impl Table {
         for asked in [first, others] {
             for (cloud, answer) in self.added_at(Asking { state, watch }, asked, (column, &codings), rows) {
                 match answer {
-                    Ok(shares) => said.push((cloud, shown(cloud, &hidden, &shares))),
+                    Ok(shares) => said.push((cloud, self.shown(cloud, &hidden, &shares))),
                     Err(Fault::Failed(Failure::CalledOff)) => return Err(Unanswered::CalledOff),
                     Err(fault) => {
                         report.note(cloud, fault);
@@ -142,16 +141,16 @@ impl Table {
         Ok((shares, added))
     }
 
+    /// What a cloud's sums say, without what hides them.
+    fn shown(&self, cloud: usize, hidden: &[Vec<Element>], shares: &[Element]) -> Said {
+        hidden.iter().zip(shares).map(|(hidden, share)| self.coder().shown(hidden, cloud, *share)).collect()
+    }
+
     fn told(&self, column: &Column, codings: &[Coding], said: &[Element], rows: u64) -> Sum {
         let limbs = codings.iter().filter(|coding| matches!(coding, Coding::Share(_))).count();
         let values = said.get(limbs).map_or(rows, |values| values.number());
         Sum { total: self.coder().limbs(column).and_then(|own| own.join(&said[..limbs])), values }
     }
-}
-
-/// What a cloud's sums say, without what hides them.
-fn shown(cloud: usize, hidden: &[Vec<Element>], shares: &[Element]) -> Said {
-    hidden.iter().zip(shares).map(|(hidden, share)| Coder::shown(hidden, cloud, *share)).collect()
 }
 
 /// What so many say, and nobody else.

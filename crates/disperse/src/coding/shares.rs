@@ -13,7 +13,9 @@
 //!    So each provider's answer gives a sum of its own. Of answers that are all from honest providers, all are equal. One liar
 //!    among `t` or fewer is found out, since to shift all answers alike takes all of them; with an honest majority of those asked,
 //!    liars are named.
-//! 4. Numbers have as many limbs as their type and the declared number of rows need, so that no sum leaves the field:
+//! 4. Where one share alone would give a value away (`t = 1`), all providers have `v + a1`, under one pad: then no coalition learns
+//!    anything, and `a1` is used once, for one value (2).
+//! 5. Numbers have as many limbs as their type and the declared number of rows need, so that no sum leaves the field:
 //!    `limb bits + row bits + 2 <= 61`.
 
 use aes::Aes256;
@@ -92,7 +94,8 @@ impl Coefficients {
     #[must_use]
     pub fn new(key: &Secret, threshold: u32) -> Self {
         debug_assert!(threshold > 0, "no share at all gives a value away");
-        Self { cipher: Aes256::new(&Array(*key.expose())), degree: u64::from(threshold) - 1 }
+        // What one provider has is hidden whatever others have.
+        Self { cipher: Aes256::new(&Array(*key.expose())), degree: u64::from(threshold - 1).max(1) }
     }
 
     /// What is added to a row's value at `x`: `a1 x + a2 x^2 + ...`.
@@ -187,8 +190,12 @@ mod tests {
                         (at(x), shares.sum())
                     })
                     .collect();
-                let whole = interpolate(&shares[..threshold as usize]);
-                prop_assert_eq!(interpolate(&shares[1..]), whole);
+                // Under a pad, which takes the place of shares at threshold 1, the owner alone has the sum.
+                let whole = match threshold {
+                    1 => shares[0].1 - hiding_of(&sums, at(1)),
+                    _ => interpolate(&shares[..threshold as usize]),
+                };
+                prop_assert!(threshold == 1 || interpolate(&shares[1..]) == whole);
                 for (x, share) in &shares {
                     prop_assert_eq!(*share - hiding_of(&sums, *x), whole);
                 }
@@ -224,8 +231,9 @@ mod tests {
                 assert!(seen.insert(coefficients.coefficient(row, power).number()), "row {row}");
             }
         }
-        // One of a single provider hides nothing.
-        assert_eq!(Coefficients::new(&Secret::new([3; 32]), 1).hiding(7, at(1)), Element::ZERO);
+        // Of a single provider, too, no two values are hidden alike.
+        let pads = Coefficients::new(&Secret::new([3; 32]), 1);
+        assert!((0..1000).all(|row| seen.insert(pads.hiding(row + 5000, at(1)).number())));
     }
 
     #[test]

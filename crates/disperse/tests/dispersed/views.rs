@@ -60,18 +60,28 @@ impl Provider for Watching {
 
 /// What each cloud has seen after people were put there, read, looked for and added up.
 fn views(secret: u8, people: &[Person], asked: &Person) -> Vec<Seen> {
-    let declaration = declaration(3, 1, 1);
+    views_of((3, 1, 1), secret, people, asked)
+}
+
+/// What clouds see of a table of so many, of which so many may fail and collude.
+fn views_of(
+    (count, may_fail, may_collude): (usize, usize, usize),
+    secret: u8,
+    people: &[Person],
+    asked: &Person,
+) -> Vec<Seen> {
+    let declaration = declaration(count, may_fail, may_collude);
     let coder =
         Coder::new(declaration.clone(), Placement::plan(&declaration).expect("a placement"), Secret::new([secret; 32]));
-    let clouds: Vec<Arc<Watching>> = (0..3).map(|_| Arc::default()).collect();
+    let clouds: Vec<Arc<Watching>> = (0..count).map(|_| Arc::default()).collect();
     let table = Table::new(coder, clouds.iter().map(|cloud| cloud.clone() as Arc<dyn Provider>).collect());
-    let mut state = State::new(3);
+    let mut state = State::new(count);
     state.epochs.begin(0, Epoch([secret; 16]));
     let rows: Vec<u64> = (0..people.len() as u64).collect();
     state.leaving(rows.iter().copied());
     let columns = columns(people);
     let coded = table.code(&state, &rows, &columns).expect("rows");
-    for cloud in 0..3 {
+    for cloud in 0..count {
         table.put(&state, cloud, &coded).expect("a cloud");
         state.arrived(cloud, &rows.iter().copied().collect());
     }
@@ -202,8 +212,9 @@ fn nothing_is_hidden_twice_in_the_same_way() {
 fn fewer_shares_than_the_threshold_are_noise() {
     // Of a million and of nought the shares of one cloud look alike: each bit is set about as often.
     let of = |salary: i64| -> Vec<Person> { (0..600).map(|id| (id, None, Some(salary), None)).collect() };
-    for salary in [0, 1_000_000] {
-        for (cloud, seen) in views(5, &of(salary), &(0, None, None, None)).iter().enumerate() {
+    // Where one share would be the value all clouds have it under one pad: noise at each, and at both together.
+    for (salary, shape) in [(0, (3, 1, 1)), (1_000_000, (3, 1, 1)), (0, (1, 0, 0)), (1_000_000, (2, 1, 0))] {
+        for (cloud, seen) in views_of(shape, 5, &of(salary), &(0, None, None, None)).iter().enumerate() {
             for (_, data) in seen.put.iter().flat_map(|put| &put.columns) {
                 let shares = shares(data);
                 for bit in (0..61).filter(|_| !shares.is_empty()) {
@@ -214,6 +225,12 @@ fn fewer_shares_than_the_threshold_are_noise() {
             }
         }
     }
+    let [one, other] = &views_of((2, 1, 0), 5, &of(7), &(0, None, None, None))[..] else { panic!("two clouds") };
+    let all = |seen: &Seen| -> Vec<u64> {
+        let data = seen.put.iter().flat_map(|put| &put.columns);
+        data.flat_map(|(_, data)| shares(data).to_vec()).collect()
+    };
+    assert_eq!(all(one), all(other), "two that differ could be taken from one another");
 }
 
 /// The shape of a view: counts and sizes, and which strings of one column are equal.
