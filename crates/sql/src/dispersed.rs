@@ -24,6 +24,7 @@ mod columns;
 mod conditions;
 mod define;
 mod leakage;
+mod metering;
 mod provider;
 mod push;
 mod repair;
@@ -137,6 +138,17 @@ fn keep(writer: &mut Writer, table: TableId, kept: &Kept) -> Result<()> {
 
 /// A dispersed table with its clouds.
 fn opened(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) -> Result<disperse::Table> {
+    opened_with(dispersed, view, table, kept, &|_, cloud| cloud)
+}
+
+/// A dispersed table with its clouds, each as `with` makes it of its name.
+fn opened_with(
+    dispersed: &Dispersed,
+    view: &dyn View,
+    table: &Table,
+    kept: &Kept,
+    with: &dyn Fn(&str, Arc<dyn disperse::Provider>) -> Arc<dyn disperse::Provider>,
+) -> Result<disperse::Table> {
     let declaration = kept.declaration.clone();
     let placement = Placement::plan(&declaration).map_err(|refusal| Error::Sql(refusal.to_string()))?;
     let open = |(at, name): (usize, &String)| {
@@ -144,7 +156,7 @@ fn opened(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) ->
             Error::NotFound(format!("no cloud {name}, where table {} lies: CREATE CLOUD {name} again", table.name))
         })?;
         let key = kept.secret.derive(disperse::Purpose::Files, &disperse::Scope::provider(at as u16));
-        clouds::open(dispersed, &cloud, key)
+        clouds::open(dispersed, &cloud, key).map(|cloud| with(name, cloud))
     };
     let clouds = declaration.clouds.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
     Ok(disperse::Table::new(Coder::new(declaration, placement, kept.secret.clone()), clouds))

@@ -16,6 +16,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, Sched
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
+use super::metering::Metering;
 use super::waiting::Waiting;
 use super::{Dispersed, columns, conditions, is_put_back, kept, notes, put_back, unanswered};
 use crate::error::{Error, Result};
@@ -73,7 +74,8 @@ impl DispersedScan {
             return Ok(VecDeque::new());
         }
         let clouds = kept.declaration.clouds.clone();
-        let opened = self.opened(&kept)?;
+        let metering = Metering::default();
+        let opened = self.metered(&kept, &metering)?;
         let mut conditions = self.conditions();
         if is_put_back(&self.snapshot, &kept)? {
             self.note(put_back(&self.table.name));
@@ -82,6 +84,7 @@ impl DispersedScan {
         let (waiting, mut report) = (Waiting::scan(asking), Report::default());
         let asked = Ask { state: &kept.state, watch: &waiting };
         let found = opened.read(asked, &self.ids(), &conditions, &mut report);
+        metering.tell(&self.metrics);
         if found.is_err() {
             self.is_current(&kept)?;
         }
@@ -101,6 +104,12 @@ impl DispersedScan {
     /// The table with its clouds.
     pub(super) fn opened(&self, kept: &Kept) -> Result<counterfoil_disperse::Table> {
         super::opened(&self.dispersed, &self.snapshot, &self.table, kept)
+    }
+
+    /// The table with its clouds, and with each of them what it is asked.
+    pub(super) fn metered(&self, kept: &Kept, metering: &Metering) -> Result<counterfoil_disperse::Table> {
+        let with = |name: &str, cloud| metering.of(name, cloud);
+        super::opened_with(&self.dispersed, &self.snapshot, &self.table, kept, &with)
     }
 
     /// Whether all rows of the snapshot are still to be at clouds: what was deleted meanwhile they were told to let go of, and that is

@@ -31,6 +31,7 @@ use datafusion::physical_plan::{
 };
 use datafusion::scalar::ScalarValue;
 
+use super::metering::Metering;
 use super::scan::DispersedScan;
 use super::waiting::Waiting;
 use super::{notes, unanswered};
@@ -202,10 +203,12 @@ impl DispersedSums {
     /// Asks for all states.
     fn ask(&self, asking: &Asking) -> Result<RecordBatch> {
         let (kept, table) = (self.scan.kept()?, self.scan.table());
-        let opened = self.scan.opened(&kept)?;
+        let metering = Metering::default();
+        let opened = self.scan.metered(&kept, &metering)?;
         let (waiting, mut report) = (Waiting::scan(asking), Report::default());
         let asked = Ask { state: &kept.state, watch: &waiting };
         let answer = self.answer(&opened, asked, &mut report);
+        metering.tell(&self.metrics);
         if answer.is_err() {
             self.scan.is_current(&kept)?;
         }

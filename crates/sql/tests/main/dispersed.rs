@@ -198,6 +198,8 @@ fn clouds_add_up_the_rows_that_they_know_to_match() {
         let told = plan(sql);
         assert!(!told.contains("DispersedSums"), "{told}");
     }
+    let told = world.database.ask("EXPLAIN ANALYZE SELECT note FROM people WHERE name = 'Ada'");
+    assert!(told.contains("_questions=1") && told.contains("_bytes=") && told.contains("_time="), "{told}");
     let told = world.database.ask("EXPLAIN LEAKAGE SELECT sum(small) FROM people WHERE name = 'Ada'");
     assert!(told.contains("from this query|which rows are added up"), "{told}");
     assert!(told.contains("name: which rows have one of 1 values"), "{told}");
