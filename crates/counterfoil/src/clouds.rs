@@ -47,10 +47,9 @@ impl Clouds for Reached {
             return Some(Ok(known.cloud.clone()));
         }
         // Of one address the newest secret counts.
-        Some(cloud(url, secret)?.map(|cloud| {
+        Some(cloud(url, secret)?.inspect(|cloud| {
             let secret = secret.map(|secret| Zeroizing::new(secret.to_owned()));
             reached.insert(url.to_owned(), Known { secret, cloud: cloud.clone() });
-            cloud
         }))
     }
 }

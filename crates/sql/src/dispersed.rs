@@ -53,6 +53,7 @@ pub(crate) use sums::from_shares;
 
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
+use metering::Metering;
 use waiting::Waiting;
 
 /// What WITH (engine = ...) says for a dispersed table.
@@ -138,16 +139,16 @@ fn keep(writer: &mut Writer, table: TableId, kept: &Kept) -> Result<()> {
 
 /// A dispersed table with its clouds.
 fn opened(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) -> Result<disperse::Table> {
-    opened_with(dispersed, view, table, kept, &|_, cloud| cloud)
+    metered(dispersed, view, table, kept, None)
 }
 
-/// A dispersed table with its clouds, each as `with` makes it of its name.
-fn opened_with(
+/// A dispersed table with its clouds, of which it may be counted what they are asked.
+fn metered(
     dispersed: &Dispersed,
     view: &dyn View,
     table: &Table,
     kept: &Kept,
-    with: &dyn Fn(&str, Arc<dyn disperse::Provider>) -> Arc<dyn disperse::Provider>,
+    metering: Option<&Metering>,
 ) -> Result<disperse::Table> {
     let declaration = kept.declaration.clone();
     let placement = Placement::plan(&declaration).map_err(|refusal| Error::Sql(refusal.to_string()))?;
@@ -156,7 +157,11 @@ fn opened_with(
             Error::NotFound(format!("no cloud {name}, where table {} lies: CREATE CLOUD {name} again", table.name))
         })?;
         let key = kept.secret.derive(disperse::Purpose::Files, &disperse::Scope::provider(at as u16));
-        clouds::open(dispersed, &cloud, key).map(|cloud| with(name, cloud))
+        let cloud = clouds::open(dispersed, &cloud, key)?;
+        Ok(match metering {
+            Some(metering) => metering.of(name, cloud),
+            None => cloud,
+        })
     };
     let clouds = declaration.clouds.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
     Ok(disperse::Table::new(Coder::new(declaration, placement, kept.secret.clone()), clouds))

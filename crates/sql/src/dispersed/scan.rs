@@ -108,8 +108,7 @@ impl DispersedScan {
 
     /// The table with its clouds, and with each of them what it is asked.
     pub(super) fn metered(&self, kept: &Kept, metering: &Metering) -> Result<counterfoil_disperse::Table> {
-        let with = |name: &str, cloud| metering.of(name, cloud);
-        super::opened_with(&self.dispersed, &self.snapshot, &self.table, kept, &with)
+        super::metered(&self.dispersed, &self.snapshot, &self.table, kept, Some(metering))
     }
 
     /// Whether all rows of the snapshot are still to be at clouds: what was deleted meanwhile they were told to let go of, and that is
