@@ -4,6 +4,7 @@
 //! have failed than were declared to. Where a code knows a value as a whole (a tag, an order of 64 bits, a beginning of few characters), the
 //! condition is true of just these rows; of others it may be.
 
+use crate::asked;
 use crate::coder::PREFIX_CHARACTERS_MAX;
 use crate::declaration::{Column, Kind};
 use crate::fragments::{Answer, Question};
@@ -134,7 +135,9 @@ impl Table {
                 named.extend(rows);
                 Ok(())
             };
-            self.clouds()[cloud].ask(&self.coder().table_name(cloud), &question, &mut take).map(|()| named)
+            let asked = (self.coder().table_name(cloud), question);
+            let is_wanted = || watch.part(0).map(|()| true);
+            asked::ask(&self.clouds()[cloud], asked, &is_wanted, &mut take).map(|_| named)
         };
         let ask = &ask;
         let questions = (0..self.clouds().len()).filter_map(|cloud| {

@@ -9,6 +9,7 @@
 //! - [`coding`]: how values become fragments. [`fragments`]: what providers hold and are asked.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod catalogue;
 mod coder;
 pub mod coding;

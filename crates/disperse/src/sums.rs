@@ -5,6 +5,9 @@
 //! lie, what `may_fail + 1` of them say at least one honest cloud says, and so it is right. Where so many do not agree all are asked;
 //! what is silent has failed then, and so many fewer can lie. If more have failed than were declared to, there is no sum.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::asked::{self, Running};
 use crate::coding::field::Element;
 use crate::declaration::Column;
 use crate::fragments::{Answer, Name, Question};
@@ -31,34 +34,51 @@ impl Table {
     /// [`Unanswered`]: not enough clouds agree.
     pub fn sum(
         &self,
-        Asking { state, watch }: Asking<'_>,
+        asking: Asking<'_>,
         column: u16,
         rows: &[u64],
         report: &mut Report,
     ) -> Result<Option<Sum>, Unanswered> {
+        let state = asking.state;
         let Some((column, codings)) = self.summed(column) else { return Ok(None) };
         let hidden: Vec<Vec<Element>> =
             codings.iter().map(|coding| self.coder().hidden(&state.epochs, column.id, *coding, rows)).collect();
         let may_fail = self.coder().declaration().may_fail;
         let (mut said, mut failed): (Vec<(usize, Said)>, usize) = (Vec::new(), 0);
-        let clouds: Vec<usize> = (0..self.clouds().len()).collect();
-        // Those whose word is enough, if they agree; then all others.
-        let (first, others) = clouds.split_at((may_fail + 1).min(clouds.len()));
-        for asked in [first, others] {
-            for (cloud, answer) in self.added_at(Asking { state, watch }, asked, (column, &codings), rows) {
-                match answer {
-                    Ok(shares) => said.push((cloud, self.shown(cloud, &hidden, &shares))),
-                    Err(Fault::Failed(Failure::CalledOff)) => return Err(Unanswered::CalledOff),
-                    Err(fault) => {
-                        report.note(cloud, fault);
+        let is_enough = AtomicBool::new(false);
+        let add = |cloud: usize| self.added(asking, cloud, (column, &codings), rows, &is_enough);
+        let add = &add;
+        std::thread::scope(|scope| {
+            let (mut running, mut left) = (Running::new(scope), 0..self.clouds().len());
+            // Those whose word is enough, if they agree; then, or if they are slow, all others.
+            let mut next = may_fail + 1;
+            let done = loop {
+                left.by_ref().take(next).for_each(|cloud| running.start(cloud, move || add(cloud)));
+                next = 0;
+                if running.numbers().is_empty() {
+                    break Ok(());
+                }
+                match running.next() {
+                    None => next = usize::MAX,
+                    Some((cloud, Some(Ok(shares)))) => said.push((cloud, self.shown(cloud, &hidden, &shares))),
+                    Some((_, Some(Err(Fault::Failed(Failure::CalledOff))))) => break Err(Unanswered::CalledOff),
+                    Some((cloud, fault)) => {
+                        let broken = || Fault::Failed(Failure::Malformed("what asks it broke off".into()));
+                        report.note(cloud, fault.and_then(Result::err).unwrap_or_else(broken));
                         failed += 1;
                     }
                 }
-            }
-            if agreed(&said, may_fail + 1).is_some() {
-                break;
-            }
-        }
+                if agreed(&said, may_fail + 1).is_some() {
+                    break Ok(());
+                }
+                if running.numbers().is_empty() {
+                    next = usize::MAX;
+                }
+            };
+            is_enough.store(true, Ordering::Relaxed);
+            running.slow().for_each(|cloud| report.note(cloud, Fault::Slow));
+            done
+        })?;
         let agreed = (may_fail + 1).checked_sub(failed).filter(|needed| *needed > 0).and_then(|of| agreed(&said, of));
         let Some(agreed) = agreed else {
             return Err(Unanswered::Sum { column: column.name.clone(), report: report.clone() });
@@ -76,22 +96,6 @@ impl Table {
         Some((column, codings))
     }
 
-    /// The sums of clouds, which add up at the same time.
-    fn added_at(
-        &self,
-        asking: Asking<'_>,
-        clouds: &[usize],
-        summed: (&Column, &[Coding]),
-        rows: &[u64],
-    ) -> Vec<(usize, Result<Vec<Element>, Fault>)> {
-        let added = |cloud: usize| self.added(asking, cloud, summed, rows);
-        let broken = |_| Err(Fault::Failed(Failure::Malformed("what asks it broke off".into())));
-        std::thread::scope(|scope| {
-            let asked: Vec<_> = clouds.iter().map(|cloud| (*cloud, scope.spawn(move || added(*cloud)))).collect();
-            asked.into_iter().map(|(cloud, thread)| (cloud, thread.join().unwrap_or_else(broken))).collect()
-        })
-    }
-
     /// A cloud's sums of its shares of exactly these rows.
     fn added(
         &self,
@@ -99,17 +103,18 @@ impl Table {
         cloud: usize,
         summed: (&Column, &[Coding]),
         rows: &[u64],
+        is_enough: &AtomicBool,
     ) -> Result<Vec<Element>, Fault> {
         let state = asking.state;
         if state.is_told(cloud) && state.live.len() == rows.len() as u64 {
             // Of all that it has, which is these rows unless it has some from before the database was put back.
-            let (shares, added) = self.added_of(asking, cloud, summed, None)?;
+            let (shares, added) = self.added_of(asking, cloud, summed, None, is_enough)?;
             if added == rows.len() as u64 {
                 return Ok(shares);
             }
         }
         let places = self.coder().sorted_places(&state.epochs, cloud, rows.iter().copied());
-        let (shares, added) = self.added_of(asking, cloud, summed, Some(places))?;
+        let (shares, added) = self.added_of(asking, cloud, summed, Some(places), is_enough)?;
         if added == rows.len() as u64 { Ok(shares) } else { Err(Fault::Lacks) }
     }
 
@@ -120,6 +125,7 @@ impl Table {
         cloud: usize,
         (column, codings): (&Column, &[Coding]),
         places: Option<Vec<u64>>,
+        is_enough: &AtomicBool,
     ) -> Result<(Vec<Element>, u64), Fault> {
         let coder = self.coder();
         let sums: Vec<Name> = codings.iter().map(|coding| coder.column_name(cloud, column.id, *coding)).collect();
@@ -137,8 +143,13 @@ impl Table {
             }
             Ok(())
         };
-        self.clouds()[cloud].ask(&coder.table_name(cloud), &question, &mut take).map_err(Fault::Failed)?;
-        Ok((shares, added))
+        let is_wanted = || asking.watch.part(0).map(|()| !is_enough.load(Ordering::Relaxed));
+        let asked = (coder.table_name(cloud), question);
+        match asked::ask(&self.clouds()[cloud], asked, &is_wanted, &mut take).map_err(Fault::Failed)? {
+            true => Ok((shares, added)),
+            // Others agree meanwhile: nobody hears of it.
+            false => Err(Fault::Slow),
+        }
     }
 
     /// What a cloud's sums say, without what hides them.

@@ -11,7 +11,9 @@
 use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::asked::{self, Running};
 use crate::coder::{Coder, Common, Unfit};
 use crate::fragments::{Answer, Data, Name, Question, Strings, Test};
 use crate::placement::Coding;
@@ -59,6 +61,8 @@ pub enum Fault {
     Forged,
     /// A sum that is not that of its shares.
     WrongSum,
+    /// It has not answered yet; another one has.
+    Slow,
 }
 
 /// What is to be said of clouds beside an answer.
@@ -75,6 +79,7 @@ impl fmt::Display for Fault {
             Self::Lacks => f.write_str("it does not show rows that it said it has"),
             Self::Forged => f.write_str("it shows what was not sealed for where it is"),
             Self::WrongSum => f.write_str("its sum is not that of its shares"),
+            Self::Slow => f.write_str("it is slow: another one was asked and has answered"),
         }
     }
 }
@@ -268,16 +273,7 @@ impl Table {
             let empty = |id: &u16| self.coder.declaration().column(*id).map(|column| Plain::empty(column.kind));
             return Ok(Found { rows, columns: wanted.iter().filter_map(empty).collect() });
         }
-        let mut asked = vec![Vec::new(); self.clouds.len()];
-        while let Some(batch) = self.next_questions(wanted, &columns, &mut asked) {
-            for (places_of, fetched) in self.fetch_at(asking, wanted, batch, (&rows, &set)) {
-                let Fetched { columns: found, faults } = fetched?;
-                faults.into_iter().for_each(|(cloud, fault)| report.note(cloud, fault));
-                for (at, column) in places_of.into_iter().zip(found) {
-                    columns[at] = columns[at].take().or(column);
-                }
-            }
-        }
+        self.fetch_all(asking, wanted, (&rows, &set), &mut columns, report)?;
         let columns: Option<Vec<Plain>> = columns.iter_mut().map(Option::take).collect::<Option<_>>();
         match columns {
             Some(columns) => Ok(Found { rows, columns }),
@@ -294,14 +290,13 @@ impl Table {
         Unanswered::Column { column, report: report.clone() }
     }
 
-    /// Who is asked next for the columns that are not there yet, and for which; none if nobody is left.
+    /// Who is asked next for columns that are missing, by their places, and for which; none if nobody is left.
     fn next_questions(
         &self,
         wanted: &[u16],
-        columns: &[Option<Plain>],
+        mut missing: Vec<usize>,
         asked: &mut [Vec<usize>],
     ) -> Option<Vec<(usize, Vec<usize>)>> {
-        let mut missing: Vec<usize> = (0..wanted.len()).filter(|at| columns[*at].is_none()).collect();
         let mut questions = Vec::new();
         while !missing.is_empty() {
             let gives = |cloud: usize, at: usize| {
@@ -323,33 +318,60 @@ impl Table {
         (!questions.is_empty()).then_some(questions)
     }
 
-    /// Columns from several clouds, which answer at the same time: places among the wanted ones, and what was given for them.
-    fn fetch_at(
+    /// Fetches columns from clouds, which answer at the same time. What one does not give another one is asked for; and what one has not
+    /// given after a while, too.
+    fn fetch_all(
         &self,
         asking: Asking<'_>,
         wanted: &[u16],
-        questions: Vec<(usize, Vec<usize>)>,
         rows: (&[u64], &Rows),
-    ) -> Vec<(Vec<usize>, Result<Fetched, Unanswered>)> {
+        columns: &mut [Option<Plain>],
+        report: &mut Report,
+    ) -> Result<(), Unanswered> {
+        let is_enough = AtomicBool::new(false);
         let fetch = |cloud: usize, places_of: &[usize]| {
             let ids: Vec<u16> = places_of.iter().map(|at| wanted[*at]).collect();
-            self.fetch(asking, cloud, &ids, rows)
+            self.fetch(asking, cloud, &ids, rows, &is_enough)
         };
         let fetch = &fetch;
         std::thread::scope(|scope| {
-            let asked: Vec<_> = questions
-                .into_iter()
-                .map(|(cloud, of)| (cloud, of.clone(), scope.spawn(move || fetch(cloud, &of))))
-                .collect();
-            let broken = |cloud, of: &[usize]| {
-                let fault = Fault::Failed(Failure::Malformed("what asks it broke off".into()));
-                Ok(Fetched { columns: of.iter().map(|_| None).collect(), faults: vec![(cloud, fault)] })
+            let (mut asked, mut questions) = (vec![Vec::new(); self.clouds.len()], Vec::new());
+            let (mut running, mut is_slow) = (Running::new(scope), false);
+            let done = loop {
+                // What is on its way is not asked for twice, unless it is slow.
+                let on_its_way = |at: usize, questions: &[(usize, Vec<usize>)], running: &Running<'_, '_, _>| {
+                    !is_slow && running.numbers().iter().any(|number| questions[*number].1.contains(&at))
+                };
+                let missing = (0..wanted.len())
+                    .filter(|at| columns[*at].is_none() && !on_its_way(*at, &questions, &running))
+                    .collect();
+                for (cloud, of) in self.next_questions(wanted, missing, &mut asked).unwrap_or_default() {
+                    questions.push((cloud, of.clone()));
+                    running.start(questions.len() - 1, move || fetch(cloud, &of));
+                }
+                if running.numbers().is_empty() || columns.iter().all(Option::is_some) {
+                    break Ok(());
+                }
+                let Some((number, fetched)) = running.next() else {
+                    is_slow = true;
+                    continue;
+                };
+                is_slow = false;
+                let (cloud, of) = &questions[number];
+                match fetched {
+                    Some(Ok(Fetched { columns: found, faults })) => {
+                        faults.into_iter().for_each(|(cloud, fault)| report.note(cloud, fault));
+                        for (at, column) in of.iter().zip(found) {
+                            columns[*at] = columns[*at].take().or(column);
+                        }
+                    }
+                    Some(Err(unanswered)) => break Err(unanswered),
+                    None => report.note(*cloud, Fault::Failed(Failure::Malformed("what asks it broke off".into()))),
+                }
             };
-            let joined = asked.into_iter().map(|(cloud, of, thread)| {
-                let fetched = thread.join().unwrap_or_else(|_| broken(cloud, &of));
-                (of, fetched)
-            });
-            joined.collect()
+            is_enough.store(true, Ordering::Relaxed);
+            running.slow().for_each(|number| report.note(questions[number].0, Fault::Slow));
+            done
         })
     }
 
@@ -360,6 +382,7 @@ impl Table {
         cloud: usize,
         ids: &[u16],
         (rows, set): (&[u64], &Rows),
+        is_enough: &AtomicBool,
     ) -> Result<Fetched, Unanswered> {
         let names: Vec<Name> = ids.iter().map(|id| self.coder.column_name(cloud, *id, Coding::Cell)).collect();
         let is_all = *set == state.live;
@@ -370,8 +393,12 @@ impl Table {
         let wanted = |place| self.coder.row(&state.epochs, cloud, place).filter(|row| set.contains(*row));
         let mut take = |answer: Answer| gathered.add(&names, answer, rows.len(), wanted, watch);
         let nothing = |fault| Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults: vec![(cloud, fault)] });
-        match self.clouds[cloud].ask(&self.coder.table_name(cloud), &question, &mut take) {
-            Ok(()) => {}
+        let is_wanted = || watch.part(0).map(|()| !is_enough.load(Ordering::Relaxed));
+        let asked = (self.coder.table_name(cloud), question);
+        match asked::ask(&self.clouds[cloud], asked, &is_wanted, &mut take) {
+            Ok(true) => {}
+            // Another one was faster.
+            Ok(false) => return Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults: Vec::new() }),
             Err(Failure::CalledOff) => return Err(Unanswered::CalledOff),
             Err(failure) => return nothing(Fault::Failed(failure)),
         }

@@ -197,6 +197,7 @@ fn unanswered(table: &str, clouds: &[String], waiting: &Waiting<'_>, unanswered:
     // Who is silent may come back; who lies is not to be trusted.
     let lies = |(_, fault): &(usize, disperse::Fault)| match fault {
         disperse::Fault::Failed(failure) => matches!(failure, disperse::Failure::Malformed(_)),
+        disperse::Fault::Slow => false,
         _ => true,
     };
     match report.faults.iter().any(lies) {

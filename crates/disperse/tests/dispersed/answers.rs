@@ -211,3 +211,46 @@ fn a_cloud_that_shows_too_much_is_cut_short() {
     assert!(matches!(found, Err(Unanswered::Column { .. })));
     assert!(report.faults.iter().all(|(_, fault)| matches!(fault, Fault::Failed(Failure::Malformed(_)))), "{report:?}");
 }
+
+#[test]
+fn a_cloud_that_is_slow_holds_nobody_up() {
+    let people = some_people();
+    let world = World::new((3, 1, 1), &people);
+    for stuck in 0..3 {
+        world.clouds[stuck].set(Mood::Stuck);
+        let mut report = Report::default();
+        let found = world.table.read(world.asking(), &[ID, NAME, SALARY, NOTE], &[], &mut report).expect("all rows");
+        assert!(found.columns == world.columns, "without {stuck}");
+        let sum = world.table.sum(world.asking(), SALARY, &world.rows, &mut report).expect("a sum");
+        assert!(sum.is_some_and(|sum| sum.values > 0));
+        // It is named if it was asked, and for nothing worse.
+        assert!(report.faults.iter().all(|fault| *fault == (stuck, Fault::Slow)), "{:?}", report.faults);
+        world.clouds[stuck].set(Mood::Honest);
+    }
+    // Two that are slow are waited for; whoever waits can call it off.
+    world.clouds[0].set(Mood::Stuck);
+    world.clouds[1].set(Mood::Stuck);
+    let begun = std::time::Instant::now();
+    let watch = Impatient(begun);
+    let asking = Asking { watch: &watch, ..world.asking() };
+    let told = world.table.read(asking, &[ID, NAME, SALARY, NOTE], &[], &mut Report::default());
+    assert!(matches!(told, Err(Unanswered::CalledOff)));
+    let condition = Condition::Equal { column: ID, values: vec![Value::Number(1)] };
+    let told = world.table.read(asking, &[ID], &[condition], &mut Report::default());
+    assert!(matches!(told, Err(Unanswered::CalledOff)));
+    let told = world.table.sum(asking, SALARY, &world.rows, &mut Report::default());
+    assert!(matches!(told, Err(Unanswered::CalledOff)));
+    world.clouds.iter().for_each(|cloud| cloud.set(Mood::Honest));
+}
+
+/// Waits for a moment and no longer.
+struct Impatient(std::time::Instant);
+
+impl Watch for Impatient {
+    fn part(&self, _bytes: usize) -> Result<(), Failure> {
+        match self.0.elapsed().as_millis() < 300 {
+            true => Ok(()),
+            false => Err(Failure::CalledOff),
+        }
+    }
+}

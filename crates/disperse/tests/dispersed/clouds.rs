@@ -26,6 +26,8 @@ pub enum Mood {
     Denying,
     /// It says everything twice.
     Repeating,
+    /// It does not answer, and does not say so either, until it is in another mood.
+    Stuck,
 }
 
 impl Mood {
@@ -33,7 +35,7 @@ impl Mood {
         [Mood::Silent, Mood::Forgetful, Mood::Lying, Mood::Shuffling, Mood::Denying, Mood::Repeating];
 
     fn of(number: u8) -> Self {
-        [Mood::Honest].into_iter().chain(Mood::BAD).find(|mood| *mood as u8 == number).expect("a mood")
+        [Mood::Honest, Mood::Stuck].into_iter().chain(Mood::BAD).find(|mood| *mood as u8 == number).expect("a mood")
     }
 }
 
@@ -104,6 +106,9 @@ impl Provider for Cloud {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        while self.mood() == Mood::Stuck {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
         let mood = self.mood();
         if mood == Mood::Silent {
             return Err(Failure::Unreachable("it is silent".into()));
