@@ -8,53 +8,136 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::thread::Scope;
 use std::time::Duration;
 
 use crate::fragments::{Answer, Name, Question};
 use crate::provider::{Failure, Provider};
+use crate::watch::Watch;
 
 /// How often whoever waits looks up.
 const TICK: Duration = Duration::from_millis(20);
-/// Others are asked as well when nobody has answered for so long.
-pub(crate) const HEDGE: Duration = Duration::from_millis(1500);
+/// Others are asked as well when nothing has come for so long.
+const HEDGE: Duration = Duration::from_millis(1500);
 /// Parts that wait to be taken.
 const PARTS: usize = 2;
+/// Questions that clouds have not answered, in this process: a share that hangs must not take a thread for each that anybody asks.
+const UNANSWERED_MAX: usize = 512;
+
+static UNANSWERED: AtomicUsize = AtomicUsize::new(0);
+
+/// A question that is counted until its cloud has ended.
+struct Counted;
+
+impl Counted {
+    fn new() -> Result<Self, Failure> {
+        let before = UNANSWERED.fetch_add(1, Ordering::Relaxed);
+        let counted = Self;
+        match before < UNANSWERED_MAX {
+            true => Ok(counted),
+            false => {
+                Err(Failure::Unreachable(format!("{UNANSWERED_MAX} questions wait for clouds that do not answer")))
+            }
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        UNANSWERED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 enum Part {
     Some(Answer),
     Done(Result<(), Failure>),
 }
 
+/// How far an answer has come.
+#[derive(Default)]
+pub(crate) struct Progress(AtomicU64);
+
+impl Progress {
+    const ANSWERED: u64 = u64::MAX;
+
+    fn step(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        self.0.store(Self::ANSWERED, Ordering::Relaxed);
+    }
+
+    fn at(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Who waits for an answer, for how many rows, and who is told how far it has come.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait<'a> {
+    pub watch: &'a dyn Watch,
+    /// Whether others have given what was wanted.
+    pub is_enough: &'a AtomicBool,
+    pub progress: &'a Progress,
+    /// Rows and parts of an answer at most: a cloud that shows more would never end.
+    pub rows_max: u64,
+}
+
+impl Wait<'_> {
+    fn goes_on(&self) -> Result<bool, Failure> {
+        self.watch.part(0)?;
+        Ok(!self.is_enough.load(Ordering::Relaxed))
+    }
+}
+
 /// Asks a cloud, as long as the answer is wanted; whether it came to its end.
 ///
 /// # Errors
-/// [`Failure`], that of `is_wanted` and `take` among them.
+/// [`Failure`], that of the watch and of `take` among them.
 pub(crate) fn ask(
     cloud: &Arc<dyn Provider>,
     (table, question): (Name, Question),
-    is_wanted: &dyn Fn() -> Result<bool, Failure>,
+    wait: Wait<'_>,
     take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
     let (give, parts) = sync_channel(PARTS);
-    let cloud = cloud.clone();
+    let (cloud, counted) = (cloud.clone(), Counted::new()?);
     let asking = move || {
         let mut pass = |answer| give.send(Part::Some(answer)).map_err(|_| Failure::CalledOff);
         let done = cloud.ask(&table, &question, &mut pass);
+        drop(counted);
         // Nobody may wait any more.
         let _ = give.send(Part::Done(done));
     };
     let started = std::thread::Builder::new().spawn(asking);
     started.map_err(|error| Failure::Unreachable(format!("no thread to ask it: {error}")))?;
+    let done = hear(&parts, wait, take);
+    wait.progress.end();
+    done
+}
+
+fn hear(
+    parts: &Receiver<Part>,
+    wait: Wait<'_>,
+    take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
+    let mut left = wait.rows_max;
     loop {
         match parts.recv_timeout(TICK) {
-            Ok(Part::Some(answer)) => take(answer)?,
+            Ok(Part::Some(answer)) => {
+                wait.progress.step();
+                let own = answer.rows.places.len() as u64 + 1;
+                left = left.checked_sub(own).ok_or_else(|| Failure::Malformed("more rows than there may be".into()))?;
+                take(answer)?;
+            }
             Ok(Part::Done(done)) => return done.map(|()| true),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(Failure::Malformed("what asks it broke off".into())),
         }
-        if !is_wanted()? {
+        if !wait.goes_on()? {
             return Ok(false);
         }
     }
@@ -64,46 +147,164 @@ pub(crate) fn ask(
 pub(crate) struct Running<'scope, 'env, T> {
     scope: &'scope Scope<'scope, 'env>,
     give: Sender<(usize, Option<T>)>,
-    answers: std::sync::mpsc::Receiver<(usize, Option<T>)>,
-    running: Vec<usize>,
-    slow: Vec<usize>,
+    answers: Receiver<(usize, Option<T>)>,
+    running: Vec<One>,
+}
+
+/// One that has not answered.
+struct One {
+    number: usize,
+    progress: Arc<Progress>,
+    /// How far it had come when it was looked at last.
+    seen: u64,
+    is_slow: bool,
 }
 
 impl<'scope, 'env, T: Send + 'scope> Running<'scope, 'env, T> {
     /// Nobody yet.
     pub fn new(scope: &'scope Scope<'scope, 'env>) -> Self {
         let (give, answers) = channel();
-        Self { scope, give, answers, running: Vec::new(), slow: Vec::new() }
+        Self { scope, give, answers, running: Vec::new() }
     }
 
     /// Asks one more, which is called by a number.
-    pub fn start(&mut self, number: usize, ask: impl FnOnce() -> T + Send + 'scope) {
-        let give = self.give.clone();
-        self.running.push(number);
+    pub fn start(&mut self, number: usize, ask: impl FnOnce(&Progress) -> T + Send + 'scope) {
+        let (give, progress) = (self.give.clone(), Arc::new(Progress::default()));
+        self.running.push(One { number, progress: progress.clone(), seen: 0, is_slow: false });
         self.scope.spawn(move || {
-            let answer = catch_unwind(AssertUnwindSafe(ask)).ok();
+            let answer = catch_unwind(AssertUnwindSafe(|| ask(&progress))).ok();
             // Whoever has gone wants none.
             let _ = give.send((number, answer));
         });
     }
 
-    /// The numbers of those that have not answered.
-    pub fn numbers(&self) -> &[usize] {
-        &self.running
+    /// Whether all have answered.
+    pub fn is_empty(&self) -> bool {
+        self.running.is_empty()
     }
 
-    /// Of those the ones that were waited for in vain.
+    /// The numbers of those from which something still comes.
+    pub fn coming(&self) -> impl Iterator<Item = usize> {
+        self.running.iter().filter(|one| !one.is_slow).map(|one| one.number)
+    }
+
+    /// The numbers of those that were waited for in vain, so far.
     pub fn slow(&self) -> impl Iterator<Item = usize> {
-        self.slow.iter().copied().filter(|number| self.running.contains(number))
+        self.running.iter().filter(|one| one.is_slow).map(|one| one.number)
     }
 
-    /// The next answer, none of one that broke off; or that nobody has answered for a while.
+    /// The next answer, none of one that broke off; or that one has been found to be slow: nothing of it has come for a while.
     pub fn next(&mut self) -> Option<(usize, Option<T>)> {
-        let Ok((number, answer)) = self.answers.recv_timeout(HEDGE) else {
-            self.slow.clone_from(&self.running);
-            return None;
-        };
-        self.running.retain(|own| *own != number);
-        Some((number, answer))
+        loop {
+            if let Ok((number, answer)) = self.answers.recv_timeout(HEDGE) {
+                self.running.retain(|one| one.number != number);
+                return Some((number, answer));
+            }
+            if self.look() {
+                return None;
+            }
+        }
+    }
+
+    /// Looks how far answers have come; whether one is slow that was not.
+    fn look(&mut self) -> bool {
+        let mut is_found = false;
+        for one in &mut self.running {
+            let at = one.progress.at();
+            // One whose answer is there is busy here.
+            let is_slow = at == one.seen && at != Progress::ANSWERED;
+            is_found |= is_slow && !one.is_slow;
+            (one.seen, one.is_slow) = (at, is_slow);
+        }
+        is_found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc::channel;
+
+    use super::{Progress, Running, Wait, ask};
+    use crate::fragments::{Answer, Fragments, Name, Question};
+    use crate::provider::{Failure, Provider};
+    use crate::watch::Patient;
+
+    /// A cloud whose answers have no end.
+    struct Endless(usize);
+
+    impl Provider for Endless {
+        fn put(&self, _table: &Name, _rows: &Fragments) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn remove(&self, _table: &Name, _places: &[u64]) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn ask(
+            &self,
+            _table: &Name,
+            _question: &Question,
+            take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
+        ) -> Result<(), Failure> {
+            loop {
+                let rows = Fragments { places: vec![7; self.0], columns: Vec::new() };
+                take(Answer { rows, ..Answer::default() })?;
+            }
+        }
+
+        fn drop_table(&self, _table: &Name) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_answer_without_an_end_is_none() {
+        for rows in [0, 10] {
+            let cloud: Arc<dyn Provider> = Arc::new(Endless(rows));
+            let asked = (Name::parse("t0000000000000001").expect("a name"), Question::default());
+            let (is_enough, progress, mut parts) = (AtomicBool::new(false), Progress::default(), 0);
+            let wait = Wait { watch: &Patient, is_enough: &is_enough, progress: &progress, rows_max: 1000 };
+            let told = ask(&cloud, asked, wait, &mut |_| {
+                parts += 1;
+                Ok(())
+            });
+            assert!(matches!(told, Err(Failure::Malformed(_))), "{told:?}");
+            assert_eq!(parts, 1000 / (rows + 1));
+        }
+    }
+
+    #[test]
+    fn whoever_goes_on_is_not_slow() {
+        std::thread::scope(|scope| {
+            let mut running = Running::new(scope);
+            let (step, steps) = channel::<()>();
+            let (stepped, has_stepped) = channel::<()>();
+            running.start(0, move |progress| {
+                while steps.recv().is_ok() {
+                    progress.step();
+                    stepped.send(()).expect("somebody waits");
+                }
+            });
+            let (leave, left) = channel::<()>();
+            running.start(1, move |_| left.recv().unwrap_or_default());
+            for _ in 0..3 {
+                step.send(()).expect("it goes on");
+                has_stepped.recv().expect("it has gone on");
+                running.look();
+                assert_eq!(
+                    (running.coming().collect::<Vec<_>>(), running.slow().collect::<Vec<_>>()),
+                    (vec![0], vec![1])
+                );
+            }
+            assert!(running.look(), "it has stopped");
+            assert_eq!(running.slow().count(), 2);
+            drop((step, leave));
+            while !running.is_empty() {
+                running.next();
+            }
+        });
     }
 }

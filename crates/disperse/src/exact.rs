@@ -4,7 +4,9 @@
 //! have failed than were declared to. Where a code knows a value as a whole (a tag, an order of 64 bits, a beginning of few characters), the
 //! condition is true of just these rows; of others it may be.
 
-use crate::asked;
+use std::sync::atomic::AtomicBool;
+
+use crate::asked::{self, Progress};
 use crate::coder::PREFIX_CHARACTERS_MAX;
 use crate::declaration::{Column, Kind};
 use crate::fragments::{Answer, Question};
@@ -136,8 +138,9 @@ impl Table {
                 Ok(())
             };
             let asked = (self.coder().table_name(cloud), question);
-            let is_wanted = || watch.part(0).map(|()| true);
-            asked::ask(&self.clouds()[cloud], asked, &is_wanted, &mut take).map(|_| named)
+            let (is_enough, progress) = (AtomicBool::new(false), Progress::default());
+            let wait = self.wait(watch, &is_enough, &progress);
+            asked::ask(&self.clouds()[cloud], asked, wait, &mut take).map(|_| named)
         };
         let ask = &ask;
         let questions = (0..self.clouds().len()).filter_map(|cloud| {

@@ -221,7 +221,8 @@ impl Test {
     pub fn is_true(&self, string: &[u8]) -> bool {
         match self {
             Self::Tagged { at, tags, .. } => {
-                let own = string.get(*at..*at + size_of::<Tag>());
+                // Whoever asks says where: somebody else, at a provider.
+                let own = at.checked_add(size_of::<Tag>()).and_then(|end| string.get(*at..end));
                 own.is_some_and(|own| tags.binary_search_by(|tag| tag[..].cmp(own)).is_ok())
             }
             Self::Compared { asked, allowed, .. } => {
@@ -312,6 +313,9 @@ mod tests {
         let found = evaluate(&fragments, &question).expect("an answer");
         assert_eq!(found.rows.places, [80, 90]);
         assert_eq!(found.rows.columns, [(shares.clone(), Data::Shares(vec![6, (1 << 61) - 2]))]);
+        let beyond = Test::Tagged { column: fragments.columns[0].0.clone(), at: usize::MAX, tags: vec![[1; 16]] };
+        let nothing = evaluate(&fragments, &Question { tests: vec![beyond], ..Question::default() });
+        assert!(nothing.is_some_and(|answer| answer.rows.places.is_empty()));
         // Shares have no tags, and what is not there has nothing.
         let wrong = Test::Tagged { column: shares, at: 0, tags: Vec::new() };
         assert_eq!(evaluate(&fragments, &Question { tests: vec![wrong], ..Question::default() }), None);

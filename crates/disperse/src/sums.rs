@@ -7,12 +7,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::asked::{self, Running};
+use crate::asked::{self, Progress, Running, Wait};
 use crate::coding::field::Element;
 use crate::declaration::Column;
 use crate::fragments::{Answer, Name, Question};
 use crate::placement::Coding;
 use crate::provider::Failure;
+use crate::state::State;
 use crate::table::{Asking, Fault, Report, Table, Unanswered};
 
 /// A sum over rows.
@@ -46,16 +47,19 @@ impl Table {
         let may_fail = self.coder().declaration().may_fail;
         let (mut said, mut failed): (Vec<(usize, Said)>, usize) = (Vec::new(), 0);
         let is_enough = AtomicBool::new(false);
-        let add = |cloud: usize| self.added(asking, cloud, (column, &codings), rows, &is_enough);
+        let add = |cloud: usize, progress: &Progress| {
+            let wait = self.wait(asking.watch, &is_enough, progress);
+            self.added((state, wait), cloud, (column, &codings), rows)
+        };
         let add = &add;
         std::thread::scope(|scope| {
             let (mut running, mut left) = (Running::new(scope), 0..self.clouds().len());
             // Those whose word is enough, if they agree; then, or if they are slow, all others.
             let mut next = may_fail + 1;
             let done = loop {
-                left.by_ref().take(next).for_each(|cloud| running.start(cloud, move || add(cloud)));
+                left.by_ref().take(next).for_each(|cloud| running.start(cloud, move |progress| add(cloud, progress)));
                 next = 0;
-                if running.numbers().is_empty() {
+                if running.is_empty() {
                     break Ok(());
                 }
                 match running.next() {
@@ -71,7 +75,7 @@ impl Table {
                 if agreed(&said, may_fail + 1).is_some() {
                     break Ok(());
                 }
-                if running.numbers().is_empty() {
+                if running.is_empty() {
                     next = usize::MAX;
                 }
             };
@@ -99,40 +103,37 @@ impl Table {
     /// A cloud's sums of its shares of exactly these rows.
     fn added(
         &self,
-        asking: Asking<'_>,
+        (state, wait): (&State, Wait<'_>),
         cloud: usize,
         summed: (&Column, &[Coding]),
         rows: &[u64],
-        is_enough: &AtomicBool,
     ) -> Result<Vec<Element>, Fault> {
-        let state = asking.state;
         if state.is_told(cloud) && state.live.len() == rows.len() as u64 {
             // Of all that it has, which is these rows unless it has some from before the database was put back.
-            let (shares, added) = self.added_of(asking, cloud, summed, None, is_enough)?;
+            let (shares, added) = self.added_of(wait, cloud, summed, None)?;
             if added == rows.len() as u64 {
                 return Ok(shares);
             }
         }
         let places = self.coder().sorted_places(&state.epochs, cloud, rows.iter().copied());
-        let (shares, added) = self.added_of(asking, cloud, summed, Some(places), is_enough)?;
+        let (shares, added) = self.added_of(wait, cloud, summed, Some(places))?;
         if added == rows.len() as u64 { Ok(shares) } else { Err(Fault::Lacks) }
     }
 
     /// A cloud's sums of its shares, and of how many rows they are.
     fn added_of(
         &self,
-        asking: Asking<'_>,
+        wait: Wait<'_>,
         cloud: usize,
         (column, codings): (&Column, &[Coding]),
         places: Option<Vec<u64>>,
-        is_enough: &AtomicBool,
     ) -> Result<(Vec<Element>, u64), Fault> {
         let coder = self.coder();
         let sums: Vec<Name> = codings.iter().map(|coding| coder.column_name(cloud, column.id, *coding)).collect();
         let question = Question { sums, places, ..Question::default() };
         let (mut shares, mut added) = (vec![Element::ZERO; codings.len()], 0_u64);
         let mut take = |answer: Answer| {
-            asking.watch.part(0)?;
+            wait.watch.part(0)?;
             let malformed = || Failure::Malformed("other sums than were asked for".into());
             added = added.checked_add(answer.added).ok_or_else(malformed)?;
             if answer.sums.len() != shares.len() {
@@ -143,9 +144,8 @@ impl Table {
             }
             Ok(())
         };
-        let is_wanted = || asking.watch.part(0).map(|()| !is_enough.load(Ordering::Relaxed));
         let asked = (coder.table_name(cloud), question);
-        match asked::ask(&self.clouds()[cloud], asked, &is_wanted, &mut take).map_err(Fault::Failed)? {
+        match asked::ask(&self.clouds()[cloud], asked, wait, &mut take).map_err(Fault::Failed)? {
             true => Ok((shares, added)),
             // Others agree meanwhile: nobody hears of it.
             false => Err(Fault::Slow),

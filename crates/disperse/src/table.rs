@@ -13,7 +13,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::asked::{self, Running};
+use crate::asked::{self, Progress, Running, Wait};
 use crate::coder::{Coder, Common, Unfit};
 use crate::fragments::{Answer, Data, Name, Question, Strings, Test};
 use crate::placement::Coding;
@@ -134,6 +134,11 @@ pub struct Coded<'a> {
     common: Common,
 }
 
+/// Rows, and parts of answers, that a cloud may show beyond four times as many as were declared.
+const ROWS_SPARE: u64 = 1 << 20;
+/// Places of rows from before the database was put back that are looked at at once.
+const OTHERS_MAX: usize = 1 << 20;
+
 fn refused(unfit: Unfit) -> Failure {
     Failure::Refused(format!("rows that were not checked: {unfit:?}"))
 }
@@ -212,18 +217,30 @@ impl Table {
     /// [`Failure`].
     pub fn rows_at(&self, asking: Asking<'_>, cloud: usize) -> Result<(Rows, Vec<u64>), Failure> {
         let (mut rows, mut others) = (Rows::new(), Vec::new());
-        self.clouds[cloud].ask(&self.coder.table_name(cloud), &Question::default(), &mut |answer| {
+        let (is_enough, progress) = (AtomicBool::new(false), Progress::default());
+        let asked = (self.coder.table_name(cloud), Question::default());
+        let wait = self.wait(asking.watch, &is_enough, &progress);
+        asked::ask(&self.clouds[cloud], asked, wait, &mut |answer| {
             asking.watch.part(answer.rows.places.len() * size_of::<u64>())?;
             for place in answer.rows.places {
                 match self.coder.row(&asking.state.epochs, cloud, place) {
                     Some(row) => drop(rows.insert(row)),
-                    None => others.push(place),
+                    // What is more than fits here is seen when these are gone.
+                    None if others.len() < OTHERS_MAX => others.push(place),
+                    None => {}
                 }
             }
             Ok(())
         })?;
         others.sort_unstable();
         Ok((rows, others))
+    }
+
+    /// Who waits, for as many rows as an honest cloud may show: rows may lie there twice after a cut, and others from before the database
+    /// was put back.
+    pub(crate) fn wait<'a>(&self, watch: &'a dyn Watch, is_enough: &'a AtomicBool, progress: &'a Progress) -> Wait<'a> {
+        let rows_max = self.coder.declaration().rows_max.saturating_mul(4).saturating_add(ROWS_SPARE);
+        Wait { watch, is_enough, progress, rows_max }
     }
 
     /// Has a cloud let go of the table.
@@ -329,34 +346,29 @@ impl Table {
         report: &mut Report,
     ) -> Result<(), Unanswered> {
         let is_enough = AtomicBool::new(false);
-        let fetch = |cloud: usize, places_of: &[usize]| {
+        let fetch = |cloud: usize, places_of: &[usize], progress: &Progress| {
             let ids: Vec<u16> = places_of.iter().map(|at| wanted[*at]).collect();
-            self.fetch(asking, cloud, &ids, rows, &is_enough)
+            let wait = self.wait(asking.watch, &is_enough, progress);
+            self.fetch((asking.state, wait), cloud, &ids, rows)
         };
         let fetch = &fetch;
         std::thread::scope(|scope| {
-            let (mut asked, mut questions) = (vec![Vec::new(); self.clouds.len()], Vec::new());
-            let (mut running, mut is_slow) = (Running::new(scope), false);
+            let (mut asked, mut questions) = (vec![Vec::new(); self.clouds.len()], Vec::<(usize, Vec<usize>)>::new());
+            let mut running = Running::new(scope);
             let done = loop {
                 // What is on its way is not asked for twice, unless it is slow.
-                let on_its_way = |at: usize, questions: &[(usize, Vec<usize>)], running: &Running<'_, '_, _>| {
-                    !is_slow && running.numbers().iter().any(|number| questions[*number].1.contains(&at))
-                };
-                let missing = (0..wanted.len())
-                    .filter(|at| columns[*at].is_none() && !on_its_way(*at, &questions, &running))
-                    .collect();
+                let coming: Vec<usize> =
+                    running.coming().flat_map(|number| questions[number].1.iter().copied()).collect();
+                let is_missing = |at: &usize| columns[*at].is_none() && !coming.contains(at);
+                let missing = (0..wanted.len()).filter(is_missing).collect();
                 for (cloud, of) in self.next_questions(wanted, missing, &mut asked).unwrap_or_default() {
                     questions.push((cloud, of.clone()));
-                    running.start(questions.len() - 1, move || fetch(cloud, &of));
+                    running.start(questions.len() - 1, move |progress| fetch(cloud, &of, progress));
                 }
-                if running.numbers().is_empty() || columns.iter().all(Option::is_some) {
+                if running.is_empty() || columns.iter().all(Option::is_some) {
                     break Ok(());
                 }
-                let Some((number, fetched)) = running.next() else {
-                    is_slow = true;
-                    continue;
-                };
-                is_slow = false;
+                let Some((number, fetched)) = running.next() else { continue };
                 let (cloud, of) = &questions[number];
                 match fetched {
                     Some(Ok(Fetched { columns: found, faults })) => {
@@ -378,11 +390,10 @@ impl Table {
     /// Columns of rows from one cloud; none for those that it does not give as they were sealed.
     fn fetch(
         &self,
-        Asking { state, watch }: Asking<'_>,
+        (state, wait): (&State, Wait<'_>),
         cloud: usize,
         ids: &[u16],
         (rows, set): (&[u64], &Rows),
-        is_enough: &AtomicBool,
     ) -> Result<Fetched, Unanswered> {
         let names: Vec<Name> = ids.iter().map(|id| self.coder.column_name(cloud, *id, Coding::Cell)).collect();
         let is_all = *set == state.live;
@@ -391,11 +402,10 @@ impl Table {
         let mut gathered = Gathered::new(names.len());
         // What is not wanted is passed over: rows that are on their way, that are gone, or that are of before.
         let wanted = |place| self.coder.row(&state.epochs, cloud, place).filter(|row| set.contains(*row));
-        let mut take = |answer: Answer| gathered.add(&names, answer, rows.len(), wanted, watch);
+        let mut take = |answer: Answer| gathered.add(&names, answer, rows.len(), wanted, wait.watch);
         let nothing = |fault| Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults: vec![(cloud, fault)] });
-        let is_wanted = || watch.part(0).map(|()| !is_enough.load(Ordering::Relaxed));
         let asked = (self.coder.table_name(cloud), question);
-        match asked::ask(&self.clouds[cloud], asked, &is_wanted, &mut take) {
+        match asked::ask(&self.clouds[cloud], asked, wait, &mut take) {
             Ok(true) => {}
             // Another one was faster.
             Ok(false) => return Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults: Vec::new() }),
