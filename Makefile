@@ -40,6 +40,7 @@ bench: ## our numbers beside the papers', SQLite's, and our own doors; PEERS=1: 
 	cargo build $(locked) --release -p counterfoil-cli -p counterfoil-bench -p counterfoil-bench-device \
 		-p counterfoil-bench-publish -p counterfoil-bench-series -p counterfoil-python $(if $(PEERS),--features counterfoil-bench-series/peers)
 	@$(if $(PEERS),scripts/bench-peers)
+	@$(built)/release/counterfoil-bench movies
 	@$(built)/release/counterfoil-bench-device
 	@$(built)/release/counterfoil-bench-series
 	@for table in table1 table3 "served 100000" figure8; do $(built)/release/counterfoil-bench-publish $$table; done

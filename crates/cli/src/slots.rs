@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use counterfoil::{Database, Error, Key, utc};
+use counterfoil::{Database, Error, Key, Kind, utc};
 
 use crate::arguments::{KeyAction, KeyCommand, Keygen, Rekey};
 use crate::context::Context;
@@ -56,13 +56,15 @@ fn require_slot(database: &Database, slot: u8) -> Result<(), Error> {
     if database.slots()?.iter().any(|known| known.number == usize::from(slot)) {
         return Ok(());
     }
-    Err(Error::new(counterfoil::Kind::NotFound, format!("there is no key slot {slot}"))
-        .advise("see `counterfoil key list`"))
+    Err(Error::new(Kind::NotFound, format!("there is no key slot {slot}")).advise("see `counterfoil key list`"))
 }
 
 fn split(context: &Context, db: &str, need: u8, of: u8, folder: &Path) -> Result<()> {
     // What cannot be written to has a key as well.
-    let database = context.open(db).or_else(|_| context.open_to_read(db))?;
+    let database = context.open(db).or_else(|error| match error.kind() {
+        Kind::Device => context.open_to_read(db),
+        _ => Err(error),
+    })?;
     let shares = database.split_key(need, of)?;
     std::fs::create_dir(folder).map_err(|error| Error::host("make the folder", folder.display(), &error))?;
     for (index, share) in shares.iter().enumerate() {

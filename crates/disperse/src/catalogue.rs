@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::coding::cells::Cells;
 use crate::fragments::{Answer, Data, Fragments, Name, Question, Strings};
@@ -25,6 +25,10 @@ use crate::provider::{Failure, Provider};
 use crate::watch::Watch;
 
 const SALT_BYTES: usize = 16;
+/// Bytes of an entry beside its names and contents at most.
+const ENTRY_SPARE: usize = 64;
+/// Entries, and parts of answers, that a cloud may show: some thousand tables of a thousand million rows.
+const ENTRIES_MAX: usize = 1 << 20;
 /// Of all tables: an entry names its own.
 const NO_TABLE: [u8; 16] = [0; 16];
 
@@ -61,6 +65,25 @@ pub struct Shown {
 enum Entry {
     Part { table: TableNumber, name: Vec<u8>, bytes: Vec<u8> },
     Root { table: TableNumber, version: u64, parts: Vec<(Vec<u8>, u64)> },
+}
+
+impl Entry {
+    /// Bytes of its names and contents.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Part { name, bytes, .. } => name.len() + bytes.len(),
+            Self::Root { parts, .. } => parts.iter().map(|(name, _)| name.len() + ENTRY_SPARE).sum(),
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Self::Part { bytes, .. } = self {
+            // Keys of tables are among them.
+            bytes.zeroize();
+        }
+    }
 }
 
 impl Told {
@@ -159,7 +182,9 @@ impl Catalogue {
         let mut add = |entry: &Entry| -> Result<u64, E> {
             let salt = draw()?;
             let place = place(&salt);
-            let plain = Zeroizing::new(postcard::to_allocvec(entry).expect("memory takes what it is given"));
+            // As long as it becomes: a vector that grows leaves copies of secrets behind.
+            let room = Vec::with_capacity(entry.bytes() + ENTRY_SPARE);
+            let plain = Zeroizing::new(postcard::to_extend(entry, room).expect("memory takes what it is given"));
             entries.push_with(|bytes| {
                 bytes.extend_from_slice(&salt);
                 self.cells(salt).seal(place, Some(&plain), bytes);
@@ -189,7 +214,10 @@ impl Catalogue {
     pub fn read(&self, cloud: &dyn Provider, watch: &dyn Watch) -> Result<Vec<(Shown, BTreeSet<u64>)>, Failure> {
         let mut entries: BTreeMap<u64, Entry> = BTreeMap::new();
         let question = Question { columns: vec![self.column()], ..Question::default() };
+        let mut left = ENTRIES_MAX;
         let mut take = |answer: Answer| {
+            let shown = answer.rows.places.len() + 1;
+            left = left.checked_sub(shown).ok_or_else(|| Failure::Malformed("a catalogue without an end".into()))?;
             let column = answer.rows.column(&self.column()).filter(|_| answer.rows.is_even());
             let Some(Data::Strings(sealed)) = column else {
                 return Err(Failure::Malformed("no entries of a catalogue".into()));

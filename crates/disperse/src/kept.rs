@@ -6,6 +6,7 @@
 //! a cloud u16 | chunk u32    rows that a cloud may lack
 //! k cloud u16 | chunk u32    rows that are gone and that a cloud may still have
 //! c cloud u16                what the cloud was told of the catalogue (postcard)
+//! v                          the last version of the catalogue that may have been told, u64
 //! ```
 //! Numbers in names are big-endian. A chunk that is empty has no record. A change writes the records that differ, in the commit of
 //! the rows that it is about; none of them is longer than 128 KiB and a head, however many rows come and go.
@@ -42,6 +43,8 @@ pub struct Kept {
     pub incidents: u64,
     /// What each cloud was told of the catalogue, in the order of the clouds.
     pub told: Vec<Told>,
+    /// The last version of the catalogue that any cloud may have seen.
+    pub version: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -63,6 +66,9 @@ impl Kept {
         for (cloud, told) in (0_u16..).zip(&self.told).filter(|(_, told)| **told != Told::default()) {
             let bytes = postcard::to_allocvec(told).expect("memory takes what it is given");
             records.insert([&b"c"[..], &cloud.to_be_bytes()].concat(), Zeroizing::new(bytes));
+        }
+        if self.version > 0 {
+            records.insert(b"v".to_vec(), Zeroizing::new(self.version.to_be_bytes().to_vec()));
         }
         records
     }
@@ -98,7 +104,7 @@ impl Kept {
     /// [`Damaged`]: they are not those of a table, or of a later version's.
     pub fn from_records<'a>(records: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Option<Self>, Damaged> {
         let (mut head, mut live, mut untold) = (None, Rows::new(), BTreeMap::<u16, Untold>::new());
-        let mut told = BTreeMap::<u16, Told>::new();
+        let (mut told, mut version) = (BTreeMap::<u16, Told>::new(), 0);
         for (name, bytes) in records {
             let damaged = Damaged("a name of a record");
             let (kind, rest) = name.split_first().ok_or(damaged)?;
@@ -110,6 +116,7 @@ impl Kept {
                     let own = untold.entry(u16::from_be_bytes([cloud[0], cloud[1]])).or_default();
                     add_chunk(if *kind == b'a' { &mut own.lacks } else { &mut own.keeps }, chunk, bytes)?;
                 }
+                (b'v', 0) => version = u64::from_be_bytes(bytes.try_into().map_err(|_| Damaged("a version"))?),
                 (b'c', 2) => {
                     let read = postcard::from_bytes(bytes).map_err(|_| Damaged("what a cloud was told"))?;
                     told.insert(u16::from_be_bytes([rest[0], rest[1]]), read);
@@ -126,7 +133,7 @@ impl Kept {
         }
         let untold = (0..clouds).map(|cloud| untold.remove(&(cloud as u16)).unwrap_or_default()).collect();
         let told = (0..clouds).map(|cloud| told.remove(&(cloud as u16)).unwrap_or_default()).collect();
-        Ok(Some(Self { secret, declaration, state: State { epochs, live, untold }, incidents, told }))
+        Ok(Some(Self { secret, declaration, state: State { epochs, live, untold }, incidents, told, version }))
     }
 }
 
@@ -213,6 +220,7 @@ mod tests {
             state,
             incidents: 300,
             told: vec![told, Told::default(), Told::default()],
+            version: 9,
         }
     }
 
@@ -228,7 +236,7 @@ mod tests {
             prop_assert_eq!(&read.declaration, &kept.declaration);
             prop_assert_eq!(&read.state, &kept.state);
             prop_assert_eq!(read.incidents, kept.incidents);
-            prop_assert_eq!(&read.told, &kept.told);
+            prop_assert_eq!((&read.told, read.version), (&kept.told, kept.version));
             prop_assert_eq!(read.secret.expose(), kept.secret.expose());
             prop_assert_eq!(read.to_records(), records);
         }
@@ -253,7 +261,7 @@ mod tests {
         let all: Vec<u64> = (0..3 << 20).collect();
         let kept = Kept { state: State { live: all.into_iter().collect(), ..State::new(3) }, ..kept(&[], &[]) };
         let records = kept.to_records();
-        assert_eq!(records.len(), 1 + 3 + 1);
+        assert_eq!(records.len(), 1 + 3 + 2);
         assert!(records.values().map(|bytes| bytes.len()).sum::<usize>() < 1000);
         assert!(read(&Records::new()).is_none());
     }

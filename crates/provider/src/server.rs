@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use counterfoil_disperse::fragments::{Fragments, Name};
 use counterfoil_disperse::{Failure, Folder, Provider as _, Secret, StoredProvider};
 use counterfoil_vault::{Entropy as _, SystemEntropy};
 use parking_lot::Mutex;
@@ -91,6 +92,30 @@ impl fmt::Display for ServeError {
 
 impl std::error::Error for ServeError {}
 
+/// The fragments of a client.
+struct Held {
+    provider: StoredProvider<Folder>,
+    /// Held by whoever changes them: of two that leave rows out of one file each would bring back what the other has left out.
+    changing: Mutex<()>,
+}
+
+impl Held {
+    fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
+        let _one_at_a_time = self.changing.lock();
+        self.provider.put(table, rows)
+    }
+
+    fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
+        let _one_at_a_time = self.changing.lock();
+        self.provider.remove(table, places)
+    }
+
+    fn drop_table(&self, table: &Name) -> Result<(), Failure> {
+        let _one_at_a_time = self.changing.lock();
+        self.provider.drop_table(table)
+    }
+}
+
 /// What all connections share.
 struct Serving {
     folder: PathBuf,
@@ -103,7 +128,7 @@ struct Serving {
     open: Mutex<HashMap<usize, TcpStream>>,
     numbers: AtomicUsize,
     /// Each client's fragments, as far as they are in memory.
-    held: Mutex<HashMap<String, Arc<StoredProvider<Folder>>>>,
+    held: Mutex<HashMap<String, Arc<Held>>>,
 }
 
 /// Serves until `running` returns, which is told the address for owners.
@@ -205,8 +230,8 @@ impl Guest {
         let Ok(session) = ServerConnection::new(serving.tls.clone()) else { return };
         let mut connection = StreamOwned::new(session, stream);
         // What goes wrong with a connection ends it: whoever is there says again what was not answered.
-        if let Ok(Some(provider)) = serving.hello(&mut connection) {
-            let _ = serving.answer_all(&mut connection, &provider);
+        if let Ok(Some(held)) = serving.hello(&mut connection) {
+            let _ = serving.answer_all(&mut connection, &held);
         }
         connection.sock.end();
     }
@@ -231,7 +256,7 @@ impl Serving {
     }
 
     /// Who it is; none: nobody who may come in, which was said.
-    fn hello(&self, connection: &mut Connection) -> Result<Option<Arc<StoredProvider<Folder>>>, Failure> {
+    fn hello(&self, connection: &mut Connection) -> Result<Option<Arc<Held>>, Failure> {
         let refused = |connection: &mut Connection, text: &str| {
             wire::say(connection, &Reply::of(&Failure::Refused(text.into()))).map(|()| None)
         };
@@ -258,29 +283,30 @@ impl Serving {
         }
     }
 
-    fn held(&self, name: &str) -> Arc<StoredProvider<Folder>> {
+    fn held(&self, name: &str) -> Arc<Held> {
         let mut held = self.held.lock();
         let own = held.entry(name.to_owned()).or_insert_with(|| {
             let folder = self.folder.join("held").join(name);
             // What cannot be made is told when something is put there.
             let _ = fs::DirBuilder::new().mode(0o700).create(&folder);
             let provider = StoredProvider::new(Folder(folder), self.files.clone());
-            Arc::new(provider.with_memory(self.limits.memory_bytes))
+            let provider = provider.with_memory(self.limits.memory_bytes);
+            Arc::new(Held { provider, changing: Mutex::default() })
         });
         own.clone()
     }
 
-    fn answer_all(&self, connection: &mut Connection, provider: &StoredProvider<Folder>) -> Result<(), Failure> {
+    fn answer_all(&self, connection: &mut Connection, held: &Held) -> Result<(), Failure> {
         loop {
             connection.sock.wait(self.limits.patience_idle);
             let Some(request) = wire::hear(connection, FRAME_BYTES_MAX)? else { return Ok(()) };
             connection.sock.wait(self.limits.patience_message);
             let done = match request {
-                Request::Put { table, rows } if wire::is_whole(&rows) => provider.put(&table, &rows),
+                Request::Put { table, rows } if wire::is_whole(&rows) => held.put(&table, &rows),
                 Request::Put { .. } => Err(Failure::Refused("rows that do not hold together".into())),
-                Request::Remove { table, places } => provider.remove(&table, &places),
-                Request::Drop { table } => provider.drop_table(&table),
-                Request::Ask { table, question } => provider.ask(&table, &question, &mut |answer| {
+                Request::Remove { table, places } => held.remove(&table, &places),
+                Request::Drop { table } => held.drop_table(&table),
+                Request::Ask { table, question } => held.provider.ask(&table, &question, &mut |answer| {
                     for part in wire::answers(answer) {
                         connection.sock.wait(self.limits.patience_message);
                         wire::say(connection, &Reply::Part(part))?;

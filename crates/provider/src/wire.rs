@@ -13,6 +13,7 @@ use std::io::{Read, Write};
 use counterfoil_disperse::Failure;
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question};
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroize as _;
 
 /// The version of these messages: both sides have the same, or part.
 pub const VERSION: u16 = 1;
@@ -155,13 +156,14 @@ fn unreachable(error: &std::io::Error) -> Failure {
 /// # Errors
 /// [`Failure::Unreachable`]; [`Failure::Refused`] for one that is too long.
 pub fn say(stream: &mut impl Write, message: &impl Serialize) -> Result<(), Failure> {
-    let bytes = postcard::to_allocvec(message).expect("memory takes what it is given");
+    let mut bytes = postcard::to_allocvec(message).expect("memory takes what it is given");
     if bytes.len() > FRAME_BYTES_MAX {
         return Err(Failure::Refused("a row that is too large for one message".into()));
     }
     let length = (bytes.len() as u32).to_be_bytes();
-    stream.write_all(&length).and_then(|()| stream.write_all(&bytes)).map_err(|error| unreachable(&error))?;
-    stream.flush().map_err(|error| unreachable(&error))
+    let said = stream.write_all(&length).and_then(|()| stream.write_all(&bytes)).and_then(|()| stream.flush());
+    forget(&mut bytes);
+    said.map_err(|error| unreachable(&error))
 }
 
 /// Hears a message of `bytes_max` bytes at most; none: the other side has ended.
@@ -184,9 +186,18 @@ pub fn hear<T: for<'a> Deserialize<'a>>(stream: &mut impl Read, bytes_max: usize
     if bytes.len() < length {
         return Err(Failure::Unreachable("the other side has ended in the middle of a message".into()));
     }
-    match postcard::take_from_bytes(&bytes) {
+    let message = match postcard::take_from_bytes(&bytes) {
         Ok((message, [])) => Ok(Some(message)),
         _ => Err(Failure::Malformed("no message of this version".into())),
+    };
+    forget(&mut bytes);
+    message
+}
+
+/// Overwrites what may have held a token.
+fn forget(bytes: &mut [u8]) {
+    if bytes.len() <= HELLO_BYTES_MAX {
+        bytes.zeroize();
     }
 }
 

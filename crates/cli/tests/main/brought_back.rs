@@ -114,6 +114,25 @@ fn of_clouds_that_differ_the_newest_counts_and_the_others_are_named() {
 }
 
 #[test]
+fn what_a_restored_backup_goes_on_with_is_what_comes_back() {
+    let (stage, _) = told();
+    stage.good(&["backup", "db", "copy"]);
+    // Clouds are told of a day that the backup does not know, several times.
+    for id in 301..304 {
+        stage.good(&["db", &format!("INSERT INTO people VALUES ({id}, 'of the other day', 1)")]);
+    }
+    fs::remove_file(stage.path("db")).expect("the database");
+    stage.good(&["restore", "copy", "db"]);
+    stage.good(&["db", "INSERT INTO people VALUES (400, 'went on', 1)"]);
+    let rows = stage.good(&["db", ALL]);
+    assert!(rows.contains("400,went on") && !rows.contains("of the other day"), "{rows}");
+    // Nobody has said REPAIR TABLE.
+    lose(&stage);
+    bring_back(&stage, "dir:a");
+    assert_eq!(stage.good(&["db", ALL]), rows);
+}
+
+#[test]
 fn a_database_that_is_replaced_is_refused_from_then_on() {
     let (stage, rows) = told();
     stage.copy("db", "old");

@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 use super::clouds::{self, Cloud};
 use super::push::each;
 use super::waiting::Waiting;
-use super::{Dispersed, damaged, define, keep, kept, shared};
+use super::{Dispersed, damaged, define, is_put_back, keep, kept, shared};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::planner;
@@ -153,20 +153,28 @@ impl Session {
         let dispersed = shared(self.engine()).clone();
         let Some((owner, catalogue)) = own(&dispersed, table) else { return Ok(before.to_vec()) };
         let view = self.guard.engine.store.snapshot()?;
+        let mut before = before.to_vec();
+        if is_put_back(&view, &kept(&view, table)?)? {
+            // Clouds may have let go of what it remembers of them, and know of later versions.
+            let tidied = self.tidy_catalogue(table)?;
+            before.iter_mut().zip(tidied).for_each(|(before, tidied)| *before = before.clone().and(tidied));
+        }
+        let view = self.guard.engine.store.snapshot()?;
         let mut kept = kept(&view, table)?;
         let parts = self.parts(&view, table, &kept, &*owner)?;
         let stale = self.stale(&view, table, &mut kept, catalogue.name().as_str())?;
         if kept.told.iter().all(|told| told.is(&parts)) {
-            return Ok(before.to_vec());
+            return Ok(before);
         }
         let providers = of_view(&view, &kept)?;
         drop(view);
         let providers: Vec<_> =
             providers.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<_>>()?;
-        // Whoever has it already was told as the last version, unless another cloud knows of a later one.
-        let last = kept.told.iter().map(|told| told.version).max().unwrap_or_default();
-        let is_last = kept.told.iter().any(|told| told.is(&parts) && told.version == last);
-        let version = if is_last { last } else { last + 1 };
+        let version = match kept.told.iter().any(|told| told.is(&parts) && told.version == kept.version) {
+            // Others have been told this already.
+            true => kept.version,
+            false => self.take_version(table)?,
+        };
         let number = kept.declaration.table;
         let code = |told: &Told| match told.is(&parts) {
             true => Ok(None),
@@ -190,6 +198,17 @@ impl Session {
                 None => Ok(()),
             }
         }))
+    }
+
+    /// A version that no cloud has seen, durable before one does: whatever is cut, no two that differ have one number.
+    fn take_version(&mut self, table: &Arc<Table>) -> Result<u64> {
+        self.change(|session, change| {
+            session.guard.transaction.be_durable();
+            let mut kept = super::kept(&*change.lease, table)?;
+            kept.version += 1;
+            keep(&mut change.lease, table.id, &kept)?;
+            Ok(kept.version)
+        })
     }
 
     /// Forgets what clouds were told under another key, before the data was sealed anew. For each cloud the catalogue that goes with it, if
@@ -217,7 +236,9 @@ impl Session {
         coded: &[Option<(Fragments, Told)>],
         put: &[Result<(), Failure>],
     ) -> Result<()> {
-        self.change(|_, change| {
+        self.change(|session, change| {
+            // What is replaced goes after this: parts that are gone must not be counted on.
+            session.guard.transaction.be_durable();
             let mut kept = super::kept(&*change.lease, table)?;
             for (cloud, newer) in coded.iter().enumerate() {
                 if let (Some((_, newer)), Ok(())) = (newer, &put[cloud]) {
@@ -245,12 +266,13 @@ impl Session {
     }
 
     /// Has clouds let go of entries of a table that nothing names any more, and goes on above what they have been told: after cuts, and
-    /// after the database was put back.
-    pub(super) fn tidy_catalogue(&mut self, table: &Arc<Table>) -> Result<()> {
+    /// after the database was put back. For each cloud what speaks against it.
+    pub(super) fn tidy_catalogue(&mut self, table: &Arc<Table>) -> Result<Vec<Result<(), Failure>>> {
         let dispersed = shared(self.engine()).clone();
-        let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(()) };
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
+        let mut done = vec![Ok(()); kept.told.len()];
+        let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(done) };
         let clouds = of_view(&view, &kept)?;
         drop(view);
         let interrupt = self.interrupt();
@@ -258,8 +280,14 @@ impl Session {
         let mut anew = Vec::new();
         for (at, (cloud, told)) in clouds.iter().zip(&kept.told).enumerate() {
             let cloud = opened(&dispersed, &catalogue, cloud)?;
-            // Who does not answer is told of in what REPAIR says of its rows.
-            let Ok(shown) = catalogue.read(&*cloud, &waiting) else { continue };
+            let shown = match catalogue.read(&*cloud, &waiting) {
+                Ok(shown) => shown,
+                Err(Failure::CalledOff) => return Err(waiting.called_off()),
+                Err(failure) => {
+                    done[at] = Err(failure);
+                    continue;
+                }
+            };
             match shown.into_iter().find(|(shown, _)| shown.table == kept.declaration.table) {
                 Some((shown, places)) if told.is_shown(&shown, &places) => {
                     let stray: Vec<u64> = places.difference(&told.places()).copied().collect();
@@ -274,15 +302,17 @@ impl Session {
             }
         }
         if anew.is_empty() {
-            return Ok(());
+            return Ok(done);
         }
         self.change(|_, change| {
             let mut kept = super::kept(&*change.lease, table)?;
-            let told = kept.told.iter().map(|told| told.version);
-            let newest = told.chain(anew.iter().map(|(_, version, _)| *version)).max().unwrap_or_default();
-            anew.iter().for_each(|(at, _, places)| kept.told[*at] = Told::anew(newest, places));
+            for (at, version, places) in &anew {
+                kept.version = kept.version.max(*version);
+                kept.told[*at] = Told::anew(*version, places);
+            }
             keep(&mut change.lease, table.id, &kept)
-        })
+        })?;
+        Ok(done)
     }
 
     /// Remembers that shares of the key were made: rows of dispersed tables are taken from then on.
@@ -325,6 +355,7 @@ impl Session {
         there.state.live |= &on_their_way;
         there.state.untold.iter_mut().for_each(|untold| untold.lacks.clear());
         there.incidents = BROUGHT_BACK;
+        there.version = version;
         there.told.iter_mut().for_each(|told| *told = Told::anew(version, &BTreeSet::new()));
         let identities: Vec<_> = definition.identities.into_iter().map(|(id, next)| (ColumnId(id), next)).collect();
         let rows = there.state.live.len();

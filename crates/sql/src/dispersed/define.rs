@@ -224,7 +224,11 @@ fn disperse_table(
     let clouds = declaration.clouds.len();
     let (state, incidents) = (State::new(clouds), incidents(&*change.lease)?.len() as u64);
     let told = vec![disperse::Told::default(); clouds];
-    keep(&mut change.lease, table.id, &Kept { secret: Secret::new(random()?), declaration, state, incidents, told })?;
+    keep(
+        &mut change.lease,
+        table.id,
+        &Kept { secret: Secret::new(random()?), declaration, state, incidents, told, version: 0 },
+    )?;
     Ok(lines)
 }
 

@@ -3,6 +3,7 @@
 mod append;
 mod basics;
 mod catalog;
+mod catalogue;
 mod changes;
 mod commit_every;
 mod constraints;
