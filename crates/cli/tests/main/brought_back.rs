@@ -117,7 +117,9 @@ fn of_clouds_that_differ_the_newest_counts_and_the_others_are_named() {
 fn what_a_restored_backup_goes_on_with_is_what_comes_back() {
     let (stage, _) = told();
     stage.good(&["backup", "db", "copy"]);
-    // Clouds are told of a day that the backup does not know, several times.
+    // Clouds are told of a day that the backup does not know, several times, and with other key slots.
+    stage.write("k2", "fedcba9876543210".repeat(4));
+    stage.good(&["key", "add", "db", "--new-key-file", "k2"]);
     for id in 301..304 {
         stage.good(&["db", &format!("INSERT INTO people VALUES ({id}, 'of the other day', 1)")]);
     }

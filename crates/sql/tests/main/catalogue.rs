@@ -93,7 +93,6 @@ fn no_two_versions_that_differ_have_one_number() {
         cloud.is_cut.store(true, Ordering::Relaxed);
         owner.ask("INSERT INTO t (n) VALUES (20)");
         cloud.is_cut.store(false, Ordering::Relaxed);
-        owner.ask("DELETE FROM t WHERE n = 10");
         owner.ask("INSERT INTO t (n) VALUES (30)");
 
         let mut again = database(&cloud);
@@ -101,8 +100,8 @@ fn no_two_versions_that_differ_have_one_number() {
         let lost = lost.expect("tables");
         assert!(lost.iter().all(|lost| lost.header() == b"a header"));
         let brought = again.session.bring_back(lost, &SECRET).expect("brought back");
-        assert_eq!(brought.iter().map(|table| table.rows).collect::<Vec<_>>(), [2]);
-        assert_eq!(again.ask("SELECT id, n FROM t ORDER BY n"), "2|20\n3|30");
+        assert_eq!(brought.iter().map(|table| table.rows).collect::<Vec<_>>(), [3]);
+        assert_eq!(again.ask("SELECT id, n FROM t ORDER BY n"), "1|10\n2|20\n3|30");
         again.ask("INSERT INTO t (n) VALUES (40)");
         assert_eq!(again.ask("SELECT id FROM t WHERE n = 40"), "4");
     }
