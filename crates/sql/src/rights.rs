@@ -36,7 +36,7 @@ impl Rights {
         self.to_write()?;
         match self.host_files {
             true => Ok(()),
-            false => Err(Error::NotSupported("published tables made by users who come in from outside".into())),
+            false => Err(Error::NotSupported("servers and clouds that users name who come in from outside".into())),
         }
     }
 
