@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! s3://BUCKET[/FOLDER][?endpoint=SERVER][&region=REGION][&tls_ca=FILE]     SERVER: https:// and a host, and :PORT
-//! webdavs://USER@example.com[/FOLDER][?tls_ca=FILE]           webdav:// on this machine alone
+//! webdavs://USER@example.com/FOLDER[?tls_ca=FILE]           webdav:// on this machine alone
 //! sftp://USER@example.com/FOLDER[?known_hosts=FILE]
 //! ```
 //! 1. There is no secret in one: it is kept in clear, and shown.
