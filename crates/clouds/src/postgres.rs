@@ -11,7 +11,9 @@
 //! 3. A server that says nothing for a minute is out of reach. A connection that failed is closed; one that waited is tried, and
 //!    another one is made.
 
+mod address;
 mod connection;
+mod encrypted;
 mod query;
 
 use std::collections::HashMap;
@@ -23,14 +25,16 @@ use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, S
 use counterfoil_disperse::{Failure, Provider};
 use futures::TryStreamExt as _;
 use parking_lot::Mutex;
-use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Row};
 
+use crate::worker::Worker;
+use address::Address;
 use connection::Connection;
+use encrypted::Encrypted;
 use query::Query;
 
 /// Connections that wait for somebody.
@@ -48,8 +52,10 @@ const SETTINGS: &str = "SET statement_timeout = '50s'; SET lock_timeout = '30s'"
 /// A database of PostgreSQL.
 pub struct Postgres {
     config: Config,
+    /// How connections are encrypted, if they are.
+    encrypted: Option<Encrypted>,
     /// On which its connections are served.
-    runtime: Option<Runtime>,
+    worker: Worker,
     idle: Mutex<Vec<Connection>>,
     /// What is known of tables, so that it is not asked for each time.
     shapes: Mutex<HashMap<Name, Arc<Shape>>>,
@@ -81,6 +87,9 @@ fn failed(error: &tokio_postgres::Error) -> Failure {
     let Some(told) = error.as_db_error() else {
         // What does not come from the server is either no answer of it, or one that nobody can read.
         let cause = std::error::Error::source(error);
+        if let Some(told) = cause.and_then(unencrypted) {
+            return told;
+        }
         return match error.is_closed() || cause.is_some_and(|cause| cause.is::<std::io::Error>()) {
             true => Failure::Unreachable("the connection to PostgreSQL failed".into()),
             false => Failure::Malformed("what PostgreSQL says does not fit what it was asked".into()),
@@ -93,6 +102,16 @@ fn failed(error: &tokio_postgres::Error) -> Failure {
         Some("08" | "53" | "57" | "58") if *told.code() != SqlState::DISK_FULL => Failure::Unreachable(what),
         _ => Failure::Refused(what),
     }
+}
+
+/// Why a connection is not encrypted as it was to be.
+fn unencrypted(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
+    if cause.to_string().contains("does not support TLS") {
+        return Some(Failure::Refused("PostgreSQL does not encrypt connections, and sslmode=require wants it".into()));
+    }
+    let inner = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
+    let tls = inner.downcast_ref::<rustls::Error>()?;
+    Some(Failure::Unreachable(format!("no encrypted connection to PostgreSQL: {tls}")))
 }
 
 /// What the server answers, if it does in time.
@@ -109,30 +128,19 @@ fn as_bigint(place: u64) -> i64 {
 }
 
 impl Postgres {
-    /// A database by its address; nobody is asked yet. Without TLS: it is on this machine, or the way to it is protected otherwise.
+    /// A database by its address; nobody is asked yet. Without `sslmode=require` it is on this machine, or the way to it is protected
+    /// otherwise.
     ///
     /// # Errors
     /// What is wrong with the address, for people.
     pub fn new(url: &str, password: Option<&str>) -> Result<Self, String> {
-        let is_one = ["postgres://", "postgresql://"].iter().any(|begin| url.starts_with(begin));
-        let config = url.parse().ok().filter(|config: &Config| is_one && !config.get_hosts().is_empty());
-        let mut config: Config = config.ok_or_else(|| format!("cloud at {url}: this is no postgres:// address"))?;
-        if config.get_password().is_some() {
-            return Err("a password in the address of a cloud: put it into a file, secret_file '...'".into());
-        }
+        let Address { mut config, encrypted } = Address::parse(url)?;
         if let Some(password) = password {
             config.password(password);
         }
         config.application_name("counterfoil").connect_timeout(CONNECT_TIMEOUT);
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| format!("cloud at {url}: no thread for its connections: {error}"))?;
-        Ok(Self {
-            config,
-            runtime: Some(runtime),
-            idle: Mutex::default(),
-            shapes: Mutex::default(),
-            patience: PATIENCE,
-        })
+        let worker = Worker::new(url)?;
+        Ok(Self { config, encrypted, worker, idle: Mutex::default(), shapes: Mutex::default(), patience: PATIENCE })
     }
 
     /// The same, with another idea of how long a server may be silent.
@@ -149,15 +157,15 @@ impl Postgres {
                 return Ok(connection);
             }
         }
-        let connection = Connection::open(&self.config, CONNECT_TIMEOUT.min(self.patience)).await?;
+        let connection =
+            Connection::open(&self.config, self.encrypted.as_ref(), CONNECT_TIMEOUT.min(self.patience)).await?;
         answered(self.patience, connection.client.batch_execute(SETTINGS)).await?;
         Ok(connection)
     }
 
     /// Does something on a connection, which waits for the next one if that went well.
     fn with<T>(&self, body: impl AsyncFnOnce(&mut Client) -> Result<T, Failure>) -> Result<T, Failure> {
-        let runtime = self.runtime.as_ref().expect("the runtime lives as long as its cloud");
-        runtime.block_on(async {
+        self.worker.wait(async {
             let mut connection = self.connection().await?;
             let done = body(&mut connection.client).await?;
             let mut idle = self.idle.lock();
@@ -283,9 +291,8 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // Wherever it is dropped, nobody waits for servers then.
+        // Before the thread that serves them.
         self.idle.lock().clear();
-        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
 

@@ -17,7 +17,7 @@ use crate::stored::StoredProvider;
 static MEMORIES: LazyLock<Mutex<BTreeMap<String, Arc<MemoryProvider>>>> = LazyLock::new(Mutex::default);
 
 fn unknown(url: &str) -> String {
-    format!("cloud at {url}: 'dir:PATH' or 'memory:NAME'")
+    format!("cloud at {url}: 'dir:PATH' or 'memory:NAME', or one of those over a network in docs/disperse.md")
 }
 
 /// An address as it is kept: a folder by its whole path, so that it is the same wherever the program runs.

@@ -71,6 +71,28 @@ pub trait Store: Send + Sync {
     fn delete_folder(&self, folder: &str) -> Result<(), Failure>;
 }
 
+impl<S: Store + ?Sized> Store for Arc<S> {
+    fn list(&self, folder: &str) -> Result<Vec<String>, Failure> {
+        (**self).list(folder)
+    }
+
+    fn get(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+        (**self).get(folder, name)
+    }
+
+    fn put(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        (**self).put(folder, name, bytes)
+    }
+
+    fn delete(&self, folder: &str, name: &str) -> Result<(), Failure> {
+        (**self).delete(folder, name)
+    }
+
+    fn delete_folder(&self, folder: &str) -> Result<(), Failure> {
+        (**self).delete_folder(folder)
+    }
+}
+
 /// A provider that keeps objects.
 pub struct StoredProvider<S> {
     store: S,

@@ -37,7 +37,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use counterfoil_disperse::{self as disperse, Coder, Epoch, Kept, Placement};
+use counterfoil_disperse::{self as disperse, Coder, Epoch, Kept, Placement, Secret};
 use counterfoil_log::{View, Writer, record_space};
 use counterfoil_relation::{Table, TableId};
 use parking_lot::Mutex;
@@ -67,13 +67,28 @@ pub fn is_dispersed(table: &Table) -> bool {
     table.engine.as_ref().is_some_and(|engine| engine.name == ENGINE)
 }
 
+/// What is kept secret of a cloud: a file, and what it holds.
+#[derive(Clone, Copy)]
+pub struct CloudSecret<'a> {
+    /// Its path.
+    pub file: &'a str,
+    /// Its text, without the end of the last line.
+    pub text: &'a str,
+}
+
 /// Who reaches clouds over a network: this floor knows folders alone.
 pub trait Clouds: Send + Sync {
     /// An address as it is kept; none: no address of this kind is known.
     fn whole_url(&self, url: &str) -> Option<Result<String, String>>;
 
-    /// The cloud at an address, with what a file keeps secret of it; none: no address of this kind is known. Nobody is asked yet.
-    fn open(&self, url: &str, secret: Option<&str>) -> Option<Result<Arc<dyn disperse::Provider>, String>>;
+    /// The cloud at an address, with what a file keeps secret of it; none: no address of this kind is known. `key` tells the owner's
+    /// files from others, where a cloud keeps files. Nobody is asked yet.
+    fn open(
+        &self,
+        url: &str,
+        secret: Option<CloudSecret<'_>>,
+        key: Secret,
+    ) -> Option<Result<Arc<dyn disperse::Provider>, String>>;
 }
 
 /// What all sessions of a database share of its dispersed tables.

@@ -5,8 +5,15 @@
 
 mod postgres;
 mod process;
+mod s3;
+mod server;
+mod sftp;
+mod webdav;
 
 pub use postgres::PostgresServer;
+pub use s3::S3Server;
+pub use sftp::SftpServer;
+pub use webdav::WebDavServer;
 
 /// Whether a missing server is a failure.
 fn is_ci() -> bool {

@@ -1,6 +1,7 @@
 //! A PostgreSQL of a test's own.
 
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,6 +17,7 @@ pub struct PostgresServer {
     user: Option<(u32, u32)>,
     /// Where it listens, on this machine alone.
     pub port: u16,
+    is_encrypted: bool,
     running: Option<Child>,
 }
 
@@ -44,6 +46,19 @@ impl PostgresServer {
     /// If it cannot be started.
     #[must_use]
     pub fn start() -> Option<Self> {
+        Self::start_with(None)
+    }
+
+    /// Starts one that wants connections to be encrypted, with a certificate and its key in PEM.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn start_with_tls(certificate: &str, key: &str) -> Option<Self> {
+        Self::start_with(Some((certificate, key)))
+    }
+
+    fn start_with(tls: Option<(&str, &str)>) -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(!crate::is_ci(), "PostgreSQL is not installed");
             println!("PostgreSQL is not installed (Debian: postgresql): not tested");
@@ -55,14 +70,30 @@ impl PostgresServer {
             std::os::unix::fs::chown(folder.path(), Some(uid), Some(gid)).expect("its folder");
         }
         let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
-        let mut server = Self { folder, programs, user, port, running: None };
+        let mut server = Self { folder, programs, user, port, is_encrypted: tls.is_some(), running: None };
         let data = server.data();
         let made =
             server.command("initdb").arg("-D").arg(&data).args(["-U", "mirror", "-A", "trust", "--no-sync"]).output();
         let made = made.expect("initdb");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        tls.into_iter().for_each(|(certificate, key)| server.encrypt(certificate, key));
         server.run();
         Some(server)
+    }
+
+    /// Has it take no connections over a network but encrypted ones.
+    fn encrypt(&self, certificate: &str, key: &str) {
+        let own = |name: &str, text: &str| {
+            let path = self.data().join(name);
+            std::fs::write(&path, text).expect("a file");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("its rights");
+            if let Some((uid, gid)) = self.user {
+                std::os::unix::fs::chown(&path, Some(uid), Some(gid)).expect("its owner");
+            }
+        };
+        own("server.crt", certificate);
+        own("server.key", key);
+        own("pg_hba.conf", "local all all trust\nhostssl all all 127.0.0.1/32 trust\n");
     }
 
     fn data(&self) -> PathBuf {
@@ -86,9 +117,13 @@ impl PostgresServer {
         let mut command = self.command("postgres");
         command.arg("-D").arg(self.data()).arg("-k").arg(self.folder.path());
         command.args(["-c", "listen_addresses=127.0.0.1", "-p", &self.port.to_string()]).stderr(Stdio::null());
+        if self.is_encrypted {
+            command.args(["-c", "ssl=on"]);
+        }
         self.running = Some(command.spawn().expect("PostgreSQL"));
+        let socket = format!("host={} port={} user=mirror dbname=postgres", self.folder.path().display(), self.port);
         for _ in 0..600 {
-            if Client::connect(&self.url(self.port), NoTls).is_ok() {
+            if Client::connect(&socket, NoTls).is_ok() {
                 return;
             }
             thread::sleep(Duration::from_millis(100));

@@ -7,6 +7,7 @@ use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Config, NoTls};
 
 use super::answered;
+use super::encrypted::Encrypted;
 
 /// A connection: closed when it is dropped, whatever the server says.
 pub(super) struct Connection {
@@ -16,10 +17,18 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects, on the runtime that this runs on.
-    pub async fn open(config: &Config, patience: Duration) -> Result<Self, Failure> {
-        let (client, connection) = answered(patience, config.connect(NoTls)).await?;
+    pub async fn open(config: &Config, encrypted: Option<&Encrypted>, patience: Duration) -> Result<Self, Failure> {
         // What ends it is told to whoever uses the client.
-        let serving = tokio::spawn(async { drop(connection.await) });
+        let (client, serving) = match encrypted {
+            Some(encrypted) => {
+                let (client, connection) = answered(patience, config.connect(encrypted.clone())).await?;
+                (client, tokio::spawn(async { drop(connection.await) }))
+            }
+            None => {
+                let (client, connection) = answered(patience, config.connect(NoTls)).await?;
+                (client, tokio::spawn(async { drop(connection.await) }))
+            }
+        };
         Ok(Self { client, serving })
     }
 }

@@ -8,6 +8,7 @@ use counterfoil_test_servers::PostgresServer;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use crate::certificates::certificates;
 use crate::questions::{Step, done, steps, table};
 
 fn cloud(server: &PostgresServer) -> Postgres {
@@ -82,4 +83,45 @@ fn a_server_that_says_nothing_is_out_of_reach_in_time() {
     assert!(matches!(cloud.remove(&table(1), &[1]), Err(Failure::Unreachable(_))));
     server.go_on();
     assert_eq!(done(&cloud, &table(1), &ask).map(|said| said.1), Ok(3));
+}
+
+#[test]
+fn an_encrypted_connection_is_one_to_whom_the_authority_vouches_for() {
+    let made = certificates(&["127.0.0.1", "localhost"]);
+    let Some(server) = PostgresServer::start_with_tls(&made.certificate, &made.key) else { return };
+    let ask = Step::Ask { tags: Vec::new(), order: None, places: None, sums: false };
+    let told = |url: &str| {
+        let cloud = Postgres::new(url, None).expect("an address");
+        done(&cloud, &table(1), &Step::Put(vec![1, 2, 4]))?;
+        done(&cloud, &table(1), &ask).map(|said| said.1)
+    };
+    let url = server.url(server.port);
+    let vouched = |file: &std::path::Path| format!("{url}?sslmode=require&sslrootcert={}", file.display());
+    assert_eq!(told(&vouched(&made.authority)), Ok(3));
+    // It takes no others, a stranger does not vouch for it, nor does one for another name, nor this machine's authorities.
+    assert!(matches!(told(&url), Err(Failure::Refused(_))));
+    assert!(matches!(told(&vouched(&certificates(&["127.0.0.1"]).authority)), Err(Failure::Unreachable(_))));
+    assert!(matches!(told(&format!("{url}?sslmode=require")), Err(Failure::Unreachable(_))));
+    let Some(other) = PostgresServer::start() else { return };
+    let plain = format!("{}?sslmode=require&sslrootcert={}", other.url(other.port), made.authority.display());
+    assert!(matches!(told(&plain), Err(Failure::Refused(what)) if what.contains("encrypt")));
+}
+
+#[test]
+fn words_of_encryption_mean_what_they_say() {
+    let me = "postgres://me@localhost/x";
+    for wrong in [
+        "sslmode=prefer",
+        "sslmode=allow",
+        "sslmode=require&sslmode=disable",
+        "sslrootcert=ca.pem",
+        "sslrootcert=/nowhere/at/all",
+    ] {
+        assert!(Postgres::new(&format!("{me}?{wrong}"), None).is_err(), "{wrong}");
+    }
+    let both = format!("{me}?sslmode=disable&sslrootcert={}", certificates(&["x"]).authority.display());
+    assert!(Postgres::new(&both, None).is_err());
+    for right in ["", "?sslmode=disable", "?connect_timeout=3&sslmode=require", "?sslmode=verify-full"] {
+        assert!(Postgres::new(&format!("{me}{right}"), None).is_ok(), "{right}");
+    }
 }

@@ -67,7 +67,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// An answer in an order of its own: rows with their fragments, how many were added up, and the sum.
-type Said = (Vec<(u64, Vec<Vec<u8>>)>, u64, u64);
+pub type Said = (Vec<(u64, Vec<Vec<u8>>)>, u64, u64);
 
 fn question(step: &Step) -> Question {
     let Step::Ask { tags, order, places, sums } = step else { return Question::default() };

@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use zeroize::Zeroizing;
 
-use super::Dispersed;
+use super::{CloudSecret, Dispersed};
 use crate::error::{Error, Result};
 use crate::publishing::{call, is_call, parse_text, said, takes, wants};
 use crate::session::{Outcome, Session};
@@ -65,8 +65,9 @@ pub(super) fn open(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<
         })
     });
     let secret = secret.transpose()?;
-    let far =
-        dispersed.clouds.get().and_then(|clouds| clouds.open(&cloud.url, secret.as_ref().map(|secret| &secret[..])));
+    let secret = cloud.secret_file.as_deref().zip(secret.as_ref().map(|secret| &secret[..]));
+    let secret = secret.map(|(file, text)| CloudSecret { file, text });
+    let far = dispersed.clouds.get().and_then(|clouds| clouds.open(&cloud.url, secret, key.clone()));
     far.unwrap_or_else(|| disperse::open_cloud(&cloud.url, key)).map_err(Error::NotSupported)
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use counterfoil_disperse::fragments::{Answer, Fragments, Name, Question};
 use counterfoil_disperse::{Catalogue, Failure, MemoryProvider, Provider, Secret};
-use counterfoil_sql::{Clouds, Owner, lost_tables};
+use counterfoil_sql::{CloudSecret, Clouds, Owner, lost_tables};
 
 use crate::database::Database;
 
@@ -53,7 +53,7 @@ impl Clouds for Reached {
         (url == "unheard:").then(|| Ok(url.to_owned()))
     }
 
-    fn open(&self, url: &str, _secret: Option<&str>) -> Option<Result<Arc<dyn Provider>, String>> {
+    fn open(&self, url: &str, _: Option<CloudSecret<'_>>, _: Secret) -> Option<Result<Arc<dyn Provider>, String>> {
         (url == "unheard:").then(|| Ok(self.0.clone() as Arc<dyn Provider>))
     }
 }
