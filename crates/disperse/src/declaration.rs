@@ -64,6 +64,8 @@ pub struct Column {
     pub nullable: bool,
     /// What is done with it.
     pub operations: Operations,
+    /// Where its fragments may lie: places among the table's clouds, ascending.
+    pub clouds: Vec<u16>,
 }
 
 /// A table.
@@ -73,7 +75,8 @@ pub struct Declaration {
     pub table: [u8; 16],
     /// Its columns.
     pub columns: Vec<Column>,
-    /// What people call the clouds, in the order in which they were named.
+    /// What people call the clouds, in the order in which they were named: those of the table, and behind them those that single columns
+    /// were moved to.
     pub clouds: Vec<String>,
     /// How many of them may be silent or lie.
     pub may_fail: usize,

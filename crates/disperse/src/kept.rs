@@ -1,17 +1,18 @@
 //! What is kept of a dispersed table in the sealed database, as records.
 //!
 //! ```text
-//! h                          01 | the secret [32] | declaration, epochs, incidents (postcard)
-//! l chunk u32                live rows of a chunk of 2^20 row numbers (Roaring bitmap of their lower 32 bits, portable format)
-//! a cloud u16 | chunk u32    rows that a cloud may lack
-//! k cloud u16 | chunk u32    rows that are gone and that a cloud may still have
-//! c cloud u16                what the cloud was told of the catalogue (postcard)
-//! v                          the last version of the catalogue that may have been told, u64
+//! i                                 02 | incidents u64
+//! h layout u32                      the secret [32] | declaration, epochs, clouds that have dropped it (postcard)
+//! l layout u32 | chunk u32          live rows of a chunk of 2^20 row numbers (Roaring bitmap of their lower 32 bits, portable format)
+//! a layout u32 | cloud u16 | chunk u32    rows that a cloud may lack
+//! k layout u32 | cloud u16 | chunk u32    rows that are gone and that a cloud may still have
+//! c name of a cloud                 what the cloud was told of the catalogue (postcard)
+//! v                                 the last version of the catalogue that may have been told, u64
 //! ```
 //! Numbers in names are big-endian. A chunk that is empty has no record. A change writes the records that differ, in the commit of
 //! the rows that it is about; none of them is longer than 128 KiB and a head, however many rows come and go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
@@ -19,13 +20,14 @@ use zeroize::Zeroizing;
 
 use crate::catalogue::Told;
 use crate::coder::Epochs;
-use crate::declaration::Declaration;
+use crate::declaration::{Column, Declaration};
 use crate::keys::{Epoch, Secret};
+use crate::layout::Layout;
 use crate::state::{Rows, State, Untold};
 
 /// Row numbers of a chunk.
 const CHUNK_BITS: u32 = 20;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Records by name.
 pub type Records = BTreeMap<Vec<u8>, Zeroizing<Vec<u8>>>;
@@ -33,16 +35,12 @@ pub type Records = BTreeMap<Vec<u8>, Zeroizing<Vec<u8>>>;
 /// A dispersed table as it is kept.
 #[derive(Clone)]
 pub struct Kept {
-    /// All keys come from it.
-    pub secret: Secret,
-    /// What was declared.
-    pub declaration: Declaration,
-    /// Which rows there are, and what clouds have not been told.
-    pub state: State,
+    /// Its layouts, by their numbers: rows come to the last one; others have rows that have not moved there yet.
+    layouts: Vec<Layout>,
     /// How many incidents of the database clouds were asked about: after others it may be an earlier one than clouds know.
     pub incidents: u64,
-    /// What each cloud was told of the catalogue, in the order of the clouds.
-    pub told: Vec<Told>,
+    /// What each cloud was told of the catalogue, by what people call it.
+    pub told: BTreeMap<String, Told>,
     /// The last version of the catalogue that any cloud may have seen.
     pub version: u64,
 }
@@ -51,7 +49,7 @@ pub struct Kept {
 struct Head {
     declaration: Declaration,
     epochs: Vec<(u64, [u8; 16])>,
-    incidents: u64,
+    dropped: BTreeSet<u16>,
 }
 
 /// Records that are not those of a table.
@@ -59,13 +57,134 @@ struct Head {
 pub struct Damaged(pub &'static str);
 
 impl Kept {
+    /// A table without rows.
+    #[must_use]
+    pub fn new(secret: Secret, declaration: Declaration, incidents: u64) -> Self {
+        let state = State::new(declaration.clouds.len());
+        let layout = Layout { number: 0, secret, declaration, state, dropped: BTreeSet::new() };
+        Self { layouts: vec![layout], incidents, told: BTreeMap::new(), version: 0 }
+    }
+
+    /// The layout to which rows come.
+    #[must_use]
+    pub fn current(&self) -> &Layout {
+        self.layouts.last().expect("a table has a layout")
+    }
+
+    /// The same, to be changed.
+    pub fn current_mut(&mut self) -> &mut Layout {
+        self.layouts.last_mut().expect("a table has a layout")
+    }
+
+    /// All layouts, the current one last.
+    #[must_use]
+    pub fn layouts(&self) -> &[Layout] {
+        &self.layouts
+    }
+
+    /// The same, to be changed.
+    pub fn layouts_mut(&mut self) -> &mut [Layout] {
+        &mut self.layouts
+    }
+
+    /// A layout by its number; none: it is gone.
+    pub fn layout_mut(&mut self, number: u32) -> Option<&mut Layout> {
+        self.layouts.iter_mut().find(|layout| layout.number == number)
+    }
+
+    /// What was declared last.
+    #[must_use]
+    pub fn declaration(&self) -> &Declaration {
+        &self.current().declaration
+    }
+
+    /// The rows that lie at clouds, in whichever layout.
+    #[must_use]
+    pub fn live(&self) -> Rows {
+        self.layouts.iter().fold(Rows::new(), |all, layout| all | &layout.state.live)
+    }
+
+    /// A number behind those of all rows that any cloud may have.
+    #[must_use]
+    pub fn after_all(&self) -> u64 {
+        self.layouts.iter().map(|layout| layout.state.after_all()).max().unwrap_or(0)
+    }
+
+    /// Rows are not to be there any more, wherever they lie.
+    pub fn gone(&mut self, rows: &Rows) {
+        self.layouts.iter_mut().for_each(|layout| layout.state.gone(rows));
+    }
+
+    /// Rows come to another layout from here on. `epoch`: fresh, of all rows that there are now.
+    pub fn begin(&mut self, secret: Secret, declaration: Declaration, epoch: Epoch) {
+        let last = self.current_mut();
+        // What is on its way is still here, or live in a layout before: it goes to the new one instead.
+        let back = last.on_their_way();
+        last.state.gone(&back);
+        let mut state = State::new(declaration.clouds.len());
+        state.epochs.begin(0, epoch);
+        let number = last.number + 1;
+        self.layouts.push(Layout { number, secret, declaration, state, dropped: BTreeSet::new() });
+    }
+
+    /// The layout from which rows are to move next, and rows of it, at most so many; none: all have moved.
+    #[must_use]
+    pub fn to_move(&self, most: usize) -> Option<(u32, Rows)> {
+        let (_, before) = self.layouts.split_last()?;
+        let from = before.iter().find(|layout| !layout.state.live.is_empty())?;
+        Some((from.number, from.state.live.iter().take(most).collect()))
+    }
+
+    /// Rows are about to be put at the current layout's clouds: to be durable before they are. Those of them that are still to move.
+    pub fn moving(&mut self, from: u32, rows: &Rows) -> Rows {
+        let Some(before) = self.layouts.iter().find(|layout| layout.number == from) else { return Rows::new() };
+        let moving = &before.state.live & rows;
+        // Of those that were on their way before a cut some clouds have been told already.
+        let new = &moving - &self.current().on_their_way();
+        self.current_mut().state.leaving(new.iter());
+        moving
+    }
+
+    /// Those of some rows that the current layout's clouds all have lie there from now on, and nowhere else.
+    pub fn moved(&mut self, from: u32, rows: &Rows) {
+        let Some(before) = self.layouts.iter().find(|layout| layout.number == from) else { return };
+        let there = &before.state.live & rows;
+        let settled = self.current_mut().state.settle(&there);
+        // Its clouds keep them until it is dropped as a whole: whoever reads an older snapshot finds them there meanwhile.
+        self.layouts.iter_mut().filter(|layout| layout.number == from).for_each(|layout| layout.state.live -= &settled);
+    }
+
+    /// Some rows are found to lie in the current layout already: this was not known here, for the database was put back.
+    pub fn have_moved(&mut self, from: u32, rows: &Rows) {
+        let current = self.current().number;
+        let Some(before) = self.layout_mut(from).filter(|layout| layout.number != current) else { return };
+        let moved = &before.state.live & rows;
+        before.state.live -= &moved;
+        let state = &mut self.current_mut().state;
+        state.untold.iter_mut().for_each(|untold| untold.lacks -= &moved);
+        state.live |= moved;
+    }
+
+    /// A cloud has let go of all of a layout that has no rows any more; forgotten is the layout when all of its clouds have.
+    pub fn dropped(&mut self, number: u32, cloud: usize) {
+        let current = self.current().number;
+        let Some(layout) = self.layout_mut(number).filter(|own| own.number != current && own.state.live.is_empty())
+        else {
+            return;
+        };
+        layout.dropped.insert(cloud as u16);
+        self.layouts.retain(|layout| layout.number == current || !layout.is_over());
+        let layouts = &self.layouts;
+        self.told.retain(|name, _| layouts.iter().any(|layout| layout.declaration.clouds.contains(name)));
+    }
+
     /// The records of a table.
     #[must_use]
     pub fn to_records(&self) -> Records {
         let mut records = self.to_parts();
-        for (cloud, told) in (0_u16..).zip(&self.told).filter(|(_, told)| **told != Told::default()) {
+        for (cloud, told) in self.told.iter().filter(|(_, told)| **told != Told::default()) {
             let bytes = postcard::to_allocvec(told).expect("memory takes what it is given");
-            records.insert([&b"c"[..], &cloud.to_be_bytes()].concat(), Zeroizing::new(bytes));
+            records.insert([b"c", cloud.as_bytes()].concat(), Zeroizing::new(bytes));
         }
         if self.version > 0 {
             records.insert(b"v".to_vec(), Zeroizing::new(self.version.to_be_bytes().to_vec()));
@@ -77,76 +196,136 @@ impl Kept {
     #[must_use]
     pub fn to_parts(&self) -> Records {
         let mut records = Records::new();
-        records.insert(b"h".to_vec(), self.head());
-        put_chunks(&mut records, b"l", &self.state.live);
-        for (cloud, untold) in (0_u16..).zip(&self.state.untold) {
-            put_chunks(&mut records, &[&b"a"[..], &cloud.to_be_bytes()].concat(), &untold.lacks);
-            put_chunks(&mut records, &[&b"k"[..], &cloud.to_be_bytes()].concat(), &untold.keeps);
+        records.insert(b"i".to_vec(), Zeroizing::new([&[VERSION][..], &self.incidents.to_be_bytes()].concat()));
+        for layout in &self.layouts {
+            let number = layout.number.to_be_bytes();
+            records.insert([b"h", &number[..]].concat(), head(layout));
+            put_chunks(&mut records, &[b"l", &number[..]].concat(), &layout.state.live);
+            for (cloud, untold) in (0_u16..).zip(&layout.state.untold) {
+                let cloud = cloud.to_be_bytes();
+                put_chunks(&mut records, &[b"a", &number[..], &cloud].concat(), &untold.lacks);
+                put_chunks(&mut records, &[b"k", &number[..], &cloud].concat(), &untold.keeps);
+            }
         }
         records
-    }
-
-    fn head(&self) -> Zeroizing<Vec<u8>> {
-        let epochs = self.state.epochs.iter().map(|(row, epoch)| (row, epoch.0)).collect();
-        let head = Head { declaration: self.declaration.clone(), epochs, incidents: self.incidents };
-        let told = postcard::to_allocvec(&head).expect("memory takes what it is given");
-        // As long as it becomes: a vector that grows leaves copies of secrets behind.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(33 + told.len()));
-        bytes.push(VERSION);
-        bytes.extend_from_slice(self.secret.expose());
-        bytes.extend_from_slice(&told);
-        bytes
     }
 
     /// The table of some records; none if there are none.
     ///
     /// # Errors
-    /// [`Damaged`]: they are not those of a table, or of a later version's.
+    /// [`Damaged`]: they are not those of a table, or of another version's.
     pub fn from_records<'a>(records: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Option<Self>, Damaged> {
-        let (mut head, mut live, mut untold) = (None, Rows::new(), BTreeMap::<u16, Untold>::new());
-        let (mut told, mut version) = (BTreeMap::<u16, Told>::new(), 0);
+        let mut read = Read::default();
         for (name, bytes) in records {
-            let damaged = Damaged("a name of a record");
-            let (kind, rest) = name.split_first().ok_or(damaged)?;
-            match (kind, rest.len()) {
-                (b'h', 0) => head = Some(read_head(bytes)?),
-                (b'l', 4) => add_chunk(&mut live, rest, bytes)?,
-                (b'a' | b'k', 6) => {
-                    let (cloud, chunk) = rest.split_at(2);
-                    let own = untold.entry(u16::from_be_bytes([cloud[0], cloud[1]])).or_default();
-                    add_chunk(if *kind == b'a' { &mut own.lacks } else { &mut own.keeps }, chunk, bytes)?;
-                }
-                (b'v', 0) => version = u64::from_be_bytes(bytes.try_into().map_err(|_| Damaged("a version"))?),
-                (b'c', 2) => {
-                    let read = postcard::from_bytes(bytes).map_err(|_| Damaged("what a cloud was told"))?;
-                    told.insert(u16::from_be_bytes([rest[0], rest[1]]), read);
-                }
-                _ => return Err(damaged),
-            }
+            read.add(name, bytes)?;
         }
-        let Some((secret, Head { declaration, incidents, .. }, epochs)) = head else {
-            return if live.is_empty() && untold.is_empty() { Ok(None) } else { Err(Damaged("rows without a head")) };
+        read.kept()
+    }
+}
+
+fn head(layout: &Layout) -> Zeroizing<Vec<u8>> {
+    let epochs = layout.state.epochs.iter().map(|(row, epoch)| (row, epoch.0)).collect();
+    let head = Head { declaration: layout.declaration.clone(), epochs, dropped: layout.dropped.clone() };
+    let told = postcard::to_allocvec(&head).expect("memory takes what it is given");
+    // As long as it becomes: a vector that grows leaves copies of secrets behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(32 + told.len()));
+    bytes.extend_from_slice(layout.secret.expose());
+    bytes.extend_from_slice(&told);
+    bytes
+}
+
+/// What was read of a table.
+#[derive(Default)]
+struct Read {
+    layouts: BTreeMap<u32, ReadLayout>,
+    incidents: Option<u64>,
+    told: BTreeMap<String, Told>,
+    version: u64,
+}
+
+#[derive(Default)]
+struct ReadLayout {
+    head: Option<(Secret, Head, Epochs)>,
+    live: Rows,
+    untold: BTreeMap<u16, Untold>,
+}
+
+impl Read {
+    fn add(&mut self, name: &[u8], bytes: &[u8]) -> Result<(), Damaged> {
+        let damaged = Damaged("a name of a record");
+        let (kind, rest) = name.split_first().ok_or(damaged)?;
+        match (kind, rest.len()) {
+            (b'i', 0) => self.incidents = Some(read_incidents(bytes)?),
+            (b'v', 0) => self.version = u64::from_be_bytes(bytes.try_into().map_err(|_| Damaged("a version"))?),
+            (b'c', 1..) => {
+                let cloud = String::from_utf8(rest.to_vec()).map_err(|_| damaged)?;
+                let told = postcard::from_bytes(bytes).map_err(|_| Damaged("what a cloud was told"))?;
+                self.told.insert(cloud, told);
+            }
+            (b'h' | b'l' | b'a' | b'k', 4..) => {
+                let (number, rest) = rest.split_first_chunk::<4>().ok_or(damaged)?;
+                self.layouts.entry(u32::from_be_bytes(*number)).or_default().add(*kind, rest, bytes)?;
+            }
+            _ => return Err(damaged),
+        }
+        Ok(())
+    }
+
+    fn kept(self) -> Result<Option<Kept>, Damaged> {
+        let Some(incidents) = self.incidents else {
+            return if self.layouts.is_empty() { Ok(None) } else { Err(Damaged("rows without a head")) };
         };
+        let layouts =
+            self.layouts.into_iter().map(|(number, read)| read.layout(number)).collect::<Result<Vec<_>, _>>()?;
+        match layouts.is_empty() {
+            true => Err(Damaged("a table without a layout")),
+            false => Ok(Some(Kept { layouts, incidents, told: self.told, version: self.version })),
+        }
+    }
+}
+
+impl ReadLayout {
+    fn add(&mut self, kind: u8, name: &[u8], bytes: &[u8]) -> Result<(), Damaged> {
+        match (kind, name.len()) {
+            (b'h', 0) => self.head = Some(read_head(bytes)?),
+            (b'l', 4) => add_chunk(&mut self.live, name, bytes)?,
+            (b'a' | b'k', 6) => {
+                let (cloud, chunk) = name.split_at(2);
+                let own = self.untold.entry(u16::from_be_bytes([cloud[0], cloud[1]])).or_default();
+                add_chunk(if kind == b'a' { &mut own.lacks } else { &mut own.keeps }, chunk, bytes)?;
+            }
+            _ => return Err(Damaged("a name of a record")),
+        }
+        Ok(())
+    }
+
+    fn layout(mut self, number: u32) -> Result<Layout, Damaged> {
+        let (secret, Head { declaration, dropped, .. }, epochs) = self.head.ok_or(Damaged("rows without a head"))?;
         let clouds = declaration.clouds.len();
-        if untold.keys().chain(told.keys()).any(|cloud| usize::from(*cloud) >= clouds) {
+        if self.untold.keys().any(|cloud| usize::from(*cloud) >= clouds) {
             return Err(Damaged("a cloud that was not declared"));
         }
-        let untold = (0..clouds).map(|cloud| untold.remove(&(cloud as u16)).unwrap_or_default()).collect();
-        let told = (0..clouds).map(|cloud| told.remove(&(cloud as u16)).unwrap_or_default()).collect();
-        Ok(Some(Self { secret, declaration, state: State { epochs, live, untold }, incidents, told, version }))
+        let untold = (0..clouds).map(|cloud| self.untold.remove(&(cloud as u16)).unwrap_or_default()).collect();
+        Ok(Layout { number, secret, declaration, state: State { epochs, live: self.live, untold }, dropped })
     }
+}
+
+fn read_incidents(bytes: &[u8]) -> Result<u64, Damaged> {
+    let (version, rest) = bytes.split_first().ok_or(Damaged("a version"))?;
+    if *version != VERSION {
+        return Err(Damaged("records of another version of this program"));
+    }
+    Ok(u64::from_be_bytes(rest.try_into().map_err(|_| Damaged("a number of incidents"))?))
 }
 
 fn read_head(bytes: &[u8]) -> Result<(Secret, Head, Epochs), Damaged> {
     let damaged = Damaged("the head");
-    let (version, rest) = bytes.split_first().ok_or(damaged)?;
-    if *version != VERSION {
-        return Err(Damaged("a head of a later version"));
-    }
-    let (secret, told) = rest.split_first_chunk::<32>().ok_or(damaged)?;
+    let (secret, told) = bytes.split_first_chunk::<32>().ok_or(damaged)?;
     let (head, rest): (Head, &[u8]) = postcard::take_from_bytes(told).map_err(|_| damaged)?;
     let is_rising = head.epochs.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    if !rest.is_empty() || !is_rising || head.declaration.clouds.len() > usize::from(u16::MAX) {
+    let clouds = head.declaration.clouds.len();
+    let lies = |column: &Column| column.clouds.iter().all(|cloud| usize::from(*cloud) < clouds);
+    if !rest.is_empty() || !is_rising || clouds > usize::from(u16::MAX) || !head.declaration.columns.iter().all(lies) {
         return Err(damaged);
     }
     let mut epochs = Epochs::default();
@@ -199,7 +378,7 @@ mod tests {
     use super::{Kept, Records, Told};
     use crate::keys::{Epoch, Secret};
     use crate::placement::tests::people;
-    use crate::state::State;
+    use crate::state::Rows;
 
     fn read(records: &Records) -> Option<Kept> {
         let all = records.iter().map(|(name, bytes)| (&name[..], &bytes[..]));
@@ -207,21 +386,20 @@ mod tests {
     }
 
     fn kept(live: &[u64], gone: &[u64]) -> Kept {
-        let mut state = State::new(3);
+        let mut kept = Kept::new(Secret::new([8; 32]), people(3, 1, 1), 300);
+        let state = &mut kept.current_mut().state;
         state.epochs.begin(0, Epoch([1; 16]));
         state.epochs.begin(1000, Epoch([2; 16]));
         state.live = live.iter().copied().collect();
         state.untold[1].lacks = live.iter().copied().take(3).collect();
         state.untold[2].keeps = gone.iter().copied().collect();
-        let told = Told::anew(7, &[1, 300].into());
-        Kept {
-            secret: Secret::new([8; 32]),
-            declaration: people(3, 1, 1),
-            state,
-            incidents: 300,
-            told: vec![told, Told::default(), Told::default()],
-            version: 9,
-        }
+        kept.told.insert("a".into(), Told::anew(7, &[1, 300].into()));
+        kept.version = 9;
+        kept
+    }
+
+    fn rows(rows: &[u64]) -> Rows {
+        rows.iter().copied().collect()
     }
 
     proptest! {
@@ -229,15 +407,23 @@ mod tests {
         fn what_is_kept_comes_back(
             live in prop::collection::vec(0_u64..1 << 23, 0..200),
             gone in prop::collection::vec(0_u64..1 << 40, 0..20),
+            moves in any::<bool>(),
         ) {
-            let kept = kept(&live, &gone);
+            let mut kept = kept(&live, &gone);
+            if moves {
+                kept.begin(Secret::new([9; 32]), people(5, 2, 2), Epoch([3; 16]));
+            }
             let records = kept.to_records();
             let read = read(&records).expect("a table");
-            prop_assert_eq!(&read.declaration, &kept.declaration);
-            prop_assert_eq!(&read.state, &kept.state);
+            prop_assert_eq!(read.layouts().len(), kept.layouts().len());
+            for (own, other) in read.layouts().iter().zip(kept.layouts()) {
+                prop_assert_eq!(own.number, other.number);
+                prop_assert_eq!(&own.declaration, &other.declaration);
+                prop_assert_eq!(&own.state, &other.state);
+                prop_assert_eq!(own.secret.expose(), other.secret.expose());
+            }
             prop_assert_eq!(read.incidents, kept.incidents);
             prop_assert_eq!((&read.told, read.version), (&kept.told, kept.version));
-            prop_assert_eq!(read.secret.expose(), kept.secret.expose());
             prop_assert_eq!(read.to_records(), records);
         }
 
@@ -258,11 +444,48 @@ mod tests {
 
     #[test]
     fn records_are_few_and_short_however_many_rows_there_are() {
-        let all: Vec<u64> = (0..3 << 20).collect();
-        let kept = Kept { state: State { live: all.into_iter().collect(), ..State::new(3) }, ..kept(&[], &[]) };
+        let mut kept = kept(&[], &[]);
+        kept.current_mut().state.live = (0..3 << 20).collect();
         let records = kept.to_records();
-        assert_eq!(records.len(), 1 + 3 + 2);
+        assert_eq!(records.len(), 2 + 3 + 2);
         assert!(records.values().map(|bytes| bytes.len()).sum::<usize>() < 1000);
         assert!(read(&Records::new()).is_none());
+    }
+
+    #[test]
+    fn a_row_lies_in_one_layout_wherever_a_move_is_cut() {
+        let mut kept = kept(&[10, 11, 12, 13], &[]);
+        kept.current_mut().state.untold[1].lacks = rows(&[20]);
+        kept.begin(Secret::new([9; 32]), people(3, 1, 1), Epoch([3; 16]));
+        // What was on its way is still here, and clouds may have it.
+        assert!(kept.layouts()[0].on_their_way().is_empty());
+        assert_eq!(kept.layouts()[0].state.untold[0].keeps, rows(&[20]));
+        let (from, some) = kept.to_move(3).expect("rows to move");
+        assert_eq!((from, &some), (0, &rows(&[10, 11, 12])));
+        assert_eq!(kept.moving(from, &some), some);
+        // Deleted while it moves: whoever may have it lets go of it.
+        kept.gone(&rows(&[11]));
+        (0..2).for_each(|cloud| kept.current_mut().state.arrived(cloud, &some));
+        kept.current_mut().state.arrived(2, &rows(&[10]));
+        kept.moved(from, &some);
+        assert_eq!((&kept.layouts()[0].state.live, &kept.current().state.live), (&rows(&[12, 13]), &rows(&[10])));
+        assert_eq!(kept.layouts()[0].state.untold[0].keeps, rows(&[11, 20]));
+        assert_eq!(kept.current().state.untold[2].keeps, rows(&[11]));
+        assert_eq!(kept.live(), rows(&[10, 12, 13]));
+        let again = kept.to_move(9).expect("the rest").1;
+        assert_eq!(kept.moving(0, &again), rows(&[12, 13]));
+        // One cloud has been told of 12 before.
+        assert_eq!(kept.current().state.untold[0].lacks, rows(&[13]));
+        // It is not dropped while it has rows, nor is the current one.
+        kept.dropped(0, 0);
+        assert!(kept.layouts()[0].dropped.is_empty());
+        (0..3).for_each(|cloud| kept.current_mut().state.arrived(cloud, &again));
+        kept.moved(0, &again);
+        assert_eq!(kept.to_move(9), None);
+        (0..2).for_each(|cloud| kept.dropped(0, cloud));
+        assert_eq!(kept.layouts().len(), 2);
+        kept.dropped(0, 2);
+        (0..3).for_each(|cloud| kept.dropped(1, cloud));
+        assert_eq!(kept.layouts().iter().map(|layout| layout.number).collect::<Vec<_>>(), [1]);
     }
 }

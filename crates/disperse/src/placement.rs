@@ -110,8 +110,9 @@ impl Placement {
         for (at, column) in declaration.columns.iter().enumerate() {
             check_operations(declaration, column)?;
             let mut place = |coding, start: usize, count: usize| {
-                let clouds = declaration.clouds.len();
-                let mut holders: Vec<usize> = (0..count.min(clouds)).map(|next| (at + start + next) % clouds).collect();
+                let clouds: Vec<usize> = column.clouds.iter().map(|cloud| usize::from(*cloud)).collect();
+                let nth = |next: usize| clouds[(at + start + next) % clouds.len()];
+                let mut holders: Vec<usize> = (0..count.min(clouds.len())).map(nth).collect();
                 holders.sort_unstable();
                 fragments.push(Fragment { column: column.id, coding, holders });
             };
@@ -154,19 +155,19 @@ fn check_clouds(declaration: &Declaration) -> Result<(), Refusal> {
             return Err(Refusal::SameCloud(name.clone()));
         }
     }
-    let refused = |needed: usize, why: String| match clouds.len() < needed {
-        true => Err(Refusal::Clouds { there: clouds.len(), needed, why }),
+    let refused = |there: usize, needed: usize, why: String| match there < needed {
+        true => Err(Refusal::Clouds { there, needed, why }),
         false => Ok(()),
     };
-    refused(may_fail + 1, format!("may_fail = {may_fail}"))?;
-    let has_sums = declaration.columns.iter().any(|column| column.operations.sum);
-    match has_sums {
-        true => refused(
-            may_fail + may_collude + 1,
-            format!("sums with may_fail = {may_fail} and may_collude = {may_collude}"),
-        ),
-        false => Ok(()),
+    refused(clouds.len(), may_fail + 1, format!("may_fail = {may_fail}"))?;
+    for Column { name, operations, clouds, .. } in &declaration.columns {
+        refused(clouds.len(), may_fail + 1, format!("column {name} with may_fail = {may_fail}"))?;
+        if operations.sum {
+            let why = format!("the sum of {name} with may_fail = {may_fail} and may_collude = {may_collude}");
+            refused(clouds.len(), may_fail + may_collude + 1, why)?;
+        }
     }
+    Ok(())
 }
 
 fn check_operations(declaration: &Declaration, column: &Column) -> Result<(), Refusal> {
@@ -208,6 +209,7 @@ pub(crate) mod tests {
             kind,
             nullable: id > 0,
             operations,
+            clouds: (0..clouds as u16).collect(),
         };
         let number = |bits| Kind::Number { bits, wide: false, adds: true };
         let operations = Operations::default();

@@ -45,6 +45,15 @@ impl Plain {
         }
     }
 
+    /// Bytes that the values take here, or nearly so.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => size_of_val(&numbers[..]),
+            Self::Strings { values, nulls } => values.all().len() + nulls.len() * (size_of::<usize>() + 1),
+        }
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

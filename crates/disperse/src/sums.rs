@@ -25,6 +25,15 @@ pub struct Sum {
     pub values: u64,
 }
 
+impl Sum {
+    /// The sum of these values and of others.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        let total = self.total.zip(other.total).and_then(|(own, other)| own.checked_add(other));
+        Self { total, values: self.values + other.values }
+    }
+}
+
 /// What a cloud's answer says: the limbs of the sum, and how many values there are.
 type Said = Vec<Element>;
 
@@ -41,7 +50,7 @@ impl Table {
         report: &mut Report,
     ) -> Result<Option<Sum>, Unanswered> {
         let state = asking.state;
-        let Some((column, codings)) = self.summed(column) else { return Ok(None) };
+        let Some((column, codings, holders)) = self.summed(column) else { return Ok(None) };
         let hidden: Vec<Vec<Element>> =
             codings.iter().map(|coding| self.coder().hidden(&state.epochs, column.id, *coding, rows)).collect();
         let may_fail = self.coder().declaration().may_fail;
@@ -53,7 +62,7 @@ impl Table {
         };
         let add = &add;
         std::thread::scope(|scope| {
-            let (mut running, mut left) = (Running::new(scope), 0..self.clouds().len());
+            let (mut running, mut left) = (Running::new(scope), holders.iter().copied());
             // Those whose word is enough, if they agree; then, or if they are slow, all others.
             let mut next = may_fail + 1;
             let done = loop {
@@ -91,13 +100,14 @@ impl Table {
         Ok(Some(self.told(column, &codings, &agreed, rows.len() as u64)))
     }
 
-    /// What is added up of a column.
-    fn summed(&self, column: u16) -> Option<(&Column, Vec<Coding>)> {
+    /// What is added up of a column, and the clouds that have it.
+    fn summed(&self, column: u16) -> Option<(&Column, Vec<Coding>, &[usize])> {
         let column = self.coder().declaration().column(column)?;
         let limbs = self.coder().limbs(column)?.count() as u8;
         let mut codings: Vec<Coding> = (0..limbs).map(Coding::Share).collect();
         codings.extend(column.nullable.then_some(Coding::Present));
-        Some((column, codings))
+        let holders = &self.coder().placement().fragment(column.id, Coding::Share(0))?.holders;
+        Some((column, codings, holders))
     }
 
     /// A cloud's sums of its shares of exactly these rows.

@@ -287,6 +287,15 @@ impl Session {
 
     fn alter_table(&mut self, alter: &AlterTable) -> Result<Outcome> {
         let name = table_name(&alter.name)?;
+        if let [AlterTableOperation::SetOptionsParens { options }] = &alter.operations[..] {
+            let view = self.view()?;
+            let table = planner::table(self.engine(), &view, &name);
+            drop(view);
+            if table.is_ok_and(|table| dispersed::is_dispersed(&table)) {
+                let options = options.iter().map(option).collect::<Result<_>>()?;
+                return self.relay(&name, &dispersed::Relaid::Options(options));
+            }
+        }
         self.change(|session, change| {
             let mut name = name;
             for operation in &alter.operations {

@@ -14,6 +14,7 @@
 //! 1. A commit is acknowledged when it is durable here: clouds may be down. What they have not been told waits, sealed.
 //! 2. A row's number is that of the table here, which gives none twice; it is noted as leaving before it leaves.
 //! 3. What a statement sees is decided by its snapshot: the set of live rows is a part of it, and clouds are asked for those alone.
+//! 4. A table moves to other clouds, codings and keys row by row (moving.rs); a row lies in one layout, and is asked for there.
 //!
 //! Codings, and what clouds may be believed, are a matter of `counterfoil_disperse`; here are SQL, transactions and queries.
 
@@ -25,31 +26,35 @@ mod conditions;
 mod define;
 mod leakage;
 mod metering;
+mod moving;
 mod provider;
 mod push;
+mod reading;
 mod repair;
 mod scan;
 mod sums;
 mod waiting;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use counterfoil_disperse::{self as disperse, Coder, Epoch, Kept, Placement, Secret};
+use counterfoil_disperse::{self as disperse, Epoch, Kept, Layout, Secret};
 use counterfoil_log::{View, Writer, record_space};
 use counterfoil_relation::{Table, TableId};
 use parking_lot::Mutex;
 
 pub use catalogue::{BroughtBack, Lost, Owner, lost_tables};
 pub(crate) use change::{conflicts, delete, fetch, insert, refuse, truncate, update};
-pub(crate) use clouds::{parse, parse_column_option, read};
+pub(crate) use clouds::{parse, read};
 pub use define::for_clause;
 pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number};
 pub(crate) use provider::DispersedProvider;
 pub(crate) use push::Dropped;
 pub(crate) use sums::from_shares;
+pub(crate) use words::{Relaid, parse_column_option};
 
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
@@ -112,6 +117,14 @@ impl Dispersed {
     fn note_untold(&self, table: TableId) {
         self.untold.lock().insert(table, Instant::now());
     }
+
+    /// Clouds were told all there is, or are told the rest later.
+    fn note_told(&self, table: TableId, is_told: bool) {
+        self.untold.lock().remove(&table);
+        if !is_told {
+            self.untold.lock().insert(table, Instant::now() + push::PAUSE);
+        }
+    }
 }
 
 fn prefix(table: TableId) -> Vec<u8> {
@@ -152,34 +165,38 @@ fn keep(writer: &mut Writer, table: TableId, kept: &Kept) -> Result<()> {
     Ok(())
 }
 
-/// A dispersed table with its clouds.
-fn opened(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) -> Result<disperse::Table> {
-    metered(dispersed, view, table, kept, None)
+/// A layout of a dispersed table with its clouds.
+fn opened(dispersed: &Dispersed, view: &dyn View, table: &Table, layout: &Layout) -> Result<disperse::Table> {
+    metered(dispersed, view, table, layout, None)
 }
 
-/// A dispersed table with its clouds, of which it may be counted what they are asked.
+/// A layout of a dispersed table with its clouds, of which it may be counted what they are asked.
 fn metered(
     dispersed: &Dispersed,
     view: &dyn View,
     table: &Table,
-    kept: &Kept,
+    layout: &Layout,
     metering: Option<&Metering>,
 ) -> Result<disperse::Table> {
-    let declaration = kept.declaration.clone();
-    let placement = Placement::plan(&declaration).map_err(|refusal| Error::Sql(refusal.to_string()))?;
+    let coder = layout.coder().map_err(|refusal| Error::Sql(refusal.to_string()))?;
     let open = |(at, name): (usize, &String)| {
-        let cloud = clouds::named(view, name)?.ok_or_else(|| {
-            Error::NotFound(format!("no cloud {name}, where table {} lies: CREATE CLOUD {name} again", table.name))
-        })?;
-        let key = kept.secret.derive(disperse::Purpose::Files, &disperse::Scope::provider(at as u16));
+        let Some(cloud) = clouds::named(view, name)? else {
+            // Nobody asks a cloud that has dropped the layout.
+            if layout.dropped.contains(&(at as u16)) {
+                return Ok(Arc::new(disperse::MemoryProvider::default()) as Arc<dyn disperse::Provider>);
+            }
+            let text = format!("no cloud {name}, where table {} lies: CREATE CLOUD {name} again", table.name);
+            return Err(Error::NotFound(text));
+        };
+        let key = layout.secret.derive(disperse::Purpose::Files, &disperse::Scope::provider(at as u16));
         let cloud = clouds::open(dispersed, &cloud, key)?;
         Ok(match metering {
             Some(metering) => metering.of(name, cloud),
             None => cloud,
         })
     };
-    let clouds = declaration.clouds.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
-    Ok(disperse::Table::new(Coder::new(declaration, placement, kept.secret.clone()), clouds))
+    let clouds = layout.declaration.clouds.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
+    Ok(disperse::Table::new(coder, clouds))
 }
 
 /// Whether the database was put back, or may have been, since clouds were last asked what they have: they may have let go of rows that

@@ -60,6 +60,12 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
             Some(Keyword::COPY) => adapted.extend(truth_of_options(statement, &words)),
             Some(Keyword::FETCH) => adapted.extend(fetch_next(statement, &words)),
             Some(Keyword::ALTER) => adapted.extend(identity_options(statement)),
+            // REFRESH TABLE is ours, REFRESH MATERIALIZED VIEW is not.
+            _ if keyword(statement, &words, 1) == Some(Keyword::TABLE)
+                && refuse(statement, &words, 0, &["REFRESH"], "").is_err() =>
+            {
+                adapted.extend_from_slice(statement);
+            }
             _ => {
                 refuse(statement, &words, 0, COMMANDS, "")?;
                 adapted.extend_from_slice(statement);

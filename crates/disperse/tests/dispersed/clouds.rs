@@ -143,8 +143,14 @@ pub const NOTE: u16 = 3;
 
 pub fn declaration(clouds: usize, may_fail: usize, may_collude: usize) -> Declaration {
     let number = |bits| Kind::Number { bits, wide: false, adds: true };
-    let column =
-        |id, name: &str, kind, operations| Column { id, name: name.into(), kind, nullable: id != ID, operations };
+    let column = |id, name: &str, kind, operations| Column {
+        id,
+        name: name.into(),
+        kind,
+        nullable: id != ID,
+        operations,
+        clouds: (0..clouds as u16).collect(),
+    };
     let none = Operations::default();
     Declaration {
         table: [42; 16],

@@ -13,9 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use counterfoil_disperse::fragments::{Fragments, Name};
-use counterfoil_disperse::{
-    self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Rows, Secret, Told,
-};
+use counterfoil_disperse::{self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Secret, Told};
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::{ColumnId, RowId, Table};
 use serde::{Deserialize, Serialize};
@@ -102,9 +100,15 @@ fn opened(dispersed: &Dispersed, catalogue: &Catalogue, cloud: &Cloud) -> Result
     clouds::open(dispersed, cloud, catalogue.files_key())
 }
 
-fn of_view(view: &dyn View, kept: &Kept) -> Result<Vec<Cloud>> {
+fn of_view<'a>(view: &dyn View, names: impl IntoIterator<Item = &'a String>) -> Result<Vec<Cloud>> {
     let gone = |name: &String| Error::NotFound(format!("no cloud {name}: CREATE CLOUD {name} again"));
-    kept.declaration.clouds.iter().map(|name| clouds::named(view, name)?.ok_or_else(|| gone(name))).collect()
+    names.into_iter().map(|name| clouds::named(view, name)?.ok_or_else(|| gone(name))).collect()
+}
+
+/// What each cloud of a table was told, in the order of its clouds.
+fn told_of(kept: &Kept) -> Vec<Told> {
+    let told = |name: &String| kept.told.get(name).cloned().unwrap_or_default();
+    kept.declaration().clouds.iter().map(told).collect()
 }
 
 fn own(dispersed: &Dispersed, table: &Table) -> Option<(Arc<dyn Owner>, Catalogue)> {
@@ -123,10 +127,20 @@ pub(crate) struct Leaving {
 impl Leaving {
     /// None: there is none.
     pub(super) fn of(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) -> Option<Self> {
+        Self::at(dispersed, view, table, (kept, &kept.declaration().clouds))
+    }
+
+    /// The same at clouds of a layout.
+    pub(super) fn at(
+        dispersed: &Dispersed,
+        view: &dyn View,
+        table: &Table,
+        (kept, clouds): (&Kept, &[String]),
+    ) -> Option<Self> {
         let (_, catalogue) = own(dispersed, table)?;
-        let clouds = of_view(view, kept).ok()?;
+        let clouds = of_view(view, clouds).ok()?;
         let clouds = clouds.iter().map(|cloud| opened(dispersed, &catalogue, cloud).ok()).collect::<Option<_>>()?;
-        Some(Self { catalogue, clouds, table: kept.declaration.table })
+        Some(Self { catalogue, clouds, table: kept.declaration().table })
     }
 
     /// Has a cloud let go of it.
@@ -160,38 +174,39 @@ impl Session {
             before.iter_mut().zip(tidied).for_each(|(before, tidied)| *before = before.clone().and(tidied));
         }
         let view = self.guard.engine.store.snapshot()?;
-        let mut kept = kept(&view, table)?;
+        let kept = kept(&view, table)?;
         let parts = self.parts(&view, table, &kept, &*owner)?;
-        let stale = self.stale(&view, table, &mut kept, catalogue.name().as_str())?;
-        if kept.told.iter().all(|told| told.is(&parts)) {
+        let mut told = told_of(&kept);
+        let stale = self.stale(&view, table, (&kept, &mut told), catalogue.name().as_str())?;
+        if told.iter().all(|told| told.is(&parts)) {
             return Ok(before);
         }
-        let providers = of_view(&view, &kept)?;
+        let providers = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
         let providers: Vec<_> =
             providers.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<_>>()?;
-        let version = match kept.told.iter().any(|told| told.is(&parts) && told.version == kept.version) {
+        let version = match told.iter().any(|told| told.is(&parts) && told.version == kept.version) {
             // Others have been told this already.
             true => kept.version,
             false => self.take_version(table)?,
         };
-        let number = kept.declaration.table;
+        let number = kept.declaration().table;
         let code = |told: &Told| match told.is(&parts) {
             true => Ok(None),
             false => catalogue.code(number, version, &parts, told, define::random::<16>).map(Some),
         };
-        let coded = kept.told.iter().map(code).collect::<Result<Vec<_>>>()?;
+        let coded = told.iter().map(code).collect::<Result<Vec<_>>>()?;
         let put = each(providers.len(), |cloud| {
             before[cloud].clone()?;
             coded[cloud].as_ref().map_or(Ok(()), |(entries, _)| providers[cloud].put(&catalogue.name(), entries))
         });
-        self.note_catalogue(table, &coded, &put)?;
+        self.note_catalogue(table, &kept.declaration().clouds, &coded, &put)?;
         Ok(each(providers.len(), |cloud| {
             put[cloud].clone()?;
             if let Some(name) = &stale[cloud] {
                 providers[cloud].drop_table(name)?;
             }
-            let replaced = coded[cloud].as_ref().map(|(_, newer)| kept.told[cloud].replaced_by(newer));
+            let replaced = coded[cloud].as_ref().map(|(_, newer)| told[cloud].replaced_by(newer));
             match replaced.filter(|places| !places.is_empty()) {
                 // What stays behind is older than what is there, and goes with the next REPAIR.
                 Some(places) => providers[cloud].remove(&catalogue.name(), &places),
@@ -213,17 +228,22 @@ impl Session {
 
     /// Forgets what clouds were told under another key, before the data was sealed anew. For each cloud the catalogue that goes with it, if
     /// this table is the last one of that.
-    fn stale(&self, view: &dyn View, table: &Table, kept: &mut Kept, name: &str) -> Result<Vec<Option<Name>>> {
+    fn stale(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        (kept, told): (&Kept, &mut [Told]),
+        name: &str,
+    ) -> Result<Vec<Option<Name>>> {
         let is_stale = |told: &Told| !told.called.is_empty() && told.called != name;
-        if !kept.told.iter().any(is_stale) {
-            return Ok(vec![None; kept.told.len()]);
+        if !told.iter().any(is_stale) {
+            return Ok(vec![None; told.len()]);
         }
         let mut others = BTreeSet::new();
         for other in define::tables(self.engine(), view)?.iter().filter(|other| other.id != table.id) {
-            let of = super::kept(view, other)?;
-            others.extend(of.declaration.clouds.into_iter().zip(of.told).map(|(cloud, told)| (cloud, told.called)));
+            others.extend(super::kept(view, other)?.told.into_iter().map(|(cloud, told)| (cloud, told.called)));
         }
-        let stale = kept.told.iter_mut().zip(&kept.declaration.clouds).map(|(told, cloud)| {
+        let stale = told.iter_mut().zip(&kept.declaration().clouds).map(|(told, cloud)| {
             let called = if is_stale(told) { std::mem::take(told).called } else { return None };
             Name::parse(&called).filter(|_| !others.contains(&(cloud.clone(), called)))
         });
@@ -233,6 +253,7 @@ impl Session {
     fn note_catalogue(
         &mut self,
         table: &Arc<Table>,
+        clouds: &[String],
         coded: &[Option<(Fragments, Told)>],
         put: &[Result<(), Failure>],
     ) -> Result<()> {
@@ -242,7 +263,7 @@ impl Session {
             let mut kept = super::kept(&*change.lease, table)?;
             for (cloud, newer) in coded.iter().enumerate() {
                 if let (Some((_, newer)), Ok(())) = (newer, &put[cloud]) {
-                    kept.told[cloud] = newer.clone();
+                    kept.told.insert(clouds[cloud].clone(), newer.clone());
                 }
             }
             keep(&mut change.lease, table.id, &kept)
@@ -250,7 +271,12 @@ impl Session {
     }
 
     fn parts(&mut self, view: &dyn View, table: &Table, kept: &Kept, owner: &dyn Owner) -> Result<Records> {
-        let clouds = of_view(view, kept)?.into_iter().map(|cloud| (cloud.name, cloud.url, cloud.secret_file)).collect();
+        // Those of layouts that rows still lie in, too: whoever brings it back asks them.
+        let of_rows =
+            kept.layouts().iter().filter(|of| of.number == kept.current().number || !of.state.live.is_empty());
+        let names: BTreeSet<&String> = of_rows.flat_map(|layout| &layout.declaration.clouds).collect();
+        let clouds =
+            of_view(view, names)?.into_iter().map(|cloud| (cloud.name, cloud.url, cloud.secret_file)).collect();
         let identities = self.engine().relations.identities(view, table).map_err(Error::Relation)?;
         let definition = Definition {
             name: table.name.clone(),
@@ -271,15 +297,16 @@ impl Session {
         let dispersed = shared(self.engine()).clone();
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
-        let mut done = vec![Ok(()); kept.told.len()];
+        let told = told_of(&kept);
+        let mut done = vec![Ok(()); told.len()];
         let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(done) };
-        let clouds = of_view(&view, &kept)?;
+        let clouds = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
         let interrupt = self.interrupt();
         let waiting = Waiting::statement(&interrupt);
         let mut anew = Vec::new();
-        for (at, (cloud, told)) in clouds.iter().zip(&kept.told).enumerate() {
-            let cloud = opened(&dispersed, &catalogue, cloud)?;
+        for (at, (named, told)) in clouds.iter().zip(&told).enumerate() {
+            let cloud = opened(&dispersed, &catalogue, named)?;
             let shown = match catalogue.read(&*cloud, &waiting) {
                 Ok(shown) => shown,
                 Err(Failure::CalledOff) => return Err(waiting.called_off()),
@@ -288,7 +315,11 @@ impl Session {
                     continue;
                 }
             };
-            match shown.into_iter().find(|(shown, _)| shown.table == kept.declaration.table) {
+            let shown = shown.into_iter().find(|(shown, _)| shown.table == kept.declaration().table);
+            if shown.as_ref().is_some_and(|(shown, _)| has_moved(&kept, &shown.parts)) {
+                return Err(moved_since(table, named));
+            }
+            match shown {
                 Some((shown, places)) if told.is_shown(&shown, &places) => {
                     let stray: Vec<u64> = places.difference(&told.places()).copied().collect();
                     if !stray.is_empty() {
@@ -308,7 +339,7 @@ impl Session {
             let mut kept = super::kept(&*change.lease, table)?;
             for (at, version, places) in &anew {
                 kept.version = kept.version.max(*version);
-                kept.told[*at] = Told::anew(*version, places);
+                kept.told.insert(clouds[*at].name.clone(), Told::anew(*version, places));
             }
             keep(&mut change.lease, table.id, &kept)
         })?;
@@ -350,17 +381,22 @@ impl Session {
         let table = planner::table(self.engine(), &view, &definition.name)?;
         drop(view);
         // Rows that not all clouds had yet: REPAIR TABLE sees which of them can be read.
-        let on_their_way = there.state.untold.iter().fold(Rows::new(), |all, untold| all | &untold.lacks);
-        let next_row = there.state.after_all();
-        there.state.live |= &on_their_way;
-        there.state.untold.iter_mut().for_each(|untold| untold.lacks.clear());
+        let next_row = there.after_all();
+        let lie_elsewhere = there.live();
+        let current = there.current_mut();
+        let on_their_way = current.on_their_way();
+        // Those that were about to move lie where they did: what the next clouds have of them goes.
+        current.state.gone(&(&on_their_way & &lie_elsewhere));
+        current.state.live |= on_their_way - lie_elsewhere;
+        current.state.untold.iter_mut().for_each(|untold| untold.lacks.clear());
         there.incidents = BROUGHT_BACK;
         there.version = version;
-        there.told.iter_mut().for_each(|told| *told = Told::anew(version, &BTreeSet::new()));
+        let clouds = there.declaration().clouds.iter().cloned();
+        there.told = clouds.map(|name| (name, Told::anew(version, &BTreeSet::new()))).collect();
         let identities: Vec<_> = definition.identities.into_iter().map(|(id, next)| (ColumnId(id), next)).collect();
-        let rows = there.state.live.len();
+        let rows = there.live().len();
         self.change(|session, change| {
-            if kept(&*change.lease, &table)?.declaration.columns != there.declaration.columns {
+            if kept(&*change.lease, &table)?.declaration().columns != there.declaration().columns {
                 let text = format!("table {}, whose columns another version has coded otherwise", table.name);
                 return Err(Error::NotSupported(text));
             }
@@ -371,6 +407,20 @@ impl Session {
         })?;
         Ok(BroughtBack { name: definition.name, rows })
     }
+}
+
+/// Whether a catalogue leads to a later layout than is known here.
+fn has_moved(kept: &Kept, shown: &Records) -> bool {
+    let own = shown.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
+    let shown = Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..])));
+    shown.is_ok_and(|shown| shown.is_some_and(|shown| shown.current().number > kept.current().number))
+}
+
+fn moved_since(table: &Table, cloud: &Cloud) -> Error {
+    Error::Misuse(format!(
+        "table {}: it was altered or refreshed after this copy of the database was made, and lies otherwise at its clouds: cloud {} knows          how, and `counterfoil restore --from {} NEW --key-file SHARES` brings it back",
+        table.name, cloud.name, cloud.url
+    ))
 }
 
 impl Lost {

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking, Condition, Kept, Plain, Report, Rows, Value};
+use counterfoil_disperse::{self as disperse, Asking, Condition, Found, Kept, Plain, Report, Rows, Value};
 use counterfoil_log::View;
 use counterfoil_relation::{self as relation, IndexDef, IndexId, RowBatch, RowId, Rule, Selection, Table, Violation};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use datafusion::arrow::compute::{concat_batches, take_record_batch};
 
+use super::reading::Reading;
 use super::waiting::Waiting;
-use super::{catalogue, columns, is_put_back, keep, kept, notes, opened, shared, unanswered};
+use super::{catalogue, columns, is_put_back, keep, kept, shared};
 use crate::change::Changed;
 use crate::error::{Error, Result};
 use crate::evaluate;
@@ -60,8 +61,8 @@ pub(crate) fn insert(
 fn check_room(session: &Session, change: &Change, table: &Table, batch: &RowBatch) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
     let here = session.engine().relations.count(&*change.lease, table).map_err(Error::Relation)?;
-    let most = kept.declaration.rows_max;
-    match kept.state.live.len() + here + batch.count() as u64 > most {
+    let most = kept.declaration().rows_max;
+    match kept.live().len() + here + batch.count() as u64 > most {
         false => Ok(()),
         true => {
             Err(Error::TooLarge(format!("table {} was declared to have at most {most} rows (max_rows)", table.name)))
@@ -97,7 +98,8 @@ fn away(
     let plains = plains(table, &places, batch)?;
     let keys: Vec<Option<Vec<Value>>> =
         (0..batch.count()).map(|row| plains.iter().map(|plain| plain.value(row)).collect()).collect();
-    if kept.state.live.is_empty() || keys.iter().all(Option::is_none) {
+    let live = kept.live();
+    if live.is_empty() || keys.iter().all(Option::is_none) {
         return Ok(vec![None; batch.count()]);
     }
     let ids = ids(table, &places);
@@ -107,14 +109,15 @@ fn away(
         true => Vec::new(),
         false => ids.iter().enumerate().map(condition).collect(),
     };
-    let (opened, mut report) = (opened(&session.engine().dispersed, &*change.lease, table, &kept)?, Report::default());
+    let reading = Reading::of((&session.engine().dispersed, &*change.lease), table, &kept, None, None)?;
     let interrupt = session.interrupt();
     let waiting = Waiting::statement(&interrupt);
-    let found = opened.read(Asking { state: &kept.state, watch: &waiting }, &ids, &conditions, &mut report);
-    session.notices.extend(notes(&table.name, &kept.declaration.clouds, &report));
-    let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
+    let ask = |opened: &disperse::Table, asked: Asking<'_>, report: &mut Report| {
+        opened.read(asked, &ids, &conditions, report)
+    };
+    let found = reading.each(&waiting, &mut session.notices, ask)?;
     let mut there: HashMap<Vec<Value>, u64> = HashMap::new();
-    for (at, row) in found.rows.iter().enumerate() {
+    for (found, at, row) in found.iter().flat_map(|of| of.rows.iter().enumerate().map(move |(at, row)| (of, at, row))) {
         if let Some(key) = found.columns.iter().map(|plain| plain.value(at)).collect() {
             there.insert(key, *row);
         }
@@ -137,9 +140,9 @@ pub(crate) fn delete(session: &mut Session, change: &mut Change, table: &Arc<Tab
     let engine = session.engine().clone();
     let mut kept = kept(&*change.lease, table)?;
     let all: Rows = numbers.iter().map(|number| *number as u64).collect();
-    let here: Vec<RowId> = (&all - &kept.state.live).iter().map(RowId).collect();
+    let here: Vec<RowId> = (&all - &kept.live()).iter().map(RowId).collect();
     engine.relations.delete(&mut *change.lease, table, &here).map_err(Error::Relation)?;
-    kept.state.gone(&all);
+    kept.gone(&all);
     keep(&mut change.lease, table.id, &kept)?;
     session.guard.transaction.be_durable();
     shared(&engine).note_untold(table.id);
@@ -163,9 +166,8 @@ pub(crate) fn update(
 pub(crate) fn truncate(session: &mut Session, change: &mut Change, table: &Arc<Table>, restart: bool) -> Result<()> {
     let engine = session.engine().clone();
     let mut kept = kept(&*change.lease, table)?;
-    let mut out = kept.state.live.clone();
-    kept.state.untold.iter().for_each(|untold| out |= &untold.lacks);
-    kept.state.gone(&out);
+    let out = kept.layouts().iter().fold(kept.live(), |all, layout| all | layout.on_their_way());
+    kept.gone(&out);
     keep(&mut change.lease, table.id, &kept)?;
     engine.relations.truncate(&mut *change.lease, table, restart).map_err(Error::Relation)?;
     session.guard.transaction.be_durable();
@@ -177,34 +179,30 @@ pub(crate) fn truncate(session: &mut Session, change: &mut Change, table: &Arc<T
 pub(crate) fn fetch(session: &Session, view: &dyn View, table: &Arc<Table>, numbers: &[i128]) -> Result<RecordBatch> {
     let kept = kept(view, table)?;
     let wanted: Rows = numbers.iter().map(|number| *number as u64).collect();
-    let away = &wanted & &kept.state.live;
+    let away = &wanted & &kept.live();
     let here: Vec<u64> = (&wanted - &away).iter().collect();
     let row_ids: Vec<RowId> = here.iter().copied().map(RowId).collect();
     let block = session.engine().relations.fetch(view, table, &row_ids, None).map_err(Error::Relation)?;
-    let mut batches = vec![evaluate::record_batch(table, &block.rows)?];
-    if !away.is_empty() {
-        batches.push(fetch_away(session, view, table, (&kept, &away), batches[0].schema())?);
+    let (mut batches, mut order) = (vec![evaluate::record_batch(table, &block.rows)?], here);
+    for found in found_away(session, view, table, &kept, &away)? {
+        let arrays =
+            table.columns.iter().zip(&found.columns).map(|(column, plain)| columns::array(&column.kind, plain));
+        let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
+        batches.push(RecordBatch::try_new(batches[0].schema(), arrays)?);
+        order.extend(found.rows);
     }
     let all = concat_batches(&batches[0].schema(), &batches)?;
-    let places: HashMap<u64, u64> = here.iter().copied().chain(&away).zip(0..).collect();
+    let places: HashMap<u64, u64> = order.into_iter().zip(0..).collect();
     let order = numbers.iter().map(|number| places[&(*number as u64)]);
     Ok(take_record_batch(&all, &UInt64Array::from_iter_values(order))?)
 }
 
-fn fetch_away(
-    session: &Session,
-    view: &dyn View,
-    table: &Arc<Table>,
-    (kept, away): (&Kept, &Rows),
-    schema: datafusion::arrow::datatypes::SchemaRef,
-) -> Result<RecordBatch> {
+fn found_away(session: &Session, view: &dyn View, table: &Arc<Table>, kept: &Kept, away: &Rows) -> Result<Vec<Found>> {
     let all: Vec<usize> = (0..table.columns.len()).collect();
-    let opened = opened(&session.engine().dispersed, view, table, kept)?;
+    let ids = ids(table, &all);
+    let reading = Reading::of((&session.engine().dispersed, view), table, kept, Some(away), None)?;
     let waiting = Waiting::statement(&session.planner.interrupt);
-    let asking = Asking { state: &kept.state, watch: &waiting };
-    let found = opened.read_rows(asking, &ids(table, &all), away, &mut Report::default());
-    let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
-    let arrays = table.columns.iter().zip(&found.columns).map(|(column, plain)| columns::array(&column.kind, plain));
-    let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
-    Ok(RecordBatch::try_new(schema, arrays)?)
+    reading.each(&waiting, &mut Vec::new(), |opened, asked, report| {
+        opened.read_rows(asked, &ids, &asked.state.live, report)
+    })
 }

@@ -1,4 +1,4 @@
-//! What is said of clouds in SQL: CREATE CLOUD, DROP CLOUD, SHOW CLOUDS, REPAIR TABLE, EXPLAIN LEAKAGE, and FOR (...) of a column.
+//! What is said of clouds in SQL: CREATE CLOUD, DROP CLOUD, SHOW CLOUDS, REPAIR TABLE, EXPLAIN LEAKAGE; of columns: words.rs.
 //!
 //! ```text
 //! CREATE CLOUD [IF NOT EXISTS] a OPTIONS (url 'dir:/mnt/a')        DROP CLOUD [IF EXISTS] a        SHOW CLOUDS
@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use counterfoil_disperse::{self as disperse, Provider, Secret};
 use counterfoil_log::{View, Writer, record_space};
-use datafusion::sql::sqlparser::ast::{ColumnOption, Function, Statement};
+use datafusion::sql::sqlparser::ast::{Function, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use zeroize::Zeroizing;
 
+use super::define::Waits;
+use super::words::{self, Relaid};
 use super::{CloudSecret, Dispersed};
 use crate::error::{Error, Result};
 use crate::publishing::{call, is_call, parse_text, said, takes, wants};
@@ -88,6 +90,7 @@ pub(crate) enum Asked {
     Drop { name: String, may_be_gone: bool },
     Repair { table: String },
     Leakage { sql: String },
+    Relay { table: String, relaid: Relaid },
 }
 
 fn record_name(name: &str) -> Vec<u8> {
@@ -126,7 +129,7 @@ pub(crate) fn parse(parser: &mut Parser<'_>) -> Option<Result<Statement, ParserE
         () if begins(parser, "DROP", "CLOUD") => parse_drop,
         () if begins(parser, "REPAIR", "TABLE") => parse_repair,
         () if begins(parser, "EXPLAIN", "LEAKAGE") => parse_leakage,
-        () => return None,
+        () => return words::parse(parser),
     };
     (0..2).for_each(|_| drop(parser.next_token()));
     Some(statement(parser))
@@ -171,23 +174,11 @@ fn parse_leakage(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     Ok(call(LEAKAGE, vec![("name", parser.parse_statement()?.to_string())]))
 }
 
-/// FOR (equality, sum): as the tokens between the parentheses.
-pub(crate) fn parse_column_option(parser: &mut Parser<'_>) -> Result<Option<ColumnOption>, ParserError> {
-    let is_for = matches!(&parser.peek_token().token,
-        Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("for"));
-    if !is_for || parser.peek_nth_token(1).token != Token::LParen {
-        return Ok(None);
-    }
-    (0..2).for_each(|_| drop(parser.next_token()));
-    let names = parser.parse_comma_separated(Parser::parse_identifier)?;
-    parser.expect_token(&Token::RParen)?;
-    let mut tokens = vec![Token::make_keyword("FOR")];
-    tokens.extend(names.iter().map(|name| Token::make_word(&fold(name), None)));
-    Ok(Some(ColumnOption::DialectSpecific(tokens)))
-}
-
 /// What a call stands for; nothing for one of another function.
 pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
+    if let Some((table, relaid)) = words::read(function)? {
+        return Ok(Some(Asked::Relay { table, relaid }));
+    }
     let is_named = |name: [&str; 2]| is_call(function, name);
     if ![CREATE, DROP, REPAIR, LEAKAGE].into_iter().any(is_named) {
         return Ok(None);
@@ -234,6 +225,7 @@ impl Session {
         self.rights.to_reach_out()?;
         match asked {
             Asked::Repair { table } => self.repair(&table),
+            Asked::Relay { table, relaid } => self.relay(&table, &relaid),
             Asked::Leakage { .. } => unreachable!("answered above"),
             Asked::Create { cloud, may_be_there } => {
                 let url = whole_url(&self.engine().dispersed, &cloud.url)?;
@@ -257,6 +249,7 @@ impl Session {
                         return if may_be_gone { Ok(()) } else { Err(absent()) };
                     }
                     super::define::keep_clouds(session.engine(), &*change.lease, &name)?;
+                    super::define::forget_cloud(session.engine(), change, &name)?;
                     Ok(change.lease.delete_record(record_space::SETTING, &record_name(&name))?)
                 })?;
                 Ok(Outcome::Done("DROP CLOUD"))
@@ -271,14 +264,17 @@ impl Session {
         let waiting = super::define::waiting(self.engine(), &view)?;
         let is_ours = self.rights.host_files;
         let some = |texts: Vec<String>| texts.into_iter().map(Some).collect::<Vec<_>>();
-        let count = |cloud: &Cloud, at: usize| waiting.get(&cloud.name).map_or(0, |of| of[at]).to_string();
+        let count = |of: &dyn Fn(&Waits) -> u64| {
+            clouds.iter().map(|cloud| Some(waiting.get(&cloud.name).map_or(0, of).to_string())).collect()
+        };
         show::table(vec![
             ("cloud", some(clouds.iter().map(|cloud| cloud.name.clone()).collect())),
             // Who comes in from outside need not know where they are.
             ("url", clouds.iter().map(|cloud| is_ours.then(|| cloud.url.clone())).collect()),
-            ("tables", some(clouds.iter().map(|cloud| count(cloud, 0)).collect())),
-            ("rows_to_put", some(clouds.iter().map(|cloud| count(cloud, 1)).collect())),
-            ("rows_to_remove", some(clouds.iter().map(|cloud| count(cloud, 2)).collect())),
+            ("tables", count(&|of| of.tables)),
+            ("rows_to_put", count(&|of| of.to_put)),
+            ("rows_to_remove", count(&|of| of.to_remove)),
+            ("rows_to_move", count(&|of| of.to_move)),
         ])
     }
 }
@@ -318,17 +314,5 @@ mod tests {
         for sql in ["CREATE CLOUD a OPTIONS (key 'x')", "CREATE CLOUD a OPTIONS (url 'x', url 'y')"] {
             assert!(read_one(sql).is_err(), "{sql}");
         }
-    }
-
-    #[test]
-    fn columns_say_what_they_are_for() {
-        let sql = "CREATE TABLE t (a TEXT FOR (Equality, prefix) NOT NULL, b INT)";
-        let statements = statement::parse(sql).expect("a statement");
-        let [Statement::CreateTable(create)] = &statements[..] else { panic!("a table") };
-        let ColumnOption::DialectSpecific(tokens) = &create.columns[0].options[0].option else { panic!("an option") };
-        let words: Vec<String> = tokens.iter().map(ToString::to_string).collect();
-        assert_eq!(words, ["FOR", "equality", "prefix"]);
-        assert_eq!((create.columns[0].options.len(), create.columns[1].options.len()), (2, 0));
-        assert!(statement::parse("CREATE TABLE t (a TEXT FOR ())").is_err());
     }
 }

@@ -1,16 +1,15 @@
 //! CREATE TABLE ... WITH (engine = 'dispersed', ...), and what becomes of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{
-    self as disperse, Declaration, Kept, Operations, Placement, ROWS_MAX_DEFAULT, Secret, State,
-};
+use counterfoil_disperse::{self as disperse, Declaration, Kept, Operations, Placement, ROWS_MAX_DEFAULT, Secret};
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::{Engine as Told, NewTable, Table};
 use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable};
 
-use super::{Dropped, catalogue, clouds, columns, keep, kept, prefix, shared};
+use super::words::Relaid;
+use super::{Dropped, catalogue, clouds, columns, keep, kept, prefix, shared, words};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
@@ -26,6 +25,8 @@ const KEY_BACKUP: &str = "key_backup";
 const NO_BACKUP: &str = "none";
 /// Before the name of a column, whose option says what it is FOR.
 const FOR: &str = "for ";
+/// Before the name of a column, whose option says at which clouds it lies.
+const USE: &str = "use ";
 
 /// Whether a dispersed table can be told this.
 pub(crate) fn option_is_known(name: &str) -> bool {
@@ -45,17 +46,28 @@ pub(super) fn has_key_backup(table: &Table) -> bool {
 
 /// Whether an option is about a column, which says it itself.
 pub(crate) fn is_of_column(option: &str) -> bool {
-    option.starts_with(FOR)
+    option.starts_with(FOR) || option.starts_with(USE)
 }
 
-/// ` FOR (...)` of a column, as CREATE TABLE says it; nothing where it is for nothing.
+/// What an option says of a column.
+fn said_of<'a>(told: &'a Told, before: &str, column: &str) -> Option<&'a str> {
+    let is_it = |name: &str| name.strip_prefix(before) == Some(column);
+    told.options.iter().find(|(name, _)| is_it(name)).map(|(_, value)| value.as_str())
+}
+
+/// ` FOR (...) USE CLOUDS ...` of a column, as CREATE TABLE says it; nothing where it is for nothing, and lies where the table does.
 #[must_use]
 pub fn for_clause(table: &Table, column: &str) -> String {
-    let told = table.engine.as_ref().filter(|engine| engine.name == super::ENGINE);
-    let words = told.and_then(|told| {
-        told.options.iter().find(|(name, _)| name.strip_prefix(FOR) == Some(column)).map(|(_, words)| words)
-    });
-    words.map_or_else(String::new, |words| format!(" FOR ({words})"))
+    let Some(told) = table.engine.as_ref().filter(|engine| engine.name == super::ENGINE) else { return String::new() };
+    let uses = said_of(told, FOR, column).map(|words| format!(" FOR ({words})")).unwrap_or_default();
+    let named = |clouds: &str| names(clouds).map(|name| format!("'{}'", name.replace('\'', "''"))).collect::<Vec<_>>();
+    let clouds = said_of(told, USE, column).map(|clouds| format!(" USE CLOUDS {}", named(clouds).join(" AND ")));
+    uses + &clouds.unwrap_or_default()
+}
+
+/// Names of clouds, apart by commas.
+fn names(text: &str) -> impl Iterator<Item = String> {
+    text.split(',').map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty())
 }
 
 /// What WITH says.
@@ -73,8 +85,7 @@ impl Options {
             None => Ok(default),
             Some(text) => text.trim().parse().map_err(|_| Error::Sql(format!("{name} = '{text}': a number is due"))),
         };
-        let clouds = text(CLOUDS).unwrap_or_default().split(',').map(|name| name.trim().to_lowercase());
-        let clouds: Vec<String> = clouds.filter(|name| !name.is_empty()).collect();
+        let clouds: Vec<String> = names(text(CLOUDS).unwrap_or_default()).collect();
         if clouds.is_empty() {
             return Err(Error::Sql(
                 "at which clouds is it to lie? WITH (engine = 'dispersed', clouds = 'a, b, c')".into(),
@@ -94,31 +105,38 @@ impl Options {
     }
 }
 
-/// Takes FOR (...) out of a table's columns: what each is for.
-fn take_operations(given: &mut [ColumnDef]) -> Result<BTreeMap<String, Vec<String>>> {
-    let mut all = BTreeMap::new();
+/// Takes what columns say of themselves out of their definitions: the options that stand for it.
+fn take_options(given: &mut [ColumnDef]) -> Vec<(String, String)> {
+    let mut all = Vec::new();
     for column in given {
-        let (own, others) = std::mem::take(&mut column.options)
+        let (own, others): (Vec<_>, _) = std::mem::take(&mut column.options)
             .into_iter()
             .partition(|option| matches!(option.option, ColumnOption::DialectSpecific(_)));
         column.options = others;
-        let own: Vec<_> = own;
-        let words = own.iter().flat_map(|option| match &option.option {
-            ColumnOption::DialectSpecific(tokens) => tokens[1..].iter().map(ToString::to_string).collect(),
-            _ => Vec::new(),
-        });
-        let words: Vec<String> = words.collect();
-        if !words.is_empty() {
-            all.insert(fold(&column.name), words);
+        for option in own {
+            let ColumnOption::DialectSpecific(tokens) = option.option else { continue };
+            all.extend(words::option_of(&fold(&column.name), &tokens));
         }
     }
-    Ok(all)
+    all
 }
 
-fn operations(column: &str, words: &[String]) -> Result<Operations> {
+/// What a column is for: no option says nothing.
+pub(super) fn option_for(column: &str, words: &str) -> (String, String) {
+    (format!("{FOR}{column}"), words.to_owned())
+}
+
+/// Where a column lies.
+pub(super) fn option_use(column: &str, clouds: &str) -> (String, String) {
+    (format!("{USE}{column}"), clouds.to_owned())
+}
+
+fn operations(column: &str, words: &str) -> Result<Operations> {
     let mut operations = Operations::default();
-    for word in words {
+    for word in names(words) {
         match word.as_str() {
+            // What every column is for.
+            "fetching" => {}
             "equality" => operations.equality = true,
             "range" => operations.range = true,
             "sum" => operations.sum = true,
@@ -130,29 +148,54 @@ fn operations(column: &str, words: &[String]) -> Result<Operations> {
                 )));
             }
             other => {
-                return Err(Error::Sql(format!("column {column} FOR ({other}): equality, range, sum or prefix")));
+                return Err(Error::Sql(format!(
+                    "column {column} FOR ({other}): equality, range, sum, prefix, or fetching alone"
+                )));
             }
         }
     }
     Ok(operations)
 }
 
-fn declaration(table: &Table, options: Options, told: &BTreeMap<String, Vec<String>>) -> Result<Declaration> {
-    let in_key =
-        |column: &counterfoil_relation::Column| table.unique_indexes().any(|index| index.columns.contains(&column.id));
-    let column = |column: &counterfoil_relation::Column| {
-        let words = told.get(&column.name).map_or(&[][..], Vec::as_slice);
-        let mut operations = operations(&column.name, words)?;
+/// What is declared of a table by its options. `number`: its own, for ever.
+fn declaration(table: &Table, number: disperse::TableNumber) -> Result<Declaration> {
+    let told = table.engine.as_ref().ok_or_else(|| Error::Bug("a dispersed table without its engine".into()))?;
+    let Options { mut clouds, may_fail, may_collude, rows_max } = Options::of(told)?;
+    let everywhere: Vec<u16> = (0..clouds.len() as u16).collect();
+    let in_key = |id| table.unique_indexes().any(|index| index.columns.contains(&id));
+    let mut columns = Vec::new();
+    for column in &table.columns {
+        let mut operations = operations(&column.name, said_of(told, FOR, &column.name).unwrap_or_default())?;
         // Whether a key is there already is asked of clouds.
-        operations.equality |= in_key(column);
+        operations.equality |= in_key(column.id);
         let id = u16::try_from(column.id.0)
             .map_err(|_| Error::NotSupported("a dispersed table of 65,536 columns".into()))?;
-        let kind = columns::kind(&column.kind);
-        Ok(disperse::Column { id, name: column.name.clone(), kind, nullable: !column.not_null, operations })
-    };
-    let columns = table.columns.iter().map(column).collect::<Result<_>>()?;
-    let Options { clouds, may_fail, may_collude, rows_max } = options;
-    Ok(Declaration { table: random()?, columns, clouds, may_fail, may_collude, rows_max })
+        let own = said_of(told, USE, &column.name).map(|names_of| places(&mut clouds, names_of));
+        columns.push(disperse::Column {
+            id,
+            name: column.name.clone(),
+            kind: columns::kind(&column.kind),
+            nullable: !column.not_null,
+            operations,
+            clouds: own.unwrap_or_else(|| everywhere.clone()),
+        });
+    }
+    Ok(Declaration { table: number, columns, clouds, may_fail, may_collude, rows_max })
+}
+
+/// Places of clouds among others, ascending, which those that were not among them join.
+fn places(clouds: &mut Vec<String>, of: &str) -> Vec<u16> {
+    let mut places: Vec<u16> = Vec::new();
+    for name in names(of) {
+        let at = clouds.iter().position(|known| *known == name).unwrap_or_else(|| {
+            clouds.push(name);
+            clouds.len() - 1
+        });
+        places.push(at as u16);
+    }
+    places.sort_unstable();
+    places.dedup();
+    places
 }
 
 /// Bytes of the system's generator.
@@ -178,8 +221,9 @@ impl Session {
             let text = "CREATE TABLE ... AS for a dispersed table: CREATE it, then INSERT ... SELECT";
             return Err(Error::NotSupported(text.into()));
         }
-        let (options, mut given) = (Options::of(&told)?, create.columns.clone());
-        let operations = take_operations(&mut given)?;
+        let mut given = create.columns.clone();
+        let mut engine = told;
+        engine.options.extend(take_options(&mut given));
         let mut lines = Vec::new();
         let done = self.change(|session, change| {
             if session.is_taken(&*change.lease, &name, create.if_not_exists)? {
@@ -187,13 +231,13 @@ impl Session {
             }
             let table = session.new_table(name, &given, &create.constraints)?;
             check_given(&table)?;
-            let words = operations.iter().map(|(column, words)| (format!("{FOR}{column}"), words.join(", ")));
-            let mut engine = told;
-            engine.options.extend(words);
             let table = NewTable { engine: Some(engine), ..table };
             let relations = session.engine().relations.clone();
             let table = relations.create_table(&mut *change.lease, &table).map_err(Error::Relation)?;
-            lines = disperse_table(change, &table, options, &operations)?;
+            let (declaration, told) = declared(&*change.lease, &table, random()?)?;
+            lines = told;
+            let kept = Kept::new(Secret::new(random()?), declaration, incidents(&*change.lease)?.len() as u64);
+            keep(&mut change.lease, table.id, &kept)?;
             // What the table is goes to clouds, too.
             shared(session.engine()).note_untold(table.id);
             Ok(Outcome::Done("CREATE TABLE"))
@@ -203,16 +247,58 @@ impl Session {
     }
 }
 
-/// Keeps what a new table is to clouds; what they learn, a line for each column.
-fn disperse_table(
-    change: &mut Change,
-    table: &Arc<Table>,
-    options: Options,
-    operations: &BTreeMap<String, Vec<String>>,
-) -> Result<Vec<String>> {
-    let declaration = declaration(table, options, operations)?;
+/// What a table's engine was told, changed.
+pub(super) fn with_options(table: &Table, relaid: &Relaid) -> Result<Told> {
+    let mut told = table.engine.clone().ok_or_else(|| Error::Bug("a dispersed table without its engine".into()))?;
+    let before = Options::of(&told)?;
+    let column_is_there = |column: &str| match table.column(column) {
+        Some(_) => Ok(()),
+        None => Err(Error::NoColumn(format!("no column {column} in table {}", table.name))),
+    };
+    let mut set = |(name, value): (String, Option<String>)| {
+        told.options.retain(|(own, _)| *own != name);
+        told.options.extend(value.map(|value| (name, value)));
+    };
+    match relaid {
+        Relaid::Refreshed => {}
+        Relaid::For { column, words } => {
+            column_is_there(column)?;
+            let (name, words) = option_for(column, words);
+            set((name, Some(words)));
+        }
+        Relaid::Use { column, clouds } => {
+            column_is_there(column)?;
+            let (name, _) = option_use(column, "");
+            set((name, clouds.clone()));
+        }
+        Relaid::Options(options) => {
+            // What a table was to bear it is to bear on, however many clouds there are, unless that is said otherwise.
+            let Options { may_fail, may_collude, .. } = before;
+            set((MAY_FAIL.to_owned(), Some(may_fail.to_string())));
+            set((MAY_COLLUDE.to_owned(), Some(may_collude.to_string())));
+            for (name, value) in options {
+                if ![CLOUDS, MAY_FAIL, MAY_COLLUDE, MAX_ROWS].contains(&name.as_str()) {
+                    let text = format!(
+                        "ALTER TABLE ... SET ({name} = ...) of a dispersed table: clouds, may_fail, may_collude, max_rows"
+                    );
+                    return Err(Error::NotSupported(text));
+                }
+                set((name.clone(), Some(value.clone())));
+            }
+        }
+    }
+    Ok(told)
+}
+
+/// What a table's options declare, if it can be kept, and what clouds learn, a line for each column.
+pub(super) fn declared(
+    view: &dyn View,
+    table: &Table,
+    number: disperse::TableNumber,
+) -> Result<(Declaration, Vec<String>)> {
+    let declaration = declaration(table, number)?;
     for name in &declaration.clouds {
-        if clouds::named(&*change.lease, name)?.is_none() {
+        if clouds::named(view, name)?.is_none() {
             let text = format!("no cloud {name}: CREATE CLOUD {name} OPTIONS (url 'dir:/mnt/{name}') first");
             return Err(Error::NotFound(text));
         }
@@ -221,37 +307,32 @@ fn disperse_table(
     let placement = placement.map_err(|refusal| Error::NotSupported(refusal.to_string()))?;
     let line = |column: &disperse::Column| disperse::leakage::line(&declaration, &placement, column);
     let lines = declaration.columns.iter().map(line).collect();
-    let clouds = declaration.clouds.len();
-    let (state, incidents) = (State::new(clouds), incidents(&*change.lease)?.len() as u64);
-    let told = vec![disperse::Told::default(); clouds];
-    keep(
-        &mut change.lease,
-        table.id,
-        &Kept { secret: Secret::new(random()?), declaration, state, incidents, told, version: 0 },
-    )?;
-    Ok(lines)
+    Ok((declaration, lines))
 }
 
 /// Forgets a table that goes, its key with it. Clouds are told to let go of their fragments, which are noise without the key, when that
 /// has been committed; one that cannot be told keeps them.
 pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
-    let opened = super::opened(&session.engine().dispersed, &*change.lease, table, &kept);
-    let catalogue = catalogue::Leaving::of(shared(session.engine()), &*change.lease, table, &kept);
+    let engine = session.engine().clone();
+    let mut catalogue = catalogue::Leaving::of(shared(&engine), &*change.lease, table, &kept);
+    for layout in kept.layouts().iter().rev() {
+        match super::opened(shared(&engine), &*change.lease, table, layout) {
+            Ok(opened) => session.dropped.push(Dropped {
+                id: table.id,
+                name: table.name.clone(),
+                clouds: layout.declaration.clouds.clone(),
+                opened,
+                // That of the current one.
+                catalogue: catalogue.take(),
+            }),
+            Err(error) => session.notices.push(format!("table {}: its clouds keep fragments: {error}", table.name)),
+        }
+    }
     for (name, _) in change.lease.records(record_space::SETTING, &prefix(table.id)) {
         change.lease.delete_record(record_space::SETTING, &name)?;
     }
     session.guard.transaction.be_durable();
-    match opened {
-        Ok(opened) => session.dropped.push(Dropped {
-            id: table.id,
-            name: table.name.clone(),
-            clouds: kept.declaration.clouds,
-            opened,
-            catalogue,
-        }),
-        Err(error) => session.notices.push(format!("table {}: its clouds keep fragments: {error}", table.name)),
-    }
     Ok(())
 }
 
@@ -261,29 +342,72 @@ pub(super) fn tables(engine: &Engine, view: &dyn View) -> Result<Vec<Arc<Table>>
     Ok(tables)
 }
 
-/// Refuses to drop a cloud at which tables lie.
+/// Refuses to drop a cloud at which tables lie, or have lain and may still have fragments.
 pub(super) fn keep_clouds(engine: &Engine, view: &dyn View, cloud: &str) -> Result<()> {
     for table in tables(engine, view)? {
-        if kept(view, &table)?.declaration.clouds.iter().any(|name| name == cloud) {
-            return Err(Error::Misuse(format!("table {} lies at cloud {cloud}: DROP it first", table.name)));
+        let kept = kept(view, &table)?;
+        let has = |declaration: &Declaration| declaration.clouds.iter().any(|name| name == cloud);
+        if has(kept.declaration()) {
+            return Err(Error::Misuse(format!(
+                "table {0} lies at cloud {cloud}: ALTER TABLE {0} SET (clouds = '...') moves it, or DROP it first",
+                table.name
+            )));
+        }
+        let rows = kept.layouts().iter().filter(|layout| has(&layout.declaration));
+        let rows = rows.map(|layout| layout.state.live.len()).sum::<u64>();
+        if rows > 0 {
+            let text =
+                format!("{rows} rows of table {0} still lie at cloud {cloud}: REPAIR TABLE {0} moves them", table.name);
+            return Err(Error::Misuse(text));
         }
     }
     Ok(())
 }
 
-/// For each cloud how many tables lie there, how many rows it is to be told of, and how many it is to let go of.
-pub(super) fn waiting(engine: &Engine, view: &dyn View) -> Result<HashMap<String, [u64; 3]>> {
-    let mut waiting: HashMap<String, [u64; 3]> = HashMap::new();
+/// A cloud that nobody will ask any more has let go of all layouts that tables had there.
+pub(super) fn forget_cloud(engine: &Engine, change: &mut Change, cloud: &str) -> Result<()> {
+    for table in tables(engine, &*change.lease)? {
+        let mut kept = kept(&*change.lease, &table)?;
+        let place = |layout: &disperse::Layout| layout.declaration.clouds.iter().position(|name| name == cloud);
+        let held = kept.layouts().iter().filter_map(|layout| Some((layout.number, place(layout)?)));
+        for (number, place) in held.collect::<Vec<_>>() {
+            kept.dropped(number, place);
+        }
+        keep(&mut change.lease, table.id, &kept)?;
+    }
+    Ok(())
+}
+
+/// What waits for a cloud.
+#[derive(Default)]
+pub(super) struct Waits {
+    pub tables: u64,
+    pub to_put: u64,
+    pub to_remove: u64,
+    /// Rows that are to move there.
+    pub to_move: u64,
+}
+
+/// For each cloud how many tables lie there, and what waits for it.
+pub(super) fn waiting(engine: &Engine, view: &dyn View) -> Result<HashMap<String, Waits>> {
+    let mut waiting: HashMap<String, Waits> = HashMap::new();
     for table in tables(engine, view)? {
-        let Kept { declaration, state, .. } = kept(view, &table)?;
+        let kept = kept(view, &table)?;
         let here = engine.relations.count(view, &table).map_err(Error::Relation)?;
-        for (name, untold) in declaration.clouds.into_iter().zip(&state.untold) {
-            let of = waiting.entry(name).or_default();
+        let current = kept.current();
+        let away = &kept.live() - &current.state.live;
+        for (name, untold) in current.declaration.clouds.iter().zip(&current.state.untold) {
+            let of = waiting.entry(name.clone()).or_default();
             // What has not left yet waits for all of them.
-            let left = state.untold.iter().fold(disperse::Rows::new(), |all, of| all | &of.lacks).len();
-            of[0] += 1;
-            of[1] += untold.lacks.len() + here.saturating_sub(left);
-            of[2] += untold.keeps.len();
+            let left = (current.on_their_way() - &away).len();
+            of.tables += 1;
+            of.to_put += (&untold.lacks - &away).len() + here.saturating_sub(left);
+            of.to_move += away.len();
+        }
+        for layout in kept.layouts() {
+            for (name, untold) in layout.declaration.clouds.iter().zip(&layout.state.untold) {
+                waiting.entry(name.clone()).or_default().to_remove += untold.keeps.len();
+            }
         }
     }
     Ok(waiting)

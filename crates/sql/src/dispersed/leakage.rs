@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use counterfoil_disperse::leakage::{What, When, learned};
-use counterfoil_disperse::{Coding, Condition, Declaration, Kept, Placement};
+use counterfoil_disperse::{Coding, Condition, Declaration, Placement};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::scan::DispersedScan;
@@ -36,8 +36,11 @@ impl Session {
         for asked in scans {
             let scan = asked.scan();
             let kept = scan.kept()?;
-            let told = lines_of(&scan.table().name, &kept, asked);
-            lines.extend(told.into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>());
+            // While a table moves its rows lie in several ways.
+            for layout in kept.layouts() {
+                let told = lines_of(&scan.table().name, &layout.declaration, asked);
+                lines.extend(told.into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>());
+            }
         }
         if lines.is_empty() {
             self.notices.push("the query names no dispersed table: nothing of it leaves this machine".into());
@@ -76,8 +79,7 @@ fn find<'a>(plan: &'a Arc<dyn ExecutionPlan>, asked: &mut Vec<Asked<'a>>) {
     plan.children().into_iter().for_each(|child| find(child, asked));
 }
 
-fn lines_of(table: &str, kept: &Kept, asked: Asked<'_>) -> Vec<Line> {
-    let Kept { declaration, .. } = kept;
+fn lines_of(table: &str, declaration: &Declaration, asked: Asked<'_>) -> Vec<Line> {
     let Ok(placement) = Placement::plan(declaration) else { return Vec::new() };
     let mut lines = Vec::new();
     for coalition in coalitions(declaration) {

@@ -9,6 +9,7 @@
 //! 5  commit: clouds that have let go of them are noted
 //! 6  what brings the table back is put there (catalogue)                      cut: it is that of the commit before
 //! ```
+//! Between 5 and 6 some rows move to where they are to lie, if the table was altered, and behind 6 what they left is dropped (moving.rs).
 //! Commits that clouds are told of are durable, whatever `synchronous_commit` says: what they let go of must be gone after a cut, and what
 //! they have must be noted.
 //! Whoever deletes rows meanwhile takes them out of what is noted: then 3 finds them gone here, and 4 lets go of them.
@@ -17,10 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use counterfoil_disperse::{self as disperse, Epoch, Failure, Kept, Plain, Rows};
+use counterfoil_disperse::{self as disperse, Epoch, Failure, Kept, Layout, Plain, Rows, State};
 use counterfoil_relation::{RowId, Table, TableId};
 
-use super::{catalogue, define, keep, kept, opened, shared};
+use super::moving::Pace;
+use super::{catalogue, define, is_put_back, keep, kept, opened, shared};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::transaction::Change;
@@ -33,10 +35,10 @@ const BLOCK_ROWS: usize = 1 << 12;
 const HEAP_BYTES: u64 = 64 << 20;
 
 /// After a failure clouds are not told again for so long, unless something else changes.
-const PAUSE: Duration = Duration::from_secs(10);
+pub(super) const PAUSE: Duration = Duration::from_secs(10);
 
 /// What clouds answered when they were told: for each, what speaks against it.
-type Told = Vec<Result<(), Failure>>;
+pub(super) type Told = Vec<Result<(), Failure>>;
 
 /// A table that is to go, with its clouds.
 pub(crate) struct Dropped {
@@ -70,13 +72,13 @@ impl Session {
         let untold: Vec<TableId> = dispersed.untold.lock().iter().filter_map(due).collect();
         for id in untold {
             dispersed.untold.lock().remove(&id);
-            let is_told = self.tell(id).unwrap_or_else(|error| {
+            let is_told = self.tell(id, &mut Pace::default()).unwrap_or_else(|error| {
                 // The commit stands whatever happens here: what was not told is told later.
                 self.notices.push(format!("clouds are told later: {error}"));
                 false
             });
             if !is_told {
-                dispersed.untold.lock().entry(id).or_insert(now + PAUSE);
+                dispersed.note_told(id, false);
             }
         }
     }
@@ -110,51 +112,74 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the clouds of a table; whether they know everything.
-    fn tell(&mut self, id: TableId) -> Result<bool> {
+    /// Tells the clouds of a table, and has some rows move if they lie otherwise than they are to; whether there is nothing left to do.
+    pub(super) fn tell(&mut self, id: TableId, pace: &mut Pace) -> Result<bool> {
         let view = self.guard.engine.store.snapshot()?;
         let relations = self.engine().relations.clone();
         let Some(table) = relations.table_by_id(&view, id).map_err(Error::Relation)? else { return Ok(true) };
         let kept = kept(&view, &table)?;
         drop(view);
-        let mut told = self.remove(&table, &kept)?;
+        let mut told = vec![Ok(()); kept.declaration().clouds.len()];
+        for layout in kept.layouts() {
+            told = self.remove(&table, layout)?;
+            if layout.number != kept.current().number {
+                self.note_failures(
+                    &table.name,
+                    &layout.declaration.clouds,
+                    &told,
+                    "lets go of rows that are gone later",
+                );
+            }
+        }
         // What one cloud is not told it has not been told from here on; the others go on to the end.
         let mut from = Some(0);
         while let Some(first) = from {
             self.planner.interrupt.check()?;
             from = self.put(&table, first, &mut told)?;
         }
-        let told = self.tell_catalogue(&table, &told)?;
-        let is_told = told.iter().all(Result::is_ok);
-        self.note_failures(&table.name, &kept.declaration.clouds, &told, "is told later what has changed");
-        Ok(is_told)
+        // A database that was put back may not know where rows lie by now.
+        let moves = kept.layouts().len() > 1 && !is_put_back(&self.guard.engine.store.snapshot()?, &kept)?;
+        if moves {
+            self.move_rows(&table, pace, &mut told)?;
+        }
+        let mut told = self.tell_catalogue(&table, &told)?;
+        let mut is_told = told.iter().all(Result::is_ok);
+        if moves && is_told && self.drop_layouts(&table)? {
+            told = self.tell_catalogue(&table, &told)?;
+            is_told = told.iter().all(Result::is_ok);
+        }
+        self.note_failures(&table.name, &kept.declaration().clouds, &told, "is told later what has changed");
+        let view = self.guard.engine.store.snapshot()?;
+        Ok(is_told && super::kept(&view, &table)?.layouts().len() == 1)
     }
 
-    fn note_failures(&mut self, table: &str, clouds: &[String], told: &Told, what: &str) {
+    pub(super) fn note_failures(&mut self, table: &str, clouds: &[String], told: &Told, what: &str) {
         for (cloud, failure) in clouds.iter().zip(told).filter_map(|(cloud, told)| Some((cloud, told.as_ref().err()?)))
         {
             self.notices.push(format!("table {table}: cloud {cloud} {what}: {failure}"));
         }
     }
 
-    /// Steps 4 and 5.
-    fn remove(&mut self, table: &Arc<Table>, before: &Kept) -> Result<Told> {
-        if before.state.untold.iter().all(|untold| untold.keeps.is_empty()) {
-            return Ok(vec![Ok(()); before.state.untold.len()]);
+    /// Steps 4 and 5, of one layout.
+    fn remove(&mut self, table: &Arc<Table>, layout: &Layout) -> Result<Told> {
+        let state = &layout.state;
+        if state.untold.iter().all(|untold| untold.keeps.is_empty()) {
+            return Ok(vec![Ok(()); state.untold.len()]);
         }
         let view = self.guard.engine.store.snapshot()?;
-        let opened = opened(&self.engine().dispersed, &view, table, before)?;
+        let opened = opened(&self.engine().dispersed, &view, table, layout)?;
         drop(view);
-        let keeps = |cloud: usize| &before.state.untold[cloud].keeps;
-        let told = each(before.state.untold.len(), |cloud| match keeps(cloud).is_empty() {
+        let keeps = |cloud: usize| &state.untold[cloud].keeps;
+        let told = each(state.untold.len(), |cloud| match keeps(cloud).is_empty() {
             true => Ok(()),
-            false => opened.remove(&before.state, cloud, keeps(cloud)),
+            false => opened.remove(state, cloud, keeps(cloud)),
         });
         self.change(|session, change| {
             session.guard.transaction.be_durable();
             let mut kept = kept(&*change.lease, table)?;
+            let Some(now) = kept.layout_mut(layout.number) else { return Ok(()) };
             for cloud in (0..told.len()).filter(|cloud| told[*cloud].is_ok()) {
-                kept.state.removed(cloud, keeps(cloud));
+                now.state.removed(cloud, keeps(cloud));
             }
             keep(&mut change.lease, table.id, &kept)
         })?;
@@ -167,25 +192,10 @@ impl Session {
         let Some(Leaving { kept, rows, plains, next }) = leaving else { return Ok(None) };
         let numbers: Vec<u64> = rows.iter().collect();
         let view = self.guard.engine.store.snapshot()?;
-        let opened = opened(&self.engine().dispersed, &view, table, &kept)?;
+        let opened = opened(&self.engine().dispersed, &view, table, kept.current())?;
         drop(view);
-        let lacking = |cloud: usize| &kept.state.untold[cloud].lacks & &rows;
-        let whole = opened.code(&kept.state, &numbers, &plains);
-        let put = each(told.len(), |cloud| {
-            told[cloud].clone()?;
-            let lacking = lacking(cloud);
-            if lacking.len() == rows.len() {
-                return opened.put(&kept.state, cloud, whole.as_ref().map_err(Clone::clone)?);
-            }
-            let places: Vec<usize> = (0..numbers.len()).filter(|at| lacking.contains(numbers[*at])).collect();
-            let some: Vec<u64> = places.iter().map(|at| numbers[*at]).collect();
-            let plains: Vec<Plain> = plains.iter().map(|plain| plain.chosen(&places)).collect();
-            if some.is_empty() {
-                return Ok(());
-            }
-            opened.put(&kept.state, cloud, &opened.code(&kept.state, &some, &plains)?)
-        });
-        self.change(|session, change| arrived(session, change, table, &rows, &put))?;
+        let put = put_at(&opened, &kept.current().state, (&numbers, &plains), told);
+        self.change(|session, change| arrived(session, change, (table, kept.current().number), &rows, &put))?;
         *told = put;
         Ok(next)
     }
@@ -224,10 +234,10 @@ fn leaving(session: &mut Session, change: &mut Change, table: &Arc<Table>, first
     drop(scan);
     let Some(last) = numbers.last().copied() else { return Ok(None) };
     let mut kept = kept(&*change.lease, table)?;
-    let new: Vec<u64> = numbers.iter().copied().filter(|row| !kept.state.has_left(*row)).collect();
+    let new: Vec<u64> = numbers.iter().copied().filter(|row| !kept.current().state.has_left(*row)).collect();
     if let Some(first) = new.first() {
         begin_epoch(session, table.id, &mut kept, *first)?;
-        kept.state.leaving(new.iter().copied());
+        kept.current_mut().state.leaving(new.iter().copied());
         keep(&mut change.lease, table.id, &kept)?;
     }
     let schema = batches[0].schema();
@@ -241,33 +251,70 @@ fn leaving(session: &mut Session, change: &mut Change, table: &Arc<Table>, first
 /// Rows from here on are sealed under keys of this process alone, unless they are already.
 fn begin_epoch(session: &Session, table: TableId, kept: &mut Kept, first: u64) -> Result<()> {
     let mut epochs = shared(session.engine()).epochs.lock();
-    let last = kept.state.epochs.iter().last().map(|(_, epoch)| epoch);
+    let state = &mut kept.current_mut().state;
+    let last = state.epochs.iter().last().map(|(_, epoch)| epoch);
     if last.is_some() && last == epochs.get(&table).copied() {
         return Ok(());
     }
     let epoch = Epoch(define::random()?);
     epochs.insert(table, epoch);
     // What has left stays what it is: an epoch begins behind it.
-    kept.state.epochs.begin(first.max(kept.state.after_all()), epoch);
+    state.epochs.begin(first.max(state.after_all()), epoch);
     Ok(())
 }
 
 /// Step 3.
-fn arrived(session: &mut Session, change: &mut Change, table: &Arc<Table>, rows: &Rows, told: &Told) -> Result<()> {
+fn arrived(
+    session: &mut Session,
+    change: &mut Change,
+    (table, layout): (&Arc<Table>, u32),
+    rows: &Rows,
+    told: &Told,
+) -> Result<()> {
     session.guard.transaction.be_durable();
     let relations = session.engine().relations.clone();
     let mut kept = kept(&*change.lease, table)?;
+    if kept.current().number != layout {
+        // They are to go elsewhere meanwhile, and are still here.
+        return Ok(());
+    }
+    let state = &mut kept.current_mut().state;
     for cloud in (0..told.len()).filter(|cloud| told[*cloud].is_ok()) {
-        kept.state.arrived(cloud, rows);
+        state.arrived(cloud, rows);
     }
     // Those that were deleted meanwhile are not here any more.
     let ids: Vec<RowId> = rows.iter().map(RowId).collect();
     let block = relations.fetch(&*change.lease, table, &ids, Some(&[])).map_err(Error::Relation)?;
     let here: Rows = block.visible_rows().map(|at| ids[at].0).collect();
-    let settled = kept.state.settle(&here);
+    let settled = state.settle(&here);
     let settled: Vec<RowId> = settled.iter().map(RowId).collect();
     relations.delete(&mut *change.lease, table, &settled).map_err(Error::Relation)?;
     keep(&mut change.lease, table.id, &kept)
+}
+
+/// Puts rows at each cloud that has not failed yet, those that it may lack.
+pub(super) fn put_at(
+    opened: &disperse::Table,
+    state: &State,
+    (numbers, plains): (&[u64], &[Plain]),
+    told: &Told,
+) -> Told {
+    let rows: Rows = numbers.iter().copied().collect();
+    let whole = opened.code(state, numbers, plains);
+    each(told.len(), |cloud| {
+        told[cloud].clone()?;
+        let lacking = &state.untold[cloud].lacks & &rows;
+        if lacking.len() == rows.len() {
+            return opened.put(state, cloud, whole.as_ref().map_err(Clone::clone)?);
+        }
+        let places: Vec<usize> = (0..numbers.len()).filter(|at| lacking.contains(numbers[*at])).collect();
+        let some: Vec<u64> = places.iter().map(|at| numbers[*at]).collect();
+        let plains: Vec<Plain> = plains.iter().map(|plain| plain.chosen(&places)).collect();
+        if some.is_empty() {
+            return Ok(());
+        }
+        opened.put(state, cloud, &opened.code(state, &some, &plains)?)
+    })
 }
 
 /// Tells each cloud, all at once.

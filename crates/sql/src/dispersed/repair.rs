@@ -1,11 +1,13 @@
 //! REPAIR TABLE: clouds get back what they have lost, from the others, and are told what they have not been told.
 //!
 //! In a database that was put back there may be rows that were deleted since its copy was made. All clouds had each of them once; if more
-//! than may fail lack it now, one that has not failed was told to let go of it, and so it goes here, too.
+//! than may fail lack it now, one that has not failed was told to let go of it, and so it goes here, too. Rows that were on their way to
+//! another layout may lie there by now: they are looked for there first.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking, Failure, Kept, Report, Rows, Table as Away};
+use counterfoil_disperse::{Asking, Failure, Kept, Layout, Report, Rows, Table as Away};
 use counterfoil_relation::Table;
 
 use super::waiting::Waiting;
@@ -22,12 +24,38 @@ const ROWS: usize = 1 << 12;
 /// The rows that a cloud has, and places of what it has from before.
 type There = (Rows, Vec<u64>);
 
+/// What clouds say they have of a layout, each of them.
+struct Seen {
+    away: Away,
+    there: Vec<Result<There, String>>,
+}
+
+impl Seen {
+    /// How many clouds that answered lack a row.
+    fn lacking(&self, row: u64) -> usize {
+        self.there.iter().flatten().filter(|(rows, _)| !rows.contains(row)).count()
+    }
+
+    /// How many clouds show it.
+    fn showing(&self, row: u64) -> usize {
+        self.there.iter().flatten().filter(|(rows, _)| rows.contains(row)).count()
+    }
+}
+
 /// What was done at a cloud.
 #[derive(Default)]
 struct Repaired {
     put: u64,
     removed: u64,
     failure: Option<String>,
+}
+
+impl Repaired {
+    fn add(&mut self, other: Self) {
+        self.put += other.put;
+        self.removed += other.removed;
+        self.failure = self.failure.take().or(other.failure);
+    }
 }
 
 impl Session {
@@ -42,41 +70,59 @@ impl Session {
             return Err(Error::Misuse(format!("table {name} is not dispersed: there is nothing to repair at clouds")));
         }
         drop(view);
-        let engine = self.engine().clone();
         self.tidy_catalogue(&table)?;
-        shared(&engine).note_untold(table.id);
-        self.tell_clouds();
-        let dispersed = shared(&engine).clone();
-        let _one_at_a_time = dispersed.telling.lock();
-        let view = self.view()?;
-        let mut kept = kept(&view, &table)?;
-        let away = opened(&engine.dispersed, &view, &table, &kept)?;
-        let there = self.there(&kept, &away)?;
-        if is_put_back(&view, &kept)? {
-            kept = self.let_go(&table, &there)?;
+        self.move_all(&table)?;
+        let (done, is_put_back) = self.repair_layouts(&table)?;
+        if is_put_back {
+            // What could not move before.
+            self.move_all(&table)?;
         }
-        drop(view);
-        let mut done = Vec::new();
-        for (cloud, there) in there.into_iter().enumerate() {
-            done.push(match there {
-                Ok(there) => self.repair_at(&table, &kept, &away, (cloud, there))?,
-                Err(failure) => Repaired { failure: Some(failure), ..Repaired::default() },
-            });
-        }
-        let texts = |text: &dyn Fn(&Repaired) -> String| done.iter().map(|of| Some(text(of))).collect::<Vec<_>>();
+        let texts = |text: &dyn Fn(&Repaired) -> String| done.values().map(|of| Some(text(of))).collect::<Vec<_>>();
         show::table(vec![
-            ("cloud", kept.declaration.clouds.iter().cloned().map(Some).collect()),
+            ("cloud", done.keys().cloned().map(Some).collect()),
             ("rows_put", texts(&|of| of.put.to_string())),
             ("rows_removed", texts(&|of| of.removed.to_string())),
             ("state", texts(&|of| of.failure.clone().unwrap_or_else(|| "complete".into()))),
         ])
     }
 
+    /// What was done at each cloud, by its name; and whether the database had been put back.
+    fn repair_layouts(&mut self, table: &Arc<Table>) -> Result<(BTreeMap<String, Repaired>, bool)> {
+        let engine = self.engine().clone();
+        let _one_at_a_time = shared(&engine).telling.lock();
+        let view = self.view()?;
+        let mut kept = kept(&view, table)?;
+        let mut seen = Vec::new();
+        for layout in kept.layouts() {
+            let away = opened(&engine.dispersed, &view, table, layout)?;
+            let there = self.there(layout, &away)?;
+            seen.push(Seen { away, there });
+        }
+        let is_put_back = is_put_back(&view, &kept)?;
+        drop(view);
+        if is_put_back {
+            kept = self.let_go(table, &seen)?;
+        }
+        let mut done: BTreeMap<String, Repaired> = BTreeMap::new();
+        for (layout, seen) in kept.layouts().iter().zip(seen) {
+            let is_current = layout.number == kept.current().number;
+            let has = |(cloud, _): &(usize, _)| !layout.dropped.contains(&(*cloud as u16));
+            for (cloud, there) in seen.there.into_iter().enumerate().filter(has) {
+                let repaired = match there {
+                    Ok(there) => self.repair_at(table, (layout, is_current), &seen.away, (cloud, there))?,
+                    Err(failure) => Repaired { failure: Some(failure), ..Repaired::default() },
+                };
+                done.entry(layout.declaration.clouds[cloud].clone()).or_default().add(repaired);
+            }
+        }
+        Ok((done, is_put_back))
+    }
+
     /// What each cloud says it has, or why it does not say it.
-    fn there(&self, kept: &Kept, away: &Away) -> Result<Vec<Result<There, String>>> {
+    fn there(&self, layout: &Layout, away: &Away) -> Result<Vec<Result<There, String>>> {
         let waiting = Waiting::statement(&self.planner.interrupt);
-        let asking = Asking { state: &kept.state, watch: &waiting };
-        let clouds = (0..kept.declaration.clouds.len()).map(|cloud| match away.rows_at(asking, cloud) {
+        let asking = Asking { state: &layout.state, watch: &waiting };
+        let clouds = (0..layout.declaration.clouds.len()).map(|cloud| match away.rows_at(asking, cloud) {
             Ok(there) => Ok(Ok(there)),
             Err(Failure::CalledOff) => Err(waiting.called_off()),
             // A table of which a cloud has nothing is none for it.
@@ -87,14 +133,23 @@ impl Session {
     }
 
     /// Lets go of rows that were deleted after the copy was made that this database was put back from; what is kept then.
-    fn let_go(&mut self, table: &Arc<Table>, there: &[Result<There, String>]) -> Result<Kept> {
+    fn let_go(&mut self, table: &Arc<Table>, seen: &[Seen]) -> Result<Kept> {
         let (kept, gone) = self.change(|_, change| {
             let mut kept = kept(&*change.lease, table)?;
-            let lacks = |row: &u64| there.iter().flatten().filter(|(rows, _)| !rows.contains(*row)).count();
-            let may_fail = kept.declaration.may_fail;
-            let gone: Rows = kept.state.live.iter().filter(|row| lacks(row) > may_fail).collect();
-            kept.state.gone(&gone);
-            if there.iter().all(Result::is_ok) {
+            let (may_fail, clouds) = (kept.declaration().may_fail, kept.declaration().clouds.len());
+            let now = seen.last().ok_or_else(|| Error::Bug("a table without a layout".into()))?;
+            let mut gone = Rows::new();
+            let lacking = |(layout, seen): (&Layout, &Seen)| -> (u32, Rows) {
+                let may_fail = layout.declaration.may_fail;
+                (layout.number, layout.state.live.iter().filter(|row| seen.lacking(*row) > may_fail).collect())
+            };
+            for (number, lacking) in kept.layouts().iter().zip(seen).map(lacking).collect::<Vec<_>>() {
+                let moved = lacking.iter().filter(|row| now.showing(*row) + may_fail >= clouds).collect();
+                kept.have_moved(number, &moved);
+                gone |= lacking - moved;
+            }
+            kept.gone(&gone);
+            if seen.iter().flat_map(|of| &of.there).all(Result::is_ok) {
                 kept.incidents = incidents(&*change.lease)?.len() as u64;
             }
             keep(&mut change.lease, table.id, &kept)?;
@@ -110,33 +165,37 @@ impl Session {
     fn repair_at(
         &mut self,
         table: &Arc<Table>,
-        kept: &Kept,
+        (layout, is_current): (&Layout, bool),
         away: &Away,
         (cloud, (there, others)): (usize, There),
     ) -> Result<Repaired> {
         let interrupt = self.interrupt();
         let waiting = Waiting::statement(&interrupt);
-        let asking = Asking { state: &kept.state, watch: &waiting };
+        let asking = Asking { state: &layout.state, watch: &waiting };
         let mut repaired = Repaired::default();
-        let mut lost = &kept.state.live - &there;
-        let ids: Vec<u16> = kept.declaration.columns.iter().map(|column| column.id).collect();
+        let mut lost = &layout.state.live - &there;
+        let ids: Vec<u16> = layout.declaration.columns.iter().map(|column| column.id).collect();
         while !lost.is_empty() {
             interrupt.check()?;
             let some: Rows = lost.iter().take(ROWS).collect();
             let mut report = Report::default();
             let found = away.read_rows(asking, &ids, &some, &mut report);
-            self.notices.extend(notes(&table.name, &kept.declaration.clouds, &report));
-            let found = found.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
-            let coded = away.code(&kept.state, &found.rows, &found.columns);
-            if let Err(failure) = coded.and_then(|coded| away.put(&kept.state, cloud, &coded)) {
+            self.notices.extend(notes(&table.name, &layout.declaration.clouds, &report));
+            let found = found.map_err(|error| unanswered(&table.name, &layout.declaration.clouds, &waiting, error))?;
+            let coded = away.code(&layout.state, &found.rows, &found.columns);
+            if let Err(failure) = coded.and_then(|coded| away.put(&layout.state, cloud, &coded)) {
                 return Ok(Repaired { failure: Some(failure.to_string()), ..repaired });
             }
             repaired.put += some.len();
             lost -= &some;
         }
+        // What has moved away is dropped as a whole.
+        if !is_current {
+            return Ok(repaired);
+        }
         // What has left and is not live yet is told in its own time.
-        let over = (there - &kept.state.live) - &kept.state.untold[cloud].lacks;
-        let removed = away.remove(&kept.state, cloud, &over).and_then(|()| away.remove_places(cloud, &others));
+        let over = (there - &layout.state.live) - &layout.state.untold[cloud].lacks;
+        let removed = away.remove(&layout.state, cloud, &over).and_then(|()| away.remove_places(cloud, &others));
         match removed {
             Ok(()) => repaired.removed = over.len() + others.len() as u64,
             Err(failure) => repaired.failure = Some(failure.to_string()),

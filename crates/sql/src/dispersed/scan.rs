@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking as Ask, Condition, Found, Kept, Plain, Report};
+use counterfoil_disperse::{
+    self as disperse, Asking as Ask, Condition, Found, Kept, Layout, Plain, Report, Rows, Unanswered,
+};
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{Table, Test};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
@@ -17,9 +19,10 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::metering::Metering;
+use super::reading::{Reading, Since, deleted};
 use super::waiting::Waiting;
-use super::{Dispersed, columns, conditions, is_put_back, kept, notes, put_back, unanswered};
-use crate::error::{Error, Result};
+use super::{Dispersed, columns, conditions, is_put_back, kept, put_back};
+use crate::error::Result;
 use crate::leaf_node::leaf_node;
 use crate::published::{Asking, Verdicts, stream};
 use crate::store::Store;
@@ -70,62 +73,62 @@ impl DispersedScan {
     /// Asks, and checks what comes back.
     fn ask(&self, asking: &Asking) -> Result<VecDeque<RecordBatch>> {
         let kept = kept(&self.snapshot, &self.table)?;
-        if kept.state.live.is_empty() {
-            return Ok(VecDeque::new());
-        }
-        let clouds = kept.declaration.clouds.clone();
-        let metering = Metering::default();
-        let opened = self.metered(&kept, &metering)?;
         let mut conditions = self.conditions();
-        if is_put_back(&self.snapshot, &kept)? {
+        let rows = kept.live();
+        if !rows.is_empty() && is_put_back(&self.snapshot, &kept)? {
             self.note(put_back(&self.table.name));
             conditions.clear();
         }
-        let (waiting, mut report) = (Waiting::scan(asking), Report::default());
-        let asked = Ask { state: &kept.state, watch: &waiting };
-        let found = opened.read(asked, &self.ids(), &conditions, &mut report);
-        metering.tell(&self.metrics);
-        if found.is_err() {
-            self.is_current(&kept)?;
+        let (waiting, ids) = (Waiting::scan(asking), self.ids());
+        let found = self.asked(&waiting, &rows, conditions.is_empty(), |opened, asked, report| {
+            opened.read(asked, &ids, &conditions, report)
+        })?;
+        let mut batches = VecDeque::new();
+        for found in found {
+            batches.extend(self.batches(&found)?);
         }
-        for note in notes(&self.table.name, &clouds, &report) {
-            self.verdicts.note(note);
-        }
-        let found = found.map_err(|error| unanswered(&self.table.name, &clouds, &waiting, error))?;
-        let batches = self.batches(&found)?;
         asking.hold(batches.iter().map(RecordBatch::get_array_memory_size).sum())?;
         Ok(batches)
+    }
+
+    /// Asks the clouds of each layout about rows of the snapshot, where they lie now; again, if they were on their way. `shows_all`: what
+    /// is gone shows in the answer, and what is there need not be looked at again.
+    pub(super) fn asked<T>(
+        &self,
+        waiting: &Waiting<'_>,
+        rows: &Rows,
+        shows_all: bool,
+        mut ask: impl FnMut(&disperse::Table, Ask<'_>, &mut Report) -> Result<T, Unanswered>,
+    ) -> Result<Vec<T>> {
+        let metering = Metering::default();
+        let answer = loop {
+            let now = self.store.snapshot()?;
+            let reading = Reading::now((&self.dispersed, &now), &self.table, rows, &metering)?;
+            let mut noted = Vec::new();
+            let answer = reading.each(waiting, &mut noted, &mut ask);
+            let since = match shows_all && answer.is_ok() {
+                true => Since::Nothing,
+                false => reading.since(&self.store.snapshot()?)?,
+            };
+            match since {
+                // Each layout is dropped once: this comes to an end.
+                Since::Moved => continue,
+                Since::Deleted => break Err(deleted(&self.table)),
+                Since::Nothing => noted.into_iter().for_each(|note| self.note(note)),
+            }
+            break answer;
+        };
+        metering.tell(&self.metrics);
+        answer
     }
 
     pub(super) fn table(&self) -> &Table {
         &self.table
     }
 
-    /// The table with its clouds.
-    pub(super) fn opened(&self, kept: &Kept) -> Result<counterfoil_disperse::Table> {
-        super::opened(&self.dispersed, &self.snapshot, &self.table, kept)
-    }
-
-    /// The table with its clouds, and with each of them what it is asked.
-    pub(super) fn metered(&self, kept: &Kept, metering: &Metering) -> Result<counterfoil_disperse::Table> {
-        super::metered(&self.dispersed, &self.snapshot, &self.table, kept, Some(metering))
-    }
-
-    /// Whether all rows of the snapshot are still to be at clouds: what was deleted meanwhile they were told to let go of, and that is
-    /// no fault of theirs.
-    ///
-    /// # Errors
-    /// [`Error::Conflict`]: it is not so.
-    pub(super) fn is_current(&self, kept: &Kept) -> Result<()> {
-        let now = self.store.snapshot()?;
-        let live = super::kept(&now, &self.table).map(|now| now.state.live);
-        match live.is_ok_and(|live| kept.state.live.is_subset(&live)) {
-            true => Ok(()),
-            false => Err(Error::Conflict(format!(
-                "rows of table {} were deleted at its clouds while they were read: ask again",
-                self.table.name
-            ))),
-        }
+    /// The layout to which rows come, with its clouds.
+    fn opened(&self, layout: &Layout) -> Result<disperse::Table> {
+        super::opened(&self.dispersed, &self.snapshot, &self.table, layout)
     }
 
     pub(super) fn note(&self, note: String) {
@@ -162,7 +165,7 @@ impl DispersedScan {
     pub(super) fn exact(&self, predicate: &Arc<dyn PhysicalExpr>) -> Option<Vec<Condition>> {
         let place = |column: usize| self.place(column);
         let conditions = conditions::exact(&self.table, predicate, &place)?;
-        let opened = self.kept().and_then(|kept| self.opened(&kept)).ok()?;
+        let opened = self.kept().and_then(|kept| self.opened(kept.current())).ok()?;
         conditions.iter().all(|condition| opened.knows(condition)).then_some(conditions)
     }
 
@@ -230,10 +233,11 @@ fn asked_at(kept: &Kept, condition: &Condition) -> Option<String> {
         Condition::Range { column, .. } => (column, &[Coding::Order][..], "range"),
         Condition::Prefix { column, .. } => (column, &[Coding::Prefix][..], "prefix"),
     };
-    let placement = Placement::plan(&kept.declaration).ok()?;
+    let declaration = kept.declaration();
+    let placement = Placement::plan(declaration).ok()?;
     let holders = codings.iter().find_map(|coding| placement.fragment(*column, *coding))?;
-    let name = &kept.declaration.column(*column)?.name;
-    let clouds: Vec<&str> = holders.holders.iter().map(|cloud| kept.declaration.clouds[*cloud].as_str()).collect();
+    let name = &declaration.column(*column)?.name;
+    let clouds: Vec<&str> = holders.holders.iter().map(|cloud| declaration.clouds[*cloud].as_str()).collect();
     Some(format!("{what} of {name} at {}", clouds.join(" and ")))
 }
 

@@ -31,10 +31,8 @@ use datafusion::physical_plan::{
 };
 use datafusion::scalar::ScalarValue;
 
-use super::metering::Metering;
 use super::scan::DispersedScan;
 use super::waiting::Waiting;
-use super::{notes, unanswered};
 use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
 use crate::published::{Asking, stream};
@@ -202,27 +200,20 @@ impl DispersedSums {
 
     /// Asks for all states.
     fn ask(&self, asking: &Asking) -> Result<RecordBatch> {
-        let (kept, table) = (self.scan.kept()?, self.scan.table());
-        let metering = Metering::default();
-        let opened = self.scan.metered(&kept, &metering)?;
-        let (waiting, mut report) = (Waiting::scan(asking), Report::default());
-        let asked = Ask { state: &kept.state, watch: &waiting };
-        let answer = self.answer(&opened, asked, &mut report);
-        metering.tell(&self.metrics);
-        if answer.is_err() {
-            self.scan.is_current(&kept)?;
-        }
-        for note in notes(&table.name, &kept.declaration.clouds, &report) {
-            self.scan.note(note);
-        }
-        let answer = answer.map_err(|error| unanswered(&table.name, &kept.declaration.clouds, &waiting, error))?;
-        self.batch(&answer)
+        let rows = self.scan.kept()?.live();
+        let waiting = Waiting::scan(asking);
+        // Rows that are gone show in no sum: a cloud may have others in their stead.
+        let answers =
+            self.scan.asked(&waiting, &rows, false, |opened, asked, report| self.answer(opened, asked, report))?;
+        self.batch(&answers.into_iter().fold(Answer::default(), Answer::with))
     }
 
     fn answer(&self, opened: &Table, asked: Ask<'_>, report: &mut Report) -> Result<Answer, Unanswered> {
         let conditions = &self.conditions.0;
-        // Of a database that was put back clouds do not know all rows: their values decide, or that they are not there.
-        let rows = match self.scan.is_put_back() && !conditions.is_empty() {
+        let declaration = opened.coder().declaration();
+        let adds = |place: usize| declaration.column(self.id(place)).is_some_and(|of| declaration.limbs(of).is_some());
+        // Of a database that was put back clouds do not know all rows, and a layout from before has codes of its own: then values decide.
+        let rows = match self.scan.is_put_back() && !conditions.is_empty() || !self.places().all(adds) {
             true => None,
             false => opened.exactly(asked, conditions, report)?,
         };
@@ -230,9 +221,7 @@ impl DispersedSums {
         let numbers: Vec<u64> = rows.iter().collect();
         let mut sums = Vec::new();
         for place in self.places() {
-            let column = self.id(place);
-            // A column that is added up has shares: the plan was made so.
-            let sum = opened.sum(asked, column, &numbers, report)?;
+            let sum = opened.sum(asked, self.id(place), &numbers, report)?;
             sums.extend(sum.map(|sum| (place, sum)));
         }
         Ok(Answer { rows: numbers.len() as u64, sums })
@@ -271,7 +260,7 @@ impl DispersedSums {
         let arrays = self.states.iter().zip(self.schema.fields()).map(|(state, field)| {
             let told = match state {
                 State::Rows => Some(i128::from(answer.rows)),
-                State::Values(place) => of(*place).map(|sum| i128::from(sum.values)),
+                State::Values(place) => Some(i128::from(of(*place).map_or(0, |sum| sum.values))),
                 State::Sum(place) => match of(*place) {
                     Some(sum) if sum.values > 0 => Some(sum.total.ok_or(Error::OutOfRange)?),
                     _ => None,
@@ -285,10 +274,25 @@ impl DispersedSums {
 }
 
 /// What was added up.
+#[derive(Default)]
 struct Answer {
     rows: u64,
     /// By the columns' places in the table.
     sums: Vec<(usize, Sum)>,
+}
+
+impl Answer {
+    /// That of these rows and of others.
+    fn with(mut self, other: Self) -> Self {
+        self.rows += other.rows;
+        for (place, sum) in other.sums {
+            match self.sums.iter_mut().find(|(own, _)| *own == place) {
+                Some((_, own)) => *own = own.with(sum),
+                None => self.sums.push((place, sum)),
+            }
+        }
+        self
+    }
 }
 
 /// One number of a type.
@@ -331,8 +335,8 @@ impl DispersedScan {
         let column = &self.table().columns[place];
         let told = self.kept().ok();
         let has = told.and_then(|kept| {
-            let own = kept.declaration.column(column.id.0 as u16)?;
-            kept.declaration.limbs(own)
+            let own = kept.declaration().column(column.id.0 as u16)?;
+            kept.declaration().limbs(own)
         });
         has.is_some() && !matches!(column.kind, Type::Real | Type::Double)
     }

@@ -16,12 +16,17 @@ const SECRET: [u8; 32] = [7; 32];
 struct Unheard {
     inner: MemoryProvider,
     is_cut: AtomicBool,
+    /// It takes in no catalogue at all.
+    is_deaf: AtomicBool,
 }
 
 impl Provider for Unheard {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
-        self.inner.put(table, rows)?;
         let is_catalogue = *table == Catalogue::new(Secret::new(SECRET)).name();
+        if is_catalogue && self.is_deaf.load(Ordering::Relaxed) {
+            return Err(Failure::Unreachable("deaf".into()));
+        }
+        self.inner.put(table, rows)?;
         match is_catalogue && self.is_cut.load(Ordering::Relaxed) {
             true => Err(Failure::Unreachable("cut".into())),
             false => Ok(()),
@@ -105,4 +110,41 @@ fn no_two_versions_that_differ_have_one_number() {
         again.ask("INSERT INTO t (n) VALUES (40)");
         assert_eq!(again.ask("SELECT id FROM t WHERE n = 40"), "4");
     }
+}
+
+#[test]
+fn no_cloud_lets_go_of_what_its_catalogue_still_leads_to() {
+    let cloud = Arc::new(Unheard::default());
+    let mut owner = database(&cloud);
+    owner.engine.belong_to(Arc::new(Owning));
+    owner.session.note_split(&SECRET).expect("noted");
+    owner.ask("CREATE CLOUD a OPTIONS (url 'unheard:')");
+    owner.ask("CREATE TABLE t (id INT, n INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'a')");
+    owner.ask("INSERT INTO t VALUES (1, 10), (2, 20)");
+    cloud.is_deaf.store(true, Ordering::Relaxed);
+    assert_eq!(owner.ask("REFRESH TABLE t"), "REFRESH TABLE");
+    assert_eq!(owner.ask("SELECT sum(n) FROM t"), "30");
+    let brought_back = || {
+        let mut again = database(&cloud);
+        let lost = lost_tables(&again.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
+        again.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
+        again.ask("SELECT id, n FROM t ORDER BY id")
+    };
+    assert_eq!(brought_back(), "1|10\n2|20", "with the catalogue from before");
+    cloud.is_deaf.store(false, Ordering::Relaxed);
+    owner.ask("REPAIR TABLE t");
+    assert_eq!(brought_back(), "1|10\n2|20", "with that of now");
+
+    // A copy from before it was refreshed again does not overwrite what leads to it now, and says so.
+    let mut copy = database(&cloud);
+    let lost = lost_tables(&copy.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
+    copy.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
+    copy.engine.belong_to(Arc::new(Owning));
+    owner.ask("REFRESH TABLE t");
+    let told = copy.ask("REPAIR TABLE t");
+    assert!(
+        told.contains("altered or refreshed after this copy") && told.contains("restore --from unheard:"),
+        "{told}"
+    );
+    assert_eq!(brought_back(), "1|10\n2|20");
 }

@@ -22,6 +22,7 @@ mod joining;
 mod last_sample;
 mod little;
 mod memory;
+mod moving;
 mod noise;
 mod pg_catalog;
 mod postgresql;

@@ -1,0 +1,309 @@
+//! Tables that move: ALTER TABLE ... USE CLOUDS, FOR, SET (clouds = ...), and REFRESH TABLE.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use counterfoil_disperse::fragments::{Answer, Fragments, Name, Question};
+use counterfoil_disperse::{Failure, MemoryProvider, Provider, Secret};
+use counterfoil_sql::{CloudSecret, Clouds};
+use parking_lot::Mutex;
+
+use crate::database::{Database, ask};
+use crate::dispersed::{FLOATS, ROWS, World, ask_all, both, files, same};
+
+fn filled() -> World {
+    let mut world = both();
+    for cloud in ["d", "e"] {
+        std::fs::create_dir(world.path(cloud)).expect("a cloud");
+        let sql = format!("CREATE CLOUD {cloud} OPTIONS (url 'dir:{}')", world.path(cloud).display());
+        assert_eq!(world.database.ask(&sql), "CREATE CLOUD");
+    }
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    same(&mut world, &format!("INSERT INTO TABLE (id, weight, real) VALUES {FLOATS}"));
+    world
+}
+
+#[test]
+fn a_table_answers_alike_wherever_it_lies() {
+    let mut world = filled();
+    for (at, (sql, emptied)) in [
+        ("ALTER TABLE people SET (clouds = 'b, c, d')", "a"),
+        ("ALTER TABLE people ALTER COLUMN salary USE CLOUDS 'cloud://a' AND 'd' AND 'e'", ""),
+        ("ALTER TABLE people ALTER COLUMN name FOR (fetching)", ""),
+        ("ALTER TABLE people ALTER big FOR (sum, equality)", ""),
+        ("REFRESH TABLE people", ""),
+        ("ALTER TABLE people SET (may_collude = 2, may_fail = 0)", ""),
+        ("ALTER TABLE people ALTER COLUMN salary USE CLOUDS 'auto'", "a"),
+        ("ALTER TABLE people SET (clouds = 'a', may_collude = 0)", "b"),
+        ("ALTER TABLE people SET (clouds = 'a, b, c, d, e', may_fail = 1, may_collude = 1)", ""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let before: Vec<_> = ["a", "b", "c", "d", "e"].iter().flat_map(|cloud| files(&world.path(cloud))).collect();
+        let said = if sql.starts_with("REFRESH") { "REFRESH TABLE" } else { "ALTER TABLE" };
+        assert_eq!(world.database.ask(sql), said, "{sql}");
+        ask_all(&mut world);
+        assert!(
+            emptied.is_empty() || files(&world.path(emptied)).is_empty(),
+            "{sql}: cloud {emptied} has let go of it"
+        );
+        assert!(before.iter().all(|file| !file.exists()), "{sql}: nothing of the layout before is left");
+        same(&mut world, &format!("INSERT INTO TABLE (id, name, salary) VALUES ({}, 'Zoe', 1.25)", 100 + at));
+        same(&mut world, &format!("UPDATE TABLE SET small = {at} WHERE id = {}", 99 + at));
+        let created = world.database.ask("SHOW CREATE TABLE people");
+        assert_eq!(created.contains("USE CLOUDS 'a' AND 'd' AND 'e'"), (1..6).contains(&at), "{created}");
+        ask_all(&mut world);
+    }
+    // Where one may fail, one may.
+    for cloud in ["a", "b", "c", "d", "e"] {
+        world.set_there(cloud, false);
+        ask_all(&mut world);
+        world.set_there(cloud, true);
+    }
+    let repaired = world.database.ask("REPAIR TABLE people");
+    assert_eq!(repaired, ["a", "b", "c", "d", "e"].map(|cloud| format!("{cloud}|0|0|complete")).join("\n"));
+}
+
+#[test]
+fn a_move_waits_for_a_cloud_and_goes_on() {
+    let mut world = filled();
+    world.set_there("d", false);
+    assert_eq!(world.database.ask("ALTER TABLE people SET (clouds = 'b, c, d')"), "ALTER TABLE");
+    let notices = world.database.session.take_notices().join("\n");
+    assert!(notices.contains("rows lie as before") && notices.contains("backups from before now"), "{notices}");
+    ask_all(&mut world);
+    let shown = world.database.ask("SHOW CLOUDS");
+    assert!(shown.lines().any(|line| line.starts_with("d|") && line.ends_with("|9")), "{shown}");
+    // The world goes on: what comes waits for the clouds where it is to lie, what goes is gone.
+    same(&mut world, "INSERT INTO TABLE (id, name, salary) VALUES (200, 'Zoe', 5)");
+    same(&mut world, "DELETE FROM TABLE WHERE id IN (1, 20)");
+    same(&mut world, "UPDATE TABLE SET salary = 7 WHERE id IN (2, 200)");
+    ask_all(&mut world);
+    assert!(world.database.ask("DROP CLOUD a").contains("rows of table people still lie at cloud a"));
+    world.set_there("c", false);
+    ask_all(&mut world);
+    for cloud in ["c", "d"] {
+        world.set_there(cloud, true);
+    }
+    let repaired = world.database.ask("REPAIR TABLE people");
+    assert_eq!(repaired, ["b", "c", "d"].map(|cloud| format!("{cloud}|0|0|complete")).join("\n"));
+    ask_all(&mut world);
+    assert!(files(&world.path("a")).is_empty());
+    assert_eq!(world.database.ask("DROP CLOUD a"), "DROP CLOUD");
+    for cloud in ["b", "c", "d"] {
+        world.set_there(cloud, false);
+        ask_all(&mut world);
+        world.set_there(cloud, true);
+    }
+}
+
+#[test]
+fn a_cloud_that_is_gone_for_good_is_left_behind() {
+    let mut world = filled();
+    world.set_there("a", false);
+    assert_eq!(world.database.ask("ALTER TABLE people SET (clouds = 'b, c, d')"), "ALTER TABLE");
+    let notices = world.database.session.take_notices().join("\n");
+    ask_all(&mut world);
+    assert!(notices.contains("cloud a keeps what has moved away"), "{notices}");
+    assert_eq!(world.database.ask("DROP CLOUD a"), "DROP CLOUD");
+    same(&mut world, "INSERT INTO TABLE (id, name) VALUES (200, 'Zoe')");
+    world.database.session.take_notices();
+    assert_eq!(world.database.ask("REPAIR TABLE people").lines().count(), 3);
+    ask_all(&mut world);
+    assert_eq!(world.database.session.take_notices(), Vec::<String>::new());
+}
+
+#[test]
+fn who_reads_meanwhile_reads_what_was_there() {
+    let mut world = filled();
+    let mut other = world.database.connect();
+    let begun = ask(&mut other, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM people", &[]);
+    assert_eq!(begun, "BEGIN\n9");
+    assert_eq!(world.database.ask("REFRESH TABLE people"), "REFRESH TABLE");
+    same(&mut world, "INSERT INTO TABLE (id, name, salary, small) VALUES (200, 'Zoe', 5, 5)");
+    for sql in [
+        "SELECT * FROM TABLE WHERE id <> 200 ORDER BY id",
+        "SELECT sum(salary), count(*) FROM TABLE WHERE id <> 200",
+        "SELECT id FROM TABLE WHERE name = 'Ada' AND id <> 200",
+    ] {
+        let before = ask(&mut other, &sql.replace("TABLE", "people").replace("id <> 200", "id >= 0"), &[]);
+        assert_eq!(before, world.database.ask(&sql.replace("TABLE", "plain")), "{sql}");
+    }
+    let sums = ask(&mut other, "SELECT sum(small), count(*) FROM people", &[]);
+    assert_eq!(sums, world.database.ask("SELECT sum(small), count(*) FROM plain WHERE id <> 200"));
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    let mut world = filled();
+    for (sql, part) in [
+        ("ALTER TABLE people ALTER COLUMN nobody FOR (sum)", "no column nobody"),
+        ("ALTER TABLE people ALTER COLUMN note FOR (sum)", "not added up"),
+        ("ALTER TABLE people ALTER COLUMN note FOR (speed)", "fetching alone"),
+        ("ALTER TABLE people ALTER COLUMN note USE CLOUDS 'x' AND 'y'", "no cloud x: CREATE CLOUD x"),
+        ("ALTER TABLE people ALTER COLUMN salary USE CLOUDS 'a' AND 'b'", "the sum of salary"),
+        ("ALTER TABLE people ALTER COLUMN note USE CLOUDS 'a'", "column note with may_fail = 1 takes 2"),
+        ("ALTER TABLE people SET (clouds = 'a')", "takes 2"),
+        ("ALTER TABLE people SET (key_backup = 'none')", "clouds, may_fail, may_collude, max_rows"),
+        ("ALTER TABLE plain ALTER COLUMN note USE CLOUDS 'a'", "table plain is not dispersed"),
+        ("REFRESH TABLE plain", "table plain is not dispersed"),
+        ("REFRESH TABLE nothing", "no table nothing"),
+        ("BEGIN; REFRESH TABLE people", "no part of a transaction"),
+    ] {
+        let answer = world.database.ask(sql);
+        let last = answer.lines().last().unwrap_or_default();
+        assert!(last.starts_with("error: ") && last.contains(part), "{sql}: {answer}");
+        world.database.ask("ROLLBACK");
+    }
+    ask_all(&mut world);
+    // What is so already moves nothing.
+    let before: Vec<_> = ["a", "b", "c"].iter().flat_map(|cloud| files(&world.path(cloud))).collect();
+    assert_eq!(world.database.ask("ALTER TABLE people SET (clouds = 'A, b, c')"), "ALTER TABLE");
+    assert!(before.iter().all(|file| file.exists()));
+}
+
+type Errand = Box<dyn FnOnce() + Send>;
+
+/// A cloud that fails from some call on, or somebody does something while it is asked.
+#[derive(Default)]
+struct Fickle {
+    inner: MemoryProvider,
+    calls: AtomicU64,
+    fails_from: AtomicU64,
+    errand: Mutex<Option<Errand>>,
+}
+
+impl Fickle {
+    fn called(&self) -> Result<(), Failure> {
+        let from = self.fails_from.load(Ordering::Relaxed);
+        match self.calls.fetch_add(1, Ordering::Relaxed) {
+            call if from > 0 && call >= from => Err(Failure::Unreachable("cut".into())),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Provider for Fickle {
+    fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
+        self.called()?;
+        self.inner.put(table, rows)?;
+        // It was done, and nobody hears of it.
+        self.called()
+    }
+
+    fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
+        self.called()?;
+        self.inner.remove(table, places)?;
+        self.called()
+    }
+
+    fn ask(
+        &self,
+        table: &Name,
+        question: &Question,
+        take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let errand = match question.sums.is_empty() {
+            true => None,
+            false => self.errand.lock().take(),
+        };
+        errand.into_iter().for_each(|errand| errand());
+        self.called()?;
+        self.inner.ask(table, question, take)
+    }
+
+    fn drop_table(&self, table: &Name) -> Result<(), Failure> {
+        self.called()?;
+        self.inner.drop_table(table)?;
+        self.called()
+    }
+}
+
+#[derive(Default)]
+struct Reached([Arc<Fickle>; 4]);
+
+impl Reached {
+    fn at(&self, url: &str) -> Option<Arc<Fickle>> {
+        self.0.get(url.strip_prefix("fickle:")?.parse::<usize>().ok()?).cloned()
+    }
+}
+
+impl Clouds for Reached {
+    fn whole_url(&self, url: &str) -> Option<Result<String, String>> {
+        self.at(url).map(|_| Ok(url.to_owned()))
+    }
+
+    fn open(&self, url: &str, _: Option<CloudSecret<'_>>, _: Secret) -> Option<Result<Arc<dyn Provider>, String>> {
+        self.at(url).map(|cloud| Ok(cloud as Arc<dyn Provider>))
+    }
+}
+
+fn fickle() -> (Database, Arc<Reached>) {
+    let (mut database, clouds) = (Database::new(), Arc::new(Reached::default()));
+    database.engine.reach_clouds_with(clouds.clone());
+    for cloud in 0..4 {
+        database.ask(&format!("CREATE CLOUD f{cloud} OPTIONS (url 'fickle:{cloud}')"));
+    }
+    (database, clouds)
+}
+
+#[test]
+fn a_move_may_be_cut_anywhere() {
+    let questions =
+        ["SELECT id, n FROM t ORDER BY id", "SELECT sum(n), count(*) FROM t", "SELECT id FROM t WHERE n = 20"];
+    let mut cuts = 0;
+    for cloud in 0..4 {
+        for cut in 1.. {
+            let (mut database, clouds) = fickle();
+            database.ask(
+                "CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum, equality)) WITH (engine = 'dispersed', clouds = 'f0, f1, f2')",
+            );
+            database.ask("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)");
+            let fickle = &clouds.0[cloud];
+            let before = fickle.calls.load(Ordering::Relaxed);
+            fickle.fails_from.store(before + cut, Ordering::Relaxed);
+            database.ask("ALTER TABLE t SET (clouds = 'f1, f2, f3')");
+            let was_cut = fickle.calls.load(Ordering::Relaxed) > before + cut;
+            database.ask("INSERT INTO t VALUES (4, 40)");
+            database.ask("DELETE FROM t WHERE id = 3");
+            let expected = ["1|10\n2|20\n4|40", "70|3", "2"];
+            for (sql, expected) in questions.iter().zip(expected) {
+                assert_eq!(database.ask(sql), expected, "cloud {cloud}, cut {cut}: {sql}");
+            }
+            fickle.fails_from.store(0, Ordering::Relaxed);
+            database.ask("REPAIR TABLE t");
+            let down = &clouds.0[1 + cloud % 3];
+            down.fails_from.store(1, Ordering::Relaxed);
+            for (sql, expected) in questions.iter().zip(expected) {
+                assert_eq!(database.ask(sql), expected, "cloud {cloud}, cut {cut}, one down: {sql}");
+            }
+            down.fails_from.store(0, Ordering::Relaxed);
+            let shown = database.ask("SHOW CLOUDS");
+            assert!(shown.lines().all(|line| line.ends_with("|0|0|0")), "cloud {cloud}, cut {cut}: {shown}");
+            if !was_cut {
+                break;
+            }
+            cuts += 1;
+        }
+    }
+    assert!(cuts > 6, "{cuts} cuts were tried");
+}
+
+#[test]
+fn sums_are_never_of_other_rows_whatever_changes_while_clouds_are_asked() {
+    let (mut database, clouds) = fickle();
+    database.ask("CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'f0')");
+    database.ask("INSERT INTO t VALUES (1, 10), (2, 20)");
+    let mut other = database.connect();
+    *clouds.0[0].errand.lock() = Some(Box::new(move || {
+        // As many rows, but others.
+        assert_eq!(
+            ask(&mut other, "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (3, 30)", &[]),
+            "DELETE 1\nINSERT 1"
+        );
+    }));
+    let answer = database.ask("SELECT sum(n) FROM t");
+    assert!(answer.contains("ask again"), "{answer}");
+    assert_eq!(database.ask("SELECT sum(n) FROM t"), "50");
+}
