@@ -4,16 +4,17 @@
 //! have failed than were declared to. Where a code knows a value as a whole (a tag, an order of 64 bits, a beginning of few characters), the
 //! condition is true of just these rows; of others it may be.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::asked::{self, Progress};
+use crate::asked::{self, Progress, Running, Wait};
 use crate::coder::PREFIX_CHARACTERS_MAX;
 use crate::declaration::{Column, Kind};
 use crate::fragments::{Answer, Question};
+use crate::goal::Goal;
 use crate::placement::Coding;
 use crate::plain::{Plain, Value};
 use crate::provider::Failure;
-use crate::state::Rows;
+use crate::state::{Rows, State};
 use crate::sums::Sum;
 use crate::table::{Asking, Condition, Fault, Found, Report, Table, Unanswered};
 
@@ -106,6 +107,10 @@ impl Table {
         condition: &Condition,
         report: &mut Report,
     ) -> Result<Option<Rows>, Unanswered> {
+        if asking.goal == Goal::Performance {
+            let named = self.named_first(asking, condition, report)?;
+            return Ok(named.map(|named| named & &asking.state.live));
+        }
         let answers = self.named(asking, condition);
         let (mut agreed, mut is_one) = (None, true);
         for (cloud, named) in answers {
@@ -125,30 +130,83 @@ impl Table {
         Ok(agreed.filter(|_| is_one))
     }
 
-    /// What each cloud with a code of a condition names. They answer at the same time.
-    pub(crate) fn named(&self, asking: Asking<'_>, condition: &Condition) -> Vec<(usize, Result<Rows, Failure>)> {
-        let Asking { state, watch } = asking;
-        let ask = |cloud: usize, question: Question| {
-            let mut named = Rows::new();
-            let mut take = |answer: Answer| {
-                // Rows are a few bits each, however often a cloud names them.
-                watch.part(0)?;
-                let rows = answer.rows.places.iter().filter_map(|place| self.coder().row(&state.epochs, cloud, *place));
-                named.extend(rows);
-                Ok(())
-            };
-            let asked = (self.coder().table_name(cloud), question);
-            let (is_enough, progress) = (AtomicBool::new(false), Progress::default());
-            let wait = self.wait(watch, &is_enough, &progress);
-            asked::ask(&self.clouds()[cloud], asked, wait, &mut take).map(|_| named)
+    /// What the first cloud with a code of a condition names that answers: it may leave rows out. None: no cloud has one, or answers.
+    pub(crate) fn named_first(
+        &self,
+        asking: Asking<'_>,
+        condition: &Condition,
+        report: &mut Report,
+    ) -> Result<Option<Rows>, Unanswered> {
+        let is_enough = AtomicBool::new(false);
+        let ask = |cloud: usize, question: Question, progress: &Progress| {
+            self.named_at(asking.state, self.wait(asking.watch, &is_enough, progress), cloud, question)
         };
         let ask = &ask;
-        let questions = (0..self.clouds().len()).filter_map(|cloud| {
-            Some((cloud, Question { tests: self.tests(cloud, condition)?, ..Question::default() }))
-        });
         std::thread::scope(|scope| {
-            let asked: Vec<_> =
-                questions.map(|(cloud, question)| (cloud, scope.spawn(move || ask(cloud, question)))).collect();
+            let mut running = Running::new(scope);
+            for (cloud, question) in self.questions(condition) {
+                running.start(cloud, move |progress| ask(cloud, question, progress));
+            }
+            let mut named = Ok(None);
+            while !running.is_empty() {
+                match running.next() {
+                    None => {}
+                    Some((_, Some(Ok(rows)))) => {
+                        report.is_unverified = true;
+                        named = Ok(Some(rows));
+                        break;
+                    }
+                    Some((_, Some(Err(Failure::CalledOff)))) => {
+                        named = Err(Unanswered::CalledOff);
+                        break;
+                    }
+                    Some((cloud, Some(Err(failure)))) => report.note(cloud, Fault::Failed(failure)),
+                    Some((cloud, None)) => {
+                        report.note(cloud, Fault::Failed(Failure::Malformed("what asks it broke off".into())));
+                    }
+                }
+            }
+            is_enough.store(true, Ordering::Relaxed);
+            named
+        })
+    }
+
+    /// What each cloud with a code of a condition is asked.
+    fn questions(&self, condition: &Condition) -> impl Iterator<Item = (usize, Question)> {
+        (0..self.clouds().len())
+            .filter_map(|cloud| Some((cloud, Question { tests: self.tests(cloud, condition)?, ..Question::default() })))
+    }
+
+    /// The rows that a cloud names.
+    fn named_at(&self, state: &State, wait: Wait<'_>, cloud: usize, question: Question) -> Result<Rows, Failure> {
+        let mut named = Rows::new();
+        let mut take = |answer: Answer| {
+            // Rows are a few bits each, however often a cloud names them.
+            wait.watch.part(0)?;
+            let rows = answer.rows.places.iter().filter_map(|place| self.coder().row(&state.epochs, cloud, *place));
+            named.extend(rows);
+            Ok(())
+        };
+        let asked = (self.coder().table_name(cloud), question);
+        match asked::ask(&self.clouds()[cloud], asked, wait, &mut take)? {
+            true => Ok(named),
+            // Nobody wants it any more.
+            false => Err(Failure::CalledOff),
+        }
+    }
+
+    /// What each cloud with a code of a condition names. They answer at the same time.
+    pub(crate) fn named(&self, asking: Asking<'_>, condition: &Condition) -> Vec<(usize, Result<Rows, Failure>)> {
+        let ask = |cloud: usize, question: Question| {
+            let (is_enough, progress) = (AtomicBool::new(false), Progress::default());
+            self.named_at(asking.state, self.wait(asking.watch, &is_enough, &progress), cloud, question)
+        };
+        let ask = &ask;
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = self
+                .questions(condition)
+                .map(|(cloud, question)| (cloud, scope.spawn(move || ask(cloud, question))))
+                .collect();
             let broken = |_| Err(Failure::Malformed("what asks it broke off".into()));
             asked.into_iter().map(|(cloud, thread)| (cloud, thread.join().unwrap_or_else(broken))).collect()
         })

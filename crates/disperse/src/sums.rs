@@ -11,6 +11,7 @@ use crate::asked::{self, Progress, Running, Wait};
 use crate::coding::field::Element;
 use crate::declaration::Column;
 use crate::fragments::{Answer, Name, Question};
+use crate::goal::Goal;
 use crate::placement::Coding;
 use crate::provider::Failure;
 use crate::state::State;
@@ -53,7 +54,15 @@ impl Table {
         let Some((column, codings, holders)) = self.summed(column) else { return Ok(None) };
         let hidden: Vec<Vec<Element>> =
             codings.iter().map(|coding| self.coder().hidden(&state.epochs, column.id, *coding, rows)).collect();
-        let may_fail = self.coder().declaration().may_fail;
+        let declared = self.coder().declaration().may_fail;
+        // What is right takes so many anyway.
+        let quorum = asking.goal.quorum(holders.len()).map(|quorum| quorum.max(declared + 1));
+        let may_fail = match asking.goal {
+            // One cloud's word.
+            Goal::Performance => 0,
+            _ => declared,
+        };
+        report.is_unverified |= asking.goal == Goal::Performance && declared > 0;
         let (mut said, mut failed): (Vec<(usize, Said)>, usize) = (Vec::new(), 0);
         let is_enough = AtomicBool::new(false);
         let add = |cloud: usize, progress: &Progress| {
@@ -64,7 +73,7 @@ impl Table {
         std::thread::scope(|scope| {
             let (mut running, mut left) = (Running::new(scope), holders.iter().copied());
             // Those whose word is enough, if they agree; then, or if they are slow, all others.
-            let mut next = may_fail + 1;
+            let mut next = if quorum.is_some() { usize::MAX } else { may_fail + 1 };
             let done = loop {
                 left.by_ref().take(next).for_each(|cloud| running.start(cloud, move |progress| add(cloud, progress)));
                 next = 0;
@@ -81,7 +90,9 @@ impl Table {
                         failed += 1;
                     }
                 }
-                if agreed(&said, may_fail + 1).is_some() {
+                let is_enough = agreed(&said, quorum.unwrap_or(may_fail + 1)).is_some();
+                // Who wants to hear all of them waits for those that still answer.
+                if is_enough && (quorum.is_none() || running.coming().next().is_none()) {
                     break Ok(());
                 }
                 if running.is_empty() {
@@ -92,8 +103,17 @@ impl Table {
             running.slow().for_each(|cloud| report.note(cloud, Fault::Slow));
             done
         })?;
-        let agreed = (may_fail + 1).checked_sub(failed).filter(|needed| *needed > 0).and_then(|of| agreed(&said, of));
-        let Some(agreed) = agreed else {
+        let needed = match quorum {
+            Some(quorum) => Some(quorum),
+            None if asking.goal == Goal::Performance => Some(1),
+            None => (may_fail + 1).checked_sub(failed).filter(|needed| *needed > 0),
+        };
+        let Some(agreed) = needed.and_then(|of| agreed(&said, of)) else {
+            if let Some(wanted) = quorum {
+                let there =
+                    said.iter().map(|(_, own)| said.iter().filter(|(_, of)| of == own).count()).max().unwrap_or(0);
+                return Err(Unanswered::Quorum { column: column.name.clone(), wanted, there, report: report.clone() });
+            }
             return Err(Unanswered::Sum { column: column.name.clone(), report: report.clone() });
         };
         said.iter().filter(|(_, own)| *own != agreed).for_each(|(cloud, _)| report.note(*cloud, Fault::WrongSum));

@@ -7,6 +7,7 @@
 //!    honest, and names all rows that match: so all answers together miss none. What they name too much shows when the cells are
 //!    open.
 //! 3. Sums: sums.rs.
+//! 4. Who wants less, or more, says so (goal.rs).
 
 use std::fmt;
 use std::panic::resume_unwind;
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::asked::{self, Progress, Running, Wait};
 use crate::coder::{Coder, Common, Unfit};
 use crate::fragments::{Answer, Data, Name, Question, Strings, Test};
+use crate::goal::Goal;
 use crate::placement::Coding;
 use crate::plain::{Plain, Value};
 use crate::provider::{Failure, Provider};
@@ -70,6 +72,8 @@ pub enum Fault {
 pub struct Report {
     /// Clouds and their faults, in the order in which they were found.
     pub faults: Vec<(usize, Fault)>,
+    /// Whether one cloud alone was believed about which rows match, or about a sum.
+    pub is_unverified: bool,
 }
 
 impl fmt::Display for Fault {
@@ -115,6 +119,17 @@ pub enum Unanswered {
         /// What the clouds did.
         report: Report,
     },
+    /// Of a column or its sum, fewer clouds showed the same than the question wanted.
+    Quorum {
+        /// The column's name.
+        column: String,
+        /// How many were to.
+        wanted: usize,
+        /// How many did.
+        there: usize,
+        /// What is known of clouds.
+        report: Report,
+    },
     /// Whoever waits has called it off.
     CalledOff,
 }
@@ -150,6 +165,8 @@ pub struct Asking<'a> {
     pub state: &'a State,
     /// Who waits.
     pub watch: &'a dyn Watch,
+    /// What the answer is to be above all.
+    pub goal: Goal,
 }
 
 /// A dispersed table and its clouds.
@@ -286,6 +303,10 @@ impl Table {
         let set = rows & &asking.state.live;
         let rows: Vec<u64> = set.iter().collect();
         let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
+        if !rows.is_empty() && matches!(asking.goal, Goal::Reliability(_)) {
+            let columns = self.fetch_confirmed(asking, wanted, (&rows, &set), report)?;
+            return Ok(Found { rows, columns });
+        }
         if rows.is_empty() {
             let empty = |id: &u16| self.coder.declaration().column(*id).map(|column| Plain::empty(column.kind));
             return Ok(Found { rows, columns: wanted.iter().filter_map(empty).collect() });
@@ -387,6 +408,49 @@ impl Table {
         })
     }
 
+    /// The same from every cloud that has them, as many of which as are wanted must show each column whole. Those that are slow are waited
+    /// for as long as they are needed.
+    fn fetch_confirmed(
+        &self,
+        asking: Asking<'_>,
+        wanted: &[u16],
+        rows: (&[u64], &Rows),
+        report: &mut Report,
+    ) -> Result<Vec<Plain>, Unanswered> {
+        let (is_enough, mut gathered) = (AtomicBool::new(false), Confirmed::new(self, asking.goal, wanted));
+        let fetch = |cloud: usize, ids: &[u16], progress: &Progress| {
+            self.fetch((asking.state, self.wait(asking.watch, &is_enough, progress)), cloud, ids, rows)
+        };
+        let fetch = &fetch;
+        let asked: Vec<Vec<usize>> = (0..self.clouds.len()).map(|cloud| gathered.held_by(cloud)).collect();
+        std::thread::scope(|scope| {
+            let mut running = Running::new(scope);
+            for (cloud, of) in asked.iter().enumerate().filter(|(_, of)| !of.is_empty()) {
+                let ids: Vec<u16> = of.iter().map(|at| wanted[*at]).collect();
+                running.start(cloud, move |progress| fetch(cloud, &ids, progress));
+            }
+            let done = loop {
+                let is_waiting = running.coming().next().is_some() || !gathered.is_confirmed();
+                if running.is_empty() || !is_waiting {
+                    break Ok(());
+                }
+                let Some((cloud, fetched)) = running.next() else { continue };
+                match fetched {
+                    Some(Ok(Fetched { columns, faults })) => {
+                        faults.into_iter().for_each(|(cloud, fault)| report.note(cloud, fault));
+                        gathered.add(&asked[cloud], columns);
+                    }
+                    Some(Err(unanswered)) => break Err(unanswered),
+                    None => report.note(cloud, Fault::Failed(Failure::Malformed("what asks it broke off".into()))),
+                }
+            };
+            is_enough.store(true, Ordering::Relaxed);
+            running.slow().for_each(|cloud| report.note(cloud, Fault::Slow));
+            done
+        })?;
+        gathered.columns(self, wanted, report)
+    }
+
     /// Columns of rows from one cloud; none for those that it does not give as they were sealed.
     fn fetch(
         &self,
@@ -448,6 +512,9 @@ impl Table {
         condition: &Condition,
         report: &mut Report,
     ) -> Result<Option<Rows>, Unanswered> {
+        if asking.goal == Goal::Performance {
+            return self.named_first(asking, condition, report);
+        }
         let mut matching = None;
         for (cloud, named) in self.named(asking, condition) {
             match named {
@@ -487,6 +554,56 @@ impl Table {
                 (!tests.is_empty()).then_some(tests)
             }
         }
+    }
+}
+
+/// Columns that several clouds are to show alike.
+struct Confirmed {
+    /// For each column, the clouds that have it, how many are to show it, and how many have.
+    counts: Vec<(Vec<usize>, usize, usize)>,
+    columns: Vec<Option<Plain>>,
+}
+
+impl Confirmed {
+    fn new(table: &Table, goal: Goal, wanted: &[u16]) -> Self {
+        let holders = |id: &u16| {
+            let cells = table.coder.placement().fragment(*id, Coding::Cell);
+            let holders = cells.map_or_else(Vec::new, |cells| cells.holders.clone());
+            let quorum = goal.quorum(holders.len()).unwrap_or(1);
+            (holders, quorum, 0)
+        };
+        Self { counts: wanted.iter().map(holders).collect(), columns: wanted.iter().map(|_| None).collect() }
+    }
+
+    /// The places of columns that a cloud has.
+    fn held_by(&self, cloud: usize) -> Vec<usize> {
+        (0..self.counts.len()).filter(|at| self.counts[*at].0.contains(&cloud)).collect()
+    }
+
+    fn add(&mut self, of: &[usize], columns: Vec<Option<Plain>>) {
+        for (at, column) in of.iter().zip(columns) {
+            // Cells open for what was sealed for their rows alone: two that open show the same.
+            self.counts[*at].2 += usize::from(column.is_some());
+            self.columns[*at] = self.columns[*at].take().or(column);
+        }
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.counts.iter().all(|(_, quorum, there)| there >= quorum)
+    }
+
+    fn columns(self, table: &Table, wanted: &[u16], report: &Report) -> Result<Vec<Plain>, Unanswered> {
+        let mut columns = Vec::new();
+        for ((id, (_, quorum, there)), column) in wanted.iter().zip(self.counts).zip(self.columns) {
+            match column.filter(|_| there >= quorum) {
+                Some(column) => columns.push(column),
+                None => {
+                    let column = table.coder.declaration().column(*id).map_or_else(String::new, |of| of.name.clone());
+                    return Err(Unanswered::Quorum { column, wanted: quorum, there, report: report.clone() });
+                }
+            }
+        }
+        Ok(columns)
     }
 }
 

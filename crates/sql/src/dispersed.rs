@@ -14,7 +14,8 @@
 //! 1. A commit is acknowledged when it is durable here: clouds may be down. What they have not been told waits, sealed.
 //! 2. A row's number is that of the table here, which gives none twice; it is noted as leaving before it leaves.
 //! 3. What a statement sees is decided by its snapshot: the set of live rows is a part of it, and clouds are asked for those alone.
-//! 4. A table moves to other clouds, codings and keys row by row (moving.rs); a row lies in one layout, and is asked for there.
+//! 4. What an answer is to be above all is said behind a query (goals.rs).
+//! 5. A table moves to other clouds, codings and keys row by row (moving.rs); a row lies in one layout, and is asked for there.
 //!
 //! Codings, and what clouds may be believed, are a matter of `counterfoil_disperse`; here are SQL, transactions and queries.
 
@@ -24,6 +25,7 @@ mod clouds;
 mod columns;
 mod conditions;
 mod define;
+mod goals;
 mod leakage;
 mod metering;
 mod moving;
@@ -51,6 +53,7 @@ pub(crate) use change::{conflicts, delete, fetch, insert, refuse, truncate, upda
 pub(crate) use clouds::{parse, read};
 pub use define::for_clause;
 pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number};
+pub(crate) use goals::{said_goal, take_goal};
 pub(crate) use provider::DispersedProvider;
 pub(crate) use push::Dropped;
 pub(crate) use sums::from_shares;
@@ -215,7 +218,13 @@ fn put_back(table: &str) -> String {
 /// What is to be said of clouds that were found at fault.
 fn notes(table: &str, clouds: &[String], report: &disperse::Report) -> Vec<String> {
     let note = |(cloud, fault): &(usize, disperse::Fault)| format!("table {table}: cloud {}: {fault}", clouds[*cloud]);
-    report.faults.iter().map(note).collect()
+    let mut notes: Vec<String> = report.faults.iter().map(note).collect();
+    if report.is_unverified {
+        notes.push(format!(
+            "table {table}: unverified: one cloud alone was believed, and rows may be missing or a sum wrong if it lies"
+        ));
+    }
+    notes
 }
 
 /// Why clouds gave no answer.
@@ -224,6 +233,15 @@ fn unanswered(table: &str, clouds: &[String], waiting: &Waiting<'_>, unanswered:
         disperse::Unanswered::CalledOff => return waiting.called_off(),
         disperse::Unanswered::Column { column, report } => (format!("column {column} of table {table}"), report),
         disperse::Unanswered::Sum { column, report } => (format!("the sum of {column} of table {table}"), report),
+        disperse::Unanswered::Quorum { column, wanted, there, report } => {
+            let text =
+                format!("column {column} of table {table}: {there} of the {wanted} clouds that are wanted show the same");
+            let known = notes(table, clouds, &report);
+            return Error::NotVerified(
+                if known.is_empty() { text } else { format!("{text}: {}", known.join("; ")) },
+                None,
+            );
+        }
     };
     let text = format!("{what} cannot be had: {}", notes(table, clouds, &report).join("; "));
     // Who is silent may come back; who lies is not to be trusted.

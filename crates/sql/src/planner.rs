@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use counterfoil_disperse::Goal;
 use counterfoil_log::{Snapshot, View};
 use counterfoil_relation::{self as relation, StoredView, Table};
 use datafusion::arrow::array::RecordBatch;
@@ -84,6 +85,8 @@ pub(crate) struct Planner {
     pub(crate) is_writing: bool,
     /// What is known of rows of published tables.
     pub(crate) verdicts: Arc<Verdicts>,
+    /// What the answer of the statement is to be above all.
+    goal: Goal,
     pub(crate) interrupt: Interrupt,
     pub(crate) checks: Checks,
     /// Whether aggregations may be answered from summaries, and other shortcuts be taken.
@@ -131,6 +134,7 @@ impl Planner {
             is_own: false,
             is_writing: false,
             verdicts: Arc::default(),
+            goal: Goal::Ordinary,
             interrupt,
             checks,
             summaries,
@@ -298,7 +302,7 @@ impl Planner {
                 &self.engine,
                 (table, snapshot.clone()),
                 provider,
-                self.verdicts.clone(),
+                (self.verdicts.clone(), self.goal),
             )),
             false => Arc::new(provider),
         }
@@ -378,6 +382,7 @@ impl Planner {
         snapshot: &Snapshot,
         extra: Vec<(String, Arc<dyn TableProvider>)>,
     ) -> Result<LogicalPlan> {
+        self.goal = dispersed::take_goal(&mut statement)?;
         self.adapt(&mut statement, snapshot)?;
         asked::refuse(&statement)?;
         dialect::refuse(&statement)?;

@@ -9,6 +9,7 @@
 //! | `0x1F` | `31` |
 //! | `COPY t FROM STDIN (FREEZE on, HEADER off)` | `COPY t FROM STDIN (FREEZE TRUE, HEADER FALSE)` |
 //! | `FETCH c`, `FETCH FROM c`, `FETCH FORWARD FROM c` | `FETCH NEXT FROM c` |
+//! | `query OPTIMIZE FOR goal` | `OPTIMIZE FOR goal query` |
 //! | `IDENTITY (START WITH 1 INCREMENT BY 2)` | `IDENTITY (INCREMENT BY 2 START WITH 1)`, the one order it reads |
 
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -32,6 +33,8 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     let mut adapted = Vec::with_capacity(tokens.len());
     let tokens = tokens.into_iter().map(whole_number).collect::<Result<Vec<_>>>()?;
     for statement in tokens.split_inclusive(|token| token.token == Token::SemiColon) {
+        let moved = goal_in_front(statement);
+        let statement = moved.as_deref().unwrap_or(statement);
         let words = places(statement);
         match keyword(statement, &words, 0) {
             Some(Keyword::VACUUM) => vacuum(statement, &words, &mut adapted),
@@ -73,6 +76,14 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
         }
     }
     Ok(adapted)
+}
+
+/// What is said behind a query about its answer is read in front of it.
+fn goal_in_front(statement: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let at = crate::dispersed::said_goal(statement, &places(statement))?;
+    let (query, goal) = statement.split_at(at);
+    let end = goal.iter().position(|token| token.token == Token::SemiColon).unwrap_or(goal.len());
+    Some([&goal[..end], query, &goal[end..]].concat())
 }
 
 /// `0x1F` is a number; the tokenizer takes it for the bytes `X'1F'`, which are one letter longer.

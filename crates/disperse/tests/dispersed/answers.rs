@@ -1,6 +1,8 @@
 //! Rows come back as they were, whatever `may_fail` clouds do.
 
-use counterfoil_disperse::{Asking, Condition, Epoch, Failure, Fault, Plain, Report, State, Unanswered, Value, Watch};
+use counterfoil_disperse::{
+    Asking, Condition, Epoch, Failure, Fault, Goal, Plain, Report, State, Unanswered, Value, Watch,
+};
 use proptest::prelude::*;
 
 use crate::clouds::{ID, Mood, NAME, NOTE, Person, SALARY, World};
@@ -200,7 +202,7 @@ fn a_cloud_that_shows_too_much_is_cut_short() {
     let world = World::new((3, 1, 1), &some_people());
     let read = |room: usize| {
         let watch = Room(room.into());
-        let asking = Asking { state: &world.state, watch: &watch };
+        let asking = Asking { state: &world.state, watch: &watch, goal: Goal::Ordinary };
         world.table.read(asking, &[NAME, NOTE], &[], &mut Report::default()).map(|found| found.rows.len())
     };
     assert_eq!((read(1 << 20), read(1000)), (Ok(30), Err(Unanswered::CalledOff)));
@@ -251,6 +253,61 @@ impl Watch for Impatient {
         match self.0.elapsed().as_millis() < 300 {
             true => Ok(()),
             false => Err(Failure::CalledOff),
+        }
+    }
+}
+
+/// Some people of whom no two are alike.
+fn a_few() -> Vec<Person> {
+    (0..20).map(|at| (at, Some(format!("n{at}")), Some(at * 3), Some("x".repeat(at as usize)))).collect()
+}
+
+#[test]
+fn who_wants_it_reliable_hears_of_every_cloud_that_shows_something_else() {
+    let all = [ID, NAME, SALARY, NOTE];
+    for mood in [Mood::Silent, Mood::Forgetful, Mood::Lying, Mood::Shuffling, Mood::Repeating] {
+        for cloud in 0..3 {
+            let world = World::new((3, 1, 1), &a_few());
+            let asking = |quorum| Asking { goal: Goal::Reliability(quorum), ..world.asking() };
+            let honest = world.table.read(asking(Some(2)), &all, &[], &mut Report::default()).expect("all rows");
+            assert!(honest.columns == world.columns);
+            world.clouds[cloud].set(mood);
+            let mut report = Report::default();
+            let found = world.table.read(asking(Some(1)), &all, &[], &mut report).expect("all rows");
+            assert!(found.columns == world.columns);
+            assert!(report.blames(cloud) && report.faults.len() == 1, "{mood:?} of {cloud}: {report:?}");
+            for quorum in [None, Some(2)] {
+                let found = world.table.read(asking(quorum), &all, &[], &mut Report::default()).map(|found| found.rows);
+                let Err(Unanswered::Quorum { wanted: 2, there: 1, report, .. }) = found else { panic!("{mood:?} of {cloud}: {found:?}") };
+                assert!(report.blames(cloud));
+            }
+            let sum = world.table.sum(asking(Some(3)), SALARY, &world.rows, &mut Report::default());
+            assert!(matches!(sum, Err(Unanswered::Quorum { wanted: 3, there: 2, .. })), "{mood:?} of {cloud}: {sum:?}");
+            // Less than what is right anyway is not to be had.
+            let sum = world.table.sum(asking(Some(1)), SALARY, &world.rows, &mut Report::default());
+            assert_eq!(sum.expect("a sum").expect("a sum").total, Some(19 * 20 / 2 * 3));
+        }
+    }
+}
+
+#[test]
+fn who_wants_it_soon_is_told_that_it_is_not_verified() {
+    for mood in [Mood::Honest, Mood::Silent, Mood::Forgetful, Mood::Lying, Mood::Denying] {
+        for cloud in 0..3 {
+            let world = World::new((3, 1, 1), &a_few());
+            world.clouds[cloud].set(mood);
+            let asking = Asking { goal: Goal::Performance, ..world.asking() };
+            let mut report = Report::default();
+            let condition = Condition::Range { column: SALARY, low: Some((Value::Number(30), true)), high: None };
+            let found = world.table.read(asking, &[NOTE], &[condition], &mut report).expect("rows");
+            assert!(report.is_unverified);
+            // Rows may be missing, and values are right.
+            let mut notes = found.rows.iter().enumerate().filter(|(_, row)| world.rows.contains(row));
+            assert!(notes.all(|(at, row)| text(&found.columns[0], at).map(str::len) == world.rows.iter().position(|own| own == row)));
+            assert!(mood != Mood::Honest || found.rows.len() >= 10);
+            let sum = world.table.sum(asking, SALARY, &world.rows, &mut report);
+            let is_right = sum.is_ok_and(|sum| sum.is_some_and(|sum| sum.total == Some(19 * 20 / 2 * 3)));
+            assert!(is_right || mood != Mood::Honest);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Strings};
 use counterfoil_disperse::{
-    Asking, Coder, Column, Declaration, Epoch, Failure, Kind, MemoryProvider, Operations, Patient, Placement, Plain,
-    Provider, ROWS_MAX_DEFAULT, Rows, Secret, State, Table,
+    Asking, Coder, Column, Declaration, Epoch, Failure, Goal, Kind, MemoryProvider, Operations, Patient, Placement,
+    Plain, Provider, ROWS_MAX_DEFAULT, Rows, Secret, State, Table,
 };
 
 /// How a cloud behaves.
@@ -205,7 +205,7 @@ impl World {
     }
 
     pub fn asking(&self) -> Asking<'_> {
-        Asking { state: &self.state, watch: &Patient }
+        Asking { state: &self.state, watch: &Patient, goal: Goal::Ordinary }
     }
 
     pub fn put(&mut self) {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Test};
 use counterfoil_disperse::{
-    Asking, Coder, Condition, Epoch, Failure, MemoryProvider, Patient, Placement, Provider, Report, Secret, State,
-    Table, Value,
+    Asking, Coder, Condition, Epoch, Failure, Goal, MemoryProvider, Patient, Placement, Provider, Report, Secret,
+    State, Table, Value,
 };
 
 use crate::clouds::{ID, NAME, NOTE, Person, SALARY, columns, declaration};
@@ -86,7 +86,7 @@ fn views_of(
         state.arrived(cloud, &rows.iter().copied().collect());
     }
     state.settle(&rows.iter().copied().collect());
-    let (report, asking) = (&mut Report::default(), Asking { state: &state, watch: &Patient });
+    let (report, asking) = (&mut Report::default(), Asking { state: &state, watch: &Patient, goal: Goal::Ordinary });
     let text = |text: &Option<String>| Value::String(text.clone().unwrap_or_default().into_bytes());
     let salary = Value::Number(i128::from(asked.2.unwrap_or(0)));
     let conditions = [

@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use zeroize::Zeroizing;
 
 use super::define::Waits;
+use super::goals;
 use super::words::{self, Relaid};
 use super::{CloudSecret, Dispersed};
 use crate::error::{Error, Result};
@@ -129,6 +130,7 @@ pub(crate) fn parse(parser: &mut Parser<'_>) -> Option<Result<Statement, ParserE
         () if begins(parser, "DROP", "CLOUD") => parse_drop,
         () if begins(parser, "REPAIR", "TABLE") => parse_repair,
         () if begins(parser, "EXPLAIN", "LEAKAGE") => parse_leakage,
+        () if begins(parser, "OPTIMIZE", "FOR") => return Some(goals::parse(parser)),
         () => return words::parse(parser),
     };
     (0..2).for_each(|_| drop(parser.next_token()));

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking, Epoch, Kept, Layout, Plain, Report, Rows, Secret};
+use counterfoil_disperse::{Asking, Epoch, Goal, Kept, Layout, Plain, Report, Rows, Secret};
 use counterfoil_relation::Table;
 use parking_lot::MutexGuard;
 
@@ -137,7 +137,7 @@ impl Session {
         let ids: Vec<u16> = from.declaration.columns.iter().map(|column| column.id).collect();
         let (interrupt, mut report) = (self.interrupt(), Report::default());
         let waiting = Waiting::statement(&interrupt);
-        let asking = Asking { state: &from.state, watch: &waiting };
+        let asking = Asking { state: &from.state, watch: &waiting, goal: Goal::Ordinary };
         let found = before.read_rows(asking, &ids, rows, &mut report);
         self.notices.extend(notes(&table.name, &from.declaration.clouds, &report));
         let found = found.map_err(|error| unanswered(&table.name, &from.declaration.clouds, &waiting, error))?;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use counterfoil_disperse::Goal;
 use counterfoil_log::Snapshot;
 use counterfoil_relation::Table;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -30,6 +31,7 @@ pub(crate) struct DispersedProvider {
     verdicts: Arc<Verdicts>,
     dispersed: Arc<Dispersed>,
     store: Arc<dyn Store>,
+    goal: Goal,
 }
 
 impl DispersedProvider {
@@ -38,10 +40,10 @@ impl DispersedProvider {
         engine: &Engine,
         (table, snapshot): (Arc<Table>, Snapshot),
         here: Provider,
-        verdicts: Arc<Verdicts>,
+        (verdicts, goal): (Arc<Verdicts>, Goal),
     ) -> Self {
         let (dispersed, store) = (engine.dispersed.clone(), engine.store.clone());
-        DispersedProvider { table, snapshot, here, verdicts, dispersed, store }
+        DispersedProvider { table, snapshot, here, verdicts, dispersed, store, goal }
     }
 }
 
@@ -74,6 +76,7 @@ impl TableProvider for DispersedProvider {
             columns: projection.unwrap_or(&all).clone(),
             tests: filters.iter().filter_map(|expr| filter::compile(expr, &self.table)).collect(),
             begins: filters.iter().filter_map(|expr| conditions::begins(expr, &self.table)).collect(),
+            goal: self.goal,
             batch_rows: state.config().batch_size().max(1),
             schema: here.schema(),
         };

@@ -4,7 +4,7 @@
 //! ever, so whoever holds an older snapshot asks where its rows lie today. Of an answer that must miss no row it is looked at
 //! afterwards whether some were deleted, or a layout began to be dropped, while clouds were asked: then they may have been gone there.
 
-use counterfoil_disperse::{self as disperse, Asking, Kept, Report, Rows, State, Unanswered};
+use counterfoil_disperse::{self as disperse, Asking, Goal, Kept, Report, Rows, State, Unanswered};
 use counterfoil_log::View;
 use counterfoil_relation::Table;
 
@@ -25,6 +25,7 @@ struct Part {
 pub(super) struct Reading<'a> {
     table: &'a Table,
     parts: Vec<Part>,
+    goal: Goal,
 }
 
 /// What has become of rows since they were asked for.
@@ -54,7 +55,7 @@ impl<'a> Reading<'a> {
                 parts.push(Part { number: layout.number, state: State { live, ..layout.state.clone() }, opened });
             }
         }
-        Ok(Self { table, parts })
+        Ok(Self { table, parts, goal: Goal::Ordinary })
     }
 
     /// The same of rows of a snapshot, wherever they lie now.
@@ -72,6 +73,11 @@ impl<'a> Reading<'a> {
             true => Self::of((dispersed, now), table, &kept, Some(rows), Some(metering)),
             false => Err(deleted(table)),
         }
+    }
+
+    /// What its answers are to be above all.
+    pub(super) fn with_goal(self, goal: Goal) -> Self {
+        Self { goal, ..self }
     }
 
     /// What has become of its rows as of a later view.
@@ -98,7 +104,7 @@ impl<'a> Reading<'a> {
         let mut answers = Vec::new();
         for Part { state, opened, .. } in &self.parts {
             let mut report = Report::default();
-            let answer = ask(opened, Asking { state, watch: waiting }, &mut report);
+            let answer = ask(opened, Asking { state, watch: waiting, goal: self.goal }, &mut report);
             let clouds = &opened.coder().declaration().clouds;
             noted.extend(notes(&self.table.name, clouds, &report));
             answers.push(answer.map_err(|error| unanswered(&self.table.name, clouds, waiting, error))?);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{Asking, Failure, Kept, Layout, Report, Rows, Table as Away};
+use counterfoil_disperse::{Asking, Failure, Goal, Kept, Layout, Report, Rows, Table as Away};
 use counterfoil_relation::Table;
 
 use super::waiting::Waiting;
@@ -121,7 +121,7 @@ impl Session {
     /// What each cloud says it has, or why it does not say it.
     fn there(&self, layout: &Layout, away: &Away) -> Result<Vec<Result<There, String>>> {
         let waiting = Waiting::statement(&self.planner.interrupt);
-        let asking = Asking { state: &layout.state, watch: &waiting };
+        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
         let clouds = (0..layout.declaration.clouds.len()).map(|cloud| match away.rows_at(asking, cloud) {
             Ok(there) => Ok(Ok(there)),
             Err(Failure::CalledOff) => Err(waiting.called_off()),
@@ -171,7 +171,7 @@ impl Session {
     ) -> Result<Repaired> {
         let interrupt = self.interrupt();
         let waiting = Waiting::statement(&interrupt);
-        let asking = Asking { state: &layout.state, watch: &waiting };
+        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
         let mut repaired = Repaired::default();
         let mut lost = &layout.state.live - &there;
         let ids: Vec<u16> = layout.declaration.columns.iter().map(|column| column.id).collect();

@@ -36,6 +36,8 @@ pub(super) struct Wanted {
     pub tests: Vec<Test>,
     /// How texts begin, by the places of their columns.
     pub begins: Vec<(usize, String)>,
+    /// What the answer is to be above all.
+    pub goal: disperse::Goal,
     /// Rows of a batch at most.
     pub batch_rows: usize,
     /// What the batches are.
@@ -103,7 +105,8 @@ impl DispersedScan {
         let metering = Metering::default();
         let answer = loop {
             let now = self.store.snapshot()?;
-            let reading = Reading::now((&self.dispersed, &now), &self.table, rows, &metering)?;
+            let reading =
+                Reading::now((&self.dispersed, &now), &self.table, rows, &metering)?.with_goal(self.wanted.goal);
             let mut noted = Vec::new();
             let answer = reading.each(waiting, &mut noted, &mut ask);
             let since = match shows_all && answer.is_ok() {

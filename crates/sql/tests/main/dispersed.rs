@@ -398,6 +398,46 @@ fn plans_and_leakage_say_what_runs_where() {
 }
 
 #[test]
+fn queries_say_what_their_answers_are_to_be_above_all() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    for sql in QUESTIONS {
+        let plain = world.database.ask(&sql.replace("TABLE", "plain"));
+        for goal in ["RELIABILITY", "RELIABILITY QUORUM 2", "PERFORMANCE"] {
+            let asked = format!("{} OPTIMIZE FOR {goal}", sql.replace("TABLE", "people"));
+            assert_eq!(world.database.ask(&asked), plain, "{asked}");
+        }
+    }
+    let sql = "SELECT note FROM people WHERE id = 1 OPTIMIZE FOR PERFORMANCE";
+    assert_eq!(world.database.ask(sql), "first");
+    assert!(world.database.session.take_notices().join("\n").contains("unverified"));
+    let sql = "SELECT note FROM people WHERE id = 1 OPTIMIZE FOR RELIABILITY";
+    assert_eq!(world.database.ask(sql), "first");
+    assert_eq!(world.database.session.take_notices(), Vec::<String>::new());
+    // One of the two clouds with the notes is gone: others do not notice, who wants both does.
+    world.set_there("a", false);
+    assert_eq!(world.database.ask("SELECT note FROM people WHERE id = 1"), "first");
+    let answers = ["note", "name", "blob"].map(|column| {
+        world
+            .database
+            .ask(&format!("SELECT {column} FROM people WHERE note = 'first' OPTIMIZE FOR RELIABILITY QUORUM 2"))
+    });
+    assert!(
+        answers.iter().any(|answer| answer.contains("1 of the 2 clouds")),
+        "{answers:?}"
+    );
+    let sums = "SELECT sum(salary) FROM people OPTIMIZE FOR RELIABILITY";
+    assert_eq!(world.database.ask(&format!("{sums} QUORUM 2")), world.database.ask("SELECT sum(salary) FROM plain"));
+    assert!(world.database.ask(&format!("{sums} QUORUM 3")).contains("2 of the 3 clouds"));
+    assert!(
+        world
+            .database
+            .ask("INSERT INTO plain SELECT * FROM people OPTIMIZE FOR PERFORMANCE")
+            .contains("behind a query")
+    );
+}
+
+#[test]
 fn a_cloud_that_lost_everything_gets_it_back() {
     let mut world = both();
     same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));

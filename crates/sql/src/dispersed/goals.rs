@@ -1,0 +1,127 @@
+//! What a query says behind its end about the answer: `SELECT ... OPTIMIZE FOR RELIABILITY [QUORUM n] | PERFORMANCE` (the paper's II.D).
+//!
+//! The library's grammar has no place behind a query, and takes the first word for the name of a table. So the words are put in front
+//! of the statement before it is parsed, and ride on the query as a setting until it is planned.
+
+use counterfoil_disperse::Goal;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Setting, Statement, Value};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::error::{Error, Result};
+use crate::publishing::{takes, wants};
+
+/// What the setting is called: no setting that anybody may write has a blank in it.
+const GOAL: &str = "optimize for";
+const RELIABILITY: &str = "reliability";
+const PERFORMANCE: &str = "performance";
+
+fn is_word(token: &Token, word: &str) -> bool {
+    matches!(token, Token::Word(own) if own.quote_style.is_none() && own.value.eq_ignore_ascii_case(word))
+}
+
+/// Where the words about the goal begin, at the end of a statement; `words` are the places of what is neither blank nor comment.
+pub(crate) fn said_goal(statement: &[TokenWithSpan], words: &[usize]) -> Option<usize> {
+    let is = |place: usize, word: &str| words.get(place).is_some_and(|at| is_word(&statement[*at].token, word));
+    // OPTIMIZE FOR RELIABILITY QUORUM 3 ; at most.
+    let from = words.len().saturating_sub(6).max(1);
+    let goal = |place: usize| is(place + 2, RELIABILITY) || is(place + 2, PERFORMANCE);
+    let place = (from..words.len()).find(|place| is(*place, "OPTIMIZE") && is(place + 1, "FOR") && goal(*place))?;
+    Some(words[place])
+}
+
+/// Reads the words, which stand in front by now, and the statement.
+pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
+    wants(parser, &["OPTIMIZE", "FOR"])?;
+    let goal = match takes(parser, PERFORMANCE) {
+        true => PERFORMANCE.to_owned(),
+        false => {
+            wants(parser, &[RELIABILITY])?;
+            match takes(parser, "QUORUM") {
+                true => format!("{RELIABILITY} {}", parser.parse_literal_uint()?),
+                false => RELIABILITY.to_owned(),
+            }
+        }
+    };
+    let mut statement = parser.parse_statement()?;
+    let Some(query) = query(&mut statement) else {
+        return Err(ParserError::ParserError("OPTIMIZE FOR stands behind a query".into()));
+    };
+    let value = Expr::Value(Value::SingleQuotedString(goal).into());
+    query.settings = Some(vec![Setting { key: Ident::new(GOAL), value }]);
+    Ok(statement)
+}
+
+fn query(statement: &mut Statement) -> Option<&mut Query> {
+    match statement {
+        Statement::Query(query) => Some(query),
+        Statement::Explain { statement, .. } => match &mut **statement {
+            Statement::Query(query) => Some(query),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Takes what a query says about its answer off it.
+pub(crate) fn take_goal(statement: &mut Statement) -> Result<Goal> {
+    let Some(query) = query(statement) else { return Ok(Goal::Ordinary) };
+    let Some([Setting { key, value: Expr::Value(value) }]) = query.settings.as_deref() else {
+        return Ok(Goal::Ordinary);
+    };
+    let Value::SingleQuotedString(said) = &value.value else { return Ok(Goal::Ordinary) };
+    if key.value != GOAL {
+        return Ok(Goal::Ordinary);
+    }
+    let goal = match said.split_once(' ') {
+        None if said == PERFORMANCE => Goal::Performance,
+        None => Goal::Reliability(None),
+        Some((_, quorum)) => {
+            let quorum = quorum.parse().ok().filter(|quorum| *quorum > 0);
+            let none = || Error::Sql("OPTIMIZE FOR RELIABILITY QUORUM n: one cloud at least".into());
+            Goal::Reliability(Some(quorum.ok_or_else(none)?))
+        }
+    };
+    query.settings = None;
+    Ok(goal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statement;
+
+    fn goal(sql: &str) -> Result<Goal> {
+        let mut statements = statement::parse(sql)?;
+        let goal = take_goal(&mut statements[0])?;
+        // What is left is the query alone.
+        assert_eq!(statements[0], statement::parse(sql.split(" OPTIMIZE").next().expect("a query"))?[0]);
+        Ok(goal)
+    }
+
+    #[test]
+    fn goals_stand_behind_queries() {
+        for (words, expected) in [
+            ("", Goal::Ordinary),
+            (" OPTIMIZE FOR PERFORMANCE", Goal::Performance),
+            (" OPTIMIZE FOR reliability;", Goal::Reliability(None)),
+            (" OPTIMIZE for RELIABILITY QUORUM 3", Goal::Reliability(Some(3))),
+        ] {
+            for query in
+                ["SELECT a FROM t", "SELECT a FROM t WHERE b = 1 ORDER BY a LIMIT 3", "EXPLAIN SELECT sum(a) FROM t x"]
+            {
+                assert_eq!(goal(&format!("{query}{words}")), Ok(expected), "{query}{words}");
+            }
+        }
+        for sql in [
+            "SELECT a FROM t OPTIMIZE FOR RELIABILITY QUORUM 0",
+            "SELECT a FROM t OPTIMIZE FOR RELIABILITY QUORUM many",
+            "INSERT INTO t SELECT 1 OPTIMIZE FOR PERFORMANCE",
+            "SELECT a FROM t OPTIMIZE FOR COST",
+        ] {
+            assert!(goal(sql).is_err(), "{sql}");
+        }
+        // Elsewhere they are names.
+        assert_eq!(goal("SELECT optimize.a FROM t optimize"), Ok(Goal::Ordinary));
+    }
+}
