@@ -234,8 +234,9 @@ fn unanswered(table: &str, clouds: &[String], waiting: &Waiting<'_>, unanswered:
         disperse::Unanswered::Column { column, report } => (format!("column {column} of table {table}"), report),
         disperse::Unanswered::Sum { column, report } => (format!("the sum of {column} of table {table}"), report),
         disperse::Unanswered::Quorum { column, wanted, there, report } => {
-            let text =
-                format!("column {column} of table {table}: {there} of the {wanted} clouds that are wanted show the same");
+            let text = format!(
+                "column {column} of table {table}: {there} of the {wanted} clouds that are wanted show the same"
+            );
             let known = notes(table, clouds, &report);
             return Error::NotVerified(
                 if known.is_empty() { text } else { format!("{text}: {}", known.join("; ")) },

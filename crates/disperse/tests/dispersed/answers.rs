@@ -278,7 +278,9 @@ fn who_wants_it_reliable_hears_of_every_cloud_that_shows_something_else() {
             assert!(report.blames(cloud) && report.faults.len() == 1, "{mood:?} of {cloud}: {report:?}");
             for quorum in [None, Some(2)] {
                 let found = world.table.read(asking(quorum), &all, &[], &mut Report::default()).map(|found| found.rows);
-                let Err(Unanswered::Quorum { wanted: 2, there: 1, report, .. }) = found else { panic!("{mood:?} of {cloud}: {found:?}") };
+                let Err(Unanswered::Quorum { wanted: 2, there: 1, report, .. }) = found else {
+                    panic!("{mood:?} of {cloud}: {found:?}")
+                };
                 assert!(report.blames(cloud));
             }
             let sum = world.table.sum(asking(Some(3)), SALARY, &world.rows, &mut Report::default());
@@ -303,7 +305,10 @@ fn who_wants_it_soon_is_told_that_it_is_not_verified() {
             assert!(report.is_unverified);
             // Rows may be missing, and values are right.
             let mut notes = found.rows.iter().enumerate().filter(|(_, row)| world.rows.contains(row));
-            assert!(notes.all(|(at, row)| text(&found.columns[0], at).map(str::len) == world.rows.iter().position(|own| own == row)));
+            assert!(
+                notes.all(|(at, row)| text(&found.columns[0], at).map(str::len)
+                    == world.rows.iter().position(|own| own == row))
+            );
             assert!(mood != Mood::Honest || found.rows.len() >= 10);
             let sum = world.table.sum(asking, SALARY, &world.rows, &mut report);
             let is_right = sum.is_ok_and(|sum| sum.is_some_and(|sum| sum.total == Some(19 * 20 / 2 * 3)));

@@ -422,10 +422,7 @@ fn queries_say_what_their_answers_are_to_be_above_all() {
             .database
             .ask(&format!("SELECT {column} FROM people WHERE note = 'first' OPTIMIZE FOR RELIABILITY QUORUM 2"))
     });
-    assert!(
-        answers.iter().any(|answer| answer.contains("1 of the 2 clouds")),
-        "{answers:?}"
-    );
+    assert!(answers.iter().any(|answer| answer.contains("1 of the 2 clouds")), "{answers:?}");
     let sums = "SELECT sum(salary) FROM people OPTIMIZE FOR RELIABILITY";
     assert_eq!(world.database.ask(&format!("{sums} QUORUM 2")), world.database.ask("SELECT sum(salary) FROM plain"));
     assert!(world.database.ask(&format!("{sums} QUORUM 3")).contains("2 of the 3 clouds"));
