@@ -215,6 +215,37 @@ impl Session {
         }))
     }
 
+    /// Refuses to tell clouds of a table that another copy of this database has told them of since: each would take the other's rows for
+    /// strays. Looked at once since the database was opened, by those clouds that answer.
+    pub(super) fn check_alone(&mut self, table: &Arc<Table>) -> Result<()> {
+        let dispersed = shared(self.engine()).clone();
+        let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(()) };
+        let view = self.guard.engine.store.snapshot()?;
+        let kept = kept(&view, table)?;
+        // A database that was put back is compared by REPAIR TABLE.
+        if dispersed.compared.lock().contains(&table.id) || is_put_back(&view, &kept)? {
+            return Ok(());
+        }
+        let clouds = of_view(&view, &kept.declaration().clouds)?;
+        drop(view);
+        let interrupt = self.interrupt();
+        let waiting = Waiting::statement(&interrupt);
+        for cloud in &clouds {
+            let shown = match catalogue.read(&*opened(&dispersed, &catalogue, cloud)?, &waiting) {
+                Ok(shown) => shown,
+                Err(Failure::CalledOff) => return Err(waiting.called_off()),
+                // Whoever does not answer is told nothing either.
+                Err(_) => continue,
+            };
+            let shown = shown.into_iter().find(|(shown, _)| shown.table == kept.declaration().table);
+            if let Some((shown, _)) = shown.filter(|(shown, _)| shown.version > kept.version) {
+                return Err(told_by_another(table, cloud, (shown.version, kept.version)));
+            }
+        }
+        dispersed.compared.lock().insert(table.id);
+        Ok(())
+    }
+
     /// A version that no cloud has seen, durable before one does: whatever is cut, no two that differ have one number.
     fn take_version(&mut self, table: &Arc<Table>) -> Result<u64> {
         self.change(|session, change| {
@@ -407,6 +438,14 @@ impl Session {
         })?;
         Ok(BroughtBack { name: definition.name, rows })
     }
+}
+
+fn told_by_another(table: &Table, cloud: &Cloud, (shown, known): (u64, u64)) -> Error {
+    Error::Conflict(format!(
+        "table {0}: another copy of this database has told cloud {1} of it since (version {shown}, here {known}): `counterfoil restore --from \
+         {2} NEW --key-file SHARES` has what it wrote; REPAIR TABLE {0} TAKE OVER goes on with this copy and lets go of that",
+        table.name, cloud.name, cloud.url
+    ))
 }
 
 /// Whether a catalogue leads to a later layout than is known here.

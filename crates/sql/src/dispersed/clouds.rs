@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! CREATE CLOUD [IF NOT EXISTS] a OPTIONS (url 'dir:/mnt/a')        DROP CLOUD [IF EXISTS] a        SHOW CLOUDS
-//! REPAIR TABLE t                                                   EXPLAIN LEAKAGE SELECT ...
+//! REPAIR TABLE t [TAKE OVER]                                       EXPLAIN LEAKAGE SELECT ...
 //! record of space SETTING: "cloud/" name       01 | url [ | 0a | secret_file]
 //! ```
 //! The library's tree of statements has no place for them: there they stand as a CALL of a function that this floor alone runs.
@@ -89,7 +89,7 @@ pub(super) fn whole_url(dispersed: &Dispersed, url: &str) -> Result<String> {
 pub(crate) enum Asked {
     Create { cloud: Cloud, may_be_there: bool },
     Drop { name: String, may_be_gone: bool },
-    Repair { table: String },
+    Repair { table: String, takes_over: bool },
     Leakage { sql: String },
     Relay { table: String, relaid: Relaid },
 }
@@ -169,7 +169,12 @@ fn parse_drop(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
 }
 
 fn parse_repair(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
-    Ok(call(REPAIR, vec![("name", fold(&parser.parse_identifier()?))]))
+    let mut said = vec![("name", fold(&parser.parse_identifier()?))];
+    if takes(parser, "TAKE") {
+        wants(parser, &["OVER"])?;
+        said.push(("take", "over".to_owned()));
+    }
+    Ok(call(REPAIR, said))
 }
 
 fn parse_leakage(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
@@ -189,7 +194,7 @@ pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
     let said = said(function).ok_or_else(wrong)?;
     let Some(("name", name)) = said.first().cloned() else { return Err(wrong()) };
     if is_named(REPAIR) {
-        return Ok(Some(Asked::Repair { table: name }));
+        return Ok(Some(Asked::Repair { table: name, takes_over: said.len() > 1 }));
     }
     if is_named(LEAKAGE) {
         return Ok(Some(Asked::Leakage { sql: name }));
@@ -226,7 +231,7 @@ impl Session {
         }
         self.rights.to_reach_out()?;
         match asked {
-            Asked::Repair { table } => self.repair(&table),
+            Asked::Repair { table, takes_over } => self.repair(&table, takes_over),
             Asked::Relay { table, relaid } => self.relay(&table, &relaid),
             Asked::Leakage { .. } => unreachable!("answered above"),
             Asked::Create { cloud, may_be_there } => {
@@ -311,7 +316,9 @@ mod tests {
         for sql in ["CREATE CLOUD a", "CREATE CLOUD a OPTIONS ()", "CREATE CLOUD a OPTIONS (url dir)", "DROP CLOUD"] {
             assert!(statement::parse(sql).is_err(), "{sql}");
         }
-        assert_eq!(read_one("REPAIR TABLE T"), Ok(Asked::Repair { table: "t".into() }));
+        let repair = |takes_over| Ok(Asked::Repair { table: "t".into(), takes_over });
+        assert_eq!(read_one("REPAIR TABLE T"), repair(false));
+        assert_eq!(read_one("REPAIR TABLE t TAKE OVER"), repair(true));
         assert_eq!(read_one("EXPLAIN LEAKAGE SELECT 1"), Ok(Asked::Leakage { sql: "SELECT 1".into() }));
         for sql in ["CREATE CLOUD a OPTIONS (key 'x')", "CREATE CLOUD a OPTIONS (url 'x', url 'y')"] {
             assert!(read_one(sql).is_err(), "{sql}");

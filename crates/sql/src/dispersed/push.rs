@@ -119,6 +119,7 @@ impl Session {
         let Some(table) = relations.table_by_id(&view, id).map_err(Error::Relation)? else { return Ok(true) };
         let kept = kept(&view, &table)?;
         drop(view);
+        self.check_alone(&table)?;
         let mut told = vec![Ok(()); kept.declaration().clouds.len()];
         for layout in kept.layouts() {
             told = self.remove(&table, layout)?;

@@ -59,8 +59,9 @@ impl Repaired {
 }
 
 impl Session {
-    /// Compares what each cloud says it has with what it is to have, and mends it.
-    pub(crate) fn repair(&mut self, name: &str) -> Result<Outcome> {
+    /// Compares what each cloud says it has with what it is to have, and mends it. `takes_over`: whatever another copy of this database has
+    /// told clouds since.
+    pub(crate) fn repair(&mut self, name: &str, takes_over: bool) -> Result<Outcome> {
         if self.guard.transaction.in_block() {
             return Err(Error::Misuse("REPAIR TABLE is no part of a transaction: COMMIT first".into()));
         }
@@ -70,6 +71,9 @@ impl Session {
             return Err(Error::Misuse(format!("table {name} is not dispersed: there is nothing to repair at clouds")));
         }
         drop(view);
+        if !takes_over {
+            self.check_alone(&table)?;
+        }
         self.tidy_catalogue(&table)?;
         self.move_all(&table)?;
         let (done, is_put_back) = self.repair_layouts(&table)?;

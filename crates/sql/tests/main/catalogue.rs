@@ -148,3 +148,38 @@ fn no_cloud_lets_go_of_what_its_catalogue_still_leads_to() {
     );
     assert_eq!(brought_back(), "1|10\n2|20");
 }
+
+#[test]
+fn two_copies_that_are_both_written_hear_of_one_another() {
+    let cloud = Arc::new(Unheard::default());
+    let mut owner = database(&cloud);
+    owner.engine.belong_to(Arc::new(Owning));
+    owner.session.note_split(&SECRET).expect("noted");
+    owner.ask("CREATE CLOUD a OPTIONS (url 'unheard:')");
+    owner.ask("CREATE TABLE t (n INT) WITH (engine = 'dispersed', clouds = 'a')");
+    owner.ask("INSERT INTO t VALUES (10)");
+    let copy = |cloud: &Arc<Unheard>| {
+        let mut copy = database(cloud);
+        let lost = lost_tables(&copy.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
+        copy.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
+        copy.engine.belong_to(Arc::new(Owning));
+        copy.ask("REPAIR TABLE t");
+        copy
+    };
+    // Two copies of one day: the second one writes first.
+    let (mut first, mut second) = (copy(&cloud), copy(&cloud));
+    assert_eq!(second.ask("INSERT INTO t VALUES (20)"), "INSERT 1");
+    assert_eq!(second.session.take_notices(), Vec::<String>::new());
+    assert_eq!(first.ask("INSERT INTO t VALUES (30)"), "INSERT 1");
+    let notices = first.session.take_notices().join("\n");
+    assert!(notices.contains("another copy of this database has told cloud a of it since"), "{notices}");
+    assert!(first.ask("REPAIR TABLE t").contains("restore --from unheard:"));
+    // Nothing is lost of either.
+    assert_eq!(first.ask("SELECT n FROM t ORDER BY n"), "10\n30");
+    assert_eq!(second.ask("SELECT n FROM t ORDER BY n"), "10\n20");
+    assert_eq!(copy(&cloud).ask("SELECT n FROM t ORDER BY n"), "10\n20");
+    // Until one of them is said to be the one.
+    assert!(first.ask("REPAIR TABLE t TAKE OVER").starts_with("a|0|1|complete"));
+    assert_eq!(first.ask("SELECT n FROM t ORDER BY n"), "10\n30");
+    assert_eq!(copy(&cloud).ask("SELECT n FROM t ORDER BY n"), "10\n30");
+}
