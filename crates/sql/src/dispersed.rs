@@ -38,7 +38,7 @@ mod sums;
 mod waiting;
 mod words;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -110,8 +110,8 @@ pub(crate) struct Dispersed {
     untold: Mutex<HashMap<TableId, Instant>>,
     /// Whether all tables were looked at since the database was opened.
     is_checked: AtomicBool,
-    /// Tables of which it was seen since the database was opened that no other copy of it has told clouds of later versions.
-    compared: Mutex<HashSet<TableId>>,
+    /// When it was seen last of tables that no other copy of this database has told clouds of later versions.
+    compared: Mutex<HashMap<TableId, Instant>>,
     /// The epochs that this process has begun.
     epochs: Mutex<HashMap<TableId, Epoch>>,
     /// Held by whoever tells clouds: one at a time, so that what goes is never overtaken by what comes.

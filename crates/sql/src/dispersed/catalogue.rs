@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use counterfoil_disperse::fragments::{Fragments, Name};
 use counterfoil_disperse::{self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Secret, Told};
@@ -31,6 +32,8 @@ use crate::session::Session;
 const DEFINITION: &[u8] = b"t";
 const HEADER: &[u8] = b"s";
 const SPLIT: &[u8] = b"key-split";
+/// So long it is taken for granted that nobody else tells clouds of a table.
+const COMPARED: Duration = Duration::from_secs(600);
 /// Why a database is never as it was when its clouds were last compared with it: it was brought back from them.
 const BROUGHT_BACK: u64 = u64::MAX;
 
@@ -216,14 +219,15 @@ impl Session {
     }
 
     /// Refuses to tell clouds of a table that another copy of this database has told them of since: each would take the other's rows for
-    /// strays. Looked at once since the database was opened, by those clouds that answer.
+    /// strays. Looked at when the database is opened and now and then, at those clouds that answer.
     pub(super) fn check_alone(&mut self, table: &Arc<Table>) -> Result<()> {
         let dispersed = shared(self.engine()).clone();
         let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(()) };
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
         // A database that was put back is compared by REPAIR TABLE.
-        if dispersed.compared.lock().contains(&table.id) || is_put_back(&view, &kept)? {
+        let is_known = |at: &Instant| at.elapsed() < COMPARED;
+        if dispersed.compared.lock().get(&table.id).is_some_and(is_known) || is_put_back(&view, &kept)? {
             return Ok(());
         }
         let clouds = of_view(&view, &kept.declaration().clouds)?;
@@ -242,7 +246,7 @@ impl Session {
                 return Err(told_by_another(table, cloud, (shown.version, kept.version)));
             }
         }
-        dispersed.compared.lock().insert(table.id);
+        dispersed.compared.lock().insert(table.id, Instant::now());
         Ok(())
     }
 

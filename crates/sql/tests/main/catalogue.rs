@@ -162,8 +162,8 @@ fn two_copies_that_are_both_written_hear_of_one_another() {
         let mut copy = database(cloud);
         let lost = lost_tables(&copy.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
         copy.session.bring_back(lost.expect("tables"), &SECRET).expect("brought back");
-        copy.engine.belong_to(Arc::new(Owning));
         copy.ask("REPAIR TABLE t");
+        copy.engine.belong_to(Arc::new(Owning));
         copy
     };
     // Two copies of one day: the second one writes first.
