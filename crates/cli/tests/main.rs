@@ -14,6 +14,7 @@ mod main {
     mod kv;
     mod lines;
     mod marker;
+    mod moved;
     mod output;
     mod postgres;
     mod processes;

@@ -5,10 +5,10 @@ use std::fs;
 use super::dispersed::{dispersed, set_there};
 use super::stage::Stage;
 
-const ALL: &str = "SELECT * FROM people ORDER BY id";
+pub const ALL: &str = "SELECT * FROM people ORDER BY id";
 
 /// A database with rows at three folders, and the shares of its key.
-fn told() -> (Stage, String) {
+pub fn told() -> (Stage, String) {
     let stage = dispersed();
     let ask = |sql: &str| stage.good(&["db", sql]);
     ask("INSERT INTO people SELECT value, 'name ' || value % 3, value * 1.5 FROM generate_series(1, 40) AS t(value)");
@@ -22,12 +22,12 @@ fn told() -> (Stage, String) {
 }
 
 /// The laptop is gone, with all that was on it.
-fn lose(stage: &Stage) {
+pub fn lose(stage: &Stage) {
     fs::remove_file(stage.path("db")).expect("the database");
     fs::remove_dir_all(stage.path("state")).expect("its counter");
 }
 
-fn bring_back(stage: &Stage, cloud: &str) -> String {
+pub fn bring_back(stage: &Stage, cloud: &str) -> String {
     let told = stage.run(&["restore", "--from", cloud, "db", "--key-file", "shares"]);
     assert_eq!(told.code, 0, "{}", told.err);
     told.err
