@@ -30,6 +30,7 @@ mod main {
     mod served;
     mod shell;
     mod sql;
+    mod stores;
     mod tpm;
     mod trust;
     mod usage;
