@@ -2,6 +2,8 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use counterfoil::{Database, Options, Role};
@@ -219,11 +221,17 @@ fn a_cancel_between_statements_leaves_out_those_behind() {
     let many = "SELECT 1;".repeat(20_000);
     for _ in 0..5 {
         let cancel = client.cancellation();
+        let is_answered = Arc::new(AtomicBool::new(false));
+        let until = is_answered.clone();
         let cancelling = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(100));
-            cancel();
+            // On a busy machine the first may come before the text has.
+            while !until.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+                cancel();
+            }
         });
         let answer = client.ask(&many);
+        is_answered.store(true, Ordering::Relaxed);
         assert_eq!(answer.code(), "57014", "{} were answered", answer.tags.len());
         cancelling.join().expect("a thread");
         assert_eq!(client.ask("SELECT 1").texts(), [["1"]]);
