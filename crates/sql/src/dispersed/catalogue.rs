@@ -17,6 +17,7 @@ use counterfoil_disperse::fragments::{Fragments, Name};
 use counterfoil_disperse::{self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Secret, Told};
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::{ColumnId, RowId, Table};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -219,35 +220,42 @@ impl Session {
     }
 
     /// Refuses to tell clouds of a table that another copy of this database has told them of since: each would take the other's rows for
-    /// strays. Looked at when the database is opened and now and then, at those clouds that answer.
-    pub(super) fn check_alone(&mut self, table: &Arc<Table>) -> Result<()> {
+    /// strays. Looked at with the first change and now and then, at those clouds that answer: for each what speaks against it.
+    pub(super) fn check_alone(&mut self, table: &Arc<Table>) -> Result<Vec<Result<(), Failure>>> {
         let dispersed = shared(self.engine()).clone();
-        let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(()) };
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
-        // A database that was put back is compared by REPAIR TABLE.
+        let nobody = vec![Ok(()); kept.declaration().clouds.len()];
+        let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(nobody) };
         let is_known = |at: &Instant| at.elapsed() < COMPARED;
+        // A database that was put back is compared by REPAIR TABLE.
         if dispersed.compared.lock().get(&table.id).is_some_and(is_known) || is_put_back(&view, &kept)? {
-            return Ok(());
+            return Ok(nobody);
         }
         let clouds = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
+        let providers = clouds.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<Vec<_>>>()?;
         let interrupt = self.interrupt();
         let waiting = Waiting::statement(&interrupt);
-        for cloud in &clouds {
-            let shown = match catalogue.read(&*opened(&dispersed, &catalogue, cloud)?, &waiting) {
-                Ok(shown) => shown,
-                Err(Failure::CalledOff) => return Err(waiting.called_off()),
-                // Whoever does not answer is told nothing either.
-                Err(_) => continue,
-            };
-            let shown = shown.into_iter().find(|(shown, _)| shown.table == kept.declaration().table);
-            if let Some((shown, _)) = shown.filter(|(shown, _)| shown.version > kept.version) {
-                return Err(told_by_another(table, cloud, (shown.version, kept.version)));
-            }
+        let versions = Mutex::new(vec![0; clouds.len()]);
+        let answered = each(clouds.len(), |cloud| {
+            let shown = catalogue.read(&*providers[cloud], &waiting)?;
+            let own = shown.iter().find(|(shown, _)| shown.table == kept.declaration().table);
+            versions.lock()[cloud] = own.map_or(0, |(shown, _)| shown.version);
+            Ok(())
+        });
+        if answered.contains(&Err(Failure::CalledOff)) {
+            return Err(waiting.called_off());
         }
-        dispersed.compared.lock().insert(table.id, Instant::now());
-        Ok(())
+        for (cloud, version) in clouds.iter().zip(versions.into_inner()).filter(|(_, version)| *version > kept.version)
+        {
+            return Err(told_by_another(table, cloud, (version, kept.version)));
+        }
+        if answered.iter().all(Result::is_ok) {
+            dispersed.compared.lock().insert(table.id, Instant::now());
+        }
+        // Whoever does not answer is told nothing either.
+        Ok(answered)
     }
 
     /// A version that no cloud has seen, durable before one does: whatever is cut, no two that differ have one number.

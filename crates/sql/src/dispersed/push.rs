@@ -119,17 +119,14 @@ impl Session {
         let Some(table) = relations.table_by_id(&view, id).map_err(Error::Relation)? else { return Ok(true) };
         let kept = kept(&view, &table)?;
         drop(view);
-        self.check_alone(&table)?;
-        let mut told = vec![Ok(()); kept.declaration().clouds.len()];
+        let mut told = self.check_alone(&table)?;
         for layout in kept.layouts() {
-            told = self.remove(&table, layout)?;
-            if layout.number != kept.current().number {
-                self.note_failures(
-                    &table.name,
-                    &layout.declaration.clouds,
-                    &told,
-                    "lets go of rows that are gone later",
-                );
+            let removed = self.remove(&table, layout)?;
+            if layout.number == kept.current().number {
+                told = told.into_iter().zip(removed).map(|(told, removed)| told.and(removed)).collect();
+            } else {
+                let what = "lets go of rows that are gone later";
+                self.note_failures(&table.name, &layout.declaration.clouds, &removed, what);
             }
         }
         // What one cloud is not told it has not been told from here on; the others go on to the end.
