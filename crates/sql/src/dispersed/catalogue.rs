@@ -247,8 +247,8 @@ impl Session {
         if answered.contains(&Err(Failure::CalledOff)) {
             return Err(waiting.called_off());
         }
-        for (cloud, version) in clouds.iter().zip(versions.into_inner()).filter(|(_, version)| *version > kept.version)
-        {
+        let later = clouds.iter().zip(versions.into_inner()).find(|(_, version)| *version > kept.version);
+        if let Some((cloud, version)) = later {
             return Err(told_by_another(table, cloud, (version, kept.version)));
         }
         if answered.iter().all(Result::is_ok) {
