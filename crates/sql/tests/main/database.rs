@@ -33,6 +33,11 @@ impl Read for Counted {
     }
 }
 
+/// Whether a proof runs at full size (`make prove`).
+pub fn is_full() -> bool {
+    std::env::var("COUNTERFOIL_PROOF").is_ok_and(|proof| proof == "full")
+}
+
 /// Bytes of the cache of pages.
 const CACHE_BYTES: usize = 1 << 22;
 /// Blocks of a medium that no test fills.

@@ -207,7 +207,7 @@ fn store(database: &mut Database, random: &mut Random, series: &[(&str, Vec<Row>
 }
 
 fn cases() -> u64 {
-    if std::env::var("COUNTERFOIL_PROOF").is_ok_and(|proof| proof == "full") { 5000 } else { 250 }
+    if crate::database::is_full() { 5000 } else { 250 }
 }
 
 /// How a signal is made of the samples, as arguments.
