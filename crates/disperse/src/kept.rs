@@ -1,7 +1,7 @@
 //! What is kept of a dispersed table in the sealed database, as records.
 //!
 //! ```text
-//! i                                 02 | incidents u64
+//! i                                 03 | incidents u64
 //! h layout u32                      the secret [32] | declaration, epochs, clouds that have dropped it (postcard)
 //! l layout u32 | chunk u32          live rows of a chunk of 2^20 row numbers (Roaring bitmap of their lower 32 bits, portable format)
 //! a layout u32 | cloud u16 | chunk u32    rows that a cloud may lack
@@ -27,7 +27,8 @@ use crate::state::{Rows, State, Untold};
 
 /// Row numbers of a chunk.
 const CHUNK_BITS: u32 = 20;
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+const OTHER_VERSION: &str = "records of another version of this program";
 
 /// Records by name.
 pub type Records = BTreeMap<Vec<u8>, Zeroizing<Vec<u8>>>;
@@ -255,6 +256,8 @@ impl Read {
         let damaged = Damaged("a name of a record");
         let (kind, rest) = name.split_first().ok_or(damaged)?;
         match (kind, rest.len()) {
+            // The head of the first version, which knew one layout alone.
+            (b'h', 0) => return Err(Damaged(OTHER_VERSION)),
             (b'i', 0) => self.incidents = Some(read_incidents(bytes)?),
             (b'v', 0) => self.version = u64::from_be_bytes(bytes.try_into().map_err(|_| Damaged("a version"))?),
             (b'c', 1..) => {
@@ -313,7 +316,7 @@ impl ReadLayout {
 fn read_incidents(bytes: &[u8]) -> Result<u64, Damaged> {
     let (version, rest) = bytes.split_first().ok_or(Damaged("a version"))?;
     if *version != VERSION {
-        return Err(Damaged("records of another version of this program"));
+        return Err(Damaged(OTHER_VERSION));
     }
     Ok(u64::from_be_bytes(rest.try_into().map_err(|_| Damaged("a number of incidents"))?))
 }

@@ -19,12 +19,14 @@
 //!
 //! Codings, and what clouds may be believed, are a matter of `counterfoil_disperse`; here are SQL, transactions and queries.
 
+mod brought_back;
 mod catalogue;
 mod change;
 mod clouds;
 mod columns;
 mod conditions;
 mod define;
+mod distribution;
 mod goals;
 mod leakage;
 mod metering;
@@ -48,7 +50,8 @@ use counterfoil_log::{View, Writer, record_space};
 use counterfoil_relation::{Table, TableId};
 use parking_lot::Mutex;
 
-pub use catalogue::{BroughtBack, Lost, Owner, lost_tables};
+pub use brought_back::{BroughtBack, Lost, lost_tables};
+pub use catalogue::Owner;
 pub(crate) use change::{conflicts, delete, fetch, insert, refuse, truncate, update};
 pub(crate) use clouds::{parse, read};
 pub use define::for_clause;
@@ -57,7 +60,7 @@ pub(crate) use goals::{said_goal, take_goal};
 pub(crate) use provider::DispersedProvider;
 pub(crate) use push::Dropped;
 pub(crate) use sums::from_shares;
-pub(crate) use words::{Relaid, parse_column_option};
+pub(crate) use words::{Relaid, Used, parse_column_option};
 
 use crate::error::{Error, Result};
 use crate::incidents::incidents;
@@ -234,6 +237,13 @@ fn unanswered(table: &str, clouds: &[String], waiting: &Waiting<'_>, unanswered:
     let (what, report) = match unanswered {
         disperse::Unanswered::CalledOff => return waiting.called_off(),
         disperse::Unanswered::Column { column, report } => (format!("column {column} of table {table}"), report),
+        disperse::Unanswered::Pieces { column, report } => {
+            let text =
+                format!("column {column} of table {table}: what clouds show is of no cell: more of them lie than may");
+            let known = notes(table, clouds, &report);
+            let known = if known.is_empty() { String::new() } else { format!("; {}", known.join("; ")) };
+            return Error::NotVerified(text + &known, None);
+        }
         disperse::Unanswered::Sum { column, report } => (format!("the sum of {column} of table {table}"), report),
         disperse::Unanswered::Quorum { column, wanted, there, report } => {
             let text = format!(

@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::session::{Outcome, Session};
 use crate::show;
-use crate::statement::{fold, quoted};
+use crate::statement::{fold, quoted, table_name};
 
 /// How the tables are called in which a publisher keeps its keys. Nobody names them in SQL.
 const LEDGER_NAMES: &str = "__counterfoil_published_";
@@ -185,7 +185,7 @@ pub(crate) fn wants(parser: &mut Parser<'_>, words: &[&str]) -> Result<(), Parse
 
 fn parse_publish(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     wants(parser, &["TABLE"])?;
-    let mut said = vec![("table", fold(&parser.parse_identifier()?))];
+    let mut said = vec![("table", parse_table(parser)?)];
     loop {
         if takes(parser, "ORDER") {
             wants(parser, &["BY"])?;
@@ -235,9 +235,15 @@ pub(crate) fn parse_text(parser: &mut Parser<'_>) -> Result<String, ParserError>
     }
 }
 
+/// The name of a table, with its schema or without.
+pub(crate) fn parse_table(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    let name = parser.parse_object_name(false)?;
+    table_name(&name).map_err(|error| ParserError::ParserError(error.to_string()))
+}
+
 fn parse_unpublish(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     takes(parser, "TABLE");
-    let mut said = vec![("table", fold(&parser.parse_identifier()?))];
+    let mut said = vec![("table", parse_table(parser)?)];
     if takes(parser, "FORGET") {
         wants(parser, &["KEYS"])?;
         said.push(("forget", "keys".into()));

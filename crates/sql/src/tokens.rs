@@ -64,9 +64,7 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
             Some(Keyword::FETCH) => adapted.extend(fetch_next(statement, &words)),
             Some(Keyword::ALTER) => adapted.extend(identity_options(statement)),
             // REFRESH TABLE is ours, REFRESH MATERIALIZED VIEW is not.
-            _ if keyword(statement, &words, 1) == Some(Keyword::TABLE)
-                && refuse(statement, &words, 0, &["REFRESH"], "").is_err() =>
-            {
+            Some(Keyword::REFRESH) if keyword(statement, &words, 1) == Some(Keyword::TABLE) => {
                 adapted.extend_from_slice(statement);
             }
             _ => {

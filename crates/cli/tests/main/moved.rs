@@ -8,8 +8,12 @@ use super::dispersed::dispersed;
 use super::stage::Stage;
 
 fn with_another_cloud(stage: &Stage) {
-    fs::create_dir(stage.path("d")).expect("a cloud");
-    stage.good(&["db", "CREATE CLOUD d OPTIONS (url 'dir:d')"]);
+    add_cloud(stage, "d");
+}
+
+fn add_cloud(stage: &Stage, cloud: &str) {
+    fs::create_dir(stage.path(cloud)).expect("a cloud");
+    stage.good(&["db", &format!("CREATE CLOUD {cloud} OPTIONS (url 'dir:{cloud}')")]);
 }
 
 #[test]
@@ -43,6 +47,27 @@ fn a_table_that_moved_is_brought_back_from_where_it_lies() {
     stage.run(&["db", "INSERT INTO people VALUES (300, 'Eve', 1)"]);
     lose(&stage);
     bring_back(&stage, "dir:b");
+    assert_eq!(stage.good(&["db", ALL]), rows);
+}
+
+#[test]
+fn a_table_that_lies_at_none_of_its_old_clouds_is_not_forgotten() {
+    let (stage, rows) = told();
+    ["d", "e", "f"].into_iter().for_each(|cloud| add_cloud(&stage, cloud));
+    stage.good(&["backup", "db", "copy"]);
+    stage.good(&["db", "ALTER TABLE people SET (clouds = 'd, e, f')"]);
+    lose(&stage);
+    stage.good(&["restore", "copy", "db"]);
+    // What its old clouds have let go of looks as if it were deleted.
+    for _ in 0..2 {
+        stage.refused(
+            &["db", "REPAIR TABLE people"],
+            1,
+            &["its clouds have none of the rows", "restore --from", "TAKE OVER"],
+        );
+    }
+    lose(&stage);
+    bring_back(&stage, "dir:e");
     assert_eq!(stage.good(&["db", ALL]), rows);
 }
 

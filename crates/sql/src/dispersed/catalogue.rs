@@ -1,4 +1,5 @@
-//! The catalogue at clouds: what a table is, its keys and its rows' numbers, so that one cloud and the shares of the key bring it back.
+//! The catalogue at clouds: what a table is, its keys and its rows' numbers, so that one cloud and the shares of the key bring it back
+//! (brought_back.rs).
 //!
 //! ```text
 //! t                  what the table is: Definition (postcard)
@@ -14,9 +15,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use counterfoil_disperse::fragments::{Fragments, Name};
-use counterfoil_disperse::{self as disperse, Catalogue, Failure, Kept, Patient, Provider, Records, Secret, Told};
+use counterfoil_disperse::{
+    self as disperse, Catalogue, Failure, Kept, Layout, Patient, Provider, Records, Secret, Told,
+};
 use counterfoil_log::{View, record_space};
-use counterfoil_relation::{ColumnId, RowId, Table};
+use counterfoil_relation::Table;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -24,19 +27,17 @@ use zeroize::Zeroizing;
 use super::clouds::{self, Cloud};
 use super::push::each;
 use super::waiting::Waiting;
-use super::{Dispersed, damaged, define, is_put_back, keep, kept, shared};
-use crate::engine::Engine;
+use super::{Dispersed, define, is_put_back, keep, kept, shared};
 use crate::error::{Error, Result};
-use crate::planner;
 use crate::session::Session;
 
-const DEFINITION: &[u8] = b"t";
-const HEADER: &[u8] = b"s";
+pub(super) const DEFINITION: &[u8] = b"t";
+pub(super) const HEADER: &[u8] = b"s";
 const SPLIT: &[u8] = b"key-split";
 /// So long it is taken for granted that nobody else tells clouds of a table.
 const COMPARED: Duration = Duration::from_secs(600);
 /// Why a database is never as it was when its clouds were last compared with it: it was brought back from them.
-const BROUGHT_BACK: u64 = u64::MAX;
+pub(super) const BROUGHT_BACK: u64 = u64::MAX;
 
 /// What a database is to those who bring it back.
 pub trait Owner: Send + Sync {
@@ -49,32 +50,16 @@ pub trait Owner: Send + Sync {
 
 /// What a table is, for whoever makes it again.
 #[derive(Serialize, Deserialize)]
-struct Definition {
-    name: String,
-    sql: String,
-    /// Names, addresses, files with secrets.
-    clouds: Vec<(String, String, Option<String>)>,
-    /// Numbers of identity columns, and their next values.
-    identities: Vec<(u32, Option<i64>)>,
-}
-
-/// A table as a cloud shows it.
-pub struct Lost {
-    definition: Definition,
-    table: disperse::TableNumber,
-    version: u64,
-    parts: Records,
-}
-
-/// A table that was brought back.
-pub struct BroughtBack {
-    /// Its name.
+pub(super) struct Definition {
     pub name: String,
-    /// How many rows it has.
-    pub rows: u64,
+    pub sql: String,
+    /// Names, addresses, files with secrets.
+    pub clouds: Vec<(String, String, Option<String>)>,
+    /// Numbers of identity columns, and their next values.
+    pub identities: Vec<(u32, Option<i64>)>,
 }
 
-fn secret(bytes: &[u8; 32]) -> Secret {
+pub(super) fn secret(bytes: &[u8; 32]) -> Secret {
     Secret::new(*bytes)
 }
 
@@ -100,7 +85,7 @@ pub(super) fn require_backup(dispersed: &Dispersed, view: &dyn View, table: &Tab
 }
 
 /// The catalogue at a cloud.
-fn opened(dispersed: &Dispersed, catalogue: &Catalogue, cloud: &Cloud) -> Result<Arc<dyn Provider>> {
+pub(super) fn opened(dispersed: &Dispersed, catalogue: &Catalogue, cloud: &Cloud) -> Result<Arc<dyn Provider>> {
     clouds::open(dispersed, cloud, catalogue.files_key())
 }
 
@@ -124,32 +109,31 @@ fn own(dispersed: &Dispersed, table: &Table) -> Option<(Arc<dyn Owner>, Catalogu
 /// The catalogue of a table that goes.
 pub(crate) struct Leaving {
     catalogue: Catalogue,
-    clouds: Vec<Arc<dyn Provider>>,
+    /// None: one that has let go of it before.
+    clouds: Vec<Option<Result<Arc<dyn Provider>, Failure>>>,
     table: disperse::TableNumber,
 }
 
 impl Leaving {
-    /// None: there is none.
-    pub(super) fn of(dispersed: &Dispersed, view: &dyn View, table: &Table, kept: &Kept) -> Option<Self> {
-        Self::at(dispersed, view, table, (kept, &kept.declaration().clouds))
-    }
-
-    /// The same at clouds of a layout.
-    pub(super) fn at(
-        dispersed: &Dispersed,
-        view: &dyn View,
-        table: &Table,
-        (kept, clouds): (&Kept, &[String]),
-    ) -> Option<Self> {
+    /// That at clouds of a layout; none: there is none.
+    pub(super) fn at(dispersed: &Dispersed, view: &dyn View, table: &Table, layout: &Layout) -> Option<Self> {
         let (_, catalogue) = own(dispersed, table)?;
-        let clouds = of_view(view, clouds).ok()?;
-        let clouds = clouds.iter().map(|cloud| opened(dispersed, &catalogue, cloud).ok()).collect::<Option<_>>()?;
-        Some(Self { catalogue, clouds, table: kept.declaration().table })
+        let open = |(at, name): (usize, &String)| {
+            if layout.dropped.contains(&(at as u16)) {
+                return None;
+            }
+            let clouds = of_view(view, [name]);
+            let opened = clouds.and_then(|clouds| opened(dispersed, &catalogue, &clouds[0]));
+            Some(opened.map_err(|error| Failure::Refused(error.to_string())))
+        };
+        let clouds = layout.declaration.clouds.iter().enumerate().map(open).collect();
+        Some(Self { catalogue, clouds, table: layout.declaration.table })
     }
 
     /// Has a cloud let go of it.
     pub(super) fn drop_at(&self, cloud: usize) -> Result<(), Failure> {
-        let (cloud, name) = (&self.clouds[cloud], self.catalogue.name());
+        let Some(cloud) = &self.clouds[cloud] else { return Ok(()) };
+        let (cloud, name) = (cloud.as_ref().map_err(Clone::clone)?, self.catalogue.name());
         // All that it shows of the table, whoever told it.
         let (own, others): (Vec<_>, Vec<_>) =
             self.catalogue.read(&**cloud, &Patient)?.into_iter().partition(|(shown, _)| shown.table == self.table);
@@ -397,59 +381,6 @@ impl Session {
         let (name, mark) = split_record(catalogue_secret);
         self.change(|_, change| Ok(change.lease.put_record(record_space::SETTING, name, &mark)?))
     }
-
-    /// Makes tables again that are lost, in a database without them, and says how many rows they have.
-    ///
-    /// # Errors
-    /// [`Error::NotSupported`] for a table of another version's making; those of making tables.
-    pub fn bring_back(&mut self, lost: Vec<Lost>, catalogue_secret: &[u8; 32]) -> Result<Vec<BroughtBack>> {
-        self.note_split(catalogue_secret)?;
-        lost.into_iter().map(|lost| self.bring_one_back(lost)).collect()
-    }
-
-    fn bring_one_back(&mut self, lost: Lost) -> Result<BroughtBack> {
-        let Lost { definition, parts, version, .. } = lost;
-        let own = parts.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
-        let mut there = Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..])))
-            .map_err(|what| damaged(&definition.name, what))?
-            .ok_or_else(|| damaged(&definition.name, disperse::Damaged("no rows")))?;
-        self.change(|_, change| {
-            for (name, url, secret_file) in definition.clouds {
-                clouds::put(&mut change.lease, &Cloud { name, url, secret_file })?;
-            }
-            Ok(())
-        })?;
-        self.run_one(&definition.sql, &[])?;
-        let view = self.view()?;
-        let table = planner::table(self.engine(), &view, &definition.name)?;
-        drop(view);
-        // Rows that not all clouds had yet: REPAIR TABLE sees which of them can be read.
-        let next_row = there.after_all();
-        let lie_elsewhere = there.live();
-        let current = there.current_mut();
-        let on_their_way = current.on_their_way();
-        // Those that were about to move lie where they did: what the next clouds have of them goes.
-        current.state.gone(&(&on_their_way & &lie_elsewhere));
-        current.state.live |= on_their_way - lie_elsewhere;
-        current.state.untold.iter_mut().for_each(|untold| untold.lacks.clear());
-        there.incidents = BROUGHT_BACK;
-        there.version = version;
-        let clouds = there.declaration().clouds.iter().cloned();
-        there.told = clouds.map(|name| (name, Told::anew(version, &BTreeSet::new()))).collect();
-        let identities: Vec<_> = definition.identities.into_iter().map(|(id, next)| (ColumnId(id), next)).collect();
-        let rows = there.live().len();
-        self.change(|session, change| {
-            if kept(&*change.lease, &table)?.declaration().columns != there.declaration().columns {
-                let text = format!("table {}, whose columns another version has coded otherwise", table.name);
-                return Err(Error::NotSupported(text));
-            }
-            let relations = session.engine().relations.clone();
-            let going_on = relations.go_on_at(&mut *change.lease, &table, RowId(next_row), &identities);
-            going_on.map_err(Error::Relation)?;
-            keep(&mut change.lease, table.id, &there)
-        })?;
-        Ok(BroughtBack { name: definition.name, rows })
-    }
 }
 
 fn told_by_another(table: &Table, cloud: &Cloud, (shown, known): (u64, u64)) -> Error {
@@ -469,87 +400,8 @@ fn has_moved(kept: &Kept, shown: &Records) -> bool {
 
 fn moved_since(table: &Table, cloud: &Cloud) -> Error {
     Error::Misuse(format!(
-        "table {}: it was altered or refreshed after this copy of the database was made, and lies otherwise at its clouds: cloud {} knows          how, and `counterfoil restore --from {} NEW --key-file SHARES` brings it back",
+        "table {}: it was altered or refreshed after this copy of the database was made, and lies otherwise at its clouds: cloud {} knows \
+         how, and `counterfoil restore --from {} NEW --key-file SHARES` brings it back",
         table.name, cloud.name, cloud.url
     ))
-}
-
-impl Lost {
-    /// The header of the database that is lost.
-    #[must_use]
-    pub fn header(&self) -> &[u8] {
-        self.parts.get(HEADER).map_or(&[], |bytes| bytes)
-    }
-}
-
-fn read(catalogue: &Catalogue, cloud: &dyn Provider) -> Result<Vec<Lost>, Failure> {
-    let shown = catalogue.read(cloud, &Patient)?;
-    let lost = shown.into_iter().filter_map(|(shown, _): (_, BTreeSet<u64>)| {
-        // What was sealed by the owner is one, unless a later version has told it.
-        let definition = postcard::from_bytes(shown.parts.get(DEFINITION)?).ok()?;
-        Some(Lost { definition, table: shown.table, version: shown.version, parts: shown.parts })
-    });
-    Ok(lost.collect())
-}
-
-/// The tables of a lost database that a cloud shows, each as new as any of its clouds has it; notes are said of clouds that have older
-/// ones, or none, or do not answer.
-///
-/// # Errors
-/// [`Error::Network`] and others if the first cloud does not answer; [`Error::NotFound`] if it shows no table.
-pub fn lost_tables(
-    engine: &Engine,
-    catalogue_secret: &[u8; 32],
-    (url, secret_file): (&str, Option<String>),
-    note: &mut dyn FnMut(String),
-) -> Result<Vec<Lost>> {
-    let (dispersed, catalogue) = (&*engine.dispersed, Catalogue::new(secret(catalogue_secret)));
-    let url = clouds::whole_url(dispersed, url)?;
-    let first = Cloud { name: "there".into(), url: url.clone(), secret_file };
-    let first = opened(dispersed, &catalogue, &first)?;
-    let lost = read(&catalogue, &*first);
-    let mut lost = lost.map_err(|failure| Error::Network(format!("cloud at {url}: {failure}")))?;
-    if lost.is_empty() {
-        let text = "shows no table of the database that these shares are of: is it the right cloud?";
-        return Err(Error::NotFound(format!("cloud at {url} {text}")));
-    }
-    let mut clouds: Vec<Cloud> = Vec::new();
-    for (name, url, secret_file) in lost.iter().flat_map(|lost| lost.definition.clouds.clone()) {
-        let cloud = Cloud { name, url, secret_file };
-        if !clouds.contains(&cloud) {
-            clouds.push(cloud);
-        }
-    }
-    for cloud in clouds {
-        let shown = opened(dispersed, &catalogue, &cloud).map_err(|error| error.to_string());
-        match shown.and_then(|opened| read(&catalogue, &*opened).map_err(|failure| failure.to_string())) {
-            Ok(shown) => compare(&mut lost, shown, &cloud.name, note),
-            Err(failure) => {
-                note(format!("cloud {} could not be asked whether it has newer ones: {failure}", cloud.name))
-            }
-        }
-    }
-    Ok(lost)
-}
-
-/// Takes what another cloud has newer.
-fn compare(lost: &mut [Lost], mut shown: Vec<Lost>, cloud: &str, note: &mut dyn FnMut(String)) {
-    for known in lost.iter_mut().filter(|known| known.definition.clouds.iter().any(|(name, ..)| name == cloud)) {
-        let name = known.definition.name.clone();
-        let Some(at) = shown.iter().position(|other| other.table == known.table) else {
-            note(format!("table {name}: cloud {cloud} shows nothing of it"));
-            continue;
-        };
-        let other = shown.swap_remove(at);
-        let (version, newest) = (other.version, known.version.max(other.version));
-        if version > known.version {
-            note(format!(
-                "table {name}: the cloud that was named shows version {}, cloud {cloud} {version}",
-                known.version
-            ));
-            *known = other;
-        } else if version < newest {
-            note(format!("table {name}: cloud {cloud} shows version {version}, others {newest}"));
-        }
-    }
 }

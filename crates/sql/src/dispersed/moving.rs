@@ -79,7 +79,15 @@ impl Session {
             table
         };
         self.engine().doors.forget();
-        self.move_all(&table)?;
+        // It lies otherwise from here on, whatever becomes of its rows now.
+        if let Err(error) = self.move_all(&table) {
+            dispersed.note_told(table.id, false);
+            if error == Error::Interrupted {
+                return Err(error);
+            }
+            let text = "the change stands, and rows move later, or with REPAIR TABLE";
+            self.notices.push(format!("table {}: {text}: {error}", table.name));
+        }
         Ok(Outcome::Done(statement))
     }
 
@@ -168,7 +176,7 @@ impl Session {
             let away = opened(&self.engine().dispersed, &view, table, layout)?;
             let clouds = &layout.declaration.clouds;
             let is_left = |cloud: usize| !current.declaration.clouds.contains(&clouds[cloud]);
-            let catalogue = catalogue::Leaving::at(shared(self.engine()), &view, table, (&kept, clouds));
+            let catalogue = catalogue::Leaving::at(shared(self.engine()), &view, table, layout);
             let dropped = each(clouds.len(), |cloud| {
                 if layout.dropped.contains(&(cloud as u16)) {
                     return Ok(());

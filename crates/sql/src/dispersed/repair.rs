@@ -74,9 +74,10 @@ impl Session {
         if !takes_over {
             self.check_alone(&table)?;
         }
-        self.tidy_catalogue(&table)?;
+        // A cloud that does not show its catalogue may know of a later day than this database: it is asked again then.
+        let all_show_it = self.tidy_catalogue(&table)?.iter().all(Result::is_ok);
         self.move_all(&table)?;
-        let (done, is_put_back) = self.repair_layouts(&table)?;
+        let (done, is_put_back) = self.repair_layouts(&table, (all_show_it, takes_over))?;
         if is_put_back {
             // What could not move before.
             self.move_all(&table)?;
@@ -91,7 +92,11 @@ impl Session {
     }
 
     /// What was done at each cloud, by its name; and whether the database had been put back.
-    fn repair_layouts(&mut self, table: &Arc<Table>) -> Result<(BTreeMap<String, Repaired>, bool)> {
+    fn repair_layouts(
+        &mut self,
+        table: &Arc<Table>,
+        (all_show_catalogue, takes_over): (bool, bool),
+    ) -> Result<(BTreeMap<String, Repaired>, bool)> {
         let engine = self.engine().clone();
         let _one_at_a_time = shared(&engine).telling.lock();
         let view = self.view()?;
@@ -105,7 +110,7 @@ impl Session {
         let is_put_back = is_put_back(&view, &kept)?;
         drop(view);
         if is_put_back {
-            kept = self.let_go(table, &seen)?;
+            kept = self.let_go(table, &seen, (all_show_catalogue, takes_over))?;
         }
         let mut done: BTreeMap<String, Repaired> = BTreeMap::new();
         for (layout, seen) in kept.layouts().iter().zip(seen) {
@@ -137,7 +142,12 @@ impl Session {
     }
 
     /// Lets go of rows that were deleted after the copy was made that this database was put back from; what is kept then.
-    fn let_go(&mut self, table: &Arc<Table>, seen: &[Seen]) -> Result<Kept> {
+    fn let_go(
+        &mut self,
+        table: &Arc<Table>,
+        seen: &[Seen],
+        (all_show_catalogue, takes_over): (bool, bool),
+    ) -> Result<Kept> {
         let (kept, gone) = self.change(|_, change| {
             let mut kept = kept(&*change.lease, table)?;
             let (may_fail, clouds) = (kept.declaration().may_fail, kept.declaration().clouds.len());
@@ -152,8 +162,11 @@ impl Session {
                 kept.have_moved(number, &moved);
                 gone |= lacking - moved;
             }
+            if !gone.is_empty() && gone == kept.live() && !takes_over {
+                return Err(all_gone(table));
+            }
             kept.gone(&gone);
-            if seen.iter().flat_map(|of| &of.there).all(Result::is_ok) {
+            if all_show_catalogue && seen.iter().flat_map(|of| &of.there).all(Result::is_ok) {
                 kept.incidents = incidents(&*change.lease)?.len() as u64;
             }
             keep(&mut change.lease, table.id, &kept)?;
@@ -206,4 +219,14 @@ impl Session {
         }
         Ok(repaired)
     }
+}
+
+/// Clouds that have nothing of a table may have let go of it after it moved to others: then what it was is not to be forgotten here.
+fn all_gone(table: &Table) -> Error {
+    Error::Misuse(format!(
+        "table {0}: its clouds have none of the rows that this copy of the database knows: if it lies at other clouds by now, \
+         `counterfoil restore --from URL NEW --key-file SHARES` brings it back from one of them; if all of its rows were deleted, \
+         REPAIR TABLE {0} TAKE OVER lets go of them here, too",
+        table.name
+    ))
 }

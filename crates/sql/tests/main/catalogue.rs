@@ -150,6 +150,29 @@ fn no_cloud_lets_go_of_what_its_catalogue_still_leads_to() {
 }
 
 #[test]
+fn a_table_that_is_dropped_while_it_moves_is_in_no_catalogue() {
+    let cloud = Arc::new(Unheard::default());
+    let mut owner = database(&cloud);
+    owner.engine.belong_to(Arc::new(Owning));
+    owner.session.note_split(&SECRET).expect("noted");
+    owner.ask("CREATE CLOUD a OPTIONS (url 'unheard:')");
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(
+        owner.ask(&format!("CREATE CLOUD gone OPTIONS (url 'dir:{}')", folder.path().display())),
+        "CREATE CLOUD"
+    );
+    folder.close().expect("it goes");
+    owner.ask("CREATE TABLE t (n INT) WITH (engine = 'dispersed', clouds = 'a')");
+    owner.ask("INSERT INTO t VALUES (10)");
+    assert_eq!(owner.ask("ALTER TABLE t SET (clouds = 'gone')"), "ALTER TABLE");
+    assert_eq!(owner.ask("SELECT n FROM t"), "10");
+    assert_eq!(owner.ask("DROP TABLE t"), "DROP TABLE");
+    let again = database(&cloud);
+    let lost = lost_tables(&again.engine, &SECRET, ("unheard:", None), &mut |note| panic!("{note}"));
+    assert!(lost.is_err_and(|error| error.to_string().contains("shows no table")));
+}
+
+#[test]
 fn two_copies_that_are_both_written_hear_of_one_another() {
     let cloud = Arc::new(Unheard::default());
     let mut owner = database(&cloud);
