@@ -1,6 +1,6 @@
 //! What the owner of a table makes of values, and of fragments: all of the table's keys meet here, and nobody is asked.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::resume_unwind;
 
 use hmac::Mac as _;
@@ -14,7 +14,7 @@ use crate::coding::tags::{Tag, Tags};
 use crate::declaration::{Column, Declaration};
 use crate::fragments::{Data, Fragments, Name, Strings, Test};
 use crate::keys::{Epoch, Purpose, Scope, Secret};
-use crate::placement::{Coding, Placement};
+use crate::placement::{Coding, Fragment, Placement};
 use crate::plain::{Plain, Value, ordinal_of_number, ordinal_of_string};
 
 /// Characters of which a text's first ones have tags: of 1, of 2, and so on.
@@ -68,13 +68,15 @@ impl Epochs {
     }
 }
 
-/// A row that no epoch has, or a number that its column's limbs have no room for.
+/// A row that no epoch has, or a value that its column has no room for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// A row from before anybody wrote, or behind the last one that has a place.
     Row(u64),
     /// A number of more bits than were declared, in this column.
     Number(String),
+    /// A value that is too long to be cut, in this column.
+    Long(String),
 }
 
 /// Fragments of some rows that are the same wherever they lie.
@@ -182,27 +184,42 @@ impl Coder {
     /// # Errors
     /// [`Unfit`].
     pub fn common(&self, epochs: &Epochs, rows: &[u64], columns: &[Plain]) -> Result<Common, Unfit> {
-        let is_common = |coding: &Coding| !matches!(coding, Coding::Share(_) | Coding::Present);
+        let is_common = |coding: &Coding| match coding {
+            Coding::Share(_) | Coding::Present => false,
+            // All of a column's are made with the first.
+            Coding::Piece(number) => *number == 0,
+            _ => true,
+        };
         let fragments = self.placement.fragments.iter().filter(|fragment| is_common(&fragment.coding));
+        let code = |fragment: &Fragment| {
+            let mut all = self.declaration.columns.iter().zip(columns);
+            let (column, plain) = all.find(|(column, _)| column.id == fragment.column).ok_or(Unfit::Row(0))?;
+            self.coded(epochs, (column, fragment.coding), rows, plain)
+        };
+        let code = &code;
         let coded: Vec<Result<_, Unfit>> = std::thread::scope(|scope| {
-            let coding: Vec<_> = fragments
-                .map(|fragment| {
-                    scope.spawn(move || {
-                        let found = self
-                            .declaration
-                            .columns
-                            .iter()
-                            .zip(columns)
-                            .find(|(column, _)| column.id == fragment.column);
-                        let Some((column, plain)) = found else { return Err(Unfit::Row(0)) };
-                        let data = self.data(epochs, (column, fragment.coding), 0, rows, plain)?;
-                        Ok(((fragment.column, fragment.coding), data))
-                    })
-                })
-                .collect();
+            let coding: Vec<_> = fragments.map(|fragment| scope.spawn(move || code(fragment))).collect();
             coding.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
-        coded.into_iter().collect::<Result<_, Unfit>>().map(Common)
+        coded.into_iter().collect::<Result<Vec<_>, Unfit>>().map(|coded| Common(coded.into_iter().flatten().collect()))
+    }
+
+    /// Fragments of a column that are made together.
+    fn coded(
+        &self,
+        epochs: &Epochs,
+        (column, coding): (&Column, Coding),
+        rows: &[u64],
+        plain: &Plain,
+    ) -> Result<Vec<((u16, Coding), Data)>, Unfit> {
+        match coding {
+            Coding::Piece(_) => {
+                let pieces = self.pieces(epochs, column, rows, plain)?;
+                let named = |(number, pieces)| ((column.id, Coding::Piece(number)), Data::Strings(pieces));
+                Ok((0..).zip(pieces).map(named).collect())
+            }
+            coding => Ok(vec![((column.id, coding), self.data(epochs, (column, coding), 0, rows, plain)?)]),
+        }
     }
 
     /// The fragments of rows at one cloud. `rows` are ascending; `columns` are the declared ones in order, and `common` what they have
@@ -243,7 +260,11 @@ impl Coder {
         plain: &Plain,
     ) -> Result<Data, Unfit> {
         match coding {
-            Coding::Cell => self.cells(epochs, column, rows, plain),
+            Coding::Cell => self.cells(epochs, column, rows, plain).map(Data::Strings),
+            Coding::Piece(number) => {
+                let pieces = self.pieces(epochs, column, rows, plain)?.into_iter().nth(number.into());
+                Ok(Data::Strings(pieces.ok_or(Unfit::Row(0))?))
+            }
             Coding::Share(_) | Coding::Present => self.shares(epochs, (column, coding), cloud, rows, plain),
             Coding::Tag => Ok(Data::Strings(self.tag_strings(column, rows, plain))),
             Coding::Prefix => Ok(Data::Strings(self.prefix_strings(column, rows, plain))),
@@ -251,7 +272,7 @@ impl Coder {
         }
     }
 
-    fn cells(&self, epochs: &Epochs, column: &Column, rows: &[u64], plain: &Plain) -> Result<Data, Unfit> {
+    fn cells(&self, epochs: &Epochs, column: &Column, rows: &[u64], plain: &Plain) -> Result<Strings, Unfit> {
         let mut strings = Strings::default();
         let mut scratch = [0; 16];
         for (epoch, stretch) in epochs.stretches(rows) {
@@ -262,7 +283,19 @@ impl Coder {
             }
         }
         whole(rows, strings.len())?;
-        Ok(Data::Strings(strings))
+        Ok(strings)
+    }
+
+    /// The pieces of cells: for each number those of all rows.
+    fn pieces(&self, epochs: &Epochs, column: &Column, rows: &[u64], plain: &Plain) -> Result<Vec<Strings>, Unfit> {
+        let too_long = || Unfit::Long(column.name.clone());
+        let cut = self.declaration.pieces(column).ok_or_else(too_long)?;
+        let mut pieces = vec![Strings::default(); cut.count()];
+        for cell in self.cells(epochs, column, rows, plain)?.iter() {
+            let own = cut.cut(cell).map_err(|_| too_long())?;
+            pieces.iter_mut().zip(own).for_each(|(all, own)| all.push(&own));
+        }
+        Ok(pieces)
     }
 
     fn shares(
@@ -340,25 +373,60 @@ impl Coder {
     }
 
     /// The values in cells of rows, which are in any order; none where a cell does not open or holds no value of its kind.
-    pub fn open(
+    pub fn open<'a>(
         &self,
         epochs: &Epochs,
         column: &Column,
         rows: &[u64],
-        cells: &Strings,
+        cells: impl ExactSizeIterator<Item = &'a [u8]>,
         values: &mut Plain,
     ) -> Result<(), NotSealedHere> {
-        let mut openers: HashMap<usize, Cells> = HashMap::new();
-        let mut plain = Vec::new();
-        for (row, cell) in rows.iter().zip(cells.iter()) {
-            let at = epochs.at(*row).ok_or(NotSealedHere)?;
-            let opener = openers.entry(at).or_insert_with(|| self.opener(column.id, epochs.0[at].1));
-            let is_value = opener.open(*row, cell, &mut plain)?;
+        if rows.len() != cells.len() {
+            return Err(NotSealedHere);
+        }
+        let (mut openers, mut plain) = (Openers::new(self, epochs, column), Vec::new());
+        for (row, cell) in rows.iter().zip(cells) {
+            let is_value = openers.of(*row)?.open(*row, cell, &mut plain)?;
             if !values.push(column.kind, is_value.then_some(&plain[..])) {
                 return Err(NotSealedHere);
             }
         }
-        if rows.len() == cells.len() { Ok(()) } else { Err(NotSealedHere) }
+        Ok(())
+    }
+
+    /// The same from pieces of the cells: `piece` gives that of the nth row with a number, if it is there. Numbers of pieces that are
+    /// not of their cell are named, also where there is no answer. `goes_on` is asked now and then.
+    pub fn join<'a>(
+        &self,
+        epochs: &Epochs,
+        column: &Column,
+        rows: &[u64],
+        piece: impl Fn(usize, usize) -> Option<&'a [u8]>,
+        (wrong, values): (&mut BTreeSet<usize>, &mut Plain),
+        goes_on: impl Fn() -> bool,
+    ) -> Result<(), NotSealedHere> {
+        let cut = self.declaration.pieces(column).ok_or(NotSealedHere)?;
+        let (mut openers, mut plain) = (Openers::new(self, epochs, column), Vec::new());
+        for (at, row) in rows.iter().enumerate() {
+            if at.is_multiple_of(256) && !goes_on() {
+                return Err(NotSealedHere);
+            }
+            let opener = openers.of(*row)?;
+            let mut join = |pieces: &[Option<&[u8]>]| {
+                cut.join(pieces, self.declaration.may_fail, |cell| opener.open(*row, cell, &mut plain).ok())
+            };
+            let all: Vec<Option<&[u8]>> = (0..cut.count()).map(|number| piece(at, number)).collect();
+            // Whoever gave a wrong one before is believed when it takes his, and not sooner.
+            let mut trusted = all.clone();
+            wrong.iter().for_each(|number| trusted[*number] = None);
+            let joined = join(&trusted).or_else(|error| if wrong.is_empty() { Err(error) } else { join(&all) });
+            let joined = joined.map_err(|_| NotSealedHere)?;
+            wrong.extend(joined.wrong);
+            if !values.push(column.kind, joined.opened.then_some(&plain[..])) {
+                return Err(NotSealedHere);
+            }
+        }
+        Ok(())
     }
 
     /// The coefficients of a sum of shares over rows, ascending.
@@ -415,6 +483,25 @@ impl Coder {
     /// How numbers of a column are cut.
     pub(crate) fn limbs(&self, column: &Column) -> Option<Limbs> {
         self.declaration.limbs(column)
+    }
+}
+
+/// What opens cells of a column, by the epochs of their rows.
+struct Openers<'a> {
+    coder: &'a Coder,
+    epochs: &'a Epochs,
+    column: u16,
+    by_epoch: HashMap<usize, Cells>,
+}
+
+impl<'a> Openers<'a> {
+    fn new(coder: &'a Coder, epochs: &'a Epochs, column: &Column) -> Self {
+        Self { coder, epochs, column: column.id, by_epoch: HashMap::new() }
+    }
+
+    fn of(&mut self, row: u64) -> Result<&Cells, NotSealedHere> {
+        let at = self.epochs.at(row).ok_or(NotSealedHere)?;
+        Ok(self.by_epoch.entry(at).or_insert_with(|| self.coder.opener(self.column, self.epochs.0[at].1)))
     }
 }
 

@@ -3,6 +3,7 @@
 //! | coding | for | what whoever holds the fragments learns of them at rest |
 //! |---|---|---|
 //! | [`cells`] | fetching | the class of a value's length |
+//! | [`erasure`] | fetching, at less than whole copies | the class of a value's length |
 //! | [`shares`] | sums | nothing, below the threshold |
 //! | [`tags`] | equality, prefixes | which values are equal, and how often each comes |
 //! | [`orders`] | ranges | nothing; with each question, how it compares with each value |
@@ -13,7 +14,6 @@
 //! |---|---|---|
 //! | [`paillier`] | sums at one provider, which cannot be checked | nothing |
 //! | [`pads`] | the same, as fast as plain numbers, where rows follow one another | nothing |
-//! | [`erasure`] | fetching, at less than whole copies | the class of a value's length |
 //! | [`bits`] | sums and bounds of fragments, availability | what the fragments' own coding says |
 //! | [`boldyreva`] | order at rest: `danger` | the order, which values are equal, the upper half of their bits and more |
 //! | [`convergent`] | storing equal values once: `danger` | which values are equal, how often each comes, the class of their lengths |

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::coding::erasure::Pieces;
 use crate::coding::shares::Limbs;
 
 /// Rows that a table may have unless more are declared: sums of so many fit into their limbs.
@@ -51,6 +52,18 @@ pub struct Operations {
     pub prefix: bool,
 }
 
+/// How the cells of a column are distributed over its clouds (the paper's section II.A).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Distribution {
+    /// Whole, at one cloud more than may fail: selective replication.
+    #[default]
+    Spare,
+    /// Whole, at every one: full replication.
+    Replicated,
+    /// In pieces, one at each, of which all but `may_fail` give a cell back: erasure coding.
+    Dispersed,
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
@@ -64,6 +77,8 @@ pub struct Column {
     pub nullable: bool,
     /// What is done with it.
     pub operations: Operations,
+    /// How its cells are distributed.
+    pub distribution: Distribution,
     /// Where its fragments may lie: places among the table's clouds, ascending.
     pub clouds: Vec<u16>,
 }
@@ -101,6 +116,15 @@ impl Declaration {
                 Limbs::new(u32::from(bits).max(1), self.rows_max)
             }
             _ => None,
+        }
+    }
+
+    /// How cells of a column are cut; none if they are whole, or lie at more clouds than pieces there may be.
+    #[must_use]
+    pub fn pieces(&self, column: &Column) -> Option<Pieces> {
+        match column.distribution {
+            Distribution::Dispersed => Pieces::new(column.clouds.len().checked_sub(self.may_fail)?, self.may_fail),
+            Distribution::Spare | Distribution::Replicated => None,
         }
     }
 

@@ -65,8 +65,9 @@ pub fn learned(declaration: &Declaration, placement: &Placement, coalition: &[us
 
 fn of_coding(declaration: &Declaration, column: &Column, coding: Coding, holders: usize) -> Vec<Learned> {
     let (at_rest, asked) = match coding {
-        Coding::Cell if column.kind.width().is_none() => (Some(What::Length), None),
-        Coding::Cell => (None, None),
+        // A piece says how long its cell is.
+        Coding::Cell | Coding::Piece(_) if column.kind.width().is_none() => (Some(What::Length), None),
+        Coding::Cell | Coding::Piece(_) => (None, None),
         // Under one pad all clouds have the same, and learn nothing from one another.
         Coding::Share(_) | Coding::Present if declaration.threshold() == 1 => (None, None),
         Coding::Share(_) if holders >= declaration.threshold() => (Some(What::Values), None),

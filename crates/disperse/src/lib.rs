@@ -25,6 +25,7 @@ pub mod leakage;
 mod metered;
 mod opening;
 mod packed;
+mod pieced;
 mod placement;
 mod plain;
 mod provider;
@@ -37,7 +38,7 @@ mod watch;
 
 pub use catalogue::{Catalogue, Shown, TableNumber, Told};
 pub use coder::{Coder, Common, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
-pub use declaration::{Column, Declaration, Kind, Operations, ROWS_MAX_DEFAULT};
+pub use declaration::{Column, Declaration, Distribution, Kind, Operations, ROWS_MAX_DEFAULT};
 pub use exact::sum_of;
 pub use folder::Folder;
 pub use goal::Goal;

@@ -1,6 +1,7 @@
 //! Which fragments there are of each column, and which clouds hold them.
 //!
-//! 1. Every column has sealed cells, at one cloud more than may fail: any of them gives the values back to whoever has the key.
+//! 1. Every column has sealed cells, at one cloud more than may fail: any of them gives the values back to whoever has the key. Or at
+//!    every one of its clouds, or in a piece at each, as it was said of the column.
 //! 2. Numbers that are added up have shares at every cloud, `may_collude + 1` of which give a value away.
 //! 3. An index code (tags, orders) is made only for an operation that was declared, at one cloud more than may fail.
 //!    Codes of one column begin at different clouds, and so do columns: whoever holds one code need not hold the next.
@@ -8,13 +9,16 @@
 
 use std::fmt;
 
-use crate::declaration::{Column, Declaration, Kind};
+use crate::coding::erasure::PIECES_MAX;
+use crate::declaration::{Column, Declaration, Distribution, Kind};
 
 /// What a fragment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Coding {
     /// A sealed cell.
     Cell,
+    /// A piece of a sealed cell, by its number.
+    Piece(u8),
     /// A share of a limb.
     Share(u8),
     /// A share of 1 where there is a value, and of 0 where there is NULL.
@@ -36,6 +40,8 @@ impl Coding {
             Self::Tag => 3,
             Self::Prefix => 4,
             Self::Order => 5,
+            // One at each cloud.
+            Self::Piece(_) => 6,
             Self::Share(limb) => 16 + limb,
         }
     }
@@ -82,6 +88,8 @@ pub enum Refusal {
         /// Why it does not go, and what does.
         why: &'static str,
     },
+    /// More clouds than a cell may have pieces.
+    Pieces(String),
     /// More rows than any sum has room for.
     Rows(u64),
 }
@@ -94,6 +102,9 @@ impl fmt::Display for Refusal {
             }
             Self::SameCloud(name) => write!(f, "cloud {name} is named twice: a cloud that fails, fails as a whole"),
             Self::Operation { column, operation, why } => write!(f, "column {column} FOR ({operation}): {why}"),
+            Self::Pieces(column) => {
+                write!(f, "column {column}: cells have up to {PIECES_MAX} pieces: name fewer clouds")
+            }
             Self::Rows(rows) => write!(f, "max_rows = {rows}: sums of so many rows have no room in 61 bits"),
         }
     }
@@ -109,6 +120,9 @@ impl Placement {
         let mut fragments = Vec::new();
         for (at, column) in declaration.columns.iter().enumerate() {
             check_operations(declaration, column)?;
+            if column.distribution == Distribution::Dispersed {
+                fragments.extend(pieces(column));
+            }
             let mut place = |coding, start: usize, count: usize| {
                 let clouds: Vec<usize> = column.clouds.iter().map(|cloud| usize::from(*cloud)).collect();
                 let nth = |next: usize| clouds[(at + start + next) % clouds.len()];
@@ -117,7 +131,11 @@ impl Placement {
                 fragments.push(Fragment { column: column.id, coding, holders });
             };
             let copies = declaration.may_fail + 1;
-            place(Coding::Cell, 0, copies);
+            match column.distribution {
+                Distribution::Spare => place(Coding::Cell, 0, copies),
+                Distribution::Replicated => place(Coding::Cell, 0, usize::MAX),
+                Distribution::Dispersed => {}
+            }
             if let Some(limbs) = declaration.limbs(column) {
                 (0..limbs.count()).for_each(|limb| place(Coding::Share(limb as u8), 0, usize::MAX));
                 if column.nullable {
@@ -142,10 +160,26 @@ impl Placement {
         self.fragments.iter().find(|fragment| fragment.column == column && fragment.coding == coding)
     }
 
+    /// The clouds that have cells of a column, or pieces of them.
+    #[must_use]
+    pub fn cell_holders(&self, column: u16) -> Vec<usize> {
+        let is_cell = |of: &&Fragment| of.column == column && matches!(of.coding, Coding::Cell | Coding::Piece(_));
+        self.fragments.iter().filter(is_cell).flat_map(|of| of.holders.iter().copied()).collect()
+    }
+
     /// What a cloud holds.
     pub fn held_by(&self, cloud: usize) -> impl Iterator<Item = &Fragment> {
         self.fragments.iter().filter(move |fragment| fragment.holders.contains(&cloud))
     }
+}
+
+/// A piece at each cloud of a column: its number is that of the cloud among those of the column.
+fn pieces(column: &Column) -> impl Iterator<Item = Fragment> {
+    (0..).zip(&column.clouds).map(|(number, cloud)| Fragment {
+        column: column.id,
+        coding: Coding::Piece(number),
+        holders: vec![usize::from(*cloud)],
+    })
 }
 
 fn check_clouds(declaration: &Declaration) -> Result<(), Refusal> {
@@ -173,6 +207,9 @@ fn check_clouds(declaration: &Declaration) -> Result<(), Refusal> {
 fn check_operations(declaration: &Declaration, column: &Column) -> Result<(), Refusal> {
     let refused = |operation, why| Err(Refusal::Operation { column: column.name.clone(), operation, why });
     let operations = &column.operations;
+    if column.distribution == Distribution::Dispersed && declaration.pieces(column).is_none() {
+        return Err(Refusal::Pieces(column.name.clone()));
+    }
     if operations.sum {
         match column.kind {
             Kind::Number { adds: true, .. } if declaration.limbs(column).is_none() => {
@@ -200,7 +237,7 @@ fn check_operations(declaration: &Declaration, column: &Column) -> Result<(), Re
 #[cfg(test)]
 pub(crate) mod tests {
     use super::{Coding, Placement, Refusal};
-    use crate::declaration::{Column, Declaration, Kind, Operations, ROWS_MAX_DEFAULT};
+    use crate::declaration::{Column, Declaration, Distribution, Kind, Operations, ROWS_MAX_DEFAULT};
 
     pub(crate) fn people(clouds: usize, may_fail: usize, may_collude: usize) -> Declaration {
         let column = |id: u16, name: &str, kind, operations| Column {
@@ -209,6 +246,7 @@ pub(crate) mod tests {
             kind,
             nullable: id > 0,
             operations,
+            distribution: Distribution::default(),
             clouds: (0..clouds as u16).collect(),
         };
         let number = |bits| Kind::Number { bits, wide: false, adds: true };
@@ -242,6 +280,21 @@ pub(crate) mod tests {
         assert_eq!(placement.fragment(3, Coding::Tag), None);
         // Ten digits and 2^25 rows are one limb.
         assert_eq!(placement.fragment(2, Coding::Share(1)), None);
+    }
+
+    #[test]
+    fn cells_are_distributed_as_it_was_said() {
+        let mut declaration = people(4, 1, 1);
+        declaration.columns[1].distribution = Distribution::Replicated;
+        declaration.columns[3].distribution = Distribution::Dispersed;
+        declaration.columns[3].clouds = vec![0, 2, 3];
+        let placement = Placement::plan(&declaration).expect("a placement");
+        assert_eq!(placement.cell_holders(0).len(), 2);
+        assert_eq!(placement.cell_holders(1), [0, 1, 2, 3]);
+        assert_eq!(placement.cell_holders(3), [0, 2, 3]);
+        assert_eq!(placement.fragment(3, Coding::Cell), None);
+        assert_eq!(placement.fragment(3, Coding::Piece(1)).expect("a piece").holders, [2]);
+        assert_eq!(declaration.pieces(&declaration.columns[3]).expect("pieces").needed(), 2);
     }
 
     #[test]

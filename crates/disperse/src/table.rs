@@ -2,7 +2,7 @@
 //!
 //! What may be believed (DESIGN.md, "Dispersed tables"), if no more than `may_fail` clouds are silent or lie:
 //! 1. A cell opens for the row that it was sealed for, or not at all: one honest answer is enough, and a cloud that lacks a row, or
-//!    shows another cell, is named.
+//!    shows another cell, is named. Of cells in pieces it takes as many answers as give them back (pieced.rs).
 //! 2. Which rows an index code matches is asked of every cloud that has the code, `may_fail + 1` of them. One of those that answer is
 //!    honest, and names all rows that match: so all answers together miss none. What they name too much shows when the cells are
 //!    open.
@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::asked::{self, Progress, Running, Wait};
 use crate::coder::{Coder, Common, Unfit};
+use crate::coding::erasure::Pieces;
 use crate::fragments::{Answer, Data, Name, Question, Strings, Test};
 use crate::goal::Goal;
 use crate::placement::Coding;
@@ -105,11 +106,18 @@ impl Report {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// Of a column, no cloud that has it gave all rows: what is known of them.
+    /// Of a column, no cloud that has it gave all rows, or of those that have pieces of it not enough: what is known of them.
     Column {
         /// The column's name.
         column: String,
         /// What its clouds did.
+        report: Report,
+    },
+    /// Of a column, what clouds gave is of no cell, and they do not say who of them lies: more than may.
+    Pieces {
+        /// The column's name.
+        column: String,
+        /// What is known of its clouds.
         report: Report,
     },
     /// Of a column, not enough clouds agree on the sum: what is known of them.
@@ -302,28 +310,49 @@ impl Table {
     ) -> Result<Found, Unanswered> {
         let set = rows & &asking.state.live;
         let rows: Vec<u64> = set.iter().collect();
-        let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
-        if !rows.is_empty() && matches!(asking.goal, Goal::Reliability(_)) {
-            let columns = self.fetch_confirmed(asking, wanted, (&rows, &set), report)?;
-            return Ok(Found { rows, columns });
-        }
         if rows.is_empty() {
             let empty = |id: &u16| self.coder.declaration().column(*id).map(|column| Plain::empty(column.kind));
             return Ok(Found { rows, columns: wanted.iter().filter_map(empty).collect() });
         }
-        self.fetch_all(asking, wanted, (&rows, &set), &mut columns, report)?;
-        let columns: Option<Vec<Plain>> = columns.iter_mut().map(Option::take).collect::<Option<_>>();
-        match columns {
-            Some(columns) => Ok(Found { rows, columns }),
-            None => Err(self.unanswered(wanted, report)),
+        let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
+        for group in self.together(wanted) {
+            let ids: Vec<u16> = group.iter().map(|at| wanted[*at]).collect();
+            let found = match (self.pieces_of(&ids), asking.goal) {
+                (Some(cut), _) => self.fetch_pieces(asking, (&ids, cut), (&rows, &set), report)?,
+                (None, Goal::Reliability(_)) => self.fetch_confirmed(asking, &ids, (&rows, &set), report)?,
+                (None, _) => self.fetch_all(asking, &ids, (&rows, &set), report)?,
+            };
+            group.iter().zip(found).for_each(|(at, column)| columns[*at] = Some(column));
         }
+        // Each column is of one group.
+        Ok(Found { rows, columns: columns.into_iter().flatten().collect() })
+    }
+
+    /// Columns, by their places, that are fetched together: whole ones, and those in pieces at the same clouds.
+    fn together(&self, wanted: &[u16]) -> Vec<Vec<usize>> {
+        let placement = self.coder.placement();
+        let is_whole = |id: u16| placement.fragment(id, Coding::Cell).is_some();
+        let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+        for (at, id) in wanted.iter().enumerate() {
+            let clouds = if is_whole(*id) { Vec::new() } else { placement.cell_holders(*id) };
+            match groups.iter_mut().find(|(own, _)| *own == clouds) {
+                Some((_, group)) => group.push(at),
+                None => groups.push((clouds, vec![at])),
+            }
+        }
+        groups.into_iter().map(|(_, group)| group).collect()
+    }
+
+    fn pieces_of(&self, ids: &[u16]) -> Option<Pieces> {
+        let declaration = self.coder.declaration();
+        declaration.pieces(declaration.column(*ids.first()?)?)
     }
 
     fn unanswered(&self, wanted: &[u16], report: &Report) -> Unanswered {
-        let name = wanted.iter().filter_map(|id| self.coder.declaration().column(*id)).find(|column| {
-            let cells = self.coder.placement().fragment(column.id, Coding::Cell);
-            cells.is_none_or(|cells| cells.holders.iter().all(|cloud| report.blames(*cloud)))
-        });
+        let name = wanted
+            .iter()
+            .filter_map(|id| self.coder.declaration().column(*id))
+            .find(|column| self.coder.placement().cell_holders(column.id).iter().all(|cloud| report.blames(*cloud)));
         let column = name.map_or_else(String::new, |column| column.name.clone());
         Unanswered::Column { column, report: report.clone() }
     }
@@ -363,9 +392,9 @@ impl Table {
         asking: Asking<'_>,
         wanted: &[u16],
         rows: (&[u64], &Rows),
-        columns: &mut [Option<Plain>],
         report: &mut Report,
-    ) -> Result<(), Unanswered> {
+    ) -> Result<Vec<Plain>, Unanswered> {
+        let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
         let is_enough = AtomicBool::new(false);
         let fetch = |cloud: usize, places_of: &[usize], progress: &Progress| {
             let ids: Vec<u16> = places_of.iter().map(|at| wanted[*at]).collect();
@@ -405,7 +434,9 @@ impl Table {
             is_enough.store(true, Ordering::Relaxed);
             running.slow().for_each(|number| report.note(questions[number].0, Fault::Slow));
             done
-        })
+        })?;
+        let is_whole = columns.iter().all(Option::is_some);
+        if is_whole { Ok(columns.into_iter().flatten().collect()) } else { Err(self.unanswered(wanted, report)) }
     }
 
     /// The same from every cloud that has them, as many of which as are wanted must show each column whole. Those that are slow are waited
@@ -460,6 +491,26 @@ impl Table {
         (rows, set): (&[u64], &Rows),
     ) -> Result<Fetched, Unanswered> {
         let names: Vec<Name> = ids.iter().map(|id| self.coder.column_name(cloud, *id, Coding::Cell)).collect();
+        let nothing = |faults| Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults });
+        match self.gather((state, wait), cloud, names, (rows, set))? {
+            Came::Whole(gathered) => {
+                let columns = self.open(state, ids, rows, &gathered);
+                let is_forged = columns.iter().any(Option::is_none);
+                Ok(Fetched { columns, faults: is_forged.then_some((cloud, Fault::Forged)).into_iter().collect() })
+            }
+            Came::Late => nothing(Vec::new()),
+            Came::Not(fault) => nothing(vec![(cloud, fault)]),
+        }
+    }
+
+    /// What one cloud has of rows in columns of strings.
+    pub(crate) fn gather(
+        &self,
+        (state, wait): (&State, Wait<'_>),
+        cloud: usize,
+        names: Vec<Name>,
+        (rows, set): (&[u64], &Rows),
+    ) -> Result<Came, Unanswered> {
         let is_all = *set == state.live;
         let places = (!is_all).then(|| self.coder.sorted_places(&state.epochs, cloud, rows.iter().copied()));
         let question = Question { columns: names.clone(), places, ..Question::default() };
@@ -467,40 +518,25 @@ impl Table {
         // What is not wanted is passed over: rows that are on their way, that are gone, or that are of before.
         let wanted = |place| self.coder.row(&state.epochs, cloud, place).filter(|row| set.contains(*row));
         let mut take = |answer: Answer| gathered.add(&names, answer, rows.len(), wanted, wait.watch);
-        let nothing = |fault| Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults: vec![(cloud, fault)] });
         let asked = (self.coder.table_name(cloud), question);
         match asked::ask(&self.clouds[cloud], asked, wait, &mut take) {
-            Ok(true) => {}
-            // Another one was faster.
-            Ok(false) => return Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults: Vec::new() }),
-            Err(Failure::CalledOff) => return Err(Unanswered::CalledOff),
-            Err(failure) => return nothing(Fault::Failed(failure)),
+            Ok(true) => Ok(if gathered.order(rows) { Came::Whole(gathered) } else { Came::Not(Fault::Lacks) }),
+            Ok(false) => Ok(Came::Late),
+            Err(Failure::CalledOff) => Err(Unanswered::CalledOff),
+            Err(failure) => Ok(Came::Not(Fault::Failed(failure))),
         }
-        let Some(order) = gathered.order(rows) else { return nothing(Fault::Lacks) };
-        let columns = self.open(state, ids, rows, (&gathered.cells, &order));
-        let is_forged = columns.iter().any(Option::is_none);
-        Ok(Fetched { columns, faults: is_forged.then_some((cloud, Fault::Forged)).into_iter().collect() })
     }
 
     /// Opens columns of cells, at the same time; none for those of which one does not open.
-    fn open(
-        &self,
-        state: &State,
-        ids: &[u16],
-        rows: &[u64],
-        (cells, order): (&[Strings], &[usize]),
-    ) -> Vec<Option<Plain>> {
-        let open = |id: u16, cells: &Strings| {
+    fn open(&self, state: &State, ids: &[u16], rows: &[u64], gathered: &Gathered) -> Vec<Option<Plain>> {
+        let open = |at: usize, id: u16| {
             let column = self.coder.declaration().column(id)?;
-            let mut ordered = Strings::default();
-            order.iter().for_each(|at| ordered.push(cells.get(*at)));
             let mut values = Plain::empty(column.kind);
-            self.coder.open(&state.epochs, column, rows, &ordered, &mut values).is_ok().then_some(values)
+            self.coder.open(&state.epochs, column, rows, gathered.strings(at), &mut values).is_ok().then_some(values)
         };
         let open = &open;
         std::thread::scope(|scope| {
-            let columns: Vec<_> =
-                ids.iter().zip(cells).map(|(id, cells)| scope.spawn(move || open(*id, cells))).collect();
+            let columns: Vec<_> = ids.iter().enumerate().map(|(at, id)| scope.spawn(move || open(at, *id))).collect();
             columns.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         })
     }
@@ -615,8 +651,18 @@ struct Fetched {
     faults: Vec<(usize, Fault)>,
 }
 
+/// What came of a question for rows.
+pub(crate) enum Came {
+    /// All of them.
+    Whole(Gathered),
+    /// Nothing, for others were faster.
+    Late,
+    /// Not what was asked for.
+    Not(Fault),
+}
+
 /// Parts of an answer put together: of wanted rows alone, and each once, so that a cloud cannot have more kept than was asked for.
-struct Gathered {
+pub(crate) struct Gathered {
     /// The rows, each with its place here.
     rows: Vec<(u64, usize)>,
     cells: Vec<Strings>,
@@ -659,11 +705,19 @@ impl Gathered {
         Ok(())
     }
 
-    /// Where the rows are that were wanted, which are ascending; none if one is missing.
-    fn order(&mut self, wanted: &[u64]) -> Option<Vec<usize>> {
+    /// Puts the rows in order; whether they are those that were wanted, which are ascending.
+    fn order(&mut self, wanted: &[u64]) -> bool {
         self.rows.sort_unstable();
-        let is_whole =
-            self.rows.len() == wanted.len() && self.rows.iter().zip(wanted).all(|((own, _), row)| own == row);
-        is_whole.then(|| self.rows.iter().map(|(_, at)| *at).collect())
+        self.rows.len() == wanted.len() && self.rows.iter().zip(wanted).all(|((own, _), row)| own == row)
+    }
+
+    /// The string of a column for the nth row.
+    pub fn string(&self, column: usize, nth: usize) -> &[u8] {
+        self.cells[column].get(self.rows[nth].1)
+    }
+
+    /// Those of all rows.
+    fn strings(&self, column: usize) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.rows.iter().map(move |(_, at)| self.cells[column].get(*at))
     }
 }

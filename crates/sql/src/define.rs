@@ -54,7 +54,10 @@ impl Session {
 
     fn create_table(&mut self, create: &CreateTable, parameters: &[Value]) -> Result<Outcome> {
         refuse_table(create)?;
-        let engine = engine_of(&create.table_options)?;
+        let engine = match says_where(&create.table_options) || self.cache.is_own || create.temporary {
+            true => engine_of(&create.table_options)?,
+            false => self.engine_used()?,
+        };
         let name = table_name(&create.name)?;
         if !self.cache.is_own {
             reserved(&name)?;
@@ -478,6 +481,15 @@ fn engine_of(options: &CreateTableOptions) -> Result<Option<relation::Engine>> {
     match engine.options.iter().find(|(name, _)| !known(name)) {
         Some((name, _)) => Err(Error::NotSupported(format!("the table option {name} (engine {})", engine.name))),
         None => Ok(Some(engine).filter(|engine| engine.name != "relation")),
+    }
+}
+
+/// Whether a table says of itself where it lies.
+fn says_where(options: &CreateTableOptions) -> bool {
+    match options {
+        CreateTableOptions::None => false,
+        CreateTableOptions::With(options) => options.iter().any(|given| !is_of_pages(given)),
+        _ => true,
     }
 }
 

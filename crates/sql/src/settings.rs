@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::catalog::Said;
 use crate::control;
+use crate::dispersed::Used;
 use crate::error::{Error, Result};
 use crate::on_rollback::{NAMES as OF_DATABASE, OnRollback};
 use crate::ram::Ram;
@@ -39,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) as_given: bool,
     /// How much memory queries of this session may have, where it was said.
     pub(crate) ram: Option<Ram>,
+    /// Where tables that are made lie if they say nothing else; none: here.
+    pub(crate) clouds: Option<Used>,
     /// Settings that clients set and that change nothing here, so that SHOW answers what SET said.
     said: BTreeMap<String, String>,
 }
@@ -54,6 +57,7 @@ impl Default for Settings {
             enable_foreign_key_joins: true,
             as_given: false,
             ram: None,
+            clouds: None,
             said: BTreeMap::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! Rows come back as they were, whatever `may_fail` clouds do.
 
 use counterfoil_disperse::{
-    Asking, Condition, Epoch, Failure, Fault, Goal, Plain, Report, State, Unanswered, Value, Watch,
+    Asking, Condition, Distribution, Epoch, Failure, Fault, Goal, Plain, Report, State, Unanswered, Value, Watch,
 };
 use proptest::prelude::*;
 
@@ -50,11 +50,18 @@ fn conditions(people: &[Person], pick: usize) -> Vec<Both> {
     all
 }
 
+const DISTRIBUTIONS: [Distribution; 3] = [Distribution::Spare, Distribution::Replicated, Distribution::Dispersed];
+
 proptest! {
     #[test]
-    fn what_was_put_is_read(people in people(), pick in any::<usize>(), shape in 0_usize..4, bad in any::<usize>()) {
+    fn what_was_put_is_read(
+        people in people(),
+        pick in any::<usize>(),
+        (shape, distribution) in (0_usize..4, 0_usize..3),
+        bad in any::<usize>(),
+    ) {
         let shape @ (clouds, may_fail, _) = [(1, 0, 0), (3, 1, 1), (4, 1, 2), (5, 2, 2)][shape];
-        let world = World::new(shape, &people);
+        let world = World::distributed(shape, DISTRIBUTIONS[distribution], &people);
         for failing in 0..may_fail {
             world.clouds[(bad + failing) % clouds].set(Mood::BAD[(bad + failing) % Mood::BAD.len()]);
         }
@@ -315,4 +322,35 @@ fn who_wants_it_soon_is_told_that_it_is_not_verified() {
             assert!(is_right || mood != Mood::Honest);
         }
     }
+}
+
+#[test]
+fn pieces_are_read_from_as_many_clouds_as_it_takes() {
+    let people = some_people();
+    let world = World::distributed((5, 2, 2), Distribution::Dispersed, &people);
+    let read = |goal| {
+        let mut report = Report::default();
+        let asking = Asking { goal, ..world.asking() };
+        let found = world.table.read(asking, &[NOTE, NAME], &[], &mut report);
+        (found.map(|found| found.columns == [world.columns[3].clone(), world.columns[1].clone()]), report)
+    };
+    let certain = Goal::Reliability(None);
+    assert_eq!(read(Goal::Ordinary), (Ok(true), Report::default()));
+    assert_eq!(read(certain), (Ok(true), Report::default()));
+    // Who lies is found when what he gave does not open; who was not needed is not asked.
+    world.clouds[1].set(Mood::Lying);
+    world.clouds[4].set(Mood::Shuffling);
+    let (columns, report) = read(Goal::Ordinary);
+    assert_eq!((columns, report.faults), (Ok(true), vec![(1, Fault::Forged)]));
+    let (columns, report) = read(certain);
+    assert_eq!((columns, report.faults), (Ok(true), vec![(1, Fault::Forged), (4, Fault::Forged)]));
+    let (columns, _) = read(Goal::Reliability(Some(4)));
+    assert!(matches!(columns, Err(Unanswered::Quorum { wanted: 4, there: 3, .. })));
+    world.clouds[0].set(Mood::Silent);
+    for goal in [Goal::Ordinary, certain] {
+        let (columns, report) = read(goal);
+        assert!(matches!(columns, Err(Unanswered::Pieces { ref column, .. }) if column == "note"), "{report:?}");
+    }
+    world.clouds[1].set(Mood::Honest);
+    assert_eq!(read(Goal::Ordinary).0, Ok(true));
 }

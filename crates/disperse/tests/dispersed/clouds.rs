@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Strings};
 use counterfoil_disperse::{
-    Asking, Coder, Column, Declaration, Epoch, Failure, Goal, Kind, MemoryProvider, Operations, Patient, Placement,
-    Plain, Provider, ROWS_MAX_DEFAULT, Rows, Secret, State, Table,
+    Asking, Coder, Column, Declaration, Distribution, Epoch, Failure, Goal, Kind, MemoryProvider, Operations, Patient,
+    Placement, Plain, Provider, ROWS_MAX_DEFAULT, Rows, Secret, State, Table,
 };
 
 /// How a cloud behaves.
@@ -149,6 +149,7 @@ pub fn declaration(clouds: usize, may_fail: usize, may_collude: usize) -> Declar
         kind,
         nullable: id != ID,
         operations,
+        distribution: Distribution::default(),
         clouds: (0..clouds as u16).collect(),
     };
     let none = Operations::default();
@@ -188,8 +189,19 @@ pub fn columns(people: &[Person]) -> Vec<Plain> {
 }
 
 impl World {
-    pub fn new((count, may_fail, may_collude): (usize, usize, usize), people: &[Person]) -> Self {
-        let declaration = declaration(count, may_fail, may_collude);
+    pub fn new(shape: (usize, usize, usize), people: &[Person]) -> Self {
+        Self::declared(declaration(shape.0, shape.1, shape.2), people)
+    }
+
+    /// A table whose cells are distributed so.
+    pub fn distributed(shape: (usize, usize, usize), distribution: Distribution, people: &[Person]) -> Self {
+        let mut declaration = declaration(shape.0, shape.1, shape.2);
+        declaration.columns.iter_mut().for_each(|column| column.distribution = distribution);
+        Self::declared(declaration, people)
+    }
+
+    fn declared(declaration: Declaration, people: &[Person]) -> Self {
+        let count = declaration.clouds.len();
         let placement = Placement::plan(&declaration).expect("a placement");
         let clouds: Vec<Arc<Cloud>> = (0..count).map(|_| Arc::default()).collect();
         let providers = clouds.iter().map(|cloud| cloud.clone() as Arc<dyn Provider>).collect();

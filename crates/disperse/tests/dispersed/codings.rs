@@ -1,4 +1,4 @@
-//! The bytes of SPEC.md, "disperse: codings that no placement takes yet".
+//! The bytes of SPEC.md, "disperse: further codings".
 
 use std::sync::Arc;
 

@@ -18,10 +18,10 @@ use zeroize::Zeroizing;
 
 use super::define::Waits;
 use super::goals;
-use super::words::{self, Relaid};
+use super::words::{self, Relaid, Used};
 use super::{CloudSecret, Dispersed};
 use crate::error::{Error, Result};
-use crate::publishing::{call, is_call, parse_text, said, takes, wants};
+use crate::publishing::{call, is_call, parse_table, parse_text, said, takes, wants};
 use crate::session::{Outcome, Session};
 use crate::show;
 use crate::statement::fold;
@@ -87,11 +87,27 @@ pub(super) fn whole_url(dispersed: &Dispersed, url: &str) -> Result<String> {
 /// What is asked of clouds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    Create { cloud: Cloud, may_be_there: bool },
-    Drop { name: String, may_be_gone: bool },
-    Repair { table: String, takes_over: bool },
-    Leakage { sql: String },
-    Relay { table: String, relaid: Relaid },
+    Create {
+        cloud: Cloud,
+        may_be_there: bool,
+    },
+    Drop {
+        name: String,
+        may_be_gone: bool,
+    },
+    Repair {
+        table: String,
+        takes_over: bool,
+    },
+    Leakage {
+        sql: String,
+    },
+    Relay {
+        table: String,
+        relaid: Relaid,
+    },
+    /// Where tables that are made from here on lie; none: here.
+    Use(Option<Used>),
 }
 
 fn record_name(name: &str) -> Vec<u8> {
@@ -110,7 +126,8 @@ pub(super) fn put(writer: &mut Writer, cloud: &Cloud) -> Result<()> {
     Ok(writer.put_record(record_space::SETTING, &record_name(&cloud.name), &cloud.to_bytes())?)
 }
 
-fn all(view: &dyn View) -> Result<Vec<Cloud>> {
+/// All of them.
+pub(super) fn all(view: &dyn View) -> Result<Vec<Cloud>> {
     let names = view.records(record_space::SETTING, RECORDS).into_iter();
     let names = names.map(|(name, _)| String::from_utf8_lossy(&name[RECORDS.len()..]).into_owned());
     names.filter_map(|name| named(view, &name).transpose()).collect()
@@ -169,7 +186,7 @@ fn parse_drop(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
 }
 
 fn parse_repair(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
-    let mut said = vec![("name", fold(&parser.parse_identifier()?))];
+    let mut said = vec![("name", parse_table(parser)?)];
     if takes(parser, "TAKE") {
         wants(parser, &["OVER"])?;
         said.push(("take", "over".to_owned()));
@@ -185,6 +202,9 @@ fn parse_leakage(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
 pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
     if let Some((table, relaid)) = words::read(function)? {
         return Ok(Some(Asked::Relay { table, relaid }));
+    }
+    if let Some(used) = words::read_use(function)? {
+        return Ok(Some(Asked::Use(used)));
     }
     let is_named = |name: [&str; 2]| is_call(function, name);
     if ![CREATE, DROP, REPAIR, LEAKAGE].into_iter().any(is_named) {
@@ -231,6 +251,10 @@ impl Session {
         }
         self.rights.to_reach_out()?;
         match asked {
+            Asked::Use(used) => {
+                self.settings.clouds = used;
+                Ok(Outcome::Done("USE CLOUDS"))
+            }
             Asked::Repair { table, takes_over } => self.repair(&table, takes_over),
             Asked::Relay { table, relaid } => self.relay(&table, &relaid),
             Asked::Leakage { .. } => unreachable!("answered above"),

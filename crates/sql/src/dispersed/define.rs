@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use counterfoil_disperse::{self as disperse, Declaration, Kept, Operations, Placement, ROWS_MAX_DEFAULT, Secret};
+use counterfoil_disperse::{
+    self as disperse, Declaration, Distribution, Kept, Operations, Placement, ROWS_MAX_DEFAULT, Secret,
+};
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::{Engine as Told, NewTable, Table};
 use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, CreateTable};
 
-use super::words::Relaid;
+use super::distribution::distribution;
+use super::words::{Relaid, Used};
 use super::{Dropped, catalogue, clouds, columns, keep, kept, prefix, shared, words};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -22,15 +25,18 @@ const MAY_FAIL: &str = "may_fail";
 const MAY_COLLUDE: &str = "may_collude";
 const MAX_ROWS: &str = "max_rows";
 const KEY_BACKUP: &str = "key_backup";
+const CODING: &str = "coding";
 const NO_BACKUP: &str = "none";
 /// Before the name of a column, whose option says what it is FOR.
 const FOR: &str = "for ";
 /// Before the name of a column, whose option says at which clouds it lies.
 const USE: &str = "use ";
+/// Before the name of a column, whose option says how it is distributed there.
+const WITH: &str = "with ";
 
 /// Whether a dispersed table can be told this.
 pub(crate) fn option_is_known(name: &str) -> bool {
-    [CLOUDS, MAY_FAIL, MAY_COLLUDE, MAX_ROWS, KEY_BACKUP].contains(&name)
+    [CLOUDS, CODING, MAY_FAIL, MAY_COLLUDE, MAX_ROWS, KEY_BACKUP].contains(&name)
 }
 
 /// Whether an option's value may be a number without quotes.
@@ -46,7 +52,7 @@ pub(super) fn has_key_backup(table: &Table) -> bool {
 
 /// Whether an option is about a column, which says it itself.
 pub(crate) fn is_of_column(option: &str) -> bool {
-    option.starts_with(FOR) || option.starts_with(USE)
+    [FOR, USE, WITH].iter().any(|of| option.starts_with(of))
 }
 
 /// What an option says of a column.
@@ -55,24 +61,29 @@ fn said_of<'a>(told: &'a Told, before: &str, column: &str) -> Option<&'a str> {
     told.options.iter().find(|(name, _)| is_it(name)).map(|(_, value)| value.as_str())
 }
 
-/// ` FOR (...) USE CLOUDS ...` of a column, as CREATE TABLE says it; nothing where it is for nothing, and lies where the table does.
+/// ` FOR (...) USE CLOUDS ... WITH ...` of a column, as CREATE TABLE says it; nothing where it is for nothing, and lies where the table does.
 #[must_use]
 pub fn for_clause(table: &Table, column: &str) -> String {
     let Some(told) = table.engine.as_ref().filter(|engine| engine.name == super::ENGINE) else { return String::new() };
-    let uses = said_of(told, FOR, column).map(|words| format!(" FOR ({words})")).unwrap_or_default();
+    let uses = said_of(told, FOR, column).map(|words| names(words).collect::<Vec<_>>().join(", "));
+    let uses = uses.filter(|words| !words.is_empty()).map(|words| format!(" FOR ({words})")).unwrap_or_default();
     let named = |clouds: &str| names(clouds).map(|name| format!("'{}'", name.replace('\'', "''"))).collect::<Vec<_>>();
-    let clouds = said_of(told, USE, column).map(|clouds| format!(" USE CLOUDS {}", named(clouds).join(" AND ")));
-    uses + &clouds.unwrap_or_default()
+    let clouds = said_of(told, USE, column).map(|clouds| named(clouds).join(" AND "));
+    let coding = said_of(told, WITH, column).map(|words| format!(" WITH '{}'", words.replace('\'', "''")));
+    let clouds = clouds.or_else(|| coding.as_ref().map(|_| format!("'{}'", words::AUTO)));
+    let clouds = clouds.map(|clouds| format!(" USE CLOUDS {clouds}"));
+    uses + &clouds.unwrap_or_default() + &coding.unwrap_or_default()
 }
 
 /// Names of clouds, apart by commas.
-fn names(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn names(text: &str) -> impl Iterator<Item = String> {
     text.split(',').map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty())
 }
 
 /// What WITH says.
 struct Options {
     clouds: Vec<String>,
+    distribution: Distribution,
     may_fail: usize,
     may_collude: usize,
     rows_max: u64,
@@ -100,8 +111,9 @@ impl Options {
                 "{KEY_BACKUP} = '{other}': 'split' (unless said otherwise) or '{NO_BACKUP}'"
             )));
         }
+        let distribution = text(CODING).map(|words| distribution("the table", words)).transpose()?.unwrap_or_default();
         let small = |count: u64| usize::try_from(count).unwrap_or(usize::MAX).min(u16::MAX.into());
-        Ok(Options { clouds, may_fail: small(may_fail), may_collude: small(may_collude), rows_max })
+        Ok(Options { clouds, distribution, may_fail: small(may_fail), may_collude: small(may_collude), rows_max })
     }
 }
 
@@ -115,7 +127,7 @@ fn take_options(given: &mut [ColumnDef]) -> Vec<(String, String)> {
         column.options = others;
         for option in own {
             let ColumnOption::DialectSpecific(tokens) = option.option else { continue };
-            all.extend(words::option_of(&fold(&column.name), &tokens));
+            all.extend(words::options_of(&fold(&column.name), &tokens));
         }
     }
     all
@@ -124,6 +136,11 @@ fn take_options(given: &mut [ColumnDef]) -> Vec<(String, String)> {
 /// What a column is for: no option says nothing.
 pub(super) fn option_for(column: &str, words: &str) -> (String, String) {
     (format!("{FOR}{column}"), words.to_owned())
+}
+
+/// How a column is distributed.
+pub(super) fn option_with(column: &str, words: &str) -> (String, String) {
+    (format!("{WITH}{column}"), words.to_owned())
 }
 
 /// Where a column lies.
@@ -160,7 +177,7 @@ fn operations(column: &str, words: &str) -> Result<Operations> {
 /// What is declared of a table by its options. `number`: its own, for ever.
 fn declaration(table: &Table, number: disperse::TableNumber) -> Result<Declaration> {
     let told = table.engine.as_ref().ok_or_else(|| Error::Bug("a dispersed table without its engine".into()))?;
-    let Options { mut clouds, may_fail, may_collude, rows_max } = Options::of(told)?;
+    let Options { mut clouds, distribution: of_table, may_fail, may_collude, rows_max } = Options::of(told)?;
     let everywhere: Vec<u16> = (0..clouds.len() as u16).collect();
     let in_key = |id| table.unique_indexes().any(|index| index.columns.contains(&id));
     let mut columns = Vec::new();
@@ -171,12 +188,15 @@ fn declaration(table: &Table, number: disperse::TableNumber) -> Result<Declarati
         let id = u16::try_from(column.id.0)
             .map_err(|_| Error::NotSupported("a dispersed table of 65,536 columns".into()))?;
         let own = said_of(told, USE, &column.name).map(|names_of| places(&mut clouds, names_of));
+        let coding = said_of(told, WITH, &column.name);
+        let coding = coding.map(|words| distribution(&format!("column {}", column.name), words)).transpose()?;
         columns.push(disperse::Column {
             id,
             name: column.name.clone(),
             kind: columns::kind(&column.kind),
             nullable: !column.not_null,
             operations,
+            distribution: coding.unwrap_or(of_table),
             clouds: own.unwrap_or_else(|| everywhere.clone()),
         });
     }
@@ -214,6 +234,18 @@ fn check_given(given: &NewTable) -> Result<()> {
 }
 
 impl Session {
+    /// What a table that says nothing of where it lies is told, after USE CLOUDS; none: it lies here.
+    pub(crate) fn engine_used(&mut self) -> Result<Option<Told>> {
+        let Some(Used { clouds, coding }) = self.settings.clouds.clone() else { return Ok(None) };
+        let clouds = match clouds {
+            Some(clouds) => clouds,
+            None => clouds::all(&self.view()?)?.into_iter().map(|cloud| cloud.name).collect::<Vec<_>>().join(", "),
+        };
+        let coding = coding.map(|coding| (CODING.to_owned(), coding));
+        let options = std::iter::once((CLOUDS.to_owned(), clouds)).chain(coding).collect();
+        Ok(Some(Told { name: super::ENGINE.to_owned(), options }))
+    }
+
     /// Makes a dispersed table, and says what each cloud learns of each of its columns.
     pub(crate) fn create_dispersed(&mut self, create: &CreateTable, name: String, told: Told) -> Result<Outcome> {
         self.rights.to_reach_out()?;
@@ -266,10 +298,15 @@ pub(super) fn with_options(table: &Table, relaid: &Relaid) -> Result<Told> {
             let (name, words) = option_for(column, words);
             set((name, Some(words)));
         }
-        Relaid::Use { column, clouds } => {
+        Relaid::Use { column, used: Used { clouds, coding } } => {
             column_is_there(column)?;
             let (name, _) = option_use(column, "");
             set((name, clouds.clone()));
+            // Nothing said of it changes nothing of it.
+            if let Some(coding) = coding {
+                let (name, words) = option_with(column, coding);
+                set((name, Some(words)));
+            }
         }
         Relaid::Options(options) => {
             // What a table was to bear it is to bear on, however many clouds there are, unless that is said otherwise.
@@ -277,9 +314,10 @@ pub(super) fn with_options(table: &Table, relaid: &Relaid) -> Result<Told> {
             set((MAY_FAIL.to_owned(), Some(may_fail.to_string())));
             set((MAY_COLLUDE.to_owned(), Some(may_collude.to_string())));
             for (name, value) in options {
-                if ![CLOUDS, MAY_FAIL, MAY_COLLUDE, MAX_ROWS].contains(&name.as_str()) {
+                if ![CLOUDS, CODING, MAY_FAIL, MAY_COLLUDE, MAX_ROWS].contains(&name.as_str()) {
                     let text = format!(
-                        "ALTER TABLE ... SET ({name} = ...) of a dispersed table: clouds, may_fail, may_collude, max_rows"
+                        "ALTER TABLE ... SET ({name} = ...) of a dispersed table: clouds, coding, may_fail, may_collude, \
+                         max_rows"
                     );
                     return Err(Error::NotSupported(text));
                 }
@@ -315,7 +353,7 @@ pub(super) fn declared(
 pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) -> Result<()> {
     let kept = kept(&*change.lease, table)?;
     let engine = session.engine().clone();
-    let mut catalogue = catalogue::Leaving::of(shared(&engine), &*change.lease, table, &kept);
+    // The current one first: what brings it back goes before what it leads to.
     for layout in kept.layouts().iter().rev() {
         match super::opened(shared(&engine), &*change.lease, table, layout) {
             Ok(opened) => session.dropped.push(Dropped {
@@ -323,8 +361,7 @@ pub(crate) fn forget(session: &mut Session, change: &mut Change, table: &Table) 
                 name: table.name.clone(),
                 clouds: layout.declaration.clouds.clone(),
                 opened,
-                // That of the current one.
-                catalogue: catalogue.take(),
+                catalogue: catalogue::Leaving::at(shared(&engine), &*change.lease, table, layout),
             }),
             Err(error) => session.notices.push(format!("table {}: its clouds keep fragments: {error}", table.name)),
         }

@@ -134,6 +134,7 @@ fn of_query(
         let fragment = placement.fragment(column, coding);
         fragment.is_some_and(|fragment| fragment.holders.iter().any(|holder| coalition.contains(holder)))
     };
+    let has_cells = |column: u16| placement.cell_holders(column).iter().any(|holder| coalition.contains(holder));
     let name = |column: u16| declaration.column(column).map_or("", |column| column.name.as_str());
     let mut learns = BTreeSet::new();
     let mut narrows = false;
@@ -156,7 +157,7 @@ fn of_query(
     }
     let rows = |narrowed: &str, all: &str| if narrows { narrowed.to_owned() } else { all.to_owned() };
     match asked {
-        Asked::Rows(scan) if scan.ids().iter().any(|column| holds(*column, Coding::Cell)) => {
+        Asked::Rows(scan) if scan.ids().iter().any(|column| has_cells(*column)) => {
             let which = rows("which rows are fetched", "that all rows are fetched");
             learns.insert(format!("{which}, and of how many columns"));
         }

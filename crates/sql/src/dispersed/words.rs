@@ -2,24 +2,27 @@
 //!
 //! ```text
 //! CREATE TABLE t (c INT FOR (equality, sum) USE CLOUDS 'a' AND 'b', ...) WITH (engine = 'dispersed', ...)
-//! ALTER TABLE t ALTER [COLUMN] c FOR (equality, sum)          ALTER TABLE t ALTER [COLUMN] c USE CLOUDS 'a' AND 'b' | 'auto'
+//! ALTER TABLE t ALTER [COLUMN] c FOR (equality, sum)
+//! ALTER TABLE t ALTER [COLUMN] c USE CLOUDS 'a' AND 'b' | 'auto' [WITH 'encryption, dispersion']
+//! USE CLOUDS 'a' AND 'b' | 'auto' | NONE [WITH ...]           for tables that are made from here on and say nothing else
 //! ALTER TABLE t SET (clouds = 'a, b, d', may_fail = 1)        REFRESH TABLE t
 //! ```
-//! `USE CLOUDS` is the paper's (section III.A, Listing 2), `cloud://` before a name may be left out.
+//! `USE CLOUDS` is the paper's (section III.A, Listings 1 and 2), `cloud://` before a name may be left out.
 
 use datafusion::sql::sqlparser::ast::{ColumnOption, Function, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use super::define::{option_for, option_use};
+use super::define::{option_for, option_use, option_with};
 use crate::error::{Error, Result};
-use crate::publishing::{call, is_call, parse_text, said, takes, wants};
+use crate::publishing::{call, is_call, parse_table, parse_text, said, takes, wants};
 use crate::statement::fold;
 
 const ALTER: [&str; 2] = [crate::OWN, "alter_dispersed"];
 const REFRESH: [&str; 2] = [crate::OWN, "refresh_table"];
-/// All of the table's clouds.
-const AUTO: &str = "auto";
+const USE: [&str; 2] = [crate::OWN, "use_clouds"];
+/// All of the table's clouds, or all that there are.
+pub(super) const AUTO: &str = "auto";
 
 /// How a dispersed table is to lie from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +31,25 @@ pub(crate) enum Relaid {
     Refreshed,
     /// A column for these operations.
     For { column: String, words: String },
-    /// A column at these clouds; none: wherever the table lies.
-    Use { column: String, clouds: Option<String> },
+    /// A column at these clouds.
+    Use { column: String, used: Used },
     /// With these options.
     Options(Vec<(String, String)>),
+}
+
+/// Clouds, and how something is distributed over them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Used {
+    /// Which; none: all of them.
+    pub clouds: Option<String>,
+    /// How; none: nothing is said of it.
+    pub coding: Option<String>,
+}
+
+impl Used {
+    fn of(clouds: &str, coding: Option<&str>) -> Self {
+        Self { clouds: Some(clouds.to_owned()).filter(|clouds| clouds != AUTO), coding: coding.map(str::to_owned) }
+    }
 }
 
 fn is_word(parser: &Parser<'_>, at: usize, word: &str) -> bool {
@@ -41,33 +59,51 @@ fn is_word(parser: &Parser<'_>, at: usize, word: &str) -> bool {
 
 /// Whether ALTER TABLE name ALTER [COLUMN] name is followed by words of ours.
 fn begins_alter(parser: &Parser<'_>) -> bool {
-    let column = if is_word(parser, 4, "COLUMN") { 5 } else { 4 };
+    // Behind the name, which may have a schema.
+    let alter = if parser.peek_nth_token(3).token == Token::Period { 5 } else { 3 };
+    let column = if is_word(parser, alter + 1, "COLUMN") { alter + 2 } else { alter + 1 };
     let is_ours = is_word(parser, column + 1, "USE") || is_word(parser, column + 1, "FOR");
-    is_word(parser, 0, "ALTER") && is_word(parser, 1, "TABLE") && is_word(parser, 3, "ALTER") && is_ours
+    is_word(parser, 0, "ALTER") && is_word(parser, 1, "TABLE") && is_word(parser, alter, "ALTER") && is_ours
 }
 
 /// Reads one of the statements, if the text begins with its words.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
     if is_word(parser, 0, "REFRESH") && is_word(parser, 1, "TABLE") {
         (0..2).for_each(|_| drop(parser.next_token()));
-        return Some(parser.parse_identifier().map(|name| call(REFRESH, vec![("name", fold(&name))])));
+        return Some(parse_table(parser).map(|name| call(REFRESH, vec![("name", name)])));
+    }
+    if is_word(parser, 0, "USE") && is_word(parser, 1, "CLOUDS") {
+        return Some(parse_use(parser));
     }
     begins_alter(parser).then(|| parse_alter(parser))
 }
 
+fn parse_use(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
+    wants(parser, &["USE", "CLOUDS"])?;
+    Ok(call(USE, if takes(parser, "NONE") { Vec::new() } else { parse_used(parser)? }))
+}
+
+/// 'a' AND 'b' WITH 'encryption, dispersion': behind USE CLOUDS.
+fn parse_used(parser: &mut Parser<'_>) -> Result<Vec<(&'static str, String)>, ParserError> {
+    let mut said = vec![("use", parse_clouds(parser)?.join(", "))];
+    if takes(parser, "WITH") {
+        said.push(("with", parse_text(parser)?));
+    }
+    Ok(said)
+}
+
 fn parse_alter(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     wants(parser, &["ALTER", "TABLE"])?;
-    let mut said = vec![("name", fold(&parser.parse_identifier()?))];
+    let mut said = vec![("name", parse_table(parser)?)];
     wants(parser, &["ALTER"])?;
     takes(parser, "COLUMN");
     said.push(("column", fold(&parser.parse_identifier()?)));
-    said.push(match takes(parser, "FOR") {
-        true => ("for", parse_for(parser)?.join(", ")),
-        false => {
-            wants(parser, &["USE", "CLOUDS"])?;
-            ("use", parse_clouds(parser)?.join(", "))
-        }
-    });
+    if takes(parser, "FOR") {
+        said.push(("for", parse_for(parser)?.join(", ")));
+    } else {
+        wants(parser, &["USE", "CLOUDS"])?;
+        said.extend(parse_used(parser)?);
+    }
     Ok(call(ALTER, said))
 }
 
@@ -103,24 +139,39 @@ pub(crate) fn parse_column_option(parser: &mut Parser<'_>) -> Result<Option<Colu
         tokens.extend(parse_for(parser)?.iter().map(|word| Token::make_word(word, None)));
     } else {
         wants(parser, &["CLOUDS"])?;
-        tokens.extend(parse_clouds(parser)?.into_iter().map(Token::SingleQuotedString));
+        tokens.extend(parse_used(parser)?.into_iter().map(|(_, said)| Token::SingleQuotedString(said)));
     }
     Ok(Some(ColumnOption::DialectSpecific(tokens)))
 }
 
-/// The option that stands for what a column says; none: it says nothing that is not so anyway.
-pub(super) fn option_of(column: &str, tokens: &[Token]) -> Option<(String, String)> {
-    let (first, words) = tokens.split_first()?;
+/// The options that stand for what a column says; none where it says nothing that is not so anyway.
+pub(super) fn options_of(column: &str, tokens: &[Token]) -> Vec<(String, String)> {
+    let Some((first, words)) = tokens.split_first() else { return Vec::new() };
     let word = |token: &Token| match token {
         Token::SingleQuotedString(word) => Some(word.clone()),
         Token::Word(word) => Some(word.value.clone()),
         _ => None,
     };
-    let words = words.iter().filter_map(word).collect::<Vec<_>>().join(", ");
-    match first {
-        Token::Word(word) if word.value.eq_ignore_ascii_case("for") => Some(option_for(column, &words)),
-        _ if words == AUTO => None,
-        _ => Some(option_use(column, &words)),
+    let words: Vec<String> = words.iter().filter_map(word).collect();
+    if matches!(first, Token::Word(word) if word.value.eq_ignore_ascii_case("for")) {
+        return vec![option_for(column, &words.join(", "))];
+    }
+    let (clouds, coding) = (words.first().filter(|clouds| *clouds != AUTO), words.get(1));
+    let clouds = clouds.map(|clouds| option_use(column, clouds));
+    clouds.into_iter().chain(coding.map(|coding| option_with(column, coding))).collect()
+}
+
+/// What a call of USE CLOUDS says of tables to come, if it is one: nothing more, or where they lie.
+pub(super) fn read_use(function: &Function) -> Result<Option<Option<Used>>> {
+    if !is_call(function, USE) {
+        return Ok(None);
+    }
+    let wrong = || Error::Sql("use USE CLOUDS".into());
+    match &said(function).ok_or_else(wrong)?[..] {
+        [] => Ok(Some(None)),
+        [("use", clouds)] => Ok(Some(Some(Used::of(clouds, None)))),
+        [("use", clouds), ("with", coding)] => Ok(Some(Some(Used::of(clouds, Some(coding))))),
+        _ => Err(wrong()),
     }
 }
 
@@ -137,9 +188,13 @@ pub(super) fn read(function: &Function) -> Result<Option<(String, Relaid)>> {
         [("name", table), ("column", column), ("for", words)] => {
             Ok(Some((table.clone(), Relaid::For { column: column.clone(), words: words.clone() })))
         }
-        [("name", table), ("column", column), ("use", clouds)] => {
-            let clouds = Some(clouds.clone()).filter(|clouds| clouds != AUTO);
-            Ok(Some((table.clone(), Relaid::Use { column: column.clone(), clouds })))
+        [("name", table), ("column", column), ("use", clouds), with @ ..] => {
+            let coding = match with {
+                [] => None,
+                [("with", coding)] => Some(coding.as_str()),
+                _ => return Err(wrong()),
+            };
+            Ok(Some((table.clone(), Relaid::Use { column: column.clone(), used: Used::of(clouds, coding) })))
         }
         _ => Err(wrong()),
     }
@@ -160,15 +215,24 @@ mod tests {
     fn changes_are_read() {
         let column = || "salary".to_owned();
         let of = |relaid| ("people".to_owned(), relaid);
+        assert_eq!(read_one("refresh table Public.People"), of(Relaid::Refreshed));
         assert_eq!(read_one("refresh table People"), of(Relaid::Refreshed));
         let sql = "ALTER TABLE people ALTER COLUMN salary USE CLOUDS 'cloud://A' AND 'b'";
-        let clouds = Some("a, b".to_owned());
-        assert_eq!(read_one(sql), of(Relaid::Use { column: column(), clouds }));
-        let sql = "ALTER TABLE people ALTER salary USE CLOUDS 'auto'";
-        assert_eq!(read_one(sql), of(Relaid::Use { column: column(), clouds: None }));
+        assert_eq!(read_one(sql), of(Relaid::Use { column: column(), used: Used::of("a, b", None) }));
+        let with = format!("{sql} WITH 'encryption, dispersion'");
+        let used = Used::of("a, b", Some("encryption, dispersion"));
+        assert_eq!(read_one(&with), of(Relaid::Use { column: column(), used }));
+        let sql = "ALTER TABLE public.people ALTER salary USE CLOUDS 'auto'";
+        assert_eq!(read_one(sql), of(Relaid::Use { column: column(), used: Used { clouds: None, coding: None } }));
         let sql = "alter table people alter column Salary for (SUM, range)";
         assert_eq!(read_one(sql), of(Relaid::For { column: column(), words: "sum, range".into() }));
-        for sql in ["ALTER TABLE t ALTER c USE CLOUDS", "ALTER TABLE t ALTER c USE CLOUDS 'a' AND", "REFRESH TABLE"] {
+        for sql in [
+            "ALTER TABLE t ALTER c USE CLOUDS",
+            "ALTER TABLE t ALTER c USE CLOUDS 'a' AND",
+            "REFRESH TABLE",
+            "USE CLOUDS",
+            "USE CLOUDS 'a' WITH",
+        ] {
             assert!(statement::parse(sql).is_err(), "{sql}");
         }
         // What others say of columns is theirs.
@@ -177,19 +241,32 @@ mod tests {
     }
 
     #[test]
+    fn a_session_says_where_tables_are_to_lie() {
+        let used = |sql: &str| {
+            let statements = statement::parse(sql).expect("a statement");
+            let [Statement::Call(function)] = &statements[..] else { panic!("{statements:?}") };
+            read_use(function).expect("one of ours").expect("one of ours")
+        };
+        let said = used("USE CLOUDS 'cloud://ec2' AND 'cloud://ostack-private' WITH 'encryption, dispersion'");
+        assert_eq!(said, Some(Used::of("ec2, ostack-private", Some("encryption, dispersion"))));
+        assert_eq!(used("use clouds 'auto'"), Some(Used { clouds: None, coding: None }));
+        assert_eq!(used("USE CLOUDS NONE"), None);
+    }
+
+    #[test]
     fn columns_say_what_they_are_for_and_where_they_lie() {
-        let sql = "CREATE TABLE t (a TEXT FOR (Equality, prefix) NOT NULL, b INT USE CLOUDS 'x' AND 'y', c INT USE CLOUDS 'auto')";
+        let sql = "CREATE TABLE t (a TEXT FOR (Equality, prefix) NOT NULL, b INT USE CLOUDS 'x' AND 'y', c INT USE CLOUDS 'auto' WITH 'encryption')";
         let statements = statement::parse(sql).expect("a statement");
         let [Statement::CreateTable(create)] = &statements[..] else { panic!("a table") };
         let option = |at: usize| {
             let ColumnOption::DialectSpecific(tokens) = &create.columns[at].options[0].option else {
                 panic!("an option")
             };
-            option_of("it", tokens)
+            options_of("it", tokens)
         };
-        assert_eq!(option(0), Some(("for it".into(), "equality, prefix".into())));
-        assert_eq!(option(1), Some(("use it".into(), "x, y".into())));
-        assert_eq!(option(2), None);
+        assert_eq!(option(0), [("for it".into(), "equality, prefix".into())]);
+        assert_eq!(option(1), [("use it".into(), "x, y".into())]);
+        assert_eq!(option(2), [("with it".into(), "encryption".into())]);
         assert_eq!(create.columns[0].options.len(), 2);
         assert!(statement::parse("CREATE TABLE t (a TEXT FOR ())").is_err());
     }

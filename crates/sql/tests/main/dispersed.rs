@@ -12,15 +12,24 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut database = Database::new();
-        for cloud in ["a", "b", "c"] {
-            let path = folder.path().join(cloud);
-            std::fs::create_dir(&path).expect("a cloud");
-            let sql = format!("CREATE CLOUD {cloud} OPTIONS (url 'dir:{}')", path.display());
-            assert_eq!(database.ask(&sql), "CREATE CLOUD");
-        }
-        World { folder, database }
+        let mut world = Self::without_clouds();
+        ["a", "b", "c"].into_iter().for_each(|cloud| world.add_folder(cloud));
+        world
+    }
+
+    pub fn without_clouds() -> Self {
+        World { folder: tempfile::tempdir().expect("a folder"), database: Database::new() }
+    }
+
+    /// One cloud more, in a folder.
+    pub fn add_folder(&mut self, cloud: &str) {
+        std::fs::create_dir(self.path(cloud)).expect("a cloud");
+        let url = format!("dir:{}", self.path(cloud).display());
+        self.add(cloud, &url);
+    }
+
+    pub fn add(&mut self, cloud: &str, url: &str) {
+        assert_eq!(self.database.ask(&format!("CREATE CLOUD {cloud} OPTIONS (url '{url}')")), "CREATE CLOUD");
     }
 
     pub fn path(&self, cloud: &str) -> PathBuf {
@@ -63,15 +72,21 @@ const COLUMNS: &str = "id BIGINT PRIMARY KEY, name TEXT{e}, salary NUMERIC(10,2)
 /// The same table twice: `people` at clouds, `plain` here.
 pub fn both() -> World {
     let mut world = World::new();
+    let uses = [" FOR (equality, prefix)", " FOR (sum, range)", " FOR (range)"];
+    create_both(&mut world, uses, "clouds = 'a, b, c'");
+    world
+}
+
+/// The same where columns of three kinds, texts, numbers and others, are for this, and the table is told that.
+pub fn create_both(world: &mut World, uses: [&str; 3], told: &str) {
     let (mut dispersed, mut plain) = (COLUMNS.to_owned(), COLUMNS.to_owned());
-    for (mark, said) in [("{e}", " FOR (equality, prefix)"), ("{s}", " FOR (sum, range)"), ("{r}", " FOR (range)")] {
+    for (mark, said) in ["{e}", "{s}", "{r}"].into_iter().zip(uses) {
         dispersed = dispersed.replace(mark, said);
         plain = plain.replace(mark, "");
     }
-    let sql = format!("CREATE TABLE people ({dispersed}) WITH (engine = 'dispersed', clouds = 'a, b, c')");
-    assert_eq!(world.database.ask(&sql), "CREATE TABLE");
+    let sql = format!("CREATE TABLE people ({dispersed}) WITH (engine = 'dispersed', {told})");
+    assert_eq!(world.database.ask(&sql), "CREATE TABLE", "{sql}");
     assert_eq!(world.database.ask(&format!("CREATE TABLE plain ({plain})")), "CREATE TABLE");
-    world
 }
 
 /// Runs a statement on both, and compares what they answer. `TABLE` stands for the table.
@@ -561,4 +576,36 @@ fn a_cloud_put_back_to_yesterday_is_named_and_not_believed() {
         })
         .collect();
     assert!(told.iter().any(|note| note.contains("cloud b") && note.contains("does not show rows")), "{told:?}");
+}
+
+/// The paper's Listings 1 and 2 (section III.A), with texts in single quotes.
+#[test]
+fn the_papers_listings_run() {
+    let mut world = World::new();
+    let shares = [
+        ("USE CLOUDS 'cloud://a' AND 'cloud://b' WITH 'encryption, dispersion'", "USE CLOUDS"),
+        ("DROP TABLE IF EXISTS medrecord", "DROP TABLE"),
+        ("CREATE TABLE medrecord (id INT, personname TEXT, weight REAL)", "CREATE TABLE"),
+        ("INSERT INTO medrecord (id, personname, weight) VALUES (23, 'Alice', 63.0)", "INSERT 1"),
+        ("SELECT * FROM medrecord WHERE personname = 'Alice'", "23|Alice|63"),
+        ("SELECT avg(weight) FROM medrecord", "63"),
+        (
+            "ALTER TABLE medrecord ALTER COLUMN weight USE CLOUDS 'b' AND 'c' WITH 'encryption, replication'",
+            "ALTER TABLE",
+        ),
+        ("SELECT * FROM medrecord WHERE personname = 'Alice'", "23|Alice|63"),
+        ("USE CLOUDS 'auto'", "USE CLOUDS"),
+        ("CREATE TABLE everywhere (id INT)", "CREATE TABLE"),
+        ("USE CLOUDS NONE", "USE CLOUDS"),
+        ("CREATE TABLE here (id INT)", "CREATE TABLE"),
+    ];
+    world.database.expect(&shares);
+    assert!(world.database.ask("SHOW CREATE TABLE everywhere").contains("clouds = 'a, b, c'"));
+    assert!(!world.database.ask("SHOW CREATE TABLE here").contains("engine"));
+    // One piece of two is no cell, and none of either cloud's files has one.
+    world.set_there("a", false);
+    assert!(world.database.ask("SELECT personname FROM medrecord").starts_with("error: "));
+    assert_eq!(world.database.ask("SELECT weight FROM medrecord"), "63");
+    world.set_there("a", true);
+    assert_eq!(world.database.ask("SELECT personname FROM medrecord"), "Alice");
 }

@@ -33,5 +33,6 @@ mod series_options;
 mod series_order;
 mod summaries;
 mod swinging_door;
+mod systematic;
 mod times;
 mod transactions;

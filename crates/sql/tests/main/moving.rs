@@ -1,5 +1,6 @@
 //! Tables that move: ALTER TABLE ... USE CLOUDS, FOR, SET (clouds = ...), and REFRESH TABLE.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,11 +14,7 @@ use crate::dispersed::{FLOATS, ROWS, World, ask_all, both, files, same};
 
 fn filled() -> World {
     let mut world = both();
-    for cloud in ["d", "e"] {
-        std::fs::create_dir(world.path(cloud)).expect("a cloud");
-        let sql = format!("CREATE CLOUD {cloud} OPTIONS (url 'dir:{}')", world.path(cloud).display());
-        assert_eq!(world.database.ask(&sql), "CREATE CLOUD");
-    }
+    ["d", "e"].into_iter().for_each(|cloud| world.add_folder(cloud));
     same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
     same(&mut world, &format!("INSERT INTO TABLE (id, weight, real) VALUES {FLOATS}"));
     world
@@ -32,6 +29,9 @@ fn a_table_answers_alike_wherever_it_lies() {
         ("ALTER TABLE people ALTER COLUMN name FOR (fetching)", ""),
         ("ALTER TABLE people ALTER big FOR (sum, equality)", ""),
         ("REFRESH TABLE people", ""),
+        ("ALTER TABLE people ALTER COLUMN note USE CLOUDS 'b' AND 'c' AND 'd' WITH 'encryption, dispersion'", ""),
+        ("ALTER TABLE people SET (coding = 'encryption, replication')", ""),
+        ("ALTER TABLE people ALTER COLUMN note USE CLOUDS 'auto' WITH 'encryption'", ""),
         ("ALTER TABLE people SET (may_collude = 2, may_fail = 0)", ""),
         ("ALTER TABLE people ALTER COLUMN salary USE CLOUDS 'auto'", "a"),
         ("ALTER TABLE people SET (clouds = 'a', may_collude = 0)", "b"),
@@ -52,9 +52,10 @@ fn a_table_answers_alike_wherever_it_lies() {
         same(&mut world, &format!("INSERT INTO TABLE (id, name, salary) VALUES ({}, 'Zoe', 1.25)", 100 + at));
         same(&mut world, &format!("UPDATE TABLE SET small = {at} WHERE id = {}", 99 + at));
         let created = world.database.ask("SHOW CREATE TABLE people");
-        assert_eq!(created.contains("USE CLOUDS 'a' AND 'd' AND 'e'"), (1..6).contains(&at), "{created}");
+        assert_eq!(created.contains("USE CLOUDS 'a' AND 'd' AND 'e'"), (1..9).contains(&at), "{created}");
         ask_all(&mut world);
     }
+    same_again(&mut world);
     // Where one may fail, one may.
     for cloud in ["a", "b", "c", "d", "e"] {
         world.set_there(cloud, false);
@@ -63,6 +64,26 @@ fn a_table_answers_alike_wherever_it_lies() {
     }
     let repaired = world.database.ask("REPAIR TABLE people");
     assert_eq!(repaired, ["a", "b", "c", "d", "e"].map(|cloud| format!("{cloud}|0|0|complete")).join("\n"));
+}
+
+/// What SHOW CREATE TABLE says makes the table as it is.
+#[track_caller]
+fn same_again(world: &mut World) {
+    for sql in [
+        "ALTER TABLE people ALTER COLUMN salary USE CLOUDS 'a' AND 'd' AND 'e'",
+        "ALTER TABLE people ALTER COLUMN note USE CLOUDS 'b' AND 'c' WITH 'encryption, dispersion'",
+        "ALTER TABLE people ALTER COLUMN name USE CLOUDS 'auto' WITH 'encryption, replication'",
+    ] {
+        assert_eq!(world.database.ask(sql), "ALTER TABLE");
+    }
+    let mut created = || world.database.ask("SHOW CREATE TABLE people").split_once('|').expect("a name").1.to_owned();
+    let said = created();
+    assert!(said.contains("USE CLOUDS 'b' AND 'c' WITH 'encryption, dispersion'"), "{said}");
+    let copy = said.replace("people", "copy");
+    assert_eq!(world.database.ask(&copy), "CREATE TABLE");
+    let again = world.database.ask("SHOW CREATE TABLE copy").replacen("copy|", "", 1);
+    assert_eq!(again, copy);
+    assert_eq!(world.database.ask("DROP TABLE copy"), "DROP TABLE");
 }
 
 #[test]
@@ -145,7 +166,9 @@ fn what_cannot_be_is_told() {
         ("ALTER TABLE people ALTER COLUMN salary USE CLOUDS 'a' AND 'b'", "the sum of salary"),
         ("ALTER TABLE people ALTER COLUMN note USE CLOUDS 'a'", "column note with may_fail = 1 takes 2"),
         ("ALTER TABLE people SET (clouds = 'a')", "takes 2"),
-        ("ALTER TABLE people SET (key_backup = 'none')", "clouds, may_fail, may_collude, max_rows"),
+        ("ALTER TABLE people ALTER COLUMN note USE CLOUDS 'a' AND 'b' WITH 'dispersion'", "say 'encryption'"),
+        ("ALTER TABLE people SET (coding = 'encryption, caesar')", "the table WITH 'caesar'"),
+        ("ALTER TABLE people SET (key_backup = 'none')", "clouds, coding, may_fail, may_collude, max_rows"),
         ("ALTER TABLE plain ALTER COLUMN note USE CLOUDS 'a'", "table plain is not dispersed"),
         ("REFRESH TABLE plain", "table plain is not dispersed"),
         ("REFRESH TABLE nothing", "no table nothing"),
@@ -169,9 +192,13 @@ type Errand = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 struct Fickle {
     inner: MemoryProvider,
+    tables: Mutex<BTreeSet<Name>>,
     calls: AtomicU64,
     fails_from: AtomicU64,
-    errand: Mutex<Option<Errand>>,
+    /// Done once, when it is asked for a sum.
+    at_sum: Mutex<Option<Errand>>,
+    /// Done once, when it is asked for anything else.
+    at_rows: Mutex<Option<Errand>>,
 }
 
 impl Fickle {
@@ -188,6 +215,7 @@ impl Provider for Fickle {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
         self.called()?;
         self.inner.put(table, rows)?;
+        self.tables.lock().insert(table.clone());
         // It was done, and nobody hears of it.
         self.called()
     }
@@ -204,10 +232,8 @@ impl Provider for Fickle {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let errand = match question.sums.is_empty() {
-            true => None,
-            false => self.errand.lock().take(),
-        };
+        let errand = if question.sums.is_empty() { &self.at_rows } else { &self.at_sum };
+        let errand = errand.lock().take();
         errand.into_iter().for_each(|errand| errand());
         self.called()?;
         self.inner.ask(table, question, take)
@@ -216,12 +242,13 @@ impl Provider for Fickle {
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
         self.called()?;
         self.inner.drop_table(table)?;
+        self.tables.lock().remove(table);
         self.called()
     }
 }
 
 #[derive(Default)]
-struct Reached([Arc<Fickle>; 4]);
+struct Reached([Arc<Fickle>; 6]);
 
 impl Reached {
     fn at(&self, url: &str) -> Option<Arc<Fickle>> {
@@ -242,10 +269,55 @@ impl Clouds for Reached {
 fn fickle() -> (Database, Arc<Reached>) {
     let (mut database, clouds) = (Database::new(), Arc::new(Reached::default()));
     database.engine.reach_clouds_with(clouds.clone());
-    for cloud in 0..4 {
+    for cloud in 0..6 {
         database.ask(&format!("CREATE CLOUD f{cloud} OPTIONS (url 'fickle:{cloud}')"));
     }
     (database, clouds)
+}
+
+const THREE: &str = "CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum, equality)) WITH (engine = 'dispersed', clouds = 'f0, f1, f2'); \
+                     INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)";
+
+fn rows_to_move(database: &mut Database) -> u64 {
+    let shown = database.ask("SHOW CLOUDS");
+    shown.lines().filter_map(|line| line.rsplit('|').next()?.parse::<u64>().ok()).max().expect("clouds")
+}
+
+#[test]
+fn a_move_may_be_interrupted() {
+    let (mut database, clouds) = fickle();
+    database.ask(THREE);
+    let interrupt = database.session.interrupt();
+    *clouds.0[1].at_rows.lock() = Some(Box::new(move || interrupt.raise()));
+    assert_eq!(database.ask("ALTER TABLE t SET (clouds = 'f3, f4, f5')"), "error: interrupted");
+    // It is to lie there, and its rows lie where they did.
+    assert!(database.ask("SHOW CREATE TABLE t").contains("f3, f4, f5"));
+    assert_eq!(rows_to_move(&mut database), 3);
+    assert_eq!(database.ask("SELECT sum(n), count(*) FROM t"), "60|3");
+    // What is changed next takes them along.
+    database.ask("INSERT INTO t VALUES (4, 40)");
+    assert_eq!(rows_to_move(&mut database), 0);
+    assert_eq!(database.ask("SELECT id, n FROM t ORDER BY id"), "1|10\n2|20\n3|30\n4|40");
+    assert!(
+        clouds.0[..3].iter().all(|cloud| cloud.tables.lock().is_empty()),
+        "what has moved is gone from where it lay"
+    );
+}
+
+#[test]
+fn an_altered_table_whose_rows_cannot_be_read_is_altered() {
+    let (mut database, clouds) = fickle();
+    database.ask(THREE);
+    let down = |from| clouds.0[..2].iter().for_each(|cloud| cloud.fails_from.store(from, Ordering::Relaxed));
+    down(1);
+    assert_eq!(database.ask("ALTER TABLE t SET (clouds = 'f3, f4, f5')"), "ALTER TABLE");
+    let notices = database.session.take_notices().join("\n");
+    assert!(notices.contains("the change stands, and rows move later"), "{notices}");
+    assert!(database.ask("SELECT sum(n) FROM t").starts_with("error: "), "two of three do not answer");
+    down(0);
+    assert_eq!(database.ask("SELECT sum(n) FROM t"), "60");
+    assert_eq!(database.ask("REPAIR TABLE t"), "f3|0|0|complete\nf4|0|0|complete\nf5|0|0|complete");
+    assert_eq!(rows_to_move(&mut database), 0);
 }
 
 #[test]
@@ -296,7 +368,7 @@ fn sums_are_never_of_other_rows_whatever_changes_while_clouds_are_asked() {
     database.ask("CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum)) WITH (engine = 'dispersed', clouds = 'f0')");
     database.ask("INSERT INTO t VALUES (1, 10), (2, 20)");
     let mut other = database.connect();
-    *clouds.0[0].errand.lock() = Some(Box::new(move || {
+    *clouds.0[0].at_sum.lock() = Some(Box::new(move || {
         // As many rows, but others.
         assert_eq!(
             ask(&mut other, "DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (3, 30)", &[]),

@@ -1,0 +1,176 @@
+//! Columns of which each cloud has pieces: cells are put together from as many clouds as it takes.
+//!
+//! A cell is right if it opens (coding/erasure.rs), so pieces are believed as little as cells. As many clouds are asked as give cells
+//! back; for one that is silent or slow another one is asked. If what they give does not open, one of them lies, and another one more is
+//! asked until it does: then whoever lied is named.
+
+use std::collections::BTreeSet;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::asked::{Progress, Running};
+use crate::coding::erasure::Pieces;
+use crate::fragments::Name;
+use crate::placement::Coding;
+use crate::plain::Plain;
+use crate::provider::Failure;
+use crate::state::Rows;
+use crate::table::{Asking, Came, Fault, Gathered, Report, Table, Unanswered};
+
+/// Columns of which pieces lie at the same clouds, and what has come of them.
+struct Pieced<'a> {
+    ids: &'a [u16],
+    /// The clouds, in the order of their pieces.
+    holders: Vec<usize>,
+    /// How many of them are asked at the same time.
+    needed: usize,
+    /// How many are enough where all others are slow.
+    enough: usize,
+    /// How many had come when they did not open.
+    tried: usize,
+    /// What came, by the numbers of pieces.
+    there: Vec<Option<Gathered>>,
+    /// Numbers of pieces that were wrong.
+    wrong: BTreeSet<usize>,
+    /// The first of the columns that did not open when they were tried last.
+    failed: Option<usize>,
+}
+
+impl Pieced<'_> {
+    fn count(&self) -> usize {
+        self.there.iter().flatten().count()
+    }
+
+    /// How many of them are not wrong.
+    fn right(&self) -> usize {
+        self.count() - self.wrong.len()
+    }
+
+    /// The values, if they open.
+    fn join(&mut self, table: &Table, asking: Asking<'_>, rows: &[u64]) -> Result<Option<Vec<Plain>>, Unanswered> {
+        let (ids, there) = (self.ids, &self.there);
+        let is_called_off = AtomicBool::new(false);
+        let goes_on = || {
+            let goes_on = asking.watch.part(0).is_ok();
+            is_called_off.fetch_or(!goes_on, Ordering::Relaxed);
+            goes_on
+        };
+        let join = |at: usize| {
+            let column = table.coder().declaration().column(ids[at])?;
+            let piece = |nth: usize, number: usize| Some(there[number].as_ref()?.string(at, nth));
+            let (mut wrong, mut values) = (BTreeSet::new(), Plain::empty(column.kind));
+            let into = (&mut wrong, &mut values);
+            let joined = table.coder().join(&asking.state.epochs, column, rows, piece, into, goes_on);
+            Some((joined.is_ok().then_some(values), wrong))
+        };
+        let join = &join;
+        let joined: Vec<_> = std::thread::scope(|scope| {
+            let columns: Vec<_> = (0..ids.len()).map(|at| scope.spawn(move || join(at))).collect();
+            columns.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
+        if is_called_off.into_inner() {
+            return Err(Unanswered::CalledOff);
+        }
+        self.failed = joined.iter().position(|column| !matches!(column, Some((Some(_), _))));
+        let mut columns = Vec::new();
+        for (values, wrong) in joined.into_iter().flatten() {
+            self.wrong.extend(wrong);
+            columns.extend(values);
+        }
+        Ok(Some(columns).filter(|_| self.failed.is_none()))
+    }
+}
+
+impl Table {
+    /// Columns of which pieces lie at the same clouds.
+    pub(crate) fn fetch_pieces(
+        &self,
+        asking: Asking<'_>,
+        (ids, cut): (&[u16], Pieces),
+        rows: (&[u64], &Rows),
+        report: &mut Report,
+    ) -> Result<Vec<Plain>, Unanswered> {
+        let holders = ids.first().map_or_else(Vec::new, |id| self.coder().placement().cell_holders(*id));
+        // Whoever wants it certain asks them all.
+        let quorum = asking.goal.quorum(holders.len());
+        let (needed, enough) = match quorum {
+            Some(quorum) => (holders.len(), quorum.max(cut.needed())),
+            None => (cut.needed(), usize::MAX),
+        };
+        let there = holders.iter().map(|_| None).collect();
+        let mut pieced = Pieced { ids, holders, needed, enough, tried: 0, there, wrong: BTreeSet::new(), failed: None };
+        let joined = self.ask_for_pieces(asking, (&mut pieced, cut), rows, report);
+        for number in &pieced.wrong {
+            report.note(pieced.holders[*number], Fault::Forged);
+        }
+        let name =
+            |at: usize| self.coder().declaration().column(ids[at]).map_or_else(String::new, |of| of.name.clone());
+        let Some(columns) = joined? else {
+            return Err(match pieced.failed {
+                Some(at) => Unanswered::Pieces { column: name(at), report: report.clone() },
+                None => Unanswered::Column { column: name(0), report: report.clone() },
+            });
+        };
+        match quorum {
+            Some(wanted) if pieced.right() < wanted => {
+                Err(Unanswered::Quorum { column: name(0), wanted, there: pieced.right(), report: report.clone() })
+            }
+            _ => Ok(columns),
+        }
+    }
+
+    fn ask_for_pieces(
+        &self,
+        asking: Asking<'_>,
+        (pieced, cut): (&mut Pieced<'_>, Pieces),
+        (rows, set): (&[u64], &Rows),
+        report: &mut Report,
+    ) -> Result<Option<Vec<Plain>>, Unanswered> {
+        let quorum = asking.goal.quorum(pieced.holders.len()).unwrap_or(0);
+        let is_enough = AtomicBool::new(false);
+        let gather = |cloud: usize, names: Vec<Name>, progress: &Progress| {
+            self.gather((asking.state, self.wait(asking.watch, &is_enough, progress)), cloud, names, (rows, set))
+        };
+        let gather = &gather;
+        std::thread::scope(|scope| {
+            let (mut running, mut asked, mut opened) = (Running::new(scope), 0, None);
+            let done = loop {
+                while asked < pieced.holders.len() && running.coming().count() + pieced.count() < pieced.needed {
+                    let (cloud, coding) = (pieced.holders[asked], Coding::Piece(asked as u8));
+                    let names = pieced.ids.iter().map(|id| self.coder().column_name(cloud, *id, coding)).collect();
+                    running.start(asked, move |progress| gather(cloud, names, progress));
+                    asked += 1;
+                }
+                let (count, is_waiting) = (pieced.count(), running.coming().next().is_some());
+                let is_over = count >= pieced.needed || !is_waiting && count >= pieced.enough || running.is_empty();
+                if is_over && count >= cut.needed() && count > pieced.tried {
+                    opened = match pieced.join(self, asking, rows) {
+                        Ok(columns) => columns,
+                        Err(unanswered) => break Err(unanswered),
+                    };
+                    // One of them lies: another one more, if there is one. Or more are to show the same.
+                    (pieced.tried, pieced.needed) = (count, pieced.needed.max(count + 1));
+                    if opened.is_none() {
+                        continue;
+                    }
+                }
+                if running.is_empty() || opened.is_some() && pieced.right() >= quorum {
+                    break Ok(opened);
+                }
+                match running.next() {
+                    None | Some((_, Some(Ok(Came::Late)))) => {}
+                    Some((number, Some(Ok(Came::Whole(gathered))))) => pieced.there[number] = Some(gathered),
+                    Some((number, Some(Ok(Came::Not(fault))))) => report.note(pieced.holders[number], fault),
+                    Some((_, Some(Err(unanswered)))) => break Err(unanswered),
+                    Some((number, None)) => {
+                        let failure = Failure::Malformed("what asks it broke off".into());
+                        report.note(pieced.holders[number], Fault::Failed(failure));
+                    }
+                }
+            };
+            is_enough.store(true, Ordering::Relaxed);
+            running.slow().for_each(|number| report.note(pieced.holders[number], Fault::Slow));
+            done
+        })
+    }
+}
