@@ -7,7 +7,7 @@
 //! counterfoil-bench python PYTHON [ROWS]    the Python package beside the library (scripts/bench-python)
 //! counterfoil-bench linked [FLIGHTS.csv]    flights with all their foreign keys, beside SQLite
 //! counterfoil-bench relation [ROWS]         MILo-DB's schema and queries, beside SQLite and SQLCipher
-//! counterfoil-bench movies [ROWS]           StealthDB's million movies over clouds, beside SQLite
+//! counterfoil-bench movies [ROWS [FOLDER]]  StealthDB's million movies over clouds, beside SQLite; plots go into the folder
 //! ```
 //! Every table begins with the machine, the date and the command. Nothing here asserts a time.
 #![forbid(unsafe_code)]
@@ -47,12 +47,15 @@ fn main() -> ExitCode {
         }
         ["relation"] => relation::run(relation::ROWS),
         ["relation", rows] => rows.parse().map_err(Failure::from).and_then(relation::run),
-        ["movies"] => movies::run(movies::ROWS),
-        ["movies", rows] => rows.parse().map_err(Failure::from).and_then(movies::run),
+        ["movies"] => movies::run(movies::ROWS, None),
+        ["movies", rows] => rows.parse().map_err(Failure::from).and_then(|rows| movies::run(rows, None)),
+        ["movies", rows, plots] => {
+            rows.parse().map_err(Failure::from).and_then(|rows| movies::run(rows, Some(plots.as_ref())))
+        }
         [movies::PROVIDER, folder] => movies::provide(folder.as_ref()),
         _ => Err(
             "usage: counterfoil-bench first [FLIGHTS.csv], linked [FLIGHTS.csv], series [POINTS], postgres [ROWS], python PYTHON [ROWS], \
-                  relation [ROWS], movies [ROWS]"
+                  relation [ROWS], movies [ROWS [FOLDER]]"
                 .into(),
         ),
     };

@@ -4,18 +4,21 @@
 //! Three clouds, one of which may fail and none of which learns anything: `id` has shares and cells, `name` cells. Providers are processes
 //! of their own. What the paper calls memory and file without encryption is here a table of the sealed database, in memory and in a file.
 
+mod paper;
+mod plots;
+mod provider;
+mod sweet_spot;
+
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use counterfoil::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use counterfoil::{Connection, Database, Options};
-use counterfoil_provider::{Limits, Tokens};
 
+use self::paper::{GOALS, PAPER};
+use self::provider::Running;
+pub use self::provider::provide;
 use crate::first::Folder;
 use crate::stopwatch::{median, seconds};
 use crate::{Failure, machine};
@@ -27,6 +30,10 @@ pub const PROVIDER: &str = "movies-provider";
 const BATCH: usize = 1 << 16;
 const RUNS: usize = 3;
 const CLOUDS: [&str; 3] = ["a", "b", "c"];
+/// What overheads are told of: rows in memory, asked for here.
+const SEALED: &str = "sealed, memory";
+const DISPERSED: &str = "CREATE TABLE movies (id BIGINT NOT NULL FOR (sum), name TEXT) \
+                         WITH (engine = 'dispersed', clouds = 'a, b, c', key_backup = 'none')";
 
 const STEPS: [(&str, &str); 5] = [
     ("SELECT", "SELECT id, name FROM movies"),
@@ -35,17 +42,6 @@ const STEPS: [(&str, &str); 5] = [
     ("SELECT WHERE name =", "SELECT id FROM movies WHERE name = 'The Silent Harbour of Winter 4711'"),
     ("SELECT SUM WHERE id <", "SELECT sum(id), count(*) FROM movies WHERE id < 100000"),
 ];
-
-/// What the paper took, and what we go for, in seconds: INSERT, and the first three steps. Tables II, III, V and VI.
-const PAPER: [(&str, [f64; 4]); 5] = [
-    ("paper: memory (II)", [245.30, 1.54, 3.56, 2.54]),
-    ("paper: file (II)", [400.17, 0.65, 2.80, 1.57]),
-    ("paper: memory, encrypted (III)", [65_685.0, 114.12, 116.12, 110.70]),
-    ("paper: clouds, dispersed and encrypted (V)", [224_877.0, 444.68, 444.50, 80.67]),
-    ("paper: SQLite, file (VI)", [10.83, 0.26, 6.75, 0.13]),
-];
-const GOALS: [(&str, [f64; 4]); 2] =
-    [("goal: memory, encrypted", [10.0, 2.0, 3.0, 0.1]), ("goal: clouds, encrypted", [10.0, 4.0, 5.0, 0.1])];
 
 /// An artificial name, of which no two are alike.
 fn name(id: usize) -> String {
@@ -68,8 +64,8 @@ fn batches(rows: usize) -> Result<Vec<RecordBatch>, Failure> {
     ids.chunks(BATCH).map(batch).collect()
 }
 
-/// Prints the table for so many movies.
-pub fn run(rows: usize) -> Result<(), Failure> {
+/// Prints the table for so many movies; into a folder go plots of it.
+pub fn run(rows: usize, plots: Option<&Path>) -> Result<(), Failure> {
     machine::print();
     println!(
         "movies:  {rows}; queries: the middle of {RUNS}; SQLite {}, WAL, FULL, in the clear\n",
@@ -81,33 +77,40 @@ pub fn run(rows: usize) -> Result<(), Failure> {
         print(what, numbers);
     }
     let folder = Folder::new()?;
-    print("SQLite, file", &sqlite(&folder, rows)?);
+    let mut measured = Vec::new();
+    let mut tell = |what: &'static str, numbers: Vec<f64>| {
+        print(what, &numbers);
+        measured.push((what, numbers));
+    };
+    tell("SQLite, memory", sqlite(rusqlite::Connection::open_in_memory()?, rows)?);
+    tell("SQLite, file", sqlite(folder.sqlite("sqlite")?, rows)?);
     let plain = "CREATE TABLE movies (id BIGINT NOT NULL, name TEXT)";
     let memory = || -> Result<Database, Failure> { Ok(Database::create(Options::memory())?) };
-    print("sealed, memory", &measure(&memory()?, &[], plain, &batches, rows)?);
-    print("sealed, file", &measure(&Database::create(folder.options("plain")?)?, &[], plain, &batches, rows)?);
-    let dispersed = "CREATE TABLE movies (id BIGINT NOT NULL FOR (sum), name TEXT) \
-                     WITH (engine = 'dispersed', clouds = 'a, b, c', key_backup = 'none')";
+    tell(SEALED, measure(&memory()?, &[], plain, &batches, rows)?);
+    tell("sealed, file", measure(&Database::create(folder.options("plain")?)?, &[], plain, &batches, rows)?);
     let clouds = CLOUDS.map(|cloud| (format!("memory:movies-{cloud}"), None));
-    print("dispersed over memory", &measure(&memory()?, &clouds, dispersed, &batches, rows)?);
+    tell("dispersed over memory", measure(&memory()?, &clouds, DISPERSED, &batches, rows)?);
     let folders = clouds_of(|cloud| {
         std::fs::create_dir(folder.path(cloud))?;
         Ok((format!("dir:{}", std::path::absolute(folder.path(cloud))?.display()), None))
     })?;
     let database = Database::create(folder.options("folders")?)?;
-    print("dispersed over three folders", &measure(&database, &folders, dispersed, &batches, rows)?);
+    tell("dispersed over three folders", measure(&database, &folders, DISPERSED, &batches, rows)?);
+    let pieces = DISPERSED.replace("clouds =", "coding = 'encryption, dispersion', clouds =");
+    tell("the same in pieces", measure(&database, &folders, &pieces, &batches, rows)?);
     drop(database);
-    let running = CLOUDS
-        .iter()
-        .map(|cloud| Running::start(&folder.path(&format!("at-{cloud}"))))
-        .collect::<Result<Vec<_>, _>>()?;
+    let running = clouds_of(|cloud| Running::start(&folder.path(&format!("at-{cloud}"))))?;
     let providers: Vec<_> = running.iter().map(|running| (running.url.clone(), Some(running.token.clone()))).collect();
     let database = Database::create(folder.options("providers")?)?;
-    print("dispersed over three providers", &measure(&database, &providers, dispersed, &batches, rows)?);
-    let coded = dispersed.replace("(sum)", "(sum, range)").replace("name TEXT", "name TEXT FOR (equality)");
-    let database = Database::create(folder.options("coded")?)?;
-    print("the same with codes for = and <", &measure(&database, &providers, &coded, &batches, rows)?);
-    Ok(())
+    tell("dispersed over three providers", measure(&database, &providers, DISPERSED, &batches, rows)?);
+    let coded = DISPERSED.replace("(sum)", "(sum, range)").replace("name TEXT", "name TEXT FOR (equality)");
+    tell("the same with codes for = and <", measure(&database, &providers, &coded, &batches, rows)?);
+    let spots = sweet_spot::measure(&database, &providers, &batches)?;
+    sweet_spot::print(&spots);
+    match plots {
+        Some(plots) => plots::draw(&measured, &spots, plots),
+        None => Ok(()),
+    }
 }
 
 fn clouds_of<T>(make: impl Fn(&str) -> Result<T, Failure>) -> Result<Vec<T>, Failure> {
@@ -133,16 +136,9 @@ fn measure(
     rows: usize,
 ) -> Result<Vec<f64>, Failure> {
     let mut connection = database.connect()?;
-    for ((url, token), name) in clouds.iter().zip(CLOUDS) {
-        let secret = token.as_ref().map_or_else(String::new, |file| format!(", secret_file '{file}'"));
-        connection.run(&format!("CREATE CLOUD {name} OPTIONS (url '{url}'{secret})"), &[])?;
-    }
+    declare(&mut connection, clouds)?;
     connection.run(create, &[])?;
-    let columns = ["id", "name"].map(String::from);
-    let (inserted, loaded) = seconds(|| {
-        let mut given = batches.iter().cloned().map(Ok::<_, counterfoil::Error>);
-        Ok(connection.load("movies", &columns, &mut given)?)
-    })?;
+    let (inserted, loaded) = seconds(|| load(&mut connection, batches))?;
     assert_eq!(loaded, rows as u64, "all are there");
     let sum = connection.query("SELECT sum(id) FROM movies", &[])?.next().ok_or("a sum")??;
     let text = format!("{:?}", sum.column(0));
@@ -163,6 +159,20 @@ fn measure(
     Ok(numbers)
 }
 
+fn declare(connection: &mut Connection, clouds: &[Cloud]) -> Result<(), Failure> {
+    for ((url, token), name) in clouds.iter().zip(CLOUDS) {
+        let secret = token.as_ref().map_or_else(String::new, |file| format!(", secret_file '{file}'"));
+        connection.run(&format!("CREATE CLOUD {name} OPTIONS (url '{url}'{secret})"), &[])?;
+    }
+    Ok(())
+}
+
+fn load(connection: &mut Connection, batches: &[RecordBatch]) -> Result<u64, Failure> {
+    let columns = ["id", "name"].map(String::from);
+    let mut given = batches.iter().cloned().map(Ok::<_, counterfoil::Error>);
+    Ok(connection.load("movies", &columns, &mut given)?)
+}
+
 /// How many rows a step has.
 fn expected(what: &str, rows: usize) -> usize {
     match what {
@@ -180,8 +190,7 @@ fn ask(connection: &mut Connection, sql: &str) -> Result<usize, Failure> {
     Ok(rows)
 }
 
-fn sqlite(folder: &Folder, rows: usize) -> Result<Vec<f64>, Failure> {
-    let mut sqlite = folder.sqlite("sqlite")?;
+fn sqlite(mut sqlite: rusqlite::Connection, rows: usize) -> Result<Vec<f64>, Failure> {
     sqlite.execute_batch("CREATE TABLE movies (id INTEGER NOT NULL, name TEXT)")?;
     let (inserted, ()) = seconds(|| {
         let transaction = sqlite.transaction()?;
@@ -215,45 +224,4 @@ fn sqlite(folder: &Folder, rows: usize) -> Result<Vec<f64>, Failure> {
         })?);
     }
     Ok(numbers)
-}
-
-/// A provider that runs as a process.
-struct Running {
-    child: Child,
-    url: String,
-    token: String,
-}
-
-impl Running {
-    fn start(folder: &Path) -> Result<Self, Failure> {
-        std::fs::create_dir(folder)?;
-        let file = folder.join("token-of-the-client");
-        let token = Tokens::in_folder(folder).add("bench", Duration::from_secs(86_400))?;
-        std::fs::write(&file, token.reveal())?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args([PROVIDER.as_ref(), folder.as_os_str()]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn()?;
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut url)?;
-        let token = std::path::absolute(file)?.display().to_string();
-        Ok(Self { child, url: url.trim().to_owned(), token })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Runs as a provider until nobody has its input open any more.
-pub fn provide(folder: &Path) -> Result<(), Failure> {
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let options = counterfoil_provider::Options { folder: folder.to_owned(), listen, limits: Limits::default() };
-    counterfoil_provider::serve(options, |url| {
-        println!("{url}");
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-    })?;
-    Ok(())
 }
