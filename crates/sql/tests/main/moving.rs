@@ -79,11 +79,11 @@ fn same_again(world: &mut World) {
     let mut created = || world.database.ask("SHOW CREATE TABLE people").split_once('|').expect("a name").1.to_owned();
     let said = created();
     assert!(said.contains("USE CLOUDS 'b' AND 'c' WITH 'encryption, dispersion'"), "{said}");
-    let copy = said.replace("people", "copy");
+    let copy = said.replace("people", "folk");
     assert_eq!(world.database.ask(&copy), "CREATE TABLE");
-    let again = world.database.ask("SHOW CREATE TABLE copy").replacen("copy|", "", 1);
+    let again = world.database.ask("SHOW CREATE TABLE folk").replacen("folk|", "", 1);
     assert_eq!(again, copy);
-    assert_eq!(world.database.ask("DROP TABLE copy"), "DROP TABLE");
+    assert_eq!(world.database.ask("DROP TABLE folk"), "DROP TABLE");
 }
 
 #[test]
