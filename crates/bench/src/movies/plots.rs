@@ -125,3 +125,28 @@ fn figure9(spots: &[Spot], path: &Path) -> Result<(), Failure> {
 fn curve(spots: &[Spot], line: f64, of: impl Fn(&Spot) -> (f64, f64)) -> Vec<(f64, f64)> {
     spots.iter().map(|spot| (spot.rows as f64, 1e3 * over(line, of(spot)))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{OURS, draw};
+    use crate::movies::sweet_spot::Spot;
+
+    #[test]
+    fn both_figures_are_drawn() {
+        let measured: Vec<_> = OURS
+            .into_iter()
+            .enumerate()
+            .map(|(nth, what)| (what, vec![1.0 + nth as f64, 2.0, 3.0, 0.1, 1.0]))
+            .collect();
+        let spot = |rows: usize| Spot { rows, added: (0.01, 100.0), fetched: (rows as f64 / 1e6, 80.0 * rows as f64) };
+        let folder = tempfile::tempdir().expect("a folder");
+        draw(&measured, &[1_000, 30_000, 1_000_000].map(spot), folder.path()).expect("figures");
+        for (file, said) in [
+            ("disperse-overheads.svg", &["ORDER BY", "dispersed over three providers", "the paper"][..]),
+            ("disperse-sweet-spot.svg", &["added up by clouds", "1 GBit/s", "milliseconds"][..]),
+        ] {
+            let drawn = std::fs::read_to_string(folder.path().join(file)).expect("a figure");
+            assert!(said.iter().all(|text| drawn.contains(text)), "{file}");
+        }
+    }
+}

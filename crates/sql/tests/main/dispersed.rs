@@ -596,12 +596,16 @@ fn the_papers_listings_run() {
         ("SELECT * FROM medrecord WHERE personname = 'Alice'", "23|Alice|63"),
         ("USE CLOUDS 'auto'", "USE CLOUDS"),
         ("CREATE TABLE everywhere (id INT)", "CREATE TABLE"),
+        ("CREATE TABLE filled (id INT) WITH (fillfactor = 100)", "CREATE TABLE"),
+        ("CREATE TABLE relation (id INT) WITH (engine = 'relation')", "CREATE TABLE"),
         ("USE CLOUDS NONE", "USE CLOUDS"),
         ("CREATE TABLE here (id INT)", "CREATE TABLE"),
     ];
     world.database.expect(&shares);
-    assert!(world.database.ask("SHOW CREATE TABLE everywhere").contains("clouds = 'a, b, c'"));
-    assert!(!world.database.ask("SHOW CREATE TABLE here").contains("engine"));
+    for (table, is_there) in [("everywhere", true), ("filled", true), ("relation", false), ("here", false)] {
+        let created = world.database.ask(&format!("SHOW CREATE TABLE {table}"));
+        assert_eq!(created.contains("clouds = 'a, b, c'"), is_there, "{created}");
+    }
     // One piece of two is no cell, and none of either cloud's files has one.
     world.set_there("a", false);
     assert!(world.database.ask("SELECT personname FROM medrecord").starts_with("error: "));
