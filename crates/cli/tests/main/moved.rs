@@ -66,7 +66,12 @@ fn a_table_that_lies_at_none_of_its_old_clouds_is_not_forgotten() {
             &["its clouds have none of the rows", "restore --from", "TAKE OVER"],
         );
     }
+    // They have been told nothing by it: a catalogue there would lead to rows that nobody can read.
     lose(&stage);
+    for cloud in ["a", "b", "c"] {
+        let from = ["restore", "--from", &format!("dir:{cloud}"), "db", "--key-file", "shares"];
+        stage.refused(&from, 1, &["shows no table"]);
+    }
     bring_back(&stage, "dir:e");
     assert_eq!(stage.good(&["db", ALL]), rows);
 }

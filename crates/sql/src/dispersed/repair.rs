@@ -42,6 +42,28 @@ impl Seen {
     }
 }
 
+/// Rows of a layout that more clouds lack than may fail.
+struct Lost {
+    layout: u32,
+    /// Those that lie in the layout to which rows come.
+    moved: Rows,
+    gone: Rows,
+}
+
+impl Lost {
+    fn of(kept: &Kept, seen: &[Seen]) -> Result<Vec<Self>> {
+        let (may_fail, clouds) = (kept.declaration().may_fail, kept.declaration().clouds.len());
+        let now = seen.last().ok_or_else(|| Error::Bug("a table without a layout".into()))?;
+        let lost = kept.layouts().iter().zip(seen).map(|(layout, seen)| {
+            let is_lacking = |row: &u64| seen.lacking(*row) > layout.declaration.may_fail;
+            let is_there = |row: &u64| now.showing(*row) + may_fail >= clouds;
+            let (moved, gone) = layout.state.live.iter().filter(is_lacking).partition::<Vec<u64>, _>(is_there);
+            Self { layout: layout.number, moved: moved.into_iter().collect(), gone: gone.into_iter().collect() }
+        });
+        Ok(lost.collect())
+    }
+}
+
 /// What was done at a cloud.
 #[derive(Default)]
 struct Repaired {
@@ -73,6 +95,8 @@ impl Session {
         drop(view);
         if !takes_over {
             self.check_alone(&table)?;
+            // Nothing is told to clouds that have let go of it: `restore --from` one of them would find a table without rows.
+            self.check_there(&table)?;
         }
         // A cloud that does not show its catalogue may know of a later day than this database: it is asked again then.
         let all_show_it = self.tidy_catalogue(&table)?.iter().all(Result::is_ok);
@@ -99,16 +123,7 @@ impl Session {
     ) -> Result<(BTreeMap<String, Repaired>, bool)> {
         let engine = self.engine().clone();
         let _one_at_a_time = shared(&engine).telling.lock();
-        let view = self.view()?;
-        let mut kept = kept(&view, table)?;
-        let mut seen = Vec::new();
-        for layout in kept.layouts() {
-            let away = opened(&engine.dispersed, &view, table, layout)?;
-            let there = self.there(layout, &away)?;
-            seen.push(Seen { away, there });
-        }
-        let is_put_back = is_put_back(&view, &kept)?;
-        drop(view);
+        let (mut kept, seen, is_put_back) = self.look(table)?;
         if is_put_back {
             kept = self.let_go(table, &seen, (all_show_catalogue, takes_over))?;
         }
@@ -125,6 +140,34 @@ impl Session {
             }
         }
         Ok((done, is_put_back))
+    }
+
+    /// What is known of a table, what its clouds say of each layout, and whether the database was put back.
+    fn look(&mut self, table: &Table) -> Result<(Kept, Vec<Seen>, bool)> {
+        let view = self.view()?;
+        let kept = kept(&view, table)?;
+        let mut seen = Vec::new();
+        for layout in kept.layouts() {
+            let away = opened(&self.engine().dispersed, &view, table, layout)?;
+            let there = self.there(layout, &away)?;
+            seen.push(Seen { away, there });
+        }
+        let is_put_back = is_put_back(&view, &kept)?;
+        Ok((kept, seen, is_put_back))
+    }
+
+    /// Of a database that was put back, whether clouds have any of the rows that it knows of.
+    fn check_there(&mut self, table: &Table) -> Result<()> {
+        let is_put_back = {
+            let view = self.view()?;
+            is_put_back(&view, &kept(&view, table)?)?
+        };
+        if !is_put_back {
+            return Ok(());
+        }
+        let (kept, seen, _) = self.look(table)?;
+        let gone: Rows = Lost::of(&kept, &seen)?.into_iter().flat_map(|lost| lost.gone).collect();
+        if are_all(&gone, &kept) { Err(all_gone(table)) } else { Ok(()) }
     }
 
     /// What each cloud says it has, or why it does not say it.
@@ -150,19 +193,12 @@ impl Session {
     ) -> Result<Kept> {
         let (kept, gone) = self.change(|_, change| {
             let mut kept = kept(&*change.lease, table)?;
-            let (may_fail, clouds) = (kept.declaration().may_fail, kept.declaration().clouds.len());
-            let now = seen.last().ok_or_else(|| Error::Bug("a table without a layout".into()))?;
             let mut gone = Rows::new();
-            let lacking = |(layout, seen): (&Layout, &Seen)| -> (u32, Rows) {
-                let may_fail = layout.declaration.may_fail;
-                (layout.number, layout.state.live.iter().filter(|row| seen.lacking(*row) > may_fail).collect())
-            };
-            for (number, lacking) in kept.layouts().iter().zip(seen).map(lacking).collect::<Vec<_>>() {
-                let moved = lacking.iter().filter(|row| now.showing(*row) + may_fail >= clouds).collect();
-                kept.have_moved(number, &moved);
-                gone |= lacking - moved;
+            for lost in Lost::of(&kept, seen)? {
+                kept.have_moved(lost.layout, &lost.moved);
+                gone |= lost.gone;
             }
-            if !gone.is_empty() && gone == kept.live() && !takes_over {
+            if are_all(&gone, &kept) && !takes_over {
                 return Err(all_gone(table));
             }
             kept.gone(&gone);
@@ -219,6 +255,11 @@ impl Session {
         }
         Ok(repaired)
     }
+}
+
+/// Whether these rows are all that is known of a table, and not nothing.
+fn are_all(gone: &Rows, kept: &Kept) -> bool {
+    !gone.is_empty() && *gone == kept.live()
 }
 
 /// Clouds that have nothing of a table may have let go of it after it moved to others: then what it was is not to be forgotten here.
