@@ -16,6 +16,7 @@ mod errand;
 mod tests;
 mod told;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -122,8 +123,8 @@ impl Try {
         Ok(names)
     }
 
-    async fn get(&self, path: &str) -> opendal::Result<Option<Vec<u8>>> {
-        match self.operator.read(path).await {
+    async fn get(&self, path: &str, range: Range<u64>) -> opendal::Result<Option<Vec<u8>>> {
+        match self.operator.read_with(path).range(range).await {
             Ok(buffer) => Ok(Some(buffer.to_vec())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -260,11 +261,11 @@ impl Store for Objects {
         Ok(names)
     }
 
-    fn get(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+    fn get(&self, folder: &str, name: &str, range: Range<u64>) -> Result<Option<Vec<u8>>, Failure> {
         let path = self.address.path(&format!("{folder}/{name}"));
         self.with(self.file, move |tried| {
-            let path = path.clone();
-            async move { tried.get(&path).await }
+            let (path, range) = (path.clone(), range.clone());
+            async move { tried.get(&path, range).await }
         })
     }
 

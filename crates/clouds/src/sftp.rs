@@ -11,9 +11,10 @@
 mod files;
 mod session;
 
+use std::ops::Range;
 use std::time::Duration;
 
-use counterfoil_disperse::{FILE_BYTES_MAX, Failure, Store};
+use counterfoil_disperse::{Failure, Store};
 use parking_lot::Mutex;
 use russh_sftp::protocol::FileAttributes;
 
@@ -135,9 +136,9 @@ impl Store for Sftp {
         Ok(names)
     }
 
-    fn get(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+    fn get(&self, folder: &str, name: &str, range: Range<u64>) -> Result<Option<Vec<u8>>, Failure> {
         let path = self.path(&format!("{folder}/{name}"));
-        self.with(async |session, pace| files::read(session, pace, &path, FILE_BYTES_MAX).await)
+        self.with(async |session, pace| files::read(session, pace, &path, range.clone()).await)
     }
 
     fn put(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), Failure> {

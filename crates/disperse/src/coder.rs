@@ -122,7 +122,8 @@ impl Coder {
     /// Where a cloud has rows, ascending.
     #[must_use]
     pub fn sorted_places(&self, epochs: &Epochs, cloud: usize, rows: impl IntoIterator<Item = u64>) -> Vec<u64> {
-        let mut places: Vec<u64> = rows.into_iter().filter_map(|row| self.place(epochs, cloud, row)).collect();
+        let mut places: Vec<u64> = rows.into_iter().filter_map(|row| epochs.number(row)).collect();
+        self.places[cloud].places(&mut places);
         places.sort_unstable();
         places
     }
@@ -130,9 +131,18 @@ impl Coder {
     /// Which row a cloud has at a place; none: none of this table as it is, though it may be one of before it was put back.
     #[must_use]
     pub fn row(&self, epochs: &Epochs, cloud: usize, place: u64) -> Option<u64> {
-        let number = self.places[cloud].number(place);
-        let row = number % ROWS_END;
-        (epochs.number(row) == Some(number)).then_some(row)
+        self.rows(epochs, cloud, vec![place]).next().flatten()
+    }
+
+    /// The rows that a cloud has at places, each or none as [`row`](Self::row) says.
+    pub(crate) fn rows(
+        &self,
+        epochs: &Epochs,
+        cloud: usize,
+        mut places: Vec<u64>,
+    ) -> impl Iterator<Item = Option<u64>> {
+        self.places[cloud].numbers(&mut places);
+        places.into_iter().map(|number| Some(number % ROWS_END).filter(|row| epochs.number(*row) == Some(number)))
     }
 
     fn hash(&self, cloud: usize, parts: &[&[u8]]) -> [u8; 8] {
@@ -234,9 +244,10 @@ impl Coder {
         rows: &[u64],
         (columns, common): (&[Plain], &Common),
     ) -> Result<Fragments, Unfit> {
-        let place = |row: &u64| self.place(epochs, cloud, *row).ok_or(Unfit::Row(*row));
-        let mut fragments =
-            Fragments { places: rows.iter().map(place).collect::<Result<_, Unfit>>()?, columns: Vec::new() };
+        let number = |row: &u64| epochs.number(*row).ok_or(Unfit::Row(*row));
+        let mut places = rows.iter().map(number).collect::<Result<Vec<_>, Unfit>>()?;
+        self.places[cloud].places(&mut places);
+        let mut fragments = Fragments { places, columns: Vec::new() };
         for (column, plain) in self.declaration.columns.iter().zip(columns) {
             let own = self.placement.held_by(cloud).filter(|fragment| fragment.column == column.id);
             for fragment in own {
@@ -491,17 +502,17 @@ struct Openers<'a> {
     coder: &'a Coder,
     epochs: &'a Epochs,
     column: u16,
-    by_epoch: HashMap<usize, Cells>,
+    by_epoch: Vec<Option<Cells>>,
 }
 
 impl<'a> Openers<'a> {
     fn new(coder: &'a Coder, epochs: &'a Epochs, column: &Column) -> Self {
-        Self { coder, epochs, column: column.id, by_epoch: HashMap::new() }
+        Self { coder, epochs, column: column.id, by_epoch: epochs.iter().map(|_| None).collect() }
     }
 
     fn of(&mut self, row: u64) -> Result<&Cells, NotSealedHere> {
         let at = self.epochs.at(row).ok_or(NotSealedHere)?;
-        Ok(self.by_epoch.entry(at).or_insert_with(|| self.coder.opener(self.column, self.epochs.0[at].1)))
+        Ok(self.by_epoch[at].get_or_insert_with(|| self.coder.opener(self.column, self.epochs.0[at].1)))
     }
 }
 

@@ -1,11 +1,13 @@
 //! A folder as a store: of a disk, a share, or what somebody else keeps in step with a cloud.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::PathBuf;
 
+use crate::fragment_file::FILE_BYTES_MAX;
 use crate::provider::Failure;
-use crate::stored::{FILE_BYTES_MAX, Store};
+use crate::stored::Store;
 
 /// Names that are listed at most, whoever put them there.
 const NAMES_MAX: usize = 1 << 20;
@@ -61,7 +63,7 @@ impl Store for Folder {
         }
     }
 
-    fn get(&self, folder: &str, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+    fn get(&self, folder: &str, name: &str, range: Range<u64>) -> Result<Option<Vec<u8>>, Failure> {
         let path = self.path(folder, name);
         let read = || -> io::Result<Option<Vec<u8>>> {
             let Some(there) = if_there(fs::metadata(&path))? else { return Ok(None) };
@@ -69,10 +71,13 @@ impl Store for Folder {
             if !there.is_file() || there.len() > FILE_BYTES_MAX {
                 return Err(io::Error::other(format!("{name} is no file, or larger than any that is written here")));
             }
-            let Some(file) = if_there(fs::File::open(&path))? else { return Ok(None) };
-            let mut bytes = Vec::with_capacity(there.len() as usize);
+            let Some(mut file) = if_there(fs::File::open(&path))? else { return Ok(None) };
+            let end = range.end.min(there.len());
+            let length = end.saturating_sub(range.start);
+            let mut bytes = Vec::with_capacity(length as usize);
+            file.seek(SeekFrom::Start(range.start))?;
             // It may grow while it is read: then it is not what was written.
-            file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+            file.take(length).read_to_end(&mut bytes)?;
             Ok(Some(bytes))
         };
         read().map_err(|error| self.failure(&error))

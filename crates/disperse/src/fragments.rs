@@ -279,11 +279,13 @@ pub fn evaluate(fragments: &Fragments, question: &Question) -> Option<Answer> {
         let sum: u128 = rows.iter().map(|row| u128::from(shares[*row])).sum();
         answer.sums.push(crate::coding::field::Element::reduce(sum).number());
     }
+    let is_all = rows.len() == fragments.places.len();
     if question.sums.is_empty() || !question.columns.is_empty() {
         answer.rows.places = rows.iter().map(|row| fragments.places[*row]).collect();
     }
     for name in &question.columns {
-        answer.rows.columns.push((name.clone(), fragments.column(name)?.chosen(&rows)));
+        let column = fragments.column(name)?;
+        answer.rows.columns.push((name.clone(), if is_all { column.clone() } else { column.chosen(&rows) }));
     }
     Some(answer)
 }

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::asked::{Progress, Running};
 use crate::coding::erasure::Pieces;
 use crate::fragments::Name;
+use crate::gathered::{Came, Gathered, Wanted};
 use crate::placement::Coding;
 use crate::plain::Plain;
 use crate::provider::Failure;
-use crate::state::Rows;
-use crate::table::{Asking, Came, Fault, Gathered, Report, Table, Unanswered};
+use crate::table::{Asking, Fault, Report, Table, Unanswered};
 
 /// Columns of which pieces lie at the same clouds, and what has come of them.
 struct Pieced<'a> {
@@ -87,7 +87,7 @@ impl Table {
         &self,
         asking: Asking<'_>,
         (ids, cut): (&[u16], Pieces),
-        rows: (&[u64], &Rows),
+        wanted: Wanted<'_>,
         report: &mut Report,
     ) -> Result<Vec<Plain>, Unanswered> {
         let holders = ids.first().map_or_else(Vec::new, |id| self.coder().placement().cell_holders(*id));
@@ -99,7 +99,7 @@ impl Table {
         };
         let there = holders.iter().map(|_| None).collect();
         let mut pieced = Pieced { ids, holders, needed, enough, tried: 0, there, wrong: BTreeSet::new(), failed: None };
-        let joined = self.ask_for_pieces(asking, (&mut pieced, cut), rows, report);
+        let joined = self.ask_for_pieces(asking, (&mut pieced, cut), wanted, report);
         for number in &pieced.wrong {
             report.note(pieced.holders[*number], Fault::Forged);
         }
@@ -123,13 +123,13 @@ impl Table {
         &self,
         asking: Asking<'_>,
         (pieced, cut): (&mut Pieced<'_>, Pieces),
-        (rows, set): (&[u64], &Rows),
+        wanted: Wanted<'_>,
         report: &mut Report,
     ) -> Result<Option<Vec<Plain>>, Unanswered> {
         let quorum = asking.goal.quorum(pieced.holders.len()).unwrap_or(0);
         let is_enough = AtomicBool::new(false);
         let gather = |cloud: usize, names: Vec<Name>, progress: &Progress| {
-            self.gather((asking.state, self.wait(asking.watch, &is_enough, progress)), cloud, names, (rows, set))
+            self.gather(asking, cloud, names, wanted, (&is_enough, progress))
         };
         let gather = &gather;
         std::thread::scope(|scope| {
@@ -144,7 +144,7 @@ impl Table {
                 let (count, is_waiting) = (pieced.count(), running.coming().next().is_some());
                 let is_over = count >= pieced.needed || !is_waiting && count >= pieced.enough || running.is_empty();
                 if is_over && count >= cut.needed() && count > pieced.tried {
-                    opened = match pieced.join(self, asking, rows) {
+                    opened = match pieced.join(self, asking, wanted.rows) {
                         Ok(columns) => columns,
                         Err(unanswered) => break Err(unanswered),
                     };

@@ -112,6 +112,25 @@ impl Plain {
         }
     }
 
+    /// Values from several, each by its number there and the row in it; of parts that are all of this kind.
+    pub(crate) fn picked(kind: Kind, parts: &[&Self], picked: &[(u32, u32)]) -> Self {
+        let mut all = Self::empty(kind);
+        match &mut all {
+            Self::Numbers(all) => all.extend(picked.iter().map(|(part, row)| match parts[*part as usize] {
+                Self::Numbers(numbers) => numbers[*row as usize],
+                Self::Strings { .. } => None,
+            })),
+            Self::Strings { values: all, nulls: are_null } => {
+                for (part, row) in picked {
+                    let Self::Strings { values, nulls } = parts[*part as usize] else { continue };
+                    all.push(values.get(*row as usize));
+                    are_null.push(nulls[*row as usize]);
+                }
+            }
+        }
+        all
+    }
+
     /// The values of some rows, in the order in which they are named.
     #[must_use]
     pub fn chosen(&self, rows: &[usize]) -> Self {

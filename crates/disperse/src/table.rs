@@ -10,14 +10,14 @@
 //! 4. Who wants less, or more, says so (goal.rs).
 
 use std::fmt;
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use crate::asked::{self, Progress, Running, Wait};
+use crate::asked::{self, Progress, Wait};
 use crate::coder::{Coder, Common, Unfit};
 use crate::coding::erasure::Pieces;
-use crate::fragments::{Answer, Data, Name, Question, Strings, Test};
+use crate::fragments::{Question, Test};
+use crate::gathered::Wanted;
 use crate::goal::Goal;
 use crate::placement::Coding;
 use crate::plain::{Plain, Value};
@@ -247,8 +247,9 @@ impl Table {
         let wait = self.wait(asking.watch, &is_enough, &progress);
         asked::ask(&self.clouds[cloud], asked, wait, &mut |answer| {
             asking.watch.part(answer.rows.places.len() * size_of::<u64>())?;
-            for place in answer.rows.places {
-                match self.coder.row(&asking.state.epochs, cloud, place) {
+            let found = self.coder.rows(&asking.state.epochs, cloud, answer.rows.places.clone());
+            for (place, row) in answer.rows.places.into_iter().zip(found) {
+                match row {
                     Some(row) => drop(rows.insert(row)),
                     // What is more than fits here is seen when these are gone.
                     None if others.len() < OTHERS_MAX => others.push(place),
@@ -314,13 +315,14 @@ impl Table {
             let empty = |id: &u16| self.coder.declaration().column(*id).map(|column| Plain::empty(column.kind));
             return Ok(Found { rows, columns: wanted.iter().filter_map(empty).collect() });
         }
+        let wanted_rows = Wanted { rows: &rows, set: &set };
         let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
         for group in self.together(wanted) {
             let ids: Vec<u16> = group.iter().map(|at| wanted[*at]).collect();
             let found = match (self.pieces_of(&ids), asking.goal) {
-                (Some(cut), _) => self.fetch_pieces(asking, (&ids, cut), (&rows, &set), report)?,
-                (None, Goal::Reliability(_)) => self.fetch_confirmed(asking, &ids, (&rows, &set), report)?,
-                (None, _) => self.fetch_all(asking, &ids, (&rows, &set), report)?,
+                (Some(cut), _) => self.fetch_pieces(asking, (&ids, cut), wanted_rows, report)?,
+                (None, Goal::Reliability(_)) => self.fetch_confirmed(asking, &ids, wanted_rows, report)?,
+                (None, _) => self.fetch_all(asking, &ids, wanted_rows, report)?,
             };
             group.iter().zip(found).for_each(|(at, column)| columns[*at] = Some(column));
         }
@@ -348,197 +350,13 @@ impl Table {
         declaration.pieces(declaration.column(*ids.first()?)?)
     }
 
-    fn unanswered(&self, wanted: &[u16], report: &Report) -> Unanswered {
+    pub(crate) fn unanswered(&self, wanted: &[u16], report: &Report) -> Unanswered {
         let name = wanted
             .iter()
             .filter_map(|id| self.coder.declaration().column(*id))
             .find(|column| self.coder.placement().cell_holders(column.id).iter().all(|cloud| report.blames(*cloud)));
         let column = name.map_or_else(String::new, |column| column.name.clone());
         Unanswered::Column { column, report: report.clone() }
-    }
-
-    /// Who is asked next for columns that are missing, by their places, and for which; none if nobody is left.
-    fn next_questions(
-        &self,
-        wanted: &[u16],
-        mut missing: Vec<usize>,
-        asked: &mut [Vec<usize>],
-    ) -> Option<Vec<(usize, Vec<usize>)>> {
-        let mut questions = Vec::new();
-        while !missing.is_empty() {
-            let gives = |cloud: usize, at: usize| {
-                let cells = self.coder.placement().fragment(wanted[at], Coding::Cell);
-                !asked[cloud].contains(&at) && cells.is_some_and(|cells| cells.holders.contains(&cloud))
-            };
-            // Whoever can give the most of them: as few questions as there may be.
-            let cloud = (0..self.clouds.len())
-                .rev()
-                .max_by_key(|cloud| missing.iter().filter(|at| gives(*cloud, **at)).count())?;
-            let own: Vec<usize> = missing.iter().copied().filter(|at| gives(cloud, *at)).collect();
-            if own.is_empty() {
-                break;
-            }
-            missing.retain(|at| !own.contains(at));
-            asked[cloud].extend(&own);
-            questions.push((cloud, own));
-        }
-        (!questions.is_empty()).then_some(questions)
-    }
-
-    /// Fetches columns from clouds, which answer at the same time. What one does not give another one is asked for; and what one has not
-    /// given after a while, too.
-    fn fetch_all(
-        &self,
-        asking: Asking<'_>,
-        wanted: &[u16],
-        rows: (&[u64], &Rows),
-        report: &mut Report,
-    ) -> Result<Vec<Plain>, Unanswered> {
-        let mut columns: Vec<Option<Plain>> = wanted.iter().map(|_| None).collect();
-        let is_enough = AtomicBool::new(false);
-        let fetch = |cloud: usize, places_of: &[usize], progress: &Progress| {
-            let ids: Vec<u16> = places_of.iter().map(|at| wanted[*at]).collect();
-            let wait = self.wait(asking.watch, &is_enough, progress);
-            self.fetch((asking.state, wait), cloud, &ids, rows)
-        };
-        let fetch = &fetch;
-        std::thread::scope(|scope| {
-            let (mut asked, mut questions) = (vec![Vec::new(); self.clouds.len()], Vec::<(usize, Vec<usize>)>::new());
-            let mut running = Running::new(scope);
-            let done = loop {
-                // What is on its way is not asked for twice, unless it is slow.
-                let coming: Vec<usize> =
-                    running.coming().flat_map(|number| questions[number].1.iter().copied()).collect();
-                let is_missing = |at: &usize| columns[*at].is_none() && !coming.contains(at);
-                let missing = (0..wanted.len()).filter(is_missing).collect();
-                for (cloud, of) in self.next_questions(wanted, missing, &mut asked).unwrap_or_default() {
-                    questions.push((cloud, of.clone()));
-                    running.start(questions.len() - 1, move |progress| fetch(cloud, &of, progress));
-                }
-                if running.is_empty() || columns.iter().all(Option::is_some) {
-                    break Ok(());
-                }
-                let Some((number, fetched)) = running.next() else { continue };
-                let (cloud, of) = &questions[number];
-                match fetched {
-                    Some(Ok(Fetched { columns: found, faults })) => {
-                        faults.into_iter().for_each(|(cloud, fault)| report.note(cloud, fault));
-                        for (at, column) in of.iter().zip(found) {
-                            columns[*at] = columns[*at].take().or(column);
-                        }
-                    }
-                    Some(Err(unanswered)) => break Err(unanswered),
-                    None => report.note(*cloud, Fault::Failed(Failure::Malformed("what asks it broke off".into()))),
-                }
-            };
-            is_enough.store(true, Ordering::Relaxed);
-            running.slow().for_each(|number| report.note(questions[number].0, Fault::Slow));
-            done
-        })?;
-        let is_whole = columns.iter().all(Option::is_some);
-        if is_whole { Ok(columns.into_iter().flatten().collect()) } else { Err(self.unanswered(wanted, report)) }
-    }
-
-    /// The same from every cloud that has them, as many of which as are wanted must show each column whole. Those that are slow are waited
-    /// for as long as they are needed.
-    fn fetch_confirmed(
-        &self,
-        asking: Asking<'_>,
-        wanted: &[u16],
-        rows: (&[u64], &Rows),
-        report: &mut Report,
-    ) -> Result<Vec<Plain>, Unanswered> {
-        let (is_enough, mut gathered) = (AtomicBool::new(false), Confirmed::new(self, asking.goal, wanted));
-        let fetch = |cloud: usize, ids: &[u16], progress: &Progress| {
-            self.fetch((asking.state, self.wait(asking.watch, &is_enough, progress)), cloud, ids, rows)
-        };
-        let fetch = &fetch;
-        let asked: Vec<Vec<usize>> = (0..self.clouds.len()).map(|cloud| gathered.held_by(cloud)).collect();
-        std::thread::scope(|scope| {
-            let mut running = Running::new(scope);
-            for (cloud, of) in asked.iter().enumerate().filter(|(_, of)| !of.is_empty()) {
-                let ids: Vec<u16> = of.iter().map(|at| wanted[*at]).collect();
-                running.start(cloud, move |progress| fetch(cloud, &ids, progress));
-            }
-            let done = loop {
-                let is_waiting = running.coming().next().is_some() || !gathered.is_confirmed();
-                if running.is_empty() || !is_waiting {
-                    break Ok(());
-                }
-                let Some((cloud, fetched)) = running.next() else { continue };
-                match fetched {
-                    Some(Ok(Fetched { columns, faults })) => {
-                        faults.into_iter().for_each(|(cloud, fault)| report.note(cloud, fault));
-                        gathered.add(&asked[cloud], columns);
-                    }
-                    Some(Err(unanswered)) => break Err(unanswered),
-                    None => report.note(cloud, Fault::Failed(Failure::Malformed("what asks it broke off".into()))),
-                }
-            };
-            is_enough.store(true, Ordering::Relaxed);
-            running.slow().for_each(|cloud| report.note(cloud, Fault::Slow));
-            done
-        })?;
-        gathered.columns(self, wanted, report)
-    }
-
-    /// Columns of rows from one cloud; none for those that it does not give as they were sealed.
-    fn fetch(
-        &self,
-        (state, wait): (&State, Wait<'_>),
-        cloud: usize,
-        ids: &[u16],
-        (rows, set): (&[u64], &Rows),
-    ) -> Result<Fetched, Unanswered> {
-        let names: Vec<Name> = ids.iter().map(|id| self.coder.column_name(cloud, *id, Coding::Cell)).collect();
-        let nothing = |faults| Ok(Fetched { columns: ids.iter().map(|_| None).collect(), faults });
-        match self.gather((state, wait), cloud, names, (rows, set))? {
-            Came::Whole(gathered) => {
-                let columns = self.open(state, ids, rows, &gathered);
-                let is_forged = columns.iter().any(Option::is_none);
-                Ok(Fetched { columns, faults: is_forged.then_some((cloud, Fault::Forged)).into_iter().collect() })
-            }
-            Came::Late => nothing(Vec::new()),
-            Came::Not(fault) => nothing(vec![(cloud, fault)]),
-        }
-    }
-
-    /// What one cloud has of rows in columns of strings.
-    pub(crate) fn gather(
-        &self,
-        (state, wait): (&State, Wait<'_>),
-        cloud: usize,
-        names: Vec<Name>,
-        (rows, set): (&[u64], &Rows),
-    ) -> Result<Came, Unanswered> {
-        let is_all = *set == state.live;
-        let places = (!is_all).then(|| self.coder.sorted_places(&state.epochs, cloud, rows.iter().copied()));
-        let question = Question { columns: names.clone(), places, ..Question::default() };
-        let mut gathered = Gathered::new(names.len());
-        // What is not wanted is passed over: rows that are on their way, that are gone, or that are of before.
-        let wanted = |place| self.coder.row(&state.epochs, cloud, place).filter(|row| set.contains(*row));
-        let mut take = |answer: Answer| gathered.add(&names, answer, rows.len(), wanted, wait.watch);
-        let asked = (self.coder.table_name(cloud), question);
-        match asked::ask(&self.clouds[cloud], asked, wait, &mut take) {
-            Ok(true) => Ok(if gathered.order(rows) { Came::Whole(gathered) } else { Came::Not(Fault::Lacks) }),
-            Ok(false) => Ok(Came::Late),
-            Err(Failure::CalledOff) => Err(Unanswered::CalledOff),
-            Err(failure) => Ok(Came::Not(Fault::Failed(failure))),
-        }
-    }
-
-    /// Opens columns of cells, at the same time; none for those of which one does not open.
-    fn open(&self, state: &State, ids: &[u16], rows: &[u64], gathered: &Gathered) -> Vec<Option<Plain>> {
-        let open = |at: usize, id: u16| {
-            let column = self.coder.declaration().column(id)?;
-            let mut values = Plain::empty(column.kind);
-            self.coder.open(&state.epochs, column, rows, gathered.strings(at), &mut values).is_ok().then_some(values)
-        };
-        let open = &open;
-        std::thread::scope(|scope| {
-            let columns: Vec<_> = ids.iter().enumerate().map(|(at, id)| scope.spawn(move || open(at, *id))).collect();
-            columns.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-        })
     }
 
     /// The rows that clouds name for a condition; none: no cloud can be asked for it.
@@ -590,134 +408,5 @@ impl Table {
                 (!tests.is_empty()).then_some(tests)
             }
         }
-    }
-}
-
-/// Columns that several clouds are to show alike.
-struct Confirmed {
-    /// For each column, the clouds that have it, how many are to show it, and how many have.
-    counts: Vec<(Vec<usize>, usize, usize)>,
-    columns: Vec<Option<Plain>>,
-}
-
-impl Confirmed {
-    fn new(table: &Table, goal: Goal, wanted: &[u16]) -> Self {
-        let holders = |id: &u16| {
-            let cells = table.coder.placement().fragment(*id, Coding::Cell);
-            let holders = cells.map_or_else(Vec::new, |cells| cells.holders.clone());
-            let quorum = goal.quorum(holders.len()).unwrap_or(1);
-            (holders, quorum, 0)
-        };
-        Self { counts: wanted.iter().map(holders).collect(), columns: wanted.iter().map(|_| None).collect() }
-    }
-
-    /// The places of columns that a cloud has.
-    fn held_by(&self, cloud: usize) -> Vec<usize> {
-        (0..self.counts.len()).filter(|at| self.counts[*at].0.contains(&cloud)).collect()
-    }
-
-    fn add(&mut self, of: &[usize], columns: Vec<Option<Plain>>) {
-        for (at, column) in of.iter().zip(columns) {
-            // Cells open for what was sealed for their rows alone: two that open show the same.
-            self.counts[*at].2 += usize::from(column.is_some());
-            self.columns[*at] = self.columns[*at].take().or(column);
-        }
-    }
-
-    fn is_confirmed(&self) -> bool {
-        self.counts.iter().all(|(_, quorum, there)| there >= quorum)
-    }
-
-    fn columns(self, table: &Table, wanted: &[u16], report: &Report) -> Result<Vec<Plain>, Unanswered> {
-        let mut columns = Vec::new();
-        for ((id, (_, quorum, there)), column) in wanted.iter().zip(self.counts).zip(self.columns) {
-            match column.filter(|_| there >= quorum) {
-                Some(column) => columns.push(column),
-                None => {
-                    let column = table.coder.declaration().column(*id).map_or_else(String::new, |of| of.name.clone());
-                    return Err(Unanswered::Quorum { column, wanted: quorum, there, report: report.clone() });
-                }
-            }
-        }
-        Ok(columns)
-    }
-}
-
-/// What a cloud gave.
-struct Fetched {
-    /// The columns, or none where they are not as they were sealed.
-    columns: Vec<Option<Plain>>,
-    /// What is to be said of it.
-    faults: Vec<(usize, Fault)>,
-}
-
-/// What came of a question for rows.
-pub(crate) enum Came {
-    /// All of them.
-    Whole(Gathered),
-    /// Nothing, for others were faster.
-    Late,
-    /// Not what was asked for.
-    Not(Fault),
-}
-
-/// Parts of an answer put together: of wanted rows alone, and each once, so that a cloud cannot have more kept than was asked for.
-pub(crate) struct Gathered {
-    /// The rows, each with its place here.
-    rows: Vec<(u64, usize)>,
-    cells: Vec<Strings>,
-}
-
-impl Gathered {
-    fn new(columns: usize) -> Self {
-        Self { rows: Vec::new(), cells: vec![Strings::default(); columns] }
-    }
-
-    fn add(
-        &mut self,
-        names: &[Name],
-        answer: Answer,
-        rows_max: usize,
-        wanted: impl Fn(u64) -> Option<u64>,
-        watch: &dyn Watch,
-    ) -> Result<(), Failure> {
-        let malformed = |what: &str| Failure::Malformed(what.into());
-        if !answer.rows.is_even() {
-            return Err(malformed("columns of different lengths"));
-        }
-        let strings = names.iter().map(|name| match answer.rows.column(name) {
-            Some(Data::Strings(strings)) => Ok(strings),
-            Some(Data::Shares(_)) => Err(malformed("numbers for cells")),
-            None => Err(malformed("a column is missing")),
-        });
-        let strings: Vec<&Strings> = strings.collect::<Result<_, Failure>>()?;
-        // Somebody may have called it off while nothing came that is wanted.
-        watch.part(0)?;
-        for (at, place) in answer.rows.places.iter().enumerate() {
-            let Some(row) = wanted(*place) else { continue };
-            if self.rows.len() == rows_max {
-                return Err(malformed("a row twice"));
-            }
-            watch.part(size_of::<(u64, usize)>() + strings.iter().map(|of| of.get(at).len()).sum::<usize>())?;
-            self.rows.push((row, self.rows.len()));
-            self.cells.iter_mut().zip(&strings).for_each(|(cells, of)| cells.push(of.get(at)));
-        }
-        Ok(())
-    }
-
-    /// Puts the rows in order; whether they are those that were wanted, which are ascending.
-    fn order(&mut self, wanted: &[u64]) -> bool {
-        self.rows.sort_unstable();
-        self.rows.len() == wanted.len() && self.rows.iter().zip(wanted).all(|((own, _), row)| own == row)
-    }
-
-    /// The string of a column for the nth row.
-    pub fn string(&self, column: usize, nth: usize) -> &[u8] {
-        self.cells[column].get(self.rows[nth].1)
-    }
-
-    /// Those of all rows.
-    fn strings(&self, column: usize) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.rows.iter().map(move |(_, at)| self.cells[column].get(*at))
     }
 }

@@ -108,7 +108,7 @@ fn an_object_that_is_declared_too_large_is_not_read() {
             let mut rest = [0];
             ended.send(connection.read(&mut rest).is_ok()).expect("told");
         });
-        assert!(matches!(store(port).get("t", "x"), Err(Failure::Malformed(_))));
+        assert!(matches!(store(port).get("t", "x", 0..1), Err(Failure::Malformed(_))));
         assert!(is_ended.recv().expect("told"), "the connection is closed");
     }
 }
@@ -123,7 +123,7 @@ fn an_object_of_more_bytes_than_any_of_ours_is_not_kept() {
         });
         let mut store = store(port);
         store.file = Bounds { bytes: 3 << 20, ..FILE };
-        assert!(matches!(store.get("t", "x"), Err(Failure::Malformed(_))));
+        assert!(matches!(store.get("t", "x", 0..1), Err(Failure::Malformed(_))));
     }
 }
 
@@ -205,7 +205,7 @@ fn an_answer_that_ends_in_the_middle_is_out_of_reach() {
     for store in [bucket, web] {
         let half = half[..half.len() - 500].to_owned();
         let (port, count) = server(move |_, connection| drop(connection.write_all(half.as_bytes())));
-        assert!(matches!(store(port).get("t", "x"), Err(Failure::Unreachable(_))));
+        assert!(matches!(store(port).get("t", "x", 0..1), Err(Failure::Unreachable(_))));
         assert_eq!(count.load(Ordering::Relaxed), 1 + super::PAUSES.len(), "it was tried again");
     }
 }
@@ -222,7 +222,7 @@ fn what_fails_for_a_moment_is_tried_again_and_what_is_refused_is_not() {
             drop(connection.write_all(text.as_bytes()));
         }
     });
-    assert_eq!(bucket(port).get("t", "x"), Ok(Some(b"x".to_vec())));
+    assert_eq!(bucket(port).get("t", "x", 0..1), Ok(Some(b"x".to_vec())));
     assert_eq!(count.load(Ordering::Relaxed), 2);
     for status in ["403 Forbidden", "507 Insufficient Storage", "418 I'm a teapot"] {
         for store in [bucket, web] {
@@ -245,7 +245,7 @@ fn nobody_is_led_elsewhere_with_a_key() {
         let location = format!("Location: {}/x\r\n", at(other));
         for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect"] {
             let store = told_by(store, reply(status, &location, ""));
-            assert!(matches!(store.get("t", "x"), Err(Failure::Refused(_))), "{status}");
+            assert!(matches!(store.get("t", "x", 0..1), Err(Failure::Refused(_))), "{status}");
             assert!(matches!(store.put("t", "x", b"y"), Err(Failure::Refused(_))), "{status}");
         }
         assert_eq!(count.load(Ordering::Relaxed), 0);
@@ -261,7 +261,7 @@ fn a_byte_now_and_then_keeps_nobody() {
                 std::thread::sleep(Duration::from_millis(20));
             }
         });
-        assert!(matches!(store(port).get("t", "x"), Err(Failure::Unreachable(_))));
+        assert!(matches!(store(port).get("t", "x", 0..1), Err(Failure::Unreachable(_))));
     }
 }
 

@@ -1,6 +1,8 @@
 //! Files and folders over one connection.
 
-use counterfoil_disperse::Failure;
+use std::ops::Range;
+
+use counterfoil_disperse::{FILE_BYTES_MAX, Failure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use russh_sftp::client::error::Error;
 use russh_sftp::protocol::{FileAttributes, OpenFlags, StatusCode};
@@ -49,19 +51,25 @@ async fn unless_ended<T>(asked: impl Future<Output = Result<T, Error>>) -> Resul
     }
 }
 
-/// A file; none: it is not there.
-pub(super) async fn read(session: &Session, pace: &Pace, path: &str, most: u64) -> Result<Option<Vec<u8>>, Failure> {
+/// A part of a file, or what there is of it; none: it is not there.
+pub(super) async fn read(
+    session: &Session,
+    pace: &Pace,
+    path: &str,
+    range: Range<u64>,
+) -> Result<Option<Vec<u8>>, Failure> {
     let Some(found) = session.asks(pace, async { if_there(session.raw.lstat(path).await) }).await? else {
         return Ok(None);
     };
     // A pipe would never end, and never begin.
-    let bytes = found.attrs.size.filter(|bytes| *bytes <= most && found.attrs.file_type().is_file());
+    let bytes = found.attrs.size.filter(|bytes| *bytes <= FILE_BYTES_MAX && found.attrs.file_type().is_file());
     let bytes = bytes.ok_or_else(|| Failure::Malformed("no file, or one of more bytes than any of ours has".into()))?;
     let opened =
         session.asks(pace, async { if_there(session.raw.open(path, OpenFlags::READ, FileAttributes::empty()).await) });
     let Some(opened) = opened.await? else { return Ok(None) };
-    let begins = (0..bytes).step_by(PIECE_BYTES);
-    let pieces = begins.map(|begin| piece(session, pace, &opened.handle, begin..bytes.min(begin + PIECE_BYTES as u64)));
+    let end = range.end.min(bytes);
+    let begins = (range.start..end).step_by(PIECE_BYTES);
+    let pieces = begins.map(|begin| piece(session, pace, &opened.handle, begin..end.min(begin + PIECE_BYTES as u64)));
     // Memory is taken for what has come: the server says what it likes of a length. It may shrink meanwhile: then it is not what was
     // written.
     let mut pieces = futures::stream::iter(pieces).buffered(PIECES);
@@ -75,7 +83,7 @@ pub(super) async fn read(session: &Session, pace: &Pace, path: &str, most: u64) 
 }
 
 /// A piece of a file, or what there is of it.
-async fn piece(session: &Session, pace: &Pace, handle: &str, range: std::ops::Range<u64>) -> Result<Vec<u8>, Failure> {
+async fn piece(session: &Session, pace: &Pace, handle: &str, range: Range<u64>) -> Result<Vec<u8>, Failure> {
     let length = (range.end - range.start) as usize;
     let mut piece = Vec::with_capacity(length);
     while piece.len() < length {

@@ -171,12 +171,14 @@ fn a_large_file_comes_back_as_it_went() {
     let bytes: Vec<u8> = (0..5_000_001_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for server in servers() {
         let store = server.store(PATIENCE);
-        for bytes in [&bytes[..], &[]] {
-            store.put("large", "x", bytes).expect("put");
-            assert!(store.get("large", "x").expect("got").is_some_and(|got| got == bytes));
+        store.put("large", "x", &bytes).expect("put");
+        let end = bytes.len() as u64;
+        for range in [0..end, 0..1, end - 1..end, 100_000..100_001, 1_000_000..4_000_000] {
+            let wanted = &bytes[range.start as usize..range.end as usize];
+            assert!(store.get("large", "x", range.clone()).expect("got").is_some_and(|got| got == wanted), "{range:?}");
         }
-        assert_eq!(store.get("large", "y"), Ok(None));
-        assert_eq!(store.get("nowhere", "y"), Ok(None));
+        assert_eq!(store.get("large", "y", 0..1), Ok(None));
+        assert_eq!(store.get("nowhere", "y", 0..1), Ok(None));
         assert_eq!(store.delete("nowhere", "y"), Ok(()));
         assert_eq!(store.delete_folder("nowhere"), Ok(()));
     }

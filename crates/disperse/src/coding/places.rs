@@ -9,12 +9,14 @@
 //! 2. A database that was put back gives its rows' numbers again, in another epoch: they have other places than the rows that
 //!    clouds still have from before, which are nobody's any more.
 
-use aes::Aes256;
 use aes::cipher::{Array, BlockCipherEncrypt as _, KeyInit as _};
+use aes::{Aes256, Block};
 
 use crate::keys::Secret;
 
 const ROUNDS: u8 = 10;
+/// Numbers that go through a round together: a round needs the one before, and a processor has several blocks in hand at a time.
+const TOGETHER: usize = 64;
 
 /// A provider's permutation.
 pub struct Places(Aes256);
@@ -26,33 +28,64 @@ impl Places {
         Self(Aes256::new(&Array(*key.expose())))
     }
 
-    fn round(&self, round: u8, half: u32) -> u32 {
-        let mut block = [0; 16];
-        block[0] = round;
-        block[12..].copy_from_slice(&half.to_be_bytes());
-        let mut block = Array(block);
-        self.0.encrypt_block(&mut block);
-        u32::from_be_bytes([block[0], block[1], block[2], block[3]])
+    /// A round of each of some numbers: `input` is the half that goes in, and `output` what comes of a number and what came out.
+    fn round(&self, round: u8, numbers: &mut [u64], input: impl Fn(u64) -> u32, output: impl Fn(u64, u32) -> u64) {
+        let mut blocks = [Block::default(); TOGETHER];
+        let blocks = &mut blocks[..numbers.len()];
+        for (block, number) in blocks.iter_mut().zip(numbers.iter()) {
+            block[0] = round;
+            block[12..].copy_from_slice(&input(*number).to_be_bytes());
+        }
+        self.0.encrypt_blocks(blocks);
+        for (number, block) in numbers.iter_mut().zip(blocks) {
+            *number = output(*number, u32::from_be_bytes([block[0], block[1], block[2], block[3]]));
+        }
+    }
+
+    /// From numbers to where they are.
+    pub fn places(&self, numbers: &mut [u64]) {
+        for some in numbers.chunks_mut(TOGETHER) {
+            for round in 0..ROUNDS {
+                // (left, right) becomes (right, left ^ F(right)).
+                self.round(
+                    round,
+                    some,
+                    |number| number as u32,
+                    |number, out| number << 32 | u64::from((number >> 32) as u32 ^ out),
+                );
+            }
+        }
+    }
+
+    /// From places to the numbers that are there.
+    pub fn numbers(&self, places: &mut [u64]) {
+        for some in places.chunks_mut(TOGETHER) {
+            for round in (0..ROUNDS).rev() {
+                // (left, right) becomes (right ^ F(left), left).
+                self.round(
+                    round,
+                    some,
+                    |place| (place >> 32) as u32,
+                    |place, out| u64::from(place as u32 ^ out) << 32 | place >> 32,
+                );
+            }
+        }
     }
 
     /// Where a number is.
     #[must_use]
     pub fn place(&self, number: u64) -> u64 {
-        let (mut left, mut right) = ((number >> 32) as u32, number as u32);
-        for round in 0..ROUNDS {
-            (left, right) = (right, left ^ self.round(round, right));
-        }
-        u64::from(left) << 32 | u64::from(right)
+        let mut one = [number];
+        self.places(&mut one);
+        one[0]
     }
 
     /// Which number is there.
     #[must_use]
     pub fn number(&self, place: u64) -> u64 {
-        let (mut left, mut right) = ((place >> 32) as u32, place as u32);
-        for round in (0..ROUNDS).rev() {
-            (left, right) = (right ^ self.round(round, left), left);
-        }
-        u64::from(left) << 32 | u64::from(right)
+        let mut one = [place];
+        self.numbers(&mut one);
+        one[0]
     }
 }
 
@@ -65,8 +98,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_lead_back_to_rows(row in any::<u64>(), key in any::<[u8; 32]>()) {
+        fn places_lead_back_to_rows(
+            row in any::<u64>(),
+            key in any::<[u8; 32]>(),
+            mut rows in prop::collection::vec(any::<u64>(), 0..200),
+        ) {
             let places = Places::new(&Secret::new(key));
+            let before = rows.clone();
+            places.places(&mut rows);
+            prop_assert!(rows.iter().zip(&before).all(|(place, row)| places.place(*row) == *place));
+            places.numbers(&mut rows);
+            prop_assert_eq!(rows, before);
             prop_assert_eq!(places.number(places.place(row)), row);
             prop_assert_eq!(places.place(places.number(row)), row);
         }

@@ -110,7 +110,7 @@ fn what_is_no_file_or_too_large_is_told_and_not_waited_for() {
     let path = tempfile::tempdir().expect("a folder");
     folder(path.path()).put(&table(), &fragments(&[1, 2, 3])).expect("put");
     let own = path.path().join(table().as_str());
-    let name = own.join(format!("{}.parquet", "0".repeat(32)));
+    let name = own.join(format!("{}-00001000-00000100.parquet", "0".repeat(32)));
     // A pipe that nobody writes to, a folder, and a file of a name of ours that has no end.
     let made = std::process::Command::new("mkfifo").arg(&name).status().expect("mkfifo");
     assert!(made.success());

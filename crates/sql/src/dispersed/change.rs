@@ -185,8 +185,11 @@ pub(crate) fn fetch(session: &Session, view: &dyn View, table: &Arc<Table>, numb
     let block = session.engine().relations.fetch(view, table, &row_ids, None).map_err(Error::Relation)?;
     let (mut batches, mut order) = (vec![evaluate::record_batch(table, &block.rows)?], here);
     for found in found_away(session, view, table, &kept, &away)? {
-        let arrays =
-            table.columns.iter().zip(&found.columns).map(|(column, plain)| columns::array(&column.kind, plain));
+        let arrays = table
+            .columns
+            .iter()
+            .zip(&found.columns)
+            .map(|(column, plain)| columns::array(&column.kind, plain, 0..plain.len()));
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
         batches.push(RecordBatch::try_new(batches[0].schema(), arrays)?);
         order.extend(found.rows);

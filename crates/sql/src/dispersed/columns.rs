@@ -1,5 +1,6 @@
 //! Between Arrow arrays and what codings take: a column at a time.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use counterfoil_disperse::fragments::Strings;
@@ -69,24 +70,24 @@ pub(super) fn plain(column: &Type, array: &ArrayRef) -> Result<Plain> {
     })
 }
 
-/// A column's values as queries take them.
+/// A column's values in some rows, as queries take them.
 ///
 /// # Errors
 /// [`Error::Bug`]: values of another kind, or such as the type does not have. Cells open for what was sealed here alone.
-pub(super) fn array(column: &Type, plain: &Plain) -> Result<ArrayRef> {
+pub(super) fn array(column: &Type, plain: &Plain, rows: Range<usize>) -> Result<ArrayRef> {
     let wrong = || Error::Bug("a value that its column's type does not have".into());
     match plain {
-        Plain::Numbers(numbers) => array_of_numbers(column, numbers).ok_or_else(wrong),
+        Plain::Numbers(numbers) => array_of_numbers(column, &numbers[rows]).ok_or_else(wrong),
         Plain::Strings { values, nulls } if *column == Type::Bytea => {
-            let mut builder = BinaryViewBuilder::with_capacity(nulls.len());
-            values.iter().zip(nulls).for_each(|(value, null)| builder.append_option((!null).then_some(value)));
+            let mut builder = BinaryViewBuilder::with_capacity(rows.len());
+            rows.for_each(|row| builder.append_option((!nulls[row]).then(|| values.get(row))));
             Ok(Arc::new(builder.finish()))
         }
         Plain::Strings { values, nulls } => {
-            let mut builder = StringViewBuilder::with_capacity(nulls.len());
-            for (value, null) in values.iter().zip(nulls) {
-                let text = std::str::from_utf8(value).map_err(|_| wrong())?;
-                builder.append_option((!null).then_some(text));
+            let mut builder = StringViewBuilder::with_capacity(rows.len());
+            for row in rows {
+                let text = std::str::from_utf8(values.get(row)).map_err(|_| wrong())?;
+                builder.append_option((!nulls[row]).then_some(text));
             }
             Ok(Arc::new(builder.finish()))
         }

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use counterfoil_disperse::{
-    self as disperse, Asking as Ask, Condition, Found, Kept, Layout, Plain, Report, Rows, Unanswered,
-};
+use counterfoil_disperse::{self as disperse, Asking as Ask, Condition, Found, Kept, Layout, Report, Rows, Unanswered};
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{Table, Test};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
@@ -192,11 +190,10 @@ impl DispersedScan {
     }
 
     fn batch(&self, found: &Found, range: std::ops::Range<usize>) -> Result<RecordBatch> {
-        let rows: Vec<usize> = range.clone().collect();
         let mut values = found.columns.iter();
         let array = |place: &usize| -> Result<ArrayRef> {
             match self.table.columns.get(*place).zip(values.next()) {
-                Some((column, plain)) => columns::array(&column.kind, &Plain::chosen(plain, &rows)),
+                Some((column, plain)) => columns::array(&column.kind, plain, range.clone()),
                 None => {
                     let numbers = found.rows[range.clone()].iter().map(|row| *row as i64);
                     Ok(Arc::new(Int64Array::from_iter_values(numbers)))
@@ -204,7 +201,7 @@ impl DispersedScan {
             }
         };
         let arrays = self.wanted.columns.iter().map(array).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let options = RecordBatchOptions::new().with_row_count(Some(range.len()));
         Ok(RecordBatch::try_new_with_options(self.wanted.schema.clone(), arrays, &options)?)
     }
 }
