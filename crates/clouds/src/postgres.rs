@@ -3,6 +3,7 @@
 //! ```text
 //! table t0123...          place BIGINT PRIMARY KEY, shares BIGINT, everything else BYTEA, as they come with the first rows
 //! equality                c = ANY (tags), with an index on columns that hold tags
+//! danger order            c BETWEEN code AND code, with an index on columns that hold such codes
 //! range                   the sixteen blocks of an order's code compared in turn, by sha256() and get_byte()
 //! sum                     sum(c) % (2^61 - 1): BIGINTs add up to a NUMERIC that does not overflow
 //! ```
@@ -21,6 +22,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use counterfoil_disperse::coding::boldyreva::CODE_BYTES;
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Strings};
 use counterfoil_disperse::{Failure, Provider};
 use futures::TryStreamExt as _;
@@ -206,6 +208,10 @@ impl Postgres {
                 Data::Shares(_) => columns.push(format!("{column} BIGINT NOT NULL")),
                 Data::Strings(strings) => {
                     columns.push(format!("{column} BYTEA NOT NULL"));
+                    let is_code = |string: &[u8]| string.len() == CODE_BYTES;
+                    if strings.iter().any(is_code) && strings.iter().all(|of| of.is_empty() || is_code(of)) {
+                        beside.push(format!("CREATE INDEX IF NOT EXISTS {name}_{column} ON {name} ({column})"));
+                    }
                     if !strings.is_empty() && strings.iter().all(|string| string.len() == 16) {
                         beside.push(format!("COMMENT ON COLUMN {name}.{column} IS 'tags'"));
                         beside.push(format!(

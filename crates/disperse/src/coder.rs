@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 
 use hmac::Mac as _;
 
+use crate::coding::boldyreva::{CODE_BYTES, DangerOrders};
 use crate::coding::cells::{Cells, NotSealedHere};
 use crate::coding::field::Element;
 use crate::coding::orders::Orders;
@@ -177,6 +178,10 @@ impl Coder {
         Orders::new(&self.key(Purpose::Order, column, 0, Epoch::ALL))
     }
 
+    fn danger_orders(&self, column: u16) -> DangerOrders {
+        DangerOrders::new(&self.key(Purpose::Preserving, column, 0, Epoch::ALL))
+    }
+
     fn coefficients(&self, column: u16, coding: Coding, epoch: Epoch) -> Coefficients {
         let threshold = self.declaration.threshold() as u32;
         Coefficients::new(&self.key(Purpose::Shares, column, coding.number(), epoch), threshold)
@@ -280,6 +285,7 @@ impl Coder {
             Coding::Tag => Ok(Data::Strings(self.tag_strings(column, rows, plain))),
             Coding::Prefix => Ok(Data::Strings(self.prefix_strings(column, rows, plain))),
             Coding::Order => Ok(Data::Strings(self.order_strings(column, rows, plain))),
+            Coding::DangerOrder => Ok(Data::Strings(self.danger_order_strings(column, plain))),
         }
     }
 
@@ -365,16 +371,25 @@ impl Coder {
 
     fn order_strings(&self, column: &Column, rows: &[u64], plain: &Plain) -> Strings {
         let (orders, mut strings) = (self.orders(column.id), Strings::default());
-        for (at, row) in rows.iter().enumerate() {
-            let ordinal = match plain {
-                Plain::Numbers(numbers) => numbers[at].map(|number| ordinal_of_number(column.kind, number)),
-                Plain::Strings { values, nulls } => (!nulls[at]).then(|| ordinal_of_string(values.get(at))),
-            };
+        for (row, ordinal) in rows.iter().zip(ordinals(column, plain)) {
             strings.push_with(|string| {
                 if let Some(ordinal) = ordinal {
                     string.extend_from_slice(&orders.stored(*row, ordinal));
                 }
             });
+        }
+        strings
+    }
+
+    fn danger_order_strings(&self, column: &Column, plain: &Plain) -> Strings {
+        let (orders, mut strings) = (self.danger_orders(column.id), Strings::default());
+        // A code takes a walk of 64 steps, and a column often has a value many times.
+        let mut known = HashMap::new();
+        for ordinal in ordinals(column, plain) {
+            match ordinal {
+                Some(ordinal) => strings.push(known.entry(ordinal).or_insert_with(|| orders.code(ordinal))),
+                None => strings.push(&[]),
+            }
         }
         strings
     }
@@ -491,6 +506,37 @@ impl Coder {
         Some(Test::Compared { column: self.column_name(cloud, column.id, Coding::Order), asked, allowed })
     }
 
+    /// What a cloud is asked for rows whose value lies between two, each of which counts or does not; none: it has no codes that are in
+    /// order by themselves.
+    #[must_use]
+    pub fn between(
+        &self,
+        cloud: usize,
+        column: &Column,
+        low: Option<(&Value, bool)>,
+        high: Option<(&Value, bool)>,
+    ) -> Option<Test> {
+        self.placement.fragment(column.id, Coding::DangerOrder).filter(|codes| codes.holders.contains(&cloud))?;
+        let orders = self.danger_orders(column.id);
+        // Where another value is there as well, whoever asks compares the opened ones.
+        let ordinal = |(value, counts): (&Value, bool)| {
+            let (ordinal, is_alone) = value.ordinal(column.kind);
+            (ordinal, counts || !is_alone)
+        };
+        let least = low.map_or(Some([0; CODE_BYTES]), |low| match ordinal(low) {
+            (ordinal, true) => Some(orders.code(ordinal)),
+            (ordinal, false) => ordinal.checked_add(1).map(|next| orders.code(next)),
+        });
+        let greatest = high.map_or(Some([0xFF; CODE_BYTES]), |high| match ordinal(high) {
+            (ordinal, true) => Some(orders.code(ordinal)),
+            (ordinal, false) => ordinal.checked_sub(1).map(|last| orders.code(last)),
+        });
+        // Nothing is beyond the last one.
+        let nothing = ([0xFF; CODE_BYTES], [0; CODE_BYTES]);
+        let (least, greatest) = least.zip(greatest).unwrap_or(nothing);
+        Some(Test::Between { column: self.column_name(cloud, column.id, Coding::DangerOrder), least, greatest })
+    }
+
     /// How numbers of a column are cut.
     pub(crate) fn limbs(&self, column: &Column) -> Option<Limbs> {
         self.declaration.limbs(column)
@@ -514,6 +560,14 @@ impl<'a> Openers<'a> {
         let at = self.epochs.at(row).ok_or(NotSealedHere)?;
         Ok(self.by_epoch[at].get_or_insert_with(|| self.coder.opener(self.column, self.epochs.0[at].1)))
     }
+}
+
+/// Where values are in the order of their column's kind; none: NULL.
+fn ordinals(column: &Column, plain: &Plain) -> impl Iterator<Item = Option<u64>> {
+    (0..plain.len()).map(|at| match plain {
+        Plain::Numbers(numbers) => numbers[at].map(|number| ordinal_of_number(column.kind, number)),
+        Plain::Strings { values, nulls } => (!nulls[at]).then(|| ordinal_of_string(values.get(at))),
+    })
 }
 
 fn whole(rows: &[u64], coded: usize) -> Result<(), Unfit> {

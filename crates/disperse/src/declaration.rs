@@ -50,6 +50,8 @@ pub struct Operations {
     pub sum: bool,
     /// `LIKE 'abc%'`.
     pub prefix: bool,
+    /// `<`, `>`, BETWEEN and `=`, by codes that are in order wherever they lie: clouds see the order of all values.
+    pub danger_order: bool,
 }
 
 /// How the cells of a column are distributed over its clouds (the paper's section II.A).

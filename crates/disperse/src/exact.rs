@@ -64,14 +64,13 @@ impl Table {
     pub fn knows(&self, condition: &Condition) -> bool {
         let Some(column) = self.coder().declaration().column(condition.column()) else { return false };
         let has = |coding: Coding| self.coder().placement().fragment(column.id, coding).is_some();
+        let has_order = has(Coding::Order) || has(Coding::DangerOrder);
         match condition {
             Condition::Equal { values, .. } if has(Coding::Tag) => !values.is_empty() && column.kind != Kind::Float,
-            Condition::Equal { values, .. } => {
-                values.len() == 1 && has(Coding::Order) && knows_order(column, values.iter())
-            }
+            Condition::Equal { values, .. } => values.len() == 1 && has_order && knows_order(column, values.iter()),
             Condition::Range { low, high, .. } => {
                 let bounds = low.iter().chain(high).map(|(value, _)| value);
-                has(Coding::Order) && (low.is_some() || high.is_some()) && knows_order(column, bounds)
+                has_order && (low.is_some() || high.is_some()) && knows_order(column, bounds)
             }
             Condition::Prefix { text, .. } => {
                 has(Coding::Prefix) && (1..=PREFIX_CHARACTERS_MAX).contains(&text.chars().count())
@@ -183,8 +182,7 @@ impl Table {
         let mut take = |answer: Answer| {
             // Rows are a few bits each, however often a cloud names them.
             wait.watch.part(0)?;
-            let rows = answer.rows.places.iter().filter_map(|place| self.coder().row(&state.epochs, cloud, *place));
-            named.extend(rows);
+            named.extend(self.coder().rows(&state.epochs, cloud, answer.rows.places).flatten());
             Ok(())
         };
         let asked = (self.coder().table_name(cloud), question);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::coding::boldyreva::{CODE_BYTES, Code};
 use crate::coding::orders::{self, Asked, STORED_BYTES};
 use crate::coding::tags::Tag;
 use crate::packed;
@@ -205,6 +206,15 @@ pub enum Test {
         /// Whether it may be less, equal, greater than what is stored.
         allowed: [bool; 3],
     },
+    /// A code that is in order by itself lies between these, or is one of them.
+    Between {
+        /// The column.
+        column: Name,
+        /// The least.
+        least: Code,
+        /// The greatest.
+        greatest: Code,
+    },
 }
 
 impl Test {
@@ -212,7 +222,7 @@ impl Test {
     #[must_use]
     pub fn column(&self) -> &Name {
         match self {
-            Self::Tagged { column, .. } | Self::Compared { column, .. } => column,
+            Self::Tagged { column, .. } | Self::Compared { column, .. } | Self::Between { column, .. } => column,
         }
     }
 
@@ -228,6 +238,10 @@ impl Test {
             Self::Compared { asked, allowed, .. } => {
                 let stored: Option<&[u8; STORED_BYTES]> = string.try_into().ok();
                 stored.is_some_and(|stored| allowed[(orders::compare(asked, stored) as i8 + 1) as usize])
+            }
+            // What is as long as none of them is NULL.
+            Self::Between { least, greatest, .. } => {
+                string.len() == CODE_BYTES && (&least[..]..=&greatest[..]).contains(&string)
             }
         }
     }
@@ -318,6 +332,19 @@ mod tests {
         let beyond = Test::Tagged { column: fragments.columns[0].0.clone(), at: usize::MAX, tags: vec![[1; 16]] };
         let nothing = evaluate(&fragments, &Question { tests: vec![beyond], ..Question::default() });
         assert!(nothing.is_some_and(|answer| answer.rows.places.is_empty()));
+        // Codes lie between others or not, and an empty one is that of NULL.
+        let mut codes = Strings::default();
+        [&[3; 12][..], &[], &[5; 12], &[5; 16]].iter().for_each(|code| codes.push(code));
+        let between = |least, greatest| Test::Between {
+            column: name("c0000000000000003"),
+            least: [least; 12],
+            greatest: [greatest; 12],
+        };
+        let found =
+            |least, greatest| codes.iter().map(|code| between(least, greatest).is_true(code)).collect::<Vec<_>>();
+        assert_eq!(found(0, 255), [true, false, true, false]);
+        assert_eq!(found(4, 5), [false, false, true, false]);
+        assert_eq!(found(255, 0), [false; 4]);
         // Shares have no tags, and what is not there has nothing.
         let wrong = Test::Tagged { column: shares, at: 0, tags: Vec::new() };
         assert_eq!(evaluate(&fragments, &Question { tests: vec![wrong], ..Question::default() }), None);

@@ -1,7 +1,7 @@
 //! What is kept of a dispersed table in the sealed database, as records.
 //!
 //! ```text
-//! i                                 03 | incidents u64
+//! i                                 04 | incidents u64
 //! h layout u32                      the secret [32] | declaration, epochs, clouds that have dropped it (postcard)
 //! l layout u32 | chunk u32          live rows of a chunk of 2^20 row numbers (Roaring bitmap of their lower 32 bits, portable format)
 //! a layout u32 | cloud u16 | chunk u32    rows that a cloud may lack
@@ -27,7 +27,7 @@ use crate::state::{Rows, State, Untold};
 
 /// Row numbers of a chunk.
 const CHUNK_BITS: u32 = 20;
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const OTHER_VERSION: &str = "records of another version of this program";
 
 /// Records by name.

@@ -23,6 +23,8 @@ pub enum What {
     Prefixes,
     /// How each value compares with what was asked for, and the first four bits in which they differ.
     Order,
+    /// The order of all values, which are equal, and about the upper half of each one's bits.
+    TotalOrder,
     /// The values.
     Values,
 }
@@ -76,10 +78,13 @@ fn of_coding(declaration: &Declaration, column: &Column, coding: Coding, holders
         Coding::Tag => (Some(What::Equality), None),
         Coding::Prefix => (Some(What::Prefixes), None),
         Coding::Order => (column.nullable.then_some(What::Nulls), Some(What::Order)),
+        Coding::DangerOrder => (Some(What::TotalOrder), None),
     };
+    // Codes of values are not those of NULL, which is an empty one.
+    let nulls = (coding == Coding::DangerOrder && column.nullable).then_some(What::Nulls);
     let learned = |what, when| Learned { column: column.id, what, when };
-    let at_rest = at_rest.map(|what| learned(what, When::AtRest));
-    at_rest.into_iter().chain(asked.map(|what| learned(what, When::Asked))).collect()
+    let at_rest = at_rest.into_iter().chain(nulls).map(|what| learned(what, When::AtRest));
+    at_rest.chain(asked.map(|what| learned(what, When::Asked))).collect()
 }
 
 impl fmt::Display for What {
@@ -90,6 +95,7 @@ impl fmt::Display for What {
             Self::Equality => f.write_str("which are equal"),
             Self::Prefixes => write!(f, "which begin alike (up to {PREFIX_CHARACTERS_MAX} characters)"),
             Self::Order => f.write_str("how they compare with each question"),
+            Self::TotalOrder => f.write_str("the order of all of them and nearly how large each is (danger)"),
             Self::Values => f.write_str("the values"),
         }
     }
@@ -159,6 +165,22 @@ mod tests {
         assert!(union.is_subset(&of(&[0, 1])));
         assert!(of(&[0, 1]).contains(&Learned { column: 2, what: What::Values, when: When::AtRest }));
         assert!(!union.contains(&Learned { column: 2, what: What::Values, when: When::AtRest }));
+    }
+
+    #[test]
+    fn who_says_danger_is_told_of_what() {
+        let mut declaration = people(3, 1, 1);
+        let operations = &mut declaration.columns[2].operations;
+        (operations.range, operations.danger_order) = (false, true);
+        let placement = Placement::plan(&declaration).expect("a placement");
+        assert_eq!(
+            line(&declaration, &placement, &declaration.columns[2]),
+            "salary: a and b each learn which are NULL and the order of all of them and nearly how large each is (danger); c learns \
+             nothing; 2 together learn the values"
+        );
+        declaration.columns[2].operations.range = true;
+        let refused = Placement::plan(&declaration).expect_err("one of them is enough").to_string();
+        assert!(refused.contains("FOR (danger order)") && refused.contains("declare one of them"), "{refused}");
     }
 
     #[test]

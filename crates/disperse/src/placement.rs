@@ -4,6 +4,7 @@
 //!    every one of its clouds, or in a piece at each, as it was said of the column.
 //! 2. Numbers that are added up have shares at every cloud, `may_collude + 1` of which give a value away.
 //! 3. An index code (tags, orders) is made only for an operation that was declared, at one cloud more than may fail.
+//!    A code that shows more than it must is made where it was declared by a word that says `danger`.
 //!    Codes of one column begin at different clouds, and so do columns: whoever holds one code need not hold the next.
 //! 4. A placement that cannot keep what was declared is refused, with what to change.
 
@@ -29,6 +30,8 @@ pub enum Coding {
     Prefix,
     /// A code that questions are compared with.
     Order,
+    /// A code that is in order by itself.
+    DangerOrder,
 }
 
 impl Coding {
@@ -42,6 +45,7 @@ impl Coding {
             Self::Order => 5,
             // One at each cloud.
             Self::Piece(_) => 6,
+            Self::DangerOrder => 7,
             Self::Share(limb) => 16 + limb,
         }
     }
@@ -146,6 +150,7 @@ impl Placement {
                 (column.operations.equality, Coding::Tag),
                 (column.operations.range, Coding::Order),
                 (column.operations.prefix, Coding::Prefix),
+                (column.operations.danger_order, Coding::DangerOrder),
             ];
             for (start, (_, coding)) in codes.into_iter().filter(|(is_wanted, _)| *is_wanted).enumerate() {
                 place(coding, start + 1, copies);
@@ -222,11 +227,14 @@ fn check_operations(declaration: &Declaration, column: &Column) -> Result<(), Re
             _ => return refused("sum", "values of its type are not added up"),
         }
     }
+    let range = if operations.danger_order { "danger order" } else { "range" };
+    let has_range = operations.range || operations.danger_order;
     match column.kind {
-        Kind::Number { wide: true, .. } if operations.range => {
-            refused("range", "ranges go up to 18 digits: declare fewer")
+        _ if operations.range && operations.danger_order => {
+            refused(range, "it answers what FOR (range) does, which shows clouds less: declare one of them")
         }
-        Kind::Bytes if operations.range => refused("range", "BYTEA has no ranges at clouds: leave it out"),
+        Kind::Number { wide: true, .. } if has_range => refused(range, "ranges go up to 18 digits: declare fewer"),
+        Kind::Bytes if has_range => refused(range, "BYTEA has no ranges at clouds: leave it out"),
         Kind::Number { .. } | Kind::Float | Kind::Bytes if operations.prefix => {
             refused("prefix", "only texts have prefixes")
         }

@@ -386,8 +386,12 @@ impl Table {
         match condition {
             Condition::Equal { column: id, values } => {
                 let column = column(id)?;
-                let tagged = self.coder.placement().fragment(column.id, Coding::Tag).is_some();
+                let has = |coding| self.coder.placement().fragment(column.id, coding).is_some();
+                let tagged = has(Coding::Tag);
                 match &values[..] {
+                    [value] if !tagged && has(Coding::DangerOrder) => {
+                        Some(vec![self.coder.between(cloud, column, Some((value, true)), Some((value, true)))?])
+                    }
                     // Ordered codes know what is equal, too, as far as they go.
                     [value] if !tagged => {
                         Some(vec![self.coder.compared(cloud, column, value, [false, true, false])?])
@@ -398,6 +402,10 @@ impl Table {
             Condition::Prefix { column: id, text } => Some(vec![self.coder.begun(cloud, column(id)?, text)?]),
             Condition::Range { column: id, low, high } => {
                 let column = column(id)?;
+                if self.coder.placement().fragment(column.id, Coding::DangerOrder).is_some() {
+                    let [low, high] = [low, high].map(|bound| bound.as_ref().map(|(value, counts)| (value, *counts)));
+                    return Some(vec![self.coder.between(cloud, column, low, high)?]);
+                }
                 let mut tests = Vec::new();
                 for (bound, side) in [(low, 0), (high, 2)] {
                     let Some((value, counts)) = bound else { continue };

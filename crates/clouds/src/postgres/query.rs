@@ -1,6 +1,7 @@
 //! A question to a cloud as SQL of PostgreSQL.
 
 use counterfoil_disperse::Failure;
+use counterfoil_disperse::coding::boldyreva::CODE_BYTES;
 use counterfoil_disperse::coding::orders::{BLOCKS, STORED_BYTES};
 use counterfoil_disperse::fragments::{Name, Question, Test};
 use tokio_postgres::types::ToSql;
@@ -48,6 +49,12 @@ impl Query {
                     }
                 }
                 (Test::Compared { column, asked, allowed }, _) => query.compared(column.as_str(), &asked[..], *allowed),
+                // As the index has it. NULL is an empty string, which is less than any code.
+                (Test::Between { column, least, greatest }, _) => {
+                    let column = column.as_str();
+                    let [least, greatest] = [least, greatest].map(|code| query.add(Value::String(code.to_vec())));
+                    format!("{column} BETWEEN ${least} AND ${greatest} AND octet_length({column}) = {CODE_BYTES}")
+                }
             };
             query.conditions.push(condition);
         }

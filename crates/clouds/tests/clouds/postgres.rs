@@ -43,7 +43,7 @@ fn its_sql_answers_as_memory_does() {
 fn a_server_that_is_killed_is_out_of_reach_until_it_is_back() {
     let Some(mut server) = PostgresServer::start() else { return };
     let (cloud, table) = (cloud(&server), table(1));
-    let ask = Step::Ask { tags: vec![1], order: None, places: None, sums: false };
+    let ask = Step::Ask { tags: vec![1], order: None, between: None, places: None, sums: false };
     let before = done(&cloud, &table, &Step::Put(vec![1, 2, 4])).expect("put");
     assert_eq!(before.0.len(), 3);
     server.kill();
@@ -61,7 +61,7 @@ fn addresses_that_are_none_and_passwords_in_them_are_refused() {
     }
     assert!(Postgres::new("postgres://me:secret@localhost/x", None).is_err_and(|told| told.contains("secret_file")));
     let nobody = Postgres::new("postgres://me@127.0.0.1:1/x", None).expect("an address");
-    let ask = Step::Ask { tags: Vec::new(), order: None, places: None, sums: false };
+    let ask = Step::Ask { tags: Vec::new(), order: None, between: None, places: None, sums: false };
     assert!(matches!(done(&nobody, &table(1), &ask), Err(Failure::Unreachable(_))));
 }
 
@@ -71,7 +71,7 @@ fn a_server_that_says_nothing_is_out_of_reach_in_time() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("an address").port();
     let url = format!("postgres://{}@{}/x", "me", std::net::SocketAddr::from(([127, 0, 0, 1], port)));
-    let ask = Step::Ask { tags: Vec::new(), order: None, places: None, sums: false };
+    let ask = Step::Ask { tags: Vec::new(), order: None, between: None, places: None, sums: false };
     let cloud = Postgres::new(&url, None).expect("an address").with_patience(Duration::from_millis(200));
     assert!(matches!(done(&cloud, &table(1), &ask), Err(Failure::Unreachable(_))));
     let Some(server) = PostgresServer::start() else { return };
@@ -89,7 +89,7 @@ fn a_server_that_says_nothing_is_out_of_reach_in_time() {
 fn an_encrypted_connection_is_one_to_whom_the_authority_vouches_for() {
     let made = certificates(&["127.0.0.1", "localhost"]);
     let Some(server) = PostgresServer::start_with_tls(&made.certificate, &made.key) else { return };
-    let ask = Step::Ask { tags: Vec::new(), order: None, places: None, sums: false };
+    let ask = Step::Ask { tags: Vec::new(), order: None, between: None, places: None, sums: false };
     let told = |url: &str| {
         let cloud = Postgres::new(url, None).expect("an address");
         done(&cloud, &table(1), &Step::Put(vec![1, 2, 4]))?;

@@ -110,7 +110,7 @@ fn servers() -> impl Iterator<Item = Server> {
 }
 
 fn all() -> Step {
-    Step::Ask { tags: Vec::new(), order: None, places: None, sums: false }
+    Step::Ask { tags: Vec::new(), order: None, between: None, places: None, sums: false }
 }
 
 fn places(said: &Said) -> Vec<u64> {

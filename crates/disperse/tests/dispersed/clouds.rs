@@ -168,6 +168,14 @@ pub fn declaration(clouds: usize, may_fail: usize, may_collude: usize) -> Declar
     }
 }
 
+/// The same with codes that are in order by themselves in place of those that questions are compared with.
+pub fn in_order(mut declaration: Declaration) -> Declaration {
+    for Operations { range, danger_order, .. } in declaration.columns.iter_mut().map(|column| &mut column.operations) {
+        (*danger_order, *range) = (*range, false);
+    }
+    declaration
+}
+
 pub type Person = (i64, Option<String>, Option<i64>, Option<String>);
 
 fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Plain {
@@ -198,6 +206,11 @@ impl World {
         let mut declaration = declaration(shape.0, shape.1, shape.2);
         declaration.columns.iter_mut().for_each(|column| column.distribution = distribution);
         Self::declared(declaration, people)
+    }
+
+    /// A table whose ranges are asked of codes that are in order by themselves.
+    pub fn in_order(shape: (usize, usize, usize), people: &[Person]) -> Self {
+        Self::declared(in_order(declaration(shape.0, shape.1, shape.2)), people)
     }
 
     fn declared(declaration: Declaration, people: &[Person]) -> Self {

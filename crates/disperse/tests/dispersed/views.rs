@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Test};
 use counterfoil_disperse::{
-    Asking, Coder, Condition, Epoch, Failure, Goal, MemoryProvider, Patient, Placement, Provider, Report, Secret,
-    State, Table, Value,
+    Asking, Coder, Condition, Declaration, Epoch, Failure, Goal, MemoryProvider, Patient, Placement, Provider, Report,
+    Secret, State, Table, Value,
 };
 
-use crate::clouds::{ID, NAME, NOTE, Person, SALARY, columns, declaration};
+use crate::clouds::{ID, NAME, NOTE, Person, SALARY, columns, declaration, in_order};
 
 /// A cloud that writes down all that it is told and asked.
 #[derive(Default)]
@@ -70,7 +70,11 @@ fn views_of(
     people: &[Person],
     asked: &Person,
 ) -> Vec<Seen> {
-    let declaration = declaration(count, may_fail, may_collude);
+    views_of_declared(declaration(count, may_fail, may_collude), secret, people, asked)
+}
+
+fn views_of_declared(declaration: Declaration, secret: u8, people: &[Person], asked: &Person) -> Vec<Seen> {
+    let count = declaration.clouds.len();
     let coder =
         Coder::new(declaration.clone(), Placement::plan(&declaration).expect("a placement"), Secret::new([secret; 32]));
     let clouds: Vec<Arc<Watching>> = (0..count).map(|_| Arc::default()).collect();
@@ -144,6 +148,7 @@ fn bytes(seen: &Seen) -> Vec<u8> {
         match test {
             Test::Tagged { tags, .. } => tags.iter().for_each(|tag| bytes.extend_from_slice(tag)),
             Test::Compared { asked, .. } => bytes.extend_from_slice(&asked[..]),
+            Test::Between { least, greatest, .. } => bytes.extend([least, greatest].into_iter().flatten()),
         }
     }
     bytes
@@ -233,6 +238,29 @@ fn fewer_shares_than_the_threshold_are_noise() {
     assert_eq!(all(one), all(other), "two that differ could be taken from one another");
 }
 
+/// Whether strings of a column as they were put are in the order of salaries, which rise with each person.
+fn are_in_order(views: &[Seen]) -> bool {
+    let columns = views.iter().flat_map(|seen| &seen.put).flat_map(|put| &put.columns);
+    let is_in_order = |strings: &[&[u8]]| !strings.is_empty() && strings.windows(2).all(|pair| pair[0] < pair[1]);
+    columns.into_iter().any(|(_, data)| is_in_order(&strings(data)))
+}
+
+#[test]
+fn order_lies_there_only_where_somebody_said_danger() {
+    let people = people(3);
+    assert!(!are_in_order(&views(1, &people, &people[5])));
+    let danger = views_of_declared(in_order(declaration(3, 1, 1)), 1, &people, &people[5]);
+    assert!(are_in_order(&danger));
+    // Everything else is as it was, and the numbers themselves are not there either.
+    for seen in &danger {
+        let bytes = bytes(seen);
+        for (_, _, salary, _) in &people {
+            let salary = salary.expect("a salary").to_be_bytes();
+            assert!(!bytes.windows(8).any(|window| window == salary));
+        }
+    }
+}
+
 /// The shape of a view: counts and sizes, and which strings of one column are equal.
 fn shape(seen: &Seen) -> Vec<String> {
     let column = |(_, data): &(Name, Data)| {
@@ -255,6 +283,7 @@ fn shape(seen: &Seen) -> Vec<String> {
             .map(|test| match test {
                 Test::Tagged { at, tags, .. } => format!("tags {at} {}", tags.len()),
                 Test::Compared { allowed, .. } => format!("order {allowed:?}"),
+                Test::Between { .. } => "between".to_owned(),
             })
             .collect();
         format!("{} {} {:?} {tests:?}", of.columns.len(), of.sums.len(), of.places.as_ref().map(Vec::len))

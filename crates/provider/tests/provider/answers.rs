@@ -34,7 +34,7 @@ fn what_was_put_is_there_when_it_begins_again_and_a_connection_is_made_anew() {
     let host = Host::new(folder.path());
     let (port, url) = (host.port(), host.url.clone());
     let cloud = Remote::new(&url, Some(&token(folder.path(), "ada"))).expect("an address");
-    let ask = Step::Ask { tags: vec![1], order: None, places: None, sums: true };
+    let ask = Step::Ask { tags: vec![1], order: None, between: None, places: None, sums: true };
     done(&cloud, &table(1), &Step::Put(vec![1, 2, 4])).expect("put");
     let before = done(&cloud, &table(1), &ask).expect("an answer");
     drop(host);

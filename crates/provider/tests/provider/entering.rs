@@ -10,7 +10,7 @@ use counterfoil_provider::{Limits, Remote, Tokens};
 use crate::host::{Host, token};
 use crate::questions::{Step, done, table};
 
-const ASK: Step = Step::Ask { tags: Vec::new(), order: None, places: None, sums: false };
+const ASK: Step = Step::Ask { tags: Vec::new(), order: None, between: None, places: None, sums: false };
 
 fn ask(url: &str, token: &str) -> Result<(), Failure> {
     let cloud = Remote::new(url, Some(token)).expect("an address").with_patience(Duration::from_secs(5));

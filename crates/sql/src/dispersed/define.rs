@@ -158,6 +158,7 @@ fn operations(column: &str, words: &str) -> Result<Operations> {
             "range" => operations.range = true,
             "sum" => operations.sum = true,
             "prefix" => operations.prefix = true,
+            "danger order" => operations.danger_order = true,
             "like" => {
                 return Err(Error::NotSupported(format!(
                     "column {column} FOR (like): a search within texts shows clouds too much; FOR (prefix) serves LIKE 'abc%', \
@@ -166,7 +167,7 @@ fn operations(column: &str, words: &str) -> Result<Operations> {
             }
             other => {
                 return Err(Error::Sql(format!(
-                    "column {column} FOR ({other}): equality, range, sum, prefix, or fetching alone"
+                    "column {column} FOR ({other}): equality, range, sum, prefix, danger order, or fetching alone"
                 )));
             }
         }

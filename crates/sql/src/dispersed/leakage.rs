@@ -141,13 +141,15 @@ fn of_query(
     for condition in asked.conditions() {
         let (column, codes, what) = match &condition {
             Condition::Equal { column, values } => {
-                (*column, [Coding::Tag, Coding::Order], format!("which rows have one of {} values", values.len()))
+                let codes = &[Coding::Tag, Coding::Order, Coding::DangerOrder][..];
+                (*column, codes, format!("which rows have one of {} values", values.len()))
             }
             Condition::Range { column, .. } => {
-                (*column, [Coding::Order; 2], "how each value compares with the ends of the range".into())
+                let codes = &[Coding::Order, Coding::DangerOrder][..];
+                (*column, codes, "how each value compares with the ends of the range".into())
             }
             Condition::Prefix { column, .. } => {
-                (*column, [Coding::Prefix; 2], "which texts begin as the question says".into())
+                (*column, &[Coding::Prefix][..], "which texts begin as the question says".into())
             }
         };
         narrows |= codes.iter().any(|code| placement.fragment(column, *code).is_some());

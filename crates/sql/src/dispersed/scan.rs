@@ -229,8 +229,8 @@ impl DisplayAs for DispersedScan {
 fn asked_at(kept: &Kept, condition: &Condition) -> Option<String> {
     use counterfoil_disperse::{Coding, Placement};
     let (column, codings, what) = match condition {
-        Condition::Equal { column, .. } => (column, &[Coding::Tag, Coding::Order][..], "equality"),
-        Condition::Range { column, .. } => (column, &[Coding::Order][..], "range"),
+        Condition::Equal { column, .. } => (column, &[Coding::Tag, Coding::Order, Coding::DangerOrder][..], "equality"),
+        Condition::Range { column, .. } => (column, &[Coding::Order, Coding::DangerOrder][..], "range"),
         Condition::Prefix { column, .. } => (column, &[Coding::Prefix][..], "prefix"),
     };
     let declaration = kept.declaration();

@@ -21,6 +21,8 @@ use crate::statement::fold;
 const ALTER: [&str; 2] = [crate::OWN, "alter_dispersed"];
 const REFRESH: [&str; 2] = [crate::OWN, "refresh_table"];
 const USE: [&str; 2] = [crate::OWN, "use_clouds"];
+/// Before a word for what shows clouds more than it must.
+const DANGER: &str = "danger";
 /// All of the table's clouds, or all that there are.
 pub(super) const AUTO: &str = "auto";
 
@@ -110,9 +112,13 @@ fn parse_alter(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
 /// (equality, sum): behind FOR.
 fn parse_for(parser: &mut Parser<'_>) -> Result<Vec<String>, ParserError> {
     parser.expect_token(&Token::LParen)?;
-    let names = parser.parse_comma_separated(Parser::parse_identifier)?;
+    let names = parser.parse_comma_separated(|parser| {
+        let name = fold(&parser.parse_identifier()?);
+        // What shows clouds more than it must is said in two words.
+        Ok(if name == DANGER { format!("{name} {}", fold(&parser.parse_identifier()?)) } else { name })
+    })?;
     parser.expect_token(&Token::RParen)?;
-    Ok(names.iter().map(fold).collect())
+    Ok(names)
 }
 
 /// 'a' AND 'b': behind USE CLOUDS.
@@ -224,10 +230,13 @@ mod tests {
         assert_eq!(read_one(&with), of(Relaid::Use { column: column(), used }));
         let sql = "ALTER TABLE public.people ALTER salary USE CLOUDS 'auto'";
         assert_eq!(read_one(sql), of(Relaid::Use { column: column(), used: Used { clouds: None, coding: None } }));
+        let sql = "alter table people alter column salary for (sum, Danger Order)";
+        assert_eq!(read_one(sql), of(Relaid::For { column: column(), words: "sum, danger order".into() }));
         let sql = "alter table people alter column Salary for (SUM, range)";
         assert_eq!(read_one(sql), of(Relaid::For { column: column(), words: "sum, range".into() }));
         for sql in [
             "ALTER TABLE t ALTER c USE CLOUDS",
+            "ALTER TABLE t ALTER c FOR (danger)",
             "ALTER TABLE t ALTER c USE CLOUDS 'a' AND",
             "REFRESH TABLE",
             "USE CLOUDS",

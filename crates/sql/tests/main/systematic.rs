@@ -11,11 +11,12 @@ const SHAPES: [(usize, usize, usize); 7] =
     [(1, 0, 0), (2, 0, 0), (2, 1, 0), (3, 1, 1), (3, 0, 2), (4, 1, 2), (5, 2, 2)];
 const DISTRIBUTIONS: [&str; 3] = ["encryption", "encryption, replication", "encryption, dispersion"];
 /// What texts, numbers, and times and fractions are for.
-const USES: [[&str; 3]; 4] = [
+const USES: [[&str; 3]; 5] = [
     ["", "", ""],
     [" FOR (equality)", " FOR (sum)", ""],
     [" FOR (prefix)", " FOR (range)", " FOR (range)"],
     [" FOR (equality, prefix, range)", " FOR (sum, range, equality)", " FOR (range)"],
+    [" FOR (danger order)", " FOR (sum, danger order)", " FOR (danger order)"],
 ];
 const CLOUDS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
