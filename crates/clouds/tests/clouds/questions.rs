@@ -35,7 +35,8 @@ fn fragments(places: &[u64]) -> Fragments {
         strings[0].push(&[(place % 3) as u8; 16]);
         let code = orders().stored(*place, place % 50);
         strings[1].push(if place % 5 == 0 { &[] } else { &code });
-        strings[3].push(if place % 5 == 0 { &[] } else { &in_order(place % 50)[..] });
+        let code = in_order(place % 50);
+        strings[3].push(if place % 5 == 0 { &[] } else { &code });
         strings[2].push(&place.to_be_bytes().repeat((place % 4) as usize));
     }
     let [first, second, third, fourth] = strings;
