@@ -20,8 +20,6 @@ mod case;
 mod drm;
 mod drm_table;
 mod figure;
-#[path = "../../bench/src/machine.rs"]
-mod machine;
 mod milo;
 mod observed;
 mod ours;
@@ -34,6 +32,8 @@ mod work;
 mod yardstick;
 
 use std::process::ExitCode;
+
+use counterfoil_bench_figures::machine;
 
 type Failure = Box<dyn std::error::Error>;
 

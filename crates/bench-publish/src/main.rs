@@ -30,8 +30,6 @@ mod heights;
 mod join;
 mod join_table;
 mod load;
-#[path = "../../bench/src/machine.rs"]
-mod machine;
 mod primitives;
 mod random;
 mod response;
@@ -44,6 +42,8 @@ mod totals;
 
 use std::path::Path;
 use std::process::ExitCode;
+
+use counterfoil_bench_figures::machine;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 

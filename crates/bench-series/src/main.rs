@@ -18,8 +18,6 @@ mod counts;
 mod figure;
 mod influxdb;
 mod instructions;
-#[path = "../../bench/src/machine.rs"]
-mod machine;
 mod ours;
 mod paper;
 #[cfg(feature = "peers")]
@@ -38,6 +36,7 @@ mod workload;
 
 use std::process::ExitCode;
 
+use counterfoil_bench_figures::machine;
 use results::Results;
 use sizes::Sizes;
 

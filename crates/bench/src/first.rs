@@ -8,9 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use counterfoil::{Counter, Database, Key, Options};
+use counterfoil_bench_figures::machine;
 
 use crate::stopwatch::{line, median, seconds};
-use crate::{Failure, flights, machine};
+use crate::{Failure, flights};
 
 /// Hidden words that make this program a writer which is killed.
 pub const WRITER: &str = "write-until-killed";

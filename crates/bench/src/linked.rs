@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use counterfoil::{Connection, Database};
+use counterfoil_bench_figures::machine;
 
 use crate::first::{Folder, program};
 use crate::stopwatch::{line, median, seconds};
-use crate::{Failure, flights, machine};
+use crate::{Failure, flights};
 
 const SCHEMA: &str = include_str!("../../counterfoil/tests/against_sqlite/linked-schema.sql");
 const QUESTIONS: &str = include_str!("../../counterfoil/tests/against_sqlite/linked.sql");

@@ -15,7 +15,6 @@
 mod first;
 mod flights;
 mod linked;
-mod machine;
 mod movies;
 mod postgres;
 mod python;

@@ -15,13 +15,14 @@ use std::sync::Arc;
 
 use counterfoil::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use counterfoil::{Connection, Database, Options};
+use counterfoil_bench_figures::machine;
 
 use self::paper::{GOALS, PAPER};
 use self::provider::Running;
 pub use self::provider::provide;
+use crate::Failure;
 use crate::first::Folder;
 use crate::stopwatch::{median, seconds};
-use crate::{Failure, machine};
 
 /// Movies unless told otherwise.
 pub const ROWS: usize = 1_000_000;

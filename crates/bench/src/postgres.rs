@@ -9,11 +9,12 @@ use std::net::{SocketAddr, TcpStream};
 use counterfoil::arrow::array::{Array, AsArray, RecordBatch};
 use counterfoil::arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
 use counterfoil::{Connection, Database, Value, write_cell};
+use counterfoil_bench_figures::machine;
 use counterfoil_postgres::{Listener, Settings};
 
+use crate::Failure;
 use crate::first::Folder;
 use crate::stopwatch::{line, median, seconds};
-use crate::{Failure, machine};
 
 /// Rows unless told otherwise.
 pub const ROWS: usize = 500_000;

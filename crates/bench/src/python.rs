@@ -11,10 +11,11 @@ use std::sync::Arc;
 use counterfoil::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use counterfoil::arrow::datatypes::{Float64Type, Int64Type};
 use counterfoil::{Connection, Database};
+use counterfoil_bench_figures::machine;
 
+use crate::Failure;
 use crate::first::Folder;
 use crate::stopwatch::{line, seconds};
-use crate::{Failure, machine};
 
 /// Rows unless told otherwise, and single statements.
 pub const ROWS: usize = 1_000_000;

@@ -13,8 +13,10 @@ mod sqlite;
 mod table1;
 mod wide;
 
-use crate::{Failure, machine};
+use counterfoil_bench_figures::machine;
 use table1::Query;
+
+use crate::Failure;
 
 /// Rows of T0 unless told otherwise.
 pub const ROWS: u64 = figure7::ROWS;

@@ -9,10 +9,11 @@ use counterfoil::arrow::array::{
     ArrayRef, Float64Array, Int16Array, RecordBatch, StringArray, TimestampMicrosecondArray,
 };
 use counterfoil::{Database, Value};
+use counterfoil_bench_figures::machine;
 
+use crate::Failure;
 use crate::first::Folder;
 use crate::stopwatch::{line, seconds};
-use crate::{Failure, machine};
 
 /// Points unless told otherwise.
 pub const POINTS: usize = 5_000_000;

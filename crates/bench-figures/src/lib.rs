@@ -1,0 +1,4 @@
+//! For benchmarks alone: what all of them say of where and when they measured.
+#![forbid(unsafe_code)]
+
+pub mod machine;
