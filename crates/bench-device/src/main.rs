@@ -19,7 +19,6 @@ mod board;
 mod case;
 mod drm;
 mod drm_table;
-mod figure;
 mod milo;
 mod observed;
 mod ours;

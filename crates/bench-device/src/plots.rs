@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use plotters::style::RGBColor;
+use counterfoil_bench_figures::{Axis, Curve, Figure, Legend, Look, Panel, RGBColor};
 
 use crate::Failure;
 use crate::board::{Board, Flash};
 use crate::case::{Case, Design, Measured};
-use crate::figure::{Curve, Figure, Look, Panel};
 use crate::milo;
 use crate::ours::{self, Layout};
 
@@ -44,7 +43,7 @@ fn measure(board: Board, design: Design) -> Curves {
 fn curve(name: &'static str, look: Look, curves: &Curves, value: impl Fn(&Measured) -> f64) -> Curve {
     let points = curves.iter().map(|(fill, found)| (*fill, value(found))).collect();
     let is_whole = curves.len() == FILLS.len();
-    Curve { name, look, points, end: (!is_whole).then_some("full beyond") }
+    Curve { end: (!is_whole).then_some("full beyond"), ..Curve::new(name, look, points) }
 }
 
 /// Figure 7.
@@ -60,16 +59,14 @@ fn response(boards: &[(Board, [Curves; 2])], y: std::ops::Range<f64>) -> Figure 
             // Section 6.4: at 1 %, and from 75 to 90 %.
             let (least, most) = if board.flash == Flash::Nand { (59.0, 3000.0) } else { (89.0, 6000.0) };
             let points = vec![(1.0, least), (75.0, most), (90.0, most)];
-            curves.push(Curve { name: "the paper, measured", look: Look::Marks(STATED), points, end: None });
+            curves.push(Curve::new("the paper, measured", Look::Crosses(STATED), points));
         }
         Panel { title: format!("Transaction response time, {board}"), curves }
     };
     Figure {
-        x: ("fill of the data ring, %", 0.0..100.0),
-        y: ("milliseconds, counted", y),
-        is_logarithmic: true,
-        is_logarithmic_x: false,
-        names: Vec::new(),
+        x: Axis::plain("fill of the data ring, %", 0.0..100.0),
+        y: Axis::logarithmic("milliseconds, counted", y),
+        legend: Legend::UpperLeft,
         panels: boards.iter().map(panel).collect(),
     }
 }
@@ -85,11 +82,9 @@ fn cleaning(boards: &[(Board, [Curves; 2])]) -> Figure {
         ],
     };
     Figure {
-        x: ("fill of the data ring, %", 0.0..100.0),
-        y: ("pages cleaned per transaction", 0.1..100.0),
-        is_logarithmic: true,
-        is_logarithmic_x: false,
-        names: Vec::new(),
+        x: Axis::plain("fill of the data ring, %", 0.0..100.0),
+        y: Axis::logarithmic("pages cleaned per transaction", 0.1..100.0),
+        legend: Legend::UpperLeft,
         panels: boards.iter().map(panel).collect(),
     }
 }
@@ -102,16 +97,14 @@ fn memory() -> Figure {
     let own = counters.clone().map(|counters| (f64::from(counters), bytes(counters))).collect();
     let level = |bytes: f64| vec![(100.0, bytes), (3000.0, bytes)];
     let curves = vec![
-        Curve { name: "paper: stack and heap at most", look: Look::Line(THEIRS), points: level(3500.0), end: None },
-        Curve { name: "paper: heap at most", look: Look::Dashed(THEIRS), points: level(1300.0), end: None },
-        Curve { name: "ours: all buffers, without stack", look: Look::Line(OWN), points: own, end: None },
+        Curve::new("paper: stack and heap at most", Look::Line(THEIRS), level(3500.0)),
+        Curve::new("paper: heap at most", Look::Dashed(THEIRS), level(1300.0)),
+        Curve::new("ours: all buffers, without stack", Look::Line(OWN), own),
     ];
     Figure {
-        x: ("counters", 0.0..3000.0),
-        y: ("bytes of memory", 0.0..5000.0),
-        is_logarithmic: false,
-        is_logarithmic_x: false,
-        names: Vec::new(),
+        x: Axis::plain("counters", 0.0..3000.0),
+        y: Axis::plain("bytes of memory", 0.0..5000.0),
+        legend: Legend::UpperLeft,
         panels: vec![Panel { title: format!("Memory, {board}"), curves }],
     }
 }

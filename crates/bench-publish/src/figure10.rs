@@ -4,11 +4,10 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use counterfoil_bench_figures::{Axis, Curve, Figure, Legend, Look, Panel, RGBColor};
 use counterfoil_proof::{Signature, SignatureSum};
-use plotters::style::RGBColor;
 
 use crate::Failure;
-use crate::figure::{Curve, Figure, Look, Panel};
 use crate::figure6::signatures;
 use crate::load::{Job, Load, Outcome, run};
 use crate::sigcache::Node;
@@ -140,14 +139,14 @@ pub fn print(levels: u32, folder: Option<&Path>) -> Result<(), Failure> {
             let point =
                 |pairs: usize| line(name, with_mirrors(pairs).len(), &through(cache(pairs, how), &leaves, &jobs));
             let points = PAIRS.into_iter().filter(|pairs| *pairs <= chosen.len()).map(point).collect();
-            curves.push(Curve { name, look: Look::Line(colour), points, end: None });
+            curves.push(Curve::new(name, Look::Line(colour), points));
         }
         let learning = |pairs: usize| {
             let adaptive = Adaptive::new(cache(0, Updates::Lazy), 2 * pairs, EVERY);
             line("adaptive, lazy", 2 * pairs, &through(adaptive, &leaves, &jobs))
         };
         let points = PAIRS[1..].iter().copied().map(learning).collect();
-        curves.push(Curve { name: "adaptive, lazy", look: Look::Dashed(RGBColor(40, 130, 60)), points, end: None });
+        curves.push(Curve::new("adaptive, lazy", Look::Dashed(RGBColor(40, 130, 60)), points));
         line("all sums", (1 << levels) - 1, &through(SumTree::new(leaves.clone()), &leaves, &jobs));
         panels.push(Panel { title: format!("{:.0} % updates", updates * 100.0), curves });
     }
@@ -155,12 +154,10 @@ pub fn print(levels: u32, folder: Option<&Path>) -> Result<(), Failure> {
     let points = panels.iter().flat_map(|panel| &panel.curves).flat_map(|curve| &curve.points);
     let most = points.fold((1.0f64, 1.0f64), |most, point| (most.0.max(point.0), most.1.max(point.1)));
     let figure = Figure {
-        x: ("KB of sums kept", 0.0..most.0),
-        y: ("response time of a sum, ms", 0.0..most.1 * 1.05),
-        is_logarithmic: false,
-        is_logarithmic_x: false,
-        names: Vec::new(),
+        x: Axis::plain("KB of sums kept", 0.0..most.0),
+        y: Axis::plain("response time of a sum, ms", 0.0..most.1 * 1.05),
+        legend: Legend::UpperLeft,
         panels,
     };
-    figure.draw(&folder.join("publish-sigcache-response.svg"))
+    Ok(figure.draw(&folder.join("publish-sigcache-response.svg"))?)
 }

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use plotters::style::RGBColor;
+use counterfoil_bench_figures::{Axis, Curve, Figure, Legend, Look, Panel, RGBColor};
 
 use crate::Failure;
-use crate::figure::{Curve, Figure, Look, Panel};
 
 /// What the paper states: distinct values of R.A for one of S.B, values in a partition.
 const STATED: [(f64, f64); 2] = [(1.0, 2.83), (10.0, 6.29)];
@@ -38,26 +37,18 @@ pub fn print(folder: Option<&Path>) -> Result<(), Failure> {
     }
     let Some(folder) = folder else { return Ok(()) };
     let points = (10..=160).map(|tenth| f64::from(tenth) / 10.0).filter_map(|ratio| Some((ratio, least(ratio)?)));
-    let line = Curve {
-        name: "z = 0.75: filters pay above",
-        look: Look::Line(RGBColor(20, 90, 170)),
-        points: points.collect(),
-        end: None,
-    };
-    let stated =
-        Curve { name: "the paper", look: Look::Marks(RGBColor(60, 60, 60)), points: STATED.to_vec(), end: None };
+    let line = Curve::new("z = 0.75: filters pay above", Look::Line(RGBColor(20, 90, 170)), points.collect());
+    let stated = Curve::new("the paper", Look::Crosses(RGBColor(60, 60, 60)), STATED.to_vec());
     let figure = Figure {
-        x: ("I_A / I_B", 1.0..16.0),
-        y: ("values in a partition (I_B / p)", 0.0..40.0),
-        is_logarithmic: false,
-        is_logarithmic_x: false,
-        names: Vec::new(),
+        x: Axis::plain("I_A / I_B", 1.0..16.0),
+        y: Axis::plain("values in a partition (I_B / p)", 0.0..40.0),
+        legend: Legend::UpperLeft,
         panels: vec![Panel {
             title: "Where filters are smaller than boundary values".into(),
             curves: vec![line, stated],
         }],
     };
-    figure.draw(&folder.join("publish-join-settings.svg"))
+    Ok(figure.draw(&folder.join("publish-join-settings.svg"))?)
 }
 
 #[cfg(test)]

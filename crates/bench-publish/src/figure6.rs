@@ -4,11 +4,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
+use counterfoil_bench_figures::{Axis, Curve, Figure, Legend, Look, Panel, RGBColor};
 use counterfoil_proof::{Message, SecretKey, Signature, SignatureSum};
-use plotters::style::RGBColor;
 
 use crate::Failure;
-use crate::figure::{Curve, Figure, Look, Panel};
 use crate::random::Random;
 use crate::sigcache::cache::{SigCache, Updates};
 use crate::sigcache::choice::{Cardinalities, Counting, choose, mirror};
@@ -37,26 +36,18 @@ pub fn print(levels: u32, folder: Option<&Path>) -> Result<(), Failure> {
         );
         let [written, stay] = [Counting::AsWritten, Counting::KeptStay]
             .map(|counting| distribution(levels, &cardinalities, &signatures, counting));
-        let stated = Curve {
-            name: "the paper, 8 pairs",
-            look: Look::Marks(RGBColor(60, 60, 60)),
-            points: vec![(8.0, spared)],
-            end: None,
-        };
-        let curve = |name, look, points| Curve { name, look, points, end: None };
-        let written = curve("Algorithm 1 as written", Look::Dashed(RGBColor(190, 60, 40)), written);
-        let stay = curve("kept sums go on saving", Look::Line(RGBColor(20, 90, 170)), stay);
+        let stated = Curve::new("the paper, 8 pairs", Look::Crosses(RGBColor(60, 60, 60)), vec![(8.0, spared)]);
+        let written = Curve::new("Algorithm 1 as written", Look::Dashed(RGBColor(190, 60, 40)), written);
+        let stay = Curve::new("kept sums go on saving", Look::Line(RGBColor(20, 90, 170)), stay);
         panels.push(Panel { title: format!("SigCache, {name}"), curves: vec![written, stay, stated] });
     }
     let figure = Figure {
-        x: ("pairs of sums kept", 0.0..64.0),
-        y: ("additions spared, %", 0.0..100.0),
-        is_logarithmic: false,
-        is_logarithmic_x: false,
-        names: Vec::new(),
+        x: Axis::plain("pairs of sums kept", 0.0..64.0),
+        y: Axis::plain("additions spared, %", 0.0..100.0),
+        legend: Legend::UpperLeft,
         panels,
     };
-    folder.map_or(Ok(()), |folder| figure.draw(&folder.join("publish-sigcache.svg")))
+    folder.map_or(Ok(()), |folder| Ok(figure.draw(&folder.join("publish-sigcache.svg"))?))
 }
 
 pub fn signatures(records: usize) -> Result<Vec<Signature>, Failure> {

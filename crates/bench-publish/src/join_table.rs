@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use plotters::style::RGBColor;
+use counterfoil_bench_figures::{Axis, Curve, Figure, Legend, Look, Panel, RGBColor};
 
 use crate::Failure;
-use crate::figure::{Curve, Figure, Look, Panel};
 use crate::join::{Columns, Filters, ROW, VALUE, expected_boundary_bytes, expected_filter_bytes, filter};
 
 /// The paper's tables: securities, and distinct ones among 894,000 holdings.
@@ -75,9 +74,9 @@ fn panel(title: &str, columns: &Columns, cases: impl Iterator<Item = (f64, Case)
         "smaller"
     );
     let measured: Vec<(f64, [f64; 2])> = cases.map(|(x, case)| (x, case.measure(columns, x))).collect();
-    let curve = |name, colour, which: usize| {
+    let curve = |name: &str, colour, which: usize| {
         let points = measured.iter().map(|(x, bytes)| (*x, bytes[which] / 1024.0)).collect();
-        Curve { name, look: Look::Line(colour), points, end: None }
+        Curve::new(name, Look::Line(colour), points)
     };
     let curves = vec![curve("boundary values", RGBColor(190, 60, 40), 0), curve("filters", RGBColor(20, 90, 170), 1)];
     Panel { title: title.into(), curves }
@@ -100,10 +99,10 @@ pub fn print(folder: Option<&Path>) -> Result<(), Failure> {
     ];
     rebuilds();
     let Some(folder) = folder else { return Ok(()) };
-    for (name, end, is_logarithmic_x, panel) in figures {
-        let x = (name, if is_logarithmic_x { 2.0 } else { 0.0 }..end);
-        let y = ("KB of proof", 0.0..16.0);
-        Figure { x, y, is_logarithmic: false, is_logarithmic_x, names: Vec::new(), panels: vec![panel] }
+    for (name, end, is_logarithmic, panel) in figures {
+        let x = if is_logarithmic { Axis::logarithmic(name, 2.0..end) } else { Axis::plain(name, 0.0..end) };
+        let y = Axis::plain("KB of proof", 0.0..16.0);
+        Figure { x, y, legend: Legend::UpperLeft, panels: vec![panel] }
             .draw(&folder.join(format!("publish-join-{name}.svg")))?;
     }
     Ok(())

@@ -19,9 +19,6 @@
 //! Every table begins with the machine, the date and the command. A figure is drawn where a FOLDER is given.
 #![forbid(unsafe_code)]
 
-#[path = "../../bench-device/src/figure.rs"]
-#[allow(dead_code, reason = "not every figure has curves of all looks")]
-mod figure;
 mod figure10;
 mod figure4;
 mod figure6;

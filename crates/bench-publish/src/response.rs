@@ -8,10 +8,9 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plotters::style::RGBColor;
+use counterfoil_bench_figures::{Axis, Curve, Figure, Legend, Look, Panel, RGBColor};
 
 use crate::Failure;
-use crate::figure::{Curve, Figure, Look, Panel};
 use crate::load::{Job, Load, Outcome, run};
 use crate::primitives::time;
 use crate::scheme::{Keys, Reader as _, Scheme, record};
@@ -117,11 +116,9 @@ pub fn print(schemes: &All, records: u32, folder: Option<&Path>) -> Result<(), F
         panels = others;
         let panels = of.into_iter().map(|(_, _, panel)| panel).collect();
         let figure = Figure {
-            x: ("transactions a second", 20.0..20_000.0),
-            y: ("response time at the server, ms", 0.01..10_000.0),
-            is_logarithmic: true,
-            is_logarithmic_x: true,
-            names: Vec::new(),
+            x: Axis::logarithmic("transactions a second", 20.0..20_000.0),
+            y: Axis::logarithmic("response time at the server, ms", 0.01..10_000.0),
+            legend: Legend::UpperLeft,
             panels,
         };
         figure.draw(&folder.join(format!("publish-response-{}.svg", if wanted == 7 { "point" } else { "range" })))?;
@@ -130,9 +127,9 @@ pub fn print(schemes: &All, records: u32, folder: Option<&Path>) -> Result<(), F
 }
 
 fn panel(title: &str, embedded: &[(f64, Outcome)], bas: &[(f64, Outcome)]) -> Panel {
-    let curve = |name, look, points: &[(f64, Outcome)], of: fn(&Outcome) -> f64| {
+    let curve = |name: &str, look, points: &[(f64, Outcome)], of: fn(&Outcome) -> f64| {
         let points = points.iter().map(|(rate, outcome)| (*rate, of(outcome))).collect();
-        Curve { name, look, points, end: None }
+        Curve::new(name, look, points)
     };
     let (red, blue) = (RGBColor(190, 60, 40), RGBColor(20, 90, 170));
     let query = |one: &Outcome| one.query.response;

@@ -4,11 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use counterfoil_bench_figures::{Axis, Curve, Figure, Legend, Look, Panel, RGBColor};
 use counterfoil_proof::{SecretKey, SparseSet, Summary, contents_root};
-use plotters::style::RGBColor;
 
 use crate::Failure;
-use crate::figure::{Curve, Figure, Look, Panel};
 use crate::random::Random;
 
 pub const RECORDS: usize = 1_000_000;
@@ -81,21 +80,18 @@ pub fn print(folder: Option<&Path>) -> Result<(), Failure> {
         our_points.push((age as f64, our_sum));
     }
     let Some(folder) = folder else { return Ok(()) };
-    let curve = |name, look, points| Curve { name, look, points, end: None };
     let curves = vec![
-        curve("renewal marks (the paper's rule)", Look::Dashed(RGBColor(190, 60, 40)), marked_points),
-        curve("renewal leaves no mark (ours)", Look::Line(RGBColor(20, 90, 170)), our_points),
-        curve("the paper", Look::Marks(RGBColor(60, 60, 60)), vec![(900.0, 171.0)]),
+        Curve::new("renewal marks (the paper's rule)", Look::Dashed(RGBColor(190, 60, 40)), marked_points),
+        Curve::new("renewal leaves no mark (ours)", Look::Line(RGBColor(20, 90, 170)), our_points),
+        Curve::new("the paper", Look::Crosses(RGBColor(60, 60, 60)), vec![(900.0, 171.0)]),
     ];
     let figure = Figure {
-        x: ("seconds until a signature is renewed", 0.0..3600.0),
-        y: ("KB of summaries for a signature of average age", 0.0..1500.0),
-        is_logarithmic: false,
-        is_logarithmic_x: false,
-        names: Vec::new(),
+        x: Axis::plain("seconds until a signature is renewed", 0.0..3600.0),
+        y: Axis::plain("KB of summaries for a signature of average age", 0.0..1500.0),
+        legend: Legend::UpperLeft,
         panels: vec![Panel { title: "Summaries that a reader needs".into(), curves }],
     };
-    figure.draw(&folder.join("publish-summaries.svg"))
+    Ok(figure.draw(&folder.join("publish-summaries.svg"))?)
 }
 
 #[cfg(test)]

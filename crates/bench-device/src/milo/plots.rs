@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use plotters::style::RGBColor;
+use counterfoil_bench_figures::{Axis, Curve, Figure, Legend, Look, Panel, RGBColor};
 
 use super::cost::{CALIBRATION, Cost};
 use super::figure7::ROWS;
 use super::figure8::{Measured, Point, WAYS, Way};
 use super::section7::{FEW, Setting};
 use crate::Failure;
-use crate::figure::{Curve, Figure, Look, Panel};
 
 const OWN: RGBColor = RGBColor(20, 90, 170);
 const STATED: RGBColor = RGBColor(60, 60, 60);
@@ -26,22 +25,20 @@ pub fn indexes(rows: u64, points: &[Measured], folder: &Path) -> Result<(), Fail
         let curve = |(place, way): (usize, &Way)| {
             let points = points.iter().map(|(distinct, points)| (*distinct as f64, value(&points[place])));
             let look = Look::Line(SCHEMES.get(place).copied().unwrap_or(OWN));
-            Curve { name: way.name, look, points: points.collect(), end: None }
+            Curve::new(way.name, look, points.collect())
         };
         Panel { title: title.into(), curves: WAYS.iter().enumerate().map(curve).collect() }
     };
     let figure = Figure {
-        x: ("distinct values, evenly spread", 3.0..rows as f64),
-        y: ("milliseconds, counted", 0.1..100_000.0),
-        is_logarithmic: true,
-        is_logarithmic_x: true,
-        names: Vec::new(),
+        x: Axis::logarithmic("distinct values, evenly spread", 3.0..rows as f64),
+        y: Axis::logarithmic("milliseconds, counted", 0.1..100_000.0),
+        legend: Legend::UpperLeft,
         panels: vec![
             panel(&format!("8a: lookup in {rows} rows"), |point| point.lookup),
             panel("8b: insert and commit", |point| point.insert),
         ],
     };
-    figure.draw(&folder.join("milo-indexes.svg"))
+    Ok(figure.draw(&folder.join("milo-indexes.svg"))?)
 }
 
 /// Figures 9 and 10.
@@ -55,7 +52,8 @@ pub fn section7(settings: &[Setting], folder: &Path) -> Result<(), Failure> {
     reorganizations(settings, time, REORGANIZED.map(|(fresh, minutes, _)| (fresh, minutes)))
         .draw(&folder.join("milo-reorganization-time.svg"))?;
     reorganizations(settings, space, REORGANIZED.map(|(fresh, _, written)| (fresh, written)))
-        .draw(&folder.join("milo-reorganization-written.svg"))
+        .draw(&folder.join("milo-reorganization-written.svg"))?;
+    Ok(())
 }
 
 /// Figure 9: the queries with few rows, or the others.
@@ -68,22 +66,18 @@ fn queries(settings: &[Setting], few: bool) -> Figure {
     let most = settings.iter().flat_map(chosen).map(|(theirs, ours)| theirs.max(ours)).fold(0.0, f64::max);
     let panel = |setting: &Setting| {
         let (theirs, ours) = chosen(setting).into_iter().unzip();
-        let curve =
-            |name, colour, values| Curve { name, look: Look::Line(colour), points: numbered(values), end: None };
+        let curve = |name: &str, colour, values| Curve::new(name, Look::Line(colour), numbered(values));
         Panel {
             title: format!("9: {} fresh rows in T0", setting.fresh),
             curves: vec![curve("paper's design rebuilt", THEIRS, theirs), curve("ours", OWN, ours)],
         }
     };
     let named = settings.first().map_or(&[][..], |setting| &setting.queries);
-    let names: Vec<&str> =
-        named.iter().filter(|query| (query.paper_rows <= FEW.0) == few).map(|query| query.name).collect();
+    let names = named.iter().filter(|query| (query.paper_rows <= FEW.0) == few).map(|query| query.name).collect();
     Figure {
-        x: ("query, by rows of its answer", 0.5..names.len() as f64 + 0.5),
-        y: ("milliseconds, counted", 0.0..most * 1.25),
-        is_logarithmic: false,
-        is_logarithmic_x: false,
-        names,
+        x: Axis::named("query, by rows of its answer", names),
+        y: Axis::plain("milliseconds, counted", 0.0..most * 1.25),
+        legend: Legend::UpperLeft,
         panels: settings.iter().map(panel).collect(),
     }
 }
@@ -103,18 +97,16 @@ fn reorganizations(
     let stated = if is_in_full { stated.to_vec() } else { Vec::new() };
     let widest = with_fresh().map(|setting| setting.fresh as f64 / 1e3).fold(0.0, f64::max);
     let most = stated.iter().chain(&theirs).chain(&ours).map(|(_, value)| *value).fold(0.0, f64::max);
-    let says = Curve { name: "the paper", look: Look::Marks(STATED), points: stated, end: None };
+    let says = Curve::new("the paper", Look::Crosses(STATED), stated);
     let mut curves = vec![
-        Curve { name: "paper's design rebuilt", look: Look::Line(THEIRS), points: theirs, end: None },
-        Curve { name: "ours, VACUUM", look: Look::Line(OWN), points: ours, end: None },
+        Curve::new("paper's design rebuilt", Look::Line(THEIRS), theirs),
+        Curve::new("ours, VACUUM", Look::Line(OWN), ours),
     ];
     curves.extend(is_in_full.then_some(says));
     Figure {
-        x: ("fresh rows in T0, thousands", 0.0..widest * 1.1),
-        y: (unit, 0.0..most * 1.5),
-        is_logarithmic: false,
-        is_logarithmic_x: false,
-        names: Vec::new(),
+        x: Axis::plain("fresh rows in T0, thousands", 0.0..widest * 1.1),
+        y: Axis::plain(unit, 0.0..most * 1.5),
+        legend: Legend::UpperLeft,
         panels: vec![Panel { title: title.into(), curves }],
     }
 }
