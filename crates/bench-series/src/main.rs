@@ -15,7 +15,6 @@
 
 mod counted;
 mod counts;
-mod figure;
 mod influxdb;
 mod instructions;
 mod ours;

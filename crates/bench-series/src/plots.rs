@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use plotters::style::RGBColor;
+use counterfoil_bench_figures::{Axis, Curve, Figure, Legend, Look, Panel, RGBColor};
 
 use crate::Failure;
-use crate::figure::{Curve, Figure, Look};
 use crate::paper::{self, mean};
 use crate::query::{Category, Query};
 use crate::results::Results;
@@ -32,7 +31,7 @@ pub fn draw(results: &Results, folder: &Path) -> Result<(), Failure> {
         results.systems().into_iter().filter(|system| extraction(results, system).is_some()).collect();
     by_query(results, &whole).draw(&folder.join("series-queries.svg"))?;
     by_category(results, &whole).draw(&folder.join("series-categories.svg"))?;
-    sustainable(results, &whole).draw(&folder.join("series-sustainable.svg"))
+    Ok(sustainable(results, &whole).draw(&folder.join("series-sustainable.svg"))?)
 }
 
 fn colour(at: usize) -> RGBColor {
@@ -44,13 +43,17 @@ fn paper_colour(system: usize) -> RGBColor {
 }
 
 fn points(numbers: impl Iterator<Item = Option<f64>>) -> Vec<(f64, f64)> {
-    numbers.enumerate().filter_map(|(at, number)| Some((at as f64, number?))).collect()
+    (1..).map(f64::from).zip(numbers).filter_map(|(at, number)| Some((at, number?))).collect()
 }
 
-/// Moved a little, so that points of several systems do not cover each other.
-fn beside(mut points: Vec<(f64, f64)>, place: usize) -> Vec<(f64, f64)> {
-    points.iter_mut().for_each(|(x, _)| *x += place as f64 * 0.05 - 0.32);
-    points
+/// Discs or crosses of a system beside those of the others.
+fn beside(name: String, look: Look, points: Vec<(f64, f64)>, place: usize) -> Curve {
+    Curve::new(name, look, points).moved(place as f64 * 0.05 - 0.32)
+}
+
+/// A figure of one panel, with the names of its curves beside it.
+pub fn figure(title: &str, x: Axis, y: Axis, curves: Vec<Curve>) -> Figure {
+    Figure { x, y, legend: Legend::Beside, panels: vec![Panel { title: title.into(), curves }] }
 }
 
 fn curves(
@@ -58,50 +61,43 @@ fn curves(
     own: impl Fn(&str) -> Vec<(f64, f64)>,
     paper: impl Fn(usize) -> Vec<(f64, f64)>,
 ) -> Vec<Curve> {
-    let theirs = paper::SYSTEMS.iter().enumerate().map(|(at, name)| Curve {
-        name: format!("paper: {name}"),
-        look: Look::Crosses(paper_colour(at)),
-        points: beside(paper(at), at),
-    });
-    let here = systems.iter().enumerate().map(|(at, name)| Curve {
-        name: (*name).to_owned(),
-        look: Look::Discs(colour(at)),
-        points: beside(own(name), at + paper::SYSTEMS.len()),
-    });
+    let theirs = paper::SYSTEMS
+        .iter()
+        .enumerate()
+        .map(|(at, name)| beside(format!("paper: {name}"), Look::Crosses(paper_colour(at)), paper(at), at));
+    let here = systems
+        .iter()
+        .enumerate()
+        .map(|(at, name)| beside((*name).to_owned(), Look::Discs(colour(at)), own(name), at + paper::SYSTEMS.len()));
     theirs.chain(here).collect()
 }
 
 /// Figures 8 and 10.
 fn by_query(results: &Results, systems: &[&str]) -> Figure {
-    let names: Vec<&str> = Query::ALL.iter().map(|query| query.name()).collect();
-    Figure {
-        title: "Processing capacity by query: here, and of the paper on flash (Figure 10)",
-        x: ("query", -0.5..16.5),
-        y: ("tuples a second", 1.0..1e9),
-        names,
-        is_logarithmic: true,
-        curves: curves(
+    figure(
+        "Processing capacity by query: here, and of the paper on flash (Figure 10)",
+        Axis::named("query", Query::ALL.iter().map(|query| query.name()).collect()),
+        Axis::logarithmic("tuples a second", 1.0..1e9).abbreviated(),
+        curves(
             systems,
             |system| points(Query::ALL.iter().map(|query| results.capacity(system, *query))),
             |system| points(Query::ALL.iter().map(|query| Some(paper::FLASH.capacity(*query, system)))),
         ),
-    }
+    )
 }
 
 /// Figures 9 and 11.
 fn by_category(results: &Results, systems: &[&str]) -> Figure {
-    Figure {
-        title: "Processing capacity by category: here, and of the paper on flash (Figure 11)",
-        x: ("", -0.5..6.5),
-        y: ("tuples a second", 1.0..1e9),
-        names: Category::ALL.iter().map(|category| category.name()).collect(),
-        is_logarithmic: true,
-        curves: curves(
+    figure(
+        "Processing capacity by category: here, and of the paper on flash (Figure 11)",
+        Axis::named("", Category::ALL.iter().map(|category| category.name()).collect()),
+        Axis::logarithmic("tuples a second", 1.0..1e9).abbreviated(),
+        curves(
             systems,
             |system| points(Category::ALL.iter().map(|category| of_category(results, system, *category))),
             |system| points(Category::ALL.iter().map(|category| Some(paper::FLASH.of_category(*category, system)))),
         ),
-    }
+    )
 }
 
 /// Tuples a second that can be inserted while each is extracted so many times.
@@ -118,25 +114,19 @@ fn sustainable(results: &Results, systems: &[&str]) -> Figure {
     let theirs = paper::SYSTEMS.iter().enumerate().map(|(at, name)| {
         let extraction = mean(range_queries().map(|query| paper::FLASH.capacity(query, at)));
         let insertion = paper::FLASH.of_category(Category::Insertions, at);
-        Curve {
-            name: format!("paper: {name}"),
-            look: Look::Dashed(paper_colour(at)),
-            points: curve(insertion, extraction),
-        }
+        Curve::new(format!("paper: {name}"), Look::Dashed(paper_colour(at)), curve(insertion, extraction))
     });
     let here = systems.iter().enumerate().filter_map(|(at, name)| {
         let insertion = of_category(results, name, Category::Insertions)?;
         let extraction = extraction(results, name)?;
-        Some(Curve { name: (*name).to_owned(), look: Look::Line(colour(at)), points: curve(insertion, extraction) })
+        Some(Curve::new(*name, Look::Line(colour(at)), curve(insertion, extraction)))
     });
-    Figure {
-        title: "Sustainable workload (Figure 12)",
-        x: ("tuples extracted for each tuple inserted", 0.0..20.0),
-        y: ("tuples inserted a second", 1e4..1e8),
-        names: Vec::new(),
-        is_logarithmic: true,
-        curves: theirs.chain(here).collect(),
-    }
+    figure(
+        "Sustainable workload (Figure 12)",
+        Axis::plain("tuples extracted for each tuple inserted", 0.0..20.0),
+        Axis::logarithmic("tuples inserted a second", 1e4..1e8).abbreviated(),
+        theirs.chain(here).collect(),
+    )
 }
 
 #[cfg(test)]

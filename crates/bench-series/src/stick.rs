@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
+use counterfoil_bench_figures::{Axis, Curve, Look, RGBColor};
 use counterfoil_flash::{Device, PageNumber};
 use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
 use counterfoil_log::PoolOptions;
-use plotters::style::RGBColor;
 
 use crate::Failure;
-use crate::figure::{Curve, Figure, Look};
 use crate::ours::{self, Ours};
+use crate::plots::figure;
 use crate::store::Store;
 use crate::workload::{Dice, SERIES, Sort, Stream};
 
@@ -67,34 +67,29 @@ pub fn draw(folder: &Path) -> Result<(), Failure> {
     let points = figure_2((-256..=256).step_by(4).chain([-1, 1]))?;
     let mut points: Vec<_> = points.into_iter().map(|(distance, duration)| (distance as f64, duration)).collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let curve = Curve { name: "simulated stick".into(), look: Look::Line(OWN), points };
-    let figure = Figure {
-        title: "Influence of distance on write duration, simulated stick (Figure 2)",
-        x: ("distance, pages of 4 KB", -256.0..256.0),
-        y: ("milliseconds, counted", 0.0..150.0),
-        names: Vec::new(),
-        is_logarithmic: false,
-        curves: vec![curve],
-    };
-    figure.draw(&folder.join("series-distance.svg"))?;
+    let distances = figure(
+        "Influence of distance on write duration, simulated stick (Figure 2)",
+        Axis::plain("distance, pages of 4 KB", -256.0..256.0),
+        Axis::plain("milliseconds, counted", 0.0..150.0),
+        vec![Curve::new("simulated stick", Look::Line(OWN), points)],
+    );
+    distances.draw(&folder.join("series-distance.svg"))?;
     let mut dice = Dice::new(5);
     let in_place = (0..400).map(|at| (f64::from(at), dice.below(LOGICAL_PAGES as u64) as f64)).collect();
     let found = nameless(10)?;
     let first = *found.trace.iter().min().unwrap_or(&0);
     let last = &found.trace[found.trace.len().saturating_sub(400)..];
     let redirected = last.iter().enumerate().map(|(at, page)| (at as f64, (page - first) as f64)).collect();
-    let figure = Figure {
-        title: "Random writes as they are asked for, and as they are made with a tenth kept free (Figure 3)",
-        x: ("write", 0.0..400.0),
-        y: ("page of the stick", 0.0..f64::from(LOGICAL_PAGES as u32) * 1.3),
-        names: Vec::new(),
-        is_logarithmic: false,
-        curves: vec![
-            Curve { name: "in place".into(), look: Look::Crosses(THEIRS), points: in_place },
-            Curve { name: "nameless".into(), look: Look::Discs(OWN), points: redirected },
+    let writes = figure(
+        "Random writes as they are asked for, and as they are made with a tenth kept free (Figure 3)",
+        Axis::plain("write", 0.0..400.0),
+        Axis::plain("page of the stick", 0.0..f64::from(LOGICAL_PAGES as u32) * 1.3),
+        vec![
+            Curve::new("in place", Look::Crosses(THEIRS), in_place),
+            Curve::new("nameless", Look::Discs(OWN), redirected),
         ],
-    };
-    figure.draw(&folder.join("series-writes.svg"))
+    );
+    Ok(writes.draw(&folder.join("series-writes.svg"))?)
 }
 
 /// Milliseconds of a write at each distance from the one before, addresses taken as a circle.
