@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::thread::Scope;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::fragments::{Answer, Name, Question};
 use crate::provider::{Failure, Provider};
@@ -21,6 +21,10 @@ use crate::watch::Watch;
 const TICK: Duration = Duration::from_millis(20);
 /// Others are asked as well when nothing has come for so long.
 const HEDGE: Duration = Duration::from_millis(1500);
+/// Or when what has come says that an answer takes longer than this: a cloud that gives a row now and then would keep everybody.
+const ANSWER_MOST: Duration = Duration::from_secs(600);
+/// Before that nothing can be said of a pace.
+const PACE_LEAST: Duration = Duration::from_secs(6);
 /// Parts that wait to be taken.
 const PARTS: usize = 2;
 /// Questions that clouds have not answered, in this process: a share that hangs must not take a thread for each that anybody asks.
@@ -57,21 +61,42 @@ enum Part {
 
 /// How far an answer has come.
 #[derive(Default)]
-pub(crate) struct Progress(AtomicU64);
+pub(crate) struct Progress {
+    parts: AtomicU64,
+    rows: AtomicU64,
+    /// Rows of the whole answer; nought: nobody knows.
+    rows_expected: AtomicU64,
+}
 
 impl Progress {
     const ANSWERED: u64 = u64::MAX;
 
-    fn step(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+    /// So many rows are to come.
+    pub fn expects(&self, rows: usize) {
+        self.rows_expected.store(rows as u64, Ordering::Relaxed);
+    }
+
+    fn step(&self, rows: usize) {
+        self.rows.fetch_add(rows as u64, Ordering::Relaxed);
+        self.parts.fetch_add(1, Ordering::Relaxed);
     }
 
     fn end(&self) {
-        self.0.store(Self::ANSWERED, Ordering::Relaxed);
+        self.parts.store(Self::ANSWERED, Ordering::Relaxed);
     }
 
     fn at(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.parts.load(Ordering::Relaxed)
+    }
+
+    /// Whether all of it takes too long at the pace of what has come in so long a time.
+    fn is_too_slow(&self, time: Duration) -> bool {
+        let expected = self.rows_expected.load(Ordering::Relaxed);
+        let come = self.rows.load(Ordering::Relaxed).min(expected);
+        // time * expected / come > most, where nothing that has come takes for ever.
+        expected > 0
+            && time >= PACE_LEAST
+            && time.as_millis() * u128::from(expected) > ANSWER_MOST.as_millis() * u128::from(come)
     }
 }
 
@@ -128,7 +153,7 @@ fn hear(
     loop {
         match parts.recv_timeout(TICK) {
             Ok(Part::Some(answer)) => {
-                wait.progress.step();
+                wait.progress.step(answer.rows.places.len());
                 let own = answer.rows.places.len() as u64 + 1;
                 left = left.checked_sub(own).ok_or_else(|| Failure::Malformed("more rows than there may be".into()))?;
                 take(answer)?;
@@ -155,6 +180,7 @@ pub(crate) struct Running<'scope, 'env, T> {
 struct One {
     number: usize,
     progress: Arc<Progress>,
+    began: Instant,
     /// How far it had come when it was looked at last.
     seen: u64,
     is_slow: bool,
@@ -170,7 +196,8 @@ impl<'scope, 'env, T: Send + 'scope> Running<'scope, 'env, T> {
     /// Asks one more, which is called by a number.
     pub fn start(&mut self, number: usize, ask: impl FnOnce(&Progress) -> T + Send + 'scope) {
         let (give, progress) = (self.give.clone(), Arc::new(Progress::default()));
-        self.running.push(One { number, progress: progress.clone(), seen: 0, is_slow: false });
+        let (own, began) = (progress.clone(), Instant::now());
+        self.running.push(One { number, progress: own, began, seen: 0, is_slow: false });
         self.scope.spawn(move || {
             let answer = catch_unwind(AssertUnwindSafe(|| ask(&progress))).ok();
             // Whoever has gone wants none.
@@ -193,26 +220,28 @@ impl<'scope, 'env, T: Send + 'scope> Running<'scope, 'env, T> {
         self.running.iter().filter(|one| one.is_slow).map(|one| one.number)
     }
 
-    /// The next answer, none of one that broke off; or that one has been found to be slow: nothing of it has come for a while.
+    /// The next answer, none of one that broke off; or that one has been found to be slow: nothing of it has come for a while, or so
+    /// little that it would take too long.
     pub fn next(&mut self) -> Option<(usize, Option<T>)> {
         loop {
             if let Ok((number, answer)) = self.answers.recv_timeout(HEDGE) {
                 self.running.retain(|one| one.number != number);
                 return Some((number, answer));
             }
-            if self.look() {
+            if self.look(Instant::now()) {
                 return None;
             }
         }
     }
 
     /// Looks how far answers have come; whether one is slow that was not.
-    fn look(&mut self) -> bool {
+    fn look(&mut self, now: Instant) -> bool {
         let mut is_found = false;
         for one in &mut self.running {
             let at = one.progress.at();
             // One whose answer is there is busy here.
-            let is_slow = at == one.seen && at != Progress::ANSWERED;
+            let is_too_slow = || one.progress.is_too_slow(now.saturating_duration_since(one.began));
+            let is_slow = at != Progress::ANSWERED && (at == one.seen || is_too_slow());
             is_found |= is_slow && !one.is_slow;
             (one.seen, one.is_slow) = (at, is_slow);
         }
@@ -225,8 +254,9 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::sync::mpsc::channel;
+    use std::time::{Duration, Instant};
 
-    use super::{Progress, Running, Wait, ask};
+    use super::{ANSWER_MOST, HEDGE, Progress, Running, Wait, ask};
     use crate::fragments::{Answer, Fragments, Name, Question};
     use crate::provider::{Failure, Provider};
     use crate::watch::Patient;
@@ -285,7 +315,7 @@ mod tests {
             let (stepped, has_stepped) = channel::<()>();
             running.start(0, move |progress| {
                 while steps.recv().is_ok() {
-                    progress.step();
+                    progress.step(0);
                     stepped.send(()).expect("somebody waits");
                 }
             });
@@ -294,15 +324,46 @@ mod tests {
             for _ in 0..3 {
                 step.send(()).expect("it goes on");
                 has_stepped.recv().expect("it has gone on");
-                running.look();
+                running.look(Instant::now());
                 assert_eq!(
                     (running.coming().collect::<Vec<_>>(), running.slow().collect::<Vec<_>>()),
                     (vec![0], vec![1])
                 );
             }
-            assert!(running.look(), "it has stopped");
+            assert!(running.look(Instant::now()), "it has stopped");
             assert_eq!(running.slow().count(), 2);
             drop((step, leave));
+            while !running.is_empty() {
+                running.next();
+            }
+        });
+    }
+
+    #[test]
+    fn whoever_would_take_too_long_is_slow() {
+        std::thread::scope(|scope| {
+            let (mut running, began) = (Running::new(scope), Instant::now());
+            let (step, steps) = channel::<usize>();
+            let (stepped, has_stepped) = channel::<()>();
+            running.start(0, move |progress| {
+                progress.expects(1_000_000);
+                for rows in steps {
+                    progress.step(rows);
+                    stepped.send(()).expect("somebody waits");
+                }
+            });
+            let mut slow_after = |rows: usize, time: Duration| {
+                step.send(rows).expect("it goes on");
+                has_stepped.recv().expect("it has gone on");
+                running.look(began + time);
+                running.slow().count() == 1
+            };
+            // Too early to say; a row a second; and at a pace by which it comes in time, though it began slowly.
+            assert!(!slow_after(1, HEDGE));
+            assert!(slow_after(6, Duration::from_secs(8)));
+            assert!(!slow_after(100_000, Duration::from_secs(20)));
+            assert!(slow_after(0, ANSWER_MOST));
+            drop(step);
             while !running.is_empty() {
                 running.next();
             }

@@ -59,6 +59,7 @@ impl Table {
         wanted: Wanted<'_>,
         (is_enough, progress): (&AtomicBool, &Progress),
     ) -> Result<Came, Unanswered> {
+        progress.expects(wanted.rows.len());
         let wait = self.wait(asking.watch, is_enough, progress);
         let asked = self.question(asking, cloud, names.clone(), wanted);
         let mut gathered = Gathered::new(names.len());

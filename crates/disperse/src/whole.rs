@@ -149,6 +149,7 @@ impl Table {
         let names: Vec<_> = ids.iter().map(|id| self.coder().column_name(cloud, *id, Coding::Cell)).collect();
         let columns: Vec<&Column> = ids.iter().filter_map(|id| self.coder().declaration().column(*id)).collect();
         let asked = self.question(asking, cloud, names.clone(), wanted);
+        progress.expects(wanted.rows.len());
         let wait = self.wait(asking.watch, is_enough, progress);
         let opening = Opening { table: self, asking, cloud, columns, names, wanted };
         let opened = opening.open(|take| asked::ask(&self.clouds()[cloud], asked, wait, take));
