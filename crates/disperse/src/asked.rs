@@ -76,7 +76,8 @@ impl Progress {
         self.rows_expected.store(rows as u64, Ordering::Relaxed);
     }
 
-    fn step(&self, rows: usize) {
+    /// Something goes on, and so many rows have come.
+    pub fn step(&self, rows: usize) {
         self.rows.fetch_add(rows as u64, Ordering::Relaxed);
         self.parts.fetch_add(1, Ordering::Relaxed);
     }

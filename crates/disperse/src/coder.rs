@@ -80,6 +80,9 @@ pub enum Unfit {
     Long(String),
 }
 
+/// Fragments of a column in some rows, by what they are.
+type Named = ((u16, Coding), Data);
+
 /// Fragments of some rows that are the same wherever they lie.
 #[derive(Default)]
 pub struct Common(HashMap<(u16, Coding), Data>);
@@ -226,7 +229,7 @@ impl Coder {
         (column, coding): (&Column, Coding),
         rows: &[u64],
         plain: &Plain,
-    ) -> Result<Vec<((u16, Coding), Data)>, Unfit> {
+    ) -> Result<Vec<Named>, Unfit> {
         match coding {
             Coding::Piece(_) => {
                 let pieces = self.pieces(epochs, column, rows, plain)?;

@@ -1,7 +1,8 @@
 //! A file of fragments: Parquet, of which each column can be read and checked without the others.
 //!
 //! ```text
-//! MAC-BYTES-FOOTER.parquet     MAC: the first 16 bytes of HMAC-SHA256(key, 00 | footer); BYTES of the file, FOOTER of its footer, as u32
+//! MAC-BYTES-FOOTER.parquet     MAC: the first 16 bytes of HMAC-SHA256(key, 00 | BYTES | footer); BYTES of the file and FOOTER of its
+//!                              footer are u32, big-endian
 //! PAR1 | chunk of each column | footer
 //! footer                       Parquet's, where "macs" is of each chunk the first 16 bytes of HMAC-SHA256(key, 01 | chunk)
 //! ```
@@ -94,13 +95,17 @@ fn hexadecimal(bytes: &[u8]) -> String {
 /// What a part of a file is, so that none is taken for another.
 #[derive(Clone, Copy)]
 enum Part {
-    Footer = 0,
-    Chunk = 1,
+    /// Of a file of so many bytes: without them one footer would be that of as many files as somebody likes.
+    Footer(u32),
+    Chunk,
 }
 
 fn mac(key: &Secret, part: Part, bytes: &[u8]) -> Mac {
     let mut mac = key.mac();
-    mac.update(&[part as u8]);
+    match part {
+        Part::Footer(bytes) => mac.update(&[&[0][..], &bytes.to_be_bytes()].concat()),
+        Part::Chunk => mac.update(&[1]),
+    }
     mac.update(bytes);
     let whole = mac.finalize().into_bytes();
     std::array::from_fn(|at| whole[at])
@@ -143,11 +148,8 @@ pub(crate) fn encode(rows: &Fragments, key: &Secret) -> Result<(FileName, Vec<u8
     let footer = writer.bytes_written();
     writer.append_key_value_metadata(KeyValue::new(MACS.to_owned(), hexadecimal(macs.as_flattened())));
     let file = writer.into_inner()?;
-    let name = FileName::new(
-        mac(key, Part::Footer, &file[footer..]),
-        u32::try_from(file.len())?,
-        u32::try_from(file.len() - footer)?,
-    );
+    let (bytes, footer_bytes) = (u32::try_from(file.len())?, u32::try_from(file.len() - footer)?);
+    let name = FileName::new(mac(key, Part::Footer(bytes), &file[footer..]), bytes, footer_bytes);
     Ok((name, file))
 }
 
@@ -176,13 +178,18 @@ pub(crate) fn read(
         return Ok(None);
     }
     let footer = there.part(footer_at..name.bytes).ok_or_else(other)?;
-    let is_ours = FileName::new(mac(key, Part::Footer, &footer), name.bytes as u32, name.footer as u32) == *name;
+    let bytes = name.bytes as u32;
+    let is_ours = FileName::new(mac(key, Part::Footer(bytes), &footer), bytes, name.footer as u32) == *name;
     let begins = there.part(0..MAGIC.len() as u64).is_none_or(|magic| magic == MAGIC);
     if !is_ours || !begins {
         return Err(other());
     }
     let footer = Footer::parse(&footer).map_err(told)?;
     let chunks: Vec<(Range<u64>, Mac)> = footer.chunks(columns).collect();
+    // What is parsed is then in one part, and that is the one that was looked at.
+    if chunks.iter().any(|(range, _)| range.end > footer_at) {
+        return Err(other());
+    }
     for range in together(chunks.iter().map(|(range, _)| range.clone())) {
         if there.part(range.clone()).is_none() && !fetch(&mut there, range)? {
             return Ok(None);
@@ -440,6 +447,20 @@ mod tests {
         assert!(
             matches!(asked(&made, &chunk, None), Err(Failure::Malformed(what)) if what.contains("not as it was written"))
         );
+    }
+
+    #[test]
+    fn a_footer_is_of_one_file() {
+        let key = Secret::new([5; 32]);
+        let (name, file) = encode(&rows(20_000), &key).expect("a file");
+        let (at, holes) = ((name.bytes - name.footer) as usize, 4096);
+        let with_a_hole = [&file[..at], &vec![0; holes], &file[at..]].concat();
+        let longer =
+            name.as_str().replace(&format!("{:08x}", name.bytes), &format!("{:08x}", name.bytes + holes as u64));
+        let longer = FileName::parse(longer).expect("a name");
+        assert_ne!(longer, name);
+        assert!(matches!(asked(&longer, &with_a_hole, None), Err(Failure::Malformed(_))));
+        assert!(matches!(asked(&longer, &with_a_hole, Some(&BTreeSet::from([SHARES]))), Err(Failure::Malformed(_))));
     }
 
     /// The first chunk: from behind the magic to where the second begins, which the shape of `rows` tells.

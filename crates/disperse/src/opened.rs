@@ -6,20 +6,23 @@
 //! A cell opens for the row that it was sealed for, or not at all; so parts need not wait for each other.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
+use crate::asked::Progress;
 use crate::declaration::Column;
-use crate::fragments::{Answer, Name};
+use crate::fragments::{Answer, Name, Strings};
 use crate::gathered::{Wanted, malformed, strings};
 use crate::plain::Plain;
 use crate::provider::Failure;
 use crate::table::{Asking, Table};
 
 /// Workers of one answer at most: a cloud sends no faster.
-const WORKERS_MAX: usize = 8;
+const WORKERS_MAX: usize = 4;
+/// Parts that wait for one.
+const WAITING: usize = 1;
 
 /// What is opened of one cloud's answer.
 pub(crate) struct Opening<'a> {
@@ -30,6 +33,8 @@ pub(crate) struct Opening<'a> {
     /// What the cloud calls their cells.
     pub names: Vec<Name>,
     pub wanted: Wanted<'a>,
+    /// Who is told that something goes on.
+    pub progress: &'a Progress,
 }
 
 /// What was opened of a part of an answer.
@@ -52,6 +57,8 @@ struct Shared {
     failure: Mutex<Option<Failure>>,
     /// Rows that were taken.
     taken: AtomicUsize,
+    /// Whether nobody wants what is left.
+    is_over: AtomicBool,
 }
 
 impl Shared {
@@ -78,8 +85,13 @@ impl Opening<'_> {
         ask: impl FnOnce(&mut dyn FnMut(Answer) -> Result<(), Failure>) -> Result<bool, Failure>,
     ) -> Result<Option<Opened>, Failure> {
         let workers = available_parallelism().map_or(1, usize::from).min(WORKERS_MAX);
-        let (give, parts) = sync_channel(workers);
-        let shared = Shared { parts: Mutex::new(parts), failure: Mutex::default(), taken: AtomicUsize::new(0) };
+        let (give, parts) = sync_channel(WAITING);
+        let shared = Shared {
+            parts: Mutex::new(parts),
+            failure: Mutex::default(),
+            taken: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+        };
         let shared = &shared;
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..workers).map(|_| scope.spawn(move || self.work(shared))).collect();
@@ -87,6 +99,8 @@ impl Opening<'_> {
                 Some(failure) => Err(failure),
                 None => give.send(answer).map_err(|_| Failure::CalledOff),
             });
+            // Others were faster, or it failed: what waits is dropped.
+            shared.is_over.fetch_or(!matches!(asked, Ok(true)), Ordering::Relaxed);
             drop(give);
             let opened = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
             let parts = opened.flatten().collect();
@@ -101,14 +115,18 @@ impl Opening<'_> {
     fn work(&self, shared: &Shared) -> Vec<Part> {
         let mut opened = Vec::new();
         while let Some(answer) = shared.next() {
-            if shared.failure().is_some() {
+            if shared.is_over.load(Ordering::Relaxed) || shared.failure().is_some() {
                 continue;
             }
             let part = catch_unwind(AssertUnwindSafe(|| self.part(&answer, &shared.taken)));
             match part.unwrap_or_else(|_| Err(malformed("what opens it broke off"))) {
+                // A cloud may go on with parts of which nothing is kept.
+                Ok(part) if part.ranks.is_empty() => {}
                 Ok(part) => opened.push(part),
                 Err(failure) => shared.fail(failure),
             }
+            // A cloud that waits until there is time for it is not slow.
+            self.progress.step(0);
         }
         opened
     }
@@ -120,18 +138,23 @@ impl Opening<'_> {
         for (place, row) in coder.rows(epochs, self.cloud, answer.rows.places.clone()).enumerate() {
             // What is not wanted is passed over: rows that are on their way, that are gone, or that are of before.
             let Some((row, rank)) = row.and_then(|row| Some((row, self.wanted.rank(row)?))) else { continue };
+            // A cloud cannot have more kept than was asked for.
+            if rows.len() == self.wanted.rows.len() {
+                return Err(malformed("a row twice"));
+            }
             at.push(place);
             rows.push(row);
             ranks.push(rank);
         }
-        // A cloud cannot have more kept than was asked for.
         let before = taken.fetch_add(rows.len(), Ordering::Relaxed);
         if before.saturating_add(rows.len()) > self.wanted.rows.len() {
             return Err(malformed("a row twice"));
         }
         let bytes = |at: &usize| strings.iter().map(|of| of.get(*at).len()).sum::<usize>();
-        self.asking.watch.part(at.iter().map(bytes).sum::<usize>() + rows.len() * size_of::<(u64, usize)>())?;
-        let open = |(column, strings): (&&Column, &&crate::fragments::Strings)| {
+        let of_part = size_of::<Part>() + self.columns.len() * size_of::<Option<Plain>>();
+        let of_rows = at.iter().map(bytes).sum::<usize>() + rows.len() * size_of::<(u64, usize)>();
+        self.asking.watch.part(if rows.is_empty() { 0 } else { of_part + of_rows })?;
+        let open = |(column, strings): (&&Column, &&Strings)| {
             let mut values = Plain::empty(column.kind);
             let cells = at.iter().map(|at| strings.get(*at));
             coder.open(epochs, column, &rows, cells, &mut values).is_ok().then_some(values)

@@ -151,7 +151,7 @@ impl Table {
         let asked = self.question(asking, cloud, names.clone(), wanted);
         progress.expects(wanted.rows.len());
         let wait = self.wait(asking.watch, is_enough, progress);
-        let opening = Opening { table: self, asking, cloud, columns, names, wanted };
+        let opening = Opening { table: self, asking, cloud, columns, names, wanted, progress };
         let opened = opening.open(|take| asked::ask(&self.clouds()[cloud], asked, wait, take));
         let nothing = |fault: Option<Fault>| Fetched {
             columns: ids.iter().map(|_| None).collect(),

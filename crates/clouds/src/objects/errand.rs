@@ -50,6 +50,11 @@ impl Seen {
         Self { requests, bytes, status: None, failure: None }
     }
 
+    /// Whether the server answered with all of an object, and nothing is wrong with that.
+    pub fn gave_all(&self) -> bool {
+        self.status == Some(StatusCode::OK) && self.failure.is_none()
+    }
+
     fn take(&mut self, bytes: u64) -> Result<(), Error> {
         match self.bytes.checked_sub(bytes) {
             Some(rest) => {

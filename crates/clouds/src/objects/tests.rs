@@ -239,6 +239,17 @@ fn what_fails_for_a_moment_is_tried_again_and_what_is_refused_is_not() {
 }
 
 #[test]
+fn a_server_that_knows_no_ranges_gives_all_of_an_object() {
+    for store in [bucket, web] {
+        let whole = "x".repeat(1000);
+        assert_eq!(told_by(store, reply("200 OK", "", &whole)).get("t", "x", 10..20), Ok(Some(whole.into_bytes())));
+        // And one whose object has become shorter than it was when it was written says so.
+        let told = told_by(store, reply("416 Range Not Satisfiable", "", "")).get("t", "x", 10..20);
+        assert!(matches!(told, Err(Failure::Malformed(_))), "{told:?}");
+    }
+}
+
+#[test]
 fn nobody_is_led_elsewhere_with_a_key() {
     for store in [bucket, web] {
         let (other, count) = server(|_, connection| drop(connection.write_all(reply("200 OK", "", "x").as_bytes())));

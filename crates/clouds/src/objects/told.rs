@@ -24,6 +24,7 @@ pub(super) fn told(error: &opendal::Error, seen: &Seen) -> Failure {
         401 | 403 => Failure::Refused(format!("the server does not grant it ({what})")),
         404 => Failure::Refused(format!("it is not there ({what})")),
         413 | 507 => Failure::Refused(format!("there is no room ({what})")),
+        416 => Failure::Malformed(format!("it is shorter than what was written ({what})")),
         408 | 423 | 425 | 429 | 500..=599 => Failure::Unreachable(format!("the server cannot do it now ({what})")),
         _ => Failure::Refused(format!("the server answers {what}")),
     }
@@ -63,6 +64,7 @@ mod tests {
         for (number, is_refused) in [(301, true), (400, true), (404, true), (507, true), (500, false), (429, false)] {
             assert_eq!(matches!(failure(number, "HUSH"), Failure::Refused(_)), is_refused, "{number}");
         }
+        assert!(matches!(failure(416, "HUSH"), Failure::Malformed(_)));
         assert!(matches!(failure(200, "code: \"HUSH HUSH\""), Failure::Malformed(what) if !what.contains("HUSH")));
     }
 }
