@@ -231,7 +231,7 @@ impl Catalogue {
         match cloud.ask(&self.name(), &question, &mut take) {
             Ok(()) => Ok(newest(&entries)),
             // What a cloud has nothing of is no table for it.
-            Err(Failure::Refused(_)) => Ok(Vec::new()),
+            Err(Failure::NoTable) => Ok(Vec::new()),
             Err(failure) => Err(failure),
         }
     }

@@ -11,8 +11,10 @@ use crate::fragments::{Answer, Fragments, Name, Question, evaluate};
 pub enum Failure {
     /// It cannot be reached, or did not answer in time: it may be there again later.
     Unreachable(String),
-    /// It answered that it will not: full, no right to, no such table.
+    /// It answered that it will not: full, no right to.
     Refused(String),
+    /// It has no such table.
+    NoTable,
     /// What it answered is none.
     Malformed(String),
     /// Whoever waits has called it off.
@@ -24,6 +26,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Unreachable(what) => write!(f, "out of reach: {what}"),
             Self::Refused(what) => write!(f, "it refused: {what}"),
+            Self::NoTable => f.write_str("it has no such table"),
             Self::Malformed(what) => write!(f, "its answer is none: {what}"),
             Self::CalledOff => f.write_str("called off"),
         }
@@ -126,7 +129,7 @@ impl Provider for MemoryProvider {
         loop {
             // Not held while the answer is taken: whoever takes it may ask again.
             let answer = self.held(|tables| {
-                let held = tables.get(table).ok_or_else(|| Failure::Refused(format!("no table {}", table.as_str())))?;
+                let held = tables.get(table).ok_or(Failure::NoTable)?;
                 let batch = held.batches.get(at);
                 let malformed = || Failure::Refused("a column that is not there".into());
                 batch.map(|batch| evaluate(batch, question).ok_or_else(malformed)).transpose()

@@ -86,6 +86,7 @@ impl Reply {
             Failure::Refused(text) => (1, text.clone()),
             Failure::Malformed(text) => (2, text.clone()),
             Failure::Unreachable(text) => (3, text.clone()),
+            Failure::NoTable => (4, failure.to_string()),
             Failure::CalledOff => (3, "called off".to_owned()),
         };
         Self::Failed { kind, text }
@@ -100,6 +101,7 @@ pub fn failure(kind: u8, text: String) -> Failure {
     match kind {
         1 => Failure::Refused(text),
         3 => Failure::Unreachable(text),
+        4 => Failure::NoTable,
         _ => Failure::Malformed(text),
     }
 }

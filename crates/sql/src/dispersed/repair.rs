@@ -167,7 +167,14 @@ impl Session {
         }
         let (kept, seen, _) = self.look(table)?;
         let gone: Rows = Lost::of(&kept, &seen)?.into_iter().flat_map(|lost| lost.gone).collect();
-        if are_all(&gone, &kept) { Err(all_gone(table)) } else { Ok(()) }
+        if are_all(&gone, &kept) {
+            return Err(all_gone(table));
+        }
+        let is_shown = seen.iter().flat_map(|of| of.there.iter().flatten()).any(|(rows, _)| !rows.is_empty());
+        match seen.iter().flat_map(|of| &of.there).any(Result::is_err) && !is_shown && !kept.live().is_empty() {
+            true => Err(none_shown(table)),
+            false => Ok(()),
+        }
     }
 
     /// What each cloud says it has, or why it does not say it.
@@ -178,7 +185,7 @@ impl Session {
             Ok(there) => Ok(Ok(there)),
             Err(Failure::CalledOff) => Err(waiting.called_off()),
             // A table of which a cloud has nothing is none for it.
-            Err(Failure::Refused(_)) => Ok(Ok(There::default())),
+            Err(Failure::NoTable) => Ok(Ok(There::default())),
             Err(failure) => Ok(Err(failure.to_string())),
         });
         clouds.collect()
@@ -260,6 +267,15 @@ impl Session {
 /// Whether these rows are all that is known of a table, and not nothing.
 fn are_all(gone: &Rows, kept: &Kept) -> bool {
     !gone.is_empty() && *gone == kept.live()
+}
+
+/// Nothing is told to clouds of which those that answer have nothing.
+fn none_shown(table: &Table) -> Error {
+    Error::Misuse(format!(
+        "table {0}: some of its clouds do not answer, and the others have none of the rows that this copy of the database knows: \
+         REPAIR TABLE {0} when more of them answer (SHOW CLOUDS)",
+        table.name
+    ))
 }
 
 /// Clouds that have nothing of a table may have let go of it after it moved to others: then what it was is not to be forgotten here.
