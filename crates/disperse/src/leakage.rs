@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::coder::PREFIX_CHARACTERS_MAX;
-use crate::declaration::{Column, Declaration};
+use crate::declaration::{Column, Declaration, Kind};
 use crate::placement::{Coding, Placement};
 
 /// What is learned of a column's values.
@@ -25,6 +25,8 @@ pub enum What {
     Order,
     /// The order of all values, which are equal, and about the upper half of each one's bits.
     TotalOrder,
+    /// The first letters of texts, of which that half of the bits is.
+    Beginnings,
     /// The values.
     Values,
 }
@@ -80,10 +82,12 @@ fn of_coding(declaration: &Declaration, column: &Column, coding: Coding, holders
         Coding::Order => (column.nullable.then_some(What::Nulls), Some(What::Order)),
         Coding::DangerOrder => (Some(What::TotalOrder), None),
     };
+    let is_danger = coding == Coding::DangerOrder;
     // Codes of values are not those of NULL, which is an empty one.
-    let nulls = (coding == Coding::DangerOrder && column.nullable).then_some(What::Nulls);
+    let nulls = (is_danger && column.nullable).then_some(What::Nulls);
+    let beginnings = (is_danger && column.kind == Kind::Text).then_some(What::Beginnings);
     let learned = |what, when| Learned { column: column.id, what, when };
-    let at_rest = at_rest.into_iter().chain(nulls).map(|what| learned(what, When::AtRest));
+    let at_rest = at_rest.into_iter().chain(nulls).chain(beginnings).map(|what| learned(what, When::AtRest));
     at_rest.chain(asked.map(|what| learned(what, When::Asked))).collect()
 }
 
@@ -96,6 +100,7 @@ impl fmt::Display for What {
             Self::Prefixes => write!(f, "which begin alike (up to {PREFIX_CHARACTERS_MAX} characters)"),
             Self::Order => f.write_str("how they compare with each question"),
             Self::TotalOrder => f.write_str("the order of all of them and nearly how large each is (danger)"),
+            Self::Beginnings => f.write_str("their first letters, about four, and short ones whole (danger)"),
             Self::Values => f.write_str("the values"),
         }
     }
@@ -136,6 +141,7 @@ fn learns(clouds: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Learned, What, When, learned, line};
+    use crate::declaration::Operations;
     use crate::placement::Placement;
     use crate::placement::tests::people;
 
@@ -178,6 +184,11 @@ mod tests {
             "salary: a and b each learn which are NULL and the order of all of them and nearly how large each is (danger); c learns \
              nothing; 2 together learn the values"
         );
+        let operations = &mut declaration.columns[1].operations;
+        *operations = Operations { danger_order: true, ..Operations::default() };
+        let placement = Placement::plan(&declaration).expect("a placement");
+        let told = line(&declaration, &placement, &declaration.columns[1]);
+        assert!(told.contains("nearly how large each is (danger) and their first letters, about four"), "{told}");
         declaration.columns[2].operations.range = true;
         let refused = Placement::plan(&declaration).expect_err("one of them is enough").to_string();
         assert!(refused.contains("FOR (danger order)") && refused.contains("declare one of them"), "{refused}");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use counterfoil_clouds::Postgres;
+use counterfoil_disperse::fragments::{Data, Fragments, Name, Strings};
 use counterfoil_disperse::{Failure, MemoryProvider, Provider};
 use counterfoil_test_servers::PostgresServer;
 use proptest::prelude::*;
@@ -52,6 +53,21 @@ fn a_server_that_is_killed_is_out_of_reach_until_it_is_back() {
     server.run();
     let found = done(&cloud, &table, &ask).expect("an answer");
     assert_eq!(found.0.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [1, 4]);
+}
+
+#[test]
+fn strings_that_are_as_long_as_codes_by_chance_may_grow() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (cloud, column) = (cloud(&server), Name::parse("c0000000000000007").expect("a name"));
+    for (place, length) in [(1, 12), (2, 20_000)] {
+        let mut strings = Strings::default();
+        // Noise, which nothing makes shorter.
+        strings.push_with(|string| {
+            string.extend((0_u32..length).map(|at| (at.wrapping_mul(2_654_435_761) >> 11) as u8));
+        });
+        let rows = Fragments { places: vec![place], columns: vec![(column.clone(), Data::Strings(strings))] };
+        cloud.put(&table(1), &rows).expect("put");
+    }
 }
 
 #[test]

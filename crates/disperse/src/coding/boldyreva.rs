@@ -15,7 +15,7 @@
 //! 3. Whoever holds codes learns the order of all values, which are equal, how often each comes, and about the upper half of each
 //!    number's bits (Boldyreva, Chenette and O'Neill, 2011). The first 64 bits of a code are the number but for some noise, least at
 //!    the ends: one key has 1e5 hexadecimal there for 500, which is 1f4. Ages and the like are read off (Naveed and others, 2015). [`super::orders`] shows none of that at rest. So this is never taken unless somebody says `danger`.
-//! 4. The code is of the whole number, at one provider: of a number cut in fragments the code of a narrow one is that fragment.
+//! 4. The code is of the whole number, at each provider that has it: of a number cut in fragments the code of a narrow one is that fragment.
 
 use aes::Aes256;
 use aes::cipher::{Array, BlockCipherEncrypt as _, KeyInit as _};

@@ -141,7 +141,8 @@ fn of_query(
     for condition in asked.conditions() {
         let (column, codes, what) = match &condition {
             Condition::Equal { column, values } => {
-                let codes = &[Coding::Tag, Coding::Order, Coding::DangerOrder][..];
+                // Of orders one value is asked for.
+                let codes = &[Coding::Tag, Coding::Order, Coding::DangerOrder][..if values.len() == 1 { 3 } else { 1 }];
                 (*column, codes, format!("which rows have one of {} values", values.len()))
             }
             Condition::Range { column, .. } => {

@@ -229,6 +229,8 @@ impl DisplayAs for DispersedScan {
 fn asked_at(kept: &Kept, condition: &Condition) -> Option<String> {
     use counterfoil_disperse::{Coding, Placement};
     let (column, codings, what) = match condition {
+        // Of orders one value is asked for.
+        Condition::Equal { column, values } if values.len() != 1 => (column, &[Coding::Tag][..], "equality"),
         Condition::Equal { column, .. } => (column, &[Coding::Tag, Coding::Order, Coding::DangerOrder][..], "equality"),
         Condition::Range { column, .. } => (column, &[Coding::Order, Coding::DangerOrder][..], "range"),
         Condition::Prefix { column, .. } => (column, &[Coding::Prefix][..], "prefix"),
