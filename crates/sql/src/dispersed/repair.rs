@@ -95,11 +95,13 @@ impl Session {
         drop(view);
         if !takes_over {
             self.check_alone(&table)?;
-            // Nothing is told to clouds that have let go of it: `restore --from` one of them would find a table without rows.
-            self.check_there(&table)?;
         }
         // A cloud that does not show its catalogue may know of a later day than this database: it is asked again then.
         let all_show_it = self.tidy_catalogue(&table)?.iter().all(Result::is_ok);
+        if !takes_over {
+            // Nothing is told to clouds that have let go of it: `restore --from` one of them would find a table without rows.
+            self.check_there(&table)?;
+        }
         self.move_all(&table)?;
         let (done, is_put_back) = self.repair_layouts(&table, (all_show_it, takes_over))?;
         if is_put_back {
