@@ -331,6 +331,36 @@ fn create_says_what_each_cloud_learns() {
 }
 
 #[test]
+fn whoever_says_danger_hears_of_what_and_has_ranges_added_up_there() {
+    let mut world = World::new();
+    let sql = "CREATE TABLE t (id INT, name TEXT FOR (danger order), born DATE NOT NULL FOR (Danger Order), salary NUMERIC(10,2) FOR (sum))
+               WITH (engine = 'dispersed', clouds = 'a, b, c')";
+    assert_eq!(world.database.ask(sql), "CREATE TABLE");
+    let told = world.database.session.take_notices();
+    assert!(told[1].contains("the order of all of them") && told[1].contains("first letters"), "{told:?}");
+    assert!(told[2].contains("nearly how large each is (danger)") && !told[2].contains("NULL"), "{told:?}");
+    let created = world.database.ask("SHOW CREATE TABLE t");
+    assert!(created.contains("born date NOT NULL FOR (danger order)"), "{created}");
+    world.database.ask("INSERT INTO t SELECT value, 'n' || value, DATE '1990-01-01' + CAST(value AS INT), value FROM generate_series(1, 100) AS t(value)");
+    let sum = "SELECT sum(salary) FROM t WHERE born > DATE '1990-01-05' AND born <= DATE '1990-01-08'";
+    assert_eq!(world.database.ask(sum), "18.00");
+    let told = world.database.ask(&format!("EXPLAIN {sum}"));
+    assert!(told.contains("of rows that clouds know: [range of born"), "{told}");
+    // Of a text eight bytes are known: the rest is decided here. Several values are not asked for at all.
+    assert_eq!(world.database.ask("SELECT id FROM t WHERE name > 'n98' ORDER BY id"), "99");
+    let told = world.database.ask("EXPLAIN SELECT id FROM t WHERE name IN ('n1', 'n2')");
+    assert!(!told.contains("asked at clouds"), "{told}");
+    let told = world.database.ask("EXPLAIN LEAKAGE SELECT id FROM t WHERE name > 'n98'");
+    assert!(told.contains("name: their first letters, about four"), "{told}");
+    let refused = world.database.ask("ALTER TABLE t ALTER COLUMN born FOR (range, danger order)");
+    assert!(refused.contains("declare one of them"), "{refused}");
+    assert_eq!(world.database.ask("ALTER TABLE t ALTER COLUMN born FOR (range)"), "ALTER TABLE");
+    assert_eq!(world.database.ask(sum), "18.00");
+    let told = world.database.ask("EXPLAIN LEAKAGE SELECT id FROM t WHERE born > DATE '1990-01-05'");
+    assert!(!told.contains("born: the order of all of them"), "{told}");
+}
+
+#[test]
 fn what_cannot_be_is_told() {
     let mut world = World::new();
     let with = "WITH (engine = 'dispersed', clouds = 'a, b, c')";
