@@ -1,6 +1,6 @@
 //! Who holds fragments: what every provider can do, whatever it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
@@ -75,7 +75,7 @@ pub struct MemoryProvider {
 #[derive(Default)]
 struct Held {
     batches: Vec<Fragments>,
-    places: BTreeSet<u64>,
+    places: HashSet<u64>,
 }
 
 /// Rows of an answer's part at most.
@@ -108,7 +108,7 @@ impl Provider for MemoryProvider {
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
         self.held(|tables| {
             let Some(held) = tables.get_mut(table) else { return Ok(()) };
-            let gone: BTreeSet<u64> = places.iter().copied().filter(|place| held.places.remove(place)).collect();
+            let gone: HashSet<u64> = places.iter().copied().filter(|place| held.places.remove(place)).collect();
             let touched = |batch: &Fragments| batch.places.iter().any(|place| gone.contains(place));
             let batches = std::mem::take(&mut held.batches).into_iter().flat_map(|batch| match touched(&batch) {
                 true => pieces(&batch, |place| !gone.contains(&place)),

@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use counterfoil_disperse::{self as disperse, Asking as Ask, Condition, Found, Kept, Layout, Report, Rows, Unanswered};
 use counterfoil_log::Snapshot;
@@ -181,15 +184,24 @@ impl DispersedScan {
         columns.map(|column| column.id.0 as u16).collect()
     }
 
+    /// The rows as batches, which as many threads make as there are cores.
     fn batches(&self, found: &Found) -> Result<VecDeque<RecordBatch>> {
         let step = self.wanted.batch_rows;
-        (0..found.rows.len())
-            .step_by(step)
-            .map(|from| self.batch(found, from..(from + step).min(found.rows.len())))
-            .collect()
+        let starts = (0..found.rows.len()).step_by(step);
+        let ranges: Vec<Range<usize>> = starts.map(|from| from..(from + step).min(found.rows.len())).collect();
+        let own = ranges.len().div_ceil(available_parallelism().map_or(1, usize::from)).max(1);
+        let make = |ranges: &[Range<usize>]| -> Result<Vec<RecordBatch>> {
+            ranges.iter().map(|range| self.batch(found, range.clone())).collect()
+        };
+        let make = &make;
+        let made: Vec<Result<Vec<RecordBatch>>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = ranges.chunks(own).map(|ranges| scope.spawn(move || make(ranges))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
+        Ok(made.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    fn batch(&self, found: &Found, range: std::ops::Range<usize>) -> Result<RecordBatch> {
+    fn batch(&self, found: &Found, range: Range<usize>) -> Result<RecordBatch> {
         let mut values = found.columns.iter();
         let array = |place: &usize| -> Result<ArrayRef> {
             match self.table.columns.get(*place).zip(values.next()) {
