@@ -25,7 +25,7 @@ at AWS_ENDPOINT_URL if that is set, else at Amazon's in AWS_REGION. docs/publish
 
 const ASK_HELP: &str = "\
 One SELECT of one published table, or of two of one owner that are joined (JOIN or LEFT JOIN ... ON a.x = b.y, where y comes first in \
-an order): WHERE, ORDER BY, LIMIT, DISTINCT and aggregates without GROUP BY. Rows go to standard \
+an order): WHERE, ORDER BY, LIMIT, DISTINCT, and aggregates, also of groups. Rows go to standard \
 output and only if they are the owner's, all of them, and no older than is told; otherwise the exit code is 3 and the reason is on \
 standard error. The server may be anybody's: an address that begins with https:// or http://, or a folder. https:// hides what is asked \
 from those on the way; rows are checked alike.
