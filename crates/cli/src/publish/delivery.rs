@@ -67,7 +67,7 @@ impl Recipients {
         for (name, target) in &self.targets {
             let delivered = {
                 let _working = Working::begin(if matches!(target, Target::Folder(_)) { "writing" } else { "sending" });
-                target.deliver(publication, &self.network).map_err(|error| error.at(place))?
+                target.deliver(publication, &self.network, &|| false).map_err(|error| error.at(place))?
             };
             terminal::done(format_args!("{name}: {delivered}"));
         }

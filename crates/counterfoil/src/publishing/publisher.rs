@@ -376,7 +376,8 @@ fn bring_up_to_date(
     let asked = is_called_off.clone();
     connection.ask_while_waiting(move || asked());
     let rows = rows::all(&mut connection, &table, &definition)?;
-    publication.watch(Box::new(move |_| !is_called_off()));
+    let asked = is_called_off.clone();
+    publication.watch(Box::new(move |_| !asked()));
     let count = rows.len() as u64;
     let edit = publication.difference(rows).map_err(told)?;
     let before = publication.signed();
@@ -386,7 +387,7 @@ fn bring_up_to_date(
     let signed = publication.signed() - before;
     let mut failures = Vec::new();
     for target in &publicized.targets {
-        match target.deliver(publication, &Network::default()) {
+        match target.deliver(publication, &Network::default(), &*is_called_off) {
             Ok(done) => notes.push(format!("{target}: {done}")),
             Err(error) => failures.push(error.to_string()),
         }

@@ -78,11 +78,16 @@ impl Target {
         ))
     }
 
-    /// Brings it up to date.
+    /// Brings it up to date. A mirror is sent no further part once it is called off.
     ///
     /// # Errors
-    /// [`Kind::Network`], what the system says about the folder, and those of the owner's state.
-    pub fn deliver<L: Ledger>(&self, publication: &mut Publication<L>, network: &Network) -> Result<Delivered> {
+    /// [`Kind::Network`], [`Kind::Interrupted`], what the system says about the folder, and those of the owner's state.
+    pub fn deliver<L: Ledger>(
+        &self,
+        publication: &mut Publication<L>,
+        network: &Network,
+        is_called_off: &dyn Fn() -> bool,
+    ) -> Result<Delivered> {
         let (unit, (count, bytes)) = match self {
             Self::Folder(folder) => {
                 let failed = |error| failed(error, "write the folder", folder.display());
@@ -94,7 +99,9 @@ impl Target {
                 let failed = |error| failed(error, "write into the bucket", address);
                 (("object", "written"), write(publication, network, &mut bucket)?.map_err(failed)?)
             }
-            Self::Mirror(mirror) => (("update", "sent"), push(publication, mirror, &network.authorities)?),
+            Self::Mirror(mirror) => {
+                (("update", "sent"), push(publication, mirror, &network.authorities, is_called_off)?)
+            }
         };
         Ok(Delivered { unit, count, bytes })
     }
