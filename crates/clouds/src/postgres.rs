@@ -97,6 +97,9 @@ fn failed(error: &tokio_postgres::Error) -> Failure {
             false => Failure::Malformed("what PostgreSQL says does not fit what it was asked".into()),
         };
     };
+    if *told.code() == SqlState::UNDEFINED_TABLE {
+        return Failure::NoTable;
+    }
     // What the server says, and nothing of the statement's values.
     let what = format!("PostgreSQL: {} ({})", told.message(), told.code().code());
     match told.code().code().get(..2) {
@@ -176,6 +179,14 @@ impl Postgres {
             }
             Ok(done)
         })
+    }
+
+    /// What was done with a table; if it is not there any more, what was known of it is forgotten.
+    fn if_there<T>(&self, table: &Name, done: Result<T, Failure>) -> Result<T, Failure> {
+        if matches!(done, Err(Failure::NoTable)) {
+            self.shapes.lock().remove(table);
+        }
+        done
     }
 
     /// What a table looks like; none: it is not there.
@@ -327,21 +338,32 @@ fn described(row: &Row) -> Option<(Name, Column)> {
 
 impl Provider for Postgres {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
-        self.with(async |client| {
-            self.make(client, table, rows).await?;
-            self.copy(client, table, rows).await
-        })
+        let put = || {
+            self.with(async |client| {
+                self.make(client, table, rows).await?;
+                self.copy(client, table, rows).await
+            })
+        };
+        // Somebody has dropped it, or put the server back, since it was seen: it is made anew.
+        match self.if_there(table, put()) {
+            Err(Failure::NoTable) => put(),
+            done => done,
+        }
     }
 
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
-        self.with(async |client| {
+        let done = self.with(async |client| {
             if self.shape(client, table).await?.is_none() {
                 return Ok(());
             }
             let delete = format!("DELETE FROM {} WHERE place = ANY ($1)", table.as_str());
             let places: Vec<i64> = places.iter().copied().map(as_bigint).collect();
             answered(self.patience, client.execute(&delete, &[&places])).await.map(drop)
-        })
+        });
+        match self.if_there(table, done) {
+            Err(Failure::NoTable) => Ok(()),
+            done => done,
+        }
     }
 
     fn ask(
@@ -350,14 +372,15 @@ impl Provider for Postgres {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.with(async |client| {
+        let asked = self.with(async |client| {
             let shape = self.shape(client, table).await?.ok_or(Failure::NoTable)?;
             let query = Query::of(table, question, &shape)?;
             match question.sums.is_empty() {
                 true => self.rows(client, &query, (question, &shape), take).await,
                 false => self.sums(client, &query, question, take).await,
             }
-        })
+        });
+        self.if_there(table, asked)
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {

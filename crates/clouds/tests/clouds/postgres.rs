@@ -56,6 +56,24 @@ fn a_server_that_is_killed_is_out_of_reach_until_it_is_back() {
 }
 
 #[test]
+fn a_table_that_somebody_dropped_is_made_anew() {
+    let Some(server) = PostgresServer::start() else { return };
+    let (cloud, other, table) = (cloud(&server), cloud(&server), table(1));
+    let ask = Step::Ask { tags: Vec::new(), order: None, between: None, places: None, sums: false };
+    let before = done(&cloud, &table, &Step::Put(vec![1, 2, 4])).expect("put");
+    for _ in 0..2 {
+        other.drop_table(&table).expect("dropped");
+        assert_eq!(done(&cloud, &table, &ask), Err(Failure::NoTable));
+        assert_eq!(done(&cloud, &table, &Step::Put(vec![1, 2, 4])), Ok(before.clone()));
+        other.drop_table(&table).expect("dropped");
+        assert_eq!(cloud.remove(&table, &[1]), Ok(()));
+        other.drop_table(&table).expect("dropped");
+        // Without having been asked in between.
+        assert_eq!(done(&cloud, &table, &Step::Put(vec![1, 2, 4])), Ok(before.clone()));
+    }
+}
+
+#[test]
 fn strings_that_are_as_long_as_codes_by_chance_may_grow() {
     let Some(server) = PostgresServer::start() else { return };
     let (cloud, column) = (cloud(&server), Name::parse("c0000000000000007").expect("a name"));
