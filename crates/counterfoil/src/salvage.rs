@@ -57,7 +57,7 @@ fn kept_apart(snapshot: &Snapshot, tables: &[Arc<Table>]) -> Result<Vec<Arc<Tabl
 pub struct Missing {
     /// Numbers of the rows, from and up to but without, in order.
     pub rows: Vec<(u64, u64)>,
-    /// What else is lost, such as deletions: rows may appear as they once were.
+    /// What else is lost, such as deletions: rows may appear as they once were. And which rows lie elsewhere.
     pub notes: Vec<String>,
 }
 
@@ -82,6 +82,7 @@ impl Salvage {
             let mut tables = relations.tables(&snapshot)?;
             // Keys of published tables do not go into files that everybody can read.
             tables.retain(|table| !counterfoil_sql::is_hidden(&table.name) && !counterfoil_sql::is_published(table));
+            notes.extend(tables.iter().filter_map(|table| counterfoil_sql::rows_elsewhere(&snapshot, table)));
             tables.extend(kept_apart(&snapshot, &tables)?);
             Ok(Self { snapshot, relations, tables, notes })
         };

@@ -28,7 +28,6 @@ use crate::state::{Rows, State, Untold};
 /// Row numbers of a chunk.
 const CHUNK_BITS: u32 = 20;
 const VERSION: u8 = 4;
-const OTHER_VERSION: &str = "records of another version of this program";
 
 /// Records by name.
 pub type Records = BTreeMap<Vec<u8>, Zeroizing<Vec<u8>>>;
@@ -56,6 +55,11 @@ struct Head {
 /// Records that are not those of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged(pub &'static str);
+
+impl Damaged {
+    /// They are not damaged, but of another version.
+    pub const OTHER_VERSION: Self = Self("records of another version of this program");
+}
 
 impl Kept {
     /// A table without rows.
@@ -257,7 +261,7 @@ impl Read {
         let (kind, rest) = name.split_first().ok_or(damaged)?;
         match (kind, rest.len()) {
             // The head of the first version, which knew one layout alone.
-            (b'h', 0) => return Err(Damaged(OTHER_VERSION)),
+            (b'h', 0) => return Err(Damaged::OTHER_VERSION),
             (b'i', 0) => self.incidents = Some(read_incidents(bytes)?),
             (b'v', 0) => self.version = u64::from_be_bytes(bytes.try_into().map_err(|_| Damaged("a version"))?),
             (b'c', 1..) => {
@@ -309,14 +313,14 @@ impl ReadLayout {
             return Err(Damaged("a cloud that was not declared"));
         }
         let untold = (0..clouds).map(|cloud| self.untold.remove(&(cloud as u16)).unwrap_or_default()).collect();
-        Ok(Layout { number, secret, declaration, state: State { epochs, live: self.live, untold }, dropped })
+        Ok(Layout { number, secret, declaration, state: State { epochs, live: self.live, untold, others: 0 }, dropped })
     }
 }
 
 fn read_incidents(bytes: &[u8]) -> Result<u64, Damaged> {
     let (version, rest) = bytes.split_first().ok_or(Damaged("a version"))?;
     if *version != VERSION {
-        return Err(Damaged(OTHER_VERSION));
+        return Err(Damaged::OTHER_VERSION);
     }
     Ok(u64::from_be_bytes(rest.try_into().map_err(|_| Damaged("a number of incidents"))?))
 }

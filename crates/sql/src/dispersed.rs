@@ -140,13 +140,36 @@ fn prefix(table: TableId) -> Vec<u8> {
 }
 
 fn damaged(table: &str, what: disperse::Damaged) -> Error {
+    if what == disperse::Damaged::OTHER_VERSION {
+        let text = "export --all with the version that wrote it, import --all with this one";
+        return Error::NotSupported(format!("dispersed table {table} is of another version of this program: {text}"));
+    }
     Error::Relation(counterfoil_relation::Error::Corrupt { table: table.to_owned(), what: what.0 })
+}
+
+/// What is to be said of a table's rows that lie at clouds, where tables are saved as far as they are here; none: none lie there.
+#[must_use]
+pub fn rows_elsewhere(view: &dyn View, table: &Table) -> Option<String> {
+    let how = "`counterfoil restore --from URL NEW --key-file SHARES` brings them back from one of them";
+    match is_dispersed(table).then(|| kept(view, table))? {
+        Ok(kept) if kept.live().is_empty() => None,
+        Ok(kept) => {
+            let (rows, clouds) = (kept.live().len(), kept.declaration().clouds.join(", "));
+            Some(format!(
+                "table {}: {rows} of its rows lie at clouds {clouds} and are not saved here: {how}",
+                table.name
+            ))
+        }
+        Err(error) => {
+            Some(format!("table {}: how many of its rows lie at clouds cannot be read ({error}): {how}", table.name))
+        }
+    }
 }
 
 /// What is kept of a dispersed table.
 ///
 /// # Errors
-/// [`Error::Relation`] where it is damaged.
+/// [`Error::Relation`] where it is damaged, [`Error::NotSupported`] where another version of this program keeps it.
 fn kept(view: &dyn View, table: &Table) -> Result<Kept> {
     let prefix = prefix(table.id);
     let records = view.records(record_space::SETTING, &prefix);

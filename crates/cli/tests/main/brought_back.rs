@@ -39,6 +39,16 @@ fn repaired(stage: &Stage) {
 }
 
 #[test]
+fn salvage_says_that_rows_lie_elsewhere() {
+    let (stage, _) = told();
+    let saved = stage.run(&["salvage", "db", "saved"]);
+    assert_eq!(saved.code, 0, "{}", saved.err);
+    for part in ["30 of its rows lie at clouds a, b, c", "restore --from", "something is missing"] {
+        assert!(saved.err.contains(part), "{part}: {}", saved.err);
+    }
+}
+
+#[test]
 fn one_cloud_and_the_shares_bring_everything_back() {
     let (stage, rows) = told();
     lose(&stage);
