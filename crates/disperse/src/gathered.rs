@@ -44,7 +44,8 @@ impl Table {
         columns: Vec<Name>,
         wanted: Wanted<'_>,
     ) -> (Name, Question) {
-        let is_all = *wanted.set == asking.state.live;
+        // A few more than are meant are sooner passed over than all others are named.
+        let is_all = *wanted.set == asking.state.live && asking.state.others <= wanted.set.len() / 4;
         let rows = wanted.rows.iter().copied();
         let places = (!is_all).then(|| self.coder().sorted_places(&asking.state.epochs, cloud, rows));
         (self.coder().table_name(cloud), Question { columns, places, ..Question::default() })

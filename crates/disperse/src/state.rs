@@ -35,9 +35,19 @@ pub struct State {
     pub live: Rows,
     /// What each cloud has not been told, in the order of the clouds.
     pub untold: Vec<Untold>,
+    /// How many more rows clouds have of which nothing is said here: where `live` is of some of a table's rows.
+    pub others: u64,
 }
 
 impl State {
+    /// The same of some of its rows alone.
+    #[must_use]
+    pub fn of_some(&self, rows: &Rows) -> Self {
+        let live = rows & &self.live;
+        let others = self.others + self.live.len() - live.len();
+        Self { live, others, epochs: self.epochs.clone(), untold: self.untold.clone() }
+    }
+
     /// That of a table without rows.
     #[must_use]
     pub fn new(clouds: usize) -> Self {

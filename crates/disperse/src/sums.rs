@@ -138,7 +138,7 @@ impl Table {
         summed: (&Column, &[Coding]),
         rows: &[u64],
     ) -> Result<Vec<Element>, Fault> {
-        if state.is_told(cloud) && state.live.len() == rows.len() as u64 {
+        if state.is_told(cloud) && state.others == 0 && state.live.len() == rows.len() as u64 {
             // Of all that it has, which is these rows unless it has some from before the database was put back.
             let (shares, added) = self.added_of(wait, cloud, summed, None)?;
             if added == rows.len() as u64 {

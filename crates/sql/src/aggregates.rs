@@ -92,7 +92,7 @@ impl AggregateUDFImpl for Sum {
 
 /// A sum that BIGINT cannot hold.
 pub(crate) fn overflow() -> DataFusionError {
-    Error::Sql("a sum is out of the range of BIGINT: cast to NUMERIC first".into()).into()
+    Error::Sql("a sum is out of the range of its type: cast to NUMERIC first".into()).into()
 }
 
 /// The sum of all rows, or of a window that moves.

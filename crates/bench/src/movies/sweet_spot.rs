@@ -75,13 +75,16 @@ fn bytes(connection: &mut Connection, sql: &str) -> Result<f64, Failure> {
     if counted > 0.0 { Ok(counted) } else { Err(format!("no bytes are told of: {told}").into()) }
 }
 
-/// A number as plans tell it: `12`, `3.4 K`, `5.67 M`.
+/// A number as plans tell it: `12`, `99.0 B`, `3.4 KB`, and of what is no size `3.4 K`.
 fn number(text: &str) -> f64 {
     let end = text.find(|of: char| !of.is_ascii_digit() && of != '.').unwrap_or(text.len());
-    let times = match text[end..].trim_start().chars().next() {
-        Some('K') => 1e3,
-        Some('M') => 1e6,
-        Some('B') => 1e9,
+    let unit: String = text[end..].trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
+    let times = match unit.as_str() {
+        "KB" => 1024.0,
+        "MB" => 1024.0 * 1024.0,
+        "GB" => 1024.0 * 1024.0 * 1024.0,
+        "K" => 1e3,
+        "M" => 1e6,
         _ => 1.0,
     };
     text[..end].parse::<f64>().unwrap_or(0.0) * times
@@ -102,8 +105,15 @@ mod tests {
 
     #[test]
     fn numbers_of_plans_are_read() {
-        for (text, expected) in [("12, a", 12.0), ("3.4 K, b", 3400.0), ("5.67 M]", 5_670_000.0), ("7", 7.0), ("", 0.0)]
-        {
+        for (text, expected) in [
+            ("12, a", 12.0),
+            ("99.0 B, c", 99.0),
+            ("3.5 KB, b", 3584.0),
+            ("3.4 K, b", 3400.0),
+            ("2.0 MB]", 2_097_152.0),
+            ("7", 7.0),
+            ("", 0.0),
+        ] {
             assert_eq!(number(text), expected, "{text}");
         }
     }

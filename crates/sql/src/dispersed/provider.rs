@@ -68,7 +68,7 @@ impl TableProvider for DispersedProvider {
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
-        _limit: Option<usize>,
+        limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let here = self.here.scan(state, projection, filters, None).await?;
         let all: Vec<usize> = (0..self.schema().fields().len()).collect();
@@ -76,6 +76,8 @@ impl TableProvider for DispersedProvider {
             columns: projection.unwrap_or(&all).clone(),
             tests: filters.iter().filter_map(|expr| filter::compile(expr, &self.table)).collect(),
             begins: filters.iter().filter_map(|expr| conditions::begins(expr, &self.table)).collect(),
+            // Whoever wants so many of all rows is served by any of them.
+            rows_most: limit.filter(|_| filters.is_empty()),
             goal: self.goal,
             batch_rows: state.config().batch_size().max(1),
             schema: here.schema(),

@@ -49,10 +49,10 @@ impl<'a> Reading<'a> {
     ) -> Result<Self> {
         let mut parts = Vec::new();
         for layout in kept.layouts() {
-            let live = rows.map_or_else(|| layout.state.live.clone(), |rows| rows & &layout.state.live);
-            if !live.is_empty() {
+            let state = rows.map_or_else(|| layout.state.clone(), |rows| layout.state.of_some(rows));
+            if !state.live.is_empty() {
                 let opened = metered(dispersed, view, table, layout, metering)?;
-                parts.push(Part { number: layout.number, state: State { live, ..layout.state.clone() }, opened });
+                parts.push(Part { number: layout.number, state, opened });
             }
         }
         Ok(Self { table, parts, goal: Goal::Ordinary })

@@ -37,6 +37,8 @@ pub(super) struct Wanted {
     pub tests: Vec<Test>,
     /// How texts begin, by the places of their columns.
     pub begins: Vec<(usize, String)>,
+    /// So many rows are enough; none: all are wanted.
+    pub rows_most: Option<usize>,
     /// What the answer is to be above all.
     pub goal: disperse::Goal,
     /// Rows of a batch at most.
@@ -77,7 +79,10 @@ impl DispersedScan {
     fn ask(&self, asking: &Asking) -> Result<VecDeque<RecordBatch>> {
         let kept = kept(&self.snapshot, &self.table)?;
         let mut conditions = self.conditions();
-        let rows = kept.live();
+        let mut rows = kept.live();
+        if let Some(most) = self.wanted.rows_most.filter(|most| (*most as u64) < rows.len()) {
+            rows = rows.iter().take(most).collect();
+        }
         if !rows.is_empty() && is_put_back(&self.snapshot, &kept)? {
             self.note(put_back(&self.table.name));
             conditions.clear();
@@ -141,7 +146,7 @@ impl DispersedScan {
 
     /// Whether all rows are meant.
     pub(super) fn is_whole(&self) -> bool {
-        self.wanted.tests.is_empty() && self.wanted.begins.is_empty()
+        self.wanted.rows_most.is_none() && self.wanted.tests.is_empty() && self.wanted.begins.is_empty()
     }
 
     /// The place in the table of a column of the answer.
@@ -229,6 +234,9 @@ impl DisplayAs for DispersedScan {
         let name = |place: &usize| self.table.columns.get(*place).map_or("row", |column| column.name.as_str());
         let names = self.wanted.columns.iter().map(name).collect::<Vec<_>>().join(", ");
         write!(f, "Dispersed: {}, columns: [{names}]", self.table.name)?;
+        if let Some(most) = self.wanted.rows_most {
+            write!(f, ", rows at most: {most}")?;
+        }
         let asked = self.asked_at(&self.conditions());
         if !asked.is_empty() {
             write!(f, ", asked at clouds: [{}]", asked.join(", "))?;

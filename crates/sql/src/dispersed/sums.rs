@@ -262,7 +262,7 @@ impl DispersedSums {
                 State::Rows => Some(i128::from(answer.rows)),
                 State::Values(place) => Some(i128::from(of(*place).map_or(0, |sum| sum.values))),
                 State::Sum(place) => match of(*place) {
-                    Some(sum) if sum.values > 0 => Some(sum.total.ok_or(Error::OutOfRange)?),
+                    Some(sum) if sum.values > 0 => Some(sum.total.ok_or_else(too_large)?),
                     _ => None,
                 },
             };
@@ -295,16 +295,21 @@ impl Answer {
     }
 }
 
+/// In the words of a table whose rows are here.
+fn too_large() -> Error {
+    Error::Sql("a sum is out of the range of its type: cast to NUMERIC first".into())
+}
+
 /// One number of a type.
 fn scalar(kind: &DataType, number: Option<i128>) -> Result<ArrayRef> {
-    let out_of_range = |_| Error::OutOfRange;
+    let out_of_range = |_| too_large();
     let value = match kind {
         DataType::Int64 => ScalarValue::Int64(number.map(i64::try_from).transpose().map_err(out_of_range)?),
         DataType::UInt64 => ScalarValue::UInt64(number.map(u64::try_from).transpose().map_err(out_of_range)?),
         DataType::Decimal128(precision, scale) => {
             let most = 10_i128.checked_pow(u32::from(*precision)).unwrap_or(i128::MAX);
             if number.is_some_and(|number| number.checked_abs().is_none_or(|of| of >= most)) {
-                return Err(Error::OutOfRange);
+                return Err(too_large());
             }
             ScalarValue::Decimal128(number, *precision, *scale)
         }

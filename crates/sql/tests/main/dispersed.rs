@@ -158,6 +158,13 @@ const QUESTIONS: &[&str] = &[
     "SELECT sum(small), count(*) FROM TABLE WHERE weight > 1 AND name = 'Ada'",
     "SELECT sum(small), count(*) FROM TABLE WHERE name = 'Ada' OR small < 0",
     "SELECT sum(small) FILTER (WHERE name = 'Ada'), count(*) FROM TABLE WHERE salary > 0",
+    "SELECT sum(big) FROM TABLE WHERE id IN (1, 4)",
+    "SELECT sum(big), count(big) FROM TABLE",
+    "SELECT sum(big) FROM TABLE WHERE big < 0",
+    "SELECT id, round(salary, 1), floor(weight), ceil(weight), abs(small) FROM TABLE WHERE weight < 1e9 ORDER BY id",
+    "SELECT id, sin(weight), cos(weight), tan(weight), sqrt(abs(weight)), weight * weight FROM TABLE WHERE abs(weight) < 1e9 ORDER BY id",
+    "SELECT median(small), min(name), max(born), lower(name) FROM TABLE WHERE id < 3 GROUP BY name ORDER BY 2",
+    "SELECT count(*) FROM (SELECT id FROM TABLE LIMIT 3) AS some",
     "SELECT id FROM TABLE WHERE id = 4",
     "SELECT id FROM TABLE WHERE id IN (SELECT id + 1 FROM TABLE WHERE name = 'Ada')",
 ];
@@ -328,6 +335,59 @@ fn create_says_what_each_cloud_learns() {
             "note: a and b each learn lengths, in classes; c learns nothing",
         ]
     );
+}
+
+#[test]
+fn so_many_rows_are_fetched_as_are_wanted() {
+    let mut world = both();
+    same(
+        &mut world,
+        "INSERT INTO TABLE (id, name) SELECT value, 'name ' || value FROM generate_series(1, 2000) AS t(value)",
+    );
+    let told = world.database.ask("EXPLAIN SELECT name FROM people LIMIT 10");
+    assert!(told.contains("Dispersed: people, columns: [name], rows at most: 10"), "{told}");
+    // As plans tell it: `a_bytes=400`, `a_bytes=93.7 K`.
+    let mut bytes = |sql: &str| -> f64 {
+        let told = world.database.ask(&format!("EXPLAIN ANALYZE {sql}"));
+        let of_clouds = ["a_bytes=", "b_bytes=", "c_bytes="].into_iter().filter_map(|name| told.split_once(name));
+        let all = of_clouds.map(|(_, rest)| {
+            let end = rest.find(|of: char| !of.is_ascii_digit() && of != '.').unwrap_or(rest.len());
+            let times = match &rest[end..].trim_start().get(..1) {
+                Some("K") => 1000.0,
+                Some("M") => 1e6,
+                _ => 1.0,
+            };
+            rest[..end].parse::<f64>().expect("a number") * times
+        });
+        all.sum()
+    };
+    let (some, all) = (bytes("SELECT name FROM people LIMIT 10"), bytes("SELECT name FROM people"));
+    assert!(some > 0.0 && some * 10.0 < all, "{some} of {all}");
+    // And a row that is changed is fetched without the others.
+    let before = world.database.ask("SELECT count(*) FROM people");
+    same(&mut world, "UPDATE TABLE SET name = 'another' WHERE id = 7");
+    same(&mut world, "SELECT id, name FROM TABLE WHERE id BETWEEN 6 AND 8 ORDER BY id");
+    assert_eq!(world.database.ask("SELECT count(*) FROM people"), before);
+}
+
+#[test]
+fn what_is_out_of_range_leaves_no_fragment() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    let all = |world: &World| ["a", "b", "c"].map(|cloud| files(&world.path(cloud)));
+    let before = all(&world);
+    for values in [
+        "(70, salary) VALUES (70, 100000000.00)",
+        "(id, small) VALUES (70, 40000)",
+        "(id, born) VALUES (70, '2024-02-30')",
+    ] {
+        let values = values.replace("(70, salary)", "(id, salary)");
+        let told = world.database.ask(&format!("INSERT INTO people {values}"));
+        assert!(told.starts_with("error: "), "{told}");
+    }
+    assert_eq!(all(&world), before);
+    assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0");
+    same(&mut world, "SELECT count(*) FROM TABLE");
 }
 
 #[test]
