@@ -225,14 +225,28 @@ impl<'scope, 'env, T: Send + 'scope> Running<'scope, 'env, T> {
     /// little that it would take too long.
     pub fn next(&mut self) -> Option<(usize, Option<T>)> {
         loop {
-            if let Ok((number, answer)) = self.answers.recv_timeout(HEDGE) {
-                self.running.retain(|one| one.number != number);
-                return Some((number, answer));
+            if let Some(answered) = self.answered() {
+                return Some(answered);
             }
             if self.look(Instant::now()) {
                 return None;
             }
         }
+    }
+
+    /// The next answer, or none after a while.
+    pub fn next_or_tick(&mut self) -> Option<(usize, Option<T>)> {
+        let answered = self.answered();
+        if answered.is_none() {
+            self.look(Instant::now());
+        }
+        answered
+    }
+
+    fn answered(&mut self) -> Option<(usize, Option<T>)> {
+        let (number, answer) = self.answers.recv_timeout(HEDGE).ok()?;
+        self.running.retain(|one| one.number != number);
+        Some((number, answer))
     }
 
     /// Looks how far answers have come; whether one is slow that was not.

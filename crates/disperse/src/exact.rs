@@ -5,6 +5,7 @@
 //! condition is true of just these rows; of others it may be.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::asked::{self, Progress, Running, Wait};
 use crate::coder::PREFIX_CHARACTERS_MAX;
@@ -17,6 +18,10 @@ use crate::provider::Failure;
 use crate::state::{Rows, State};
 use crate::sums::Sum;
 use crate::table::{Asking, Condition, Fault, Found, Report, Table, Unanswered};
+
+/// A cloud of which nothing has come for so long is one that fails: of those that have answered one is honest then, as far as no more fail than
+/// were declared to.
+const SILENCE: Duration = Duration::from_secs(8);
 
 impl Condition {
     /// The column that it is about.
@@ -193,20 +198,35 @@ impl Table {
         }
     }
 
-    /// What each cloud with a code of a condition names. They answer at the same time.
+    /// What each cloud with a code of a condition names. They answer at the same time; one that is silent is not waited for without end.
     pub(crate) fn named(&self, asking: Asking<'_>, condition: &Condition) -> Vec<(usize, Result<Rows, Failure>)> {
-        let ask = |cloud: usize, question: Question| {
-            let (is_enough, progress) = (AtomicBool::new(false), Progress::default());
-            self.named_at(asking.state, self.wait(asking.watch, &is_enough, &progress), cloud, question)
+        let is_enough = AtomicBool::new(false);
+        let ask = |cloud: usize, question: Question, progress: &Progress| {
+            self.named_at(asking.state, self.wait(asking.watch, &is_enough, progress), cloud, question)
         };
         let ask = &ask;
         std::thread::scope(|scope| {
-            let asked: Vec<_> = self
-                .questions(condition)
-                .map(|(cloud, question)| (cloud, scope.spawn(move || ask(cloud, question))))
-                .collect();
-            let broken = |_| Err(Failure::Malformed("what asks it broke off".into()));
-            asked.into_iter().map(|(cloud, thread)| (cloud, thread.join().unwrap_or_else(broken))).collect()
+            let (mut running, mut named) = (Running::new(scope), Vec::new());
+            for (cloud, question) in self.questions(condition) {
+                running.start(cloud, move |progress| ask(cloud, question, progress));
+            }
+            // Since when nothing has come of any that is left.
+            let mut silent: Option<Instant> = None;
+            while !running.is_empty() {
+                let broken = || Err(Failure::Malformed("what asks it broke off".into()));
+                if let Some((cloud, answer)) = running.next_or_tick() {
+                    named.push((cloud, answer.unwrap_or_else(broken)));
+                }
+                if running.coming().next().is_some() {
+                    silent = None;
+                } else if silent.get_or_insert_with(Instant::now).elapsed() >= SILENCE {
+                    let late = || Err(Failure::Unreachable(format!("it has not answered for {} s", SILENCE.as_secs())));
+                    named.extend(running.slow().map(|cloud| (cloud, late())));
+                    break;
+                }
+            }
+            is_enough.store(true, Ordering::Relaxed);
+            named
         })
     }
 }

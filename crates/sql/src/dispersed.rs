@@ -45,7 +45,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use counterfoil_disperse::{self as disperse, Epoch, Kept, Layout, Secret};
+use counterfoil_disperse::{self as disperse, Epoch, Errands, Kept, Layout, Secret};
 use counterfoil_log::{View, Writer, record_space};
 use counterfoil_relation::{Table, TableId};
 use parking_lot::Mutex;
@@ -117,11 +117,18 @@ pub(crate) struct Dispersed {
     compared: Mutex<HashMap<TableId, Instant>>,
     /// The epochs that this process has begun.
     epochs: Mutex<HashMap<TableId, Epoch>>,
+    /// What each cloud is told, by its address.
+    errands: Mutex<HashMap<String, Arc<Errands>>>,
     /// Held by whoever tells clouds: one at a time, so that what goes is never overtaken by what comes.
     telling: Mutex<()>,
 }
 
 impl Dispersed {
+    /// What the cloud at an address is told.
+    fn errands(&self, url: &str) -> Arc<Errands> {
+        self.errands.lock().entry(url.to_owned()).or_default().clone()
+    }
+
     fn note_untold(&self, table: TableId) {
         self.untold.lock().insert(table, Instant::now());
     }

@@ -1,5 +1,7 @@
 //! Rows come back as they were, whatever `may_fail` clouds do.
 
+use std::time::Duration;
+
 use counterfoil_disperse::{
     Asking, Condition, Distribution, Epoch, Failure, Fault, Goal, Plain, Report, State, Unanswered, Value, Watch,
 };
@@ -257,6 +259,37 @@ fn a_cloud_that_is_slow_holds_nobody_up() {
     let told = world.table.sum(asking, SALARY, &world.rows, &mut Report::default());
     assert!(matches!(told, Err(Unanswered::CalledOff)));
     world.clouds.iter().for_each(|cloud| cloud.set(Mood::Honest));
+}
+
+#[test]
+fn an_index_answer_does_not_wait_for_a_cloud_that_hangs() {
+    let world = World::new((3, 1, 1), &some_people());
+    let mut waited = 0;
+    for stuck in 0..3 {
+        world.clouds[stuck].set(Mood::Stuck);
+        let watch = Until(std::time::Instant::now() + Duration::from_secs(120));
+        let asking = Asking { watch: &watch, ..world.asking() };
+        let condition = Condition::Equal { column: ID, values: vec![Value::Number(7)] };
+        let mut report = Report::default();
+        let found = world.table.read(asking, &[NAME], &[condition], &mut report).expect("a row");
+        assert_eq!((found.rows, text(&found.columns[0], 0)), (vec![7], Some("n1")));
+        // It counts as one that fails, where it was needed.
+        let is_silent =
+            |(cloud, fault): &(usize, Fault)| *cloud == stuck && matches!(fault, Fault::Failed(_) | Fault::Slow);
+        assert!(report.faults.iter().all(is_silent), "{:?}", report.faults);
+        waited += usize::from(report.faults.iter().any(|(_, fault)| matches!(fault, Fault::Failed(_))));
+        world.clouds[stuck].set(Mood::Honest);
+    }
+    assert_eq!(waited, 2, "two of them have the tags");
+}
+
+/// Waits until then.
+struct Until(std::time::Instant);
+
+impl Watch for Until {
+    fn part(&self, _: usize) -> Result<(), Failure> {
+        if std::time::Instant::now() < self.0 { Ok(()) } else { Err(Failure::CalledOff) }
+    }
 }
 
 /// Waits for a moment and no longer.

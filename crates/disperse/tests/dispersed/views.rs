@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
+use counterfoil_disperse::coding::field::Element;
+use counterfoil_disperse::coding::shares::interpolate;
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Test};
 use counterfoil_disperse::{
     Asking, Coder, Condition, Declaration, Epoch, Failure, Goal, MemoryProvider, Patient, Placement, Provider, Report,
@@ -259,6 +261,62 @@ fn order_lies_there_only_where_somebody_said_danger() {
             assert!(!bytes.windows(8).any(|window| window == salary));
         }
     }
+}
+
+/// All shares that a cloud was given in a column, the nth of those that have some, in the order of rows.
+fn shares_of(seen: &Seen, nth: usize) -> Vec<u64> {
+    let of_put = |put: &Fragments| {
+        let mut columns = put.columns.iter().map(|(_, data)| shares(data)).filter(|shares| !shares.is_empty());
+        columns.nth(nth).expect("a column of shares").to_vec()
+    };
+    seen.put.iter().flat_map(of_put).collect()
+}
+
+#[test]
+fn a_coalition_of_the_declared_size_puts_noise_together() {
+    for shape @ (count, _, may_collude) in [(3, 1, 1), (4, 1, 2), (5, 2, 2)] {
+        let people: Vec<Person> = (0..300).map(|id| (id, None, Some(7), None)).collect();
+        let views = views_of(shape, 6, &people, &(0, None, None, None));
+        for mask in (0..1_u32 << count).filter(|mask| mask.count_ones() as usize == may_collude) {
+            let coalition: Vec<usize> = (0..count).filter(|cloud| mask >> cloud & 1 == 1).collect();
+            // Of each row's salary, and of whether it has one.
+            for (nth, value) in [(0, 7), (1, 1)] {
+                let shares: Vec<Vec<u64>> = coalition.iter().map(|cloud| shares_of(&views[*cloud], nth)).collect();
+                let put_together = |row: usize| {
+                    let element = |number: u64| Element::reduce(u128::from(number));
+                    let points = coalition.iter().zip(&shares);
+                    let points: Vec<_> =
+                        points.map(|(cloud, own)| (element(*cloud as u64 + 1), element(own[row]))).collect();
+                    interpolate(&points).number()
+                };
+                let all: Vec<u64> = (0..people.len()).map(put_together).collect();
+                assert!(all.iter().all(|own| *own != value), "{coalition:?} of {shape:?}");
+                // Six standard deviations of 8.7 beside the half.
+                let low = (0..60).map(|bit| all.iter().filter(|own| *own >> bit & 1 == 1).count());
+                assert!(low.into_iter().all(|set| (98..202).contains(&set)), "{coalition:?} of {shape:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_of_equal_values_have_tags_of_their_own() {
+    let mut declaration = declaration(3, 1, 1);
+    let operations = declaration.columns[usize::from(NAME)].operations;
+    declaration.columns[usize::from(NOTE)].operations = operations;
+    let same: Vec<Person> = (0..20).map(|id| (id, Some("Ada".into()), Some(7), Some("Ada".into()))).collect();
+    let mut shared = 0;
+    for seen in views_of_declared(declaration, 3, &same, &same[0]) {
+        let mut columns: BTreeMap<&[u8], HashSet<&Name>> = BTreeMap::new();
+        for (name, data) in seen.put.iter().flat_map(|put| &put.columns) {
+            for tag in strings(data).into_iter().filter(|string| string.len() == 16) {
+                columns.entry(tag).or_default().insert(name);
+            }
+        }
+        shared += usize::from(columns.len() > 1);
+        assert!(columns.values().all(|names| names.len() == 1), "two columns of a cloud share a tag");
+    }
+    assert!(shared > 0, "a cloud holds tags of both");
 }
 
 /// The shape of a view: counts and sizes, and which strings of one column are equal.

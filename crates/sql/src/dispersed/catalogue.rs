@@ -36,6 +36,8 @@ pub(super) const HEADER: &[u8] = b"s";
 const SPLIT: &[u8] = b"key-split";
 /// So long it is taken for granted that nobody else tells clouds of a table.
 const COMPARED: Duration = Duration::from_secs(600);
+/// So long a cloud is waited for when that is looked at.
+const COMPARING: Duration = Duration::from_secs(5);
 /// Why a database is never as it was when its clouds were last compared with it: it was brought back from them.
 pub(super) const BROUGHT_BACK: u64 = u64::MAX;
 
@@ -219,19 +221,20 @@ impl Session {
         let clouds = of_view(&view, &kept.declaration().clouds)?;
         drop(view);
         let providers = clouds.iter().map(|cloud| opened(&dispersed, &catalogue, cloud)).collect::<Result<Vec<_>>>()?;
-        let interrupt = self.interrupt();
-        let waiting = Waiting::statement(&interrupt);
-        let versions = Mutex::new(vec![0; clouds.len()]);
+        let (catalogue, number) = (Arc::new(catalogue), kept.declaration().table);
+        let versions = Arc::new(Mutex::new(vec![0; clouds.len()]));
+        // One that hangs is not waited for, here or by whoever writes next.
         let answered = each(clouds.len(), |cloud| {
-            let shown = catalogue.read(&*providers[cloud], &waiting)?;
-            let own = shown.iter().find(|(shown, _)| shown.table == kept.declaration().table);
-            versions.lock()[cloud] = own.map_or(0, |(shown, _)| shown.version);
-            Ok(())
+            let (catalogue, provider, versions) = (catalogue.clone(), providers[cloud].clone(), versions.clone());
+            dispersed.errands(&clouds[cloud].url).run(None, COMPARING, move || {
+                let shown = catalogue.read(&*provider, &Patient)?;
+                let own = shown.iter().find(|(shown, _)| shown.table == number);
+                versions.lock()[cloud] = own.map_or(0, |(shown, _)| shown.version);
+                Ok(())
+            })
         });
-        if answered.contains(&Err(Failure::CalledOff)) {
-            return Err(waiting.called_off());
-        }
-        let later = clouds.iter().zip(versions.into_inner()).find(|(_, version)| *version > kept.version);
+        let versions = versions.lock().clone();
+        let later = clouds.iter().zip(versions).find(|(_, version)| *version > kept.version);
         if let Some((cloud, version)) = later {
             return Err(told_by_another(table, cloud, (version, kept.version)));
         }

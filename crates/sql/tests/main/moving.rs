@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use counterfoil_disperse::fragments::{Answer, Fragments, Name, Question};
 use counterfoil_disperse::{Failure, MemoryProvider, Provider, Secret};
@@ -195,6 +196,8 @@ struct Fickle {
     tables: Mutex<BTreeSet<Name>>,
     calls: AtomicU64,
     fails_from: AtomicU64,
+    /// Whether it says nothing until it does not hang any more.
+    hangs: AtomicBool,
     /// Done once, when it is asked for a sum.
     at_sum: Mutex<Option<Errand>>,
     /// Done once, when it is asked for anything else.
@@ -203,6 +206,9 @@ struct Fickle {
 
 impl Fickle {
     fn called(&self) -> Result<(), Failure> {
+        while self.hangs.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let from = self.fails_from.load(Ordering::Relaxed);
         match self.calls.fetch_add(1, Ordering::Relaxed) {
             call if from > 0 && call >= from => Err(Failure::Unreachable("cut".into())),
@@ -281,6 +287,43 @@ const THREE: &str = "CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum, equalit
 fn rows_to_move(database: &mut Database) -> u64 {
     let shown = database.ask("SHOW CLOUDS");
     shown.lines().filter_map(|line| line.rsplit('|').next()?.parse::<u64>().ok()).max().expect("clouds")
+}
+
+#[test]
+fn a_cloud_that_hangs_keeps_neither_readers_nor_writers() {
+    for hanging in 0..3 {
+        let (mut database, clouds) = fickle();
+        database.ask(THREE);
+        let cloud = clouds.0[hanging].clone();
+        cloud.hangs.store(true, Ordering::Relaxed);
+        // Whoever waited for it would wait until somebody ends this.
+        let (over, is_over) = std::sync::mpsc::channel::<()>();
+        let end = std::thread::spawn({
+            let cloud = cloud.clone();
+            move || {
+                if is_over.recv_timeout(Duration::from_secs(240)).is_err() {
+                    cloud.hangs.store(false, Ordering::Relaxed);
+                }
+            }
+        });
+        assert_eq!(database.ask("INSERT INTO t VALUES (4, 40)"), "INSERT 1");
+        let noted = database.session.take_notices().join("\n");
+        assert!(noted.contains(&format!("cloud f{hanging} is told later")), "{noted}");
+        assert_eq!(database.ask("UPDATE t SET n = 21 WHERE id = 2"), "UPDATE 1");
+        assert_eq!(database.ask("SELECT id, n FROM t ORDER BY id"), "1|10\n2|21\n3|30\n4|40");
+        assert_eq!(database.ask("SELECT sum(n) FROM t"), "101");
+        assert!(cloud.hangs.load(Ordering::Relaxed), "all of it was waited for");
+        over.send(()).expect("it waits");
+        end.join().expect("ended");
+        cloud.hangs.store(false, Ordering::Relaxed);
+        // What it was told in the end does not come twice, and what it was not told comes.
+        for _ in 0..2 {
+            database.ask("REPAIR TABLE t");
+        }
+        let shown = database.ask("SHOW CLOUDS");
+        assert!(shown.lines().all(|line| line.ends_with("|0|0|0")), "{shown}");
+        assert_eq!(database.ask("SELECT id, n FROM t ORDER BY id"), "1|10\n2|21\n3|30\n4|40");
+    }
 }
 
 #[test]
