@@ -255,8 +255,8 @@ impl Session {
         if !is_current {
             return Ok(repaired);
         }
-        // What has left and is not live yet is told in its own time.
-        let over = (there - &layout.state.live) - &layout.state.untold[cloud].lacks;
+        // What has left and is not live yet is told in its own time, and this cloud may have it when others lack it still.
+        let over = (there - &layout.state.live) - layout.on_their_way();
         let removed = away.remove(&layout.state, cloud, &over).and_then(|()| away.remove_places(cloud, &others));
         match removed {
             Ok(()) => repaired.removed = over.len() + others.len() as u64,

@@ -338,6 +338,29 @@ fn create_says_what_each_cloud_learns() {
 }
 
 #[test]
+fn what_is_on_its_way_is_not_repaired_away() {
+    let mut world = both();
+    same(&mut world, "INSERT INTO TABLE (id, name, small) VALUES (1, 'Ada', 1)");
+    for cloud in ["a", "b", "c"] {
+        world.set_there(cloud, false);
+        same(
+            &mut world,
+            &format!("INSERT INTO TABLE (id, name, small) VALUES ({}, 'Bob', 2)", u32::from(cloud.as_bytes()[0])),
+        );
+        // The others have it, and this one does not: it is live nowhere yet.
+        world.database.ask("REPAIR TABLE people");
+        world.set_there(cloud, true);
+        world.database.ask("REPAIR TABLE people");
+        assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0");
+        for gone in ["a", "b", "c"] {
+            world.set_there(gone, false);
+            same(&mut world, "SELECT id, name, small FROM TABLE ORDER BY id");
+            world.set_there(gone, true);
+        }
+    }
+}
+
+#[test]
 fn so_many_rows_are_fetched_as_are_wanted() {
     let mut world = both();
     same(

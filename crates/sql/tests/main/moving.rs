@@ -10,7 +10,7 @@ use counterfoil_disperse::{Failure, MemoryProvider, Provider, Secret};
 use counterfoil_sql::{CloudSecret, Clouds};
 use parking_lot::Mutex;
 
-use crate::database::{Database, ask};
+use crate::database::{Database, ask, is_full};
 use crate::dispersed::{FLOATS, ROWS, World, ask_all, both, files, same};
 
 fn filled() -> World {
@@ -291,7 +291,8 @@ fn rows_to_move(database: &mut Database) -> u64 {
 
 #[test]
 fn a_cloud_that_hangs_keeps_neither_readers_nor_writers() {
-    for hanging in 0..3 {
+    // Each of them takes half a minute of waiting.
+    for hanging in if is_full() { 0..3 } else { 1..2 } {
         let (mut database, clouds) = fickle();
         database.ask(THREE);
         let cloud = clouds.0[hanging].clone();
