@@ -50,7 +50,7 @@ pub(crate) fn columns(table: &Table) -> Vec<ColumnInfo> {
 }
 
 impl Database {
-    /// The statements that make tables, indexes and views anew. Parents come before the tables that reference them;
+    /// The statements that make clouds, tables, indexes and views anew. Parents come before the tables that reference them;
     /// where tables reference each other in a circle, one reference has to be left out, and a comment says which.
     ///
     /// # Errors
@@ -63,6 +63,9 @@ impl Database {
     fn schema(&self, snapshot: &Snapshot) -> Result<String> {
         let tables = in_order(self.listed(snapshot)?);
         let mut sql = String::new();
+        if tables.iter().any(|table| sql::is_dispersed(table)) {
+            sql.push_str(&sql::clouds_sql(snapshot)?);
+        }
         for (place, table) in tables.iter().enumerate() {
             table_sql(&mut sql, table, &tables, place);
         }

@@ -1,5 +1,6 @@
 //! Signatures as an owner, a server and a reader use them, and as an attacker would.
 
+use blst::{BLST_ERROR, min_sig};
 use counterfoil_proof::{
     GROUPS_MAX, Group, Hint, KeyError, Message, PublicKey, SecretKey, Signature, SignatureError, SignatureSum, verify,
     verify_groups,
@@ -60,6 +61,62 @@ fn signatures_verify_with_and_without_hints() {
         if count < 100 {
             assert_eq!(verify(&owner.public(), &messages, None, &sum), Ok(()), "{count}");
         }
+    }
+}
+
+const DOMAIN: &[u8] = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_";
+
+/// What blst's own check says of a sum of signatures of one key.
+fn blst_accepts(public: &PublicKey, messages: &[Message], sum: &Signature) -> bool {
+    let sum = min_sig::Signature::from_bytes(&sum.to_bytes()).expect("a signature");
+    let public = min_sig::PublicKey::from_bytes(&public.to_bytes()).expect("a key");
+    let messages: Vec<&[u8]> = messages.iter().map(|message| &message.0[..]).collect();
+    let keys = vec![&public; messages.len()];
+    sum.aggregate_verify(true, &messages, DOMAIN, &keys, true) == BLST_ERROR::BLST_SUCCESS
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn what_blst_accepts_is_accepted_with_hints_and_without_and_nothing_else(
+        (count, first) in (1_u64..7, any::<u64>()),
+        (damage, at, bit) in (0_u8..7, any::<prop::sample::Index>(), 0_u8..8),
+    ) {
+        let owner = key(3);
+        let mut messages: Vec<Message> =
+            (0..count).map(|i| Message(Sha256::digest(first.wrapping_add(i).to_be_bytes()).into())).collect();
+        messages.sort_unstable();
+        let signatures: Vec<Signature> = messages.iter().map(|message| owner.sign(message)).collect();
+        let (mut sum, mut public) = (SignatureSum::sum_of(&signatures), owner.public());
+        let one = at.index(messages.len());
+        match damage {
+            0 => {}
+            1 => messages[one].0[usize::from(bit) * 4] ^= 1 << bit,
+            2 => public = key(4).public(),
+            3 => sum.add(&owner.sign(&Message([bit; 32]))),
+            4 => sum.add(&signatures[one]),
+            5 => sum = {
+                let mut negative = SignatureSum::new();
+                signatures.iter().for_each(|signature| negative.subtract(signature));
+                negative
+            },
+            // One of another key in place of its own.
+            _ => {
+                sum.subtract(&signatures[one]);
+                sum.add(&key(5).sign(&messages[one]));
+            }
+        }
+        messages.sort_unstable();
+        let sum = sum.finish().expect("not at infinity");
+        let hints: Vec<Hint> = messages.iter().map(Hint::of).collect();
+        let expected = blst_accepts(&public, &messages, &sum);
+        prop_assert_eq!(expected, damage == 0);
+        prop_assert_eq!(verify(&public, &messages, None, &sum).is_ok(), expected);
+        prop_assert_eq!(verify(&public, &messages, Some(&hints), &sum).is_ok(), expected);
+        // Hints of other messages, or damaged ones, make nothing true.
+        let mut others = hints.clone();
+        others[one].0[usize::from(bit) * 7] ^= 1 << bit;
+        prop_assert!(expected || verify(&public, &messages, Some(&others), &sum).is_err());
     }
 }
 

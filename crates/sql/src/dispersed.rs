@@ -53,6 +53,7 @@ use parking_lot::Mutex;
 pub use brought_back::{BroughtBack, Lost, lost_tables};
 pub use catalogue::Owner;
 pub(crate) use change::{conflicts, delete, fetch, insert, refuse, truncate, update};
+pub use clouds::clouds_sql;
 pub(crate) use clouds::{parse, read};
 pub use define::for_clause;
 pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number};

@@ -39,6 +39,20 @@ fn repaired(stage: &Stage) {
 }
 
 #[test]
+fn what_was_exported_makes_its_clouds_anew() {
+    let (stage, rows) = told();
+    stage.good(&["export", "db", "--all", "all"]);
+    stage.good(&["init", "other"]);
+    stage.refused(&["import", "other", "--all", "all"], 1, &["key split"]);
+    stage.good(&["key", "split", "other", "--need", "2", "--of", "3", "other-shares"]);
+    stage.good(&["import", "other", "--all", "all"]);
+    assert_eq!(stage.good(&["other", ALL]), rows);
+    // Both lie at the same clouds, and neither takes the other's.
+    assert_eq!(stage.good(&["db", ALL]), rows);
+    assert!(stage.good(&["other", "SHOW CREATE TABLE people"]).contains("FOR (sum)"));
+}
+
+#[test]
 fn salvage_says_that_rows_lie_elsewhere() {
     let (stage, _) = told();
     let saved = stage.run(&["salvage", "db", "saved"]);

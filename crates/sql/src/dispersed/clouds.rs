@@ -134,6 +134,20 @@ pub(super) fn all(view: &dyn View) -> Result<Vec<Cloud>> {
     names.filter_map(|name| named(view, &name).transpose()).collect()
 }
 
+/// The statements that declare all clouds anew.
+///
+/// # Errors
+/// Those of reading.
+pub fn clouds_sql(view: &dyn View) -> Result<String> {
+    let text = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let told = all(view)?.into_iter().map(|Cloud { name, url, secret_file }| {
+        let secret = secret_file.map_or_else(String::new, |file| format!(", secret_file {}", text(&file)));
+        let name = name.replace('"', "\"\"");
+        format!("CREATE CLOUD IF NOT EXISTS \"{name}\" OPTIONS (url {}{secret});\n", text(&url))
+    });
+    Ok(told.collect())
+}
+
 /// Reads one of the statements, if the text begins with its words.
 pub(crate) fn parse(parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
     let begins = |parser: &Parser<'_>, verb: &str, noun: &str| {
