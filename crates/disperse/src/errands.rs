@@ -7,31 +7,51 @@
 //! 1. A cloud that hangs would keep whoever tells it something for as long as its patience, a minute or two, and everybody who writes
 //!    behind him. So whoever waits goes on after a while, as if it could not be reached: it is told later.
 //! 2. Until an errand has ended the cloud is told nothing else: what it is told next must not overtake it.
-//! 3. What came of it in the end is remembered. Telling the same again ends with that, so that a line on which something takes longer
-//!    than anybody waits is not tried from the start for ever.
+//! 3. A cloud that is slow is no cloud that hangs. Rows are waited for longer the more they are, and everything twice as long as
+//!    anything took that was done in the end. And what was done is remembered: telling the same again ends with that.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::fragments::{Answer, Fragments, Name, Question};
 use crate::provider::{Failure, Provider};
 
-/// How long somebody waits for an errand.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long somebody waits for rows, and beside that for each so many bytes of them.
+const PUT: Duration = Duration::from_secs(10);
+const BYTES_A_SECOND: usize = 64 << 10;
+/// For rows to go: a store of files reads all of them, and writes some anew.
+const REMOVE: Duration = Duration::from_secs(30);
+/// For a table to go, of which nobody hears later: as long as the cloud's own patience lets it.
+const DROP: Duration = Duration::from_secs(600);
+/// However long something took.
+const PATIENCE_MAX: Duration = Duration::from_secs(600);
 
 /// What an errand is about: two of the same have the same.
 type About = [u8; 32];
 
 /// The errand to a cloud that somebody has stopped waiting for, if there is one. As long as a process lives there is one of these for each cloud.
 #[derive(Default)]
-pub struct Errands(Mutex<Option<Errand>>);
+pub struct Errands {
+    current: Mutex<Current>,
+    /// The longest that anything took that was done, in milliseconds.
+    longest: Arc<AtomicU64>,
+}
+
+#[derive(Default)]
+struct Current {
+    /// The errand that somebody has stopped waiting for.
+    out: Option<Errand>,
+    /// What was done after nobody waited any more.
+    done: Option<About>,
+}
 
 struct Errand {
-    about: About,
+    about: Option<About>,
     ended: Receiver<Result<(), Failure>>,
 }
 
@@ -50,29 +70,43 @@ impl Errands {
         patience: Duration,
         errand: impl FnOnce() -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), Failure> {
-        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = own.take() {
+        let mut own = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = own.out.take() {
             match before.ended.try_recv() {
-                Ok(done) if about == Some(before.about) => return done,
-                // Something else, or one that broke off: it has ended.
-                Ok(_) | Err(TryRecvError::Disconnected) => {}
+                Ok(Ok(())) => own.done = before.about.or(own.done),
+                // It failed, or broke off: it is tried again.
+                Ok(Err(_)) | Err(TryRecvError::Disconnected) => {}
                 Err(TryRecvError::Empty) => {
-                    *own = Some(before);
+                    own.out = Some(before);
                     return Err(busy());
                 }
             }
         }
-        let (end, ended) = channel();
+        if about.is_some() {
+            // What is told next may undo it.
+            let done = own.done.take();
+            if done == about {
+                return Ok(());
+            }
+        }
+        let twice = Duration::from_millis(self.longest.load(Ordering::Relaxed).saturating_mul(2));
+        let patience = patience.max(twice.min(PATIENCE_MAX));
+        let ((end, ended), longest, begun) = (channel(), self.longest.clone(), Instant::now());
         let started = thread::Builder::new().spawn(move || {
+            let done = errand();
+            if done.is_ok() {
+                let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                longest.fetch_max(took, Ordering::Relaxed);
+            }
             // Nobody may wait any more.
-            let _ = end.send(errand());
+            let _ = end.send(done);
         });
         started.map_err(|error| Failure::Unreachable(format!("no thread to tell it: {error}")))?;
         match ended.recv_timeout(patience) {
             Ok(done) => done,
             Err(RecvTimeoutError::Disconnected) => Err(Failure::Malformed("what tells it broke off".into())),
             Err(RecvTimeoutError::Timeout) => {
-                *own = Some(Errand { about: about.unwrap_or_default(), ended });
+                own.out = Some(Errand { about, ended });
                 Err(Failure::Unreachable(format!("it has not answered for {} s", patience.as_secs())))
             }
         }
@@ -83,26 +117,36 @@ impl Errands {
 pub struct Told {
     cloud: Arc<dyn Provider>,
     errands: Arc<Errands>,
-    patience: Duration,
+    /// Of a test: how long it waits for anything.
+    #[cfg(test)]
+    patience: Option<Duration>,
 }
 
 impl Told {
     /// A cloud with its errands.
     #[must_use]
     pub fn new(cloud: Arc<dyn Provider>, errands: Arc<Errands>) -> Self {
-        Self { cloud, errands, patience: PATIENCE }
+        Self {
+            cloud,
+            errands,
+            #[cfg(test)]
+            patience: None,
+        }
     }
 
     fn run(
         &self,
         (what, table, places): (u8, &Name, &[u64]),
+        patience: Duration,
         errand: impl FnOnce(&dyn Provider, &Name) -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), Failure> {
         let mut about = Sha256::new_with_prefix([what]);
         about.update(table.as_str());
         places.iter().for_each(|place| about.update(place.to_le_bytes()));
         let (cloud, table) = (self.cloud.clone(), table.clone());
-        self.errands.run(Some(about.finalize().into()), self.patience, move || errand(&*cloud, &table))
+        #[cfg(test)]
+        let patience = self.patience.unwrap_or(patience);
+        self.errands.run(Some(about.finalize().into()), patience, move || errand(&*cloud, &table))
     }
 }
 
@@ -110,12 +154,17 @@ impl Provider for Told {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
         // A row's place has the same fragments always.
         let own = rows.clone();
-        self.run((1, table, &rows.places), move |cloud, table| cloud.put(table, &own))
+        let bytes: usize = (0..rows.places.len()).map(|row| rows.row_bytes(row)).sum();
+        let patience = PUT + Duration::from_secs((bytes / BYTES_A_SECOND) as u64);
+        self.run((1, table, &rows.places), patience, move |cloud, table| cloud.put(table, &own))
     }
 
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
+        if places.is_empty() {
+            return Ok(());
+        }
         let own = places.to_vec();
-        self.run((2, table, places), move |cloud, table| cloud.remove(table, &own))
+        self.run((2, table, places), REMOVE, move |cloud, table| cloud.remove(table, &own))
     }
 
     fn ask(
@@ -128,7 +177,7 @@ impl Provider for Told {
     }
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
-        self.run((3, table, &[]), |cloud, table| cloud.drop_table(table))
+        self.run((3, table, &[]), DROP, |cloud, table| cloud.drop_table(table))
     }
 }
 
@@ -197,14 +246,14 @@ mod tests {
     #[test]
     fn a_cloud_that_hangs_keeps_nobody_and_is_overtaken_by_nothing() {
         let (cloud, errands) = (Arc::new(Hanging::default()), Arc::new(Errands::default()));
-        let told = Told { patience: SHORT, ..Told::new(cloud.clone(), errands.clone()) };
+        let told = Told { patience: Some(SHORT), ..Told::new(cloud.clone(), errands.clone()) };
         let table = Name::parse("t0000000000000001").expect("a name");
         let is_late = |done: Result<(), Failure>| matches!(done, Err(Failure::Unreachable(_)));
         assert_eq!(told.put(&table, &rows(&[1, 2])), Ok(()));
         cloud.hangs.store(true, Ordering::SeqCst);
         assert!(is_late(told.put(&table, &rows(&[3]))));
         // Whoever reaches it in another way does not overtake either.
-        let other = Told { patience: SHORT, ..Told::new(cloud.clone(), errands) };
+        let other = Told { patience: Some(SHORT), ..Told::new(cloud.clone(), errands) };
         for told in [&told, &other] {
             assert!(is_late(told.remove(&table, &[3])));
             assert!(is_late(told.put(&table, &rows(&[3]))), "it has not ended");
@@ -224,7 +273,7 @@ mod tests {
     #[test]
     fn what_was_told_otherwise_is_told_again() {
         let (cloud, errands) = (Arc::new(Hanging::default()), Arc::new(Errands::default()));
-        let told = Told { patience: SHORT, ..Told::new(cloud.clone(), errands) };
+        let told = Told { patience: Some(SHORT), ..Told::new(cloud.clone(), errands) };
         let table = Name::parse("t0000000000000001").expect("a name");
         cloud.hangs.store(true, Ordering::SeqCst);
         assert!(told.put(&table, &rows(&[3])).is_err());
@@ -235,5 +284,45 @@ mod tests {
         // Rows of other places: what came of the first says nothing of them.
         while told.put(&table, &rows(&[3, 4])).is_err() {}
         assert_eq!(*cloud.told.lock().expect("told"), ["put", "put"]);
+    }
+
+    #[test]
+    fn a_cloud_that_is_slow_is_waited_for_longer_the_next_time() {
+        let (errands, ended) = (Errands::default(), Arc::new(AtomicUsize::new(0)));
+        let slow = |time: Duration| {
+            let ended = ended.clone();
+            move || {
+                thread::sleep(time);
+                ended.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            }
+        };
+        let time = 8 * SHORT;
+        assert!(errands.run(None, SHORT, slow(time)).is_err());
+        while ended.load(Ordering::SeqCst) < 1 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        while errands.run(None, SHORT, slow(time)).is_err() {}
+        assert_eq!(ended.load(Ordering::SeqCst), 2, "it was not begun over and over");
+    }
+
+    #[test]
+    fn what_failed_in_the_end_is_tried_again_and_a_question_forgets_nothing() {
+        let (errands, about) = (Errands::default(), Some([7; 32]));
+        let later = |done: Result<(), Failure>| {
+            move || {
+                thread::sleep(3 * SHORT);
+                done
+            }
+        };
+        let failed = Err(Failure::Refused("no".into()));
+        assert!(matches!(errands.run(about, SHORT, later(failed)), Err(Failure::Unreachable(_))));
+        thread::sleep(6 * SHORT);
+        assert!(matches!(errands.run(about, SHORT, later(Ok(()))), Err(Failure::Unreachable(_))), "it is tried again");
+        thread::sleep(6 * SHORT);
+        assert_eq!(errands.run(None, SHORT, || Ok(())), Ok(()));
+        assert_eq!(errands.run(about, SHORT, || panic!("it was done")), Ok(()));
+        // And once it was told of, or something else was told, it is told anew.
+        assert_eq!(errands.run(about, SHORT, || Ok(())), Ok(()));
     }
 }

@@ -217,7 +217,8 @@ impl Table {
                 if let Some((cloud, answer)) = running.next_or_tick() {
                     named.push((cloud, answer.unwrap_or_else(broken)));
                 }
-                if running.coming().next().is_some() {
+                // One must have answered: it is he who is believed.
+                if running.coming().next().is_some() || !named.iter().any(|(_, answer)| answer.is_ok()) {
                     silent = None;
                 } else if silent.get_or_insert_with(Instant::now).elapsed() >= SILENCE {
                     let late = || Err(Failure::Unreachable(format!("it has not answered for {} s", SILENCE.as_secs())));

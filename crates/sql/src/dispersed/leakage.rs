@@ -137,7 +137,7 @@ fn of_query(
     let has_cells = |column: u16| placement.cell_holders(column).iter().any(|holder| coalition.contains(holder));
     let name = |column: u16| declaration.column(column).map_or("", |column| column.name.as_str());
     let mut learns = BTreeSet::new();
-    let mut narrows = false;
+    let mut narrows = matches!(asked, Asked::Rows(scan) if scan.has_limit());
     for condition in asked.conditions() {
         let (column, codes, what) = match &condition {
             Condition::Equal { column, values } => {

@@ -85,8 +85,15 @@ impl Session {
 
     /// Has clouds let go of tables that are gone: not of such as are there again, after a rollback.
     fn tell_dropped(&mut self) {
-        for Dropped { id, name, clouds, opened, catalogue } in std::mem::take(&mut self.dropped) {
-            let engine = self.engine().clone();
+        let all = std::mem::take(&mut self.dropped);
+        if all.is_empty() {
+            return;
+        }
+        let engine = self.engine().clone();
+        let dispersed = shared(&engine).clone();
+        // The catalogue is of all tables: another one's must not come in between.
+        let _one_at_a_time = dispersed.telling.lock();
+        for Dropped { id, name, clouds, opened, catalogue } in all {
             let gone = engine.store.snapshot().and_then(|view| {
                 engine.relations.table_by_id(&view, id).map(|table| table.is_none()).map_err(Error::Relation)
             });
@@ -131,7 +138,7 @@ impl Session {
         }
         // What one cloud is not told it has not been told from here on; the others go on to the end.
         let mut from = Some(0);
-        while let Some(first) = from {
+        while let Some(first) = from.filter(|_| told.iter().any(Result::is_ok)) {
             self.planner.interrupt.check()?;
             from = self.put(&table, first, &mut told)?;
         }

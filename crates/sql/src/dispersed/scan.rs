@@ -149,6 +149,11 @@ impl DispersedScan {
         self.wanted.rows_most.is_none() && self.wanted.tests.is_empty() && self.wanted.begins.is_empty()
     }
 
+    /// Whether some of the rows are enough, which are named then.
+    pub(super) fn has_limit(&self) -> bool {
+        self.wanted.rows_most.is_some()
+    }
+
     /// The place in the table of a column of the answer.
     pub(super) fn place(&self, column: usize) -> Option<usize> {
         self.wanted.columns.get(column).copied().filter(|place| *place < self.table.columns.len())
@@ -198,6 +203,9 @@ impl DispersedScan {
         let make = |ranges: &[Range<usize>]| -> Result<Vec<RecordBatch>> {
             ranges.iter().map(|range| self.batch(found, range.clone())).collect()
         };
+        if ranges.len() <= 1 {
+            return Ok(make(&ranges)?.into());
+        }
         let make = &make;
         let made: Vec<Result<Vec<RecordBatch>>> = std::thread::scope(|scope| {
             let threads: Vec<_> = ranges.chunks(own).map(|ranges| scope.spawn(move || make(ranges))).collect();

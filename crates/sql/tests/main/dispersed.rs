@@ -399,14 +399,9 @@ fn what_is_out_of_range_leaves_no_fragment() {
     same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
     let all = |world: &World| ["a", "b", "c"].map(|cloud| files(&world.path(cloud)));
     let before = all(&world);
-    for values in [
-        "(70, salary) VALUES (70, 100000000.00)",
-        "(id, small) VALUES (70, 40000)",
-        "(id, born) VALUES (70, '2024-02-30')",
-    ] {
-        let values = values.replace("(70, salary)", "(id, salary)");
+    for values in ["(id, salary) VALUES (70, 100000000.00)", "(id, small) VALUES (70, 40000)"] {
         let told = world.database.ask(&format!("INSERT INTO people {values}"));
-        assert!(told.starts_with("error: "), "{told}");
+        assert!(told.starts_with("error: ") && told.contains("out of the range"), "{told}");
     }
     assert_eq!(all(&world), before);
     assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0");
