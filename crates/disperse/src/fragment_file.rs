@@ -170,7 +170,11 @@ pub(crate) fn read(
     let mut there = There { bytes: name.bytes, parts: Vec::new() };
     let is_whole = columns.is_none() || name.bytes <= SMALL_BYTES;
     let fetch = |there: &mut There, range: Range<u64>| -> Result<bool, Failure> {
-        let Some(bytes) = get(range.clone())? else { return Ok(false) };
+        let got = get(range.clone()).map_err(|failure| match failure {
+            Failure::Malformed(what) => told(what.into()),
+            other => other,
+        });
+        let Some(bytes) = got? else { return Ok(false) };
         there.add(range, bytes.into()).ok_or_else(other)?;
         Ok(true)
     };
