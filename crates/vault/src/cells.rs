@@ -36,6 +36,7 @@ pub const CELL_PAYLOAD_MAX: usize = 10;
 /// Most bytes of payload in a cell that points somewhere.
 pub const CELL_POINTER_MAX: usize = 8;
 
+#[allow(clippy::large_enum_variant, reason = "a device has one of them and no heap to put it on")]
 enum BlockCipher {
     Aes128(Aes128),
     Aes256(Aes256),
