@@ -114,7 +114,7 @@ impl Errands {
 }
 
 /// A cloud that is told by errands. Questions go to it as they are: they are called off in other ways.
-pub struct Told {
+pub struct ByErrands {
     cloud: Arc<dyn Provider>,
     errands: Arc<Errands>,
     /// Of a test: how long it waits for anything.
@@ -122,7 +122,7 @@ pub struct Told {
     patience: Option<Duration>,
 }
 
-impl Told {
+impl ByErrands {
     /// A cloud with its errands.
     #[must_use]
     pub fn new(cloud: Arc<dyn Provider>, errands: Arc<Errands>) -> Self {
@@ -150,7 +150,7 @@ impl Told {
     }
 }
 
-impl Provider for Told {
+impl Provider for ByErrands {
     fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
         // A row's place has the same fragments always.
         let own = rows.clone();
@@ -188,7 +188,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{Errands, Told};
+    use super::{ByErrands, Errands};
     use crate::fragments::{Answer, Fragments, Name, Question};
     use crate::provider::{Failure, MemoryProvider, Provider};
 
@@ -246,14 +246,14 @@ mod tests {
     #[test]
     fn a_cloud_that_hangs_keeps_nobody_and_is_overtaken_by_nothing() {
         let (cloud, errands) = (Arc::new(Hanging::default()), Arc::new(Errands::default()));
-        let told = Told { patience: Some(SHORT), ..Told::new(cloud.clone(), errands.clone()) };
+        let told = ByErrands { patience: Some(SHORT), ..ByErrands::new(cloud.clone(), errands.clone()) };
         let table = Name::parse("t0000000000000001").expect("a name");
         let is_late = |done: Result<(), Failure>| matches!(done, Err(Failure::Unreachable(_)));
         assert_eq!(told.put(&table, &rows(&[1, 2])), Ok(()));
         cloud.hangs.store(true, Ordering::SeqCst);
         assert!(is_late(told.put(&table, &rows(&[3]))));
         // Whoever reaches it in another way does not overtake either.
-        let other = Told { patience: Some(SHORT), ..Told::new(cloud.clone(), errands) };
+        let other = ByErrands { patience: Some(SHORT), ..ByErrands::new(cloud.clone(), errands) };
         for told in [&told, &other] {
             assert!(is_late(told.remove(&table, &[3])));
             assert!(is_late(told.put(&table, &rows(&[3]))), "it has not ended");
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn what_was_told_otherwise_is_told_again() {
         let (cloud, errands) = (Arc::new(Hanging::default()), Arc::new(Errands::default()));
-        let told = Told { patience: Some(SHORT), ..Told::new(cloud.clone(), errands) };
+        let told = ByErrands { patience: Some(SHORT), ..ByErrands::new(cloud.clone(), errands) };
         let table = Name::parse("t0000000000000001").expect("a name");
         cloud.hangs.store(true, Ordering::SeqCst);
         assert!(told.put(&table, &rows(&[3])).is_err());

@@ -44,7 +44,7 @@ mod whole;
 pub use catalogue::{Catalogue, Shown, TableNumber, Told};
 pub use coder::{Coder, Common, Epochs, PREFIX_CHARACTERS_MAX, Unfit};
 pub use declaration::{Column, Declaration, Distribution, Kind, Operations, ROWS_MAX_DEFAULT};
-pub use errands::{Errands, Told as ToldByErrands};
+pub use errands::{ByErrands, Errands};
 pub use exact::sum_of;
 pub use folder::Folder;
 pub use fragment_file::FILE_BYTES_MAX;

@@ -263,6 +263,38 @@ fn order_lies_there_only_where_somebody_said_danger() {
     }
 }
 
+#[test]
+fn whoever_asks_for_some_rows_names_them_and_no_others() {
+    let (declaration, people) = (declaration(3, 1, 1), people(3));
+    let placement = Placement::plan(&declaration).expect("a placement");
+    let clouds: Vec<Arc<Watching>> = (0..3).map(|_| Arc::default()).collect();
+    let coder = Coder::new(declaration, placement, Secret::new([1; 32]));
+    let table = Table::new(coder, clouds.iter().map(|cloud| cloud.clone() as Arc<dyn Provider>).collect());
+    let mut state = State::new(3);
+    state.epochs.begin(0, Epoch([1; 16]));
+    let (rows, columns) = ((0..people.len() as u64).collect::<Vec<u64>>(), columns(&people));
+    state.leaving(rows.iter().copied());
+    let coded = table.code(&state, &rows, &columns).expect("rows");
+    for cloud in 0..3 {
+        table.put(&state, cloud, &coded).expect("a cloud");
+        state.arrived(cloud, &rows.iter().copied().collect());
+    }
+    state.settle(&rows.iter().copied().collect());
+    // A change fetches the row that it is about; whoever wants nearly all is sooner given all.
+    for (some, named) in [(7..8, Some(1)), (0..39, None)] {
+        let state = state.of_some(&some.clone().collect());
+        let asking = Asking { state: &state, watch: &Patient, goal: Goal::Ordinary };
+        let found = table.read_rows(asking, &[NOTE], &state.live, &mut Report::default()).expect("rows");
+        assert_eq!(found.rows, some.collect::<Vec<u64>>());
+        let asked: Vec<Option<usize>> = clouds
+            .iter()
+            .flat_map(|cloud| std::mem::take(&mut cloud.seen.lock().expect("nobody panicked").questions))
+            .map(|question| question.places.map(|places| places.len()))
+            .collect();
+        assert_eq!(asked, [named]);
+    }
+}
+
 /// All shares that a cloud was given in a column, the nth of those that have some, in the order of rows.
 fn shares_of(seen: &Seen, nth: usize) -> Vec<u64> {
     let of_put = |put: &Fragments| {

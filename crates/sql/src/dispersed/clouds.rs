@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use counterfoil_disperse::{self as disperse, Provider, Secret, ToldByErrands};
+use counterfoil_disperse::{self as disperse, ByErrands, Provider, Secret};
 use counterfoil_log::{View, Writer, record_space};
 use datafusion::sql::sqlparser::ast::{Function, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -72,7 +72,7 @@ pub(super) fn open(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<
     let secret = secret.map(|(file, text)| CloudSecret { file, text });
     let far = dispersed.clouds.get().and_then(|clouds| clouds.open(&cloud.url, secret, key.clone()));
     let opened = far.unwrap_or_else(|| disperse::open_cloud(&cloud.url, key)).map_err(Error::NotSupported)?;
-    Ok(Arc::new(ToldByErrands::new(opened, dispersed.errands(&cloud.url))))
+    Ok(Arc::new(ByErrands::new(opened, dispersed.errands(&cloud.url))))
 }
 
 /// An address as it is kept.
