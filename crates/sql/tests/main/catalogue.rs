@@ -9,7 +9,7 @@ use counterfoil_sql::{CloudSecret, Clouds, Owner, lost_tables};
 
 use crate::database::Database;
 
-const SECRET: [u8; 32] = [7; 32];
+pub const SECRET: [u8; 32] = [7; 32];
 
 /// A cloud of which its owner does not hear that it has taken in a catalogue: what a cut leaves behind.
 #[derive(Default)]
@@ -63,7 +63,8 @@ impl Clouds for Reached {
     }
 }
 
-struct Owning;
+/// Whoever has the shares of this database's key.
+pub struct Owning;
 
 impl Owner for Owning {
     fn catalogue_secret(&self) -> Option<zeroize::Zeroizing<[u8; 32]>> {

@@ -2,6 +2,7 @@
 
 mod append;
 mod basics;
+mod beside;
 mod catalog;
 mod catalogue;
 mod changes;
@@ -15,6 +16,8 @@ mod description;
 mod dialect;
 mod direct;
 mod dispersed;
+mod faults;
+mod fickle;
 mod historian;
 mod historian_document;
 mod historian_model;

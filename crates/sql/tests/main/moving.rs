@@ -1,17 +1,11 @@
 //! Tables that move: ALTER TABLE ... USE CLOUDS, FOR, SET (clouds = ...), and REFRESH TABLE.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-use counterfoil_disperse::fragments::{Answer, Fragments, Name, Question};
-use counterfoil_disperse::{Failure, MemoryProvider, Provider, Secret};
-use counterfoil_sql::{CloudSecret, Clouds};
-use parking_lot::Mutex;
 
 use crate::database::{Database, ask, is_full};
 use crate::dispersed::{FLOATS, ROWS, World, ask_all, both, files, same};
+use crate::fickle::fickle;
 
 fn filled() -> World {
     let mut world = both();
@@ -185,100 +179,6 @@ fn what_cannot_be_is_told() {
     let before: Vec<_> = ["a", "b", "c"].iter().flat_map(|cloud| files(&world.path(cloud))).collect();
     assert_eq!(world.database.ask("ALTER TABLE people SET (clouds = 'A, b, c')"), "ALTER TABLE");
     assert!(before.iter().all(|file| file.exists()));
-}
-
-type Errand = Box<dyn FnOnce() + Send>;
-
-/// A cloud that fails from some call on, or somebody does something while it is asked.
-#[derive(Default)]
-struct Fickle {
-    inner: MemoryProvider,
-    tables: Mutex<BTreeSet<Name>>,
-    calls: AtomicU64,
-    fails_from: AtomicU64,
-    /// Whether it says nothing until it does not hang any more.
-    hangs: AtomicBool,
-    /// Done once, when it is asked for a sum.
-    at_sum: Mutex<Option<Errand>>,
-    /// Done once, when it is asked for anything else.
-    at_rows: Mutex<Option<Errand>>,
-}
-
-impl Fickle {
-    fn called(&self) -> Result<(), Failure> {
-        while self.hangs.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let from = self.fails_from.load(Ordering::Relaxed);
-        match self.calls.fetch_add(1, Ordering::Relaxed) {
-            call if from > 0 && call >= from => Err(Failure::Unreachable("cut".into())),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Provider for Fickle {
-    fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
-        self.called()?;
-        self.inner.put(table, rows)?;
-        self.tables.lock().insert(table.clone());
-        // It was done, and nobody hears of it.
-        self.called()
-    }
-
-    fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
-        self.called()?;
-        self.inner.remove(table, places)?;
-        self.called()
-    }
-
-    fn ask(
-        &self,
-        table: &Name,
-        question: &Question,
-        take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let errand = if question.sums.is_empty() { &self.at_rows } else { &self.at_sum };
-        let errand = errand.lock().take();
-        errand.into_iter().for_each(|errand| errand());
-        self.called()?;
-        self.inner.ask(table, question, take)
-    }
-
-    fn drop_table(&self, table: &Name) -> Result<(), Failure> {
-        self.called()?;
-        self.inner.drop_table(table)?;
-        self.tables.lock().remove(table);
-        self.called()
-    }
-}
-
-#[derive(Default)]
-struct Reached([Arc<Fickle>; 6]);
-
-impl Reached {
-    fn at(&self, url: &str) -> Option<Arc<Fickle>> {
-        self.0.get(url.strip_prefix("fickle:")?.parse::<usize>().ok()?).cloned()
-    }
-}
-
-impl Clouds for Reached {
-    fn whole_url(&self, url: &str) -> Option<Result<String, String>> {
-        self.at(url).map(|_| Ok(url.to_owned()))
-    }
-
-    fn open(&self, url: &str, _: Option<CloudSecret<'_>>, _: Secret) -> Option<Result<Arc<dyn Provider>, String>> {
-        self.at(url).map(|cloud| Ok(cloud as Arc<dyn Provider>))
-    }
-}
-
-fn fickle() -> (Database, Arc<Reached>) {
-    let (mut database, clouds) = (Database::new(), Arc::new(Reached::default()));
-    database.engine.reach_clouds_with(clouds.clone());
-    for cloud in 0..6 {
-        database.ask(&format!("CREATE CLOUD f{cloud} OPTIONS (url 'fickle:{cloud}')"));
-    }
-    (database, clouds)
 }
 
 const THREE: &str = "CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum, equality)) WITH (engine = 'dispersed', clouds = 'f0, f1, f2'); \

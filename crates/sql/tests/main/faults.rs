@@ -1,0 +1,135 @@
+//! Any `may_fail` clouds fail, in any way, at any moment of a statement: nothing is lost, and no answer is wrong.
+//!
+//! `COUNTERFOIL_PROOF=full` tries every call; otherwise a sample.
+
+use std::sync::Arc;
+
+use crate::catalogue::{Owning, SECRET};
+use crate::database::{Database, is_full};
+use crate::fickle::{FAULTS, Fault, Fickle, Reached, fickle};
+
+const CREATE: &str = "CREATE TABLE t (id INT PRIMARY KEY, n INT FOR (sum, equality), word TEXT FOR (equality, prefix), day DATE FOR (range)) \
+                      WITH (engine = 'dispersed', clouds = 'f0, f1, f2, f3, f4', may_fail = 2, may_collude = 1)";
+const INSERT: &str = "INSERT INTO t VALUES (1, 10, 'ant', '2024-01-01'), (2, 20, 'bee', '2024-01-02'), \
+                      (3, 30, 'cow', '2024-01-03'), (4, 20, 'bee', '2024-01-04'), (5, NULL, NULL, NULL)";
+const QUESTIONS: [&str; 5] = [
+    "SELECT * FROM t ORDER BY id",
+    "SELECT sum(n), count(n), count(*) FROM t",
+    "SELECT id FROM t WHERE word = 'bee' ORDER BY id",
+    "SELECT id, n FROM t WHERE n = 20 OR day < '2024-01-02' ORDER BY id",
+    "SELECT sum(n) FROM t WHERE word LIKE 'be%'",
+];
+const STATEMENTS: [&str; 12] = [
+    "INSERT INTO t VALUES (6, 60, 'emu', '2024-02-01'), (7, 70, 'bee', '2024-02-02')",
+    "UPDATE t SET n = n + 1, word = 'bee' WHERE id IN (1, 3)",
+    "DELETE FROM t WHERE word = 'bee'",
+    "SELECT * FROM t ORDER BY id",
+    "SELECT id FROM t WHERE word = 'bee' ORDER BY id",
+    "SELECT sum(n), count(n), count(*) FROM t",
+    "SELECT sum(n) FROM t WHERE word LIKE 'be%'",
+    "SELECT id FROM t WHERE day BETWEEN '2024-01-02' AND '2024-01-03' ORDER BY id",
+    "REFRESH TABLE t",
+    "ALTER TABLE t SET (clouds = 'f1, f2, f3, f4, f5')",
+    "ALTER TABLE t ALTER COLUMN word FOR (fetching)",
+    "REPAIR TABLE t",
+];
+/// Which clouds fail: one, or as many as may.
+const FAILING: [&[usize]; 4] = [&[0], &[3], &[0, 1], &[2, 4]];
+
+/// A database whose key was split, its table filled, and what its clouds have remembered by them.
+fn filled() -> (Database, Arc<Reached>) {
+    let (mut database, clouds) = fickle();
+    database.engine.belong_to(Arc::new(Owning));
+    database.session.note_split(&SECRET).expect("noted");
+    assert_eq!(database.ask(CREATE), "CREATE TABLE");
+    assert_eq!(database.ask("INSERT INTO t VALUES (2, 2, 'old', '2000-01-01'), (9, 90, 'gone', NULL)"), "INSERT 2");
+    clouds.0.iter().for_each(|cloud| cloud.remember());
+    assert_eq!(database.ask("DELETE FROM t"), "DELETE 2");
+    assert_eq!(database.ask(INSERT), "INSERT 5");
+    (database, clouds)
+}
+
+/// What a relation says to the statement, and to the questions after it.
+fn expected(statement: &str) -> (String, Vec<String>) {
+    let mut database = Database::new();
+    database.ask("CREATE TABLE t (id INT PRIMARY KEY, n INT, word TEXT, day DATE)");
+    database.ask(INSERT);
+    let is_of_clouds = ["REFRESH", "ALTER", "REPAIR"].iter().any(|word| statement.starts_with(word));
+    let answer = if is_of_clouds { String::new() } else { database.ask(statement) };
+    (answer, QUESTIONS.map(|question| database.ask(question)).to_vec())
+}
+
+/// Whether what it answers may be believed when so many of five lie: two lies agree more often than three honest clouds can tell.
+fn may_refuse(fault: Fault, failing: &[usize]) -> bool {
+    failing.len() > 1 && !matches!(fault, Fault::Unreachable | Fault::Full)
+}
+
+struct Case {
+    statement: &'static str,
+    fault: Fault,
+    failing: &'static [usize],
+    after: u64,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        format!("{}: {:?} of {:?} after {} calls", self.statement, self.fault, self.failing, self.after)
+    }
+
+    fn ask_all(&self, database: &mut Database, expected: &[String], when: &str, may_refuse: bool) {
+        for (question, expected) in QUESTIONS.iter().zip(expected) {
+            let answer = database.ask(question);
+            let is_right = answer == *expected || may_refuse && answer.starts_with("error: ");
+            assert!(is_right, "{}, {when}: {question}\n{answer}\ninstead of\n{expected}", self.name());
+        }
+    }
+
+    /// Runs it; whether the clouds came to fail.
+    fn run(&self) -> bool {
+        let (mut database, clouds) = filled();
+        let (answered, expected) = expected(self.statement);
+        let failing: Vec<&Arc<Fickle>> = self.failing.iter().map(|cloud| &clouds.0[*cloud]).collect();
+        failing.iter().for_each(|cloud| cloud.fail(self.fault, self.after));
+        let may_refuse = may_refuse(self.fault, self.failing);
+        let answer = database.ask(self.statement);
+        if !answered.is_empty() {
+            let is_right = answer == answered || may_refuse && answer.starts_with("error: ");
+            assert!(is_right, "{}: {answer}\ninstead of\n{answered}", self.name());
+        }
+        let has_failed = failing.iter().any(|cloud| cloud.has_failed());
+        let is_done = answer == answered || answered.is_empty();
+        let expected = if is_done { expected } else { self::expected("SELECT 1").1 };
+        self.ask_all(&mut database, &expected, "while they fail", may_refuse);
+        failing.iter().for_each(|cloud| cloud.heal());
+        let repaired = database.ask("REPAIR TABLE t");
+        assert!(repaired.lines().all(|line| line.ends_with("|complete")), "{}: {repaired}", self.name());
+        let shown = database.ask("SHOW CLOUDS");
+        assert!(shown.lines().all(|line| line.ends_with("|0|0|0")), "{}: {shown}", self.name());
+        // Whoever failed is needed now.
+        let others = (0..5).filter(|cloud| !self.failing.contains(cloud)).take(2);
+        others.for_each(|cloud| clouds.0[cloud].fail(Fault::Unreachable, 0));
+        self.ask_all(&mut database, &expected, "others down after REPAIR", false);
+        has_failed
+    }
+}
+
+#[test]
+fn no_fault_at_any_moment_loses_rows_or_answers_wrong() {
+    let stride = if is_full() { 1 } else { 53 };
+    let (mut at, mut failed) = (0, 0);
+    for statement in STATEMENTS {
+        for failing in FAILING {
+            for fault in FAULTS {
+                for after in 0.. {
+                    at += 1;
+                    let case = Case { statement, fault, failing, after };
+                    if at % stride == 0 && !case.run() || after == 40 {
+                        break;
+                    }
+                    failed += 1;
+                }
+            }
+        }
+    }
+    assert!(failed > 40, "{failed} faults came");
+}
