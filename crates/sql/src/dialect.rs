@@ -44,6 +44,7 @@ use crate::functions::{self, Checked};
 use crate::growing;
 use crate::historian;
 use crate::idioms;
+use crate::means;
 use crate::naming;
 use crate::planner;
 use crate::statement::{ident, quoted};
@@ -58,6 +59,7 @@ pub(crate) fn register(mut state: SessionStateBuilder) -> SessionStateBuilder {
     scalars.extend(catalog::functions(&Arc::default()));
     let aggregating = state.aggregate_functions().get_or_insert_with(Vec::new);
     aggregating.push(aggregates::sum());
+    aggregating.push(means::mean());
     aggregating.extend(extremes::all());
     aggregating.extend(historian::aggregates());
     state.expr_planners().get_or_insert_with(Vec::new).insert(0, Arc::new(Operators));

@@ -48,7 +48,7 @@ where
 }
 
 /// Whether a row has a value that is asked for.
-fn counts(array: &dyn Array, filter: Option<&BooleanArray>, row: usize) -> bool {
+pub(crate) fn counts(array: &dyn Array, filter: Option<&BooleanArray>, row: usize) -> bool {
     array.is_valid(row) && filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 

@@ -51,6 +51,7 @@ mod joining;
 mod leaf_node;
 mod limits;
 mod load;
+mod means;
 mod memory;
 mod naming;
 mod nesting;

@@ -24,6 +24,7 @@ mod historian_model;
 mod joining;
 mod last_sample;
 mod little;
+mod means;
 mod memory;
 mod moving;
 mod noise;

@@ -1,0 +1,46 @@
+//! `avg` of integers is that of their exact sum, however the library goes over them.
+
+use crate::database::Database;
+
+fn filled() -> Database {
+    let mut database = Database::new();
+    database.ask("CREATE TABLE t (id INT PRIMARY KEY, kind TEXT, big BIGINT, small SMALLINT)");
+    database.ask(
+        "INSERT INTO t VALUES (1, 'a', 9223372036854775807, 1), (2, 'a', -9223372036854775808, 2), (3, 'a', 0, 2), \
+         (4, 'b', 9007199254740993, NULL), (5, 'b', -9007199254740992, 7), (6, 'c', NULL, NULL), (7, 'b', 9007199254740993, 1)",
+    );
+    database
+}
+
+#[test]
+fn a_mean_is_that_of_the_exact_sum() {
+    let mut database = filled();
+    for (sql, expected) in [
+        // The join keeps the relation's own engine from answering.
+        ("SELECT avg(t.big) FROM t JOIN t u ON t.id + 0 = u.id + 0 WHERE t.kind = 'a'", "-0.3333333333333333"),
+        ("SELECT avg(big) FROM t WHERE kind = 'a'", "-0.3333333333333333"),
+        ("SELECT avg(t.big) FROM t, t u WHERE t.id IN (4, 5)", "0.5"),
+        (
+            "SELECT t.kind, avg(t.big), avg(t.small) FROM t, t u GROUP BY t.kind HAVING avg(t.big) <> 1.5 ORDER BY 1",
+            "a|-0.3333333333333333|1.6666666666666667\nb|3.0023997515803315e+15|4",
+        ),
+        (
+            "SELECT avg(DISTINCT big), avg(big), count(DISTINCT kind) FROM t WHERE kind = 'b'",
+            "0.5|3.0023997515803315e+15|1",
+        ),
+        (
+            "SELECT kind, avg(DISTINCT big), count(DISTINCT id) FROM t GROUP BY kind ORDER BY kind",
+            "a|-0.3333333333333333|3\nb|0.5|3\nc|NULL|1",
+        ),
+        ("SELECT avg(big) FILTER (WHERE id IN (4, 5)), avg(small) FILTER (WHERE id > 90) FROM t", "0.5|NULL"),
+        (
+            "SELECT id, avg(big) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t WHERE id IN (1, 2, 4, 5, 6, 7) ORDER BY id",
+            "1|9.223372036854776e+18\n2|-0.5\n4|-4.6071824188000174e+18\n5|0.5\n6|-9.007199254740992e+15\n7|9.007199254740992e+15",
+        ),
+        ("SELECT avg(NULL::BIGINT), avg(3), avg(2.5::REAL), avg(1.25::NUMERIC(4,2))", "NULL|3|2.5|1.250000"),
+        ("SELECT avg(big) FROM t WHERE id > 100", "NULL"),
+        ("SELECT mean(t.small) FROM t, t u", "2.6"),
+    ] {
+        assert_eq!(database.ask(sql), expected, "{sql}");
+    }
+}
