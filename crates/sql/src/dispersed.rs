@@ -251,16 +251,32 @@ fn put_back(table: &str) -> String {
     )
 }
 
-/// What is to be said of clouds that were found at fault.
+/// What is to be said beside an answer of clouds that were found at fault.
 fn notes(table: &str, clouds: &[String], report: &disperse::Report) -> Vec<String> {
-    let note = |(cloud, fault): &(usize, disperse::Fault)| format!("table {table}: cloud {}: {fault}", clouds[*cloud]);
-    let mut notes: Vec<String> = report.faults.iter().map(note).collect();
+    let mut notes = faults(table, clouds, report);
     if report.is_unverified {
         notes.push(format!(
             "table {table}: unverified: one cloud alone was believed, and rows may be missing or a sum wrong if it lies"
         ));
     }
+    notes.extend(remedy(table, report));
     notes
+}
+
+fn faults(table: &str, clouds: &[String], report: &disperse::Report) -> Vec<String> {
+    let note = |(cloud, fault): &(usize, disperse::Fault)| format!("table {table}: cloud {}: {fault}", clouds[*cloud]);
+    report.faults.iter().map(note).collect()
+}
+
+/// What is to be done about a cloud whose bytes are not those that it was given.
+fn remedy(table: &str, report: &disperse::Report) -> Option<String> {
+    let is_changed = |fault: &disperse::Fault| matches!(fault, disperse::Fault::Forged | disperse::Fault::WrongSum);
+    let has = |of: &dyn Fn(&disperse::Fault) -> bool| report.faults.iter().any(|(_, fault)| of(fault));
+    if has(&is_changed) {
+        return Some(format!("table {table}: REFRESH TABLE {table} has its clouds hold all of it anew"));
+    }
+    let lacks = has(&|fault| *fault == disperse::Fault::Lacks);
+    lacks.then(|| format!("table {table}: REPAIR TABLE {table} gives back what a cloud has lost"))
 }
 
 /// Why clouds gave no answer.
@@ -271,7 +287,7 @@ fn unanswered(table: &str, clouds: &[String], waiting: &Waiting<'_>, unanswered:
         disperse::Unanswered::Pieces { column, report } => {
             let text =
                 format!("column {column} of table {table}: what clouds show is of no cell: more of them lie than may");
-            let known = notes(table, clouds, &report);
+            let known = faults(table, clouds, &report);
             let known = if known.is_empty() { String::new() } else { format!("; {}", known.join("; ")) };
             return Error::NotVerified(text + &known, None);
         }
@@ -280,14 +296,14 @@ fn unanswered(table: &str, clouds: &[String], waiting: &Waiting<'_>, unanswered:
             let text = format!(
                 "column {column} of table {table}: {there} of the {wanted} clouds that are wanted show the same"
             );
-            let known = notes(table, clouds, &report);
+            let known = faults(table, clouds, &report);
             return Error::NotVerified(
                 if known.is_empty() { text } else { format!("{text}: {}", known.join("; ")) },
                 None,
             );
         }
     };
-    let text = format!("{what} cannot be had: {}", notes(table, clouds, &report).join("; "));
+    let text = format!("{what} cannot be had: {}", faults(table, clouds, &report).join("; "));
     // Who is silent may come back; who lies is not to be trusted.
     let lies = |(_, fault): &(usize, disperse::Fault)| match fault {
         disperse::Fault::Failed(failure) => matches!(failure, disperse::Failure::Malformed(_)),
