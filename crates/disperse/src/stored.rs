@@ -133,6 +133,19 @@ impl<S: Store> StoredProvider<S> {
         Ok(())
     }
 
+    /// Writes a file anew without some rows, if it has any of them.
+    fn leave_out(&self, table: &Name, name: &FileName, gone: &HashSet<u64>) -> Result<(), Failure> {
+        let Some(rows) = self.read(table, name, None)? else { return Ok(()) };
+        let kept: Vec<usize> = (0..rows.places.len()).filter(|row| !gone.contains(&rows.places[*row])).collect();
+        if kept.len() == rows.places.len() {
+            return Ok(());
+        }
+        if !kept.is_empty() {
+            self.write(table, &rows.chosen(&kept))?;
+        }
+        self.delete(table, name)
+    }
+
     fn write(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
         let file = fragment_file::encode(rows, &self.key);
         let (name, file) = file.map_err(|error| Failure::Refused(format!("no file can be made of them: {error}")))?;
@@ -158,18 +171,15 @@ impl<S: Store> Provider for StoredProvider<S> {
 
     fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
         let gone: HashSet<u64> = places.iter().copied().collect();
+        let mut refused = None;
         for name in self.files(table)? {
-            let Some(rows) = self.read(table, &name, None)? else { continue };
-            let kept: Vec<usize> = (0..rows.places.len()).filter(|row| !gone.contains(&rows.places[*row])).collect();
-            if kept.len() == rows.places.len() {
-                continue;
+            match self.leave_out(table, &name, &gone) {
+                // Where there is no room for what is left of a file, others may go altogether, and make some.
+                Err(Failure::Refused(why)) => refused = Some(Failure::Refused(why)),
+                outcome => outcome?,
             }
-            if !kept.is_empty() {
-                self.write(table, &rows.chosen(&kept))?;
-            }
-            self.delete(table, &name)?;
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
 
     fn ask(

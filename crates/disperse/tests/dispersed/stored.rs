@@ -1,10 +1,11 @@
 //! A folder answers as memory does, whatever was told twice, cut, changed or put back.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Strings};
-use counterfoil_disperse::{Failure, Folder, MemoryProvider, Provider, Secret, StoredProvider};
+use counterfoil_disperse::{Failure, Folder, MemoryProvider, Provider, Secret, Store, StoredProvider};
 use proptest::prelude::*;
 
 fn name(text: &str) -> Name {
@@ -132,4 +133,44 @@ fn a_folder_that_is_not_there_is_out_of_reach() {
     assert!(matches!(gone.put(&table(), &fragments(&[1])), Err(Failure::Unreachable(_))));
     assert!(matches!(asked(&gone), Err(Failure::Unreachable(_))));
     assert!(!path.path().join("unmounted").exists());
+}
+
+/// A folder that has no room for more.
+struct Full(Folder);
+
+impl Store for Full {
+    fn list(&self, folder: &str) -> Result<Vec<String>, Failure> {
+        self.0.list(folder)
+    }
+
+    fn get(&self, folder: &str, name: &str, range: Range<u64>) -> Result<Option<Vec<u8>>, Failure> {
+        self.0.get(folder, name, range)
+    }
+
+    fn put(&self, _: &str, _: &str, _: &[u8]) -> Result<(), Failure> {
+        Err(Failure::Refused("no room".into()))
+    }
+
+    fn delete(&self, folder: &str, name: &str) -> Result<(), Failure> {
+        self.0.delete(folder, name)
+    }
+
+    fn delete_folder(&self, folder: &str) -> Result<(), Failure> {
+        self.0.delete_folder(folder)
+    }
+}
+
+#[test]
+fn where_there_is_no_room_whole_files_go_and_make_some() {
+    let path = tempfile::tempdir().expect("a folder");
+    let there = || asked(&folder(path.path())).expect("an answer").0.into_iter().map(|(place, _)| place);
+    for places in [&[1, 2][..], &[3, 4], &[5, 6], &[7]] {
+        folder(path.path()).put(&table(), &fragments(places)).expect("put");
+    }
+    let full = StoredProvider::new(Full(Folder(path.path().to_owned())), Secret::new([5; 32]));
+    assert!(matches!(full.remove(&table(), &[1, 3, 4, 6, 7]), Err(Failure::Refused(_))));
+    // Of files that rows are left of, nothing has gone; it is told again.
+    assert_eq!(there().collect::<Vec<_>>(), [1, 2, 5, 6]);
+    folder(path.path()).remove(&table(), &[1, 3, 4, 6, 7]).expect("removed");
+    assert_eq!(there().collect::<Vec<_>>(), [2, 5]);
 }
