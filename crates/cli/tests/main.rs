@@ -8,6 +8,7 @@ mod main {
     mod copies;
     mod device;
     mod dispersed;
+    mod everywhere;
     mod export;
     mod import;
     mod keys;
@@ -24,6 +25,7 @@ mod main {
     mod published_keys;
     mod published_network;
     mod published_sql;
+    mod published_stores;
     mod relations;
     mod series;
     mod serve;

@@ -11,13 +11,13 @@ const CREATE: &str = "CREATE TABLE people (id BIGINT PRIMARY KEY, name TEXT FOR 
 const ALL: &str = "SELECT * FROM people ORDER BY id";
 
 /// A provider that runs, and is killed with its test.
-struct Running {
+pub struct Running {
     child: Child,
-    url: String,
+    pub url: String,
 }
 
 impl Running {
-    fn start(stage: &Stage, name: &str, port: &str) -> Self {
+    pub fn start(stage: &Stage, name: &str, port: &str) -> Self {
         let listen = format!("127.0.0.1:{port}");
         let words = ["provider", "serve", &format!("at-{name}"), "--listen", &listen];
         let mut child = stage.command(&words).stderr(Stdio::piped()).spawn().expect("starts");
@@ -27,11 +27,11 @@ impl Running {
         Self { url: url.trim_end_matches(':').to_owned(), child }
     }
 
-    fn port(&self) -> &str {
+    pub fn port(&self) -> &str {
         self.url.split(['/', '?']).nth(2).and_then(|place| place.rsplit(':').next()).expect("a port")
     }
 
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("ended");
     }
@@ -129,4 +129,34 @@ fn who_has_no_token_or_meets_another_server_is_told() {
     stage.refused(&["db", "CREATE CLOUD d OPTIONS (url 'provider://example.com:1')"], 1, &["pin", "provider serve"]);
     stage.write("file", "");
     stage.refused(&["provider", "serve", "file"], 2, &["file"]);
+}
+
+#[test]
+fn a_token_that_has_expired_is_told_and_a_new_one_goes_on() {
+    let (stage, _running) = started();
+    let ask = |sql: &str| stage.run(&["db", sql]);
+    stage.good(&["db", "INSERT INTO people VALUES (1, 'Ada', 1)"]);
+    let tokens = fs::read_to_string(stage.path("at-a/tokens")).expect("tokens");
+    let ended: Vec<String> = tokens
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            format!("{} 1 {}\n", words[0], words[2])
+        })
+        .collect();
+    fs::write(stage.path("at-a/tokens"), ended.concat()).expect("written");
+    let told = ask("INSERT INTO people VALUES (2, 'Bob', 2); SELECT sum(salary) FROM people");
+    assert!(told.code == 0 && told.out.contains("3.00"), "{} {}", told.out, told.err);
+    let says_what_to_do = |text: &str| text.contains("the token has expired: have a new one made");
+    assert!(says_what_to_do(&told.err), "{}", told.err);
+    let told = ask("SELECT * FROM people ORDER BY id");
+    assert_eq!(told.out, "id,name,salary\n1,Ada,1.00\n2,Bob,2.00\n");
+    // REPAIR says why a cloud is not complete, and a table that nobody can put anywhere says it, too.
+    let told = ask("REPAIR TABLE people");
+    assert!(says_what_to_do(&format!("{}{}", told.out, told.err)), "{} {}", told.out, told.err);
+    let token = stage.good(&["provider", "token", "at-a", "ada", "--days", "2"]);
+    stage.write("a.token", token);
+    let repaired = stage.good(&["db", "REPAIR TABLE people"]);
+    assert_eq!(repaired, "cloud,rows_put,rows_removed,state\na,0,0,complete\nb,0,0,complete\nc,0,0,complete\n");
+    assert!(ask("SELECT sum(salary) FROM people").err.is_empty());
 }
