@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pathlib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
@@ -231,6 +232,29 @@ class Connection:
         self._tell()
         return rows
 
+    def split_key(self, folder: str | os.PathLike[str], *, need: int, of: int) -> list[pathlib.Path]:
+        """Writes shares of the database's key into files of a new folder, and answers their paths. Any ``need`` of the ``of``,
+        in a folder that is given as ``key_file``, open the database; fewer tell nothing of its key. Give them to people, or
+        put them into places, that are not lost together: what lies at clouds is read with the key alone, so dispersed tables
+        take no rows before.
+
+        >>> import counterfoil, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> connection = counterfoil.connect(folder / "people.foil", passphrase="a long phrase", create=True)
+        >>> [share.name for share in connection.split_key(folder / "shares", need=2, of=3)]
+        ['share-1-of-3.txt', 'share-2-of-3.txt', 'share-3-of-3.txt']
+        >>> connection.close()
+        """
+        self._open()
+        shares = self._session.split_key(need, of)
+        made = pathlib.Path(folder)
+        made.mkdir()
+        paths = [_private(made / f"share-{at}-of-{of}.txt", share) for at, share in enumerate(shares, 1)]
+        # Not before they are in files: a database that knows of shares takes rows that nothing else brings back.
+        self._session.note_split()
+        self._tell()
+        return paths
+
     @property
     def records(self) -> Records:
         """Records by name: bytes under names, as a mapping."""
@@ -290,3 +314,13 @@ class Connection:
         """Passes on what the database has to say, as warnings of whoever called this package."""
         for note in self._session.notes():
             warnings.warn(note, errors.Warning, stacklevel=4)
+
+
+def _private(path: pathlib.Path, text: str) -> pathlib.Path:
+    """Writes a text into a new file that nobody else reads, durably."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return path

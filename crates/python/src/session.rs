@@ -236,6 +236,18 @@ impl Session {
         self.with(py, move |open| open.connection.record_names(&prefix))
     }
 
+    /// Texts of shares of the key: any `need` of the `of` are the key.
+    fn split_key(&self, py: Python<'_>, need: u8, of: u8) -> PyResult<Vec<String>> {
+        let shares = self.with(py, move |open| open.shared.database.split_key(need, of))?;
+        // Python keeps texts as long as it likes: they are secrets in its hands from here on.
+        Ok(shares.iter().map(|share| share.as_str().to_owned()).collect())
+    }
+
+    /// Remembers that shares were made and are kept.
+    fn note_split(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |open| open.shared.database.note_split())
+    }
+
     /// A series table.
     fn series(&self, py: Python<'_>, name: String) -> PyResult<Series> {
         let (series, place) =
