@@ -90,16 +90,18 @@ impl Pending {
         Ok(())
     }
 
-    pub(crate) fn drop_group(&mut self, id: GroupId) -> Result<(), Error> {
+    /// Drops a group; whether this commit had made it.
+    pub(crate) fn drop_group(&mut self, id: GroupId) -> Result<bool, Error> {
         let containers = self.root.containers.clone();
         self.root.drop_group(id)?;
         let in_group = |container: &ContainerId| containers.get(container).is_some_and(|c| c.group == id);
         self.touched.retain(|container, _| !in_group(container));
         self.unflushed.retain(|(container, _), _| !in_group(container));
-        if !self.groups_created.remove(&id) {
+        let is_own = self.groups_created.remove(&id);
+        if !is_own {
             self.groups_dropped.insert(id);
         }
-        Ok(())
+        Ok(is_own)
     }
 
     pub(crate) fn create_container(&mut self, group: GroupId, sealing: Sealing) -> Result<ContainerId, Error> {

@@ -118,6 +118,14 @@ pub struct Savepoint {
     tried: usize,
 }
 
+/// A savepoint that may be gone back to.
+#[derive(Clone, Copy)]
+struct Mark {
+    number: u64,
+    /// As in [`Savepoint`].
+    granted: usize,
+}
+
 /// The one writer of a volume.
 pub struct Writer {
     pub(crate) pages: Arc<Pages>,
@@ -133,7 +141,7 @@ pub struct Writer {
     pub(crate) spine_key: PageKey,
     pub(crate) pending: Option<Pending>,
     /// The savepoints of the commit under way, and the number of the next one.
-    savepoints: Vec<u64>,
+    savepoints: Vec<Mark>,
     next_savepoint: u64,
     /// Extents that the commit under way was granted, in order.
     pub(crate) granted: Vec<Granted>,
@@ -299,7 +307,10 @@ impl Writer {
     /// # Errors
     /// [`Error::Corrupt`] if there is none, [`Error::Misuse`] outside a commit, [`Error::Latched`].
     pub fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {
-        self.pending_mut()?.drop_group(group)
+        if self.pending_mut()?.drop_group(group)? {
+            self.give_group_back(group);
+        }
+        Ok(())
     }
 
     /// Makes an empty container in a group, whose pages are sealed as wholes.
@@ -360,8 +371,14 @@ impl Writer {
         let pending = self.pending_mut()?.clone();
         let number = self.next_savepoint;
         self.next_savepoint += 1;
-        self.savepoints.push(number);
-        Ok(Savepoint { pending, number, granted: self.granted.len(), tried: self.tried.len() })
+        let granted = self.granted.len();
+        self.savepoints.push(Mark { number, granted });
+        Ok(Savepoint { pending, number, granted, tried: self.tried.len() })
+    }
+
+    /// Nobody goes back to `savepoint` any more: what was dropped since and is nobody's may be used again within this commit.
+    pub fn release(&mut self, savepoint: &Savepoint) {
+        self.savepoints.retain(|mark| mark.number != savepoint.number);
     }
 
     /// Undoes everything since `savepoint`.
@@ -371,7 +388,7 @@ impl Writer {
     /// a savepoint that was gone back to.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
         self.pending_mut()?;
-        let Some(place) = self.savepoints.iter().position(|number| *number == savepoint.number) else {
+        let Some(place) = self.savepoints.iter().position(|mark| mark.number == savepoint.number) else {
             return Err(Error::Misuse("this savepoint is of another commit, or behind one that was gone back to"));
         };
         self.savepoints.truncate(place + 1);
@@ -405,6 +422,28 @@ impl Writer {
             }
         }
         self.forget_the_gone();
+    }
+
+    /// A group that the commit under way made and dropped leaves its extents, but those that a savepoint may bring back. Whoever makes and
+    /// drops groups in one commit, as a load does that merges as it goes, needs no more room than for what is there at a time.
+    fn give_group_back(&mut self, group: GroupId) {
+        let since = self.savepoints.last().map_or(0, |mark| mark.granted);
+        let is_its = |granted: &Granted| granted.owner == Owner::Group(group);
+        let gone: Vec<Extent> =
+            self.granted[since..].iter().filter(|granted| is_its(granted)).map(|of| of.extent).collect();
+        if gone.is_empty() {
+            return;
+        }
+        let mut place = 0;
+        self.granted.retain(|granted| {
+            place += 1;
+            place <= since || !is_its(granted)
+        });
+        let commit = self.needed_before();
+        for extent in gone {
+            self.state.space.cancel(extent.number, commit);
+            self.leave_extent(group, extent);
+        }
     }
 
     /// A group's extent was taken back.
