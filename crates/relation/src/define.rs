@@ -11,7 +11,7 @@ use counterfoil_log::View;
 use crate::access::{Access, Shared};
 use crate::alter::begin_layout;
 use crate::catalog::{self, COLUMNS_MAX, NameEntry};
-use crate::files::{Coverage, Files, IndexFiles};
+use crate::files::{Coverage, Files, IndexFiles, groups};
 use crate::key::Keys;
 use crate::path::JOINS_MAX;
 use crate::read::Wanted;
@@ -447,7 +447,8 @@ pub(crate) fn remove_indexes(
     let files = shared.catalog.files(writer, table)?;
     for index in gone {
         let of_index = shared.catalog.take_index(writer, (table, &files), *index)?;
-        of_index.all_runs().try_for_each(|run| shared.drop_group(writer, &table.name, run.group()))?;
+        let groups = groups(of_index.all_runs());
+        groups.into_iter().try_for_each(|group| shared.drop_group(writer, &table.name, group))?;
         catalog::delete_index(writer, table.id, *index)?;
     }
     for index in table.indexes.iter().filter(|index| gone.contains(&index.id) && index.origin.takes_name()) {
@@ -495,7 +496,7 @@ pub(crate) fn drop_groups(shared: &Shared, writer: &mut dyn Storage, access: &Ac
     access.files.segments.iter().try_for_each(|segment| drop_group(writer, segment.group()))?;
     for index in &access.table.indexes {
         let files = shared.take_index(writer, access, index.id)?;
-        files.all_runs().try_for_each(|run| drop_group(writer, run.group()))?;
+        groups(files.all_runs()).into_iter().try_for_each(|group| drop_group(writer, group))?;
     }
     Ok(())
 }

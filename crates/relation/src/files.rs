@@ -11,7 +11,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use counterfoil_log::{ContainerId, GroupId};
+use counterfoil_log::{ContainerId, GroupId, Order as _};
 use serde::{Deserialize, Serialize};
 
 use crate::run::Run;
@@ -161,6 +161,15 @@ impl IndexFiles {
         self.runs.iter().chain(self.merging.iter().flat_map(|merging| &merging.made))
     }
 
+    /// The group that a run of a tier may lie in behind the first `count` runs: that of the one before it, if it is of the same tier. All
+    /// runs of a tier go into one merge, so they die together; those that go into one already die before.
+    pub(crate) fn group_beside(&self, count: usize, tier: u8) -> Option<GroupId> {
+        let place = count.checked_sub(1)?;
+        let is_merged = self.merging.as_ref().is_some_and(|merging| merging.places().contains(&place));
+        let before = self.runs.get(place).filter(|run| run.tier == tier && !is_merged)?;
+        Some(before.group())
+    }
+
     /// Entries of its runs.
     pub(crate) fn entries(&self) -> u64 {
         self.runs.iter().fold(0, |sum, run| sum.saturating_add(run.entries))
@@ -183,6 +192,14 @@ impl IndexFiles {
 /// Sorted runs out of their pieces.
 pub(crate) fn pieces(runs: &[Run]) -> impl Iterator<Item = &[Run]> {
     runs.chunk_by(|_, next| next.follows)
+}
+
+/// The groups of runs, each once.
+pub(crate) fn groups<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<GroupId> {
+    let mut groups: Vec<GroupId> = runs.map(Run::group).collect();
+    groups.order();
+    groups.dedup();
+    groups
 }
 
 /// Whether runs are pieces of one sorted run.

@@ -96,7 +96,7 @@ mod tests {
     fn of_a_head_that_is_never_kept_nothing_is_noted() {
         let mut storage = Memory::default();
         let blocks = Blocks::in_pages(storage.page_bytes());
-        let mut writer = RunWriter::create(&mut storage, blocks, (0, 0), 3000).unwrap();
+        let mut writer = RunWriter::new(blocks, None, (0, 0), 3000);
         (0..3000_u64).for_each(|row| writer.push(&mut storage, &entry(&row.to_be_bytes(), RowId(row))).unwrap());
         let run = writer.finish(&mut storage).unwrap().unwrap();
         let bytes = run.head_bytes() as usize;

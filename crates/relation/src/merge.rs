@@ -17,8 +17,10 @@
 
 use alloc::vec::Vec;
 
+use counterfoil_log::GroupId;
+
 use crate::access::{Access, Shared};
-use crate::files::{IndexFiles, Merging, pieces};
+use crate::files::{IndexFiles, Merging, groups, pieces};
 use crate::run::{Merge, Run, RunWriter};
 use crate::settle::{Doubt, current};
 use crate::{Error, IndexDef, Storage, TableId, catalog, few_or_many};
@@ -96,8 +98,8 @@ pub(crate) fn abandon(shared: &Shared, writer: &mut dyn Storage, table: TableId)
     for index in &definition.indexes {
         let mut files = shared.catalog.take_index(writer, (&definition, &files), index.id)?;
         let Some(under_way) = files.merging.take() else { continue };
-        for run in &under_way.made {
-            shared.drop_group(writer, &definition.name, run.group())?;
+        for group in groups(under_way.made.iter()) {
+            shared.drop_group(writer, &definition.name, group)?;
         }
         catalog::put_index(writer, table, index.id, &files)?;
         was_there = true;
@@ -178,17 +180,32 @@ fn go_on(
     let share = usize::try_from(entries / PIECES_MAX).unwrap_or(usize::MAX);
     let entries_max = shared.fresh_rows.saturating_mul(STEP_FRESH_PARTS).max(share);
     let entries_max = entries_max.min(usize::try_from(entries).unwrap_or(usize::MAX)).max(1);
-    let (piece, is_last) = make_piece(writer, access, index, inputs, &mut merging, entries_max)?;
+    let beside = match merging.made.last() {
+        Some(made) => Some(made.group()),
+        // One step makes all of it, so that nobody gives it up on the way: it may lie beside others that have been there before.
+        None if entries_max as u64 == entries => files.group_beside(merging.first as usize, merging.tier),
+        None => None,
+    };
+    let (piece, is_last) = make_piece(writer, access, index, inputs, (&mut merging, beside), entries_max)?;
+    if !is_last && entries_max as u64 == entries && merging.made.is_empty() {
+        return Err(Error::corrupt(&access.table.name, "number of entries of index runs"));
+    }
     let follows = !merging.made.is_empty();
     merging.made.extend(piece.map(|piece| piece.following(follows)));
     if !is_last {
         files.merging = Some(merging);
         return Ok(());
     }
-    for run in inputs {
-        shared.drop_group(writer, &access.table.name, run.group())?;
+    let gone = groups(inputs.iter());
+    if let Some(last) = merging.made.last().filter(|run| run.follows) {
+        // Of a large one nothing more is to come.
+        writer.close_group(last.group());
     }
     files.runs.splice(merging.places(), merging.made);
+    let there = groups(files.runs.iter());
+    for group in gone.into_iter().filter(|group| there.binary_search(group).is_err()) {
+        shared.drop_group(writer, &access.table.name, group)?;
+    }
     Ok(())
 }
 
@@ -198,14 +215,14 @@ fn make_piece(
     access: &Access,
     index: &IndexDef,
     inputs: &[Run],
-    merging: &mut Merging,
+    (merging, beside): (&mut Merging, Option<GroupId>),
     entries_max: usize,
 ) -> Result<(Option<Run>, bool), Error> {
     let named = access.named();
     let renewals = access.files.renewals;
     let looked = inputs.iter().map(|run| run.renewals).min().unwrap_or(renewals);
     let blocks = access.blocks(index, writer)?;
-    let mut output = RunWriter::create(writer, blocks, (merging.tier, renewals), entries_max as u64)?;
+    let mut output = RunWriter::new(blocks, beside, (merging.tier, renewals), entries_max as u64);
     let mut merge = Merge::after(writer, pieces(inputs), &merging.until).map_err(&named)?;
     let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES.min(entries_max)), 0);
     let is_last = loop {
@@ -224,7 +241,7 @@ fn make_piece(
         }
         seen += piece.len();
         if seen >= entries_max {
-            break false;
+            break merge.is_over();
         }
     };
     // A block of each input, which is not needed beside what is written last.

@@ -97,6 +97,7 @@ pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     let access = shared.access_to_write(writer, table)?;
     let files = shared.index_files(writer, &access, index.id)?;
     let fresh = fresh::of(&shared.states.fresh, writer, &access, (index, &files.coverage), true)?;
+    let beside = files.group_beside(files.runs.len(), 0);
     drop(files);
     if cfg!(feature = "small") {
         // Views from before read again what this was; where it would be kept for them, it would take what others could.
@@ -106,7 +107,7 @@ pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
     drop(fresh);
     let renewals = access.files.renewals;
     let blocks = access.blocks(index, writer)?;
-    let mut run = RunWriter::create(writer, blocks, (0, renewals), entries.len() as u64)?;
+    let mut run = RunWriter::new(blocks, beside, (0, renewals), entries.len() as u64);
     for piece in entries.chunks(PIECE_ENTRIES) {
         let doubt = if doubtful { Doubt::All } else { Doubt::Since(renewals) };
         for entry in current(writer, &access, index, piece, doubt)? {
@@ -226,7 +227,10 @@ impl Building<'_> {
         self.entries.order();
         let tier = merge::tier_of(self.shared, self.entries.len() as u64);
         let (blocks, count) = (access.blocks(self.index, writer)?, self.entries.len() as u64);
-        let mut run = RunWriter::create(writer, blocks, (tier, access.files.renewals), count)?;
+        let files = self.shared.index_files(writer, &access, self.index.id)?;
+        let beside = files.group_beside(files.runs.len(), tier);
+        drop(files);
+        let mut run = RunWriter::new(blocks, beside, (tier, access.files.renewals), count);
         for entry in self.entries.drain(..) {
             run.push(writer, &entry)?;
         }

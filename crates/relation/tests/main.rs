@@ -14,6 +14,8 @@ mod damage;
 mod define;
 #[path = "main/edges.rs"]
 mod edges;
+#[path = "main/extents.rs"]
+mod extents;
 #[path = "main/figures.rs"]
 mod figures;
 #[path = "main/foreign.rs"]

@@ -73,6 +73,11 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
+    /// Whether there is no entry left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.order.is_empty()
+    }
+
     /// Appends the next entry to `out`; whether there was one. The same entry in several runs comes once.
     pub(crate) fn next(&mut self, view: &dyn View, out: &mut Vec<u8>) -> Result<bool, Error> {
         let start = out.len();

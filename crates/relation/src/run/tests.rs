@@ -39,7 +39,7 @@ fn entries(dice: &mut Dice, count: u64) -> BTreeSet<Vec<u8>> {
 
 fn write(storage: &mut Memory, entries: &BTreeSet<Vec<u8>>) -> Run {
     let blocks = Blocks::in_pages(storage.page_bytes());
-    let mut writer = RunWriter::create(storage, blocks, (0, 0), entries.len() as u64).unwrap();
+    let mut writer = RunWriter::new(blocks, None, (0, 0), entries.len() as u64);
     entries.iter().for_each(|entry| writer.push(storage, entry).unwrap());
     writer.finish(storage).unwrap().unwrap()
 }
@@ -110,7 +110,7 @@ fn merged_runs_read_as_the_union() {
 fn nothing_makes_no_run() {
     let mut storage = Memory::default();
     let blocks = Blocks::in_pages(storage.page_bytes());
-    let writer = RunWriter::create(&mut storage, blocks, (0, 0), 10).unwrap();
+    let writer = RunWriter::new(blocks, None, (0, 0), 10);
     assert!(writer.finish(&mut storage).unwrap().is_none());
     assert!(storage.containers.is_empty());
 }

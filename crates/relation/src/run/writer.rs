@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::mem;
 
-use counterfoil_log::{ContainerId, GroupId};
+use counterfoil_log::{ContainerId, GroupId, Sealing};
 
 use super::Run;
 use super::block::{BlockWriter, Blocks};
@@ -20,8 +20,10 @@ const NO_FILTER_OF_ONE_BLOCK: bool = cfg!(feature = "small");
 
 /// A run being written. A power cut or a rollback on the way leaves nothing: no commit names the container yet.
 pub(crate) struct RunWriter {
-    group: GroupId,
-    container: ContainerId,
+    /// The group in which it lies, if that is there already, and its container, when something was written.
+    group: Option<GroupId>,
+    container: Option<ContainerId>,
+    sealing: Sealing,
     tier: u8,
     renewals: u64,
     block_bytes: usize,
@@ -37,19 +39,14 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Begins a run of at most `entries_max` entries, which are those of the rows after so many renewals.
-    pub(crate) fn create(
-        writer: &mut dyn Storage,
-        blocks: Blocks,
-        (tier, renewals): (u8, u64),
-        entries_max: u64,
-    ) -> Result<Self, Error> {
-        let group = writer.create_group().map_err(Error::log(""))?;
-        let container = writer.create_container_sealed(group, blocks.sealing).map_err(Error::log(""))?;
+    /// Begins a run of at most `entries_max` entries, which are those of the rows after so many renewals. It lies in the group of others
+    /// that die when it does, or in one of its own.
+    pub(crate) fn new(blocks: Blocks, group: Option<GroupId>, (tier, renewals): (u8, u64), entries_max: u64) -> Self {
         let block_bytes = blocks.bytes;
-        Ok(RunWriter {
+        RunWriter {
             group,
-            container,
+            container: None,
+            sealing: blocks.sealing,
             tier,
             renewals,
             block_bytes,
@@ -60,7 +57,7 @@ impl RunWriter {
             bloom: Bloom::for_keys(entries_max),
             entries: 0,
             last: Vec::new(),
-        })
+        }
     }
 
     /// Adds an entry that comes after all before it.
@@ -85,10 +82,9 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes what is left. A run without entries is none, and its group is dropped.
+    /// Writes what is left. A run without entries is none.
     pub(crate) fn finish(mut self, writer: &mut dyn Storage) -> Result<Option<Run>, Error> {
         if self.entries == 0 {
-            writer.drop_group(self.group).map_err(Error::log(""))?;
             return Ok(None);
         }
         let is_only = self.blocks == 0;
@@ -106,8 +102,8 @@ impl RunWriter {
         }
         let lines = if is_only && NO_FILTER_OF_ONE_BLOCK { 0 } else { self.write_filter() };
         self.flush(writer, 0)?;
-        writer.close_group(self.group);
-        let (tier, renewals, group, container) = (self.tier, self.renewals, self.group.0, self.container.0);
+        let (GroupId(group), ContainerId(container)) = self.place(writer)?;
+        let (tier, renewals) = (self.tier, self.renewals);
         let block_bytes = self.block_bytes as u32;
         let entries = self.entries;
         let (follows, last) = (false, self.last);
@@ -156,10 +152,25 @@ impl RunWriter {
         lines
     }
 
+    /// Where it lies, from the first time on that it is asked for.
+    fn place(&mut self, writer: &mut dyn Storage) -> Result<(GroupId, ContainerId), Error> {
+        let group = match self.group {
+            Some(group) => group,
+            None => writer.create_group().map_err(Error::log(""))?,
+        };
+        let container = match self.container {
+            Some(container) => container,
+            None => writer.create_container_sealed(group, self.sealing).map_err(Error::log(""))?,
+        };
+        (self.group, self.container) = (Some(group), Some(container));
+        Ok((group, container))
+    }
+
     /// Hands the buffer to the log if it holds more than `bytes_max`.
     fn flush(&mut self, writer: &mut dyn Storage, bytes_max: usize) -> Result<(), Error> {
         if self.buffer.len() > bytes_max {
-            writer.append(self.container, &self.buffer).map_err(Error::log(""))?;
+            let (_, container) = self.place(writer)?;
+            writer.append(container, &self.buffer).map_err(Error::log(""))?;
             match bytes_max {
                 0 => self.buffer = Vec::new(),
                 _ => self.buffer.clear(),

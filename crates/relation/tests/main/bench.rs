@@ -69,8 +69,17 @@ impl Bench {
         Bench::with_blocks(seed, fresh_rows, segment_bytes, 1 << 16)
     }
 
+    /// With extents of so many pages.
+    pub fn with_extents(fresh_rows: usize, extent_pages: u64) -> Bench {
+        Bench::with_all(0, fresh_rows, segment_bytes(fresh_rows), (1 << 18, extent_pages))
+    }
+
     /// On a medium of so many blocks of four pages, of which the records take a thousand.
     pub fn with_blocks(seed: u64, fresh_rows: usize, segment_bytes: u64, block_count: u64) -> Bench {
+        Bench::with_all(seed, fresh_rows, segment_bytes, (block_count, EXTENT_PAGES))
+    }
+
+    fn with_all(seed: u64, fresh_rows: usize, segment_bytes: u64, (block_count, extent_pages): (u64, u64)) -> Bench {
         let geometry =
             Geometry { page_bytes: 512, block_pages: 4, block_count, erase_before_program: false, grows: true };
         let device = MemoryDevice::new(geometry).unwrap();
@@ -78,7 +87,7 @@ impl Bench {
         let key = VolumeKey::generate(&mut entropy).unwrap();
         let id = DatabaseId::generate(&mut entropy).unwrap();
         let vault = Arc::new(Vault::new(&key, id, Suite::Aes256GcmSiv));
-        let layout = Layout::new(&geometry, EXTENT_PAGES as u32, RECORD_EXTENTS as u32).unwrap();
+        let layout = Layout::new(&geometry, extent_pages as u32, RECORD_EXTENTS as u32).unwrap();
         let counter = MemoryCounter::at(0, None);
         let media = Media { reader: Arc::new(device.clone()), writer: Box::new(device.clone()) };
         let settings = settings(&counter);
