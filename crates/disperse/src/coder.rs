@@ -240,8 +240,8 @@ impl Coder {
         }
     }
 
-    /// The fragments of rows at one cloud. `rows` are ascending; `columns` are the declared ones in order, and `common` what they have
-    /// been coded to for all.
+    /// The fragments of rows at one cloud, in the order of their places. `rows` are ascending; `columns` are the declared ones in order, and
+    /// `common` what they have been coded to for all.
     ///
     /// # Errors
     /// [`Unfit`].
@@ -255,14 +255,18 @@ impl Coder {
         let number = |row: &u64| epochs.number(*row).ok_or(Unfit::Row(*row));
         let mut places = rows.iter().map(number).collect::<Result<Vec<_>, Unfit>>()?;
         self.places[cloud].places(&mut places);
-        let mut fragments = Fragments { places, columns: Vec::new() };
+        // In an order that each cloud has for itself. In that of their numbers the nth of a batch would be the same row everywhere, also
+        // where it moves to under other keys.
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_unstable_by_key(|at| places[*at]);
+        let mut fragments = Fragments { places: order.iter().map(|at| places[*at]).collect(), columns: Vec::new() };
         for (column, plain) in self.declaration.columns.iter().zip(columns) {
             let own = self.placement.held_by(cloud).filter(|fragment| fragment.column == column.id);
             for fragment in own {
                 let name = self.column_name(cloud, column.id, fragment.coding);
                 let data = match common.0.get(&(column.id, fragment.coding)) {
-                    Some(data) => data.clone(),
-                    None => self.data(epochs, (column, fragment.coding), cloud, rows, plain)?,
+                    Some(data) => data.chosen(&order),
+                    None => self.data(epochs, (column, fragment.coding), cloud, rows, plain)?.chosen(&order),
                 };
                 fragments.columns.push((name, data));
             }

@@ -120,7 +120,7 @@ impl Data {
         self.len() == 0
     }
 
-    fn chosen(&self, rows: &[usize]) -> Self {
+    pub(crate) fn chosen(&self, rows: &[usize]) -> Self {
         match self {
             Self::Shares(shares) => Self::Shares(rows.iter().map(|row| shares[*row]).collect()),
             Self::Strings(strings) => {

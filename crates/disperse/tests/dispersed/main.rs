@@ -8,3 +8,4 @@ mod stored;
 mod sums;
 mod vectors;
 mod views;
+mod watching;

@@ -3,62 +3,18 @@
 //! No proof, but a test that can fail: for each promise there is a planted fault that breaks it (`planted/disperse-*`).
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use counterfoil_disperse::coding::field::Element;
 use counterfoil_disperse::coding::shares::interpolate;
-use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Test};
+use counterfoil_disperse::fragments::{Data, Fragments, Name, Question, Test};
 use counterfoil_disperse::{
-    Asking, Coder, Condition, Declaration, Epoch, Failure, Goal, MemoryProvider, Patient, Placement, Provider, Report,
-    Secret, State, Table, Value,
+    Asking, Coder, Condition, Declaration, Epoch, Goal, Patient, Placement, Provider, Report, Secret, State, Table,
+    Value,
 };
 
 use crate::clouds::{ID, NAME, NOTE, Person, SALARY, columns, declaration, in_order};
-
-/// A cloud that writes down all that it is told and asked.
-#[derive(Default)]
-struct Watching {
-    inner: MemoryProvider,
-    seen: Mutex<Seen>,
-}
-
-#[derive(Default, Clone)]
-struct Seen {
-    tables: Vec<Name>,
-    put: Vec<Fragments>,
-    questions: Vec<Question>,
-    answers: Vec<Answer>,
-}
-
-impl Provider for Watching {
-    fn put(&self, table: &Name, rows: &Fragments) -> Result<(), Failure> {
-        let mut seen = self.seen.lock().expect("nobody panicked");
-        seen.tables.push(table.clone());
-        seen.put.push(rows.clone());
-        self.inner.put(table, rows)
-    }
-
-    fn remove(&self, table: &Name, places: &[u64]) -> Result<(), Failure> {
-        self.inner.remove(table, places)
-    }
-
-    fn ask(
-        &self,
-        table: &Name,
-        question: &Question,
-        take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.seen.lock().expect("nobody panicked").questions.push(question.clone());
-        self.inner.ask(table, question, &mut |answer| {
-            self.seen.lock().expect("nobody panicked").answers.push(answer.clone());
-            take(answer)
-        })
-    }
-
-    fn drop_table(&self, table: &Name) -> Result<(), Failure> {
-        self.inner.drop_table(table)
-    }
-}
+use crate::watching::{Event, Seen, Watching};
 
 /// What each cloud has seen after people were put there, read, looked for and added up.
 fn views(secret: u8, people: &[Person], asked: &Person) -> Vec<Seen> {
@@ -105,7 +61,20 @@ fn views_of_declared(declaration: Declaration, secret: u8, people: &[Person], as
         table.read(asking, &[ID, NAME, SALARY, NOTE], &[condition], report).expect("rows");
     }
     table.sum(asking, SALARY, &rows, report).expect("a sum");
-    clouds.iter().map(|cloud| cloud.seen.lock().expect("nobody panicked").clone()).collect()
+    let seen = clouds.iter().enumerate().map(|(cloud, own)| by_row(table.coder(), &state, cloud, own.seen()));
+    seen.collect()
+}
+
+/// A view with its rows in the order of their numbers, as whoever has the key can put them.
+fn by_row(coder: &Coder, state: &State, cloud: usize, mut seen: Seen) -> Seen {
+    for event in &mut seen.events {
+        let Event::Put(_, put) = event else { continue };
+        let row = |at: &usize| coder.row(&state.epochs, cloud, put.places[*at]).expect("a row");
+        let mut order: Vec<usize> = (0..put.places.len()).collect();
+        order.sort_by_key(row);
+        *put = put.chosen(&order);
+    }
+    seen
 }
 
 /// People of whom nothing is equal that an index would show, and whose texts are of one class.
@@ -136,16 +105,17 @@ fn shares(data: &Data) -> &[u64] {
 /// All bytes that a cloud has been shown, in questions and in what was put there.
 fn bytes(seen: &Seen) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let names = seen.questions.iter().flat_map(|question| question.columns.iter().chain(&question.sums));
-    let names =
-        names.chain(&seen.tables).chain(seen.put.iter().flat_map(|put| put.columns.iter().map(|(name, _)| name)));
+    let names = seen.questions().flat_map(|question| question.columns.iter().chain(&question.sums));
+    let names = names
+        .chain(seen.events.iter().map(Event::table))
+        .chain(seen.put().flat_map(|put| put.columns.iter().map(|(name, _)| name)));
     names.for_each(|name| bytes.extend_from_slice(name.as_str().as_bytes()));
-    for put in &seen.put {
+    for put in seen.put() {
         put.columns
             .iter()
             .for_each(|(_, data)| strings(data).iter().for_each(|string| bytes.extend_from_slice(string)));
     }
-    for test in seen.questions.iter().flat_map(|question| &question.tests) {
+    for test in seen.questions().flat_map(|question| &question.tests) {
         bytes.extend_from_slice(test.column().as_str().as_bytes());
         match test {
             Test::Tagged { tags, .. } => tags.iter().for_each(|tag| bytes.extend_from_slice(tag)),
@@ -169,9 +139,9 @@ fn no_value_and_no_name_is_in_what_clouds_see() {
             assert!(!contains(&id.to_be_bytes()) && !contains(&salary.expect("a salary").to_be_bytes()));
         }
         // Names are what names look like, and no two clouds use the same.
-        assert!(seen.put.iter().flat_map(|put| &put.columns).all(|(name, _)| Name::parse(name.as_str()).is_some()));
+        assert!(seen.put().flat_map(|put| &put.columns).all(|(name, _)| Name::parse(name.as_str()).is_some()));
     }
-    let names: Vec<Name> = views(1, &people, &people[5]).iter().map(|seen| seen.tables[0].clone()).collect();
+    let names: Vec<Name> = views(1, &people, &people[5]).iter().map(|seen| seen.events[0].table().clone()).collect();
     assert_eq!(names.iter().collect::<HashSet<_>>().len(), 3);
 }
 
@@ -184,7 +154,7 @@ fn nothing_is_hidden_twice_in_the_same_way() {
     let mut by_tag: BTreeMap<Vec<u8>, HashSet<(usize, Name)>> = BTreeMap::new();
     for (cloud, seen) in views.iter().enumerate() {
         let mut own_cells: Vec<(Name, Vec<Vec<u8>>)> = Vec::new();
-        for (name, data) in seen.put.iter().flat_map(|put| &put.columns) {
+        for (name, data) in seen.put().flat_map(|put| &put.columns) {
             for string in strings(data).into_iter().filter(|string| string.len() == 16) {
                 by_tag.entry(string.to_vec()).or_default().insert((cloud, name.clone()));
             }
@@ -222,7 +192,7 @@ fn fewer_shares_than_the_threshold_are_noise() {
     // Where one share would be the value all clouds have it under one pad: noise at each, and at both together.
     for (salary, shape) in [(0, (3, 1, 1)), (1_000_000, (3, 1, 1)), (0, (1, 0, 0)), (1_000_000, (2, 1, 0))] {
         for (cloud, seen) in views_of(shape, 5, &of(salary), &(0, None, None, None)).iter().enumerate() {
-            for (_, data) in seen.put.iter().flat_map(|put| &put.columns) {
+            for (_, data) in seen.put().flat_map(|put| &put.columns) {
                 let shares = shares(data);
                 for bit in (0..61).filter(|_| !shares.is_empty()) {
                     let set = shares.iter().filter(|share| **share >> bit & 1 == 1).count();
@@ -234,7 +204,7 @@ fn fewer_shares_than_the_threshold_are_noise() {
     }
     let [one, other] = &views_of((2, 1, 0), 5, &of(7), &(0, None, None, None))[..] else { panic!("two clouds") };
     let all = |seen: &Seen| -> Vec<u64> {
-        let data = seen.put.iter().flat_map(|put| &put.columns);
+        let data = seen.put().flat_map(|put| &put.columns);
         data.flat_map(|(_, data)| shares(data).to_vec()).collect()
     };
     assert_eq!(all(one), all(other), "two that differ could be taken from one another");
@@ -242,7 +212,7 @@ fn fewer_shares_than_the_threshold_are_noise() {
 
 /// Whether strings of a column as they were put are in the order of salaries, which rise with each person.
 fn are_in_order(views: &[Seen]) -> bool {
-    let columns = views.iter().flat_map(|seen| &seen.put).flat_map(|put| &put.columns);
+    let columns = views.iter().flat_map(Seen::put).flat_map(|put| &put.columns);
     let is_in_order = |strings: &[&[u8]]| !strings.is_empty() && strings.windows(2).all(|pair| pair[0] < pair[1]);
     columns.into_iter().any(|(_, data)| is_in_order(&strings(data)))
 }
@@ -288,7 +258,7 @@ fn whoever_asks_for_some_rows_names_them_and_no_others() {
         assert_eq!(found.rows, some.collect::<Vec<u64>>());
         let asked: Vec<Option<usize>> = clouds
             .iter()
-            .flat_map(|cloud| std::mem::take(&mut cloud.seen.lock().expect("nobody panicked").questions))
+            .flat_map(|cloud| cloud.take_seen().questions().cloned().collect::<Vec<_>>())
             .map(|question| question.places.map(|places| places.len()))
             .collect();
         assert_eq!(asked, [named]);
@@ -301,7 +271,7 @@ fn shares_of(seen: &Seen, nth: usize) -> Vec<u64> {
         let mut columns = put.columns.iter().map(|(_, data)| shares(data)).filter(|shares| !shares.is_empty());
         columns.nth(nth).expect("a column of shares").to_vec()
     };
-    seen.put.iter().flat_map(of_put).collect()
+    seen.put().flat_map(of_put).collect()
 }
 
 #[test]
@@ -340,7 +310,7 @@ fn columns_of_equal_values_have_tags_of_their_own() {
     let mut shared = 0;
     for seen in views_of_declared(declaration, 3, &same, &same[0]) {
         let mut columns: BTreeMap<&[u8], HashSet<&Name>> = BTreeMap::new();
-        for (name, data) in seen.put.iter().flat_map(|put| &put.columns) {
+        for (name, data) in seen.put().flat_map(|put| &put.columns) {
             for tag in strings(data).into_iter().filter(|string| string.len() == 16) {
                 columns.entry(tag).or_default().insert(name);
             }
@@ -362,10 +332,8 @@ fn shape(seen: &Seen) -> Vec<String> {
         let lengths: Vec<usize> = strings.iter().map(|string| string.len()).collect();
         format!("{} {lengths:?} {equal:?}", shares(data).len())
     };
-    let put = seen
-        .put
-        .iter()
-        .map(|put| format!("{} {:?}", put.places.len(), put.columns.iter().map(column).collect::<Vec<_>>()));
+    let put =
+        seen.put().map(|put| format!("{} {:?}", put.places.len(), put.columns.iter().map(column).collect::<Vec<_>>()));
     let question = |of: &Question| {
         let tests: Vec<String> = of
             .tests
@@ -379,7 +347,7 @@ fn shape(seen: &Seen) -> Vec<String> {
         format!("{} {} {:?} {tests:?}", of.columns.len(), of.sums.len(), of.places.as_ref().map(Vec::len))
     };
     let answers = seen.answers.iter().map(|answer| format!("{} {}", answer.rows.places.len(), answer.added));
-    put.chain(seen.questions.iter().map(question)).chain(answers).collect()
+    put.chain(seen.questions().map(question)).chain(answers).collect()
 }
 
 #[test]
