@@ -300,7 +300,7 @@ impl Coder {
         let mut strings = Strings::default();
         let mut scratch = [0; 16];
         for (epoch, stretch) in epochs.stretches(rows) {
-            let cells = self.opener(column.id, epoch);
+            let cells = self.opener(column.id, epoch).of_width(column.kind.width());
             for row in stretch {
                 let value = plain.canonical(column.kind, strings.len(), &mut scratch);
                 strings.push_with(|cell| cells.seal(*row, value, cell));

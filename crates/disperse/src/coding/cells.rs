@@ -4,13 +4,14 @@
 //! cell       = AES-256-GCM-SIV(key of column and epoch, nonce, associated, padded value)              16 bytes longer than that
 //! nonce      = 00 00 00 00 | row u64
 //! associated = table [16] | column u16 | row u64
-//! padded     = 00: NULL, 01: a value | the value | 80 | 00 ..., up to the next class
+//! padded     = 00: NULL, 01: a value | the value | 80 | 00 ..., up to the next class; NULL among values of one width up to theirs
 //! classes    = 16 | 32 | 48 | 64 | then four steps for each doubling: 80, 96, 112, 128, 160, 192, 224, 256, 320 ...
 //! ```
 //! 1. A row's number belongs to one value for ever, and the key to one epoch of the column: no nonce comes twice, and should one
 //!    all the same, this suite shows that two values are equal and nothing else.
 //! 2. A cell names its table, column and row: one that was put in another's place does not open.
-//! 3. NULL is a cell like others. A NULL in a column of short values is not told from them.
+//! 3. NULL is a cell like others. In a column whose values all have as many bytes it is as long as they are; in one of short texts it is not
+//!    told from them.
 
 use aead::{AeadInOut as _, KeyInit as _};
 use aes_gcm_siv::{Aes256GcmSiv, Nonce, Tag};
@@ -19,11 +20,15 @@ use crate::keys::Secret;
 
 /// Bytes that a cell is longer than what it seals.
 const TAG_BYTES: usize = 16;
+/// Bytes beside a value: whether there is one, and where it ends.
+const MARK_BYTES: usize = 2;
 
 /// What opens and seals the cells of a column in one epoch.
 pub struct Cells {
     cipher: Aes256GcmSiv,
     associated: [u8; 26],
+    /// Bytes that are padded to at least.
+    least: usize,
 }
 
 impl Cells {
@@ -33,7 +38,13 @@ impl Cells {
         let mut associated = [0; 26];
         associated[..16].copy_from_slice(table);
         associated[16..18].copy_from_slice(&column.to_be_bytes());
-        Self { cipher: Aes256GcmSiv::new(key.expose().into()), associated }
+        Self { cipher: Aes256GcmSiv::new(key.expose().into()), associated, least: 0 }
+    }
+
+    /// Of a column whose values all have so many bytes, if they have: NULL is as long as they are.
+    #[must_use]
+    pub fn of_width(self, width: Option<usize>) -> Self {
+        Self { least: width.map_or(0, |width| width + MARK_BYTES), ..self }
     }
 
     fn associated(&self, row: u64) -> [u8; 26] {
@@ -48,7 +59,7 @@ impl Cells {
         cell.push(u8::from(value.is_some()));
         cell.extend_from_slice(value.unwrap_or_default());
         cell.push(0x80);
-        let padded = class(cell.len() - start);
+        let padded = class((cell.len() - start).max(self.least));
         cell.resize(start + padded, 0);
         let sealed =
             self.cipher.encrypt_inout_detached(&nonce(row), &self.associated(row), (&mut cell[start..]).into());
@@ -146,6 +157,21 @@ mod tests {
         let mut null = Vec::new();
         cells(1).seal(1, None, &mut null);
         assert_eq!(null.len() - 16, lengths[0]);
+    }
+
+    #[test]
+    fn null_is_as_long_as_values_of_one_width() {
+        for width in [8, 16, 33] {
+            let (mut null, mut value, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+            let cells = cells(1).of_width(Some(width));
+            cells.seal(1, None, &mut null);
+            cells.seal(1, Some(&vec![0xFF; width]), &mut value);
+            assert_eq!(null.len(), value.len());
+            assert_eq!(cells.open(1, &null, &mut plain), Ok(false));
+            // Whoever opens does not know of it.
+            assert_eq!(super::tests::cells(1).open(1, &null, &mut plain), Ok(false));
+            assert_eq!(cells.open(1, &value, &mut plain), Ok(true));
+        }
     }
 
     #[test]
