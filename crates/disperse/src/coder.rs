@@ -48,11 +48,17 @@ impl Epochs {
         self.0.iter().copied()
     }
 
-    /// A row with a part of its epoch; none: a row of no epoch, or with a number that is too large.
+    /// A row with a part of its epoch, by which a row that has the same number in a database that was put back is another one; none: a row
+    /// of no epoch, or with a number that is too large.
     fn number(&self, row: u64) -> Option<u64> {
         let (_, Epoch(epoch)) = self.0[self.at(row)?];
         let tag = u64::from_be_bytes([0, 0, 0, 0, 0, epoch[0], epoch[1], epoch[2]]);
         (row < ROWS_END).then_some(tag << ROW_BITS | row)
+    }
+
+    /// The same of rows.
+    fn numbers(&self, rows: &[u64]) -> Result<Vec<u64>, Unfit> {
+        rows.iter().map(|row| self.number(*row).ok_or(Unfit::Row(*row))).collect()
     }
 
     /// The place of a row's epoch.
@@ -252,8 +258,7 @@ impl Coder {
         rows: &[u64],
         (columns, common): (&[Plain], &Common),
     ) -> Result<Fragments, Unfit> {
-        let number = |row: &u64| epochs.number(*row).ok_or(Unfit::Row(*row));
-        let mut places = rows.iter().map(number).collect::<Result<Vec<_>, Unfit>>()?;
+        let mut places = epochs.numbers(rows)?;
         self.places[cloud].places(&mut places);
         // In an order that each cloud has for itself. In that of their numbers the nth of a batch would be the same row everywhere, also
         // where it moves to under other keys.
@@ -289,9 +294,9 @@ impl Coder {
                 Ok(Data::Strings(pieces.ok_or(Unfit::Row(0))?))
             }
             Coding::Share(_) | Coding::Present => self.shares(epochs, (column, coding), cloud, rows, plain),
-            Coding::Tag => Ok(Data::Strings(self.tag_strings(column, rows, plain))),
-            Coding::Prefix => Ok(Data::Strings(self.prefix_strings(column, rows, plain))),
-            Coding::Order => Ok(Data::Strings(self.order_strings(column, rows, plain))),
+            Coding::Tag => Ok(Data::Strings(self.tag_strings(column, &epochs.numbers(rows)?, plain))),
+            Coding::Prefix => Ok(Data::Strings(self.prefix_strings(column, &epochs.numbers(rows)?, plain))),
+            Coding::Order => Ok(Data::Strings(self.order_strings(column, &epochs.numbers(rows)?, plain))),
             Coding::DangerOrder => Ok(Data::Strings(self.danger_order_strings(column, plain))),
         }
     }
@@ -348,6 +353,7 @@ impl Coder {
         Ok(Data::Shares(shares))
     }
 
+    /// `rows` are with their epochs here and below: keys of what is compared are of all epochs, and what is a row's own must not come again.
     fn tag_strings(&self, column: &Column, rows: &[u64], plain: &Plain) -> Strings {
         let (tags, mut strings, mut scratch) = (self.tags(column.id), Strings::default(), [0; 16]);
         for (at, row) in rows.iter().enumerate() {

@@ -7,7 +7,8 @@
 //! 2. What hides a value by being used once (sealing, shares, exponents, pads) has a key per epoch. An epoch is begun by each process that
 //!    opens the table to write, under 16 bytes of the system's generator: a database that was put back, or copied, goes on under
 //!    another one, and no row number of the two meets under one key.
-//! 3. What is to be compared between rows (tags, orders) has one key for all epochs: that it can be compared is what it leaks.
+//! 3. What is to be compared between rows (tags, orders) has one key for all epochs: that it can be compared is what it leaks. What of it
+//!    is a row's own (nonces of orders, tags of NULL) is of the row's number with a part of its epoch.
 //! 4. A purpose's number is given once and never again.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};

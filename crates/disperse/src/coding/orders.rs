@@ -3,13 +3,14 @@
 //!
 //! ```text
 //! number  = 16 blocks of 4 bits, highest first; p = the blocks before block i
-//! stored  = nonce [16] | for each block 16 trits of 2 bits, the first in the highest bits, 4 bytes            80 bytes
+//! stored  = nonce [16] = AES-256(K; 03 | 0 ... | row u64) | for each block 16 trits of 2 bits, the first in the highest bits, 4 bytes            80 bytes
 //!           trit j of block i = cmp(inverse(i, p, j), block i) + trit(label(i, p, j), nonce)   modulo 3
 //! asked   = for each block: j = permuted(i, p, block i) u8 | label(i, p, j) [16]                               272 bytes
 //! label   = AES-256(K; 01 | i | j | 0 ... | p u64)          permuted = Fisher-Yates by AES-256(K; 02 | i | 0 ... | p u64)
 //! trit(label, nonce) = first 7 bytes of SHA-256(label | nonce) modulo 3           cmp: 0 equal, 1 less, 2 greater
 //! ```
-//! 1. Stored codes say nothing of one another: each trit is hidden by a hash under its own nonce. So at rest nothing is leaked.
+//! 1. Stored codes say nothing of one another: each trit is hidden by a hash under its own nonce. So at rest nothing is leaked. The row of a
+//!    nonce is its number with a part of its epoch, as in its place (places.rs): of a database that was put back a number comes again.
 //! 2. A question shows, of each stored number, whether it is less, equal or greater, and the first block in which they differ. Whoever
 //!    keeps questions learns the order between all that was asked for, and the numbers' order in between.
 //! 3. The hash is one that SQL servers have, so that they can compare by themselves.

@@ -7,6 +7,8 @@
 //!             = HMAC-SHA256(key of column, 02 | row u64), its first 16 bytes
 //! no prefix   = what a text is too short for, likewise: HMAC-SHA256(key of column, 03 | characters u16 | row u64), its first 16 bytes
 //! ```
+//! A row is its number with a part of its epoch, as in its place (places.rs): of a database that was put back a number comes again.
+//!
 //! The tag covers the whole value. With 2^40 values in a column two of them share one by chance once in 2^49
 //! tables; whoever asks compares the opened values all the same.
 
