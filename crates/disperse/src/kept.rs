@@ -220,6 +220,16 @@ impl Kept {
     /// # Errors
     /// [`Damaged`]: they are not those of a table, or of another version's.
     pub fn from_records<'a>(records: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Option<Self>, Damaged> {
+        let records: Vec<(&[u8], &[u8])> = records.into_iter().collect();
+        // First whether they are of this version: of another one nothing else makes sense.
+        for (name, bytes) in &records {
+            match *name {
+                b"i" => _ = read_incidents(bytes)?,
+                // The head of the first version, which knew one layout alone.
+                b"h" => return Err(Damaged::OTHER_VERSION),
+                _ => {}
+            }
+        }
         let mut read = Read::default();
         for (name, bytes) in records {
             read.add(name, bytes)?;
@@ -260,8 +270,6 @@ impl Read {
         let damaged = Damaged("a name of a record");
         let (kind, rest) = name.split_first().ok_or(damaged)?;
         match (kind, rest.len()) {
-            // The head of the first version, which knew one layout alone.
-            (b'h', 0) => return Err(Damaged::OTHER_VERSION),
             (b'i', 0) => self.incidents = Some(read_incidents(bytes)?),
             (b'v', 0) => self.version = u64::from_be_bytes(bytes.try_into().map_err(|_| Damaged("a version"))?),
             (b'c', 1..) => {
@@ -382,7 +390,7 @@ fn add_chunk(rows: &mut Rows, chunk: &[u8], bytes: &[u8]) -> Result<(), Damaged>
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Kept, Records, Told};
+    use super::{Damaged, Kept, Records, Told};
     use crate::keys::{Epoch, Secret};
     use crate::placement::tests::people;
     use crate::state::Rows;
@@ -446,6 +454,36 @@ mod tests {
             if let Ok(Some(kept)) = Kept::from_records(all) {
                 prop_assert!(Kept::from_records(kept.to_records().iter().map(|(name, bytes)| (&name[..], &bytes[..]))).is_ok());
             }
+        }
+    }
+
+    #[test]
+    fn records_of_another_version_are_told_from_damaged_ones() {
+        let own = kept(&[1, 2, 3], &[5]).to_records();
+        let read =
+            |records: &Records| Kept::from_records(records.iter().map(|(name, bytes)| (&name[..], &bytes[..]))).err();
+        // The version of before, those to come, and none; whatever else such a version has, which sorts before it and behind.
+        for version in (0..=u8::MAX).filter(|version| *version != super::VERSION) {
+            let mut records = own.clone();
+            records.get_mut(&b"i"[..]).expect("the version")[0] = version;
+            assert_eq!(read(&records), Some(Damaged::OTHER_VERSION), "{version}");
+            for name in [&b"a new record"[..], b"h\0\0\0\0", b"z"] {
+                records.insert(name.to_vec(), b"in another form".to_vec().into());
+                assert_eq!(read(&records), Some(Damaged::OTHER_VERSION), "{version}");
+            }
+        }
+        // The first one had a head of another name, and records of rows without a layout.
+        let mut first = Records::new();
+        [&b"a\0\0\0\0\0\0"[..], b"h", b"l\0\0\0\0"]
+            .iter()
+            .for_each(|name| _ = first.insert(name.to_vec(), vec![3].into()));
+        assert_eq!(read(&first), Some(Damaged::OTHER_VERSION));
+        assert!(Damaged::OTHER_VERSION.0.contains("another version"));
+        // What is cut is damaged, and of no version.
+        for cut in [vec![], vec![super::VERSION], vec![super::VERSION, 0]] {
+            let mut records = own.clone();
+            records.insert(b"i".to_vec(), cut.into());
+            assert!(read(&records).is_some_and(|damaged| damaged != Damaged::OTHER_VERSION));
         }
     }
 
