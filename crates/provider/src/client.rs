@@ -202,3 +202,117 @@ impl Provider for Remote {
         self.say(&Request::Drop { table: table.clone() }, &mut |connection| self.done(connection))
     }
 }
+
+/// Owners and providers of different versions: what each says is to be done, and nothing is taken for an answer.
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use counterfoil_disperse::fragments::{Name, Question};
+    use counterfoil_disperse::{Failure, Provider as _};
+    use rustls::{ServerConnection, StreamOwned};
+
+    use super::{Connection, Remote};
+    use crate::identity::Identity;
+    use crate::server::{Limits, Options, serve};
+    use crate::stream::Timed;
+    use crate::tokens::Tokens;
+    use crate::wire::{self, FRAME_BYTES_MAX, HELLO_BYTES_MAX, Reply, Request, VERSION};
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A connection on which nothing was said yet.
+    fn connected(url: &str) -> Connection {
+        let remote = Remote::new(url, None).expect("an address");
+        let address = remote.address.resolve().expect("an address")[0];
+        let stream = Timed::new(TcpStream::connect(address).expect("in"), PATIENCE).expect("a stream");
+        let name = "provider.invalid".try_into().expect("a name");
+        StreamOwned::new(rustls::ClientConnection::new(remote.config, name).expect("a session"), stream)
+    }
+
+    /// What a provider says to a first message, framed.
+    fn heard(url: &str, first: &[u8]) -> Failure {
+        let mut connection = connected(url);
+        connection.write_all(&[&(first.len() as u32).to_be_bytes(), first].concat()).expect("said");
+        match wire::hear(&mut connection, FRAME_BYTES_MAX) {
+            Ok(Some(Reply::Failed { kind, text })) => wire::failure(kind, text),
+            Ok(Some(_)) => panic!("a stranger came in"),
+            Ok(None) => panic!("it ended without a word"),
+            Err(failure) => failure,
+        }
+    }
+
+    #[test]
+    fn a_provider_tells_owners_of_other_versions_what_to_do() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let token = Tokens::in_folder(folder.path()).add("ada", PATIENCE * 60).expect("a token").reveal().to_owned();
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let options = Options { folder: folder.path().to_owned(), listen, limits: Limits::default() };
+        let told = serve(options, |url| {
+            let hello = |version: u16| {
+                let hello = Request::Hello { version, token: token.clone() };
+                postcard::to_allocvec(&hello).expect("memory")
+            };
+            let mut told: Vec<Failure> = [0, VERSION + 1, u16::MAX].map(|version| heard(url, &hello(version))).into();
+            // One that says more than this one does, one that says it otherwise, one that does not say hello, and none of them.
+            let more = [hello(VERSION + 1), b"more".to_vec()].concat();
+            let drop = postcard::to_allocvec(&Request::Drop { table: name() }).expect("memory");
+            told.extend([more, vec![9; 40], drop, vec![], vec![0; HELLO_BYTES_MAX]].map(|first| heard(url, &first)));
+            told
+        });
+        for failure in told.expect("a server") {
+            let Failure::Refused(text) = &failure else { panic!("{failure}") };
+            assert!(text.contains(&format!("speaks version {VERSION}")) && text.contains("newer program"), "{text}");
+        }
+    }
+
+    fn name() -> Name {
+        Name::parse("t0000000000000001").expect("a name")
+    }
+
+    /// A provider that hears something, says these bytes for it, and so on.
+    fn asked_of(says: Vec<Vec<u8>>) -> Failure {
+        let folder = tempfile::tempdir().expect("a folder");
+        let identity = Identity::in_folder(folder.path()).expect("a key");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("provider://{}?pin={}", listener.local_addr().expect("an address"), identity.pin());
+        let (done, is_done) = channel::<()>();
+        let talking = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("somebody");
+            let session = ServerConnection::new(identity.server().expect("a key")).expect("a session");
+            let mut connection = StreamOwned::new(session, Timed::new(stream, PATIENCE).expect("a stream"));
+            for says in says {
+                let _ = wire::hear::<Request>(&mut connection, FRAME_BYTES_MAX).expect("a message");
+                let framed = [&(says.len() as u32).to_be_bytes(), &says[..]].concat();
+                connection.write_all(&framed).and_then(|()| connection.flush()).expect("said");
+            }
+            let _ = is_done.recv();
+        });
+        let cloud = Remote::new(&url, Some("x")).expect("an address").with_patience(PATIENCE);
+        let asked = cloud.ask(&name(), &Question::default(), &mut |_| panic!("an answer in other words"));
+        drop((done, cloud));
+        talking.join().expect("ended");
+        asked.expect_err("no answer")
+    }
+
+    #[test]
+    fn an_owner_takes_nothing_for_an_answer_that_another_version_says() {
+        let message = |reply: &Reply| postcard::to_allocvec(reply).expect("memory");
+        let refused = Reply::of(&Failure::Refused("this provider speaks version 2, and you 1".into()));
+        let told = asked_of(vec![message(&refused)]);
+        assert!(matches!(&told, Failure::Refused(text) if text.contains("version 2")), "{told}");
+        // In words of another version: at once, and where an answer should be.
+        for says in [
+            vec![vec![7, 7, 7]],
+            vec![[message(&Reply::Done), b"more".to_vec()].concat()],
+            vec![message(&Reply::Done), vec![7, 7, 7]],
+            vec![message(&Reply::Done), vec![1, 200]],
+        ] {
+            let told = asked_of(says);
+            assert!(matches!(&told, Failure::Malformed(text) if text.contains("newer program")), "{told}");
+        }
+    }
+}

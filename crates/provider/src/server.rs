@@ -260,12 +260,20 @@ impl Serving {
         let refused = |connection: &mut Connection, text: &str| {
             wire::say(connection, &Reply::of(&Failure::Refused(text.into()))).map(|()| None)
         };
-        let Some(Request::Hello { version, token }) = wire::hear(connection, HELLO_BYTES_MAX)? else { return Ok(None) };
+        let own = format!("this provider speaks version {VERSION}");
+        let (version, token) = match wire::hear(connection, HELLO_BYTES_MAX) {
+            Ok(None) => return Ok(None),
+            Ok(Some(Request::Hello { version, token })) => (version, token),
+            // Of another version nothing may be as it is here but that somebody begins.
+            Ok(Some(_)) | Err(Failure::Malformed(_)) => {
+                let text = format!("{own}, and what you say is no hello of it: take the newer program on both sides");
+                return refused(connection, &text);
+            }
+            Err(failure) => return Err(failure),
+        };
         let token = Zeroizing::new(token);
         if version != VERSION {
-            let text = format!(
-                "this provider speaks version {VERSION}, and you {version}: take the newer program on both sides"
-            );
+            let text = format!("{own}, and you {version}: take the newer program on both sides");
             return refused(connection, &text);
         }
         match self.tokens.who(&token) {

@@ -190,7 +190,10 @@ pub fn hear<T: for<'a> Deserialize<'a>>(stream: &mut impl Read, bytes_max: usize
     }
     let message = match postcard::take_from_bytes(&bytes) {
         Ok((message, [])) => Ok(Some(message)),
-        _ => Err(Failure::Malformed("no message of this version".into())),
+        _ => {
+            let text = format!("no message of version {VERSION}: take the newer program on both sides");
+            Err(Failure::Malformed(text))
+        }
     };
     forget(&mut bytes);
     message
