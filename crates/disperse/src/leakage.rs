@@ -2,6 +2,17 @@
 //!
 //! A coalition learns the union of what its clouds learn, joined by position: when a row arrives at two clouds at the same time, they
 //! know that it is the same row, however their places differ. So joining is never counted on to fail.
+//!
+//! Beside what is learned of values every cloud sees how a table is used, whatever is in it:
+//! 1. how many columns it holds and as what each is coded, by which it can be told which operations were declared;
+//! 2. how many rows there are, which of them come, move and go at the same time, and when. Rows that move together are not told from one
+//!    another, but by what their codings show;
+//! 3. of each question of which columns it is, which rows it concerns, for how many values or characters it asks, whether bounds count, and
+//!    which questions ask for the same; of orders also in how many blocks of four bits two bounds agree;
+//! 4. of the catalogue when it changes, how many entries come and go, and the classes of their lengths, by which it sees about how many
+//!    letters names have and how scattered row numbers are. It has one name at all clouds of a database.
+//!
+//! tests/dispersed/simulator.rs makes views of just this.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -51,8 +62,8 @@ pub struct Learned {
     pub when: When,
 }
 
-/// What of a table's values a coalition of clouds learns, at rest and from any number of questions. Beside it every cloud learns how
-/// many rows there are, when they come and go, how many columns it has, which questions are the same, and which rows they concern.
+/// What of a table's values a coalition of clouds learns, at rest and from any number of questions. What every cloud learns beside it is
+/// said above.
 #[must_use]
 pub fn learned(declaration: &Declaration, placement: &Placement, coalition: &[usize]) -> BTreeSet<Learned> {
     let mut learned = BTreeSet::new();
