@@ -37,12 +37,14 @@ pub enum Deed {
         columns: Vec<u16>,
         rows: Vec<u64>,
         is_all: bool,
+        goal: Goal,
     },
     Added {
         layout: u32,
         column: u16,
         rows: Vec<u64>,
         is_all: bool,
+        goal: Goal,
     },
     Listed {
         layout: u32,
@@ -218,33 +220,44 @@ impl Owner {
 
     /// SELECT ... WHERE.
     pub fn ask(&mut self, condition: &Condition, columns: &[u16]) {
+        self.ask_for(Goal::Ordinary, condition, columns);
+    }
+
+    /// SELECT ... WHERE ... OPTIMIZE FOR.
+    pub fn ask_for(&mut self, goal: Goal, condition: &Condition, columns: &[u16]) {
         for layout in self.kept.layouts().to_vec().iter().filter(|layout| !layout.state.live.is_empty()) {
             let (table, state) = (self.opened(layout), &layout.state);
             self.deeds.push(Deed::Asked { layout: layout.number, condition: condition.clone() });
             let report = &mut Report::default();
-            let found = table.read(asking(state), columns, std::slice::from_ref(condition), report).expect("rows");
+            let asking = Asking { goal, ..asking(state) };
+            let found = table.read(asking, columns, std::slice::from_ref(condition), report).expect("rows");
             assert_eq!(report.faults, []);
-            self.note_fetched(layout, columns, &found.rows);
+            self.note_fetched((layout, goal), columns, &found.rows);
         }
     }
 
-    fn note_fetched(&mut self, layout: &Layout, columns: &[u16], rows: &[u64]) {
+    fn note_fetched(&mut self, (layout, goal): (&Layout, Goal), columns: &[u16], rows: &[u64]) {
         if rows.is_empty() {
             return;
         }
         let is_all = layout.state.live.len() == rows.len() as u64;
         let rows = self.labelled(&layout.state, rows);
-        self.deeds.push(Deed::Fetched { layout: layout.number, columns: columns.to_vec(), rows, is_all });
+        self.deeds.push(Deed::Fetched { layout: layout.number, columns: columns.to_vec(), rows, is_all, goal });
     }
 
     /// SUM, of all rows or of every other one.
     pub fn sum(&mut self, column: u16, is_all: bool) {
+        self.sum_for(Goal::Ordinary, column, is_all);
+    }
+
+    /// SUM ... OPTIMIZE FOR.
+    pub fn sum_for(&mut self, goal: Goal, column: u16, is_all: bool) {
         let layout = self.kept.current().clone();
         let (table, state) = (self.opened(&layout), &layout.state);
         let rows: Vec<u64> = state.live.iter().step_by(if is_all { 1 } else { 2 }).collect();
-        table.sum(asking(state), column, &rows, &mut Report::default()).expect("a sum");
+        table.sum(Asking { goal, ..asking(state) }, column, &rows, &mut Report::default()).expect("a sum");
         let rows = self.labelled(state, &rows);
-        self.deeds.push(Deed::Added { layout: layout.number, column, rows, is_all });
+        self.deeds.push(Deed::Added { layout: layout.number, column, rows, is_all, goal });
     }
 
     /// ALTER TABLE, REFRESH TABLE: rows come to another layout from here on.
@@ -263,7 +276,7 @@ impl Owner {
         let table = self.opened(&before);
         let ids: Vec<u16> = before.declaration.columns.iter().map(|column| column.id).collect();
         let found = table.read_rows(asking(&before.state), &ids, &rows, &mut Report::default()).expect("rows");
-        self.note_fetched(&before, &ids, &found.rows);
+        self.note_fetched((&before, Goal::Ordinary), &ids, &found.rows);
         let lines = lines(&found.columns, found.rows.len());
         self.put(&found.rows, &lines, (0..self.kept.declaration().clouds.len()).collect());
         self.kept.moved(from, &rows);
@@ -381,7 +394,7 @@ impl Owner {
                 let ids: Vec<u16> = layout.declaration.columns.iter().map(|column| column.id).collect();
                 // From the others: it is asked of a state in which it has none of them.
                 let found = table.read_rows(asking(state), &ids, &lacking, &mut Report::default()).expect("rows");
-                self.note_fetched(&layout, &ids, &found.rows);
+                self.note_fetched((&layout, Goal::Ordinary), &ids, &found.rows);
                 let lines = lines(&found.columns, found.rows.len());
                 self.put(&found.rows, &lines, vec![cloud]);
             }

@@ -95,8 +95,8 @@ impl<'a> Simulator<'a> {
                     let tests = simulated.tests(random, cloud, (at, condition))?;
                     Some(Event::Asked(simulated.table(random, cloud), Question { tests, ..Question::default() }))
                 }),
-                Deed::Fetched { layout, columns, rows, is_all } => {
-                    for asked in self.layouts[layout].routes().asked_for_cells(columns) {
+                Deed::Fetched { layout, columns, rows, is_all, goal } => {
+                    for asked in self.layouts[layout].routes().asked_for_cells(columns, *goal) {
                         self.each(*layout, |simulated, random, cloud| {
                             let own = asked.iter().find(|(own, _)| *own == cloud)?;
                             let columns = own.1.iter().map(|of| simulated.name(random, cloud, *of)).collect();
@@ -106,8 +106,8 @@ impl<'a> Simulator<'a> {
                         });
                     }
                 }
-                Deed::Added { layout, column, rows, is_all } => self.each(*layout, |simulated, random, cloud| {
-                    let sums = simulated.routes().added(*column, cloud)?;
+                Deed::Added { layout, column, rows, is_all, goal } => self.each(*layout, |simulated, random, cloud| {
+                    let sums = simulated.routes().added(*column, cloud, *goal)?;
                     let sums = sums.into_iter().map(|of| simulated.name(random, cloud, (*column, of))).collect();
                     let places = (!is_all).then(|| simulated.places_of(cloud, rows));
                     let question = Question { sums, places, ..Question::default() };

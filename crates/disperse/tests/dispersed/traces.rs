@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use counterfoil_disperse::fragments::{Data, Name};
-use counterfoil_disperse::{Condition, Declaration, Distribution, Operations};
+use counterfoil_disperse::{Condition, Declaration, Distribution, Goal, Operations};
 
 use crate::ledger::{
     ALL, CITY, GRADE, ID, NAME, NOTE, PHOTO, RATE, SALARY, TOTAL, drawn, ledger, questions, twin_questions, twins,
@@ -76,6 +76,17 @@ fn changes_say_when_they_come_and_which_rows_they_are_of() {
         owner.delete(&rows[17..18]);
         owner.tell();
         given.all.questions.iter().for_each(|question| owner.ask(question, &[NOTE, PHOTO]));
+    });
+}
+
+#[test]
+fn who_wants_it_certain_asks_all_and_says_no_more() {
+    same(&ledger((3, 1, 1)), |owner, given| {
+        owner.insert(&given.lines(rows()));
+        let certain = Goal::Reliability(None);
+        given.all.questions.iter().for_each(|question| owner.ask_for(certain, question, &ALL));
+        owner.sum_for(certain, SALARY, true);
+        owner.sum_for(certain, TOTAL, false);
     });
 }
 
