@@ -1,5 +1,7 @@
 //! Signatures as an owner, a server and a reader use them, and as an attacker would.
 
+use ark_bls12_381::Fr;
+use ark_ff::{BigInteger, PrimeField};
 use blst::{BLST_ERROR, min_sig};
 use counterfoil_proof::{
     GROUPS_MAX, Group, Hint, KeyError, Message, PublicKey, SecretKey, Signature, SignatureError, SignatureSum, verify,
@@ -396,8 +398,10 @@ fn secret_keys_are_checked() {
 #[test]
 fn keys_in_succession_are_checked_together() {
     let (old, new) = (key(1), key(2));
-    let (first, first_hints, first_sum) = signed(&old, 5);
-    let (second, second_hints, second_sum) = signed(&new, 300);
+    let ((first, first_hints, first_sum), second) = (signed(&old, 5), messages(305));
+    let second: Vec<Message> = second.into_iter().filter(|message| !first.contains(message)).collect();
+    let (second_signed, second_hints): (Vec<Signature>, Vec<Hint>) = new.sign_all(&second).into_iter().unzip();
+    let second_sum = SignatureSum::sum_of(&second_signed).finish().unwrap();
     let both = SignatureSum::sum_of(&[first_sum, second_sum]).finish().unwrap();
     let (old, new) = (old.public(), new.public());
     let old_group = Group { key: &old, messages: &first, hints: None };
@@ -416,6 +420,33 @@ fn keys_in_succession_are_checked_together() {
     let keys: Vec<PublicKey> = (0..=GROUPS_MAX as u8).map(|i| key(i).public()).collect();
     let many: Vec<Group<'_>> = keys.iter().map(|key| Group { key, ..old_group }).collect();
     assert!(malformed(verify_groups(&many, &both)), "too many keys");
+}
+
+/// Under a key and its negative, or under three keys whose sum is nothing, a message adds nothing to what is compared.
+#[test]
+fn a_message_that_nobody_signed_is_not_taken_because_keys_cancel_each_other() {
+    let (owner, second) = (key(1), key(2));
+    let [unsigned, message] = messages(2)[..] else { panic!("two messages") };
+    let (alone, other, both) = ([unsigned], [message], [unsigned, message]);
+    let signature = owner.sign(&message);
+    let minus = |sum: Fr| SecretKey::from_bytes(&(-sum).into_bigint().to_bytes_be()).unwrap().public();
+    let number = |key: &SecretKey| Fr::from_be_bytes_mod_order(&key.to_bytes());
+    let (first, negative) = (owner.public(), minus(number(&owner)));
+    let mut packed = first.to_bytes();
+    packed[0] ^= 0x20;
+    assert_eq!(negative.to_bytes(), packed, "the other point of this x");
+    fn group<'a>(key: &'a PublicKey, messages: &'a [Message]) -> Group<'a> {
+        Group { key, messages, hints: None }
+    }
+    assert!(malformed(verify_groups(&[group(&first, &both), group(&negative, &alone)], &signature)));
+    let (second, third) = (second.public(), minus(number(&owner) + number(&second)));
+    let three = [group(&first, &both), group(&second, &alone), group(&third, &alone)];
+    assert!(malformed(verify_groups(&three, &signature)));
+    // With messages of its own the negative is a key like any other.
+    let opposite = SecretKey::from_bytes(&(-number(&owner)).into_bigint().to_bytes_be()).unwrap();
+    let sum = SignatureSum::sum_of(&[signature, opposite.sign(&unsigned)]).finish().unwrap();
+    assert_eq!(verify_groups(&[group(&first, &other), group(&negative, &alone)], &sum), Ok(()));
+    assert_eq!(verify_groups(&[group(&first, &alone), group(&negative, &other)], &sum), Err(SignatureError::Forged));
 }
 
 #[test]

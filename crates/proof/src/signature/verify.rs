@@ -108,11 +108,12 @@ pub fn verify(
 
 /// Checks that `signature` is the sum of the keys' signatures of their messages, each once.
 ///
-/// No key may come twice. The keys must be known to belong to who made them (they are certified by a manifest): a key
-/// made up to cancel another one would let its maker sign for both.
+/// No key may come twice, and no message: not under two keys either. The keys must be known to belong to who made them (they
+/// are certified by a manifest): a key made up to cancel another one would let its maker sign for both.
 pub fn verify_groups(groups: &[Group<'_>], signature: &Signature) -> Result<(), SignatureError> {
     check_keys(groups)?;
     groups.iter().try_for_each(Group::check_shape)?;
+    check_messages(groups)?;
     let parts: Vec<(usize, Group<'_>)> =
         (groups.iter().enumerate()).flat_map(|(index, group)| group.parts().map(move |part| (index, part))).collect();
     let work = |part: usize| match part.checked_sub(1) {
@@ -131,6 +132,22 @@ fn check_keys(groups: &[Group<'_>]) -> Result<(), SignatureError> {
     }
     let repeated = (1..groups.len()).any(|i| groups[..i].iter().any(|before| before.key == groups[i].key));
     if repeated { Err(SignatureError::Malformed("a key comes twice")) } else { Ok(()) }
+}
+
+/// A message under one key and under its negative, or under three whose sum is nothing, adds nothing to the product: it would
+/// verify though nobody signed it. Messages that differ cannot cancel each other, whatever keys there are.
+fn check_messages(groups: &[Group<'_>]) -> Result<(), SignatureError> {
+    if groups.len() == 1 {
+        return Ok(());
+    }
+    let mut all: Vec<&Message> = groups.iter().flat_map(|group| group.messages).collect();
+    // Each group's ascend, so that this is a merging of runs.
+    all.sort();
+    if all.is_sorted_by(|before, after| before < after) {
+        Ok(())
+    } else {
+        Err(SignatureError::Malformed("a message comes under two keys"))
+    }
 }
 
 /// What a thread finds out.
