@@ -13,7 +13,7 @@ use crate::definition::{Definition, FIRST_RID, Scheme};
 use crate::digest::Digest;
 use crate::error::Malformed;
 use crate::manifest::TrustedManifest;
-use crate::members::{Member, Members, group_message};
+use crate::members::{FIRST_GROUP, Member, Members, group_message};
 use crate::position::{Interval, Position};
 use crate::question::{Direction, Question};
 use crate::record::{Kind, Stamp, head_rid, link, message, tail_rid};
@@ -328,8 +328,8 @@ fn places(
     let mut places = Vec::with_capacity(run.rows.len() + 2);
     places.push(end_place(question.order(), &run.left, interval, true)?);
     for row in &run.rows {
-        if row.stamp.rid < FIRST_RID {
-            return Err(Refusal::Malformed("a row with the number of a head or tail"));
+        if !(FIRST_RID..FIRST_GROUP).contains(&row.stamp.rid) {
+            return Err(Refusal::Malformed("a row with a number that is no row's"));
         }
         let value = |column| {
             let at = question.columns().binary_search(&column).unwrap_or(0);
@@ -361,7 +361,11 @@ fn end_place(order: u8, end: &End, interval: &Interval, is_left: bool) -> Result
     }
     let is_end = boundary.position.key().is_none();
     let rid = boundary.stamp.rid;
-    let fits = if is_end { rid == if is_left { head_rid(order) } else { tail_rid(order) } } else { rid >= FIRST_RID };
+    let fits = match (is_end, is_left) {
+        (false, _) => (FIRST_RID..FIRST_GROUP).contains(&rid),
+        (true, true) => rid == head_rid(order),
+        (true, false) => rid == tail_rid(order),
+    };
     // A tail lies outside of each interval's right side, a head outside of each left side, and never the other way round.
     if fits {
         Ok(boundary.position.clone())
