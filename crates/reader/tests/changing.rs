@@ -7,9 +7,18 @@ use counterfoil_mirror::site::{Fetch, Folder, write};
 use counterfoil_mirror::wire::Standing;
 use counterfoil_mirror::{MemoryShelf, reply};
 use counterfoil_proof::bytes::Writer;
-use counterfoil_proof::{Column, Definition, FIRST_RID, NodesOf, Scheme, Type, Value};
+use counterfoil_proof::{Column, Definition, FIRST_RID, GROUP_ROWS, NodesOf, Scheme, Type, Value};
 use counterfoil_publish::{Edit, MemoryLedger, NewKey, Plan, Publication, Secrets};
 use counterfoil_reader::{Error, Terms, read, read_join};
+
+/// What one signature covers: each of it at full size, records and groups otherwise.
+fn played() -> Vec<Scheme> {
+    let mut schemes = vec![Scheme::PerRecord, Scheme::Group(GROUP_ROWS)];
+    if std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full") {
+        schemes.extend([Scheme::PerAttribute, Scheme::Group(2)]);
+    }
+    schemes
+}
 
 struct Owner {
     publication: Publication<MemoryLedger>,
@@ -18,14 +27,14 @@ struct Owner {
 }
 
 impl Owner {
-    fn new() -> Self {
+    fn signing(scheme: Scheme) -> Self {
         let column = |name: &str, kind| Column { name: name.into(), kind };
         let definition = Definition {
             table: [4; 16],
             name: "levels".into(),
             columns: vec![column("place", Type::Integer), column("level", Type::Integer)],
             orders: vec![vec![0]],
-            scheme: Scheme::PerRecord,
+            scheme,
             nodes: vec![NodesOf { order: 0, columns: vec![1] }],
             filters: vec![0],
         };
@@ -192,8 +201,12 @@ fn changed_at_each_request<F: Fetch + Clone>(before: &F, now: &F, terms: &Terms)
 /// Rows, a key, and more rows: several periods that come at once, as when a mirror was out of reach for a while.
 #[test]
 fn a_mirror_that_catches_up_under_a_reader_is_no_forger() {
+    played().into_iter().for_each(catches_up);
+}
+
+fn catches_up(scheme: Scheme) {
     for revokes in [false, true] {
-        let mut owner = Owner::new();
+        let mut owner = Owner::signing(scheme);
         let (program, folder) = (owner.served(), owner.written("before"));
         owner.raise(2000);
         let key = owner.key(9);
@@ -229,7 +242,11 @@ impl<F: Fetch> Fetch for Leaving<F> {
 
 #[test]
 fn a_mirror_that_catches_up_and_is_gone_is_out_of_reach_and_no_forger() {
-    let mut owner = Owner::new();
+    played().into_iter().for_each(catches_up_and_is_gone);
+}
+
+fn catches_up_and_is_gone(scheme: Scheme) {
+    let mut owner = Owner::signing(scheme);
     let before = owner.served();
     owner.raise(2000);
     let key = owner.key(9);
