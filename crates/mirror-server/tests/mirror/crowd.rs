@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use counterfoil_proof::{Column, Definition, FIRST_RID, NodesOf, Refusal, Scheme, Type, Value};
+use counterfoil_proof::{Column, Definition, FIRST_RID, GROUP_ROWS, NodesOf, Refusal, Scheme, Type, Value};
 use counterfoil_publish::{Edit, MemoryLedger, NewKey, Plan, Publication, Secrets};
 use counterfoil_reader::{Error, Memory, Terms, read, read_join};
 
 use crate::between::Web;
+use crate::court::{SCHEMES, is_full};
 use crate::mirrors::{InDatabase, InFolder, Mirror, OnDisk};
 use crate::model::{Asked, FIRMS, Price};
 use crate::world::{Dice, World};
@@ -134,7 +135,7 @@ fn column(name: &str, kind: Type) -> Column {
     Column { name: name.into(), kind }
 }
 
-fn prices(table: u8, name: &str) -> Definition {
+fn prices(scheme: Scheme, table: u8, name: &str) -> Definition {
     let columns = ["symbol", "day", "price", "note"].map(|name| {
         let kind = match name {
             "day" => Type::Integer,
@@ -148,7 +149,7 @@ fn prices(table: u8, name: &str) -> Definition {
         name: name.into(),
         columns: columns.into(),
         orders: vec![vec![0, 1], vec![2]],
-        scheme: Scheme::PerRecord,
+        scheme,
         nodes: vec![NodesOf { order: 0, columns: vec![1, 2] }],
         filters: vec![0],
     }
@@ -182,15 +183,15 @@ struct Owner {
 }
 
 impl Owner {
-    fn new(seed: u64, keys_every: u64) -> Self {
+    fn new(scheme: Scheme, seed: u64, keys_every: u64) -> Self {
         let firms = Definition {
             columns: vec![column("symbol", Type::Text), column("rank", Type::BigInt)],
             orders: vec![vec![0]],
             nodes: Vec::new(),
             filters: Vec::new(),
-            ..prices(4, "firms")
+            ..prices(scheme, 4, "firms")
         };
-        let worlds = [world(prices(3, "prices")), world(firms), world(prices(5, "nothing"))];
+        let worlds = [world(prices(scheme, 3, "prices")), world(firms), world(prices(scheme, 5, "nothing"))];
         let mut owner = Self {
             dice: Dice(seed),
             worlds,
@@ -407,11 +408,19 @@ fn with_readers(owner: &mut Owner, questions: u64, each_step: u64, deaths: u64) 
     })
 }
 
+/// A hundred thousand questions at full size, to tables of every scheme; some to two of them otherwise.
 #[test]
 fn honest_answers_of_real_mirrors_are_accepted_while_everything_changes() {
-    let full = std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full");
-    let questions = if full { 100_000 } else { 600 };
-    let mut owner = Owner::new(31, if full { 200 } else { 40 });
+    let full = is_full();
+    if full {
+        SCHEMES.into_iter().for_each(|scheme| crowded(scheme, 25_000, full));
+    } else {
+        [Scheme::PerRecord, Scheme::Group(GROUP_ROWS)].into_iter().for_each(|scheme| crowded(scheme, 300, full));
+    }
+}
+
+fn crowded(scheme: Scheme, questions: u64, full: bool) {
+    let mut owner = Owner::new(scheme, 31, if full { 200 } else { 40 });
     let name = owner.worlds[0].owner;
     assert!(owner.worlds.iter().all(|world| world.owner == name));
     owner.mirrors.push(Box::new(OnDisk::new(name)));
@@ -421,7 +430,7 @@ fn honest_answers_of_real_mirrors_are_accepted_while_everything_changes() {
     }
     owner.mirrors.push(Box::new(InFolder::new(name)));
     let told = with_readers(&mut owner, questions, if full { 40 } else { 4 }, if full { 30 } else { 120 });
-    println!("{:?}", owner.did);
+    println!("{scheme:?}: {:?}", owner.did);
     told.iter().for_each(|told| println!("{told:?}"));
     // In the end everybody has all of it.
     owner.worlds.iter_mut().for_each(|world| _ = world.publication.close_period(owner.time).expect("a summary"));

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use counterfoil_mirror::{Entry, MemoryShelf, reply};
+use counterfoil_mirror::{MemoryShelf, reply};
 use counterfoil_proof::record::Stamp;
 use counterfoil_proof::{
-    Answer, Boundary, Definition, Digest, End, Found, Hint, Item, Points, Position, Question, Row, Run, Signature,
-    SignatureSum, Span, Tile, TotalsAnswer, TotalsQuestion, attributes,
+    Answer, Definition, Digest, End, Found, Hint, Item, Member, Members, Points, Question, Row, Run, Scheme, Signature,
+    SignatureSum, Span, Tile, TotalsAnswer, TotalsQuestion,
 };
+
+use crate::part::Part;
+use crate::stock::Stock;
 
 /// A question and what was told.
 #[derive(Clone)]
@@ -15,47 +18,6 @@ pub enum Told {
     Rows(Question, Answer),
     Values(Points, Found),
     Totals(TotalsQuestion, TotalsAnswer),
-}
-
-/// What the owner ever sent of a table, and of another one of the same shape and rows.
-pub struct Stock {
-    pub definition: Definition,
-    pub then: MemoryShelf,
-    pub now: MemoryShelf,
-    pub twin: MemoryShelf,
-}
-
-impl Stock {
-    /// What was signed of something in these versions, or failing that of what bears its number.
-    fn signed(&self, stamp: &Stamp) -> Option<(Signature, Hint)> {
-        let shelves = [&self.now, &self.then];
-        let exact = shelves.iter().find_map(|shelf| signed(shelf, stamp.rid).filter(|(known, _)| known == stamp));
-        exact.or_else(|| shelves.iter().find_map(|shelf| signed(shelf, stamp.rid))).map(|(_, signed)| signed)
-    }
-
-    /// The boundary that an entry makes.
-    pub fn boundary(&self, order: u8, entry: &Entry) -> Option<Boundary> {
-        let position = entry.position(&self.definition, order).ok()?;
-        let Some(record) = &entry.record else {
-            return Some(Boundary { position, outer: None, stamp: entry.stamp, root: None, links: Vec::new() });
-        };
-        let root = Some(attributes::root(&record.leaves(&self.definition).ok()?));
-        let mut links = entry.links.clone();
-        links.remove(usize::from(order));
-        Some(Boundary { position, outer: None, stamp: entry.stamp, root, links })
-    }
-
-    /// What stands before a place of an order, or behind it.
-    pub fn beside(&self, order: u8, position: &Position, behind: bool) -> Option<&Entry> {
-        self.now.entry(self.now.neighbours(order, position)[usize::from(behind)]?)
-    }
-}
-
-fn signed(shelf: &MemoryShelf, rid: u64) -> Option<(Stamp, (Signature, Hint))> {
-    let entry = shelf.entry(rid).and_then(|entry| Some((entry.stamp, *entry.signed.first()?)));
-    let filter = || shelf.filter_of_number(rid).map(|signed| (signed.stamp, (signed.signature, signed.hint)));
-    let node = || shelf.nodes.entry(rid).map(|node| (node.stamp, (node.signature, node.hint)));
-    entry.or_else(filter).or_else(node)
 }
 
 impl Told {
@@ -96,6 +58,15 @@ impl Told {
         }
     }
 
+    /// The columns of its rows.
+    pub fn columns(&self) -> &[u16] {
+        match self {
+            Self::Rows(question, _) => question.columns(),
+            Self::Values(points, _) => points.columns(),
+            Self::Totals(question, _) => question.rows().columns(),
+        }
+    }
+
     pub fn to_bytes(&self, definition: &Definition) -> Option<Vec<u8>> {
         match self {
             Self::Rows(question, answer) => answer.to_bytes(definition, question).ok(),
@@ -129,6 +100,14 @@ impl Told {
         }
     }
 
+    pub fn groups(&mut self) -> &mut Vec<Members> {
+        match self {
+            Self::Rows(_, answer) => &mut answer.groups,
+            Self::Values(_, found) => &mut found.groups,
+            Self::Totals(_, answer) => &mut answer.groups,
+        }
+    }
+
     pub fn runs(&mut self) -> Vec<&mut Run> {
         match self {
             Self::Rows(_, answer) => answer.runs.iter_mut().collect(),
@@ -141,63 +120,92 @@ impl Told {
     }
 
     pub fn tiles(&mut self) -> Vec<&mut Tile> {
-        let Self::Totals(_, answer) = self else { return Vec::new() };
-        let spans = answer.intervals.iter_mut().flatten();
-        spans.filter_map(|span| if let Span::Tile(tile) = span { Some(tile) } else { None }).collect()
-    }
-
-    pub fn items(&mut self) -> Vec<&mut Item> {
-        let Self::Values(_, found) = self else { return Vec::new() };
-        found.stretches.iter_mut().flat_map(|stretch| &mut stretch.items).collect()
+        self.parts()
+            .into_iter()
+            .filter_map(|part| if let Part::Tile(tile) = part { Some(tile) } else { None })
+            .collect()
     }
 
     pub fn rows(&mut self) -> Vec<&mut Row> {
-        if let Self::Values(..) = self {
-            let items = self.items().into_iter();
-            return items.filter_map(|item| if let Item::Row(row) = item { Some(row) } else { None }).collect();
-        }
-        self.runs().into_iter().flat_map(|run| &mut run.rows).collect()
+        self.parts().into_iter().filter_map(|part| if let Part::Row(row) = part { Some(row) } else { None }).collect()
     }
 
-    /// When each thing was signed, in the order in which they come.
-    pub fn stamps(&mut self) -> Vec<&mut Stamp> {
-        fn of_run(run: &mut Run) -> impl Iterator<Item = &mut Stamp> {
-            fn of_end(end: &mut End) -> Option<&mut Stamp> {
-                if let End::Boundary(boundary) = end { Some(&mut boundary.stamp) } else { None }
+    /// All that is in it, in the order in which hints come.
+    pub fn parts(&mut self) -> Vec<Part<'_>> {
+        fn of_run(run: &mut Run) -> impl Iterator<Item = Part<'_>> {
+            fn of_end(end: &mut End) -> Option<Part<'_>> {
+                if let End::Boundary(boundary) = end { Some(Part::Boundary(boundary)) } else { None }
             }
-            let rows = run.rows.iter_mut().map(|row| &mut row.stamp);
+            let rows = run.rows.iter_mut().map(Part::Row);
             of_end(&mut run.left).into_iter().chain(rows).chain(of_end(&mut run.right))
         }
-        match self {
-            Self::Rows(_, answer) => answer.runs.iter_mut().flat_map(of_run).collect(),
+        let (mut parts, groups) = match self {
+            Self::Rows(_, answer) => (answer.runs.iter_mut().flat_map(of_run).collect(), &mut answer.groups),
             Self::Values(_, found) => {
                 let items = found.stretches.iter_mut().flat_map(|stretch| &mut stretch.items);
                 let items = items.map(|item| match item {
-                    Item::Mark(mark) => &mut mark.stamp,
-                    Item::Row(row) => &mut row.stamp,
+                    Item::Mark(mark) => Part::Mark(mark),
+                    Item::Row(row) => Part::Row(row),
                 });
-                found.filters.iter_mut().map(|(stamp, _)| stamp).chain(items).collect()
+                (found.filters.iter_mut().map(Part::Filter).chain(items).collect(), &mut found.groups)
             }
             Self::Totals(_, answer) => {
-                let mut stamps = Vec::new();
+                let mut parts = Vec::new();
                 for span in answer.intervals.iter_mut().flatten() {
                     match span {
-                        Span::Rows(_, run) => stamps.extend(of_run(run)),
-                        Span::Tile(tile) => stamps.push(&mut tile.stamp),
+                        Span::Rows(_, run) => parts.extend(of_run(run)),
+                        Span::Tile(tile) => parts.push(Part::Tile(tile)),
                     }
                 }
-                stamps
+                (parts, &mut answer.groups)
             }
-        }
+        };
+        parts.extend(groups.iter_mut().map(Part::Group));
+        parts
     }
 
-    /// With the sum of the signatures of what is in it, and their hints: all that it takes is public.
+    /// When each thing was signed that has a signature, in the order in which hints come.
+    pub fn stamps(&mut self, stock: &Stock) -> Vec<&mut Stamp> {
+        let parts = self.parts().into_iter().filter(|part| !(stock.is_grouped() && part.is_record()));
+        parts.map(Part::into_stamp).collect()
+    }
+
+    /// With the groups of its records, the sum of the signatures of what is in it, and their hints: all that it takes is public.
     pub fn signed(mut self, stock: &Stock) -> Option<Vec<u8>> {
-        let mut seen = BTreeSet::new();
-        let stamps: Vec<Stamp> = self.stamps().into_iter().map(|stamp| *stamp).collect();
-        let stamps = stamps.into_iter().filter(|stamp| seen.insert(stamp.rid));
-        let (signatures, hints): (Vec<Signature>, Vec<Hint>) =
-            stamps.map(|stamp| stock.signed(&stamp)).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+        if stock.is_grouped() {
+            let records: BTreeSet<u64> =
+                self.parts().into_iter().filter(Part::is_record).map(|part| part.number()).collect();
+            let shown = |(rid, digest): &(u64, Digest)| {
+                if records.contains(rid) { Member::Shown(*rid) } else { Member::Hidden(*digest) }
+            };
+            let groups =
+                stock.now.groups.from(&[]).filter(|group| group.members.iter().any(|it| records.contains(&it.0)));
+            let listed =
+                groups.map(|group| Members { stamp: group.stamp, list: group.members.iter().map(shown).collect() });
+            *self.groups() = listed.collect();
+            self.groups().sort_by_key(|group| group.stamp.rid);
+        }
+        self.summed(stock)
+    }
+
+    /// The same with the groups that are in it.
+    pub fn summed(&mut self, stock: &Stock) -> Option<Vec<u8>> {
+        let columns: Vec<usize> = self.columns().iter().map(|column| usize::from(*column)).collect();
+        let (mut seen, mut signed) = (BTreeSet::new(), Vec::new());
+        for part in self.parts() {
+            let parts = match (stock.definition.scheme, &part) {
+                (Scheme::Group(_), part) if part.is_record() => Vec::new(),
+                (Scheme::PerAttribute, Part::Row(_)) => {
+                    [0].into_iter().chain(columns.iter().map(|at| at + 1)).collect()
+                }
+                _ => vec![0],
+            };
+            let stamp = part.into_stamp();
+            for part in parts.into_iter().filter(|part| seen.insert((stamp.rid, *part))) {
+                signed.push(stock.signed(stamp, part)?);
+            }
+        }
+        let (signatures, hints): (Vec<Signature>, Vec<Hint>) = signed.into_iter().unzip();
         *self.signature() = SignatureSum::sum_of(&signatures).finish()?;
         if let Some(told) = self.hints() {
             *told = hints;
