@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use counterfoil_proof::attributes::{Salt, leaf, root, salt};
 use counterfoil_proof::bytes::{Reader, Writer};
 use counterfoil_proof::record::Stamp;
 use counterfoil_proof::{
-    Column, Definition, FIRST_FILTER, Filter, FilterBits, Points, Scheme, Summary, Type, Value, contents_root,
+    Column, Definition, FIRST_FILTER, FIRST_GROUP, Filter, FilterBits, Found, Item, Mark, Member, Members, Points,
+    Position, Row, Salts, Scheme, Signature, Stretch, Summary, Type, Value, contents_root, member_stamp,
 };
 
 fn vectors() -> HashMap<&'static str, Vec<u8>> {
@@ -67,6 +69,76 @@ fn every_layout_is_as_the_specification_says() {
         finals: BTreeMap::from([(FIRST_FILTER + 5, Some(3))]),
     };
     is("summary_digest", &summary.digest());
+}
+
+/// The table of schemes.txt, whose records are 300 (AB, -12.34) and 301 (AC, 12.34).
+fn signed_by(scheme: Scheme) -> Definition {
+    Definition { scheme, orders: vec![vec![0]], filters: Vec::new(), ..definition() }
+}
+
+const SEED: Salt = [9; 16];
+
+/// An answer about AB: the head, the row 300, and the boundary 301.
+fn answer(definition: &Definition, points: &Points) -> Found {
+    let is_grouped = matches!(definition.scheme, Scheme::Group(_));
+    let is_salted = definition.scheme != Scheme::PerAttribute;
+    let stamp = |rid, version, period| {
+        if is_grouped { member_stamp(rid) } else { Stamp { rid, version, period } }
+    };
+    let leaves = |symbol: &str, price| {
+        let mut priced = Vec::new();
+        Type::Numeric(10, 2).encode(&Value::Numeric(price), &mut priced).expect("a price");
+        [leaf(0, &salt(&SEED, 0), &encoded(symbol)), leaf(1, &salt(&SEED, 1), &priced)]
+    };
+    let (before, behind) = (Position::head(), Position::of(&encoded("AC"), 301).expect("a position"));
+    let end = Stamp { rid: 0, version: 4, period: 6 };
+    let row = Row {
+        stamp: stamp(300, 2, 7),
+        values: vec![Value::Text("AB".into())],
+        salts: if is_salted { Salts::Each(vec![salt(&SEED, 0)]) } else { Salts::None },
+        hidden: if is_salted { vec![leaves("AB", -1234)[1]] } else { Vec::new() },
+        links: Vec::new(),
+    };
+    let root = is_salted.then(|| root(&leaves("AC", 1234)));
+    let items = vec![
+        Item::Mark(Mark { position: before, stamp: end, root: None, links: Vec::new() }),
+        Item::Row(row),
+        Item::Mark(Mark { position: behind, stamp: stamp(301, 1, 6), root, links: Vec::new() }),
+    ];
+    let list = vec![Member::Shown(300), Member::Hidden([7; 32]), Member::Shown(301)];
+    let group = Members { stamp: Stamp { rid: FIRST_GROUP + 5, version: 3, period: 8 }, list };
+    Found {
+        question: points.digest(),
+        filters: Vec::new(),
+        stretches: vec![Stretch { before: None, items, behind: Some(Position::tail()) }],
+        groups: if is_grouped { vec![group] } else { Vec::new() },
+        signature: signature(),
+        hints: None,
+    }
+}
+
+/// The first one of signatures.txt, which is none of these answers': they are bytes to be read and written.
+fn signature() -> Signature {
+    let line = include_str!("vectors/signatures.txt").lines().find_map(|line| line.strip_prefix("signature "));
+    let hex = line.expect("a signature");
+    let bytes = (0..48).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hex"));
+    Signature::from_bytes(&bytes.collect::<Vec<_>>()).expect("a signature")
+}
+
+#[test]
+fn answers_about_values_are_as_the_specification_says_in_every_scheme() {
+    let vectors = vectors();
+    for (name, scheme) in [("attribute", Scheme::PerAttribute), ("group", Scheme::Group(16))] {
+        let definition = signed_by(scheme);
+        let points = Points::new(&definition, 0, vec![encoded("AB")], &[]).expect("a question");
+        assert_eq!(points.to_bytes(), vectors[&format!("{name}_question")[..]], "{name}");
+        let (answer, vector) = (answer(&definition, &points), &vectors[&format!("{name}_answer")[..]]);
+        assert_eq!(&answer.to_bytes(&definition, &points).expect("bytes"), vector, "{name}");
+        assert_eq!(Found::from_bytes(vector, &definition, &points).as_ref(), Ok(&answer), "{name}");
+        for length in 0..vector.len() {
+            assert!(Found::from_bytes(&vector[..length], &definition, &points).is_err(), "{name}, {length}");
+        }
+    }
 }
 
 #[test]

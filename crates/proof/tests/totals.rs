@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use counterfoil_proof::attributes::{leaf, root, salt};
 use counterfoil_proof::record::Stamp;
 use counterfoil_proof::{
-    Column, Definition, Edge, Interval, Message, Node, NodesOf, Position, Scheme, SecretKey, Span, Summary, Tile,
-    Totals, TotalsAnswer, TotalsQuestion, Type, Value,
+    Boundary, Column, Definition, Edge, End, FIRST_GROUP, Interval, Member, Members, Message, Node, NodesOf, Position,
+    Row, Run, Salts, Scheme, SecretKey, Signature, Span, Summary, Tile, Totals, TotalsAnswer, TotalsQuestion, Type,
+    Value, member_stamp,
 };
 
 fn vectors() -> HashMap<&'static str, Vec<u8>> {
@@ -66,6 +68,81 @@ fn every_layout_is_as_the_specification_says() {
     assert_eq!(TotalsAnswer::from_bytes(&bytes, &definition, &question), Ok(answer));
     assert!(vectors["message"].len() == 32 && bytes.ends_with(&[&signature.to_bytes()[..], &[0]].concat()));
     assert!(vectors["answer"].ends_with(&vectors["totals"]));
+}
+
+/// A run of the row 300 (AB, -12.34) between the head and 301 (AC, 12.34).
+fn run(definition: &Definition) -> Run {
+    let (is_grouped, seed) = (matches!(definition.scheme, Scheme::Group(_)), [9; 16]);
+    let is_salted = definition.scheme != Scheme::PerAttribute;
+    let stamp = |rid, version, period| {
+        if is_grouped { member_stamp(rid) } else { Stamp { rid, version, period } }
+    };
+    let values = |symbol: &str, price| [Value::Text(symbol.into()), Value::Numeric(price)];
+    let leaves: Vec<_> = (0..)
+        .zip(values("AC", 1234))
+        .map(|(column, value)| leaf(column, &salt(&seed, column), &encoded(definition, column, &value)))
+        .collect();
+    let end =
+        |position, outer, stamp, root| End::Boundary(Boundary { position, outer, stamp, root, links: Vec::new() });
+    let behind = Position::of(&encoded(definition, 0, &Value::Text("AC".into())), 301).expect("a position");
+    let row = Row {
+        stamp: stamp(300, 2, 7),
+        values: values("AB", -1234).into(),
+        salts: if is_salted { Salts::Seed(seed) } else { Salts::None },
+        hidden: Vec::new(),
+        links: Vec::new(),
+    };
+    Run {
+        left: end(Position::head(), None, Stamp { rid: 0, version: 4, period: 6 }, None),
+        rows: vec![row],
+        right: end(behind, Some(Position::tail()), stamp(301, 1, 6), is_salted.then(|| root(&leaves))),
+    }
+}
+
+fn encoded(definition: &Definition, column: u16, value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    definition.columns[usize::from(column)].kind.encode(value, &mut bytes).expect("of this type");
+    bytes
+}
+
+/// The first one of signatures.txt, which is none of these answers': they are bytes to be read and written.
+fn signature() -> Signature {
+    let line = include_str!("vectors/signatures.txt").lines().find_map(|line| line.strip_prefix("signature "));
+    let hex = line.expect("a signature");
+    let bytes = (0..48).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hex"));
+    Signature::from_bytes(&bytes.collect::<Vec<_>>()).expect("a signature")
+}
+
+#[test]
+fn answers_of_totals_are_as_the_specification_says_in_every_scheme() {
+    let vectors = vectors();
+    for (name, scheme) in [("attribute", Scheme::PerAttribute), ("group", Scheme::Group(16))] {
+        let definition = Definition { scheme, ..definition() };
+        let symbol = |text: &str| encoded(&definition, 0, &Value::Text(text.into()));
+        let interval = Interval::new(Edge::before(&symbol("AB"))..Edge::last()).expect("an interval");
+        let question = TotalsQuestion::new(&definition, 0, vec![interval], 1).expect("a question");
+        assert_eq!(question.to_bytes(), vectors[&format!("{name}_question")[..]], "{name}");
+        let mut totals = Totals::none(&[Type::Numeric(10, 2)]);
+        totals.add_row(&[Type::Numeric(10, 2)], [&Value::Numeric(1234)]).expect("a row");
+        let stamp = Stamp { rid: counterfoil_proof::FIRST_NODE + 5, version: 2, period: 7 };
+        let tile = Tile { stamp, level: 1, end: Edge::last().bytes().to_vec(), totals };
+        let rows = Span::Rows(Edge::before(&symbol("AC")).bytes().to_vec(), Box::new(run(&definition)));
+        let list = vec![Member::Shown(300), Member::Hidden([7; 32]), Member::Shown(301)];
+        let group = Members { stamp: Stamp { rid: FIRST_GROUP + 5, version: 3, period: 8 }, list };
+        let answer = TotalsAnswer {
+            question: question.digest(),
+            intervals: vec![vec![rows, Span::Tile(tile)]],
+            groups: if scheme == Scheme::Group(16) { vec![group] } else { Vec::new() },
+            signature: signature(),
+            hints: None,
+        };
+        let vector = &vectors[&format!("{name}_answer")[..]];
+        assert_eq!(&answer.to_bytes(&definition, &question).expect("bytes"), vector, "{name}");
+        assert_eq!(TotalsAnswer::from_bytes(vector, &definition, &question).as_ref(), Ok(&answer), "{name}");
+        for length in 0..vector.len() {
+            assert!(TotalsAnswer::from_bytes(&vector[..length], &definition, &question).is_err(), "{name}, {length}");
+        }
+    }
 }
 
 /// Bytes of a definition with something behind its scheme, in the place of its nodes.
