@@ -83,6 +83,11 @@ impl FileName {
     pub fn as_str(&self) -> &str {
         &self.text
     }
+
+    /// Whether the file is read whole, whatever is wanted of it.
+    pub fn is_small(&self) -> bool {
+        self.bytes <= SMALL_BYTES
+    }
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -168,7 +173,7 @@ pub(crate) fn read(
     let told = |wrong: Wrong| Failure::Malformed(format!("file {}: {wrong}", name.as_str()));
     let footer_at = name.bytes.checked_sub(name.footer).filter(|_| name.bytes <= FILE_BYTES_MAX).ok_or_else(other)?;
     let mut there = There { bytes: name.bytes, parts: Vec::new() };
-    let is_whole = columns.is_none() || name.bytes <= SMALL_BYTES;
+    let is_whole = columns.is_none() || name.is_small();
     let fetch = |there: &mut There, range: Range<u64>| -> Result<bool, Failure> {
         let got = get(range.clone()).map_err(|failure| match failure {
             Failure::Malformed(what) => told(what.into()),

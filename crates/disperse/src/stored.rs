@@ -127,6 +127,15 @@ impl<S: Store> StoredProvider<S> {
         Ok(rows)
     }
 
+    /// Whether a file may have rows that are asked for. Of a large one its places tell, before its other columns are fetched: whoever reads
+    /// a table in turns asks for some rows after the others.
+    fn may_have(&self, table: &Name, name: &FileName, question: &Question) -> Result<bool, Failure> {
+        let Some(places) = question.places.as_ref().filter(|_| !name.is_small()) else { return Ok(true) };
+        let there = self.read(table, name, Some(&BTreeSet::new()))?;
+        // Of one that has gone meanwhile nothing is known.
+        Ok(there.is_none_or(|rows| rows.places.iter().any(|place| places.binary_search(place).is_ok())))
+    }
+
     fn delete(&self, table: &Name, name: &FileName) -> Result<(), Failure> {
         self.store.delete(table.as_str(), name.as_str())?;
         self.remembered.iter().for_each(|remembered| remembered.forget(table.as_str(), name.as_str()));
@@ -197,6 +206,9 @@ impl<S: Store> Provider for StoredProvider<S> {
             names.retain(|name| done.insert(name.clone()));
             let (mut is_settled, count) = (true, names.len());
             for name in names {
+                if !self.may_have(table, &name, question)? {
+                    continue;
+                }
                 let Some(rows) = self.read(table, &name, Some(&columns))? else {
                     // It was written anew meanwhile, without some rows: the others are in a file that is listed now.
                     is_settled = false;

@@ -37,6 +37,7 @@ mod reading;
 mod repair;
 mod scan;
 mod sums;
+mod turns;
 mod waiting;
 mod words;
 

@@ -28,7 +28,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 
 pub use asking::Asking;
-pub(crate) use asking::stream;
+pub(crate) use asking::{Turn, in_turns, stream};
 pub(crate) use define::{forget, option_is_known};
 pub(crate) use provider::{PublishedProvider, Statement};
 pub(crate) use verdicts::Verdicts;

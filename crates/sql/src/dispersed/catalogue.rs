@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use counterfoil_disperse::fragments::{Fragments, Name};
 use counterfoil_disperse::{
-    self as disperse, Catalogue, Failure, Kept, Layout, Patient, Provider, Records, Secret, Told,
+    self as disperse, Catalogue, Damaged, Failure, Kept, Layout, Patient, Provider, Records, Secret, Told,
 };
 use counterfoil_log::{View, record_space};
 use counterfoil_relation::Table;
@@ -346,7 +346,9 @@ impl Session {
                 }
             };
             let shown = shown.into_iter().find(|(shown, _)| shown.table == kept.declaration().table);
-            if shown.as_ref().is_some_and(|(shown, _)| has_moved(&kept, &shown.parts)) {
+            if let Some((shown, _)) = &shown
+                && has_moved(&kept, &shown.parts).map_err(|_| of_another_version(table, named))?
+            {
                 return Err(moved_since(table, named));
             }
             match shown {
@@ -394,11 +396,24 @@ fn told_by_another(table: &Table, cloud: &Cloud, (shown, known): (u64, u64)) -> 
     ))
 }
 
-/// Whether a catalogue leads to a later layout than is known here.
-fn has_moved(kept: &Kept, shown: &Records) -> bool {
+/// Whether a catalogue leads to a later layout than is known here. What is damaged leads nowhere.
+///
+/// # Errors
+/// [`Damaged::OTHER_VERSION`]: nobody here knows where it leads.
+fn has_moved(kept: &Kept, shown: &Records) -> Result<bool, Damaged> {
     let own = shown.iter().filter(|(name, _)| ![DEFINITION, HEADER].contains(&&name[..]));
-    let shown = Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..])));
-    shown.is_ok_and(|shown| shown.is_some_and(|shown| shown.current().number > kept.current().number))
+    match Kept::from_records(own.map(|(name, bytes)| (&name[..], &bytes[..]))) {
+        Err(Damaged::OTHER_VERSION) => Err(Damaged::OTHER_VERSION),
+        shown => Ok(shown.is_ok_and(|shown| shown.is_some_and(|shown| shown.current().number > kept.current().number))),
+    }
+}
+
+/// It may say that rows lie elsewhere by now: whoever put this version's in its place would lose the way to them.
+fn of_another_version(table: &Table, cloud: &Cloud) -> Error {
+    Error::NotSupported(format!(
+        "table {}: what cloud {} has to bring it back is of another version of this program: use the newer program for all copies of the database",
+        table.name, cloud.name
+    ))
 }
 
 fn moved_since(table: &Table, cloud: &Cloud) -> Error {

@@ -79,6 +79,12 @@ fn find<'a>(plan: &'a Arc<dyn ExecutionPlan>, asked: &mut Vec<Asked<'a>>) {
     plan.children().into_iter().for_each(|child| find(child, asked));
 }
 
+/// What everybody learns who has fragments, whatever the values are (the head of `leakage.rs` of the crate below).
+const USE_AT_REST: &str = "how many rows and columns there are, as what each column is coded, which rows come, move and go together, and when; \
+                           of the catalogue how many entries come and go with each change, and the classes of their lengths";
+const USE_ASKED: &str = "which columns each question is about, which rows it concerns, for how many values or characters it asks, and which \
+                         questions ask for the same";
+
 fn lines_of(table: &str, declaration: &Declaration, asked: Asked<'_>) -> Vec<Line> {
     let Ok(placement) = Placement::plan(declaration) else { return Vec::new() };
     let mut lines = Vec::new();
@@ -92,13 +98,14 @@ fn lines_of(table: &str, declaration: &Declaration, asked: Asked<'_>) -> Vec<Lin
             |when: &str, learns: String| lines.push([table.to_owned(), who.clone(), when.to_owned(), learns]);
         let all = learned(declaration, &placement, &coalition);
         let name = |column: u16| declaration.column(column).map_or("", |column| column.name.as_str());
-        line("at rest", "how many rows and columns there are, and when rows come and go".into());
+        line("at rest", USE_AT_REST.into());
         for of in all.iter().filter(|of| of.when == When::AtRest) {
             line("at rest", format!("{}: {}", name(of.column), of.what));
         }
         for learns in of_query(declaration, &placement, &coalition, asked) {
             line("from this query", learns);
         }
+        line("from all queries", USE_ASKED.into());
         for of in all.iter().filter(|of| of.when == When::Asked) {
             line("from all queries", format!("{}: {}", name(of.column), accumulated(of.what)));
         }

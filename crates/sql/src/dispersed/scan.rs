@@ -1,4 +1,5 @@
-//! Asking clouds for rows: a plan node whose rows have been opened and checked before the first of them is given.
+//! Asking clouds for rows: a plan node whose rows have been opened and checked before the first of them is given, or, where there is no
+//! room for all (`turns.rs`), the first of each turn.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,11 +22,12 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 
 use super::metering::Metering;
 use super::reading::{Reading, Since, deleted};
+use super::turns::Turns;
 use super::waiting::Waiting;
 use super::{Dispersed, columns, conditions, is_put_back, kept, put_back};
 use crate::error::Result;
 use crate::leaf_node::leaf_node;
-use crate::published::{Asking, Verdicts, stream};
+use crate::published::{Asking, Verdicts, in_turns};
 use crate::store::Store;
 
 /// What a scan wants.
@@ -75,11 +77,10 @@ impl DispersedScan {
         DispersedScan { table, snapshot, wanted: Arc::new(wanted), verdicts, dispersed, store, properties, metrics }
     }
 
-    /// Asks, and checks what comes back.
-    fn ask(&self, asking: &Asking) -> Result<VecDeque<RecordBatch>> {
+    /// The rows that are meant, and what clouds may be asked about them.
+    pub(super) fn meant(&self) -> Result<(Rows, Vec<Condition>)> {
         let kept = kept(&self.snapshot, &self.table)?;
-        let mut conditions = self.conditions();
-        let mut rows = kept.live();
+        let (mut rows, mut conditions) = (kept.live(), self.conditions());
         if let Some(most) = self.wanted.rows_most.filter(|most| (*most as u64) < rows.len()) {
             rows = rows.iter().take(most).collect();
         }
@@ -87,9 +88,14 @@ impl DispersedScan {
             self.note(put_back(&self.table.name));
             conditions.clear();
         }
+        Ok((rows, conditions))
+    }
+
+    /// Asks for rows, and checks what comes back.
+    pub(super) fn read(&self, asking: &Asking, rows: &Rows, conditions: &[Condition]) -> Result<VecDeque<RecordBatch>> {
         let (waiting, ids) = (Waiting::scan(asking), self.ids());
-        let found = self.asked(&waiting, &rows, conditions.is_empty(), |opened, asked, report| {
-            opened.read(asked, &ids, &conditions, report)
+        let found = self.asked(&waiting, rows, conditions.is_empty(), |opened, asked, report| {
+            opened.read(asked, &ids, conditions, report)
         })?;
         let mut batches = VecDeque::new();
         for found in found {
@@ -97,6 +103,14 @@ impl DispersedScan {
         }
         asking.hold(batches.iter().map(RecordBatch::get_array_memory_size).sum())?;
         Ok(batches)
+    }
+
+    /// Those of some rows of which clouds say that conditions may be true.
+    pub(super) fn matching(&self, asking: &Asking, rows: &Rows, conditions: &[Condition]) -> Result<Rows> {
+        let found = self.asked(&Waiting::scan(asking), rows, false, |opened, asked, report| {
+            opened.read(asked, &[], conditions, report)
+        })?;
+        Ok(found.into_iter().flat_map(|found| found.rows).collect())
     }
 
     /// Asks the clouds of each layout about rows of the snapshot, where they lie now; again, if they were on their way. `shows_all`: what
@@ -283,7 +297,7 @@ impl ExecutionPlan for DispersedScan {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
-        let (metrics, scan) = (BaselineMetrics::new(&self.metrics, partition), self.clone());
-        Ok(stream(self.wanted.schema.clone(), &context, metrics, move |asking| scan.ask(asking)))
+        let (metrics, mut turns) = (BaselineMetrics::new(&self.metrics, partition), Turns::of(self.clone()));
+        Ok(in_turns(self.wanted.schema.clone(), &context, metrics, move |asking| turns.next(asking)))
     }
 }

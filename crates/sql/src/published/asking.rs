@@ -118,6 +118,13 @@ pub(crate) async fn apart<T: Send + 'static>(body: impl FnOnce() -> Result<T> + 
     answer
 }
 
+/// Some batches of an answer.
+pub(crate) struct Turn {
+    pub batches: VecDeque<RecordBatch>,
+    /// Whether nothing comes behind them.
+    pub is_last: bool,
+}
+
 /// Batches that are asked for when the first of them is wanted, on a thread of its own. Their memory is the statement's until somebody
 /// else has them.
 pub(crate) fn stream(
@@ -125,6 +132,20 @@ pub(crate) fn stream(
     context: &TaskContext,
     metrics: BaselineMetrics,
     ask: impl FnOnce(&mut Asking) -> Result<VecDeque<RecordBatch>> + Send + 'static,
+) -> SendableRecordBatchStream {
+    let mut ask = Some(ask);
+    in_turns(schema, context, metrics, move |asking| {
+        let batches = ask.take().map_or_else(|| Ok(VecDeque::new()), |ask| ask(asking))?;
+        Ok(Turn { batches, is_last: true })
+    })
+}
+
+/// As [`stream`], but some at a time: more are asked for when somebody else has those before.
+pub(crate) fn in_turns(
+    schema: SchemaRef,
+    context: &TaskContext,
+    metrics: BaselineMetrics,
+    ask: impl FnMut(&mut Asking) -> Result<Turn> + Send + 'static,
 ) -> SendableRecordBatchStream {
     let wanted = Arc::new(());
     let asking = Asking::of(context.memory_pool(), &wanted);
@@ -139,24 +160,30 @@ pub(crate) fn stream(
     Box::pin(RecordBatchStreamAdapter::new(schema, stream))
 }
 
-/// See [`stream`].
+/// See [`in_turns`].
 struct Batches<F> {
-    /// Until it is asked.
+    /// What is asked next, unless all of it was.
     ask: Option<(F, Asking)>,
-    /// The memory of the batches that are here.
+    /// The memory of the last batches, where nothing is asked behind them.
     held: Option<Asking>,
     ready: VecDeque<RecordBatch>,
     _wanted: Arc<()>,
 }
 
-impl<F: FnOnce(&mut Asking) -> Result<VecDeque<RecordBatch>> + Send + 'static> Batches<F> {
+impl<F: FnMut(&mut Asking) -> Result<Turn> + Send + 'static> Batches<F> {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        if let Some((ask, mut asking)) = self.ask.take() {
-            let (ready, held) = apart(move || Ok((ask(&mut asking)?, asking))).await?;
-            (self.ready, self.held) = (ready, Some(held));
+        while self.ready.is_empty() {
+            let Some((mut ask, mut asking)) = self.ask.take() else { return Ok(None) };
+            let (turn, ask, asking) = apart(move || Ok((ask(&mut asking)?, ask, asking))).await?;
+            self.ready = turn.batches;
+            match turn.is_last {
+                true => self.held = Some(asking),
+                false => self.ask = Some((ask, asking)),
+            }
         }
         let batch = self.ready.pop_front();
-        if let (Some(batch), Some(held)) = (&batch, &self.held) {
+        let held = self.held.as_ref().or(self.ask.as_ref().map(|(_, asking)| asking));
+        if let (Some(batch), Some(held)) = (&batch, held) {
             held.give_back(batch.get_array_memory_size());
         }
         Ok(batch)

@@ -18,7 +18,12 @@ impl World {
     }
 
     pub fn without_clouds() -> Self {
-        World { folder: tempfile::tempdir().expect("a folder"), database: Database::new() }
+        Self::of(Database::new())
+    }
+
+    /// A database that knows no clouds yet.
+    pub fn of(database: Database) -> Self {
+        World { folder: tempfile::tempdir().expect("a folder"), database }
     }
 
     /// One cloud more, in a folder.
@@ -506,7 +511,10 @@ fn plans_and_leakage_say_what_runs_where() {
     }
     let told = world.database.ask("EXPLAIN LEAKAGE SELECT note FROM people WHERE name = 'Ada' AND salary < 5");
     for line in [
-        "people|a|at rest|how many rows and columns there are, and when rows come and go",
+        "people|a|at rest|how many rows and columns there are, as what each column is coded, which rows come, move and go together, and when; \
+         of the catalogue how many entries come and go with each change, and the classes of their lengths",
+        "people|a|from all queries|which columns each question is about, which rows it concerns, for how many values or characters it asks, and \
+         which questions ask for the same",
         "people|a|at rest|name: which are equal",
         "people|b|at rest|name: lengths, in classes",
         "people|a|from this query|name: which rows have one of 1 values, and whether it was asked before",

@@ -22,6 +22,7 @@ mod historian;
 mod historian_document;
 mod historian_model;
 mod joining;
+mod larger;
 mod last_sample;
 mod little;
 mod means;

@@ -1,0 +1,71 @@
+//! Rows of a dispersed table in turns: all of them at once, or, where there is no room for that, as many as there is room for.
+//!
+//! All at once is asked first, since one question for everything takes less than several that name rows. Where it ends for want of memory, it is
+//! known which rows are meant, and they are asked for by their places; what was fetched until then, as much as fits, is the price.
+
+use counterfoil_disperse::Rows;
+
+use super::scan::DispersedScan;
+use crate::error::{Error, Result};
+use crate::published::{Asking, Turn};
+
+/// Rows of a turn at least: if they have no room, nothing has.
+const ROWS_LEAST: u64 = 256;
+/// Into how many turns rows are cut at first.
+const TURNS_FIRST: u64 = 4;
+
+/// Rows that are still to be asked for.
+enum Left {
+    /// All, as far as is known.
+    All,
+    /// These, so many at a time.
+    Some(Rows, u64),
+}
+
+/// A scan, and what is left of it.
+pub(super) struct Turns {
+    scan: DispersedScan,
+    left: Left,
+}
+
+impl Turns {
+    pub(super) fn of(scan: DispersedScan) -> Self {
+        Turns { scan, left: Left::All }
+    }
+
+    /// The next rows.
+    pub(super) fn next(&mut self, asking: &Asking) -> Result<Turn> {
+        if let Left::All = self.left {
+            let (rows, conditions) = self.scan.meant()?;
+            match self.scan.read(asking, &rows, &conditions) {
+                Err(Error::Memory(_)) if rows.len() > ROWS_LEAST => {}
+                batches => return Ok(Turn { batches: batches?, is_last: true }),
+            }
+            asking.hold(0)?;
+            let rows = if conditions.is_empty() { rows } else { self.scan.matching(asking, &rows, &conditions)? };
+            let most = (rows.len() / TURNS_FIRST).max(ROWS_LEAST);
+            self.left = Left::Some(rows, most);
+        }
+        self.some(asking)
+    }
+
+    fn some(&mut self, asking: &Asking) -> Result<Turn> {
+        let Left::Some(left, most) = &mut self.left else {
+            return Err(Error::Bug("a turn before the first one".into()));
+        };
+        loop {
+            let rows: Rows = left.iter().take(usize::try_from(*most).unwrap_or(usize::MAX)).collect();
+            match self.scan.read(asking, &rows, &[]) {
+                Err(Error::Memory(_)) if *most > ROWS_LEAST => {
+                    asking.hold(0)?;
+                    *most = (*most / 2).max(ROWS_LEAST);
+                }
+                batches => {
+                    let batches = batches?;
+                    *left -= &rows;
+                    return Ok(Turn { batches, is_last: left.is_empty() });
+                }
+            }
+        }
+    }
+}
