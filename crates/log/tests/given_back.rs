@@ -48,7 +48,9 @@ fn what_a_savepoint_brings_back_is_as_it_was() {
     let (newer, _) = made(&mut writer);
     writer.drop_group(newer).unwrap();
     // Whoever takes room now takes it from the newer one, and not from the old one.
-    (0..4).for_each(|_| drop(made(&mut writer)));
+    for _ in 0..4 {
+        made(&mut writer);
+    }
     writer.rollback_to(&savepoint).unwrap();
     writer.check();
     holds(&writer, id, BYTES);
@@ -89,7 +91,9 @@ fn who_looks_at_a_commit_on_its_way_goes_on_seeing_what_it_saw() {
     let (group, id) = made(&mut writer);
     let preview = writer.pending();
     writer.drop_group(group).unwrap();
-    (0..4).for_each(|_| drop(made(&mut writer)));
+    for _ in 0..4 {
+        made(&mut writer);
+    }
     holds(&preview, id, BYTES);
     drop(preview);
     writer.commit().unwrap();

@@ -89,10 +89,11 @@ impl AnsweredScan {
         let Begun { answer, lent } = begun.map_or_else(|| begin(&self.target, &self.plan, &self.means), Ok)?;
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let is_soon_done = self.rows()? <= INLINE_ROWS_MAX;
-        let aside = self.means.aside(lent.bytes);
+        let (aside, plan, means) = (self.means.aside(lent.bytes), self.plan.clone(), self.means.clone());
         let nothing = RecordBatch::new_empty(self.schema.clone());
-        let work =
-            Work { target: self.target.clone(), schema: self.schema.clone(), nothing, answer, aside, _lent: lent };
+        let (target, schema) = (self.target.clone(), self.schema.clone());
+        let begun = Begun { answer, lent };
+        let work = Work { target, plan, means, schema, nothing, begun: Some(begun), aside, has_given: false };
         Ok(Steps::stream(work, hold, is_soon_done, metrics, self.schema.clone()))
     }
 
@@ -123,9 +124,17 @@ pub(crate) fn name_of(function: Function) -> &'static str {
 }
 
 fn begin(target: &Target, plan: &Plan, means: &Means) -> Result<Begun> {
-    let lent = means.lend()?;
-    let answer = target.relations.answer(target.snapshot.clone(), plan.clone(), lent.bytes);
-    Ok(Begun { answer: answer.map_err(Error::of_tables)?, lent })
+    begin_with(target, plan, means.lend()?)
+}
+
+/// With memory that grows, as long as there is some, until it is enough to begin.
+fn begin_with(target: &Target, plan: &Plan, mut lent: Lent) -> Result<Begun> {
+    loop {
+        match target.relations.answer(target.snapshot.clone(), plan.clone(), lent.bytes) {
+            Err(relation::Error::Memory { needed: Some(needed) }) if lent.grow(needed) => {}
+            answer => return Ok(Begun { answer: answer.map_err(Error::of_tables)?, lent }),
+        }
+    }
 }
 
 impl fmt::Debug for AnsweredScan {
@@ -201,26 +210,50 @@ impl ExecutionPlan for AnsweredScan {
 /// An answer under way.
 struct Work {
     target: Target,
+    plan: Plan,
+    means: Means,
     schema: SchemaRef,
     /// What a step without rows hands over; made once, since most steps of a small question have none.
     nothing: RecordBatch,
-    answer: Answer<Snapshot>,
+    /// None after an error.
+    begun: Option<Begun>,
     aside: Aside,
-    _lent: Lent,
+    /// Whether somebody has rows of it: from then on it cannot begin again.
+    has_given: bool,
 }
 
 impl Step for Work {
     fn step(&mut self) -> Result<Option<RecordBatch>> {
-        let progress = self.answer.step(&self.target.relations, &mut self.aside);
-        match progress.map_err(|error| self.aside.error(error))? {
-            Progress::Working => Ok(Some(self.nothing.clone())),
-            Progress::Rows(rows) => self.batch(&rows).map(Some),
-            Progress::End => Ok(None),
+        let Some(begun) = &mut self.begun else { return Ok(None) };
+        match begun.answer.step(&self.target.relations, &mut self.aside) {
+            Ok(Progress::Working) => Ok(Some(self.nothing.clone())),
+            Ok(Progress::Rows(rows)) => {
+                self.has_given = true;
+                self.batch(&rows).map(Some)
+            }
+            Ok(Progress::End) => Ok(None),
+            Err(relation::Error::Memory { needed: Some(needed) }) if !self.has_given => self.begin_again(needed),
+            Err(error) => Err(self.aside.error(error)),
         }
     }
 }
 
 impl Work {
+    /// Begins with more memory, if there is some: that a row or a group needs it shows when it comes.
+    fn begin_again(&mut self, needed: usize) -> Result<Option<RecordBatch>> {
+        let error = |aside: &mut Aside| aside.error(relation::Error::Memory { needed: Some(needed) });
+        let Some(Begun { answer, mut lent }) = self.begun.take() else { return Err(error(&mut self.aside)) };
+        drop(answer);
+        // What it had put aside is of nobody any more, and its memory is there for it.
+        self.aside = self.means.aside(lent.bytes);
+        if !lent.grow(needed) {
+            return Err(error(&mut self.aside));
+        }
+        self.aside = self.means.aside(lent.bytes);
+        self.begun = Some(begin_with(&self.target, &self.plan, lent)?);
+        Ok(Some(self.nothing.clone()))
+    }
+
     fn batch(&self, rows: &RowBatch) -> Result<RecordBatch> {
         let all = Selection::All(rows.count());
         let columns = (0..self.schema.fields().len()).map(|column| rows::decode(rows, column, &all));

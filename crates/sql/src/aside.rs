@@ -43,7 +43,7 @@ impl Means {
             }
             bytes = BUDGET_BYTES_MIN;
         }
-        Ok(Lent { bytes, _reservation: reservation })
+        Ok(Lent { bytes, reservation })
     }
 
     /// Where an answer puts aside what so many bytes have no room for.
@@ -70,7 +70,21 @@ impl fmt::Debug for Means {
 /// Memory that an answer has until it ends.
 pub(crate) struct Lent {
     pub(crate) bytes: usize,
-    _reservation: MemoryReservation,
+    reservation: MemoryReservation,
+}
+
+impl Lent {
+    /// Takes more, for an answer that needs `needed` at least: whether there was as much.
+    pub(crate) fn grow(&mut self, needed: usize) -> bool {
+        // It may find out of a larger row later: a little more than that, or twice what it had.
+        let wished = needed.saturating_add(needed / 8).max(self.bytes.saturating_mul(2));
+        let Some(bytes) = [wished, needed].into_iter().find(|bytes| self.reservation.try_resize(*bytes).is_ok()) else {
+            return false;
+        };
+        let is_more = bytes > self.bytes;
+        self.bytes = bytes;
+        is_more
+    }
 }
 
 /// What an answer has put aside.

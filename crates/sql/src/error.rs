@@ -9,6 +9,7 @@ use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenizerError;
 
+use crate::ram::Ram;
 use crate::wording;
 
 /// Why a statement was not run.
@@ -144,7 +145,8 @@ impl Error {
     pub(crate) fn of_tables(error: relation::Error) -> Self {
         match error {
             relation::Error::Memory { needed: Some(bytes) } => Error::Memory(format!(
-                "the query needs {bytes} bytes of working memory at least: give it more (--ram), or let it look at fewer rows"
+                "the query needs {bytes} bytes of working memory at least: give it more (--ram {}), or let it look at fewer rows",
+                Ram::for_queries(bytes)
             )),
             error => Error::Relation(error),
         }

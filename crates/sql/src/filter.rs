@@ -245,8 +245,18 @@ pub fn given(kind: &Type, value: &Value) -> Option<Constant> {
         // A NaN is written as one, whatever its sign.
         (Type::Double, Value::Double(number)) if number.is_nan() => Constant::Float(f64::NAN),
         (Type::Double, Value::Double(number)) => Constant::Float(*number + 0.0),
-        (Type::Double, Value::Integer(number)) => Constant::Float(exact(i128::from(*number), 0)?),
-        (Type::Double, Value::Decimal { unscaled, scale }) => Constant::Float(exact(*unscaled, *scale)?),
+        // Cells of both are compared as doubles.
+        (Type::Real | Type::Double, Value::Integer(number)) => Constant::Float(exact(i128::from(*number), 0)?),
+        (Type::Real | Type::Double, Value::Decimal { unscaled, scale }) => Constant::Float(exact(*unscaled, *scale)?),
+        (Type::Numeric { precision, scale }, Value::Integer(number)) => {
+            Constant::Decimal(scaled(i128::from(*number), 0, (*precision, *scale))?)
+        }
+        (Type::Numeric { precision, scale }, Value::Decimal { unscaled, scale: given }) => {
+            Constant::Decimal(scaled(*unscaled, *given, (*precision, *scale))?)
+        }
+        (Type::Date | Type::Timestamp { .. } | Type::TimestampTz, Value::Text(text)) => {
+            given(kind, &written(kind, text)?)?
+        }
         (Type::Date, Value::Date(days)) if WRITTEN_DAYS.contains(days) => Constant::Whole(i64::from(*days)),
         (Type::Time, Value::Time(ticks)) if (0..DAY_MICROSECONDS).contains(ticks) => Constant::Whole(*ticks),
         (Type::Timestamp { nanoseconds: false }, Value::Timestamp(nanoseconds))
@@ -272,6 +282,35 @@ pub fn given(kind: &Type, value: &Value) -> Option<Constant> {
         (Type::Bytea, Value::Bytes(bytes)) => Constant::Bytes(bytes.clone()),
         _ => return None,
     })
+}
+
+/// The value of a type that a text is in the usual way of writing it, which everybody reads alike.
+pub(crate) fn written(kind: &Type, text: &str) -> Option<Value> {
+    let mut usual = String::new();
+    let value = match kind {
+        Type::Date => Value::Date(parse::date(text)?),
+        _ => match parse::timestamp(text)? {
+            (nanoseconds, true) => Value::TimestampTz(nanoseconds),
+            (nanoseconds, false) => Value::Timestamp(nanoseconds),
+        },
+    };
+    match &value {
+        Value::Date(days) => crate::text::date(&mut usual, i64::from(*days)),
+        Value::Timestamp(nanoseconds) => crate::text::timestamp(&mut usual, *nanoseconds, false),
+        Value::TimestampTz(nanoseconds) => crate::text::timestamp(&mut usual, *nanoseconds, true),
+        _ => return None,
+    }
+    // A day alone is its first moment.
+    let is_usual =
+        usual == text || matches!(value, Value::Timestamp(_)) && usual.strip_suffix(" 00:00:00") == Some(text);
+    is_usual.then_some(value)
+}
+
+/// A number as a column with so many digits has it; none: it has more behind the point, or is larger than any there.
+fn scaled(unscaled: i128, given: u8, (precision, scale): (u8, u8)) -> Option<i128> {
+    let number = unscaled.checked_mul(10_i128.checked_pow(u32::from(scale.checked_sub(given)?))?)?;
+    let bound = 10_i128.checked_pow(u32::from(precision)).unwrap_or(i128::MAX);
+    (number.unsigned_abs() < bound.unsigned_abs()).then_some(number)
 }
 
 /// Integers up to this one, and powers of ten up to this one, are doubles without a rest: so a quotient of them is rounded once, by

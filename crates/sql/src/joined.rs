@@ -11,6 +11,7 @@ use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::{DataFusionError, Statistics};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
@@ -80,7 +81,12 @@ impl JoinedScan {
     }
 
     /// Begins to read, so many rows of the root at a time.
-    pub(crate) fn stream(&self, step_rows: usize, hold: Hold) -> SendableRecordBatchStream {
+    pub(crate) fn stream(
+        &self,
+        step_rows: usize,
+        hold: Hold,
+        named: Option<MemoryReservation>,
+    ) -> SendableRecordBatchStream {
         let metrics = BaselineMetrics::new(&self.metrics, 0);
         let work = Work {
             target: self.target.clone(),
@@ -93,6 +99,7 @@ impl JoinedScan {
             next: 0,
             rows_left: self.limit.unwrap_or(usize::MAX),
             step_rows,
+            _named: named,
         };
         Steps::stream(work, hold, self.ids.len() as u64 <= INLINE_ROWS_MAX, metrics, self.schema.clone())
     }
@@ -178,7 +185,9 @@ impl ExecutionPlan for JoinedScan {
         _partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream, DataFusionError> {
-        Ok(self.stream(context.session_config().batch_size(), context))
+        let named = MemoryConsumer::new("JoinedScan").register(context.memory_pool());
+        named.try_grow(self.ids.len() * size_of::<RowId>())?;
+        Ok(self.stream(context.session_config().batch_size(), context, Some(named)))
     }
 
     fn statistics_from_inputs(
@@ -207,6 +216,8 @@ struct Work {
     next: usize,
     rows_left: usize,
     step_rows: usize,
+    /// The memory of `ids`, where it is counted.
+    _named: Option<MemoryReservation>,
 }
 
 impl Step for Work {

@@ -59,6 +59,12 @@ impl Ram {
         self.0 / 4 * 3
     }
 
+    /// The least number of K, a power of two, of which queries have as much as this.
+    pub(crate) fn for_queries(bytes: usize) -> String {
+        let kilobytes = (bytes.div_ceil(3).saturating_mul(4)).div_ceil(1 << 10).next_power_of_two().max(64);
+        if kilobytes < 1 << 10 { format!("{kilobytes}K") } else { format!("{}M", kilobytes >> 10) }
+    }
+
     /// Bytes of it for opened pages.
     #[must_use]
     pub fn pages(self) -> usize {

@@ -25,7 +25,7 @@ const PASSING: [&str; 8] = [
 /// Nodes that read what is in memory anyhow: what the database says of itself, and values that a statement has.
 const AT_HAND: [&str; 4] = ["DataSourceExec", "EmptyExec", "LazyMemoryExec", "PlaceholderRowExec"];
 /// Nodes that read tables.
-const READING: [&str; 4] = ["TableScan", "SeriesScan", "AnsweredScan", "PublishedScan"];
+const READING: [&str; 6] = ["TableScan", "JoinedScan", "SeriesScan", "AnsweredScan", "PublishedScan", "DispersedScan"];
 /// What is enough for all of them.
 const ENOUGH: &str = "--ram 64M";
 

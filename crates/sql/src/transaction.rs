@@ -160,7 +160,10 @@ impl Transaction {
     /// Ends a statement that changed something well: commits it outside a block.
     pub(crate) fn keep(&mut self, engine: &Engine, change: Change, synchronous: bool) -> Result<()> {
         if self.block.is_some() {
-            self.lease = Some(change.lease);
+            let Change { mut lease, point } = change;
+            // Nobody goes back to before this statement alone: a savepoint of the session's is another one.
+            point.iter().for_each(|point| lease.release(point));
+            self.lease = Some(lease);
             return Ok(());
         }
         let is_durable = std::mem::take(&mut self.is_durable);

@@ -47,7 +47,7 @@ impl Near {
     pub(super) fn stream(&self, step_rows: usize, hold: Hold) -> Result<SendableRecordBatchStream> {
         match self {
             Near::Table(scan) => scan.stream(0, step_rows, hold),
-            Near::Joined(scan) => Ok(scan.stream(step_rows, hold)),
+            Near::Joined(scan) => Ok(scan.stream(step_rows, hold, None)),
             Near::Answered(scan) => scan.stream(hold),
         }
     }

@@ -3,16 +3,18 @@
 //! What is not recognised is no question: then the query library reads the statement, refuses what is wrong with it and says so.
 //! So nothing here guesses: a word that the library might take otherwise is none of ours.
 
+use counterfoil_relation::Type;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, ObjectNamePart, Query,
-    Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
-    TableWithJoins, UnaryOperator, Value as Literal, WildcardAdditionalOptions,
+    BinaryOperator, DataType as SqlType, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
+    ObjectNamePart, Query, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
+    TableAlias, TableFactor, TableWithJoins, TimezoneInfo, TypedString, UnaryOperator, Value as Literal,
+    WildcardAdditionalOptions,
 };
 
 use super::question::{Asked, ColumnName, Condition, Joined, Made, Question, Shown, Source};
 use super::refining;
-use crate::filter::Comparison;
+use crate::filter::{self, Comparison};
 use crate::naming::Names;
 use crate::parameters;
 use crate::statement::{fold, kept_apart, table_name};
@@ -289,6 +291,7 @@ impl Reading<'_> {
             Expr::Nested(inner) => return self.value(inner),
             Expr::UnaryOp { op: UnaryOperator::Minus, expr } => return negative(expr),
             Expr::Value(literal) => &literal.value,
+            Expr::TypedString(typed) => return typed_value(typed),
             _ => return None,
         };
         match literal {
@@ -300,6 +303,19 @@ impl Reading<'_> {
             _ => None,
         }
     }
+}
+
+/// `DATE '2013-02-01'`, and its like.
+fn typed_value(typed: &TypedString) -> Option<Value> {
+    let Literal::SingleQuotedString(text) = &typed.value.value else { return None };
+    let kind = match typed.data_type {
+        SqlType::Date => Type::Date,
+        SqlType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            Type::Timestamp { nanoseconds: false }
+        }
+        _ => return None,
+    };
+    filter::written(&kind, text)
 }
 
 fn not_if(negated: bool, asked: Asked) -> Asked {
