@@ -126,6 +126,19 @@ struct Mark {
     granted: usize,
 }
 
+/// What a reader was shown of the commit under way.
+struct Preview {
+    root: Weak<Root>,
+    /// Extents that the commit had been granted then: it sees no others.
+    granted: usize,
+}
+
+impl Preview {
+    fn is_held(&self) -> bool {
+        self.root.strong_count() > 0
+    }
+}
+
 /// The one writer of a volume.
 pub struct Writer {
     pub(crate) pages: Arc<Pages>,
@@ -158,7 +171,7 @@ pub struct Writer {
     container_keys: RecentKeys,
     readers: Vec<(u64, Weak<Root>)>,
     /// Those of the readers that see a commit in the making.
-    previews: Vec<Weak<Root>>,
+    previews: Vec<Preview>,
     /// Bytes that the records of the last commit need in the record store.
     pub(crate) record_bytes: u64,
     /// Whether the commit under way is to give space back.
@@ -429,19 +442,21 @@ impl Writer {
     fn give_group_back(&mut self, group: GroupId) {
         let since = self.savepoints.last().map_or(0, |mark| mark.granted);
         let is_its = |granted: &Granted| granted.owner == Owner::Group(group);
-        let gone: Vec<Extent> =
-            self.granted[since..].iter().filter(|granted| is_its(granted)).map(|of| of.extent).collect();
+        let its = self.granted.iter().enumerate().skip(since).filter(|(_, granted)| is_its(granted));
+        let gone: Vec<(usize, Extent)> = its.map(|(place, granted)| (place, granted.extent)).collect();
         if gone.is_empty() {
             return;
         }
+        // What was granted since the last preview nobody sees. (Places move down as others go: then a preview seems to see more.)
+        let needed = self.needed_before();
+        let seen = self.previews.iter().map(|preview| preview.granted).max().unwrap_or(0);
         let mut place = 0;
         self.granted.retain(|granted| {
             place += 1;
             place <= since || !is_its(granted)
         });
-        let commit = self.needed_before();
-        for extent in gone {
-            self.state.space.cancel(extent.number, commit);
+        for (place, extent) in gone {
+            self.state.space.cancel(extent.number, if place < seen { needed } else { 0 });
             self.leave_extent(group, extent);
         }
     }
@@ -469,7 +484,7 @@ impl Writer {
 
     /// Readers pinned before this commit may see what the commit under way wrote.
     fn needed_before(&mut self) -> u64 {
-        self.previews.retain(|root| root.strong_count() > 0);
+        self.previews.retain(Preview::is_held);
         if self.previews.is_empty() { 0 } else { self.state.root.commit + 1 }
     }
 
@@ -575,8 +590,8 @@ impl Writer {
         let root = self.current().clone();
         let snapshot = self.hand_out(root);
         if self.pending.is_some() {
-            self.previews.retain(|root| root.strong_count() > 0);
-            self.previews.push(Arc::downgrade(&snapshot.root));
+            self.previews.retain(Preview::is_held);
+            self.previews.push(Preview { root: Arc::downgrade(&snapshot.root), granted: self.granted.len() });
         }
         snapshot
     }

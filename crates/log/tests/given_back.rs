@@ -20,11 +20,15 @@ fn a_long_commit_that_makes_and_drops_takes_no_more_than_is_there_at_a_time() {
     let before = writer.extents();
     writer.begin().unwrap();
     let (_, stays) = made(&mut writer);
+    // A statement reads what it found, and nothing of what comes.
+    let preview = writer.pending();
     for _ in 0..300 {
         let (group, id) = made(&mut writer);
         holds(&writer, id, BYTES);
         writer.drop_group(group).unwrap();
     }
+    holds(&preview, stays, BYTES);
+    drop(preview);
     writer.check();
     assert!(writer.extents() <= before + 12, "{before} extents became {}", writer.extents());
     writer.commit().unwrap();
