@@ -64,8 +64,9 @@ impl From<log::Error> for Error {
             log::Error::CounterHeld { process } => held(process),
             log::Error::CounterFailed { operation, code } => counter_failed(operation, code),
             log::Error::Full { pinned: Some(_), .. } => Error::new(Kind::Full, text).advise("end the readers"),
-            log::Error::Full { .. } => Error::new(Kind::Full, text)
-                .advise("delete rows and VACUUM, drop or truncate a table, or export into a larger database"),
+            log::Error::Full { .. } => Error::new(Kind::Full, text).advise(
+                "drop or truncate a table, delete rows that lie together, or restore a backup into a larger database",
+            ),
             log::Error::Misuse(_) => Error::new(Kind::Misuse, text),
             log::Error::TooLarge { .. } => Error::new(Kind::Input, text),
             log::Error::NoEntropy => no_entropy(),
