@@ -208,6 +208,9 @@ pub fn compared(table: &Table, column: usize, comparison: Comparison, value: &Va
     if *value == Value::Null {
         return Some(Test::Never);
     }
+    if let Some(is_above) = beyond_all(&table.columns[column].kind, value) {
+        return Some(compared_beyond(column, comparison, is_above));
+    }
     Some(Test::Compare { column, comparison, constant: given(&table.columns[column].kind, value)? })
 }
 
@@ -222,6 +225,28 @@ pub fn listed_in(table: &Table, column: usize, values: &[Value], wanted: bool) -
         false if constants.len() < values.len() => Test::Never,
         false => none_of(column, constants),
     })
+}
+
+/// Whether an integer is above all that a column can have, or below; none: it is neither.
+fn beyond_all(kind: &Type, value: &Value) -> Option<bool> {
+    let Value::Integer(number) = value else { return None };
+    let (least, most) = match kind {
+        Type::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Type::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => return None,
+    };
+    (!(least..=most).contains(number)).then_some(*number > most)
+}
+
+/// How a column compares with what is above all its values, or below them: alike wherever it has one.
+fn compared_beyond(column: usize, comparison: Comparison, is_above: bool) -> Test {
+    let is_true = match comparison {
+        Comparison::Equal => false,
+        Comparison::Unequal => true,
+        Comparison::Less | Comparison::AtMost => is_above,
+        Comparison::Greater | Comparison::AtLeast => !is_above,
+    };
+    if is_true { Test::Null { column, wanted: false } } else { Test::Never }
 }
 
 /// The days from 0001-01-01 to 9999-12-31: others the library does not read.

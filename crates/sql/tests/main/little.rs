@@ -27,7 +27,7 @@ fn filled(ram: Option<Ram>) -> Database {
     database
 }
 
-const ANSWERED: [&str; 29] = [
+const ANSWERED: [&str; 30] = [
     "SELECT * FROM t WHERE id = 77",
     "SELECT * FROM t ORDER BY v DESC, id LIMIT 50",
     "SELECT id, d FROM t ORDER BY d DESC, id OFFSET 19000 LIMIT 40",
@@ -54,6 +54,7 @@ const ANSWERED: [&str; 29] = [
     "SELECT count(*) FROM t WHERE n = 1.5 OR n = 2 OR n IN (3.25, 4)",
     "SELECT id FROM t WHERE r = 5.5 OR r < 0.25 ORDER BY v, id",
     "SELECT count(*), min(r) FROM t WHERE r > 1000 AND n < 4500.5",
+    "SELECT a, count(*) FROM t WHERE a < 99999999999 AND NOT (p > 3000000000) GROUP BY a ORDER BY a",
     // Along foreign keys, with columns that are worked out.
     "SELECT t.id, upper(p.name) FROM t JOIN p ON t.p = p.id WHERE t.a = 5",
     "SELECT t.id, p.name FROM t JOIN p ON t.p = p.id WHERE t.a = 4 + 1",
