@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use counterfoil_flash::Device;
 use counterfoil_vault::{Counter, Kind, PageKey};
 
-use crate::maps::Map;
+use crate::maps::{Map, Set};
 use crate::pages::Pages;
 use crate::pending::{Granted, Pending};
 use crate::pool::{NamelessPage, PoolId};
@@ -392,6 +392,11 @@ impl Writer {
     /// Nobody goes back to `savepoint` any more: what was dropped since and is nobody's may be used again within this commit.
     pub fn release(&mut self, savepoint: &Savepoint) {
         self.savepoints.retain(|mark| mark.number != savepoint.number);
+        let Some(pending) = &self.pending else { return };
+        let since = self.savepoints.last().map_or(0, |mark| mark.granted);
+        let gone = self.granted[since..].iter().filter(|granted| !pending.tells_of(granted.owner));
+        let groups: Set<GroupId> = gone.filter_map(|granted| granted.owner.group()).collect();
+        groups.iter().for_each(|group| self.give_group_back(*group));
     }
 
     /// Undoes everything since `savepoint`.
@@ -472,14 +477,19 @@ impl Writer {
     }
 
     /// Drops what was noted for groups and containers that are no more. A group that the commit under way drops may
-    /// come back, and which of its positions were tried must be known then.
+    /// come back, and so may one that it made and dropped, as long as a savepoint keeps extents of it: which of their positions were
+    /// tried must be known then.
     fn forget_the_gone(&mut self) {
         let (groups, containers) = (self.current().groups.clone(), self.current().containers.clone());
-        self.tips.retain(|group, _| groups.contains_key(group) || self.state.root.groups.contains_key(group));
+        let owners: Set<u64> = self.granted.iter().map(|granted| granted.owner.code()).collect();
+        let owns = |owner: Owner| owners.contains(&owner.code());
+        self.tips.retain(|group, _| {
+            groups.contains_key(group) || self.state.root.groups.contains_key(group) || owns(Owner::Group(*group))
+        });
         self.grants.retain(|id, _| containers.contains_key(id));
         self.own_tips.retain(|id, _| containers.contains_key(id) || self.state.root.containers.contains_key(id));
         let (now, before) = (self.current().pools.clone(), self.state.root.pools.clone());
-        self.spares.retain(|id, _| now.contains_key(id) || before.contains_key(id));
+        self.spares.retain(|id, _| now.contains_key(id) || before.contains_key(id) || owns(Owner::Pool(*id)));
     }
 
     /// Readers pinned before this commit may see what the commit under way wrote.

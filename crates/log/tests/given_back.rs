@@ -3,7 +3,7 @@
 mod bench;
 
 use bench::{Bench, fill, holds};
-use counterfoil_log::{ContainerId, GroupId, Writer};
+use counterfoil_log::{ContainerId, GroupId, PoolOptions, Writer};
 use counterfoil_vault::witness;
 
 const BYTES: usize = 6000;
@@ -100,6 +100,65 @@ fn who_looks_at_a_commit_on_its_way_goes_on_seeing_what_it_saw() {
     }
     holds(&preview, id, BYTES);
     drop(preview);
+    writer.commit().unwrap();
+    writer.check();
+}
+
+#[test]
+fn a_group_that_comes_back_after_two_returns_goes_on_where_nobody_tried() {
+    let mut bench = Bench::file(400, 8);
+    let mut writer = bench.create();
+    writer.begin().unwrap();
+    let group = writer.create_group().unwrap();
+    let id = fill(&mut writer, group, 1200).unwrap();
+    let first = writer.savepoint().unwrap();
+    // What is tried here is undone.
+    writer.append(id, &[!(id.0 as u8); 1200]).unwrap();
+    writer.drop_group(group).unwrap();
+    let second = writer.savepoint().unwrap();
+    // A statement that fails, and then the session goes back further.
+    writer.rollback_to(&second).unwrap();
+    writer.rollback_to(&first).unwrap();
+    writer.commit().unwrap();
+    writer.begin().unwrap();
+    writer.append(id, &[id.0 as u8; 1200]).unwrap();
+    writer.commit().unwrap();
+    holds(&writer, id, 2400);
+    assert_eq!(witness::duplicates(), []);
+}
+
+#[test]
+fn a_pool_that_comes_back_after_two_returns_writes_where_nobody_tried() {
+    let mut bench = Bench::file(400, 8);
+    let mut writer = bench.create();
+    writer.begin().unwrap();
+    let pool = writer.create_pool(PoolOptions::default()).unwrap();
+    writer.write_nameless(pool, &[1; 496]).unwrap();
+    let first = writer.savepoint().unwrap();
+    writer.write_nameless(pool, &[2; 496]).unwrap();
+    writer.drop_pool(pool).unwrap();
+    let second = writer.savepoint().unwrap();
+    writer.rollback_to(&second).unwrap();
+    writer.rollback_to(&first).unwrap();
+    writer.write_nameless(pool, &[3; 496]).unwrap();
+    writer.commit().unwrap();
+    writer.check();
+    assert_eq!(witness::duplicates(), []);
+}
+
+#[test]
+fn what_a_statement_drops_of_those_before_it_is_used_again_when_it_has_ended() {
+    let mut bench = Bench::file(400, 8);
+    let mut writer = bench.create();
+    let before = writer.extents();
+    writer.begin().unwrap();
+    let mut last = None;
+    for _ in 0..300 {
+        let savepoint = writer.savepoint().unwrap();
+        last.replace(made(&mut writer).0).into_iter().for_each(|group| writer.drop_group(group).unwrap());
+        writer.release(&savepoint);
+    }
+    assert!(writer.extents() <= before + 16, "{before} extents became {}", writer.extents());
     writer.commit().unwrap();
     writer.check();
 }
