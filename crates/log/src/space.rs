@@ -44,14 +44,6 @@ impl Owner {
         }
     }
 
-    /// The group that it is.
-    pub(crate) fn group(self) -> Option<GroupId> {
-        match self {
-            Owner::Group(id) => Some(id),
-            _ => None,
-        }
-    }
-
     pub(crate) fn from_code(code: u64) -> Result<Self, Error> {
         match code {
             0 => Ok(Owner::Free),

@@ -155,6 +155,8 @@ pub struct Writer {
     pub(crate) pending: Option<Pending>,
     /// The savepoints of the commit under way, and the number of the next one.
     savepoints: Vec<Mark>,
+    /// Groups that the commit under way made and dropped while a savepoint might bring them back.
+    held_back: Set<GroupId>,
     next_savepoint: u64,
     /// Extents that the commit under way was granted, in order.
     pub(crate) granted: Vec<Granted>,
@@ -217,6 +219,7 @@ impl Writer {
             spine_key,
             pending: None,
             savepoints: Vec::new(),
+            held_back: Set::new(),
             next_savepoint: 0,
             granted: Vec::new(),
             tried: Vec::new(),
@@ -322,6 +325,9 @@ impl Writer {
     pub fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {
         if self.pending_mut()?.drop_group(group)? {
             self.give_group_back(group);
+            if !self.savepoints.is_empty() {
+                self.held_back.insert(group);
+            }
         }
         Ok(())
     }
@@ -393,10 +399,13 @@ impl Writer {
     pub fn release(&mut self, savepoint: &Savepoint) {
         self.savepoints.retain(|mark| mark.number != savepoint.number);
         let Some(pending) = &self.pending else { return };
-        let since = self.savepoints.last().map_or(0, |mark| mark.granted);
-        let gone = self.granted[since..].iter().filter(|granted| !pending.tells_of(granted.owner));
-        let groups: Set<GroupId> = gone.filter_map(|granted| granted.owner.group()).collect();
-        groups.iter().for_each(|group| self.give_group_back(*group));
+        // One that was brought back since is somebody's.
+        let gone = self.held_back.iter().filter(|group| !pending.tells_of(Owner::Group(**group)));
+        let gone: Vec<GroupId> = gone.copied().collect();
+        gone.iter().for_each(|group| self.give_group_back(*group));
+        if self.savepoints.is_empty() {
+            self.held_back.clear();
+        }
     }
 
     /// Undoes everything since `savepoint`.
@@ -419,6 +428,7 @@ impl Writer {
     pub fn rollback(&mut self) {
         if self.pending.take().is_some() {
             self.savepoints.clear();
+            self.held_back.clear();
             self.give_back(0, 0);
         }
     }
@@ -581,6 +591,7 @@ impl Writer {
         }
         self.tried.clear();
         self.savepoints.clear();
+        self.held_back.clear();
         let shrank = pending.root.groups.len() < self.tips.len() || !pending.groups_dropped().is_empty();
         self.state.root = Root { commit, version, ..pending.root };
         if shrank {
