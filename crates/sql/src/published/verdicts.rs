@@ -56,8 +56,12 @@ impl Verdicts {
         }
     }
 
+    /// Said once, however often it is found: what is read in turns meets the same cloud in each.
     pub(crate) fn note(&self, note: String) {
-        self.0.lock().notes.push(note);
+        let mut said = self.0.lock();
+        if !said.notes.contains(&note) {
+            said.notes.push(note);
+        }
     }
 
     pub(crate) fn all(&self) -> Vec<Verified> {

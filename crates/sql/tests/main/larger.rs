@@ -70,6 +70,12 @@ fn a_table_that_has_no_room_is_read_in_turns() {
     same(&mut world, "DELETE FROM TABLE WHERE length(note) > 10 AND id % 7 = 3");
     same(&mut world, "UPDATE TABLE SET note = note || 'y' WHERE kind = 2");
     questions.iter().for_each(|sql| same(&mut world, sql));
+    // A cloud that is away is met in each turn, and told of once.
+    world.database.session.take_notices();
+    world.database.ask("SELECT id, substr(note, 1, 40) FROM people");
+    let notices = world.database.session.take_notices();
+    let away = notices.iter().filter(|note| note.contains("cloud c")).count();
+    assert!(away <= 1, "{notices:?}");
     world.set_there("c", true);
     let repaired = world.database.ask("REPAIR TABLE people");
     assert!(repaired.lines().all(|line| line.ends_with("|complete")), "{repaired}");
