@@ -98,8 +98,8 @@ pub use key::{KeyBound, KeyRange};
 pub use layout::{INLINE_BYTES, Layout, LayoutColumn, WIDE_CHARACTERS_MAX};
 pub use query::{
     Access, Answer, BUDGET_BYTES_MIN, Candidates, Comparison, Condition, Constant, ContainerScratch, Function,
-    JoinedRows, KeptRows, NO_ROW, NamedRows, NoScratch, Order, Output, PLAN_BYTES_MAX, Place, Plan, Progress, Scratch,
-    Selection, Side, Source, Test, select,
+    JoinedRows, KeptRows, NO_ROW, NamedRows, NoScratch, Order, Output, PLAN_BYTES_MAX, Place, Plan, Progress,
+    RecordSorter, Scratch, Selection, Side, SortedRecords, Source, Test, select,
 };
 pub use relations::{Named, Relations};
 pub use reorganize::Vacuum;

@@ -17,6 +17,9 @@ pub trait Scratch {
     /// # Errors
     /// [`Error::Log`], [`Error::Corrupt`].
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
+
+    /// What lies before an offset is not read any more: whoever can gives its room back.
+    fn forget_before(&mut self, _offset: u64) {}
 }
 
 /// None: a query that needs one ends with [`Error::Memory`].

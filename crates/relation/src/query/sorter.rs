@@ -59,6 +59,11 @@ impl<F: Fold> Sorter<F> {
         &self.fold
     }
 
+    /// From now on it takes so much memory.
+    pub(super) fn set_bytes(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
+    }
+
     /// Adds a record.
     pub(super) fn push(&mut self, scratch: &mut dyn Scratch, key: &[u8], load: &[u8]) -> Result<(), Error> {
         let bytes = checked(key, load, self.bytes_max)?;
@@ -113,31 +118,35 @@ impl<F: Fold> Sorter<F> {
     }
 
     /// All records in order, to be read one by one.
-    pub(super) fn finish(mut self, scratch: &mut dyn Scratch) -> Result<Sorted<F>, Error> {
+    pub(super) fn finish(self, scratch: &mut dyn Scratch) -> Result<Sorted<F>, Error> {
+        let bytes_max = self.bytes_max;
+        self.finish_in(scratch, bytes_max)
+    }
+
+    /// All records in order, to be read one by one in less memory than it took to sort them; more where records are long.
+    pub(super) fn finish_in(mut self, scratch: &mut dyn Scratch, bytes_max: usize) -> Result<Sorted<F>, Error> {
         self.fold_arena()?;
         self.places = Vec::new();
-        if self.runs.is_empty() {
+        if self.runs.is_empty() && self.arena.len() <= bytes_max {
+            self.arena.shrink_to_fit();
             let inputs = Vec::from([Reader::of(self.arena)]);
             return Ok(Sorted { inputs, fold: self.fold, left: self.limit, key: Vec::new(), load: Vec::new() });
         }
         let start = scratch.append(&self.arena)?;
         self.runs.push((start, start + self.arena.len() as u64));
         self.arena = Vec::new();
-        while self.runs.len() > self.inputs_max() {
+        let bytes_max = bytes_max.max(self.longest.saturating_mul(RECORD_SHARE)).min(self.bytes_max);
+        while self.runs.len() > inputs_max(bytes_max, self.longest) {
             self.merge(scratch)?;
         }
+        self.bytes_max = bytes_max;
         let inputs = self.readers(scratch, &self.runs)?;
         Ok(Sorted { inputs, fold: self.fold, left: self.limit, key: Vec::new(), load: Vec::new() })
     }
 
-    /// Bytes of a run that are read at a time: a record at least.
+    /// Bytes of a run that are read at a time.
     fn read_bytes(&self) -> usize {
-        (self.bytes_max / 32).clamp(READ_BYTES_MIN, READ_BYTES_MAX).max(self.longest)
-    }
-
-    /// Runs that are merged at a time.
-    fn inputs_max(&self) -> usize {
-        (self.bytes_max / 2 / self.read_bytes()).max(2)
+        read_bytes(self.bytes_max, self.longest)
     }
 
     fn readers(&self, scratch: &mut dyn Scratch, runs: &[(u64, u64)]) -> Result<Vec<Reader>, Error> {
@@ -146,7 +155,8 @@ impl<F: Fold> Sorter<F> {
 
     /// Merges as many runs as may be into one.
     fn merge(&mut self, scratch: &mut dyn Scratch) -> Result<(), Error> {
-        let some: Vec<_> = self.runs.drain(..self.inputs_max()).collect();
+        let count = inputs_max(self.bytes_max, self.longest).min(self.runs.len());
+        let some: Vec<_> = self.runs.drain(..count).collect();
         let (mut inputs, read_bytes) = (self.readers(scratch, &some)?, self.read_bytes());
         let mut output = Output::new(&self.fold, self.limit, self.bytes_max, Vec::with_capacity(2 * read_bytes));
         let mut bounds: Option<(u64, u64)> = None;
@@ -164,8 +174,22 @@ impl<F: Fold> Sorter<F> {
         write_out(scratch, &mut rest, &mut bounds)?;
         self.longest = longest;
         self.runs.extend(bounds);
+        // Runs lie one behind the other, the first first; what other records lie before them was read to its end.
+        if let Some((_, end)) = some.last() {
+            scratch.forget_before(*end);
+        }
         Ok(())
     }
+}
+
+/// Bytes of a run that are read at a time: a record at least.
+fn read_bytes(bytes_max: usize, longest: usize) -> usize {
+    (bytes_max / 32).clamp(READ_BYTES_MIN, READ_BYTES_MAX).max(longest)
+}
+
+/// Runs that are merged at a time.
+fn inputs_max(bytes_max: usize, longest: usize) -> usize {
+    (bytes_max / 2 / read_bytes(bytes_max, longest)).max(2)
 }
 
 /// The bytes of a record that leaves room for others.
@@ -249,6 +273,13 @@ pub(super) struct Sorted<F> {
 }
 
 impl<F: Fold> Sorted<F> {
+    /// About the memory that it takes until its end.
+    pub(super) fn bytes(&self) -> usize {
+        self.inputs.iter().map(|input| input.buffer.capacity()).sum::<usize>()
+            + self.key.capacity()
+            + self.load.capacity()
+    }
+
     /// The load of the next record, and what became of it.
     pub(super) fn next(&mut self, scratch: &mut dyn Scratch) -> Result<Option<(&F, &[u8])>, Error> {
         let Some(first) = least(&self.inputs).filter(|_| self.left > 0) else { return Ok(None) };
