@@ -13,7 +13,8 @@ use counterfoil_relation::{self as relation, BUDGET_BYTES_MIN, Scratch};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 
 use crate::error::{Error, Result};
-use crate::spill::{Pieces, SealedFiles};
+use crate::pieces::Pieces;
+use crate::spill::SealedFiles;
 
 /// A piece is this part of an answer's memory,
 const PIECE_PART: usize = 32;
@@ -48,16 +49,7 @@ impl Means {
 
     /// Where an answer puts aside what so many bytes have no room for.
     pub(crate) fn aside(&self, bytes: usize) -> Aside {
-        Aside {
-            kept: MemoryConsumer::new("Answer aside").register(&self.pool),
-            pieces: Vec::new(),
-            sealed: self.spill.as_ref().map(|spill| spill.pieces()),
-            sealed_count: 0,
-            open: None,
-            tail: Vec::new(),
-            piece_bytes: (bytes / PIECE_PART).clamp(PIECE_BYTES.0, PIECE_BYTES.1),
-            failed: None,
-        }
+        Aside::new(&self.pool, self.spill.as_ref(), bytes)
     }
 }
 
@@ -91,10 +83,16 @@ impl Lent {
 pub(crate) struct Aside {
     /// The memory of the pieces that are kept.
     kept: MemoryReservation,
-    pieces: Vec<Piece>,
+    /// Whether any are.
+    keeps: bool,
+    /// The first pieces; those that are forgotten are empty.
+    pieces: Vec<Vec<u8>>,
+    /// How many are.
+    forgotten: usize,
+    /// All behind them.
     sealed: Option<Pieces>,
     sealed_count: usize,
-    /// The sealed piece that was read last, by its place.
+    /// The sealed piece that was read last, by its number among them.
     open: Option<(usize, Bytes)>,
     /// The piece that is being filled.
     tail: Vec<u8>,
@@ -103,13 +101,29 @@ pub(crate) struct Aside {
     failed: Option<Error>,
 }
 
-enum Piece {
-    Kept(Vec<u8>),
-    /// Its number among the sealed ones.
-    Sealed(usize),
-}
-
 impl Aside {
+    fn new(pool: &Arc<dyn MemoryPool>, spill: Option<&Arc<SealedFiles>>, bytes: usize) -> Self {
+        let piece_bytes = (bytes / PIECE_PART).clamp(PIECE_BYTES.0, PIECE_BYTES.1);
+        Aside {
+            kept: MemoryConsumer::new("Answer aside").register(pool),
+            keeps: true,
+            pieces: Vec::new(),
+            forgotten: 0,
+            sealed: spill.map(|spill| spill.pieces(piece_bytes)),
+            sealed_count: 0,
+            open: None,
+            tail: Vec::new(),
+            piece_bytes,
+            failed: None,
+        }
+    }
+
+    /// Where rows are put aside that so many bytes have no room for, and others need what memory there is: none is kept in it if there
+    /// is somewhere else.
+    pub(crate) fn sealed(pool: &Arc<dyn MemoryPool>, spill: Option<&Arc<SealedFiles>>, bytes: usize) -> Self {
+        Aside { keeps: spill.is_none(), ..Aside::new(pool, spill, bytes) }
+    }
+
     /// What an answer ended with: what went wrong here, or what the tables say.
     pub(crate) fn error(&mut self, error: relation::Error) -> Error {
         self.failed.take().unwrap_or_else(|| Error::of_tables(error))
@@ -118,35 +132,36 @@ impl Aside {
     /// Puts a full piece away.
     fn put(&mut self) -> Result<()> {
         let piece = std::mem::replace(&mut self.tail, Vec::with_capacity(self.piece_bytes));
-        if self.kept.try_grow(piece.capacity()).is_ok() {
-            self.pieces.push(Piece::Kept(piece));
+        if self.keeps && self.sealed_count == 0 && self.kept.try_grow(piece.capacity()).is_ok() {
+            self.pieces.push(piece);
             return Ok(());
         }
         let Some(sealed) = &mut self.sealed else {
             return Err(Error::Memory("the query has no room to put rows aside: let it look at fewer rows".into()));
         };
         sealed.put(&piece)?;
-        self.pieces.push(Piece::Sealed(self.sealed_count));
         self.sealed_count += 1;
         Ok(())
     }
 
     fn copy(&mut self, place: usize, from: usize, buffer: &mut [u8]) -> Result<()> {
-        let bytes = match self.pieces.get(place) {
-            None => self.tail.as_slice(),
-            Some(Piece::Kept(bytes)) => bytes,
-            Some(Piece::Sealed(number)) => {
-                let is_open = self.open.as_ref().is_some_and(|(open, _)| *open == place);
-                if let (false, Some(sealed)) = (is_open, &mut self.sealed) {
-                    self.open = None;
-                    self.open = Some((place, sealed.read(*number)?));
-                }
-                self.open.as_ref().map_or(&[][..], |(_, bytes)| bytes)
-            }
+        let bytes = match place.checked_sub(self.pieces.len()) {
+            None => &self.pieces[place],
+            Some(number) if number < self.sealed_count => self.opened(number)?,
+            Some(_) => &self.tail,
         };
         let there = bytes.get(from..from + buffer.len());
         buffer.copy_from_slice(there.ok_or_else(|| Error::Bug("more than was put aside".into()))?);
         Ok(())
+    }
+
+    fn opened(&mut self, number: usize) -> Result<&[u8]> {
+        let is_open = self.open.as_ref().is_some_and(|(open, _)| *open == number);
+        if let (false, Some(sealed)) = (is_open, &mut self.sealed) {
+            self.open = None;
+            self.open = Some((number, sealed.read(number)?));
+        }
+        Ok(self.open.as_ref().map_or(&[][..], |(_, bytes)| bytes))
     }
 
     fn told<T>(&mut self, result: Result<T>) -> std::result::Result<T, relation::Error> {
@@ -159,7 +174,7 @@ impl Aside {
 
 impl Scratch for Aside {
     fn append(&mut self, bytes: &[u8]) -> std::result::Result<u64, relation::Error> {
-        let start = (self.pieces.len() * self.piece_bytes + self.tail.len()) as u64;
+        let start = ((self.pieces.len() + self.sealed_count) * self.piece_bytes + self.tail.len()) as u64;
         let mut rest = bytes;
         while !rest.is_empty() {
             let (taken, after) = rest.split_at(rest.len().min(self.piece_bytes - self.tail.len()));
@@ -185,6 +200,17 @@ impl Scratch for Aside {
         }
         Ok(())
     }
+    fn forget_before(&mut self, offset: u64) {
+        let whole = offset as usize / self.piece_bytes;
+        for piece in self.pieces.iter_mut().take(whole).skip(self.forgotten) {
+            self.kept.shrink(piece.capacity());
+            *piece = Vec::new();
+        }
+        self.forgotten = self.forgotten.max(whole.min(self.pieces.len()));
+        if let (Some(number), Some(sealed)) = (whole.checked_sub(self.pieces.len()), &mut self.sealed) {
+            sealed.forget_before(number);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -206,9 +232,17 @@ mod tests {
             let mut aside = means(bytes, true).aside(BUDGET_BYTES_MIN);
             let text: Vec<u8> = (0..50_000_u32).flat_map(u32::to_le_bytes).collect();
             let starts: Vec<u64> = text.chunks(777).map(|chunk| aside.append(chunk).unwrap()).collect();
-            let sealed = aside.pieces.iter().filter(|piece| matches!(piece, Piece::Sealed(_))).count();
+            let sealed = aside.sealed_count;
             assert_eq!(sealed > 0, bytes < text.len(), "{sealed} sealed");
             for (start, chunk) in starts.iter().zip(text.chunks(777)).rev() {
+                let mut buffer = vec![0; chunk.len()];
+                aside.read(*start, &mut buffer).unwrap();
+                assert_eq!(buffer, chunk);
+            }
+            let kept = aside.kept.size();
+            aside.forget_before(starts[150]);
+            assert!(aside.kept.size() < kept);
+            for (start, chunk) in starts.iter().zip(text.chunks(777)).skip(150) {
                 let mut buffer = vec![0; chunk.len()];
                 aside.read(*start, &mut buffer).unwrap();
                 assert_eq!(buffer, chunk);

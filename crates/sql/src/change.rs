@@ -291,13 +291,14 @@ impl Session {
             from.extend(delete.using.iter().flatten().cloned());
             let items = vec![column_item(&alias, ROW_ID, ROW_ID)];
             let query = select(with, items, from, delete.selection.clone());
-            let stream = session.stream_query(change, query, &table, parameters)?;
-            let batches = session.planner.collect_stream(stream)?;
-            let mut seen = HashSet::new();
-            let mut rows = Vec::new();
-            for batch in &batches {
-                rows.extend(numbers(batch).into_iter().filter(|number| seen.insert(*number)));
+            let mut stream = session.stream_query(change, query, &table, parameters)?;
+            let (mut seen, mut rows) = (HashSet::new(), Vec::new());
+            while let Some(batch) = session.planner.next(&mut stream)? {
+                // A row of one table alone comes once.
+                let is_new = |number: &i128| delete.using.is_none() || seen.insert(*number);
+                rows.extend(numbers(&batch).into_iter().filter(is_new));
             }
+            drop(stream);
             let mut changed = Changed::new(table.clone(), delete.returning.is_some(), parameters);
             changed.alias = Some(alias);
             returning_items(delete.returning.as_deref(), &mut changed);

@@ -138,7 +138,7 @@ impl Session {
             stream = Box::pin(RecordBatchStreamAdapter::new(schema.clone(), first.chain(stream)));
         }
         if self.guard.transaction.is_writing() {
-            return Ok(Some(Rows::batches(schema, self.planner.collect_stream(stream)?)));
+            stream = self.planner.read_ahead(stream)?;
         }
         let (executor, interrupt) = (self.guard.engine.executor.clone(), self.planner.interrupt.clone());
         Ok(Some(Rows::stream(schema, stream, executor, interrupt)))

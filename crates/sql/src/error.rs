@@ -208,9 +208,10 @@ fn datafusion(error: &DataFusionError) -> Error {
         | DataFusionError::Substrait(text)
         | DataFusionError::Ffi(text) => said(text),
         DataFusionError::ExecutionJoin(join) if join.is_cancelled() => Error::Interrupted,
-        DataFusionError::ResourcesExhausted(_) => {
-            Error::Memory("the query needs more working memory than it may take: let it look at fewer rows".into())
-        }
+        DataFusionError::ResourcesExhausted(_) => Error::Memory(
+            "the query needs more working memory than it may take: give it more (--ram), or let it look at fewer rows"
+                .into(),
+        ),
         DataFusionError::IoError(inner) => host(inner),
         DataFusionError::Internal(text) => {
             wording::known(&first_line(text)).unwrap_or_else(|| Error::Bug(readable(&error.strip_backtrace())))

@@ -21,32 +21,36 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 
+use crate::engine::EngineOptions;
 use crate::error::Result;
 use crate::{memory, running};
 
 /// Rows of a batch in a frugal run.
 const BATCH_ROWS: usize = 128;
 
-/// The library set up for frugal runs.
-pub(crate) fn state(state: &SessionState, bytes_max: usize) -> Result<Arc<SessionState>> {
+/// The library set up for frugal runs; none where it is so little memory that no run is otherwise.
+pub(crate) fn state(state: &SessionState, engine: &EngineOptions) -> Result<Option<Arc<SessionState>>> {
+    if engine.is_little {
+        return Ok(None);
+    }
     let mut config =
         state.config().clone().with_target_partitions(1).with_batch_size(state.config().batch_size().min(BATCH_ROWS));
     let options: &mut ConfigOptions = config.options_mut();
-    memory::configure(options, bytes_max, 1)?;
-    Ok(Arc::new(SessionStateBuilder::new_from_existing(state.clone()).with_config(config).build()))
+    memory::configure(options, engine.memory_bytes, 1)?;
+    Ok(Some(Arc::new(SessionStateBuilder::new_from_existing(state.clone()).with_config(config).build())))
 }
 
-/// Starts a query, with a second start in reserve.
+/// Starts a query, with a second start in reserve if there is a state for it.
 pub(crate) async fn stream(
     state: &SessionState,
-    frugal: &Arc<SessionState>,
+    frugal: Option<&Arc<SessionState>>,
     plan: &LogicalPlan,
 ) -> Result<SendableRecordBatchStream> {
     // Optimized once: now() is the same in both runs.
     let plan = state.optimize(plan)?;
     let first = start(state, &plan).await?;
     let schema = first.schema();
-    let run = Run { stream: Some(first), reserve: Some((frugal.clone(), plan)) };
+    let run = Run { stream: Some(first), reserve: frugal.map(|frugal| (frugal.clone(), plan)) };
     let batches = futures::stream::unfold(run, |mut run| async move {
         let batch = run.next().await?;
         Some((batch, run))

@@ -43,6 +43,7 @@ use crate::incidents;
 use crate::information;
 use crate::interrupt::Interrupt;
 use crate::joining::JoinAlong;
+use crate::little::Little;
 use crate::memory;
 use crate::naming;
 use crate::nesting;
@@ -51,11 +52,11 @@ use crate::provider::{Catalog, Named, Provider};
 use crate::published::{self, PublishedProvider, Verdicts};
 use crate::publishing;
 use crate::ram::Ram;
+use crate::read_ahead;
 use crate::scan::Target;
 use crate::series;
 use crate::session::with_stack;
 use crate::shortcut::{Cheaper, Shortcut, Switch};
-use crate::small::Small;
 use crate::statement::{self, object};
 
 /// How deep views may name views.
@@ -69,7 +70,7 @@ pub(crate) struct Planner {
     pub(crate) means: Means,
     catalogs: Arc<dyn CatalogProviderList>,
     pub(crate) state: SessionState,
-    frugal: Arc<SessionState>,
+    frugal: Option<Arc<SessionState>>,
     public: Arc<Named>,
     information: Arc<Named>,
     own: Arc<Named>,
@@ -115,7 +116,7 @@ impl Planner {
         let catalogs: Arc<dyn CatalogProviderList> = Arc::new(catalogs);
         let (options, means) = (engine.options.clone(), engine.means.clone());
         let state = state(&engine, &options, &means, catalogs.clone(), [&summaries, &foreign_key_joins])?;
-        let frugal = frugal::state(&state, options.memory_bytes)?;
+        let frugal = frugal::state(&state, &options)?;
         let (interrupt, checks) = (Interrupt::new(), Checks::default());
         Ok(Planner {
             engine,
@@ -165,7 +166,7 @@ impl Planner {
         };
         let switches = [&self.summaries, &self.foreign_key_joins];
         self.state = state(engine, &options, &means, self.catalogs.clone(), switches)?;
-        self.frugal = frugal::state(&self.state, options.memory_bytes)?;
+        self.frugal = frugal::state(&self.state, &options)?;
         (self.options, self.means) = (options, means);
         Ok(())
     }
@@ -448,17 +449,14 @@ impl Planner {
 
     /// Starts a query.
     pub(crate) fn stream(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
-        self.engine.executor.run(&self.interrupt, async { frugal::stream(&self.state, &self.frugal, plan).await })
+        self.engine
+            .executor
+            .run(&self.interrupt, async { frugal::stream(&self.state, self.frugal.as_ref(), plan).await })
     }
 
     /// Runs a query to its end.
     pub(crate) fn collect(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
-        let stream = self.stream(plan)?;
-        self.collect_stream(stream)
-    }
-
-    /// Runs what was started to its end.
-    pub(crate) fn collect_stream(&self, mut stream: SendableRecordBatchStream) -> Result<Vec<RecordBatch>> {
+        let mut stream = self.stream(plan)?;
         self.engine.executor.run(&self.interrupt, async {
             let held = MemoryConsumer::new("rows").register(&self.means.pool);
             let mut batches = Vec::new();
@@ -468,6 +466,11 @@ impl Planner {
             }
             Ok(batches)
         })
+    }
+
+    /// Reads what was started to its end, for whoever asks for it later.
+    pub(crate) fn read_ahead(&self, stream: SendableRecordBatchStream) -> Result<SendableRecordBatchStream> {
+        self.engine.executor.run(&self.interrupt, read_ahead::read_ahead(stream, &self.means))
     }
 
     /// The rows of a query from a stream that was started.
@@ -503,7 +506,7 @@ fn state(
         .with_catalog_list(catalogs)
         .with_query_planner(Arc::new(historian::QueryPlanner))
         .with_type_planner(Arc::new(crate::types::Planner))
-        .with_physical_optimizer_rules(rules(options, summaries, foreign_key_joins));
+        .with_physical_optimizer_rules(rules(options, means, summaries, foreign_key_joins));
     Ok(dialect::register(state).build())
 }
 
@@ -511,6 +514,7 @@ fn state(
 /// number of rows alone, and before all that look at how much is read.
 fn rules(
     options: &EngineOptions,
+    means: &Means,
     switch: &Switch,
     foreign_key_joins: &Switch,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -526,7 +530,7 @@ fn rules(
     rules.splice(behind..behind, shortcuts.map(|rule| Arc::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>));
     rules.push(Arc::new(FarLimit));
     if options.is_little {
-        rules.push(Arc::new(Small));
+        rules.push(Arc::new(Little { spill: means.spill.clone() }));
     }
     rules
 }

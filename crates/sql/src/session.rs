@@ -335,15 +335,10 @@ impl Session {
 
     /// Starts a plan. Rows of a transaction's own uncommitted state are read at once: what comes next may undo them.
     pub(crate) fn rows(&mut self, plan: &datafusion::logical_expr::LogicalPlan) -> Result<Rows> {
+        let mut stream = self.planner.stream(plan)?;
         if self.guard.transaction.is_writing() {
-            let batches = self.planner.collect(plan)?;
-            let schema = match batches.first() {
-                Some(batch) => batch.schema(),
-                None => Arc::new(self.planner.schema_of(plan)?),
-            };
-            return Ok(Rows::batches(types::marked(&schema, plan.schema().as_arrow()), batches));
+            stream = self.planner.read_ahead(stream)?;
         }
-        let stream = self.planner.stream(plan)?;
         let schema = types::marked(&stream.schema(), plan.schema().as_arrow());
         Ok(Rows::stream(schema, stream, self.guard.engine.executor.clone(), self.planner.interrupt.clone()))
     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 /// Bytes from the start of one slot to that of the next: whole blocks of the disk.
-const SLOT_BYTES: u64 = 68 << 10;
+pub(crate) const SLOT_BYTES: u64 = 68 << 10;
 
 /// Where a piece lies.
 pub(crate) struct Slot {
@@ -34,6 +34,11 @@ impl Slot {
     /// Bytes of the piece.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Writes at an offset in the slot.
+    pub(crate) fn write(&self, piece: &[u8], offset: usize) -> io::Result<()> {
+        self.file.write_all_at(piece, self.number * SLOT_BYTES + offset as u64)
     }
 
     /// Reads from an offset in the slot.
@@ -72,7 +77,7 @@ impl Slots {
     pub(crate) fn put(&self, piece: &[u8]) -> io::Result<Option<Slot>> {
         debug_assert!(piece.len() as u64 <= SLOT_BYTES, "a piece fits into a slot");
         let Some(slot) = self.take(piece.len() as u64)? else { return Ok(None) };
-        match slot.file.write_all_at(piece, slot.number * SLOT_BYTES) {
+        match slot.write(piece, 0) {
             Ok(()) => Ok(Some(slot)),
             Err(error) => {
                 self.give_back(&[slot]);
@@ -81,7 +86,8 @@ impl Slots {
         }
     }
 
-    fn take(&self, bytes: u64) -> io::Result<Option<Slot>> {
+    /// A slot of which so many bytes are used. `None`: that would be more than the bound.
+    pub(crate) fn take(&self, bytes: u64) -> io::Result<Option<Slot>> {
         let mut state = self.state.lock();
         if state.bytes + bytes > self.bytes_max {
             return Ok(None);

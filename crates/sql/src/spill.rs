@@ -24,6 +24,7 @@ use futures::Stream;
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
+use crate::pieces::Pieces;
 use crate::slots::{Slot, Slots};
 
 /// Bytes of text in a chunk.
@@ -54,38 +55,9 @@ impl SealedFiles {
         Ok(SealedFiles { key, slots: Arc::new(Slots::new(spill.folder, spill.bytes_max)) })
     }
 
-    /// A place for pieces that are read in any order.
-    pub(crate) fn pieces(&self) -> Pieces {
-        let (sealer, opener) = self.key.stream();
-        let shared = Arc::new(Shared { slots: self.slots.clone(), chunks: Mutex::default() });
-        let writer = Writer { shared: shared.clone(), sealer, text: Vec::new(), sealed: Vec::new() };
-        Pieces { writer, reader: Reader { shared, opener, next: 0 } }
-    }
-}
-
-/// Pieces of at most [`CHUNK_BYTES`], each sealed by itself.
-pub(crate) struct Pieces {
-    writer: Writer,
-    reader: Reader,
-}
-
-impl Pieces {
-    /// Puts a piece there; its number is how many were put before.
-    pub(crate) fn put(&mut self, piece: &[u8]) -> Result<()> {
-        self.writer.text.extend_from_slice(piece);
-        let put = self.writer.put(false);
-        self.writer.text = Vec::new();
-        put.map_err(|error| match error.downcast::<Error>() {
-            Ok(error) => error,
-            Err(error) => Error::Host(format!("the query cannot spill: {error}")),
-        })
-    }
-
-    /// Reads one of them.
-    pub(crate) fn read(&mut self, number: usize) -> Result<Bytes> {
-        self.reader.opener = self.reader.opener.at(number as u64);
-        self.reader.next = number;
-        self.reader.next()?.ok_or_else(|| Error::Bug("a piece that was not put there".into()))
+    /// A place for pieces of so many bytes each, which are read in any order.
+    pub(crate) fn pieces(&self, piece_bytes: usize) -> Pieces {
+        Pieces::new(self.slots.clone(), self.key.stream(), piece_bytes)
     }
 }
 
@@ -154,15 +126,19 @@ impl Writer {
         self.text.clear();
         let slots = &self.shared.slots;
         let slot = slots.put(&self.sealed).map_err(|error| io::Error::other(unwritten(&error, slots)))?;
-        let full = "the query needs more room to spill than it may take: let it look at fewer rows";
-        let slot = slot.ok_or_else(|| io::Error::other(Error::Memory(full.into())))?;
+        let slot = slot.ok_or_else(|| io::Error::other(full()))?;
         self.shared.chunks.lock().push(Arc::new(slot));
         Ok(())
     }
 }
 
-/// Why a chunk could not be written.
-fn unwritten(error: &io::Error, slots: &Slots) -> Error {
+/// What spills may have is taken.
+pub(crate) fn full() -> Error {
+    Error::Memory("the query needs more room to spill than it may take: let it look at fewer rows".into())
+}
+
+/// Why something could not be written.
+pub(crate) fn unwritten(error: &io::Error, slots: &Slots) -> Error {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             Error::Memory("the disk is full with what the query spills: make room, or let it look at fewer rows".into())
@@ -204,20 +180,25 @@ impl Reader {
     fn next(&mut self) -> Result<Option<Bytes>> {
         let Some(slot) = self.shared.chunks.lock().get(self.next).cloned() else { return Ok(None) };
         self.next += 1;
-        let read = |buffer: &mut [u8], offset| {
-            let read = slot.read(buffer, offset);
-            read.map_err(|error| Error::Host(format!("reading what a query spilled failed: {error}")))
-        };
-        let tampered = |_| Error::Host("what a query spilled was changed on the disk".into());
-        let mut head = [0; HEAD_BYTES];
-        read(&mut head, 0)?;
-        let mut rest = vec![0; self.opener.following_bytes(&head).map_err(tampered)?];
-        read(&mut rest, HEAD_BYTES)?;
-        let (text, _) = self.opener.open(&head, &mut rest).map_err(tampered)?;
-        let bytes = text.len();
-        rest.truncate(bytes);
-        Ok(Some(Bytes::from(rest)))
+        opened(&slot, 0, &mut self.opener).map(Some)
     }
+}
+
+/// The text of the chunk at an offset of a slot, which is the next that the opener expects.
+pub(crate) fn opened(slot: &Slot, offset: usize, opener: &mut SpillOpener) -> Result<Bytes> {
+    let read = |buffer: &mut [u8], offset| {
+        let read = slot.read(buffer, offset);
+        read.map_err(|error| Error::Host(format!("reading what a query spilled failed: {error}")))
+    };
+    let tampered = |_| Error::Host("what a query spilled was changed on the disk".into());
+    let mut head = [0; HEAD_BYTES];
+    read(&mut head, offset)?;
+    let mut rest = vec![0; opener.following_bytes(&head).map_err(tampered)?];
+    read(&mut rest, offset + HEAD_BYTES)?;
+    let (text, _) = opener.open(&head, &mut rest).map_err(tampered)?;
+    let bytes = text.len();
+    rest.truncate(bytes);
+    Ok(Bytes::from(rest))
 }
 
 #[cfg(test)]

@@ -295,7 +295,7 @@ fn what_is_held_does_not_grow_with_what_is_answered() {
 fn what_must_be_held_is_bounded() {
     let mut database = bounded();
     let many = format!("SELECT bucket AS ts, value FROM resample(t, {MILLISECONDS})");
-    let outgrown = "error: the query needs more working memory than it may take: let it look at fewer rows";
+    let outgrown = "error: the query needs more working memory than it may take: give it more (--ram), or let it look at fewer rows";
     database.expect(&[
         (&format!("SELECT count(*) FROM lttb(({many}), 5, by => '')"), outgrown),
         // No sample follows these instants, and lines would need one.

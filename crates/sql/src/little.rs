@@ -1,0 +1,195 @@
+//! With little memory the query library reads tables, filters, and works columns out, a few rows at a time. What would keep rows
+//! of them in memory is put into other words first, in which rows are sorted aside:
+//!
+//! ```text
+//! SortExec                     ->  SortedAside
+//! AggregateExec (groups)       ->  AggregateExec of groups in order      over SortedAside by the groups
+//! HashJoinExec                 ->  SortMergeJoinExec                     over SortedAside of each side by its keys
+//! windows                      ->  as they are                           over Counted
+//! what is not known            ->  refused, with what is enough for it
+//! ```
+//!
+//! Rows with equal keys stay in the order in which they came, so that an answer is the same however much memory there is. What is
+//! kept of one group, of the rows of one side with one key, or by the few that cannot be put into other words (ROLLUP, FULL JOIN with more than keys), is
+//! taken from the bound like everything, and what is too much for it ends in an error.
+
+mod counted;
+mod merge_key;
+mod merged;
+mod null_aware;
+mod refused;
+mod sorted;
+mod sorting;
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::DataFusionError;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
+
+use crate::spill::SealedFiles;
+use counted::Counted;
+use refused::Refused;
+use sorted::SortedAside;
+
+/// Nodes that pass rows on as they come, or take what they keep from the bound.
+const PASSING: [&str; 14] = [
+    "CoalesceBatchesExec",
+    "CoalescePartitionsExec",
+    "CooperativeExec",
+    "CrossJoinExec",
+    "FilterExec",
+    "GlobalLimitExec",
+    "Historian",
+    "LocalLimitExec",
+    "NestedLoopJoinExec",
+    "ProjectionExec",
+    "RecursiveQueryExec",
+    "ScalarSubqueryExec",
+    "SortPreservingMergeExec",
+    "UnionExec",
+];
+/// Nodes that read what is in memory anyhow: what the database says of itself, and values that a statement has.
+const AT_HAND: [&str; 4] = ["DataSourceExec", "EmptyExec", "LazyMemoryExec", "PlaceholderRowExec"];
+/// Nodes that read tables.
+const READING: [&str; 7] =
+    ["TableScan", "JoinedScan", "SeriesScan", "AnsweredScan", "PublishedScan", "DispersedScan", "WorkTableExec"];
+/// Nodes that keep rows without asking for the memory.
+const KEEPING: [&str; 2] = ["BoundedWindowAggExec", "WindowAggExec"];
+
+/// The rule: the last one.
+pub(crate) struct Little {
+    /// Where rows are put aside.
+    pub(crate) spill: Option<Arc<SealedFiles>>,
+}
+
+impl fmt::Debug for Little {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Little")
+    }
+}
+
+impl PhysicalOptimizerRule for Little {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let mut refused = None;
+        let plan = plan.transform_up(|node| match is_at_hand(&node)? {
+            true => Ok(Transformed::no(node)),
+            false => match self.reworded(&node)? {
+                Some(node) => Ok(Transformed::yes(node)),
+                None => {
+                    refused.get_or_insert_with(|| node.name().to_owned());
+                    Ok(Transformed::no(node))
+                }
+            },
+        });
+        let plan = plan.data()?;
+        Ok(match refused {
+            None => plan,
+            Some(node) => Arc::new(Refused::new(plan, node)),
+        })
+    }
+
+    fn name(&self) -> &str {
+        "little"
+    }
+
+    /// Columns of groups may be called otherwise, and nothing asks for them by name any more.
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+impl Little {
+    /// The same in little memory; none where it is not known how.
+    fn reworded(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>, DataFusionError> {
+        if let Some(sort) = node.downcast_ref::<SortExec>() {
+            let input = if sort.preserve_partitioning() { sort.input().clone() } else { one_part(sort.input()) };
+            let sorted = self.sorted(input, sort.expr().clone(), sort.fetch());
+            return Ok(Some(sorted.unwrap_or_else(|| node.clone())));
+        }
+        if let Some(groups) = node.downcast_ref::<AggregateExec>() {
+            return self.grouped(groups).map(Some);
+        }
+        if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+            let merged = merged::merged(join, |side, ordering| self.in_order(one_part(side), ordering))?;
+            return Ok(Some(merged.unwrap_or_else(|| node.clone())));
+        }
+        if KEEPING.contains(&node.name()) {
+            let input: Vec<_> = node.children().into_iter().cloned().collect();
+            let counted = input.into_iter().map(|input| Arc::new(Counted::new(input)) as Arc<dyn ExecutionPlan>);
+            return over(node, counted.collect()).map(Some);
+        }
+        let is_fine = PASSING.contains(&node.name()) || READING.contains(&node.name());
+        Ok(is_fine.then(|| node.clone()))
+    }
+
+    /// Groups one after the other; as they are where they are several groupings at once.
+    fn grouped(&self, node: &AggregateExec) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        // The library's own heap of groups for a limit asks nobody for memory.
+        let unlimited: Arc<dyn ExecutionPlan> = Arc::new(node.with_new_limit_options(None));
+        let is_fine = node.group_expr().is_true_no_grouping() || node.group_expr().has_grouping_set();
+        if is_fine || *node.input_order_mode() == InputOrderMode::Sorted {
+            return Ok(unlimited);
+        }
+        let keys = node.group_expr().input_exprs().into_iter().map(PhysicalSortExpr::new_default);
+        let sorted = LexOrdering::new(keys).and_then(|ordering| self.sorted(node.input().clone(), ordering, None));
+        sorted.map_or_else(|| Ok(unlimited.clone()), |sorted| over(&unlimited, vec![sorted]))
+    }
+
+    /// Rows in an order that they may have already.
+    fn in_order(&self, input: Arc<dyn ExecutionPlan>, ordering: LexOrdering) -> Option<Arc<dyn ExecutionPlan>> {
+        match input.equivalence_properties().ordering_satisfy(ordering.clone()) {
+            Ok(true) => Some(input),
+            _ => self.sorted(input, ordering, None),
+        }
+    }
+
+    fn sorted(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        ordering: LexOrdering,
+        fetch: Option<usize>,
+    ) -> Option<Arc<dyn ExecutionPlan>> {
+        let sorted = SortedAside::new(input, ordering, fetch, self.spill.clone())?;
+        Some(Arc::new(sorted))
+    }
+}
+
+/// A node over others than it was.
+fn over(
+    node: &Arc<dyn ExecutionPlan>,
+    input: Vec<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    node.clone().replace_children(input, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+}
+
+/// All rows in one part.
+fn one_part(input: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    match input.output_partitioning().partition_count() {
+        1 => input.clone(),
+        _ => Arc::new(CoalescePartitionsExec::new(input.clone())),
+    }
+}
+
+/// Whether nothing below a node reads a table.
+fn is_at_hand(node: &Arc<dyn ExecutionPlan>) -> Result<bool, DataFusionError> {
+    let mut is_at_hand = true;
+    node.apply(|below| {
+        is_at_hand &= !below.children().is_empty() || AT_HAND.contains(&below.name());
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(is_at_hand)
+}

@@ -1,0 +1,117 @@
+//! Joins of rows that are in the order of their keys.
+
+use std::sync::Arc;
+
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DataFusionError, JoinSide, JoinType};
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::expressions::Column;
+use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
+use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::merge_key::MergeKey;
+use super::null_aware::NullAware;
+use super::one_part;
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// The same rows as a join by a table of keys has, in whatever order; none where the library cannot merge them.
+pub(super) fn merged(
+    join: &HashJoinExec,
+    in_order: impl Fn(&Arc<dyn ExecutionPlan>, LexOrdering) -> Option<Arc<dyn ExecutionPlan>>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>, DataFusionError> {
+    // Of a full join with more conditions than keys the library takes columns for NOT NULL that are NULL (DataFusion 55).
+    let is_other = match join.join_type() {
+        JoinType::RightMark => true,
+        JoinType::Full => join.filter().is_some(),
+        _ => join.null_aware && (*join.join_type() != JoinType::LeftAnti || join.filter().is_some()),
+    };
+    if is_other {
+        return Ok(None);
+    }
+    let on = join
+        .on()
+        .iter()
+        .map(|(left, right)| Ok((key(left, &join.left().schema())?, key(right, &join.right().schema())?)));
+    let on = on.collect::<Result<Vec<(Expr, Expr)>, DataFusionError>>()?;
+    let ordering =
+        |keys: Vec<&Expr>| LexOrdering::new(keys.into_iter().map(|key| PhysicalSortExpr::new(key.clone(), options())));
+    let [left, right] = [on.iter().map(|(left, _)| left).collect(), on.iter().map(|(_, right)| right).collect()];
+    let (Some(left), Some(right)) = (ordering(left), ordering(right)) else { return Ok(None) };
+    let (Some(left), Some(right)) = (in_order(join.left(), left), in_order(join.right(), right)) else {
+        return Ok(None);
+    };
+    let filter = join.filter().map(left_first).transpose()?;
+    let options = vec![options(); on.len()];
+    let mut merged: Arc<dyn ExecutionPlan> = Arc::new(SortMergeJoinExec::try_new(
+        left,
+        right,
+        on,
+        filter,
+        *join.join_type(),
+        options,
+        join.null_equality(),
+    )?);
+    if let (true, [keys]) = (join.null_aware, join.on()) {
+        merged = Arc::new(NullAware::new(merged, one_part(join.right()), keys.clone()));
+    }
+    shown(join, merged).map(Some)
+}
+
+/// A key by which the library can merge.
+fn key(key: &Expr, schema: &Schema) -> Result<Expr, DataFusionError> {
+    Ok(match is_merged(&key.data_type(schema)?) {
+        true => key.clone(),
+        false => Arc::new(MergeKey::new(key.clone(), schema)?),
+    })
+}
+
+/// A filter that names columns of the left side first. The library's merging join hands them over so, whatever the filter says, and
+/// of a join whose sides were exchanged it takes one side's columns for the other's (DataFusion 55, `get_filter_columns`).
+fn left_first(filter: &JoinFilter) -> Result<JoinFilter, DataFusionError> {
+    let mut places: Vec<usize> = (0..filter.column_indices().len()).collect();
+    places.sort_by_key(|place| filter.column_indices()[*place].side != JoinSide::Left);
+    let indices: Vec<ColumnIndex> = places.iter().map(|place| filter.column_indices()[*place].clone()).collect();
+    let schema = filter.schema().project(&places)?;
+    let expression = filter.expression().clone().transform_up(|expr| {
+        let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
+        let now = places.iter().position(|place| *place == column.index()).unwrap_or(column.index());
+        let column: Expr = Arc::new(Column::new(column.name(), now));
+        Ok(Transformed::yes(column))
+    });
+    Ok(JoinFilter::new(expression.data()?, indices, Arc::new(schema)))
+}
+
+/// The columns that the join shows, if those are not all.
+fn shown(join: &HashJoinExec, merged: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    let Some(columns) = &join.projection else { return Ok(merged) };
+    let schema = merged.schema();
+    let columns = columns.iter().map(|column| {
+        let name = schema.field(*column).name();
+        (Arc::new(Column::new(name, *column)) as Expr, name.clone())
+    });
+    Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), merged)?))
+}
+
+fn options() -> SortOptions {
+    SortOptions { descending: false, nulls_first: false }
+}
+
+/// Whether the library merges by keys of a type as it finds them in a table of keys. Not so floating-point numbers: it stumbles over
+/// NaN, and of some types it knows nothing (DataFusion 55, `compare_join_arrays`).
+fn is_merged(kind: &DataType) -> bool {
+    use DataType::{
+        Binary, BinaryView, Boolean, Date32, Date64, Decimal128, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8,
+        Timestamp, UInt8, UInt16, UInt32, UInt64, Utf8, Utf8View,
+    };
+    match kind {
+        Timestamp(_, zone) => zone.is_none(),
+        Boolean | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 | Date32 | Date64 => true,
+        Decimal128(..) | Utf8 | Utf8View | LargeUtf8 | Binary | BinaryView | LargeBinary => true,
+        _ => false,
+    }
+}
