@@ -13,6 +13,8 @@ struct Table {
     references: Vec<Reference>,
     /// Keys that its rows have; some may be gone.
     keys: u64,
+    /// No key is greater, nor was.
+    greatest: u64,
 }
 
 /// A foreign key.
@@ -38,7 +40,7 @@ impl Table {
                 references.push(Reference { columns, parent, enforced: dice.below(2) == 0 });
             }
         }
-        Table { name: format!("t{number}"), key, references, keys: 0 }
+        Table { name: format!("t{number}"), key, references, keys: 0, greatest: 0 }
     }
 
     /// CREATE TABLE; SQLite is not told of what nobody enforces.
@@ -164,10 +166,12 @@ fn change(dice: &mut Dice, tables: &mut [Table]) -> String {
             format!("UPDATE {} SET {set} WHERE {some}", table.name)
         }
         6 => {
-            // To a key that nobody has, or one that somebody references already.
-            let by = table.keys + dice.below(9);
-            let key = &table.key[0];
-            format!("UPDATE {} SET {key} = {key} + {by} WHERE {some} AND a > 30", table.name)
+            // To a key that nobody has, or one that somebody references already: behind all others, since SQLite refuses a key that
+            // another row has in the middle of the statement and not at its end.
+            let by = table.greatest.max(table.keys) + dice.below(9);
+            let (key, name) = (table.key[0].clone(), table.name.clone());
+            tables[number].greatest = 2 * by;
+            format!("UPDATE {name} SET {key} = {key} + {by} WHERE {some} AND a > 30")
         }
         _ => match table.references.is_empty() {
             true => insert(dice, tables, number),
