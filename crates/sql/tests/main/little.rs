@@ -109,14 +109,15 @@ const REWORDED: [&str; 54] = [
     "SELECT id FROM t WHERE a NOT IN (SELECT kind FROM p WHERE kind < 4)",
     "SELECT id FROM t WHERE p NOT IN (SELECT kind FROM p)",
     "SELECT id FROM t WHERE p NOT IN (SELECT kind FROM p WHERE kind > 4)",
-    "SELECT id FROM p WHERE id NOT IN (SELECT p FROM t)",
+    "SELECT id FROM p WHERE id NOT IN (SELECT p FROM t WHERE a < 20)",
     "SELECT id FROM p WHERE id * 1.5 NOT IN (SELECT d FROM t) AND name NOT IN (SELECT v FROM t)",
     "SELECT x.id, y.id FROM t x JOIN t y ON x.d = y.d AND x.at = y.at AND x.id < 100",
     "SELECT x.id, y.id FROM p x LEFT JOIN p y ON x.kind = y.kind AND x.id > y.id * 20 AND y.name <> x.name",
     "SELECT x.id, y.id FROM p x RIGHT JOIN p y ON x.kind = y.kind AND x.id > y.id * 20 WHERE y.id < 50",
     "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 300) SELECT sum(n), max(n) FROM r",
     "SELECT p, string_agg(v, ',') FROM t WHERE id < 3000 GROUP BY p",
-    "SELECT count(*) FROM t x JOIN t y ON nullif(x.d, x.id / 8.0) = nullif(y.d, y.id / 8.0) WHERE x.id < 50 AND y.id < 50",
+    "SELECT count(*) FROM t x JOIN t y ON CASE WHEN x.id > 9 THEN NULL ELSE x.d END = CASE WHEN y.id > 9 THEN NULL ELSE y.d END \
+     WHERE x.id < 50 AND y.id < 50",
     "SELECT round(avg(a), 2), min(length(v)), count(p) FROM t WHERE NOT (a BETWEEN 3 AND 200)",
 ];
 
