@@ -109,7 +109,7 @@ const REWORDED: [&str; 54] = [
     "SELECT id FROM t WHERE a NOT IN (SELECT kind FROM p WHERE kind < 4)",
     "SELECT id FROM t WHERE p NOT IN (SELECT kind FROM p)",
     "SELECT id FROM t WHERE p NOT IN (SELECT kind FROM p WHERE kind > 4)",
-    "SELECT id FROM p WHERE id NOT IN (SELECT p FROM t WHERE a < 20)",
+    "SELECT id FROM p WHERE id NOT IN (SELECT p FROM t WHERE a IN (6, 7))",
     "SELECT id FROM p WHERE id * 1.5 NOT IN (SELECT d FROM t) AND name NOT IN (SELECT v FROM t)",
     "SELECT x.id, y.id FROM t x JOIN t y ON x.d = y.d AND x.at = y.at AND x.id < 100",
     "SELECT x.id, y.id FROM p x LEFT JOIN p y ON x.kind = y.kind AND x.id > y.id * 20 AND y.name <> x.name",
