@@ -58,6 +58,12 @@ impl SimulatedDevice {
         self.lock().is_cut()
     }
 
+    /// The first page that was to be programmed a second time between two erases, or behind its turn, where the part forbids that.
+    /// Who is refused once may go on elsewhere, so a test that goes well asks for this as well.
+    pub fn refused(&self) -> Option<PageNumber> {
+        self.lock().refused
+    }
+
     /// Whether a block is bad.
     pub fn is_bad(&self, block: BlockNumber) -> bool {
         self.lock().is_bad(block)

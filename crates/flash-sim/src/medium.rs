@@ -54,6 +54,8 @@ pub(crate) struct Medium {
     newest: Option<u64>,
     /// Blocks that look erased and are not.
     pub(crate) fickle: BTreeSet<u64>,
+    /// The first page that was to be programmed against the part's rules.
+    pub(crate) refused: Option<PageNumber>,
     bad: BTreeSet<u64>,
     cut: bool,
     latched: bool,
@@ -74,6 +76,7 @@ impl Medium {
             torn_words: BTreeSet::new(),
             newest: None,
             fickle: BTreeSet::new(),
+            refused: None,
             bad: part.bad_blocks.iter().copied().collect(),
             cut: false,
             latched: false,
@@ -196,7 +199,11 @@ impl Medium {
             other => other,
         })?;
         for (number, bytes) in (page.0..).zip(data.chunks_exact(geometry.page_bytes as usize)) {
-            self.check_manners(number, bytes)?;
+            self.check_block(Operation::Program, number)?;
+            if let Err(refusal) = self.check_manners(number, bytes) {
+                self.refused.get_or_insert(PageNumber(number));
+                return Err(refusal);
+            }
             self.meters.programs += 1;
             self.meters.scattered_programs += u64::from(self.is_scattered(number));
             self.newest = Some(number);
@@ -251,7 +258,6 @@ impl Medium {
     /// Whether the part lets this page be programmed now.
     fn check_manners(&self, number: u64, bytes: &[u8]) -> Result<(), Error> {
         let page = PageNumber(number);
-        self.check_block(Operation::Program, number)?;
         let may_again = match self.part.programming {
             Programming::Clears(Again::Anyhow) => true,
             Programming::Clears(Again::ClearingMore) => {
@@ -317,7 +323,8 @@ impl Medium {
                 if self.part.cached {
                     self.pending.push((number, self.seen.page(number)));
                 } else {
-                    self.settled.set(number, bytes);
+                    // The bytes are there once: a part of a gigabyte takes one.
+                    self.settled.take(number, &self.seen);
                 }
             }
             Write::Erase(block) => {

@@ -3,7 +3,7 @@
 //! A script of transactions runs over a simulated part; the power fails at each write in each way, and between the
 //! steps of the counter. What the next open sees must be the last acknowledged state, or the one whose commit was
 //! interrupted, whole. An attacker keeps every image and puts them back, whole and as mixtures of pages. Every
-//! (key, nonce) pair of a history must be distinct.
+//! (key, nonce) pair of a history must be distinct, and on raw flash no page be programmed twice or out of order.
 //!
 //! `COUNTERFOIL_PROOF=full` tries every point of a script of 200 transactions; otherwise a sample of a shorter one.
 
@@ -345,6 +345,7 @@ fn survives_read(rig: &mut Rig, history: &History, by_a_reader: bool, id: &str) 
     let writer = rig.open().unwrap_or_else(|error| panic!("{id}: opening again answers {error}"));
     assert!(model.matches(&writer).unwrap(), "{id}: lost after the second opening");
     assert_eq!(witness::duplicates(), [], "{id}: a (key, nonce) pair was used twice");
+    assert_eq!(rig.device.refused(), None, "{id}: a page was to be programmed twice or out of order");
 }
 
 /// What the script runs over: a file, and raw flash that wants an erase first and its pages in order.

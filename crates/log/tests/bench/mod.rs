@@ -176,6 +176,14 @@ pub struct Bench {
     pub keeper: Option<Keeper>,
 }
 
+/// Whatever a test is about: where the part has rules, no page was to be programmed twice or out of order.
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let refused = self.device.refused();
+        assert!(std::thread::panicking() || refused.is_none(), "{refused:?} was to be programmed twice or out of order");
+    }
+}
+
 impl Bench {
     /// A medium of so many extents of eight pages, the record store's window being so many of them.
     pub fn new(part: Part, window_extents: u32) -> Bench {
