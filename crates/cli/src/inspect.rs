@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use counterfoil::{Error, IndexUse, Inspection, Region, SeriesUse, TableUse, utc};
+use counterfoil::{Error, IndexUse, Inspection, Lack, Region, Room, SeriesUse, TableUse, utc};
 
 use crate::arguments::Inspect;
 use crate::context::Context;
@@ -80,7 +80,7 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
         line(out, "published", format_args!("{table}: table {of} of {owner}, from {server}"))?;
     }
     for (table, figures) in &inspection.relations {
-        show_relation(out, table, figures)?;
+        show_relation(out, table, figures, inspection.room)?;
     }
     for series in &inspection.series {
         show_series(out, series)?;
@@ -108,7 +108,7 @@ fn show(inspection: &Inspection, db: &str) -> io::Result<()> {
 }
 
 /// How a table of rows is kept, and what rewriting it would cost and gain.
-fn show_relation(out: &mut impl Write, table: &str, of: &TableUse) -> io::Result<()> {
+fn show_relation(out: &mut impl Write, table: &str, of: &TableUse, room: Room) -> io::Result<()> {
     let filled = percent(of.rows, of.rows + of.deleted);
     line(
         out,
@@ -140,12 +140,24 @@ fn show_relation(out: &mut impl Write, table: &str, of: &TableUse) -> io::Result
             ),
         )?;
     }
-    match of.rewrite_bytes {
+    match of.rewrite_bytes() {
         0 => line(out, "reorganize", format_args!("{table}: nothing to gain")),
         written => {
             let (written, freed) = (bytes(written), bytes(of.freed_bytes()));
             line(out, "reorganize", format_args!("{table}: writes about {written} and leaves it {freed} smaller"))
         }
+    }?;
+    match of.lacks(room) {
+        None => Ok(()),
+        Some(Lack { needed_bytes, left_bytes }) => line(
+            out,
+            "no room",
+            format_args!(
+                "{table}: {} have to be free for that, and {} are; delete rows, drop what is not needed, or copy it into a larger one",
+                bytes(needed_bytes),
+                bytes(left_bytes)
+            ),
+        ),
     }
 }
 

@@ -268,12 +268,30 @@ impl Database {
         patience: Duration,
         body: impl FnOnce(&mut counterfoil_log::Writer) -> Result<T>,
     ) -> Result<T> {
+        self.change_begun(patience, counterfoil_log::Writer::begin, body)
+    }
+
+    /// As [`Database::change`], where it frees more than it writes: what is kept for such changes may be granted to it.
+    pub(crate) fn change_to_free<T>(
+        &self,
+        body: impl FnOnce(&mut counterfoil_log::Writer) -> Result<T>,
+    ) -> Result<T> {
+        let patience = self.inner.store.volume().options.lock_timeout;
+        self.change_begun(patience, counterfoil_log::Writer::begin_to_free, body)
+    }
+
+    fn change_begun<T>(
+        &self,
+        patience: Duration,
+        begin: impl FnOnce(&mut counterfoil_log::Writer) -> Result<(), counterfoil_log::Error>,
+        body: impl FnOnce(&mut counterfoil_log::Writer) -> Result<T>,
+    ) -> Result<T> {
         use counterfoil_sql::{Patience, Store};
         let store = &self.inner.store;
         let mut lease = store.lease(Patience::of(patience))?;
         let engine = &self.inner.engine;
         engine.settle(&mut lease);
-        lease.begin()?;
+        begin(&mut lease)?;
         match body(&mut lease).and_then(|value| lease.commit().map(|_| value).map_err(Error::from)) {
             Ok(value) => {
                 engine.committed(&*lease);

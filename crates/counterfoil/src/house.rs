@@ -43,7 +43,7 @@ impl Database {
         let tables = self.tables(&self.snapshot()?)?;
         for table in tables {
             let mut vacuum = Vacuum::of(table.id);
-            while self.change(|writer| Ok(relations.vacuum_step(writer, &mut vacuum)?))? {}
+            while self.change_to_free(|writer| Ok(relations.vacuum_step(writer, &mut vacuum)?))? {}
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ mod series;
 
 use std::sync::Arc;
 
-use counterfoil_log::{Owner, Report};
+use counterfoil_log::{Owner, Report, Room};
 use counterfoil_relation::{Table, TableUse};
 pub use counterfoil_sql::Source;
 use counterfoil_vault::CounterKind;
@@ -83,6 +83,8 @@ pub struct Inspection {
     pub counter_value: Option<u64>,
     /// Openings for writing whose pages are still needed.
     pub epochs: usize,
+    /// Room for what is to be written anew, where it cannot grow or can grow no further.
+    pub room: Room,
     /// Every extent.
     pub extents: Vec<Extent>,
     /// Every container.
@@ -156,6 +158,7 @@ impl Database {
             version: report.version,
             counter_value,
             epochs: report.epochs,
+            room: report.room,
             extents: extents(&report),
             containers: containers(&report),
             records: report.records,

@@ -69,7 +69,8 @@ pub use connection::{
     Connection, CopyOut, Description, Interrupt, Outcome, Prepared, Rows, Transaction, TransactionState, Value,
 };
 pub use copies::Progress;
-pub use counterfoil_relation::{IndexUse, RunUse, TableUse};
+pub use counterfoil_log::Room;
+pub use counterfoil_relation::{IndexUse, Lack, RunUse, StepUse, TableUse};
 pub use counterfoil_sql::{
     SERVER_VERSION, TYPE_OF, Verdict, Verified, field_name, is_uuid, result_name, value, with_uuid,
 };

@@ -80,7 +80,7 @@ pub use order::Order;
 pub use pieces::Piece;
 pub use pool::{NamelessPage, PoolId, PoolOptions};
 pub use pool_use::{PoolUse, WriteDistances};
-pub use report::{ContainerUse, ExtentUse, Report};
+pub use report::{ContainerUse, ExtentUse, Report, Room};
 pub use sealing::{SECTOR_PAYLOAD_BYTES, Sealing};
 pub use snapshot::Snapshot;
 pub use space::Owner;

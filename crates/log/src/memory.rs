@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Sealing, Storage, View};
+use crate::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Room, Sealing, Storage, View};
 
 /// Name of a record within its space, and its value.
 type Records = BTreeMap<(u8, Vec<u8>), Arc<[u8]>>;
@@ -83,6 +83,14 @@ impl Storage for Memory {
 
     fn pages_left(&self) -> u64 {
         u64::from(u32::MAX)
+    }
+
+    fn room(&self) -> Room {
+        Room { page_bytes: self.page_bytes() as u64, extent_pages: 1, pages: self.pages_left() }
+    }
+
+    fn require_pages(&self, _: u64) -> Result<(), Error> {
+        Ok(())
     }
 
     fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error> {

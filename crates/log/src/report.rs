@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::layout::Layout;
 use crate::maps::Map;
 use crate::pool_use::PoolUse;
-use crate::space::Owner;
+use crate::space::{Owner, Space};
 use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::volume::Recovered;
@@ -38,6 +38,27 @@ pub struct ContainerUse {
     pub runs: usize,
 }
 
+/// Room for what is not written yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes of payload of a page.
+    pub page_bytes: u64,
+    /// Pages of an extent, which a group is granted at a time.
+    pub extent_pages: u64,
+    /// Pages that may come to be used: of extents that nobody has, or that somebody has given back, but for what is kept.
+    pub pages: u64,
+}
+
+impl Room {
+    pub(crate) fn of(space: &Space, layout: &Layout, reserves: u64) -> Self {
+        Room {
+            page_bytes: layout.payload() as u64,
+            extent_pages: u64::from(layout.extent_pages),
+            pages: space.pages_beyond(reserves, layout),
+        }
+    }
+}
+
 /// A volume in numbers, as of its newest commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -51,6 +72,8 @@ pub struct Report {
     pub checkpoint: u64,
     /// Openings whose pages are still needed.
     pub epochs: usize,
+    /// Room for commits that free others.
+    pub room: Room,
     /// Every extent there is.
     pub extents: Vec<ExtentUse>,
     /// Every container.
@@ -95,6 +118,7 @@ fn report(state: &State, end: &SpineEnd, layout: &Layout) -> Report {
         version: end.version,
         checkpoint: end.checkpoint,
         epochs: state.root.epochs.len(),
+        room: Room::of(&state.space, layout, 1),
         extents: (0..state.space.len()).map(use_of).collect(),
         containers: containers.collect(),
         pools: state.root.pools.iter().map(|(id, pool)| PoolUse::of(*id, pool, None)).collect(),

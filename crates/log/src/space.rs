@@ -9,6 +9,7 @@
 
 use alloc::vec::Vec;
 
+use crate::layout::Layout;
 use crate::maps::{Map, Set};
 use crate::order::Order as _;
 use crate::reach::Reach;
@@ -250,9 +251,20 @@ impl Space {
         self.free.range(..end).filter(move |(_, freed)| usable(freed)).map(|(number, _)| *number)
     }
 
+    /// Whether so many of those that were granted before could be granted again.
+    pub(crate) fn has_usable(&self, needs: Needs, count: usize) -> bool {
+        self.usable(needs, self.end()).nth(count - 1).is_some()
+    }
+
     /// Extents that were given back, those that a commit not yet counted or a reader needs included.
     pub(crate) fn freed(&self) -> u64 {
         self.free.range(..self.end()).count() as u64
+    }
+
+    /// Pages of extents that nobody has, or that somebody has given back, but for what is kept so many times.
+    pub(crate) fn pages_beyond(&self, reserves: u64, layout: &Layout) -> u64 {
+        let kept = reserves * u64::from(layout.reserve_of(self.end()));
+        (u64::from(self.extents_left()) + self.freed()).saturating_sub(kept) * u64::from(layout.extent_pages)
     }
 
     /// Whether so many extents could be granted now, as far as is known.

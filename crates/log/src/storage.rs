@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Sealing, View, Writer};
+use crate::{ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Room, Sealing, View, Writer};
 
 /// A transaction in the making: everything written through it is seen through it at once, and by nobody else until it
 /// is committed. [`Writer`] is the one that matters; tests use one of containers that are byte vectors.
@@ -12,6 +12,15 @@ pub trait Storage: View {
 
     /// Pages that may come to be used beside those that are, as [`Writer::pages_left`] has it.
     fn pages_left(&self) -> u64;
+
+    /// As [`Writer::room`].
+    fn room(&self) -> Room;
+
+    /// Whether so many pages are within the room that there is.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if they are not.
+    fn require_pages(&self, pages: u64) -> Result<(), Error>;
 
     /// Adds bytes to a container; returns where they begin.
     ///
@@ -99,6 +108,14 @@ impl Storage for Writer {
 
     fn pages_left(&self) -> u64 {
         Writer::pages_left(self)
+    }
+
+    fn room(&self) -> Room {
+        Writer::room(self)
+    }
+
+    fn require_pages(&self, pages: u64) -> Result<(), Error> {
+        Writer::require_pages(self, pages)
     }
 
     fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error> {

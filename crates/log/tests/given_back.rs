@@ -2,6 +2,9 @@
 
 mod bench;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
 use bench::{Bench, fill, holds};
 use counterfoil_log::{ContainerId, GroupId, PoolOptions, Writer};
 use counterfoil_vault::witness;
@@ -161,4 +164,24 @@ fn what_a_statement_drops_of_those_before_it_is_used_again_when_it_has_ended() {
     assert!(writer.extents() <= before + 16, "{before} extents became {}", writer.extents());
     writer.commit().unwrap();
     writer.check();
+}
+
+#[test]
+fn what_waits_for_the_counter_does_not_make_the_volume_grow_without_bound() {
+    let mut bench = Bench::file(4000, 8);
+    // It stands still: the counter would take no step.
+    bench.clock = Some(Arc::new(AtomicU64::new(5)));
+    let mut writer = bench.create();
+    let before = writer.extents();
+    let mut last = None;
+    for _ in 0..300 {
+        writer.begin().unwrap();
+        last.replace(made(&mut writer).0).into_iter().for_each(|group| writer.drop_group(group).unwrap());
+        writer.commit().unwrap();
+    }
+    writer.check();
+    let most = before + 2 * 16 + 8;
+    assert!(writer.extents() <= most, "{before} extents became {}", writer.extents());
+    drop(writer);
+    bench.open().unwrap().check();
 }

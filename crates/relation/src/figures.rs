@@ -3,12 +3,13 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use counterfoil_log::View;
+use counterfoil_log::{Room, View};
 
-use crate::access::{Access, Part, Shared};
+use crate::access::{Access, Shared};
 use crate::files::IndexFiles;
 use crate::merge::{Due, is_due};
 use crate::reorganize::untidy;
+use crate::room::{Lack, StepUse, share};
 use crate::run::Run;
 use crate::state::DELETE_BYTES;
 use crate::{Error, TableId};
@@ -30,11 +31,8 @@ pub struct TableUse {
     pub log_bytes: u64,
     /// Its indexes.
     pub indexes: Vec<IndexUse>,
-    /// Bytes that VACUUM would write; 0 where there is nothing to gain. Long values and index entries are reckoned by the
-    /// share of rows that are there.
-    pub rewrite_bytes: u64,
-    /// Bytes of what VACUUM would replace by that.
-    pub replaced_bytes: u64,
+    /// What VACUUM would do, step by step; none where there is nothing to gain.
+    pub steps: Vec<StepUse>,
 }
 
 /// How an index is kept.
@@ -68,10 +66,28 @@ impl TableUse {
         self.row_bytes + self.log_bytes + self.indexes.iter().map(IndexUse::bytes).sum::<u64>()
     }
 
+    /// Bytes that VACUUM would write.
+    #[must_use]
+    pub fn rewrite_bytes(&self) -> u64 {
+        self.steps.iter().map(|step| step.written_bytes).sum()
+    }
+
     /// Bytes that VACUUM would free beyond those that it would write; none where it has nothing to do.
     #[must_use]
     pub fn freed_bytes(&self) -> u64 {
-        self.replaced_bytes.saturating_sub(self.rewrite_bytes)
+        let replaced: u64 = self.steps.iter().map(|step| step.replaced_bytes).sum();
+        replaced.saturating_sub(self.rewrite_bytes())
+    }
+
+    /// The room that VACUUM would lack for one of its steps; none where it comes through. Each makes room for those behind it, which is
+    /// reckoned at the least: what is short of a few extents may come through all the same.
+    #[must_use]
+    pub fn lacks(&self, mut room: Room) -> Option<Lack> {
+        self.steps.iter().find_map(|step| {
+            let lack = step.lacks(&room);
+            room = step.leaves(room);
+            lack
+        })
     }
 }
 
@@ -94,17 +110,15 @@ pub(crate) fn of(shared: &Shared, view: &dyn View, id: TableId) -> Result<TableU
         figures.log_bytes += part.lengths.deletes + part.lengths.updates;
     }
     let places = untidy(shared, &access, &|_| true);
-    for part in places.iter().flat_map(|places| &access.parts[places.clone()]) {
-        figures.replaced_bytes += part.bytes() + part.lengths.deletes + part.lengths.updates;
-        figures.rewrite_bytes += renewed_bytes(&access, part);
+    for places in &places {
+        figures.steps.push(StepUse::renewal(shared, view, &access, places.clone())?);
     }
     for index in &access.table.indexes {
         let files = shared.index_files(view, &access, index.id)?;
         let index = index_use(&access, index, &files);
         if !places.is_empty() || is_due(shared, &access, &files, Due::Untidy) {
             let entries = if places.is_empty() { files.entries() } else { figures.rows };
-            figures.replaced_bytes += index.bytes();
-            figures.rewrite_bytes += index_bytes(&index, entries);
+            figures.steps.push(StepUse::merge(files.all_runs(), index_bytes(&index, entries)));
         }
         figures.indexes.push(index);
     }
@@ -122,22 +136,9 @@ fn index_use(access: &Access, index: &crate::IndexDef, files: &IndexFiles) -> In
     IndexUse { name: index.name.clone(), runs: files.sorted().map(run).collect(), made_bytes, fresh_rows }
 }
 
-/// What the rows of a segment take that are there.
-fn renewed_bytes(access: &Access, part: &Part) -> u64 {
-    let updates = part.state.read(|state| state.update_count(part.lengths));
-    let images = part.visible() * access.shape.newest.width() as u64;
-    images + share(part.heap_bytes, part.visible(), part.count + updates)
-}
-
 /// What one run of so many entries would take. Entries of a large run take what entries take; a small one is mostly the room that
 /// is left in its blocks.
 fn index_bytes(index: &IndexUse, entries: u64) -> u64 {
     let largest = index.runs.iter().max_by_key(|run| run.entries);
     largest.map_or(0, |run| share(run.bytes, entries, run.entries))
-}
-
-/// What `part` takes where `whole` takes so many bytes.
-fn share(bytes: u64, part: u64, whole: u64) -> u64 {
-    let share = u128::from(bytes) * u128::from(part) / u128::from(whole.max(1));
-    u64::try_from(share).unwrap_or(bytes)
 }

@@ -68,6 +68,7 @@ mod rejoin;
 mod relations;
 mod reorganize;
 mod request;
+mod room;
 mod rules;
 mod run;
 mod salvage;
@@ -104,6 +105,7 @@ pub use query::{
 pub use relations::{Named, Relations};
 pub use reorganize::Vacuum;
 pub use request::{NewCheck, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable};
+pub use room::{Lack, StepUse};
 pub use salvage::Salvage;
 pub use scan::Scan;
 pub use statement::{Observer, Statement};

@@ -21,6 +21,7 @@ use counterfoil_log::GroupId;
 
 use crate::access::{Access, Shared};
 use crate::files::{IndexFiles, Merging, groups, pieces};
+use crate::room::StepUse;
 use crate::run::{Merge, Run, RunWriter};
 use crate::settle::{Doubt, current};
 use crate::{Error, IndexDef, Storage, TableId, catalog, few_or_many};
@@ -71,6 +72,10 @@ pub(crate) fn step(
     let goes_on = files.merging.is_some();
     match &begun {
         None if due == Due::Crowded || !goes_on => return Ok(false),
+        // Whoever asked for it is told; otherwise it waits for room.
+        Some(begun) if !goes_on && due == Due::Untidy => {
+            StepUse::merge(inputs(&files, begun).iter(), 0).require(writer, &access)?;
+        }
         Some(begun) if !goes_on && !has_room(writer, &files, begun) => return Ok(false),
         _ => {}
     }
@@ -82,8 +87,13 @@ pub(crate) fn step(
     Ok(true)
 }
 
+/// The runs that go into a merge.
+fn inputs<'f>(files: &'f IndexFiles, merging: &Merging) -> &'f [Run] {
+    files.runs.get(merging.places()).unwrap_or_default()
+}
+
 fn has_room(writer: &dyn Storage, files: &IndexFiles, merging: &Merging) -> bool {
-    let inputs = files.runs.get(merging.places()).unwrap_or_default();
+    let inputs = inputs(files, merging);
     let bytes = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.bytes()));
     let pages = bytes / writer.page_bytes() as u64 + inputs.len() as u64;
     // Others want to store something meanwhile.
@@ -174,7 +184,7 @@ fn go_on(
     files: &mut IndexFiles,
     mut merging: Merging,
 ) -> Result<(), Error> {
-    let inputs = files.runs.get(merging.places()).unwrap_or_default();
+    let inputs = inputs(files, &merging);
     inputs.iter().try_for_each(|run| run.check_length(writer)).map_err(access.named())?;
     let entries = inputs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.entries));
     let share = usize::try_from(entries / PIECES_MAX).unwrap_or(usize::MAX);

@@ -12,6 +12,7 @@ use core::ops::Range;
 
 use crate::access::{Access, Part, Shared};
 use crate::merge::{self, Due};
+use crate::room::StepUse;
 use crate::state::{DELETE_BYTES, UPDATE_HEAD_BYTES};
 use crate::vacuum::{self, Joins};
 use crate::{Error, IndexId, Storage, TableId, catalog};
@@ -140,6 +141,7 @@ impl Vacuum {
         let segments = &*self.segments.get_or_insert_with(there);
         if let Some(places) = untidy(shared, &access, &|part| segments.contains(&part.segment.group)).into_iter().next()
         {
+            StepUse::renewal(shared, writer, &access, places.clone())?.require(writer, &access)?;
             renew(shared, writer, &access, places)?;
             return Ok(true);
         }

@@ -17,6 +17,7 @@ use crate::pending::{Granted, Pending};
 use crate::pending_pools::ChangedPages;
 use crate::pool::{CHUNK_SLOTS, NamelessPage, Pool, PoolId, PoolOptions};
 use crate::pool_use::PoolUse;
+use crate::report::Room;
 use crate::space::{Extent, Owner};
 use crate::spare::Spare;
 
@@ -120,9 +121,21 @@ impl Writer {
     /// has given back, once that is counted and no reader needs them. Where the medium turned out to be full before its limit, only
     /// of those that it has.
     pub fn pages_left(&self) -> u64 {
-        let (layout, space) = (&self.pages.layout, &self.state.space);
-        let kept = 2 * u64::from(layout.reserve_of(space.end()));
-        (u64::from(space.extents_left()) + space.freed()).saturating_sub(kept) * u64::from(layout.extent_pages)
+        self.state.space.pages_beyond(2, &self.pages.layout)
+    }
+
+    /// Room that the commit under way may come to have, with what is kept for those that free others if it is one of them.
+    pub fn room(&self) -> Room {
+        Room::of(&self.state.space, &self.pages.layout, if self.frees { 1 } else { 2 })
+    }
+
+    /// Whether so many pages are within the room that there is: of extents given back, too, that are waited for.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if they are not.
+    pub fn require_pages(&self, pages: u64) -> Result<(), Error> {
+        let is_there = pages <= self.room().pages;
+        is_there.then_some(()).ok_or(Error::Full { extents: u64::from(self.state.space.end()), pinned: None })
     }
 
     /// Pages that the medium may come to have, as far as is known.

@@ -16,6 +16,10 @@ use crate::root::Run;
 use crate::space::{Extent, Needs, Owner};
 use crate::{ContainerId, Error, GroupId, Sealing};
 
+/// So many extents that wait for the counter, and such a part of all, are worth a step of it.
+const WAITING_MIN: u32 = 16;
+const WAITING_PART: u32 = 32;
+
 /// Turns that a container takes in an extent before it gets one of its own.
 const TURNS_MAX: usize = 16;
 
@@ -191,9 +195,13 @@ impl Writer {
     }
 
     /// Grants an extent and makes it writable. The last ones are for the spine, and those before them for commits that
-    /// are to free others: a full volume takes deletions. Where only what uncounted commits freed is left, they are
-    /// counted now.
+    /// are to free others: a full volume takes deletions. Where only what uncounted commits freed is left, or much of that while
+    /// the volume would grow, they are counted now.
     pub(crate) fn grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {
+        let is_for_contents = matches!(owner, Owner::Group(_) | Owner::Pool(_));
+        if is_for_contents && self.waits_for_the_counter() && self.counting_spares_growth() {
+            self.count()?;
+        }
         match self.try_grant_extent(owner) {
             Err(Error::Full { .. }) if self.waits_for_the_counter() => {
                 self.count()?;
@@ -201,6 +209,16 @@ impl Writer {
             }
             other => other,
         }
+    }
+
+    /// Whether no extent could be granted but beyond all others, and many could once the last commits are counted. Without a bound a file
+    /// that is rewritten all the time would grow by what it rewrites between two steps of the counter.
+    fn counting_spares_growth(&mut self) -> bool {
+        let needs = self.needs();
+        let space = &self.state.space;
+        let worth = WAITING_MIN.max(space.len() / WAITING_PART) as usize;
+        let counted = Needs { counted: self.end.version, ..needs };
+        !space.has_usable(needs, 1) && space.has_usable(counted, worth)
     }
 
     pub(super) fn try_grant_extent(&mut self, owner: Owner) -> Result<Extent, Error> {

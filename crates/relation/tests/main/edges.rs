@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_relation::{Error, KeyRange, NewColumn, NewIndex, NewKey, NewTable, RowId, Type, Vacuum, Value};
+use counterfoil_relation::{
+    Error, KeyRange, Lack, NewColumn, NewIndex, NewKey, NewTable, RowId, Type, Vacuum, Value,
+};
 
 use crate::bench::{Bench, int, text};
 
@@ -87,7 +89,7 @@ impl Notes {
 
     /// Adds a hundred rows; whether there was room.
     fn add(&mut self) -> Result<(), Error> {
-        let first = self.rows.len() as i32;
+        let first = self.rows.keys().next_back().map_or(0, |row| row.0 as i32 + 1);
         let rows: Vec<_> = (first..first + 100).map(|id| Self::row(id, 0)).collect();
         let at = self.bench.insert("t", &rows)?;
         self.rows.extend(rows.into_iter().enumerate().map(|(place, row)| (RowId(at.0 + place as u64), row)));
@@ -149,6 +151,21 @@ impl Notes {
             assert!(found.into_iter().eq(there));
         }
     }
+
+    /// The room that VACUUM would lack in a commit that frees, as it is told.
+    fn lacks(&mut self) -> Option<Lack> {
+        let table = self.bench.table("t");
+        let room = self.bench.writer.report().room;
+        let view = self.bench.writer.pending();
+        self.bench.relations.figures(&view, &table).unwrap().lacks(room)
+    }
+
+    /// Steps of VACUUM, each in a commit that frees, until it is done or has no room.
+    fn vacuum_to_free(&mut self) -> Result<(), Error> {
+        let mut vacuum = Vacuum::of(self.bench.table("t").id);
+        while self.freeing(|bench| bench.statement(|relations, writer| relations.vacuum_step(writer, &mut vacuum)))? {}
+        Ok(())
+    }
 }
 
 fn is_full(result: &Result<(), Error>) -> bool {
@@ -179,4 +196,35 @@ fn a_medium_that_ends_while_tables_are_reorganized_loses_nothing() {
         notes.add().unwrap();
     }
     notes.check();
+}
+
+/// Four extents of this medium.
+const CLOSE_BYTES: u64 = 4 * 8 * 512;
+
+#[test]
+fn a_reorganization_finds_the_room_that_is_told_before() {
+    let mut notes = Notes::new(1500);
+    let (mut refused, mut done) = (0, 0);
+    for _ in 0..40 {
+        // As full as it gets, in rows or in old images of them.
+        while notes.add().is_ok() && refused % 2 == 0 {}
+        let _ = (1..4).try_for_each(|version| notes.wear(version));
+        let lack = notes.lacks();
+        let vacuumed = notes.vacuum_to_free();
+        notes.check();
+        match lack {
+            Some(Lack { needed_bytes, left_bytes }) => {
+                let is_close = needed_bytes - left_bytes <= CLOSE_BYTES;
+                assert!(is_full(&vacuumed) || is_close, "{lack:?} told, and then {vacuumed:?}");
+                refused += u32::from(is_full(&vacuumed));
+                let least = notes.rows.keys().next().map_or(0, |row| row.0);
+                notes.delete(|row| row.0 < least + 300);
+            }
+            None => {
+                vacuumed.unwrap();
+                done += 1;
+            }
+        }
+    }
+    assert!(refused > 3 && done > 3, "{refused} refused, {done} done");
 }
