@@ -44,6 +44,10 @@ enum Kept {
         /// Whether there are rows behind them.
         is_more: bool,
     },
+    /// Some rows that others found, in ascending order, and a bit for each that was found again.
+    Among { rows: Vec<RowId>, again: Vec<u64> },
+    /// The same of rows that are bits.
+    Again { words: Vec<u64>, again: Vec<u64> },
 }
 
 impl Found {
@@ -67,6 +71,24 @@ impl Found {
     pub(crate) fn close(from: RowId, room: usize, entries_max: usize) -> Self {
         let kept = Kept::Bits { words: vec![0; words_of(room)], is_more: false };
         Found { kept, from, entries_left: entries_max, ranges: 0, found_by: None }
+    }
+
+    /// Those of some rows, which are all that were found before, that are found again.
+    pub(crate) fn among(rows: FoundRows) -> Self {
+        let kept = match rows {
+            FoundRows::List(rows) => {
+                let rows: Vec<RowId> = rows.collect();
+                Kept::Among { again: vec![0; rows.len().div_ceil(BITS as usize)], rows }
+            }
+            FoundRows::Bits { words, first, .. } => {
+                return Found { from: first, ..Found::of(Kept::Again { again: vec![0; words.len()], words }) };
+            }
+        };
+        Found::of(kept)
+    }
+
+    fn of(kept: Kept) -> Self {
+        Found { kept, from: RowId(0), entries_left: usize::MAX, ranges: 0, found_by: None }
     }
 
     /// Adds the rows of a range; whether there are not too many.
@@ -99,12 +121,12 @@ impl Found {
                     }
                 }
             }
-            Kept::Bits { words, is_more } => {
-                let word = usize::try_from(place / BITS).ok().and_then(|word| words.get_mut(word));
-                match word {
-                    Some(word) => *word |= 1 << (place % BITS),
-                    None => *is_more = true,
-                }
+            Kept::Bits { words, is_more } => *is_more |= !set(words, place),
+            Kept::Among { rows, again } => {
+                let _ = rows.binary_search(&row).is_ok_and(|place| set(again, place as u64));
+            }
+            Kept::Again { again, .. } => {
+                let _ = set(again, place);
             }
         }
         true
@@ -114,7 +136,8 @@ impl Found {
     pub(crate) fn piece_rows(&self) -> usize {
         let room = match &self.kept {
             Kept::List { room, .. } => *room,
-            Kept::Bits { words, .. } => words.len() / 2,
+            Kept::Bits { words, .. } | Kept::Again { words, .. } => words.len() / 2,
+            Kept::Among { rows, .. } => rows.len(),
         };
         self.entries_left.min(room) / 8
     }
@@ -139,6 +162,15 @@ impl Found {
                 let behind = is_more.then(|| RowId(self.from.0.saturating_add(words.len() as u64 * BITS)));
                 (FoundRows::Bits { words, first: self.from, word: 0 }, behind)
             }
+            Kept::Among { mut rows, again } => {
+                let mut place = 0..;
+                rows.retain(|_| place.next().is_some_and(|place| is_set(&again, place)));
+                (FoundRows::List(rows.into_iter()), None)
+            }
+            Kept::Again { mut words, again } => {
+                words.iter_mut().zip(again).for_each(|(word, again)| *word &= again);
+                (FoundRows::Bits { words, first: self.from, word: 0 }, None)
+            }
         }
     }
 
@@ -146,6 +178,16 @@ impl Found {
     pub(crate) fn finish_all(self) -> Vec<RowId> {
         self.finish().0.collect()
     }
+}
+
+/// Sets a bit; whether there is such a one.
+fn set(words: &mut [u64], place: u64) -> bool {
+    let word = usize::try_from(place / BITS).ok().and_then(|word| words.get_mut(word));
+    word.map(|word| *word |= 1 << (place % BITS)).is_some()
+}
+
+fn is_set(words: &[u64], place: usize) -> bool {
+    words.get(place / BITS as usize).is_some_and(|word| word >> (place % BITS as usize) & 1 == 1)
 }
 
 fn words_of(room: usize) -> usize {
@@ -270,6 +312,26 @@ mod tests {
         let mut found = Found::close(RowId(5), 1, 1);
         assert!(found.take(RowId(u64::MAX)) && !found.take(RowId(6)), "one entry was granted");
         assert_eq!(found.finish().1, Some(RowId(5 + span_of(1))));
+    }
+
+    #[test]
+    fn what_is_found_again_is_in_both() {
+        let rows: Vec<u64> = (0..300).map(|row| row * 7919 % 2003).collect();
+        let others: Vec<u64> = (0..400).map(|row| row * 31 % 2003).collect();
+        for begin in [Found::some(RowId(5), 100, 300), Found::close(RowId(5), 10, 300)] {
+            let mut found = begin;
+            assert!(rows.iter().all(|row| found.take(RowId(*row))));
+            let (first, behind) = found.finish();
+            let mut again = Found::among(first);
+            assert!(others.iter().all(|row| again.take(RowId(*row))));
+            let both: Vec<u64> = again.finish().0.map(|row| row.0).collect();
+            let end = behind.map_or(u64::MAX, |row| row.0);
+            let mut all: Vec<u64> = rows.iter().copied().filter(|row| others.contains(row)).collect();
+            all.retain(|row| (5..end).contains(row));
+            all.order();
+            assert_eq!(both, all);
+            assert!(!all.is_empty());
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod answer;
 mod candidates;
 mod compiled;
 mod condition;
+mod ends;
 mod fold;
 mod joined;
 mod kept;

@@ -1,6 +1,8 @@
 //! The rows of section 7's database as numbers, in memory: what the rebuilt design is filled from, and what all answers are held
 //! against.
 
+use std::collections::BTreeSet;
+
 use counterfoil_flash_sim::Dice;
 
 use super::figure7::{self, INDEXED, TABLES};
@@ -46,6 +48,9 @@ pub enum Change {
     },
 }
 
+/// What an answer shows of a row of T0: A1 of it and of rows that it joins.
+pub type Shown = Vec<Box<str>>;
+
 /// All rows.
 #[derive(Clone)]
 pub struct Data {
@@ -63,6 +68,15 @@ struct Rows {
     references: Vec<Vec<u32>>,
     values: Vec<[u32; 4]>,
     gone: Vec<bool>,
+    /// Rows of which A1 was updated.
+    filled: BTreeSet<u64>,
+}
+
+/// What A1 of a row is updated to.
+pub fn filling(table: usize, row: u64) -> String {
+    let mut text = format!("updated {row:012} ").repeat(8);
+    text.truncate(TABLES[table].a1_bytes());
+    text
 }
 
 /// The tables that a table joins, and itself.
@@ -163,7 +177,7 @@ impl Data {
     pub fn changes(&self, count: u64) -> Vec<Change> {
         let mut dice = Dice::new(count + 7);
         let total: u64 = (0..TABLES.len()).map(|table| self.rows(table)).sum();
-        let mut touched = std::collections::BTreeSet::new();
+        let mut touched = BTreeSet::new();
         let mut draw = |dice: &mut Dice| loop {
             let mut row = dice.below(total);
             let mut table = 0;
@@ -200,8 +214,25 @@ impl Data {
             Change::Value { table, row, value, number } => {
                 self.tables[table].values[row as usize][value] = number as u32
             }
-            Change::Filling { .. } => (),
+            Change::Filling { table, row } => {
+                self.tables[table].filled.insert(row);
+            }
         }
+    }
+
+    /// What the query is to show of some rows of T0, in ascending order.
+    pub fn shown(&self, query: &Query, rows: &[u64]) -> Vec<Shown> {
+        let a1 = |table: usize, row: u64| match self.tables[table].filled.contains(&row) {
+            true => filling(table, row),
+            false => TABLES[table].row(row, self.scale).a1,
+        };
+        let tables: Vec<usize> = query.shown.iter().map(|name| number(name)).collect();
+        let of_row = |row: &u64| {
+            tables.iter().map(|table| a1(*table, self.row_of(T0, *row, *table)).into_boxed_str()).collect()
+        };
+        let mut shown: Vec<Shown> = rows.iter().map(of_row).collect();
+        shown.sort_unstable();
+        shown
     }
 
     /// The rows of T0 that a query has, ascending: by looking at all of them.

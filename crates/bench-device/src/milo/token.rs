@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
-use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Snapshot, Writer, create};
+use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Writer, create};
 use counterfoil_relation::{
-    Action, Candidates, Comparison, Constant, Error, KeptRows, NamedRows, NewColumn, NewForeignKey, NewIndex, NewKey,
-    NewTable, Relations, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
+    Action, Comparison, Constant, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Output, Place,
+    Plan, Relations, RowBatch, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
 
 use super::cost::Cost;
-use super::data::Change;
+use super::data::{self, Change, Shown};
 use super::figure7::{self, INDEXED, TABLES};
 use super::table1::{Asked, Is, Query};
 use crate::Failure;
@@ -25,21 +25,18 @@ const WINDOW_EXTENTS: u32 = 16;
 const BYTES_A_ROW: u64 = 1500;
 /// Rows that are loaded with a commit.
 const LOAD_ROWS: u64 = 4096;
-/// Rows of an answer read at a time.
-const STEP_ROWS: usize = 256;
-/// Bytes of joined rows that are kept while a query runs.
-const KEPT_BYTES: usize = 16 << 10;
 /// Bytes of pages that are kept.
 const CACHE_BYTES: usize = 8 << 10;
+/// Memory that a query is answered in: 64 KB with the pages that are kept.
+const QUERY_BYTES: usize = (64 << 10) - CACHE_BYTES;
 /// Rows whose entries are fresh at most.
 const FRESH_ROWS: usize = 1024;
 
 /// What a query came to.
 pub struct Answer {
-    pub rows: u64,
-    /// Rows of T0 that came into question.
-    pub candidates: usize,
-    /// What named them.
+    /// The values of A1 that are shown, row by row.
+    pub rows: Vec<Shown>,
+    /// What named rows of T0 that came into question.
     pub by: Vec<String>,
 }
 
@@ -171,7 +168,7 @@ impl Token {
                 let column = table.column(INDEXED[value]).map_or(0, |(place, _)| place);
                 batch.set(0, column, ValueRef::Text(&figure7::value(number)))?;
             }
-            _ => batch.set(0, table.columns.len() - 1, ValueRef::Text("updated ".repeat(11).trim_end()))?,
+            _ => batch.set(0, table.columns.len() - 1, ValueRef::Text(&data::filling(number, row)))?,
         }
         self.change(|relations, writer| relations.update(writer, &table, &[RowId(row)], &batch))?;
         Ok(())
@@ -182,49 +179,32 @@ impl Token {
         self.change(|relations, writer| relations.vacuum(writer, None))
     }
 
-    /// Rows of T0.
-    pub fn rows(&self) -> u64 {
-        self.next["t0"]
-    }
-
     pub fn cost(&self) -> Cost {
         Cost::counted(self.device.meters())
     }
 
-    /// Asks a query.
+    /// Asks a query: the executor answers it, in its budget.
     pub fn ask(&mut self, query: &Query) -> Result<Answer, Failure> {
-        let view = self.writer.snapshot();
-        let sources = self.sources(query);
-        let named = sources.iter().map(|source| self.relations.named_rows(&view, &source.table, &source.tests));
-        let named: Vec<Option<NamedRows>> = named.collect::<Result<_, _>>()?;
-        let named: Vec<Option<&NamedRows>> = named.iter().map(Option::as_ref).collect();
-        let candidates = self.relations.candidates_of_root(&view, &sources, &named)?;
-        let all = || ((0..self.rows()).map(RowId).collect(), vec!["t0 read".into()]);
-        let of_indexes = |candidates: Candidates| (candidates.in_reading_order(), candidates.by);
-        let (candidates, by) = candidates.map_or_else(all, of_indexes);
-        let shown = |source: &Source| {
-            let is_shown = query.shown.contains(&source.table.name.as_str());
-            let mut columns = source.tested_columns();
-            columns.extend(is_shown.then(|| source.table.columns.len() - 1));
-            columns
-        };
-        let columns: Vec<Vec<usize>> = sources.iter().map(shown).collect();
-        let rows = self.count(&view, &sources, &columns, &candidates)?;
-        Ok(Answer { rows, candidates: candidates.len(), by })
+        let plan = self.plan(query)?;
+        let mut answer = self.relations.answer(self.writer.snapshot(), plan, QUERY_BYTES)?;
+        let mut rows = Vec::new();
+        while let Some(batch) = answer.next(&self.relations, &mut NoScratch)? {
+            for row in 0..batch.count() {
+                rows.push(shown(&batch, row)?);
+            }
+        }
+        Ok(Answer { rows, by: answer.by().to_vec() })
     }
 
-    fn count(
-        &self,
-        view: &Snapshot,
-        sources: &[Source],
-        columns: &[Vec<usize>],
-        candidates: &[RowId],
-    ) -> Result<u64, Failure> {
-        let (mut rows, mut kept) = (0, KeptRows::within(KEPT_BYTES));
-        for piece in candidates.chunks(STEP_ROWS) {
-            rows += self.relations.read_kept(view, (sources, &[]), columns, piece, &mut kept)?.count as u64;
-        }
-        Ok(rows)
+    fn plan(&self, query: &Query) -> Result<Plan, Failure> {
+        let sources = self.sources(query);
+        let place = |name: &&str| {
+            let source = sources.iter().position(|source| source.table.name == *name);
+            source.map(|source| Place { source, column: sources[source].table.columns.len() - 1 })
+        };
+        let places: Option<Vec<Place>> = query.shown.iter().map(place).collect();
+        let outputs = places.ok_or("a table is shown that is not read")?.into_iter().map(Output::Column).collect();
+        Ok(Plan { sources, outputs, shown: query.shown.len(), in_any_order: true, ..Plan::default() })
     }
 
     fn sources(&self, query: &Query) -> Vec<Source> {
@@ -275,6 +255,15 @@ pub fn change<T>(
     }
     relations.committed(writer);
     Ok(done)
+}
+
+/// What is shown of a row of an answer.
+fn shown(batch: &RowBatch, row: usize) -> Result<Shown, Error> {
+    let value = |column| match batch.value(row, column)? {
+        ValueRef::Text(text) => Ok(text.into()),
+        _ => Err(Error::Misuse("A1 is a text")),
+    };
+    (0..batch.layout().columns().len()).map(value).collect()
 }
 
 fn test(table: &Table, Asked { column, is, .. }: &Asked) -> Test {

@@ -3,12 +3,13 @@
 //! ```text
 //! indexes --> candidates, or all rows of the root    a quarter of the budget
 //!    --> a few rows at a time, with what they join   a quarter
-//!    --> groups --> no row twice --> in order        a half, for two of them at a time; what does not fit goes to the scratch
+//!    --> groups --> no row twice --> in order        a half, for two of them at a time; what does not fit goes to the scratch; what
+//!                                                    no stage takes is the first two's, beyond the least budget
 //!    --> offset and limit
 //! ```
 //!
 //! Less memory makes more steps, more runs and fewer candidates, and never another answer: rows that are not sorted come in the order
-//! of the root's numbers, and those that are sorted alike in the order of their values.
+//! of the root's numbers, unless nobody minds, and those that are sorted alike in the order of their values.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -86,10 +87,13 @@ impl Relations {
             return Err(Error::Memory { needed: Some(BUDGET_BYTES_MIN) });
         }
         let share = budget_bytes / SHARES;
-        let rows = Rows::open(self, view, &plan, share).map_err(of_all_shares)?;
+        let mut stages = Stage::all(&plan)?.into_iter();
+        // What no stage takes is to spare where there is more than the least.
+        let spare = (SHARES - 2).saturating_sub(stages.len()) * share;
+        let spare = spare.min(budget_bytes - BUDGET_BYTES_MIN);
+        let rows = Rows::open(self, view, &plan, (share, spare)).map_err(of_all_shares)?;
         let (layout, filter) = (plan.layout(plan.shown)?, Filter::of(&plan)?);
         let (to_skip, left) = (plan.offset, plan.limit.unwrap_or(u64::MAX));
-        let mut stages = Stage::all(&plan)?.into_iter();
         let first = stages.next();
         let mut answer = Answer { plan, rows, filter, state: State::Plain, layout, share, to_skip, left };
         if let Some(first) = first {

@@ -181,10 +181,7 @@ impl<'s> Search<'s> {
     }
 
     fn root_share(&self) -> u64 {
-        match self.relations.shared.grain {
-            Grain::Pages => ROOT_SHARE,
-            Grain::Cells => ROOT_SHARE_IN_CELLS,
-        }
+        self.relations.root_share()
     }
 
     /// Rows of a source as a list, if they are few of its rows.
@@ -412,6 +409,14 @@ fn merged(one: Vec<RowId>, other: &[RowId]) -> Vec<RowId> {
 }
 
 impl Relations {
+    /// One of so many rows of the root may be named.
+    pub(super) fn root_share(&self) -> u64 {
+        match self.shared.grain {
+            Grain::Pages => ROOT_SHARE,
+            Grain::Cells => ROOT_SHARE_IN_CELLS,
+        }
+    }
+
     /// The rows of a source's table of which tests are true, if there is room for them.
     fn matching(
         &self,

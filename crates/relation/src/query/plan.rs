@@ -94,8 +94,11 @@ pub struct Plan {
     pub having: Vec<Test>,
     /// No row twice.
     pub is_distinct: bool,
-    /// In this order; otherwise in any.
+    /// In this order.
     pub order: Vec<Order>,
+    /// Rows that are not sorted may come in any order, and a limit may take any of them: where memory is short, less is read. Otherwise
+    /// they come in the order of the root's numbers. A compiled plan leaves it out.
+    pub in_any_order: bool,
     /// So many rows are left out first.
     pub offset: u64,
     /// Rows wanted, at most.
@@ -115,6 +118,11 @@ impl Plan {
     /// Whether rows of the answer stand for groups of rows.
     pub(super) fn is_grouped(&self) -> bool {
         !self.groups.is_empty() || self.outputs.iter().any(|output| !matches!(output, Output::Column(_)))
+    }
+
+    /// Whether it is all the same in which order rows are read: nobody minds, or they are sorted or grouped first.
+    pub(super) fn is_read_in_any_order(&self) -> bool {
+        self.in_any_order || self.is_grouped() || self.is_distinct || !self.order.is_empty()
     }
 
     /// All that makes a group.

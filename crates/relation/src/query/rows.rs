@@ -51,18 +51,25 @@ enum From<V> {
 }
 
 impl<V: View + Clone> Rows<V> {
-    /// Takes so many bytes for candidates at most, and as many for rows.
-    pub(super) fn open(relations: &Relations, view: V, plan: &Plan, share: usize) -> Result<Self, Error> {
+    /// Takes so many bytes for candidates at most, and as many for rows; and some to spare for more of what is named, and kept.
+    pub(super) fn open(
+        relations: &Relations,
+        view: V,
+        plan: &Plan,
+        (share, spare): (usize, usize),
+    ) -> Result<Self, Error> {
         let columns = plan.columns();
         let row_bytes: usize =
             plan.sources.iter().map(|source| source.table.layout().width() + size_of::<RowId>()).sum();
         // Rows in pages are kept with their pages.
-        let kept_bytes = if relations.shared.grain == Grain::Cells { share / KEPT_PART } else { 0 };
+        let is_in_cells = relations.shared.grain == Grain::Cells;
+        let kept_bytes = if is_in_cells { share / KEPT_PART } else { 0 };
         let step_rows = ((share - kept_bytes) / (row_bytes * ROW_COPIES)).min(STEP_ROWS_MAX);
         if step_rows == 0 {
             return Err(Error::Memory { needed: Some(row_bytes * ROW_COPIES) });
         }
-        let (rows_max, heap_bytes) = (share / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
+        let (kept_bytes, spare) = if is_in_cells { (kept_bytes + spare / 2, spare / 2) } else { (0, spare) };
+        let (rows_max, heap_bytes) = ((share + spare) / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
         let mut named = Vec::with_capacity(plan.sources.len());
         for source in &plan.sources {
             let bounds = (rows_max / plan.sources.len(), plan.access);
@@ -70,10 +77,11 @@ impl<V: View + Clone> Rows<V> {
         }
         let bounds = (rows_max, plan.access);
         let lists: Vec<_> = named.iter().map(Option::as_ref).collect();
-        let candidates = relations.candidates_within(&view, (&plan.sources, &plan.conditions), &lists, bounds)?;
+        let asked = (plan.sources.as_slice(), plan.conditions.as_slice());
+        let candidates = relations.candidates_within(&view, asked, &lists, bounds)?;
         let (from, by) = match candidates {
             Some(Candidates { rows, by, .. }) => (From::Named(FoundRows::List(rows.into_iter()), None), by),
-            None => match Windows::open(relations, &view, (&plan.sources, &plan.conditions), &named, bounds)? {
+            None => match Windows::open(relations, &view, asked, named, (rows_max, plan.access, plan.is_read_in_any_order()))? {
                 Some((windows, rows, by)) => (From::Named(rows, Some(windows)), Vec::from([by])),
                 None => {
                     let root = root_of(&plan.sources)?;

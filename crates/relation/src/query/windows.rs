@@ -7,7 +7,10 @@
 //!
 //! The numbers ascend from window to window, so an answer comes in the order that it has where there is room for all. However many
 //! lists are merged, a window has the room of one: where rows lie close to each other it is a bit for each number, which takes in 64
-//! numbers where a list has one row.
+//! numbers where a list has one row. Where rows have to be in several lists, a window has the room of two.
+//!
+//! Entries are read once for each window. Where nobody minds the order, rows that join others come in that of these instead: some
+//! of those at a time, with all that join them, and each entry is read once.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,9 +19,10 @@ use alloc::vec::Vec;
 use counterfoil_log::Order as _;
 use counterfoil_log::View;
 
-use super::candidates::{ROOT_SHARE, said_of};
+use super::candidates::said_of;
 use super::condition::{Condition, conjuncts};
 use super::named::{TABLE_ROWS_MIN, TABLE_SHARE};
+use super::ends::Ends;
 use super::ranges::{Way, flatten, ways};
 use super::{Access, Source, Test};
 use crate::found::{Found, FoundRows, span_of};
@@ -26,7 +30,12 @@ use crate::{Error, NamedRows, Relations, RowId};
 
 /// What names the rows of windows.
 pub(super) struct Windows {
+    /// One of them names each row.
     lists: Vec<List>,
+    /// All of these do besides.
+    also: Vec<Ends>,
+    /// Those at the end of a path whose turn comes later.
+    later: Option<Later>,
     /// Rows of a window.
     room: usize,
     /// Entries that may be looked at for one.
@@ -42,7 +51,27 @@ enum List {
     Way(Way),
     /// Rows that are joined along a path, by its place among the root's joins.
     Joined(usize, Vec<RowId>),
+    /// All at the end of a path.
+    Ends(Ends),
 }
+
+/// Rows at the end of a path, some of them at a time.
+struct Later {
+    ends: Ends,
+    next: RowId,
+    count: usize,
+}
+
+impl Later {
+    fn take(&mut self) -> Option<List> {
+        let piece = self.ends.piece(self.next, self.count);
+        self.next = RowId(piece.last()?.0.saturating_add(1));
+        Some(List::Joined(self.ends.path, piece))
+    }
+}
+
+/// Ends of a path that are looked up together.
+const PIECE_ENDS: usize = 256;
 
 /// The windows of a question, the first of them and what names their rows.
 type Opened = (Windows, FoundRows, String);
@@ -54,19 +83,19 @@ impl Windows {
         relations: &Relations,
         view: &dyn View,
         (sources, conditions): (&[Source], &[Condition]),
-        named: &[Option<NamedRows>],
-        (room, access): (usize, Access),
+        named: Vec<Option<NamedRows>>,
+        (room, access, in_any_order): (usize, Access, bool),
     ) -> Result<Option<Opened>, Error> {
         let Some(root) = sources.iter().find(|source| source.path.is_none()) else { return Ok(None) };
         if access == Access::Scan {
             return Ok(None);
         }
         let total = relations.count(view, &root.table)?;
-        let opening = Opening { relations, view, sources, root, total, room, access };
+        let opening = Opening { relations, view, sources, root, total, room, access, in_any_order };
         if let Some(opened) = opening.by_way()? {
             return Ok(Some(opened));
         }
-        match opening.by_path(named)? {
+        match opening.by_paths(named)? {
             Some(opened) => Ok(Some(opened)),
             None => opening.by_alternatives(conditions),
         }
@@ -79,10 +108,11 @@ impl Windows {
         view: &dyn View,
         root: &Source,
     ) -> Result<Option<FoundRows>, Error> {
-        match self.from {
-            None => Ok(None),
-            Some(_) => self.find(relations, view, root)?.map(Some).ok_or(Error::Misuse("a view that has changed")),
+        if self.from.is_none() {
+            let Some(list) = self.later.as_mut().and_then(Later::take) else { return Ok(None) };
+            (self.lists, self.from) = (Vec::from([list]), Some(RowId(0)));
         }
+        self.find(relations, view, root)?.map(Some).ok_or(Error::Misuse("a view that has changed"))
     }
 
     fn find(&mut self, relations: &Relations, view: &dyn View, root: &Source) -> Result<Option<FoundRows>, Error> {
@@ -95,19 +125,49 @@ impl Windows {
             let is_all = match list {
                 List::Way(way) => relations.find_in(view, &root.table, (way.index, &way.ranges), &mut found)?,
                 List::Joined(path, rows) => relations.find_joined_to(view, &root.table, (*path, rows), &mut found)?,
+                List::Ends(ends) => find_ends(relations, view, root, ends, &mut found)?,
             };
             if !is_all {
                 return Ok(None);
             }
         }
-        let (rows, behind) = found.finish();
-        self.from = behind;
+        let (mut rows, behind) = found.finish();
+        let is_close = self.is_close_behind(&rows, from);
+        for ends in &self.also {
+            let mut again = Found::among(rows);
+            find_ends(relations, view, root, ends, &mut again)?;
+            rows = again.finish().0;
+        }
+        (self.from, self.is_close) = (behind, is_close);
+        Ok(Some(rows))
+    }
+
+    /// Whether the next window is to be bits.
+    fn is_close_behind(&self, rows: &FoundRows, from: RowId) -> bool {
         // What a list came to, bits would have come to in fewer windows, or the other way round.
-        self.is_close = match self.is_close {
+        match self.is_close {
             true => rows.count_left() >= self.room,
             false => rows.greatest().is_some_and(|last| last.0 - from.0 < span_of(self.room)),
-        };
-        Ok(Some(rows))
+        }
+    }
+}
+
+/// Finds the rows of the root that join one of those at the end of a path; whether there are not too many.
+fn find_ends(
+    relations: &Relations,
+    view: &dyn View,
+    root: &Source,
+    ends: &Ends,
+    found: &mut Found,
+) -> Result<bool, Error> {
+    let mut next = RowId(0);
+    loop {
+        let piece = ends.piece(next, PIECE_ENDS);
+        let Some(last) = piece.last() else { return Ok(true) };
+        next = RowId(last.0.saturating_add(1));
+        if !relations.find_joined_to(view, &root.table, (ends.path, &piece), found)? {
+            return Ok(false);
+        }
     }
 }
 
@@ -122,6 +182,8 @@ struct Opening<'o> {
     /// Rows that there is room for.
     room: usize,
     access: Access,
+    /// Whether rows may come in any order.
+    in_any_order: bool,
 }
 
 impl Opening<'_> {
@@ -134,9 +196,19 @@ impl Opening<'_> {
 
     /// The first window, if its lists do not have too many entries.
     fn begin(&self, lists: Vec<List>, entries_max: usize, by: &str) -> Result<Option<Opened>, Error> {
+        self.begin_with(lists, (Vec::new(), None), entries_max, by)
+    }
+
+    fn begin_with(
+        &self,
+        lists: Vec<List>,
+        (also, later): (Vec<Ends>, Option<Later>),
+        entries_max: usize,
+        by: &str,
+    ) -> Result<Option<Opened>, Error> {
         // A window may be there twice until it is sorted, and beside it the rows that are joined.
         let (room, from) = (self.room / 4, Some(RowId(0)));
-        let mut windows = Windows { lists, room, entries_max, from, is_close: false };
+        let mut windows = Windows { lists, also, later, room, entries_max, from, is_close: false };
         let first = windows.find(self.relations, self.view, self.root)?;
         Ok(first.map(|rows| (windows, rows, format!("{by} in passes"))))
     }
@@ -155,24 +227,36 @@ impl Opening<'_> {
         Ok(None)
     }
 
-    /// By the rows of another source, back along its path.
-    fn by_path(&self, named: &[Option<NamedRows>]) -> Result<Option<Opened>, Error> {
-        let Some(entries_max) = self.entries_max(ROOT_SHARE) else { return Ok(None) };
-        let joined = self.sources.iter().zip(named).filter(|(source, _)| !source.is_optional);
-        let mut joined: Vec<_> = joined.filter_map(|(source, named)| Some((source.path?, named.as_ref()?))).collect();
-        joined.order_stably_by_key(|(_, named)| named.rows.len());
-        for (path, named) in joined {
-            let lists = Vec::from([List::Joined(path, named.rows.clone())]);
-            if let Some(opened) = self.begin(lists, entries_max, &along(self.root, path, &named.index))? {
-                return Ok(Some(opened));
-            }
+    /// By the rows of other sources, back along their paths: all that are few enough, those that most rows join last.
+    fn by_paths(&self, named: Vec<Option<NamedRows>>) -> Result<Option<Opened>, Error> {
+        let Some(entries_max) = self.entries_max(self.relations.root_share()) else { return Ok(None) };
+        let (mut all, mut words) = (Vec::new(), self.room / 2);
+        for (source, named) in self.sources.iter().zip(named) {
+            let bounds = (self.total, words, self.access);
+            let ends = Ends::of(self.relations, self.view, (source, named), bounds)?;
+            words -= ends.as_ref().map_or(0, Ends::words);
+            all.extend(ends.filter(|ends| ends.joined <= entries_max as u64));
         }
-        Ok(None)
+        all.order_stably_by_key(|ends| ends.joined);
+        let mut all = all.into_iter();
+        let Some(first) = all.next() else { return Ok(None) };
+        // Each of them is a lookup, which is to be less work than the rows that it may spare.
+        let also: Vec<Ends> = all.filter(|ends| ends.count() as u64 <= first.joined).collect();
+        let by = core::iter::once(&first).chain(&also).map(|ends| along(self.root, ends.path, &ends.index));
+        let by: Vec<String> = by.collect();
+        if !also.is_empty() || !self.in_any_order {
+            return self.begin_with(Vec::from([List::Ends(first)]), (also, None), entries_max, &by.join(" and "));
+        }
+        // So many at a time that what joins them is one window.
+        let count = (first.count() * (self.room / 4) / (first.joined as usize).max(1)).max(1);
+        let mut later = Later { ends: first, next: RowId(0), count };
+        let lists = Vec::from_iter(later.take());
+        self.begin_with(lists, (also, Some(later)), entries_max, &by.join(" and "))
     }
 
     /// By the lists of alternatives, merged.
     fn by_alternatives(&self, conditions: &[Condition]) -> Result<Option<Opened>, Error> {
-        let Some(entries_max) = self.entries_max(ROOT_SHARE) else { return Ok(None) };
+        let Some(entries_max) = self.entries_max(self.relations.root_share()) else { return Ok(None) };
         let Opening { relations, view, sources, access, .. } = *self;
         let mut tests = Vec::new();
         self.root.tests.iter().for_each(|test| flatten(test, &mut tests));

@@ -122,6 +122,7 @@ pub fn some_plan(bench: &mut Bench) -> Plan {
         having: having.into_iter().collect(),
         is_distinct: bench.dice(4) == 0,
         order,
+        in_any_order: false,
         offset: if bench.dice(4) == 0 { bench.dice(30) } else { 0 },
         limit: (bench.dice(3) == 0).then(|| bench.dice(40)),
         shown: outputs.len(),
