@@ -675,3 +675,23 @@ fn cut_adoptions(openings: u32) {
     }
     assert!(cuts >= 4, "{cuts} operations before it is done");
 }
+
+#[test]
+fn containers_that_grow_side_by_side_on_flash_are_programmed_in_order() {
+    let mut bench = Bench::new(Part::nand(512, 8, 400), 8);
+    let mut writer = bench.create();
+    writer.begin().unwrap();
+    let group = writer.create_group().unwrap();
+    let ids = [0; 3].map(|_| fill(&mut writer, group, 0).unwrap());
+    writer.commit().unwrap();
+    let piece = 300;
+    for _ in 0..60 {
+        writer.begin().unwrap();
+        for id in ids {
+            writer.append(id, &vec![id.0 as u8; piece]).unwrap();
+        }
+        writer.commit().unwrap();
+    }
+    ids.iter().for_each(|id| holds(&writer, *id, 60 * piece));
+    assert_eq!(bench.device.refused(), None);
+}
