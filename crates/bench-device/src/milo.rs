@@ -1,8 +1,8 @@
 //! MILo-DB's section 7 on the counted clock: its schema, its token, its tables and figures.
 //!
 //! Beside our engine as it is stand the paper's own design, rebuilt ([`paper`]), and B+-trees over a translation layer ([`tree`]), on
-//! the same simulated part. Of our engine's memory, the entries of fresh rows and the positions of deletes and updates are not
-//! yet held to 64 KB; the heads of index runs are read anew each time, and four pages are kept.
+//! the same simulated part. Our queries are answered in 64 KB; the entries of fresh rows and the positions of deletes and updates are not
+//! held to them yet. The heads of index runs are read anew each time, and four pages are kept.
 
 mod cost;
 mod data;

@@ -272,10 +272,7 @@ impl Database {
     }
 
     /// As [`Database::change`], where it frees more than it writes: what is kept for such changes may be granted to it.
-    pub(crate) fn change_to_free<T>(
-        &self,
-        body: impl FnOnce(&mut counterfoil_log::Writer) -> Result<T>,
-    ) -> Result<T> {
+    pub(crate) fn change_to_free<T>(&self, body: impl FnOnce(&mut counterfoil_log::Writer) -> Result<T>) -> Result<T> {
         let patience = self.inner.store.volume().options.lock_timeout;
         self.change_begun(patience, counterfoil_log::Writer::begin_to_free, body)
     }

@@ -5,7 +5,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Room, Sealing, Storage, View};
+use crate::{
+    CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, PoolOptions, Room, Sealing, Storage, View,
+};
 
 /// Name of a record within its space, and its value.
 type Records = BTreeMap<(u8, Vec<u8>), Arc<[u8]>>;

@@ -227,9 +227,8 @@ impl Data {
             false => TABLES[table].row(row, self.scale).a1,
         };
         let tables: Vec<usize> = query.shown.iter().map(|name| number(name)).collect();
-        let of_row = |row: &u64| {
-            tables.iter().map(|table| a1(*table, self.row_of(T0, *row, *table)).into_boxed_str()).collect()
-        };
+        let of_row =
+            |row: &u64| tables.iter().map(|table| a1(*table, self.row_of(T0, *row, *table)).into_boxed_str()).collect();
         let mut shown: Vec<Shown> = rows.iter().map(of_row).collect();
         shown.sort_unstable();
         shown

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Settings, Writer, create};
 use counterfoil_relation::{
-    Action, Comparison, Constant, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Output, Place,
-    Plan, Relations, RowBatch, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
+    Action, Comparison, Constant, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Output,
+    Place, Plan, Relations, RowBatch, RowBuilder, RowId, Source, Table, Test, Type, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey};
 
@@ -21,8 +21,9 @@ use crate::Failure;
 const EXTENT_PAGES: u32 = 64;
 /// Extents of the record store.
 const WINDOW_EXTENTS: u32 = 16;
-/// Bytes on the medium for a row of T0, what it joins and all that is in the making among them.
-const BYTES_A_ROW: u64 = 1500;
+/// Bytes on the medium for a row of T0, what it joins and all that is in the making among them: a VACUUM in one commit gives nothing
+/// back before its end.
+const BYTES_A_ROW: u64 = 4000;
 /// Rows that are loaded with a commit.
 const LOAD_ROWS: u64 = 4096;
 /// Bytes of pages that are kept.

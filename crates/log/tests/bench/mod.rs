@@ -180,7 +180,10 @@ pub struct Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         let refused = self.device.refused();
-        assert!(std::thread::panicking() || refused.is_none(), "{refused:?} was to be programmed twice or out of order");
+        assert!(
+            std::thread::panicking() || refused.is_none(),
+            "{refused:?} was to be programmed twice or out of order"
+        );
     }
 }
 

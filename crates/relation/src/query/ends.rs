@@ -96,7 +96,8 @@ fn bits(
     source.tests.iter().for_each(|test| flatten(test, &mut flat));
     let Some(way) = ways(&flat, table).into_iter().next() else { return Ok(None) };
     // Half as much room as bits of all numbers take is that of a list that may be there twice.
-    let room = usize::try_from(relations.shared.access(view, table.id)?.next_row().div_ceil(span_of(1))).unwrap_or(usize::MAX);
+    let room =
+        usize::try_from(relations.shared.access(view, table.id)?.next_row().div_ceil(span_of(1))).unwrap_or(usize::MAX);
     if room.saturating_mul(2) > words {
         return Ok(None);
     }

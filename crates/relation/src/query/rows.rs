@@ -81,7 +81,13 @@ impl<V: View + Clone> Rows<V> {
         let candidates = relations.candidates_within(&view, asked, &lists, bounds)?;
         let (from, by) = match candidates {
             Some(Candidates { rows, by, .. }) => (From::Named(FoundRows::List(rows.into_iter()), None), by),
-            None => match Windows::open(relations, &view, asked, named, (rows_max, plan.access, plan.is_read_in_any_order()))? {
+            None => match Windows::open(
+                relations,
+                &view,
+                asked,
+                named,
+                (rows_max, plan.access, plan.is_read_in_any_order()),
+            )? {
                 Some((windows, rows, by)) => (From::Named(rows, Some(windows)), Vec::from([by])),
                 None => {
                     let root = root_of(&plan.sources)?;

@@ -21,8 +21,8 @@ use counterfoil_log::View;
 
 use super::candidates::said_of;
 use super::condition::{Condition, conjuncts};
-use super::named::{TABLE_ROWS_MIN, TABLE_SHARE};
 use super::ends::Ends;
+use super::named::{TABLE_ROWS_MIN, TABLE_SHARE};
 use super::ranges::{Way, flatten, ways};
 use super::{Access, Source, Test};
 use crate::found::{Found, FoundRows, span_of};

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_relation::{
-    Error, KeyRange, Lack, NewColumn, NewIndex, NewKey, NewTable, RowId, Type, Vacuum, Value,
-};
+use counterfoil_relation::{Error, KeyRange, Lack, NewColumn, NewIndex, NewKey, NewTable, RowId, Type, Vacuum, Value};
 
 use crate::bench::{Bench, int, text};
 
