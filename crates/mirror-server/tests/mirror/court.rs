@@ -143,10 +143,10 @@ fn firms(scheme: Scheme) -> Definition {
     Definition { table: [9; 16], name: "firms".into(), columns, orders, scheme, nodes, filters }
 }
 
-/// A table of the one owner: one root, and another key of each.
+/// A table of the one owner: one root and one key of all, so that nothing but what is signed tells them apart.
 fn world(definition: Definition) -> World {
     let mut entropy = [7; 96];
-    entropy[32..].fill(definition.table[0]);
+    entropy[64..].fill(definition.table[0]);
     let plan = Plan { definition, now: 1000, every: 0, renew: 0, max_age: u64::MAX, expires: 1 << 50 };
     let secrets = Secrets::from_entropy(&entropy).expect("keys");
     let publication = Publication::create(MemoryLedger::default(), plan, secrets, &[]).expect("a publication");

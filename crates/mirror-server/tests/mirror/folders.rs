@@ -162,3 +162,28 @@ fn pages_that_are_missing_exchanged_or_of_another_tree_are_refused() {
         }
     }
 }
+
+/// Whatever byte of a page it is, also one of which nothing in the answer would be made.
+#[test]
+fn pages_of_other_bytes_than_their_names_say_are_refused() {
+    for (scheme, court) in Court::some() {
+        let (honest, terms) = (written(&court, |_, _| ()), Terms { hints: false, ..court.terms() });
+        for (kind, sql, table) in &court.kinds {
+            let refused = |files: &Files| ask(files, sql, &terms, &mut [None, None]).err().map(|error| word(&error));
+            let mut read = 0;
+            for page in honest.pages(&place_of(&court.owner, table)) {
+                let mut spoilt = honest.clone();
+                let mut bytes = spoilt.remove(&page).expect("a page");
+                // A page that nobody looks for is nobody's trouble.
+                if refused(&spoilt).is_none() {
+                    continue;
+                }
+                *bytes.last_mut().expect("a byte") ^= 1;
+                spoilt.put(page.clone(), bytes);
+                assert_eq!(refused(&spoilt), Some("malformed"), "{scheme:?}, {kind}, {page}");
+                read += 1;
+            }
+            assert!(read > 0, "{scheme:?}, {kind}: no page is read");
+        }
+    }
+}
