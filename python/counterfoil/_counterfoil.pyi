@@ -31,6 +31,7 @@ def ask(
     compact: bool = False,
     state: str | None = None,
     clock_error: float | None = None,
+    timeout: float | None = None,
     save: str | None = None,
     tls_ca: str | None = None,
 ) -> tuple[Rows, tuple[str, int, int, int], str, bool]: ...

@@ -76,6 +76,7 @@ def ask(
     compact: bool = False,
     state: str | os.PathLike[str] | None = None,
     clock_error: Span | None = None,
+    timeout: Span | None = None,
     save: str | os.PathLike[str] | None = None,
     tls_ca: str | os.PathLike[str] | None = None,
 ) -> Answer:
@@ -84,7 +85,8 @@ def ask(
     ``server`` is an address such as ``https://example.com/prices``, or a folder; two of them for tables that lie in two places.
     ``owner`` is the name that begins with ``foilpub1``, from a place that you trust. An answer older than ``max_age`` is
     refused. What was seen is remembered in ``state``, else in the state directory of the user: nobody can show anything older
-    afterwards. ``save`` keeps rows and proof in a new file, for :func:`check`. ``tls_ca`` names an authority that vouches for
+    afterwards. ``timeout`` is how long servers may take in all, ten minutes unless you say otherwise. ``save`` keeps rows
+    and proof in a new file, for :func:`check`. ``tls_ca`` names an authority that vouches for
     servers at ``https://`` instead of those that the machine trusts.
 
     Raises :class:`counterfoil.NotVerified` where rows are not to be trusted; its ``verdict`` says why in a word.
@@ -99,6 +101,7 @@ def ask(
         compact=compact,
         state=None if state is None else os.fspath(state),
         clock_error=_seconds(clock_error),
+        timeout=_seconds(timeout),
         save=None if save is None else os.fspath(save),
         tls_ca=None if tls_ca is None else os.fspath(tls_ca),
     )

@@ -49,6 +49,7 @@ fn asking(arguments: &Ask) -> Result<Asking> {
     asking.authorities = authorities(&arguments.reach)?;
     asking.max_age = arguments.max_age;
     asking.clock_error = arguments.clock_error;
+    asking.timeout = arguments.timeout;
     asking.compact = arguments.compact;
     Ok(asking)
 }

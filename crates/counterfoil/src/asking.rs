@@ -28,7 +28,7 @@ use datafusion::arrow::array::RecordBatch;
 
 use crate::error::{Error, Kind, Result};
 use crate::options::Counter;
-use crate::publishing::Authorities;
+use crate::publishing::{Authorities, Patience};
 use remembered::Remembered;
 
 pub use batch::batch;
@@ -38,8 +38,12 @@ pub use fetching::fetch;
 /// How wrong two clocks may be together, unless somebody says otherwise.
 pub const CLOCK_ERROR: Duration = Duration::from_secs(10);
 
+/// How long servers may take of a question in all, unless somebody says otherwise.
+pub const TIMEOUT: Duration = Duration::from_secs(600);
+
 const ANOTHER: &str = "do not use what it says; ask another server";
 const AGAIN: &str = "try again, or ask another server";
+const LONGER: &str = "ask for less, ask another server, or wait longer (--timeout)";
 
 /// Whose tables are asked for, where, and on which terms.
 #[derive(Clone, Debug)]
@@ -55,6 +59,8 @@ pub struct Asking {
     pub max_age: Option<Duration>,
     /// How wrong the owner's clock and this machine's may be together.
     pub clock_error: Duration,
+    /// How long servers may take of a question, all that is fetched for it together.
+    pub timeout: Duration,
     /// Whether the smallest proof is asked for: 96 bytes a signature less, and ten times as long to check.
     pub compact: bool,
     /// The state directory, which remembers what was seen. Without one an older state would not be noticed.
@@ -109,6 +115,7 @@ impl Asking {
             authorities: Authorities::default(),
             max_age: None,
             clock_error: CLOCK_ERROR,
+            timeout: TIMEOUT,
             compact: false,
             state,
             called_off: Arc::default(),
@@ -133,22 +140,34 @@ impl Asking {
         let remembered: Vec<_> = tables.iter().map(|table| Remembered::of(state, &self.owner, table)).collect();
         let before = remembered.iter().map(Remembered::read).collect::<Result<Vec<_>>>()?;
         let mut memories = before.clone();
-        let answer = self.read(sql, &mut memories)?;
+        let patience = Arc::new(Patience::of(self.timeout));
+        let answer = self.read(sql, &mut memories, &patience)?;
         // What was seen is remembered even if the rows are refused: it was the owner's.
         for ((remembered, before), memory) in remembered.iter().zip(&before).zip(&memories) {
             if let Some(memory) = memory.as_ref().filter(|memory| before.as_ref() != Some(memory)) {
                 remembered.write(memory)?;
             }
         }
-        let (table, verdict, plan, kept) = answer.map_err(told)?;
+        let (table, verdict, plan, kept) = answer.map_err(|error| match error {
+            reader::Error::Unreachable(what) if patience.left().is_err() => {
+                Error::new(Kind::Network, what).at(&place).advise(LONGER)
+            }
+            error => told(error),
+        })?;
         let is_remembered = remembered.iter().all(Remembered::is_somewhere);
         Ok(Answer { rows: batch(&table)?, verdict, plan, kept, is_remembered })
     }
 
     /// Asks; once more if a server was brought up to date meanwhile, so that a page of before is gone.
-    fn read(&self, sql: &str, memories: &mut [Option<Memory>]) -> Result<Result<Read, reader::Error>> {
-        // Two tables of one place are fetched over two connections: each counts what it brings by itself.
-        let (mut first, mut second) = (self.server(self.servers.first())?, self.server(self.servers.last())?);
+    fn read(
+        &self,
+        sql: &str,
+        memories: &mut [Option<Memory>],
+        patience: &Arc<Patience>,
+    ) -> Result<Result<Read, reader::Error>> {
+        // Two tables of one place are fetched over two connections: each counts what it brings by itself, and time is one.
+        let (first, second) = (self.servers.first(), self.servers.last());
+        let (mut first, mut second) = (self.server(first, patience)?, self.server(second, patience)?);
         let terms = self.terms();
         let mut once = || match memories {
             [memory] => reader::read(&mut *first, sql, &terms, memory)
@@ -163,9 +182,9 @@ impl Asking {
         })
     }
 
-    fn server(&self, server: Option<&String>) -> Result<Box<dyn Fetch + Send>> {
+    fn server(&self, server: Option<&String>, patience: &Arc<Patience>) -> Result<Box<dyn Fetch + Send>> {
         let wanted = || Error::new(Kind::Misuse, "a server is wanted").advise("name its address, or a folder");
-        fetch(server.ok_or_else(wanted)?, &self.authorities, &self.called_off)
+        fetch(server.ok_or_else(wanted)?, &self.authorities, patience, &self.called_off)
     }
 
     fn terms(&self) -> Terms {

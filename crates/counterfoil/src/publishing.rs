@@ -33,7 +33,7 @@ use counterfoil_transport::Denial;
 use crate::error::{Error, Kind, Result};
 
 pub(crate) use columns::column;
-pub use counterfoil_transport::{Account, Authorities, BucketAddress, Http, VerifierPage};
+pub use counterfoil_transport::{Account, Authorities, BucketAddress, Http, Patience, VerifierPage};
 pub use ledger::TableLedger;
 pub use opened::{KEY_LIFE, Opened, is_expiring, new_key, open};
 pub(crate) use publisher::{Answering, Publications};

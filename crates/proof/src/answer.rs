@@ -101,6 +101,16 @@ pub struct Answer {
     pub hints: Option<Vec<Hint>>,
 }
 
+/// Memory that a row, a boundary, a mark, a stretch, a node or a group takes at most beside what its own bytes say, with all that checking it
+/// takes.
+pub(crate) const THING_BYTES: usize = 768;
+
+/// The same of a value, which may be a NULL of one byte.
+const VALUE_BYTES: usize = 64;
+
+/// The same of a value that is signed by itself.
+const SIGNED_VALUE_BYTES: usize = 256;
+
 /// Appends a stamp as answers have it: in groups a record's version and period are those of its group.
 pub(crate) fn write_stamp(writer: &mut Writer, definition: &Definition, stamp: &Stamp, is_record: bool) {
     match definition.scheme {
@@ -186,9 +196,11 @@ impl Row {
     pub(crate) fn read(reader: &mut Reader<'_>, definition: &Definition, columns: &[u16]) -> Result<Self, Malformed> {
         let stamp = read_stamp(reader, definition, true)?;
         let kinds = columns.iter().map(|column| definition.columns[usize::from(*column)].kind);
+        let is_signed = definition.scheme == Scheme::PerAttribute;
+        reader.hold(THING_BYTES + columns.len() * if is_signed { SIGNED_VALUE_BYTES } else { VALUE_BYTES })?;
         let values = kinds.map(|kind| kind.decode(reader)).collect::<Result<Vec<_>, _>>()?;
         let other_orders = definition.orders.len() - 1;
-        if definition.scheme == Scheme::PerAttribute {
+        if is_signed {
             let (salts, hidden) = (Salts::None, Vec::new());
             return Ok(Self { stamp, values, salts, hidden, links: digests(reader, other_orders)? });
         }
@@ -239,6 +251,7 @@ impl Run {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>, definition: &Definition, columns: &[u16]) -> Result<Self, Malformed> {
+        reader.hold(2 * THING_BYTES)?;
         let left = End::read(reader, definition)?;
         let mut rows = Vec::new();
         for _ in 0..reader.count()? {
@@ -275,7 +288,11 @@ impl Answer {
         }
         let digest = reader.array()?;
         let mut runs = Vec::new();
-        for _ in 0..reader.count()? {
+        let count = reader.count()?;
+        if count > question.intervals().len() {
+            return Err(Malformed("rows of intervals that were not asked for"));
+        }
+        for _ in 0..count {
             runs.push(Run::read(&mut reader, definition, question.columns())?);
         }
         let groups = read_groups(&mut reader, definition)?;

@@ -2,7 +2,8 @@
 //!
 //! A number is little groups of seven bits, lowest first, the top bit of each byte saying that more follow, and in as few
 //! bytes as it takes. A byte string is its length and its bytes. There is one encoding of everything, so that what parses
-//! re-encodes to the same bytes; and nothing is allocated because of what a length claims.
+//! re-encodes to the same bytes; and nothing is allocated because of what a length claims. What is there in truth may take many
+//! times its bytes, as a NULL of one byte does: whoever reads an answer says what it takes, and there is a bound.
 
 use alloc::vec::Vec;
 
@@ -41,24 +42,38 @@ impl Writer {
     }
 }
 
+/// Bytes of memory that one answer may take while it is checked, by the count of [`Reader::hold`]. Tests measure what that comes to.
+pub const HELD_BYTES_MAX: usize = 2 << 30;
+
 /// Reads what [`Writer`] wrote, and nothing else.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
     what: &'static str,
+    room: usize,
 }
 
 impl<'a> Reader<'a> {
     /// `what` is told when the bytes end early or make no sense.
     #[must_use]
     pub fn new(bytes: &'a [u8], what: &'static str) -> Self {
-        Self { rest: bytes, what }
+        Self { rest: bytes, what, room: HELD_BYTES_MAX }
     }
 
     /// What is told of these bytes when they make no sense.
     #[must_use]
     pub fn malformed(&self) -> Malformed {
         Malformed(self.what)
+    }
+
+    /// Takes room for what is made of the bytes.
+    ///
+    /// # Errors
+    /// [`Malformed`]: all of it together would take more than [`HELD_BYTES_MAX`].
+    pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Malformed> {
+        let too_much = Malformed("an answer that takes more than two gigabytes of memory to check: ask for less");
+        self.room = self.room.checked_sub(bytes).ok_or(too_much)?;
+        Ok(())
     }
 
     /// Bytes not read yet: a bound of whatever a count may claim.
@@ -160,7 +175,15 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Reader, Writer};
+    use super::{HELD_BYTES_MAX, Reader, Writer};
+
+    #[test]
+    fn what_an_answer_takes_has_a_bound() {
+        let mut reader = Reader::new(&[], "test");
+        assert_eq!(reader.hold(HELD_BYTES_MAX - 1), Ok(()));
+        assert_eq!(reader.hold(1), Ok(()));
+        assert!(reader.hold(1).is_err());
+    }
 
     proptest! {
         #[test]

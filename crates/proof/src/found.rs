@@ -14,7 +14,7 @@
 
 use alloc::vec::Vec;
 
-use crate::answer::{Row, digests, read_root, read_signature, read_stamp, write_signature, write_stamp};
+use crate::answer::{Row, THING_BYTES, digests, read_root, read_signature, read_stamp, write_signature, write_stamp};
 use crate::bytes::{Reader, Writer};
 use crate::definition::Definition;
 use crate::digest::Digest;
@@ -86,6 +86,7 @@ impl Mark {
     }
 
     fn read(reader: &mut Reader<'_>, definition: &Definition) -> Result<Self, Malformed> {
+        reader.hold(THING_BYTES)?;
         let position = Position::from_bytes(reader.string()?)?;
         let stamp = read_stamp(reader, definition, position.key().is_some())?;
         if position.key().is_none() {
@@ -111,6 +112,7 @@ impl Stretch {
     }
 
     fn read(reader: &mut Reader<'_>, definition: &Definition, points: &Points) -> Result<Self, Malformed> {
+        reader.hold(THING_BYTES)?;
         let before = outer(reader)?;
         let mut items = Vec::new();
         for _ in 0..reader.count()? {
@@ -166,6 +168,7 @@ impl Found {
         let question = reader.array()?;
         let mut filters: Vec<(Stamp, Filter)> = Vec::new();
         for _ in 0..reader.count()? {
+            reader.hold(THING_BYTES)?;
             let stamp = Stamp::read(&mut reader)?;
             let before = filters.last().map_or(&[][..], |(_, filter)| filter.high()).to_vec();
             filters.push((stamp, Filter::read(&mut reader, points.order(), &before)?));

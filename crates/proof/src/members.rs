@@ -11,6 +11,7 @@
 
 use alloc::vec::Vec;
 
+use crate::answer::THING_BYTES;
 use crate::bytes::{Reader, Writer};
 use crate::definition::{Definition, Scheme};
 use crate::digest::{Digest, digest};
@@ -21,6 +22,9 @@ use crate::signature::Message;
 
 /// Numbers from this one on belong to groups, up to those of nodes. Records have lower ones.
 pub const FIRST_GROUP: u64 = 1 << 61;
+
+/// Memory that a record of a group takes in a list, with its digest.
+const MEMBER_BYTES: usize = 96;
 
 /// What is signed is of this kind.
 const KIND: u8 = 7;
@@ -87,6 +91,7 @@ impl Members {
     }
 
     fn read(reader: &mut Reader<'_>, rows_max: u8) -> Result<Self, Malformed> {
+        reader.hold(THING_BYTES)?;
         let rid = reader.number()?.checked_add(FIRST_GROUP).filter(|rid| is_group(*rid));
         let rid = rid.ok_or(Malformed("a group with a number that is no group's"))?;
         let stamp = Stamp { rid, version: reader.number()?, period: reader.number()? };
@@ -94,6 +99,7 @@ impl Members {
         if count > usize::from(rows_max) {
             return Err(Malformed("a group of more records than its table's have"));
         }
+        reader.hold(count * MEMBER_BYTES)?;
         let mut list = Vec::with_capacity(count);
         for _ in 0..count {
             list.push(match reader.number()? {

@@ -10,6 +10,9 @@ use crate::wide::Wide;
 
 const WHAT: &str = "totals of rows";
 
+/// Memory that the totals of a column take.
+const COLUMN_BYTES: usize = 128;
+
 /// The totals of one column's values; NULLs are none of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnTotals {
@@ -158,6 +161,7 @@ impl Totals {
 
     /// Reads them.
     pub(crate) fn read(kinds: &[Type], reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        reader.hold(kinds.len() * COLUMN_BYTES)?;
         let rows = reader.number()?;
         let columns = kinds.iter().map(|kind| ColumnTotals::read(*kind, reader)).collect::<Result<Vec<_>, _>>()?;
         if columns.iter().any(|column| column.count > rows) {

@@ -13,7 +13,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::answer::{Run, read_signature, write_signature};
+use crate::answer::{Run, THING_BYTES, read_signature, write_signature};
 use crate::bytes::{Reader, Writer};
 use crate::definition::Definition;
 use crate::digest::Digest;
@@ -87,6 +87,7 @@ impl Span {
         definition: &Definition,
         question: &TotalsQuestion,
     ) -> Result<Self, Malformed> {
+        reader.hold(THING_BYTES)?;
         match reader.byte()? {
             0 => {
                 let end = reader.string()?.to_vec();

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use counterfoil::arrow::array::RecordBatch;
-use counterfoil::asking::{self, Asking, CLOCK_ERROR, Verdict};
+use counterfoil::asking::{self, Asking, CLOCK_ERROR, TIMEOUT, Verdict};
 use counterfoil::publishing::Authorities;
 use counterfoil::{Error, Kind};
 use pyo3::prelude::*;
@@ -28,7 +28,7 @@ type Told = (String, u64, u64, u64);
 /// # Errors
 /// Those of [`Asking::ask`], as exceptions.
 #[pyfunction]
-#[pyo3(signature = (servers, owner, sql, *, max_age=None, compact=false, state=None, clock_error=None, save=None, tls_ca=None))]
+#[pyo3(signature = (servers, owner, sql, *, max_age=None, compact=false, state=None, clock_error=None, timeout=None, save=None, tls_ca=None))]
 #[allow(clippy::too_many_arguments)] // They are keywords, and Python checks them.
 pub fn ask(
     py: Python<'_>,
@@ -39,6 +39,7 @@ pub fn ask(
     compact: bool,
     state: Option<PathBuf>,
     clock_error: Option<f64>,
+    timeout: Option<f64>,
     save: Option<PathBuf>,
     tls_ca: Option<PathBuf>,
 ) -> PyResult<(Rows, Told, String, bool)> {
@@ -47,6 +48,7 @@ pub fn ask(
     asking.servers = servers;
     asking.max_age = max_age.map(|seconds| span(seconds, "max_age")).transpose().map_err(told)?;
     asking.clock_error = clock_error.map_or(Ok(CLOCK_ERROR), |seconds| span(seconds, "clock_error")).map_err(told)?;
+    asking.timeout = timeout.map_or(Ok(TIMEOUT), |seconds| span(seconds, "timeout")).map_err(told)?;
     asking.compact = compact;
     if state.is_some() {
         asking.state = state;

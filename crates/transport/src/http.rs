@@ -1,18 +1,20 @@
 //! Files from a web server. It may be slow, hostile or gone: everything has a bound.
 
 use std::io::Read as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil_mirror::site::Fetch;
 use ureq::http::Response;
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, RequestBuilder};
 
 use crate::authorities::Authorities;
 use crate::error::Error;
+use crate::patience::Patience;
 use crate::vouched;
 
 /// For a file: connecting, waiting and reading.
-const PATIENCE: Duration = Duration::from_secs(60);
+const FILE_PATIENCE: Duration = Duration::from_secs(60);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A folder or a mirror behind HTTP. Nothing depends on who answers: what comes is checked against the owner's name.
@@ -20,6 +22,7 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 pub struct Http {
     agent: Agent,
     base: String,
+    patience: Arc<Patience>,
 }
 
 impl Http {
@@ -40,7 +43,28 @@ impl Http {
         if !is_private && !url.starts_with("http://") {
             return Err(Error::Address(url.into()));
         }
-        Ok(Self { agent: agent(is_private, authorities), base: url.trim_end_matches('/').to_owned() })
+        let patience = Arc::new(Patience::of(Duration::MAX));
+        Ok(Self { agent: agent(is_private, authorities), base: url.trim_end_matches('/').to_owned(), patience })
+    }
+
+    /// The same, with a limit to what it takes in all. Others may share it.
+    #[must_use]
+    pub fn with_patience(self, patience: Arc<Patience>) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// What a request brings, while there is patience for it.
+    fn bring(
+        &self,
+        path: &str,
+        most: usize,
+        send: impl FnOnce(Duration) -> Result<Response<Body>, ureq::Error>,
+    ) -> Result<Option<Vec<u8>>, String> {
+        let told = |spent| format!("{path}: {spent}");
+        let brought =
+            self.patience.spend(|left| Self::body(path, most, send(left.min(FILE_PATIENCE)))).map_err(told)?;
+        // Where nothing is left, that is why it broke off.
+        brought.map_err(|error| self.patience.left().err().map_or(error, told))
     }
 
     /// What a request brought, at most `most` bytes; none if there is no such thing.
@@ -62,7 +86,6 @@ impl Http {
 /// What makes requests. One that began with TLS is not led to where it would go on in clear.
 fn agent(is_private: bool, authorities: &Authorities) -> Agent {
     let config = Agent::config_builder()
-        .timeout_global(Some(PATIENCE))
         .timeout_connect(Some(CONNECT_PATIENCE))
         .max_redirects(4)
         .https_only(is_private)
@@ -72,12 +95,19 @@ fn agent(is_private: bool, authorities: &Authorities) -> Agent {
     config.into()
 }
 
+/// A request that takes no longer than this, connecting, waiting and reading.
+fn within<B>(request: RequestBuilder<B>, time: Duration) -> RequestBuilder<B> {
+    request.config().timeout_global(Some(time)).build()
+}
+
 impl Fetch for Http {
     fn fetch(&mut self, path: &str, most: usize) -> Result<Option<Vec<u8>>, String> {
-        Self::body(path, most, self.agent.get(format!("{}/{path}", self.base)).call())
+        let request = self.agent.get(format!("{}/{path}", self.base));
+        self.bring(path, most, |time| within(request, time).call())
     }
 
     fn ask(&mut self, path: &str, question: &[u8], most: usize) -> Result<Option<Vec<u8>>, String> {
-        Self::body(path, most, self.agent.post(format!("{}/{path}", self.base)).send(question))
+        let request = self.agent.post(format!("{}/{path}", self.base));
+        self.bring(path, most, |time| within(request, time).send(question))
     }
 }

@@ -3,6 +3,7 @@
 //! - [`Http`] fetches files of a web server and asks mirrors, in clear (`http://`) or through TLS (`https://`).
 //! - [`BucketSite`] is a folder of a published table in a bucket of S3, to which an [`Account`] may write.
 //! - [`VerifierPage`] lies beside a table, for readers who open its folder in a browser.
+//! - [`Patience`] says how long servers are waited for in all.
 //! - [`Authorities`] says whom a reader believes that a server is the one it was asked for.
 //!
 //! TLS keeps what is asked from those on the way. Rows need none: they are checked against the owner's name, whoever brings
@@ -14,6 +15,7 @@ mod bucket;
 mod error;
 mod http;
 mod page;
+mod patience;
 mod vouched;
 
 pub use authorities::Authorities;
@@ -21,3 +23,4 @@ pub use bucket::{Account, BucketAddress, BucketSite};
 pub use error::{Denial, Error};
 pub use http::Http;
 pub use page::VerifierPage;
+pub use patience::{Patience, Spent};

@@ -113,6 +113,9 @@ pub struct Ask {
     /// How wrong the owner's clock and this one may be together, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     pub clock_error: Duration,
+    /// How long servers may take in all, in seconds; a file of theirs has a minute
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600", conflicts_with = "check")]
+    pub timeout: Duration,
     /// Ask for the smallest proof: 96 bytes a signature less, and ten times as long to check
     #[arg(long, conflicts_with = "check")]
     pub compact: bool,

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use super::published::{PRICES, publish, published, words};
 use super::served::Served;
@@ -53,6 +55,21 @@ fn a_server_with_tls_is_asked_if_somebody_vouches_for_it() {
     let head = stage.read("site/head");
     stage.write("site/head", &head[..head.len() - 1]);
     stage.refused(&[&asked[..], &["--tls-ca", &ca]].concat(), 3, &["malformed"]);
+}
+
+/// Each file comes well within its minute. How many there are is up to the server.
+#[test]
+fn servers_are_waited_for_so_long_in_all() {
+    let (stage, owner) = published();
+    let site = stage.path("site");
+    let address = serve(None, move |request| {
+        thread::sleep(Duration::from_millis(300));
+        fs::read(site.join(&request.path[1..])).map_or_else(|_| Reply::missing(), Reply::found)
+    });
+    let url = format!("http://{address}");
+    let asked = words(&url, &owner, ALL);
+    stage.refused(&[&asked[..], &["--timeout", "0.5"]].concat(), 2, &["0.5 s in all", "--timeout"]);
+    assert_eq!(stage.good(&asked), PRICES);
 }
 
 #[test]

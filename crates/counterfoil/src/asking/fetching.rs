@@ -7,20 +7,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use counterfoil_mirror::site::{Fetch, Folder};
 
 use crate::error::Result;
-use crate::publishing::{Authorities, Http};
+use crate::publishing::{Authorities, Http, Patience};
 
 /// What is said of a file that nobody wants any more.
 pub(super) const CALLED_OFF: &str = "interrupted";
 
 /// What brings the files of a server: an address, or a folder, by its path, with `file://` before it or without. No more is fetched once
-/// `called_off` is set.
+/// `called_off` is set; servers may take what is left of `patience`.
 ///
 /// # Errors
 /// [`crate::Kind::NotSupported`]: an address of another sort.
-pub fn fetch(server: &str, authorities: &Authorities, called_off: &Arc<AtomicBool>) -> Result<Box<dyn Fetch + Send>> {
+pub fn fetch(
+    server: &str,
+    authorities: &Authorities,
+    patience: &Arc<Patience>,
+    called_off: &Arc<AtomicBool>,
+) -> Result<Box<dyn Fetch + Send>> {
     let from: Box<dyn Fetch + Send> = match folder(server) {
         Some(folder) => Box::new(Folder(folder)),
-        None => Box::new(Http::vouched_for(server, authorities)?),
+        None => Box::new(Http::vouched_for(server, authorities)?.with_patience(patience.clone())),
     };
     Ok(Box::new(Until { from, called_off: called_off.clone() }))
 }

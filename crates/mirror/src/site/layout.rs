@@ -11,6 +11,9 @@ pub(super) type Name = [u8; 16];
 /// Bytes of a file at most: readers take no larger ones.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
 
+/// Parts of a page at most: writers end pages long before.
+pub(super) const PAGE_PARTS_MAX: usize = 1 << 16;
+
 /// Summaries in a file.
 pub const SUMMARIES_PER_FILE: u64 = 64;
 
@@ -86,7 +89,11 @@ impl Page {
             _ => return Err(reader.malformed()),
         };
         let mut parts: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-        for _ in 0..reader.count()? {
+        let count = reader.count()?;
+        if count > PAGE_PARTS_MAX {
+            return Err(Malformed("a page of a site with more parts than pages have"));
+        }
+        for _ in 0..count {
             parts.push((reader.string()?.to_vec(), reader.string()?.to_vec()));
         }
         reader.end()?;
@@ -111,4 +118,21 @@ pub(super) fn path_of(name: &Name) -> String {
 
 pub(super) fn summaries_path(period: u64) -> String {
     format!("summaries/{}", period / SUMMARIES_PER_FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use counterfoil_proof::Malformed;
+
+    use super::{PAGE_PARTS_MAX, Page};
+
+    #[test]
+    fn a_page_has_no_more_parts_than_pages_have() {
+        let part = |at: usize| (at.to_be_bytes().to_vec(), Vec::new());
+        let mut page = Page { is_leaf: true, parts: (0..PAGE_PARTS_MAX).map(part).collect() };
+        assert_eq!(Page::from_bytes(&page.to_bytes()).as_ref(), Ok(&page));
+        page.parts.push(part(PAGE_PARTS_MAX));
+        let told = Err(Malformed("a page of a site with more parts than pages have"));
+        assert_eq!(Page::from_bytes(&page.to_bytes()), told);
+    }
 }

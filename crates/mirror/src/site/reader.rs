@@ -17,8 +17,11 @@ use crate::groups::SignedGroup;
 use crate::node_entry::{NodeEntry, place};
 use crate::shelf::Shelf;
 
-/// Bytes that a reader fetches for one question at most. A mirror could go on for ever otherwise.
+/// Bytes that a reader fetches for one question at most, with what their pages take of memory. A mirror could go on for ever otherwise.
 const BYTES_MAX: usize = 1 << 30;
+
+/// Memory that a part of a page takes beside its bytes.
+const PART_BYTES: usize = 96;
 
 /// Files that a reader fetches for one question at most.
 const FILES_MAX: usize = 1 << 20;
@@ -167,14 +170,22 @@ struct Files<F> {
 impl<F: Fetch> Files<F> {
     fn need(&mut self, path: &str) -> Result<Vec<u8>, SiteError> {
         let most = self.bytes.min(FILE_BYTES_MAX);
-        let too_much =
-            || SiteError::Fetch(format!("{path}: more than a gigabyte, or a million files, for one question"));
-        self.files = self.files.checked_sub(1).ok_or_else(too_much)?;
+        self.files = self.files.checked_sub(1).ok_or_else(|| too_much(path))?;
         let bytes = self.fetch.fetch(path, most).map_err(SiteError::Fetch)?;
         let bytes = bytes.ok_or_else(|| SiteError::Missing(path.into()))?;
-        self.bytes = self.bytes.checked_sub(bytes.len()).ok_or_else(too_much)?;
+        self.hold(path, bytes.len())?;
         Ok(bytes)
     }
+
+    /// Takes so many bytes of what a question may take.
+    fn hold(&mut self, path: &str, bytes: usize) -> Result<(), SiteError> {
+        self.bytes = self.bytes.checked_sub(bytes).ok_or_else(|| too_much(path))?;
+        Ok(())
+    }
+}
+
+fn too_much(path: &str) -> SiteError {
+    SiteError::Fetch(format!("{path}: more than a gigabyte, or a million files, for one question"))
 }
 
 impl<F: Fetch> Site<F> {
@@ -236,7 +247,9 @@ impl<F: Fetch> Site<F> {
         if name_of(&bytes) != name {
             return Err(SiteError::Damaged(path, Malformed("its bytes are not those of its name")));
         }
-        let page = Arc::new(Page::from_bytes(&bytes).map_err(|what| SiteError::Damaged(path, what))?);
+        let page = Page::from_bytes(&bytes).map_err(|what| SiteError::Damaged(path.clone(), what))?;
+        self.files.hold(&path, page.parts.len() * PART_BYTES)?;
+        let page = Arc::new(page);
         self.pages.insert(name, page.clone());
         Ok(page)
     }

@@ -3,5 +3,6 @@
 mod bucket;
 mod buckets;
 mod certificates;
+mod patience;
 mod private;
 mod server;
