@@ -348,6 +348,15 @@ fn follow(before: Option<(u64, Digest, u64)>, summary: &Served<'_>) -> Result<()
     Ok(())
 }
 
+/// The key of a period. Each period has had one: where a later one is listed and none of it, the owner has withdrawn it, or has
+/// signed all of it again since. Whoever shows what that key signed may be a thief, or may not have been brought up to date.
 pub(crate) fn key_of(manifest: &TrustedManifest, period: u64) -> Result<&SigningKey, Refusal> {
-    manifest.manifest().key_of(period).ok_or(Refusal::Forged("signed in a period for which the owner certifies no key"))
+    let manifest = manifest.manifest();
+    manifest.key_of(period).ok_or(match manifest.keys.last() {
+        Some(last) if period < last.from_period => Refusal::Stale(WITHDRAWN),
+        _ => Refusal::Forged("signed in a period for which the owner certifies no key"),
+    })
 }
+
+const WITHDRAWN: &str = "signed in a period whose key the owner has withdrawn since: ask again when the table there has been brought up to date, \
+                         or ask another server";

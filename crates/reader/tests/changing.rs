@@ -267,3 +267,34 @@ fn catches_up_and_is_gone(scheme: Scheme) {
     }
     assert!(refused > 5, "{refused}");
 }
+
+/// A key is withdrawn, and a folder has the manifest that says so, and not what was signed again: whoever serves it has done nothing
+/// wrong, and may be a thief.
+#[test]
+fn a_folder_that_was_not_renewed_since_a_key_was_withdrawn_is_stale_and_not_forged() {
+    played().into_iter().for_each(is_stale_until_renewed);
+}
+
+fn is_stale_until_renewed(scheme: Scheme) {
+    let mut owner = Owner::signing(scheme);
+    let before = owner.written("before");
+    let (stolen, key) = (owner.publication.status().keys[0].0.key, owner.key(9));
+    owner.publication.revoke(owner.now + 1, &stolen, key, &[]).expect("a key");
+    let (half, renewed, terms) = (owner.written("half"), owner.written("renewed"), owner.terms());
+    std::fs::remove_dir_all(&half).expect("a folder");
+    copy(&before, &half);
+    std::fs::copy(renewed.join("manifest"), half.join("manifest")).expect("the manifest");
+    for sql in ASKED {
+        let ask = |folder: &Path| ask(&mut Folder(folder.into()), &mut Folder(folder.into()), sql, &terms);
+        assert!(ask(&before).is_ok(), "{sql}: nobody has said that the key is stolen");
+        let told = ask(&half).expect_err(sql);
+        assert_eq!(told.word(), Some("stale"), "{sql}: {told}");
+        assert!(told.to_string().contains("withdrawn since: ask again"), "{sql}: {told}");
+        assert_eq!(ask(&renewed), ask(&before), "{sql}");
+    }
+    // Who has heard of it elsewhere takes nothing of before any more, for the same reason.
+    let (mut memory, sql) = (None, ASKED[0]);
+    read(&mut Folder(renewed), sql, &terms, &mut memory).expect("rows");
+    let told = read(&mut Folder(before), sql, &terms, &mut memory).map(|reading| reading.table).expect_err(sql);
+    assert_eq!(told.word(), Some("stale"), "{told}");
+}

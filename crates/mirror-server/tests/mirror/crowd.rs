@@ -96,7 +96,7 @@ impl Reader {
                 *shared.accepted.lock().expect("answers").entry((at, asked.kind)).or_default() += 1;
             }
             Err(Error::Unreachable(_)) => self.told.out_of_reach[at] += 1,
-            Err(Error::Refused(Refusal::Forged(_))) if at + 1 == mirrors.len() && is_revoking => self.told.revoked += 1,
+            Err(Error::Refused(Refusal::Stale(_))) if at + 1 == mirrors.len() && is_revoking => self.told.revoked += 1,
             Err(error) => panic!("mirror {at}, {}, {}: {error}", asked.kind, asked.sql),
         }
         shared.begun[self.number].store(u64::MAX, Ordering::SeqCst);
