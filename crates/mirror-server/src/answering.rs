@@ -6,14 +6,16 @@ use std::time::Instant;
 use counterfoil_mirror::site::{FILE_BYTES_MAX, SUMMARIES_PER_FILE};
 use counterfoil_mirror::wire::{Standing, State};
 use counterfoil_mirror::{AnswerError, Unanswered, reply};
-use counterfoil_proof::Owner;
 use counterfoil_proof::bytes::Writer;
+use counterfoil_proof::{Owner, Scheme};
 
 use crate::limits::Limits;
 use crate::reply::Problem;
 use crate::shelf::BoundedShelf;
 use crate::store::{Reading, Store, StoreError, TableName};
+use crate::sums::{KeptSums, Moment};
 use crate::tables::Definitions;
+use crate::walked::Walked;
 
 /// A table as it is asked for.
 pub(crate) struct Asked {
@@ -30,10 +32,15 @@ impl Asked {
 pub(crate) struct Answering {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) definitions: Definitions,
+    pub(crate) sums: KeptSums,
     pub(crate) limits: Limits,
 }
 
 impl Answering {
+    pub(crate) fn new(store: Arc<dyn Store>, limits: Limits) -> Self {
+        Self { store, definitions: Definitions::default(), sums: KeptSums::new(limits.sums_bytes_max), limits }
+    }
+
     fn reading(&self, asked: &Asked) -> Result<Box<dyn Reading>, Problem> {
         self.store.read(&asked.table())?.ok_or(Problem::NotFound("no such table here"))
     }
@@ -83,7 +90,10 @@ impl Answering {
         let mut reading = self.whole(asked)?;
         let definition = self.definitions.of(reading.kept(), &asked.owner)?;
         let bytes_left = self.limits.answer_bytes_max;
-        let mut shelf = BoundedShelf { reading: &mut *reading, definition, bytes_left, deadline };
+        let moment = Moment { table: reading.kept().definition, state: reading.kept().state };
+        let keeps = definition.scheme == Scheme::PerRecord && self.limits.sums_bytes_max > 0;
+        let walked = keeps.then(|| Walked::new(&self.sums, moment));
+        let mut shelf = BoundedShelf { reading: &mut *reading, definition, bytes_left, deadline, walked };
         reply(&mut shelf, question).map_err(|error| match error {
             Unanswered::Question(what) => Problem::Malformed(what.0.into()),
             Unanswered::Answer(AnswerError::Shelf(error)) => error.into(),

@@ -19,7 +19,7 @@ use redb::{
 };
 
 use crate::places::places;
-use crate::store::{Decide, Kept, Reading, Refused, Store, StoreChange, StoreError, TableName, Visit};
+use crate::store::{Decide, Kept, Place, Reading, Refused, Store, StoreChange, StoreError, TableName, Touched, Visit};
 
 const NAMES: TableDefinition<'_, &[u8], u64> = TableDefinition::new("names");
 const KEPT: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("kept");
@@ -98,21 +98,21 @@ impl Store for Embedded {
         names: &[TableName],
         tables_max: u64,
         decide: &mut Decide<'_>,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<Touched, Refused>, StoreError> {
         let writing = self.database.begin_write().map_err(failed)?;
         let known = known(&writing, names)?;
         let kept = known.map(|table| kept(&writing, table)).transpose()?;
         let change = match decide(kept.as_ref()) {
             Ok(Some(change)) => change,
-            Ok(None) => return Ok(Ok(())),
+            Ok(None) => return Ok(Ok(Touched::Places(Vec::new()))),
             Err(refused) => return Ok(Err(refused)),
         };
         let Some(table) = known.map_or_else(|| new_table(&writing, tables_max), |table| Ok(Some(table)))? else {
             return Ok(Err(Refused::Forbidden("this mirror keeps as many tables as it may".into())));
         };
-        apply(&writing, table, names, &change)?;
+        let before = apply(&writing, table, names, &change)?;
         writing.commit().map_err(failed)?;
-        Ok(Ok(()))
+        Ok(Ok(Touched::by(&change, before)))
     }
 }
 
@@ -141,7 +141,13 @@ fn new_table(writing: &WriteTransaction, tables_max: u64) -> Result<Option<u64>,
     Ok(Some(last + 1))
 }
 
-fn apply(writing: &WriteTransaction, table: u64, names: &[TableName], change: &StoreChange) -> Result<(), StoreError> {
+/// Gives the places where entries were that are others now.
+fn apply(
+    writing: &WriteTransaction,
+    table: u64,
+    names: &[TableName],
+    change: &StoreChange,
+) -> Result<Vec<Place>, StoreError> {
     let mut all_names = writing.open_table(NAMES).map_err(failed)?;
     for name in names {
         all_names.insert(&name_key(name)[..], table).map_err(failed)?;
@@ -157,11 +163,13 @@ fn apply(writing: &WriteTransaction, table: u64, names: &[TableName], change: &S
     }
     let mut entries = writing.open_table(ENTRIES).map_err(failed)?;
     let mut orders = writing.open_table(ORDERS).map_err(failed)?;
+    let mut left = Vec::new();
     // All leave their places before any takes one: a row may move to where another one was.
     for rid in change.gone.iter().chain(change.put.iter().map(|(rid, _, _)| rid)) {
         if let Some(before) = entries.remove((table, *rid)).map_err(failed)? {
             for (order, position) in places(before.value(), &change.definition)?.1 {
                 orders.remove(&place_key(table, order, &position)[..]).map_err(failed)?;
+                left.push((order, position));
             }
         }
     }
@@ -171,7 +179,7 @@ fn apply(writing: &WriteTransaction, table: u64, names: &[TableName], change: &S
             orders.insert(&place_key(table, *order, position)[..], *rid).map_err(failed)?;
         }
     }
-    Ok(())
+    Ok(left)
 }
 
 /// Removes all of a table but its name and what is kept of it.

@@ -36,14 +36,18 @@ mod route;
 mod server;
 mod shelf;
 mod store;
+mod sums;
 mod tables;
 mod taking;
 mod tls;
+mod walked;
 
 pub use crate::postgres::Postgres;
 pub use embedded::Embedded;
 pub use limits::Limits;
 pub use options::{Allowed, Options, ServeError, serve};
 pub use server::Listener;
-pub use store::{Decide, Kept, Place, Placed, Reading, Refused, Store, StoreChange, StoreError, TableName, Visit};
+pub use store::{
+    Decide, Kept, Place, Placed, Reading, Refused, Store, StoreChange, StoreError, TableName, Touched, Visit,
+};
 pub use tls::{Tls, TlsError};

@@ -7,7 +7,7 @@ use counterfoil_mirror::wire::UPDATE_BYTES_MAX;
 /// The limits of a mirror.
 ///
 /// Its memory is at most about `connections_max` times 16 KiB, `answers_at_once_max` times `question_bytes_max` and four
-/// times `answer_bytes_max`, `reply_bytes_max`, and `updates_at_once_max` times three times `update_bytes_max`.
+/// times `answer_bytes_max`, `reply_bytes_max`, `sums_bytes_max`, and `updates_at_once_max` times three times `update_bytes_max`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
@@ -23,6 +23,8 @@ pub struct Limits {
     pub answer_bytes_max: usize,
     /// Bytes of replies that wait to be read by their clients, of all together. At least those of a site's largest file.
     pub reply_bytes_max: usize,
+    /// Bytes of the sums of signatures that are kept for answers to come, of all tables together.
+    pub sums_bytes_max: usize,
     /// How long an answer may take.
     pub answer_time_max: Duration,
     /// Bytes of an update.
@@ -52,6 +54,7 @@ impl Default for Limits {
             question_bytes_max: 9 << 20,
             answer_bytes_max: 32 << 20,
             reply_bytes_max: 256 << 20,
+            sums_bytes_max: 64 << 20,
             answer_time_max: Duration::from_secs(20),
             update_bytes_max: UPDATE_BYTES_MAX,
             tables_max: 10_000,

@@ -20,7 +20,7 @@ use ::postgres::{Client, Config, NoTls};
 use parking_lot::Mutex;
 
 use crate::places::places;
-use crate::store::{Decide, Kept, Place, Reading, Refused, Store, StoreChange, StoreError, TableName, Visit};
+use crate::store::{Decide, Kept, Place, Reading, Refused, Store, StoreChange, StoreError, TableName, Touched, Visit};
 
 /// Connections that wait for somebody.
 const IDLE_MAX: usize = 16;
@@ -103,7 +103,7 @@ impl Store for Postgres {
         names: &[TableName],
         tables_max: u64,
         decide: &mut Decide<'_>,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<Touched, Refused>, StoreError> {
         let mut client = self.client("")?;
         let updated = Writing::begin(&mut client)?.update(names, tables_max, decide);
         // A connection that failed in the middle is closed: nobody knows in what it is.
@@ -128,20 +128,20 @@ impl<'a> Writing<'a> {
         names: &[TableName],
         tables_max: u64,
         decide: &mut Decide<'_>,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<Touched, Refused>, StoreError> {
         let known = self.known(names)?;
         let kept = known.as_ref().map(|table| self.kept(table)).transpose()?;
         let change = match decide(kept.as_ref()) {
             Ok(Some(change)) => change,
-            Ok(None) => return Ok(Ok(())),
+            Ok(None) => return Ok(Ok(Touched::Places(Vec::new()))),
             Err(refused) => return Ok(Err(refused)),
         };
         let Some(table) = known.map_or_else(|| self.new_table(tables_max), |table| Ok(Some(table)))? else {
             return Ok(Err(Refused::Forbidden("this mirror keeps as many tables as it may".into())));
         };
-        self.apply(&table, names, &change)?;
+        let before = self.apply(&table, names, &change)?;
         self.0.commit().map_err(failed)?;
-        Ok(Ok(()))
+        Ok(Ok(Touched::by(&change, before)))
     }
 
     fn known(&mut self, names: &[TableName]) -> Result<Option<Vec<u8>>, StoreError> {
@@ -183,7 +183,8 @@ impl<'a> Writing<'a> {
         self.0.execute(statement, values).map(drop).map_err(failed)
     }
 
-    fn apply(&mut self, table: &Vec<u8>, names: &[TableName], change: &StoreChange) -> Result<(), StoreError> {
+    /// Gives the places where entries were that are others now.
+    fn apply(&mut self, table: &Vec<u8>, names: &[TableName], change: &StoreChange) -> Result<Vec<Place>, StoreError> {
         for name in names {
             let (owner, name) = (&name.owner[..], name.name.as_bytes());
             self.execute(
@@ -195,12 +196,13 @@ impl<'a> Writing<'a> {
             "INSERT INTO counterfoil_kept VALUES ($1, $2) ON CONFLICT (tab) DO UPDATE SET kept = $2",
             &[table, &change.kept.to_bytes()],
         )?;
+        let mut left = Vec::new();
         if change.is_anew {
             for part in ["summaries", "entries", "orders"] {
                 self.execute(&format!("DELETE FROM counterfoil_{part} WHERE tab = $1"), &[table])?;
             }
         } else {
-            self.remove(table, change)?;
+            left = self.remove(table, change)?;
         }
         let summaries =
             change.summaries.iter().map(|(period, summary)| vec![table.clone(), bytes(*period), summary.clone()]);
@@ -209,13 +211,15 @@ impl<'a> Writing<'a> {
         self.copy("entries (tab, rid, entry)", 3, entries)?;
         let orders = change.put.iter().flat_map(|(rid, _, places)| places.iter().map(move |place| (rid, place)));
         let orders = orders.map(|(rid, (order, place))| vec![table.clone(), vec![*order], place.clone(), bytes(*rid)]);
-        self.copy("orders (tab, ord, place, rid)", 4, orders)
+        self.copy("orders (tab, ord, place, rid)", 4, orders)?;
+        Ok(left)
     }
 
     /// Takes all entries of an update from their places, before any takes one: a row may move to where another one was.
-    fn remove(&mut self, table: &Vec<u8>, change: &StoreChange) -> Result<(), StoreError> {
+    fn remove(&mut self, table: &Vec<u8>, change: &StoreChange) -> Result<Vec<Place>, StoreError> {
         let rids = change.gone.iter().chain(change.put.iter().map(|(rid, _, _)| rid));
         let rids: Vec<Vec<u8>> = rids.copied().map(bytes).collect();
+        let mut left = Vec::new();
         for rids in rids.chunks(RECORDS_AT_ONCE) {
             let removed = self
                 .0
@@ -227,7 +231,8 @@ impl<'a> Writing<'a> {
             let mut gone: HashMap<u8, Vec<Vec<u8>>> = HashMap::new();
             for row in removed {
                 let at: Vec<Place> = places(row.get(0), &change.definition)?.1;
-                at.into_iter().for_each(|(order, place)| gone.entry(order).or_default().push(place));
+                at.iter().for_each(|(order, place)| gone.entry(*order).or_default().push(place.clone()));
+                left.extend(at);
             }
             for (order, places) in gone {
                 self.execute(
@@ -236,7 +241,7 @@ impl<'a> Writing<'a> {
                 )?;
             }
         }
-        Ok(())
+        Ok(left)
     }
 
     fn copy(&mut self, into: &str, columns: usize, rows: impl Iterator<Item = Vec<Vec<u8>>>) -> Result<(), StoreError> {

@@ -22,7 +22,6 @@ use crate::options::Allowed;
 use crate::patient::Patient;
 use crate::route::{self, ROOM_BYTES, Shared};
 use crate::store::Store;
-use crate::tables::Definitions;
 use crate::tls::Tls;
 
 /// What a connection beyond the limit is told.
@@ -76,7 +75,7 @@ impl Listener {
             answers: Arc::new(Semaphore::new(limits.answers_at_once_max)),
             room: Arc::new(Semaphore::new(limits.reply_bytes_max / ROOM_BYTES)),
             updates: Arc::new(Semaphore::new(limits.updates_at_once_max)),
-            answering: Answering { store, definitions: Definitions::default(), limits },
+            answering: Answering::new(store, limits),
         });
         let (stop, stopped) = watch::channel(false);
         let accepting = Some(runtime.spawn(accept(socket, shared, tls, stopped)));

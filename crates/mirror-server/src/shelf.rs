@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use counterfoil_mirror::{Entry, GROUPS, NodeEntry, Shelf, SignedFilter, SignedGroup, filters_of, nodes_of, place};
-use counterfoil_proof::{Definition, Edge, Filter, Position, Scheme};
+use counterfoil_proof::{Definition, Edge, Filter, Position, Scheme, SignatureSum};
 
 use crate::store::{Reading, StoreError, Visit};
+use crate::walked::Walked;
 
 /// What takes part in an answer beside an entry's bytes: the structures around it.
 const BYTES_BESIDE: usize = 256;
@@ -17,6 +18,8 @@ pub(crate) struct BoundedShelf<'a> {
     /// Bytes that may still be read.
     pub bytes_left: usize,
     pub deadline: Instant,
+    /// What a walk over bytes has passed, where records have signatures of their own.
+    pub walked: Option<Walked<'a>>,
 }
 
 /// What is left of `left` bytes after an entry of so many, if there is that much room and time.
@@ -106,13 +109,19 @@ impl Shelf for BoundedShelf<'_> {
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<bool, StoreError> {
         let deadline = self.deadline;
-        let left = &mut self.bytes_left;
+        let (left, walked) = (&mut self.bytes_left, &mut self.walked);
+        walked.iter_mut().for_each(|walked| walked.begin(order));
         let mut bounded = |position: &[u8], entry: &[u8]| {
             *left = take(*left, position.len() + entry.len(), deadline)?;
+            walked.as_mut().map_or(Ok(()), |walked| walked.pass(position, entry))?;
             Ok(visit(position, entry))
         };
         self.reading.upward(order, from, &mut bounded)?;
         Ok(true)
+    }
+
+    fn sum(&mut self, _order: u8, from: &[u8], before: &[u8]) -> Result<Option<SignatureSum>, StoreError> {
+        Ok(self.walked.as_ref().map(|walked| walked.sum(from, before)).transpose()?)
     }
 
     fn node(&mut self, order: u8, level: u8, from: &[u8]) -> Result<Option<NodeEntry>, StoreError> {

@@ -121,6 +121,26 @@ pub trait Reading: Send {
     fn downward(&mut self, order: u8, before: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
 }
 
+/// What of a table's orders is not what it was before an update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// All of it.
+    All,
+    /// Places where entries were, and where they are now.
+    Places(Vec<Place>),
+}
+
+impl Touched {
+    /// What a change touches, whose entries were in these places before.
+    pub(crate) fn by(change: &StoreChange, mut before: Vec<Place>) -> Self {
+        if change.is_anew {
+            return Self::All;
+        }
+        before.extend(change.put.iter().flat_map(|(_, _, places)| places.iter().cloned()));
+        Self::Places(before)
+    }
+}
+
 /// Decides from what is kept of a table, if it is known, what an update does; nothing where it was done already.
 pub type Decide<'a> = dyn FnMut(Option<&Kept>) -> Result<Option<StoreChange>, Refused> + 'a;
 
@@ -133,7 +153,7 @@ pub trait Store: Send + Sync {
     fn read(&self, name: &TableName) -> Result<Option<Box<dyn Reading>>, StoreError>;
 
     /// Does in one transaction what `decide` says of the table that has one of `names`, or of a new one; afterwards it has all
-    /// of them. A cut leaves all of it or nothing; when this returns, it is durable.
+    /// of them. A cut leaves all of it or nothing; when this returns, it is durable. Gives the places that it touched.
     ///
     /// # Errors
     /// [`StoreError`]; within it, that `decide` refused.
@@ -142,7 +162,7 @@ pub trait Store: Send + Sync {
         names: &[TableName],
         tables_max: u64,
         decide: &mut Decide<'_>,
-    ) -> Result<Result<(), Refused>, StoreError>;
+    ) -> Result<Result<Touched, Refused>, StoreError>;
 }
 
 /// What can go wrong with a store.

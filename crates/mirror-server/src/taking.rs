@@ -10,6 +10,7 @@ use crate::options::Allowed;
 use crate::places::places;
 use crate::reply::Problem;
 use crate::store::{Kept, Refused, StoreChange, TableName};
+use crate::sums::Moment;
 
 impl Answering {
     /// Takes an update: checks that an allowed owner signed it, then applies it where the store stands at its beginning.
@@ -18,12 +19,14 @@ impl Answering {
         let (update, manifest) =
             Update::check(bytes, &asked.owner, 0).map_err(|refusal| Problem::Forbidden(refusal.to_string()))?;
         let names = names(asked, &manifest, allowed)?;
-        let after = update.after.to_bytes();
         let definition = Arc::new(manifest.manifest().definition.clone());
+        let (before, after) = (Moment { table: definition.digest(), state: update.before }, update.after);
         let change = change(update, &manifest, definition)?;
         let mut offered = Some(change);
         let taken = self.store.update(&names, self.limits.tables_max, &mut |kept| decide(kept, &mut offered))?;
-        taken.map(|()| after).map_err(Problem::from)
+        let touched = taken.map_err(Problem::from)?;
+        self.sums.moved(&before, after, &touched);
+        Ok(after.to_bytes())
     }
 }
 

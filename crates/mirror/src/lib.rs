@@ -5,6 +5,7 @@
 //! - [`totals`] makes the answer to a question for totals, from signed nodes ([`NodeEntry`]).
 //! - [`find`] makes the [`counterfoil_proof::Found`] that answers a question about values, for joins; [`reply`] takes any.
 //! - [`site`] is a shelf made of files that any web server can serve: readers find their rows in it themselves.
+//! - [`sums`] says over which stretches of an order sums of signatures are kept.
 //! - [`wire`] is what a mirror that runs as a server and its owner tell each other.
 //!
 //! A mirror knows no secret and decides nothing: whatever it gets wrong, readers refuse.
@@ -25,7 +26,7 @@ mod prove_totals;
 mod reply;
 mod shelf;
 pub mod site;
-mod sums;
+pub mod sums;
 pub mod wire;
 
 pub use entry::{Entry, Record};

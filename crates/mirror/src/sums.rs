@@ -20,8 +20,8 @@ use counterfoil_proof::SignatureSum;
 
 /// Stretches of a level in one of the next, on average: a power of two of them, as bits of a hash.
 const FANOUT_BITS: u32 = 4;
-/// Levels above the entries: enough for 2^40 of them.
-const LEVELS: usize = 10;
+/// Levels of stretches above the entries: enough for 2^40 of them.
+pub const LEVELS: usize = 10;
 
 /// By where it begins.
 type Level = BTreeMap<Vec<u8>, OnceLock<SignatureSum>>;
@@ -36,8 +36,9 @@ pub(crate) trait Leaves {
     fn sum(&self, from: &[u8], before: &[u8]) -> SignatureSum;
 }
 
-/// The levels on which a stretch begins with this record.
-fn height(rid: u64) -> usize {
+/// The levels on which a stretch begins with the record of this number.
+#[must_use]
+pub fn height(rid: u64) -> usize {
     // SplitMix64's last steps: any mixing does, as nothing depends on it but how long stretches are.
     let mut mixed = rid.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use counterfoil_mirror_server::{Decide, Embedded, Reading, Refused, Store, StoreError, TableName};
+use counterfoil_mirror_server::{Decide, Embedded, Reading, Refused, Store, StoreError, TableName, Touched};
 
 use crate::client::once;
 use crate::world::{World, listen};
@@ -21,7 +21,7 @@ impl Store for Noting {
         names: &[TableName],
         tables_max: u64,
         decide: &mut Decide<'_>,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<Touched, Refused>, StoreError> {
         self.0.update(names, tables_max, decide)
     }
 }

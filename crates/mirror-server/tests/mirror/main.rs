@@ -21,6 +21,7 @@ mod private;
 mod spoiled;
 mod states;
 mod stock;
+mod summed;
 mod told;
 mod tricks;
 mod values;
