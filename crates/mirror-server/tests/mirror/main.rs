@@ -1,6 +1,7 @@
 //! A mirror that runs as a server, over real sockets: its owner, readers, strangers, cuts and damage.
 
 mod between;
+mod brought_back;
 mod client;
 mod court;
 mod crowd;
