@@ -69,6 +69,16 @@ fn values_or_groups_may_be_signed_in_place_of_rows() {
     }
 }
 
+/// Kept by the first version that kept any.
+#[test]
+fn what_was_kept_long_ago_is_checked() {
+    let stage = Stage::new();
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../reader/tests/kept/record-rows.answer");
+    let owner = "foilpub1dn50q5e7l9dn8mfahyjgrdyzg8yc0gpuxu8crp60ywlfw2gh6p4q32u5yw";
+    let rows = "day,price\n2026-01-01,\n2026-01-02,999.99\n2026-01-03,11.85\n2026-01-01,14.44\n2026-01-02,14.81\n2026-01-03,15.18\n";
+    assert_eq!(stage.good(&["ask", "--check", kept, "--owner", owner]), rows);
+}
+
 #[test]
 fn all_formats_show_all_types() {
     let stage = Stage::new();
