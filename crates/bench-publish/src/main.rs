@@ -14,6 +14,7 @@
 //! counterfoil-bench-publish figure10 [LEVELS [FOLDER]]   response time with the cache of signatures
 //! counterfoil-bench-publish figure11 [FOLDER]            proofs of joins: boundary values against filters
 //! counterfoil-bench-publish totals [ROWS]                an aggregate by signed nodes and by rows (525,600 unless told)
+//! counterfoil-bench-publish year [READINGS]              a year of a series, a period a day (288 readings a day unless told)
 //! counterfoil-bench-publish schemes [ROWS]               a signature a record, a value or a group (10,000 unless told)
 //! ```
 //! Every table begins with the machine, the date and the command. A figure is drawn where a FOLDER is given.
@@ -36,6 +37,7 @@ mod sigcache;
 mod summaries;
 mod table4;
 mod totals;
+mod year;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -70,11 +72,13 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["figure11", folder] => join_table::print(Some(folder.as_ref()))?,
         ["totals"] => totals::print(525_600)?,
         ["totals", rows] => totals::print(rows.parse()?)?,
+        ["year"] => year::print(288)?,
+        ["year", readings] => year::print(readings.parse()?)?,
         ["schemes"] => schemes::print(10_000)?,
         ["schemes", rows] => schemes::print(rows.parse()?)?,
         _ => {
             return Err(
-                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure7 [RECORDS [FOLDER]] | goals [RECORDS] | served [RECORDS [FOLDER]] | figure4 [FOLDER] | figure6 [LEVELS [FOLDER]] | figure8 [FOLDER] | figure10 [LEVELS [FOLDER]] | figure11 [FOLDER] | totals [ROWS] | schemes [ROWS]"
+                "usage: counterfoil-bench-publish table1 | table3 | table4 [RECORDS] | figure7 [RECORDS [FOLDER]] | goals [RECORDS] | served [RECORDS [FOLDER]] | figure4 [FOLDER] | figure6 [LEVELS [FOLDER]] | figure8 [FOLDER] | figure10 [LEVELS [FOLDER]] | figure11 [FOLDER] | totals [ROWS] | year [READINGS A DAY] | schemes [ROWS]"
                     .into(),
             );
         }

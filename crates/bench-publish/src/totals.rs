@@ -14,11 +14,11 @@ use crate::primitives::time;
 
 /// Microseconds.
 const MINUTE: i64 = 60_000_000;
-const DAY: i64 = 1440;
+pub const DAY: i64 = 1440;
 /// Rows that come one by one: fewer than there are before the first that is asked for.
 const ROUNDS: i64 = 21;
 
-fn definition() -> Definition {
+pub fn definition() -> Definition {
     let column = |name: &str, kind| Column { name: name.into(), kind };
     Definition {
         table: [1; 16],
@@ -31,7 +31,8 @@ fn definition() -> Definition {
     }
 }
 
-fn row(minute: i64) -> Vec<Value> {
+/// The reading of a minute.
+pub fn row(minute: i64) -> Vec<Value> {
     vec![Value::Integer(minute * MINUTE), Value::Numeric(i128::from(minute * 7919 % 10_007))]
 }
 
@@ -89,7 +90,7 @@ fn one_more(owner: &mut Publication<MemoryLedger>, minute: i64) -> Result<(f64, 
 }
 
 /// The interval of some minutes.
-fn interval(minutes: std::ops::Range<i64>) -> Result<Interval, Failure> {
+pub fn interval(minutes: std::ops::Range<i64>) -> Result<Interval, Failure> {
     let edge = |minute: i64| -> Result<Edge, Failure> {
         let mut key = Vec::new();
         Type::Timestamp.encode(&Value::Integer(minute * MINUTE), &mut key).map_err(|_| "a time")?;
