@@ -51,6 +51,9 @@ impl<'a> Walked<'a> {
         let first = self.leaves.partition_point(|leaf| &leaf.position[..] < from);
         let end = self.leaves.partition_point(|leaf| &leaf.position[..] < before).max(first);
         let leaves = &self.leaves[first..end];
+        if leaves.is_empty() {
+            return Ok(SignatureSum::new());
+        }
         let mut work = Work::default();
         let levels = leaves.iter().map(|leaf| leaf.height).max().unwrap_or(0);
         let sum = self.below(levels, leaves, &mut work)?;

@@ -22,12 +22,15 @@ fn is_full() -> bool {
     std::env::var("COUNTERFOIL_PROOF").is_ok_and(|size| size == "full")
 }
 
+/// What is answered to the bytes of a question.
+type Lie = dyn Fn(&[u8]) -> Vec<u8>;
+
 /// A mirror whose manifest and summaries are the owner's, and whose answers are made by a liar, who is told the question.
 struct Lying {
     manifest: Vec<u8>,
     summaries: Vec<u8>,
     head: Vec<u8>,
-    answer: Box<dyn Fn(&[u8]) -> Vec<u8>>,
+    answer: Box<Lie>,
 }
 
 impl Fetch for Lying {
