@@ -40,7 +40,9 @@ impl Means {
         let mut bytes = (self.bytes / SHARE).max(BUDGET_BYTES_MIN);
         while reservation.try_grow(bytes).is_err() {
             if bytes == BUDGET_BYTES_MIN {
-                return Err(Error::of_tables(relation::Error::Memory { needed: Some(bytes) }));
+                // Beside what others have.
+                let needed = Some(self.pool.reserved().saturating_add(bytes));
+                return Err(Error::of_tables(relation::Error::Memory { needed }));
             }
             bytes = BUDGET_BYTES_MIN;
         }
@@ -137,7 +139,9 @@ impl Aside {
             return Ok(());
         }
         let Some(sealed) = &mut self.sealed else {
-            return Err(Error::Memory("the query has no room to put rows aside: let it look at fewer rows".into()));
+            return Err(Error::Memory(
+                "the query has no room to put rows aside: give it more (--ram), or let it look at fewer rows".into(),
+            ));
         };
         sealed.put(&piece)?;
         self.sealed_count += 1;

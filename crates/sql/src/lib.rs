@@ -89,6 +89,7 @@ mod times;
 mod tokens;
 mod transaction;
 pub mod types;
+mod unordered;
 pub mod value;
 mod views;
 mod waiting;

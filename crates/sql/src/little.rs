@@ -1,11 +1,11 @@
 //! With little memory the query library reads tables, filters, and works columns out, a few rows at a time. What would keep rows
-//! of them in memory is put into other words first, in which rows are sorted aside:
+//! of them in memory is put into other words, in which rows are sorted aside:
 //!
 //! ```text
-//! SortExec                     ->  SortedAside
+//! HashJoinExec                 ->  SortMergeJoinExec                     before the library makes orders: see `merged`
+//! SortExec                     ->  SortedAside                           when all else is done
 //! AggregateExec (groups)       ->  AggregateExec of groups in order      over SortedAside by the groups
-//! HashJoinExec                 ->  SortMergeJoinExec                     over SortedAside of each side by its keys
-//! windows                      ->  as they are                           over Counted
+//! windows                      ->  as they are                           between two Counted
 //! what is not known            ->  refused, with what is enough for it
 //! ```
 //!
@@ -28,41 +28,55 @@ use datafusion::common::DataFusionError;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
 
 use crate::spill::SealedFiles;
 use counted::Counted;
+pub(crate) use merged::Merging;
 use refused::Refused;
 use sorted::SortedAside;
 
 /// Nodes that pass rows on as they come, or take what they keep from the bound.
-const PASSING: [&str; 14] = [
+const PASSING: [&str; 18] = [
     "CoalesceBatchesExec",
     "CoalescePartitionsExec",
     "CooperativeExec",
     "CrossJoinExec",
     "FilterExec",
     "GlobalLimitExec",
+    "HashJoinExec",
     "Historian",
     "LocalLimitExec",
     "NestedLoopJoinExec",
+    "NullAware",
     "ProjectionExec",
     "RecursiveQueryExec",
     "ScalarSubqueryExec",
+    "SortMergeJoinExec",
     "SortPreservingMergeExec",
     "UnionExec",
+    "Unordered",
 ];
 /// Nodes that read what is in memory anyhow: what the database says of itself, and values that a statement has.
-const AT_HAND: [&str; 4] = ["DataSourceExec", "EmptyExec", "LazyMemoryExec", "PlaceholderRowExec"];
-/// Nodes that read tables.
-const READING: [&str; 7] =
-    ["TableScan", "JoinedScan", "SeriesScan", "AnsweredScan", "PublishedScan", "DispersedScan", "WorkTableExec"];
+const AT_HAND: [&str; 3] = ["DataSourceExec", "EmptyExec", "PlaceholderRowExec"];
+/// Nodes that read tables, or make rows up.
+const READING: [&str; 8] = [
+    "AnsweredScan",
+    "DispersedScan",
+    "JoinedScan",
+    "LazyMemoryExec",
+    "PublishedScan",
+    "SeriesScan",
+    "TableScan",
+    "WorkTableExec",
+];
 /// Nodes that keep rows without asking for the memory.
 const KEEPING: [&str; 2] = ["BoundedWindowAggExec", "WindowAggExec"];
 
@@ -123,14 +137,13 @@ impl Little {
         if let Some(groups) = node.downcast_ref::<AggregateExec>() {
             return self.grouped(groups).map(Some);
         }
-        if let Some(join) = node.downcast_ref::<HashJoinExec>() {
-            let merged = merged::merged(join, |side, ordering| self.in_order(one_part(side), ordering))?;
-            return Ok(Some(merged.unwrap_or_else(|| node.clone())));
+        if let Some(parts) = node.downcast_ref::<RepartitionExec>()
+            && parts.partitioning().partition_count() == 1
+        {
+            return Ok(Some(one_part(parts.input())));
         }
         if KEEPING.contains(&node.name()) {
-            let input: Vec<_> = node.children().into_iter().cloned().collect();
-            let counted = input.into_iter().map(|input| Arc::new(Counted::new(input)) as Arc<dyn ExecutionPlan>);
-            return over(node, counted.collect()).map(Some);
+            return Counted::around(node).map(Some);
         }
         let is_fine = PASSING.contains(&node.name()) || READING.contains(&node.name());
         Ok(is_fine.then(|| node.clone()))
@@ -144,17 +157,15 @@ impl Little {
         if is_fine || *node.input_order_mode() == InputOrderMode::Sorted {
             return Ok(unlimited);
         }
-        let keys = node.group_expr().input_exprs().into_iter().map(PhysicalSortExpr::new_default);
-        let sorted = LexOrdering::new(keys).and_then(|ordering| self.sorted(node.input().clone(), ordering, None));
-        sorted.map_or_else(|| Ok(unlimited.clone()), |sorted| over(&unlimited, vec![sorted]))
-    }
-
-    /// Rows in an order that they may have already.
-    fn in_order(&self, input: Arc<dyn ExecutionPlan>, ordering: LexOrdering) -> Option<Arc<dyn ExecutionPlan>> {
-        match input.equivalence_properties().ordering_satisfy(ordering.clone()) {
-            Ok(true) => Some(input),
-            _ => self.sorted(input, ordering, None),
-        }
+        let keys = node.group_expr().input_exprs();
+        // What is worked out twice is to be the same both times.
+        let ordering = match keys.iter().any(is_volatile) {
+            true => None,
+            false => LexOrdering::new(keys.into_iter().map(PhysicalSortExpr::new_default)),
+        };
+        let sorted =
+            ordering.and_then(|ordering| SortedAside::new(node.input().clone(), ordering, None, self.spill.clone()));
+        sorted.map_or_else(|| Ok(unlimited.clone()), |sorted| over(&unlimited, vec![Arc::new(sorted.for_groups())]))
     }
 
     fn sorted(

@@ -43,7 +43,7 @@ use crate::incidents;
 use crate::information;
 use crate::interrupt::Interrupt;
 use crate::joining::JoinAlong;
-use crate::little::Little;
+use crate::little::{Little, Merging};
 use crate::memory;
 use crate::naming;
 use crate::nesting;
@@ -58,6 +58,7 @@ use crate::series;
 use crate::session::with_stack;
 use crate::shortcut::{Cheaper, Shortcut, Switch};
 use crate::statement::{self, object};
+use crate::unordered::OneOrder;
 
 /// How deep views may name views.
 const VIEW_DEPTH_MAX: usize = 32;
@@ -528,6 +529,12 @@ fn rules(
     ];
     let shortcuts = shortcuts.map(|(name, cheaper)| Shortcut { name, switch: switch.clone(), cheaper });
     rules.splice(behind..behind, shortcuts.map(|rule| Arc::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>));
+    // Behind the one that may exchange the sides of joins, before all that ask for orders.
+    let behind = rules.iter().position(|rule| rule.name() == "join_selection").map_or(0, |place| place + 1);
+    rules.insert(behind, Arc::new(OneOrder));
+    if options.is_little {
+        rules.insert(behind, Arc::new(Merging));
+    }
     rules.push(Arc::new(FarLimit));
     if options.is_little {
         rules.push(Arc::new(Little { spill: means.spill.clone() }));

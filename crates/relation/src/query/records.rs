@@ -36,7 +36,20 @@ impl RecordSorter {
     /// [`Error::Memory`] for a record that needs more than it may take: then nothing was added, and [`RecordSorter::set_bytes`]
     /// helps. Those of the scratch.
     pub fn push(&mut self, scratch: &mut dyn Scratch, key: &[u8], load: &[u8]) -> Result<(), Error> {
-        self.0.push(scratch, key, load)
+        self.0.push(scratch, key, load)?;
+        if self.0.is_crowded() { self.0.merge(scratch) } else { Ok(()) }
+    }
+
+    /// Takes a step of [`RecordSorter::finish`], of those that take long: false if none is left.
+    ///
+    /// # Errors
+    /// Those of the scratch.
+    pub fn step(&mut self, scratch: &mut dyn Scratch, bytes_max: usize) -> Result<bool, Error> {
+        let is_due = self.0.is_to_be_merged(bytes_max);
+        if is_due {
+            self.0.merge(scratch)?;
+        }
+        Ok(is_due)
     }
 
     /// All records in order, which are read in so many bytes of memory, or more where records are long.
@@ -100,10 +113,11 @@ mod tests {
                 sorter.push(&mut aside, &key, &load).unwrap();
                 expected.insert(key, load);
             }
+            while sorter.step(&mut aside, read_in).unwrap() {}
             let mut records = sorter.finish(&mut aside, read_in).unwrap();
             for load in expected.into_values() {
                 assert_eq!(records.next(&mut aside).unwrap(), Some(&load[..]));
-                assert!(records.bytes() <= read_in.max(8 * 64), "{} of {read_in}", records.bytes());
+                assert!(records.bytes() <= read_in.max(2 * 256) + 128, "{} of {read_in}", records.bytes());
             }
             assert_eq!(records.next(&mut aside).unwrap(), None);
         }

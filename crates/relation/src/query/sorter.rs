@@ -117,6 +117,18 @@ impl<F: Fold> Sorter<F> {
         Ok(())
     }
 
+    /// Whether the places of its runs take more memory than should be.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.runs.len() * size_of::<(u64, u64)>() > self.bytes_max / 16 && self.runs.len() > 2
+    }
+
+    /// Whether runs are to be merged before they can be read in so much memory.
+    pub(super) fn is_to_be_merged(&self, bytes_max: usize) -> bool {
+        let bytes_max = bytes_max.max(self.longest.saturating_mul(RECORD_SHARE)).min(self.bytes_max);
+        // What is in memory still becomes one more.
+        self.runs.len() + 1 > inputs_max(bytes_max, self.longest)
+    }
+
     /// All records in order, to be read one by one.
     pub(super) fn finish(self, scratch: &mut dyn Scratch) -> Result<Sorted<F>, Error> {
         let bytes_max = self.bytes_max;
@@ -153,8 +165,8 @@ impl<F: Fold> Sorter<F> {
         runs.iter().map(|run| Reader::new(scratch, *run, self.read_bytes())).collect()
     }
 
-    /// Merges as many runs as may be into one.
-    fn merge(&mut self, scratch: &mut dyn Scratch) -> Result<(), Error> {
+    /// Merges as many runs as may be into one. Nothing else that lies aside before them is read any more.
+    pub(super) fn merge(&mut self, scratch: &mut dyn Scratch) -> Result<(), Error> {
         let count = inputs_max(self.bytes_max, self.longest).min(self.runs.len());
         let some: Vec<_> = self.runs.drain(..count).collect();
         let (mut inputs, read_bytes) = (self.readers(scratch, &some)?, self.read_bytes());

@@ -4,8 +4,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, BinaryBuilder, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, Schema};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::ColumnarValue;
@@ -13,7 +13,21 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use crate::error::Error;
 
-/// The expression. As where the library compares keys of a table of them, NaN is NaN, and -0 is not 0; NULL stays NULL.
+/// Values of which -0 is 0, as the library has it where it compares them for groups and joins, and not where it orders them.
+pub(super) fn without_negative_zero(values: ArrayRef) -> ArrayRef {
+    // 0 added to -0 is 0, and to everything else what it is.
+    match values.data_type() {
+        DataType::Float64 => {
+            Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|value| value + 0.0))
+        }
+        DataType::Float32 => {
+            Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| value + 0.0))
+        }
+        _ => values,
+    }
+}
+
+/// The expression. As where the library looks for keys in a table of them, NaN is NaN, and -0 is 0; NULL stays NULL.
 #[derive(Debug)]
 pub(super) struct MergeKey {
     of: Arc<dyn PhysicalExpr>,
@@ -63,11 +77,11 @@ impl PhysicalExpr for MergeKey {
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue, DataFusionError> {
-        let values = self.of.evaluate(batch)?.into_array(batch.num_rows())?;
+        let values = without_negative_zero(self.of.evaluate(batch)?.into_array(batch.num_rows())?);
         let rows = self.converter.convert_columns(std::slice::from_ref(&values))?;
-        let mut keys = BinaryBuilder::new();
+        let (nulls, mut keys) = (values.logical_nulls(), BinaryBuilder::new());
         for (place, row) in rows.iter().enumerate() {
-            match values.is_null(place) {
+            match nulls.as_ref().is_some_and(|nulls| nulls.is_null(place)) {
                 true => keys.append_null(),
                 false => keys.append_value(row.as_ref()),
             }

@@ -1,12 +1,18 @@
-//! Joins of rows that are in the order of their keys.
+//! Joins by merging rows that are in the order of their keys.
+//!
+//! The rule comes before orders are asked for: the library sorts what is to be merged, and sorts its rows anew where somebody above
+//! wants another order than a join by a table of keys would have left as it was.
 
 use std::sync::Arc;
 
 use datafusion::arrow::compute::SortOptions;
-use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DataFusionError, JoinSide, JoinType};
-use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::expressions::Column;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
@@ -15,51 +21,64 @@ use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::merge_key::MergeKey;
 use super::null_aware::NullAware;
-use super::one_part;
+use super::{is_at_hand, one_part};
+use crate::unordered::Unordered;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct Merging;
+
+impl PhysicalOptimizerRule for Merging {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        plan.transform_up(|node| {
+            let merged = match node.downcast_ref::<HashJoinExec>() {
+                Some(join) if !is_at_hand(&node)? => merged(join)?,
+                _ => None,
+            };
+            Ok(merged.map_or_else(|| Transformed::no(node), Transformed::yes))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "merging"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
 /// The same rows as a join by a table of keys has, in whatever order; none where the library cannot merge them.
-pub(super) fn merged(
-    join: &HashJoinExec,
-    in_order: impl Fn(&Arc<dyn ExecutionPlan>, LexOrdering) -> Option<Arc<dyn ExecutionPlan>>,
-) -> Result<Option<Arc<dyn ExecutionPlan>>, DataFusionError> {
+fn merged(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>, DataFusionError> {
     // Of a full join with more conditions than keys the library takes columns for NOT NULL that are NULL (DataFusion 55).
     let is_other = match join.join_type() {
         JoinType::RightMark => true,
         JoinType::Full => join.filter().is_some(),
         _ => join.null_aware && (*join.join_type() != JoinType::LeftAnti || join.filter().is_some()),
     };
-    if is_other {
+    // Keys are worked out more than once.
+    let is_volatile = join.on().iter().any(|(left, right)| is_volatile(left) || is_volatile(right));
+    if is_other || is_volatile || join.on().is_empty() || join.fetch().is_some() {
         return Ok(None);
     }
-    let on = join
-        .on()
-        .iter()
-        .map(|(left, right)| Ok((key(left, &join.left().schema())?, key(right, &join.right().schema())?)));
+    let (left, right) = (one_part(join.left()), one_part(join.right()));
+    let on = join.on().iter().map(|keys| Ok((key(&keys.0, &left.schema())?, key(&keys.1, &right.schema())?)));
     let on = on.collect::<Result<Vec<(Expr, Expr)>, DataFusionError>>()?;
-    let ordering =
-        |keys: Vec<&Expr>| LexOrdering::new(keys.into_iter().map(|key| PhysicalSortExpr::new(key.clone(), options())));
-    let [left, right] = [on.iter().map(|(left, _)| left).collect(), on.iter().map(|(_, right)| right).collect()];
-    let (Some(left), Some(right)) = (ordering(left), ordering(right)) else { return Ok(None) };
-    let (Some(left), Some(right)) = (in_order(join.left(), left), in_order(join.right(), right)) else {
-        return Ok(None);
-    };
     let filter = join.filter().map(left_first).transpose()?;
-    let options = vec![options(); on.len()];
-    let mut merged: Arc<dyn ExecutionPlan> = Arc::new(SortMergeJoinExec::try_new(
-        left,
-        right,
-        on,
-        filter,
-        *join.join_type(),
-        options,
-        join.null_equality(),
-    )?);
+    let (options, nulls) = (vec![options(); on.len()], join.null_equality());
+    let merged = SortMergeJoinExec::try_new(left, right.clone(), on, filter, *join.join_type(), options, nulls)?;
+    let mut merged: Arc<dyn ExecutionPlan> = Arc::new(merged);
     if let (true, [keys]) = (join.null_aware, join.on()) {
-        merged = Arc::new(NullAware::new(merged, one_part(join.right()), keys.clone()));
+        merged = Arc::new(NullAware::new(merged, right, keys.clone()));
     }
-    shown(join, merged).map(Some)
+    shown(join, Arc::new(Unordered::new(merged))).map(Some)
 }
 
 /// A key by which the library can merge.
@@ -76,7 +95,9 @@ fn left_first(filter: &JoinFilter) -> Result<JoinFilter, DataFusionError> {
     let mut places: Vec<usize> = (0..filter.column_indices().len()).collect();
     places.sort_by_key(|place| filter.column_indices()[*place].side != JoinSide::Left);
     let indices: Vec<ColumnIndex> = places.iter().map(|place| filter.column_indices()[*place].clone()).collect();
-    let schema = filter.schema().project(&places)?;
+    // Where a row finds no partner they are NULL while the filter is worked out, whatever the table says.
+    let fields = places.iter().map(|place| filter.schema().field(*place).clone().with_nullable(true));
+    let schema = Schema::new(fields.collect::<Vec<Field>>());
     let expression = filter.expression().clone().transform_up(|expr| {
         let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
         let now = places.iter().position(|place| *place == column.index()).unwrap_or(column.index());

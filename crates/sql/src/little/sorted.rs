@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -14,9 +15,10 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties, apply_expression_roots,
 };
-use futures::StreamExt;
+use futures::{Stream, StreamExt, TryStreamExt};
+use tokio::task::yield_now;
 
-use super::sorting::{Sorting, may_be_put_aside};
+use super::sorting::{Sorted, Sorting, may_be_put_aside};
 use crate::error::Error;
 use crate::spill::SealedFiles;
 
@@ -24,6 +26,8 @@ use crate::spill::SealedFiles;
 pub(super) struct SortedAside {
     input: Arc<dyn ExecutionPlan>,
     ordering: LexOrdering,
+    /// Whether -0 is 0 among keys, as in groups.
+    folds_zero: bool,
     /// Rows wanted, at most.
     fetch: Option<usize>,
     spill: Option<Arc<SealedFiles>>,
@@ -46,39 +50,62 @@ impl SortedAside {
         equivalence.reorder(ordering.clone()).ok()?;
         let parts = input.output_partitioning().clone();
         let properties = Arc::new(PlanProperties::new(equivalence, parts, EmissionType::Final, Boundedness::Bounded));
-        Some(SortedAside { input, ordering, fetch, spill, properties, metrics: ExecutionPlanMetricsSet::new() })
+        Some(SortedAside {
+            input,
+            ordering,
+            folds_zero: false,
+            fetch,
+            spill,
+            properties,
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+
+    /// The same for groups, of which -0 and 0 are one.
+    pub(super) fn for_groups(self) -> Self {
+        SortedAside { folds_zero: true, ..self }
     }
 
     /// The same over another input.
     fn over(&self, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let input = children.into_iter().next().ok_or_else(|| Error::Bug("nothing to sort".into()))?;
         let sorted = SortedAside::new(input, self.ordering.clone(), self.fetch, self.spill.clone());
-        Ok(Arc::new(sorted.ok_or_else(|| Error::Bug("rows that cannot be put aside".into()))?))
+        let sorted = sorted.ok_or_else(|| Error::Bug("rows that cannot be put aside".into()))?;
+        Ok(Arc::new(SortedAside { folds_zero: self.folds_zero, ..sorted }))
     }
 
     /// All rows of a part, in order.
     fn stream(&self, part: usize, context: &Arc<TaskContext>) -> Result<SendableRecordBatchStream, DataFusionError> {
         let mut input = self.input.execute(part, context.clone())?;
         let metrics = BaselineMetrics::new(&self.metrics, part);
-        let sorting = Sorting::new(&self.schema(), &self.ordering, self.fetch, self.spill.as_ref(), context)?;
+        let keys = (&self.ordering, self.folds_zero);
+        let sorting = Sorting::new(&self.schema(), keys, self.fetch, self.spill.as_ref(), context)?;
         let sorted = async move {
             let mut sorting = sorting;
             while let Some(batch) = input.next().await {
                 sorting.add(&batch?)?;
             }
             drop(input);
-            Ok::<_, DataFusionError>(sorting.finish()?)
+            while sorting.step()? {
+                yield_now().await;
+            }
+            Ok::<_, DataFusionError>(batches(sorting.finish()?, metrics))
         };
-        let batches = futures::stream::once(sorted).flat_map(move |sorted| {
-            let metrics = metrics.clone();
-            let batches = match sorted {
-                Ok(sorted) => sorted.map(|batch| batch.map_err(DataFusionError::from)).left_stream(),
-                Err(error) => futures::stream::iter([Err(error)]).right_stream(),
-            };
-            batches.inspect(move |batch| batch.iter().for_each(|batch| metrics.record_output(batch.num_rows())))
-        });
+        let batches = futures::stream::once(sorted).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }
+}
+
+/// Sorted rows, between any two batches of which whoever waits for the statement may call it off.
+fn batches(sorted: Sorted, metrics: BaselineMetrics) -> impl Stream<Item = Result<RecordBatch, DataFusionError>> {
+    futures::stream::try_unfold((sorted, metrics), |(mut sorted, metrics)| async move {
+        yield_now().await;
+        let batch = sorted.batch()?;
+        Ok(batch.map(|batch| {
+            metrics.record_output(batch.num_rows());
+            (batch, (sorted, metrics))
+        }))
+    })
 }
 
 impl fmt::Debug for SortedAside {

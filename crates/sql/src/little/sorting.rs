@@ -16,8 +16,8 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use datafusion::physical_expr::LexOrdering;
-use futures::Stream;
 
+use super::merge_key::without_negative_zero;
 use crate::aside::Aside;
 use crate::error::{Error, Result};
 use crate::row_bytes::RowBytes;
@@ -54,12 +54,14 @@ pub(super) struct Sorting {
     batch_rows: usize,
     /// Where a key is made.
     key: Vec<u8>,
+    /// Whether -0 is 0 among keys, as in groups.
+    folds_zero: bool,
 }
 
 impl Sorting {
     pub(super) fn new(
         schema: &SchemaRef,
-        ordering: &LexOrdering,
+        (ordering, folds_zero): (&LexOrdering, bool),
         fetch: Option<usize>,
         spill: Option<&Arc<SealedFiles>>,
         context: &TaskContext,
@@ -76,13 +78,17 @@ impl Sorting {
             count: 0,
             batch_rows: context.session_config().batch_size().max(1),
             key: Vec::new(),
+            folds_zero,
         })
     }
 
     /// Takes the rows of a batch.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let values = self.ordering.iter().map(|key| key.expr.evaluate(batch)?.into_array(batch.num_rows()));
-        let values = values.collect::<Result<Vec<ArrayRef>, _>>()?;
+        let mut values = values.collect::<Result<Vec<ArrayRef>, _>>()?;
+        if self.folds_zero {
+            values = values.into_iter().map(without_negative_zero).collect();
+        }
         let (keys, rows) = (self.keys.convert_columns(&values)?, self.rows.of(batch)?);
         for (key, row) in keys.iter().zip(rows.iter()) {
             self.key.clear();
@@ -112,32 +118,46 @@ impl Sorting {
         pushed.map_err(|error| self.aside.error(error))
     }
 
+    /// Takes a step towards their order, of those that take long; false if none is left.
+    pub(super) fn step(&mut self) -> Result<bool> {
+        let bytes = self.read_bytes();
+        let stepped = match &mut self.sorter {
+            Some(sorter) => sorter.step(&mut self.aside, bytes),
+            None => Ok(false),
+        };
+        stepped.map_err(|error| self.aside.error(error))
+    }
+
     /// All of them, in order.
     pub(super) fn finish(mut self) -> Result<Sorted> {
-        let bytes = (self.memory.all / READ_PART).max(SORT_BYTES_MIN);
+        let bytes = self.read_bytes();
         let sorter = self.sorter.take().unwrap_or_else(|| RecordSorter::new(SORT_BYTES_MIN, self.fetch));
         let finished = sorter.finish(&mut self.aside, bytes);
         let records = finished.map_err(|error| self.aside.error(error))?;
         self.memory.shrink(records.bytes().max(bytes / 2));
         let batch_bytes = self.memory.all / BATCH_PART;
         let Sorting { rows, memory, aside, batch_rows, .. } = self;
-        Ok(Sorted { rows, records, aside, batch_rows, batch_bytes, is_done: false, _memory: memory })
+        Ok(Sorted { rows, records, aside, batch_rows, batch_bytes, _memory: memory })
+    }
+
+    fn read_bytes(&self) -> usize {
+        (self.memory.all / READ_PART).max(SORT_BYTES_MIN)
     }
 }
 
-/// Sorted rows: a stream of batches.
+/// Sorted rows.
 pub(super) struct Sorted {
     rows: RowBytes,
     records: SortedRecords,
     aside: Aside,
     batch_rows: usize,
     batch_bytes: usize,
-    is_done: bool,
     _memory: Memory,
 }
 
 impl Sorted {
-    fn batch(&mut self) -> Result<Option<RecordBatch>> {
+    /// The next of them.
+    pub(super) fn batch(&mut self) -> Result<Option<RecordBatch>> {
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         while ends.len() < self.batch_rows && bytes.len() < self.batch_bytes {
             match self.records.next(&mut self.aside) {
@@ -151,22 +171,6 @@ impl Sorted {
             return Ok(None);
         }
         self.rows.batch(&bytes, &ends).map(Some)
-    }
-}
-
-impl Stream for Sorted {
-    type Item = Result<RecordBatch>;
-
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        _context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        if self.is_done {
-            return std::task::Poll::Ready(None);
-        }
-        let batch = self.batch().transpose();
-        self.is_done = !matches!(batch, Some(Ok(_)));
-        std::task::Poll::Ready(batch)
     }
 }
 

@@ -288,3 +288,106 @@ fn memory_that_nobody_else_has_is_there_for_an_answer() {
     }
     assert!((64..512).contains(&needed), "more than {needed}K is needed");
 }
+
+/// Tables whose joins have many rows for a key, and rows that a series has in order.
+fn joined(ram: Option<Ram>) -> Database {
+    let spill = Some(Spill { folder: std::env::temp_dir(), bytes_max: 64 << 20 });
+    let options = EngineOptions { parallelism: 2, spill, ..EngineOptions::default() };
+    let mut database = Database::with_options(ram.map_or(options.clone(), |ram| ram.bounds(options)));
+    for statement in [
+        "CREATE TABLE a (id INTEGER PRIMARY KEY, x INTEGER)",
+        "INSERT INTO a SELECT n, n % 7 FROM generate_series(1, 100) AS g(n)",
+        "CREATE TABLE b (id INTEGER PRIMARY KEY, x INTEGER)",
+        "INSERT INTO b SELECT n, n % 9 FROM generate_series(1, 50) AS g(n)",
+        "CREATE TABLE s (x INTEGER)",
+        "INSERT INTO s VALUES (1), (2), (3)",
+        "CREATE TABLE ser (s INTEGER, ts TIMESTAMP, v INTEGER, PRIMARY KEY (s, ts)) WITH (engine = 'series')",
+        "INSERT INTO ser SELECT n % 4, (DATE '2024-01-01' + (n / 4)::INTEGER)::TIMESTAMP, n FROM generate_series(0, 399) AS g(n)",
+        "CREATE TABLE dup (id INTEGER PRIMARY KEY, s INTEGER)",
+        "INSERT INTO dup SELECT n, n % 4 FROM generate_series(0, 19) AS g(n)",
+        "CREATE TABLE many (id INTEGER PRIMARY KEY, s INTEGER, w INTEGER)",
+        "INSERT INTO many SELECT n, n % 4, n FROM generate_series(0, 1999) AS g(n)",
+        "CREATE TABLE z (id INTEGER PRIMARY KEY, d DOUBLE PRECISION, g INTEGER)",
+        "INSERT INTO z SELECT n, 0, n / 2 FROM generate_series(2, 1001) AS g(n)",
+    ] {
+        let said = database.ask(statement);
+        assert!(!said.starts_with("error"), "{statement}: {said}");
+    }
+    database
+}
+
+/// Queries that ask for more of a join than its rows, with what they answer.
+const OF_JOINS: [(&str, &str); 22] = [
+    ("SELECT count(*) FROM (SELECT a.id FROM a JOIN b ON a.x = b.x LIMIT 5) q", "5"),
+    ("SELECT count(*) FROM (SELECT id FROM a WHERE x IN (SELECT x FROM b) LIMIT 4) q", "4"),
+    ("SELECT count(*) FROM (SELECT id FROM a WHERE x NOT IN (SELECT x FROM b WHERE x < 3) LIMIT 4) q", "4"),
+    ("SELECT count(*) FROM (SELECT a.id FROM a LEFT JOIN b ON a.x = b.x LIMIT 3 OFFSET 2) q", "3"),
+    ("SELECT b.id FROM s JOIN b ON s.x = b.x ORDER BY b.id DESC LIMIT 4", "48\n47\n46\n39"),
+    (
+        "SELECT string_agg(b.id::TEXT, ' ' ORDER BY b.id DESC) FROM s JOIN b ON s.x = b.x WHERE b.id < 21",
+        "20 19 12 11 10 3 2 1",
+    ),
+    (
+        "SELECT sum(n * id) FROM (SELECT row_number() OVER (ORDER BY b.id) AS n, b.id FROM s JOIN b ON s.x = b.x) q WHERE id < 4",
+        "14",
+    ),
+    (
+        "SELECT dup.s, ser.ts FROM dup JOIN ser ON dup.s = ser.s ORDER BY dup.s, ser.ts OFFSET 5 LIMIT 1",
+        "0|2024-01-02 00:00:00",
+    ),
+    (
+        "SELECT count(*) FROM (SELECT dup.s, ser.ts, count(*) FROM dup JOIN ser ON dup.s = ser.s GROUP BY dup.s, ser.ts) q",
+        "400",
+    ),
+    ("SELECT count(*) FROM dup JOIN ser ON dup.s = ser.s JOIN ser z ON z.s = dup.s AND z.ts = ser.ts", "2000"),
+    (
+        "SELECT p.s, w.ts FROM (SELECT * FROM many ORDER BY s LIMIT 1500) p JOIN (SELECT * FROM ser WHERE v < 12) w ON p.s = w.s \
+         ORDER BY p.s, w.ts OFFSET 498 LIMIT 4",
+        "0|2024-01-01 00:00:00\n0|2024-01-01 00:00:00\n0|2024-01-02 00:00:00\n0|2024-01-02 00:00:00",
+    ),
+    (
+        "SELECT count(*) FROM (SELECT d * CASE WHEN id % 2 = 0 THEN -1 ELSE 1 END AS e, g, count(*) FROM z GROUP BY e, g) q",
+        "500",
+    ),
+    ("SELECT count(*) FROM (SELECT DISTINCT d * CASE WHEN id % 2 = 0 THEN -1 ELSE 1 END AS e, g FROM z) q", "500"),
+    ("SELECT count(*) FROM (SELECT id, -d AS e FROM z) p JOIN z ON p.id = z.id AND p.e = z.d", "1000"),
+    ("SELECT count(*) FROM (SELECT NULL AS n, id FROM a) p JOIN (SELECT NULL AS n, id FROM b) q ON p.n = q.n", "0"),
+    ("SELECT count(*) < 22 FROM (SELECT floor(random() * 3) AS k, x, count(*) FROM a GROUP BY 1, 2) q", "true"),
+    ("SELECT count(*) FROM b LEFT JOIN (SELECT * FROM a WHERE x % 2 = 1) a ON b.x = a.x AND b.id < a.id", "221"),
+    ("SELECT count(*) FROM (SELECT * FROM a WHERE x % 2 = 1) a RIGHT JOIN b ON b.x = a.x AND b.id < a.id", "221"),
+    ("SELECT a.x FROM a JOIN b ON a.x = b.x GROUP BY a.x ORDER BY count(*) DESC, a.x LIMIT 2", "1\n2"),
+    (
+        "SELECT count(*) FROM (SELECT id FROM a UNION ALL SELECT id FROM b) u JOIN (SELECT id FROM a UNION ALL SELECT id FROM b) v USING (id)",
+        "250",
+    ),
+    ("DELETE FROM a WHERE id IN (SELECT a.id FROM a JOIN b ON a.x = b.x LIMIT 1)", "DELETE 1"),
+    ("SELECT count(*) FROM a", "99"),
+];
+
+#[test]
+fn what_is_asked_of_a_join_is_the_same_in_little_memory() {
+    for ram in [None, Some(Ram::LEAST)] {
+        let mut database = joined(ram);
+        let answers = OF_JOINS.map(|(query, wanted)| (query, wanted, database.ask(query)));
+        let wrong: Vec<_> = answers.iter().filter(|(_, wanted, answer)| wanted != answer).collect();
+        assert!(wrong.is_empty(), "{ram:?}: {wrong:#?}");
+    }
+}
+
+#[test]
+fn what_a_window_keeps_is_held_as_long_as_somebody_has_it() {
+    let mut database = filled(Some(Ram::LEAST));
+    let said =
+        database.ask("SELECT max(r) FROM (SELECT g, sum(g) OVER () AS r FROM generate_series(1, 100000) x(g)) q");
+    assert!(said.starts_with("error: the query needs more working memory"), "{said}");
+    database.expect(&[("BEGIN", "BEGIN")]);
+    let mut declare = |number: usize| {
+        let cursor = format!("DECLARE c{number} CURSOR FOR SELECT id, sum(a) OVER () FROM t WHERE id < 300");
+        (database.ask(&cursor), database.ask(&format!("FETCH 1 FROM c{number}")))
+    };
+    let refused = (0..100).find(|number| {
+        let (declared, fetched) = declare(*number);
+        declared.contains("memory") || fetched.contains("memory")
+    });
+    assert!(refused.is_some(), "a hundred windows are held in 64 KB");
+}
