@@ -246,7 +246,9 @@ fn a_database_in_little_memory_answers_or_says_what_it_needs() {
     let asked = |connection: &mut Connection| -> Result<Vec<_>, Error> { connection.query(query, &[])?.collect() };
     let rows: usize = asked(&mut connection).expect("answered").iter().map(RecordBatch::num_rows).sum();
     assert_eq!(rows, 20_000);
-    let refused = connection.query("SELECT i FROM t ORDER BY i % 7", &[]).map(drop).expect_err("too much");
+    let sorted = connection.query("SELECT i FROM t ORDER BY i % 7, i", &[]).expect("runs");
+    assert_eq!(sorted.map(|rows| rows.expect("answered").num_rows()).sum::<usize>(), 20_000);
+    let refused = connection.query("SELECT unnest(array_agg(i)) FROM t", &[]).map(drop).expect_err("too much");
     assert!(refused.kind() == Kind::Full && refused.to_string().contains("--ram 64M"), "{refused}");
     drop(connection);
     drop(database);

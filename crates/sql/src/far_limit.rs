@@ -1,9 +1,10 @@
-//! A LIMIT far away is none to groups.
+//! A LIMIT far away is none to groups, and none is where keys are floating-point numbers.
 //!
 //! For `GROUP BY ... ORDER BY ... LIMIT n` the query library keeps n groups alone, in a heap and a table that it makes for n
 //! groups at once, and asks nobody for the memory: `LIMIT 1000000000` would take gigabytes for ten rows, and the largest number
 //! there is overflows (DataFusion 55, `aggregates/topk`). Behind a LIMIT so far, all groups are kept as if there were none; what
-//! stands above them still counts rows.
+//! stands above them still counts rows. And it looks for the key of a group that it lets go of, and does not find NaN, which is not
+//! equal to itself (a panic of a query, `aggregates/topk/hash_table.rs`).
 
 use std::sync::Arc;
 
@@ -47,5 +48,8 @@ impl PhysicalOptimizerRule for FarLimit {
 }
 
 fn is_far(groups: &AggregateExec) -> bool {
-    groups.limit_options().is_some_and(|options| options.limit() > GROUPS_MAX)
+    let schema = groups.input().schema();
+    let kinds = groups.group_expr().input_exprs().into_iter().map(|key| key.data_type(&schema));
+    let may_be_nan = kinds.into_iter().any(|kind| kind.map_or(true, |kind| kind.is_floating()));
+    groups.limit_options().is_some_and(|options| may_be_nan || options.limit() > GROUPS_MAX)
 }

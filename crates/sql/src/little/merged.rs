@@ -68,7 +68,7 @@ fn merged(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>, DataFus
     if is_other || is_volatile || join.on().is_empty() || join.fetch().is_some() {
         return Ok(None);
     }
-    let (left, right) = (one_part(join.left()), one_part(join.right()));
+    let (left, right) = (side(join.left()), side(join.right()));
     let on = join.on().iter().map(|keys| Ok((key(&keys.0, &left.schema())?, key(&keys.1, &right.schema())?)));
     let on = on.collect::<Result<Vec<(Expr, Expr)>, DataFusionError>>()?;
     let filter = join.filter().map(left_first).transpose()?;
@@ -79,6 +79,12 @@ fn merged(join: &HashJoinExec) -> Result<Option<Arc<dyn ExecutionPlan>>, DataFus
         merged = Arc::new(NullAware::new(merged, right, keys.clone()));
     }
     shown(join, Arc::new(Unordered::new(merged))).map(Some)
+}
+
+/// A side of a join, which is sorted whatever order it may have: the library leaves out a sort by keys of which it knows that the first
+/// determines the others, and then finds that the rows are not in their order (DataFusion 55).
+fn side(input: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    Arc::new(Unordered::new(one_part(input)))
 }
 
 /// A key by which the library can merge.

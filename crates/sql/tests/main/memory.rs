@@ -111,6 +111,17 @@ fn answers_that_would_take_all_memory_are_refused() {
 
 /// The query library would make room for as many groups as the LIMIT says, before it has seen a row.
 #[test]
+fn a_limit_lets_go_of_groups_that_are_not_a_number() {
+    let mut database = Database::after("CREATE TABLE n (i INTEGER, d DOUBLE PRECISION, r REAL)");
+    database.expect(&[
+        ("INSERT INTO n VALUES (1, 'NaN'::DOUBLE PRECISION, 'NaN'::REAL), (2, 5, 5)", "INSERT 2"),
+        ("INSERT INTO n SELECT 9, i, i FROM generate_series(1, 100) AS i", "INSERT 100"),
+        ("SELECT count(*) FROM (SELECT DISTINCT d FROM n ORDER BY d LIMIT 2) q", "2"),
+        ("SELECT count(*) FROM (SELECT r, max(i) AS m FROM n GROUP BY r ORDER BY m DESC LIMIT 2) q", "2"),
+    ]);
+}
+
+#[test]
 fn a_limit_far_away_takes_no_more_memory_than_the_groups_there_are() {
     let mut database = Database::new();
     for limit in ["9223372036854775807", "1844674407370955161", "5000000000"] {
