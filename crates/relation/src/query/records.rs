@@ -85,27 +85,14 @@ mod tests {
     use alloc::collections::BTreeMap;
     use alloc::vec::Vec;
 
+    use super::super::scratch::InMemory;
     use super::*;
-
-    struct Aside(Vec<u8>);
-
-    impl Scratch for Aside {
-        fn append(&mut self, bytes: &[u8]) -> Result<u64, Error> {
-            self.0.extend_from_slice(bytes);
-            Ok((self.0.len() - bytes.len()) as u64)
-        }
-
-        fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-            buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
-            Ok(())
-        }
-    }
 
     #[test]
     fn they_are_read_in_less_memory_than_they_were_sorted_in() {
         for (count, sorted_in, read_in) in [(0, 4096, 256), (50, 4096, 256), (9000, 24 << 10, 4096), (9000, 4096, 512)]
         {
-            let (mut aside, mut expected) = (Aside(Vec::new()), BTreeMap::new());
+            let (mut aside, mut expected) = (InMemory(Vec::new()), BTreeMap::new());
             let mut sorter = RecordSorter::new(sorted_in, u64::MAX);
             for number in 0..count {
                 let key = (number as u32).wrapping_mul(2_654_435_761).to_be_bytes();
@@ -125,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_record_that_is_too_long_is_told_and_comes_after_all_with_more_memory() {
-        let (mut aside, mut sorter) = (Aside(Vec::new()), RecordSorter::new(4096, 1));
+        let (mut aside, mut sorter) = (InMemory(Vec::new()), RecordSorter::new(4096, 1));
         sorter.push(&mut aside, b"b", b"short").unwrap();
         let Err(Error::Memory { needed: Some(needed) }) = sorter.push(&mut aside, b"a", &[7; 1000]) else {
             panic!("it was not told");

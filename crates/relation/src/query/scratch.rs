@@ -64,3 +64,20 @@ impl Scratch for ContainerScratch<'_> {
         View::read(self.storage, self.container, offset, buffer).map_err(Error::log(""))
     }
 }
+
+/// In memory, for tests.
+#[cfg(test)]
+pub(super) struct InMemory(pub alloc::vec::Vec<u8>);
+
+#[cfg(test)]
+impl Scratch for InMemory {
+    fn append(&mut self, bytes: &[u8]) -> Result<u64, Error> {
+        self.0.extend_from_slice(bytes);
+        Ok((self.0.len() - bytes.len()) as u64)
+    }
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
+        Ok(())
+    }
+}

@@ -389,21 +389,8 @@ mod tests {
     use alloc::collections::BTreeMap;
     use alloc::vec;
 
+    use super::super::scratch::InMemory;
     use super::*;
-
-    struct Aside(Vec<u8>);
-
-    impl Scratch for Aside {
-        fn append(&mut self, bytes: &[u8]) -> Result<u64, Error> {
-            self.0.extend_from_slice(bytes);
-            Ok((self.0.len() - bytes.len()) as u64)
-        }
-
-        fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-            buffer.copy_from_slice(&self.0[offset as usize..][..buffer.len()]);
-            Ok(())
-        }
-    }
 
     /// All bytes of records with one key, in order: they become longer and longer.
     struct Together;
@@ -417,7 +404,7 @@ mod tests {
     }
 
     fn sorted(count: u32, bytes_max: usize, limit: u64) -> Result<[Vec<Vec<u8>>; 2], Error> {
-        let mut aside = Aside(Vec::new());
+        let mut aside = InMemory(Vec::new());
         let mut sorter = Sorter::new(bytes_max, Together, limit);
         let mut expected: BTreeMap<[u8; 2], Vec<u8>> = BTreeMap::new();
         for number in 0..count {
