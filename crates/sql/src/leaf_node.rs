@@ -29,17 +29,7 @@ macro_rules! leaf_node {
             Vec::new()
         }
 
-        fn apply_expressions(
-            &self,
-            _visit: &mut dyn FnMut(
-                &Arc<dyn datafusion::physical_expr::PhysicalExpr>,
-            ) -> std::result::Result<
-                datafusion::common::tree_node::TreeNodeRecursion,
-                DataFusionError,
-            >,
-        ) -> std::result::Result<datafusion::common::tree_node::TreeNodeRecursion, DataFusionError> {
-            Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
-        }
+        crate::inner_node::no_expressions!();
 
         fn replace_children(
             self: Arc<Self>,

@@ -44,6 +44,7 @@ mod historian;
 mod idioms;
 mod incidents;
 mod information;
+mod inner_node;
 mod insert;
 mod interrupt;
 mod joined;

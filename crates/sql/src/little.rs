@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Rows with equal keys stay in the order in which they came, so that an answer is the same however much memory there is. What is
-//! kept of one group, of the rows of one side with one key, or by the few that cannot be put into other words (ROLLUP, FULL JOIN with more than keys), is
-//! taken from the bound like everything, and what is too much for it ends in an error.
+//! kept of one group, of the rows of one side with one key, or by the few that cannot be put into other words (ROLLUP, FULL JOIN
+//! with more conditions than keys), is taken from the bound like everything, and what is too much for it ends in an error.
 
 mod counted;
 mod merge_key;

@@ -42,7 +42,7 @@ pub(crate) fn from_last_sample(
         return Ok(None);
     }
     let around = Around { range, beyond: signal.method == Method::Linear, sampled: sampled(chain.steps, keys, value) };
-    Ok(Some(Arc::new(operator.over(rebuilt(&operator.input, around)?))))
+    Ok(Some(Arc::new(operator.with_input(rebuilt(&operator.input, around)?))))
 }
 
 /// The range that an operator asks about, and which column of its input holds values.

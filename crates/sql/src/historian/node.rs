@@ -15,7 +15,6 @@ use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchemaRef, DataFusionError};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -28,7 +27,7 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties, InputDistributionRequirements,
-    Partitioning, PhysicalExpr, PlanProperties, ReplaceChildrenOptions,
+    Partitioning, PhysicalExpr, PlanProperties,
 };
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use tokio::sync::mpsc::Sender;
@@ -39,6 +38,7 @@ use super::m4::M4;
 use super::resample::Resample;
 use super::value_at::ValueAt;
 use crate::error::Error;
+use crate::inner_node::{no_expressions, over_children};
 
 /// What is done with samples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -207,8 +207,13 @@ impl Operator {
     }
 
     /// The same over another input.
-    pub(crate) fn over(&self, input: Arc<dyn ExecutionPlan>) -> Operator {
+    pub(crate) fn with_input(&self, input: Arc<dyn ExecutionPlan>) -> Operator {
         Operator::new(self.work.clone(), self.schema.clone(), input)
+    }
+
+    fn over(&self, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let input = children.into_iter().next().ok_or_else(|| Error::Bug("an operator without input".into()))?;
+        Ok(Arc::new(self.with_input(input)))
     }
 }
 
@@ -249,29 +254,9 @@ impl ExecutionPlan for Operator {
         vec![datafusion::physical_expr::LexOrdering::new(order).map(OrderingRequirements::from)]
     }
 
-    fn apply_expressions(
-        &self,
-        _visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion, DataFusionError>,
-    ) -> Result<TreeNodeRecursion, DataFusionError> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    no_expressions!();
 
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        let input = children.into_iter().next().ok_or_else(|| Error::Bug("an operator without input".into()))?;
-        Ok(Arc::new(self.over(input)))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        let input = children.into_iter().next().ok_or_else(|| Error::Bug("an operator without input".into()))?;
-        Ok(Arc::new(self.over(input)))
-    }
+    over_children!();
 
     fn execute(
         &self,

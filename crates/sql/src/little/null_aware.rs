@@ -16,12 +16,12 @@ use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, apply_expression_roots};
 use futures::{StreamExt, TryStreamExt};
 
 use crate::error::Error;
+use crate::inner_node::over_children;
 
 /// The plan node.
 #[derive(Debug)]
@@ -107,20 +107,7 @@ impl ExecutionPlan for NullAware {
         apply_expression_roots([&self.keys.0, &self.keys.1], visit)
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        self.over(children)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        self.over(children)
-    }
+    over_children!();
 
     fn execute(
         &self,

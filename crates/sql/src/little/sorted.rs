@@ -9,7 +9,7 @@ use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -20,6 +20,7 @@ use tokio::task::yield_now;
 
 use super::sorting::{Sorted, Sorting, may_be_put_aside};
 use crate::error::Error;
+use crate::inner_node::over_children;
 use crate::spill::SealedFiles;
 
 /// The plan node: each part of its input in order, by itself.
@@ -149,20 +150,7 @@ impl ExecutionPlan for SortedAside {
         apply_expression_roots(self.ordering.iter().map(|key| &key.expr), visit)
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        self.over(children)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
-        self.over(children)
-    }
+    over_children!();
 
     fn execute(
         &self,
