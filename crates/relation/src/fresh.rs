@@ -132,6 +132,22 @@ impl Fresh {
         });
     }
 
+    /// So many entries at the beginning of a range, or at its end.
+    pub(crate) fn outermost(&self, range: &ByteRange, at_end: bool, count: usize) -> Vec<Box<[u8]>> {
+        let low = Bound::Included(range.low.as_slice());
+        let high = range.high.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        if range.high.as_deref().is_some_and(|high| high <= range.low.as_slice()) {
+            return Vec::new();
+        }
+        self.inner.read(|inner| {
+            let entries = inner.entries.range::<[u8], _>((low, high));
+            match at_end {
+                true => entries.rev().take(count).cloned().collect(),
+                false => entries.take(count).cloned().collect(),
+            }
+        })
+    }
+
     /// The rows of entries under exactly these keys, each with the place of its key.
     pub(crate) fn rows_under<'k>(
         &self,

@@ -4,6 +4,8 @@
 //! the entry of a row that is there. So what it finds are candidates, and each is confirmed by the row as the view sees
 //! it.
 
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -199,6 +201,98 @@ impl IndexReader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The rows of so many entries at the beginning of a range, or at its end; `None` if they take more than so many bytes.
+    pub(crate) fn outermost(
+        &self,
+        range: &ByteRange,
+        (at_end, count): (bool, usize),
+        bytes_max: usize,
+    ) -> Result<Option<Vec<RowId>>, Error> {
+        let range = range.of_entries();
+        let mut entries = self.fresh.outermost(&range, at_end, count);
+        for run in &self.files.runs {
+            match at_end {
+                true => self.last_of_run(run, &range, count, &mut entries)?,
+                false => self.first_of_run(run, &range, count, &mut entries)?,
+            }
+            entries.order();
+            match at_end {
+                true => drop(entries.drain(..entries.len().saturating_sub(count))),
+                false => entries.truncate(count),
+            }
+            if entries.iter().map(|entry| entry.len() + size_of::<Box<[u8]>>()).sum::<usize>() > bytes_max {
+                return Ok(None);
+            }
+        }
+        let row = |entry: &Box<[u8]>| {
+            let row = split_entry(entry).map(|(_, row)| row);
+            row.ok_or_else(|| Error::corrupt(&self.access.table.name, "entry of an index run"))
+        };
+        let mut rows = entries.iter().map(row).collect::<Result<Vec<RowId>, Error>>()?;
+        rows.order();
+        rows.dedup();
+        Ok(Some(rows))
+    }
+
+    /// Adds the first entries of a run in a range.
+    fn first_of_run(
+        &self,
+        run: &Run,
+        range: &ByteRange,
+        count: usize,
+        entries: &mut Vec<Box<[u8]>>,
+    ) -> Result<(), Error> {
+        let after = |entry: &[u8]| range.high.as_deref().is_some_and(|high| entry >= high);
+        if run.last.as_slice() < range.low.as_slice() || after(&run.first) {
+            return Ok(());
+        }
+        let named = self.access.named();
+        let mut cursor = self.head(run, 1)?.seek(self.view, run, &range.low).map_err(&named)?;
+        for _ in 0..count {
+            let Some(entry) = cursor.current().filter(|entry| !after(entry)) else { break };
+            entries.push(entry.into());
+            cursor.advance(self.view).map_err(&named)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the last entries of a run in a range: from some blocks before its end on, and from more where those are too few.
+    fn last_of_run(
+        &self,
+        run: &Run,
+        range: &ByteRange,
+        count: usize,
+        entries: &mut Vec<Box<[u8]>>,
+    ) -> Result<(), Error> {
+        // No key begins with so large a byte.
+        let high = range.high.as_deref().unwrap_or(&[u8::MAX]);
+        if run.last.as_slice() < range.low.as_slice() || run.first.as_slice() >= high {
+            return Ok(());
+        }
+        let (named, head) = (self.access.named(), self.head(run, 1)?);
+        let mut blocks = 0;
+        loop {
+            let (mut cursor, mut is_all) = head.seek_before(self.view, run, high, blocks).map_err(&named)?;
+            let mut last = VecDeque::new();
+            while let Some(entry) = cursor.current().filter(|entry| *entry < high) {
+                let is_before = entry < range.low.as_slice();
+                is_all |= is_before;
+                if !is_before {
+                    last.push_back(Box::from(entry));
+                }
+                if last.len() > count {
+                    last.pop_front();
+                }
+                cursor.advance(self.view).map_err(&named)?;
+            }
+            if is_all || last.len() == count {
+                entries.extend(last);
+                return Ok(());
+            }
+            blocks = 4 * blocks + 1;
+        }
     }
 
     /// All rows that the view sees with a key in the range, in the order of their numbers.

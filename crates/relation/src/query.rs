@@ -19,6 +19,7 @@ mod fold;
 mod joined;
 mod kept;
 mod named;
+mod outermost;
 mod packed;
 mod plan;
 mod ranges;

@@ -271,6 +271,19 @@ impl Relations {
         })
     }
 
+    /// Rows of so many entries of an index at the beginning of a range, or at its end, in the order of their numbers: some may have
+    /// had such a key once. `None` if the entries take more than so many bytes.
+    pub(crate) fn outermost(
+        &self,
+        view: &dyn View,
+        table: &Table,
+        range: (IndexId, &KeyRange),
+        count: (bool, usize),
+        bytes_max: usize,
+    ) -> Result<Option<Vec<RowId>>, Error> {
+        self.in_index(view, table, range, |reader, range| reader.outermost(range, count, bytes_max))
+    }
+
     /// Asks an index about a range of its keys.
     fn in_index<T>(
         &self,

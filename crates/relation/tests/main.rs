@@ -30,6 +30,8 @@ mod images;
 mod joins;
 #[path = "main/model.rs"]
 mod model;
+#[path = "main/outermost.rs"]
+mod outermost;
 #[path = "main/pages.rs"]
 mod pages;
 #[path = "main/plans.rs"]

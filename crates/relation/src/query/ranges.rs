@@ -56,6 +56,21 @@ fn way(tests: &[&Test], table: &Table, index: &IndexDef) -> Option<Way> {
     }
 }
 
+/// An index in which the rows of which all of these tests are true lie in the order of a column, and the range of their keys: the index
+/// that has most values before it.
+pub(super) fn in_order_of(tests: &[&Test], table: &Table, wanted: usize) -> Option<(IndexId, KeyRange)> {
+    let ordered = table.indexes.iter().filter_map(|index| {
+        let columns: Vec<usize> = index.columns.iter().map(|id| table.position(*id)).collect::<Option<_>>()?;
+        let place = columns.iter().position(|column| *column == wanted)?;
+        let prefix =
+            columns[..place].iter().map(|column| equal(tests, table, *column)).collect::<Option<Vec<Value>>>()?;
+        Some((index.id, prefix))
+    });
+    let (index, prefix) = ordered.max_by_key(|(_, prefix)| prefix.len())?;
+    let bounds = bounds(tests, table, wanted).or(Some((KeyBound::Unbounded, KeyBound::Unbounded)));
+    Some((index, KeyRange { prefix, bounds }))
+}
+
 /// Takes a conjunction apart.
 pub(super) fn flatten<'a>(test: &'a Test, flat: &mut Vec<&'a Test>) {
     match test {

@@ -7,13 +7,15 @@ use counterfoil_log::View;
 
 use super::candidates::Candidates;
 use super::joined::root_of;
+use super::named::FEW_ROWS;
+use super::outermost::Outermost;
 use super::plan::{Place, Plan};
 use super::windows::Windows;
 use super::{JoinedRows, KeptRows, NO_ROW, Side};
 use crate::found::FoundRows;
 use crate::grain::Grain;
 use crate::read::ONE_ROW_TIMES;
-use crate::{Error, Relations, RowId, Scan, ValueRef};
+use crate::{Error, NamedRows, Relations, RowId, Scan, ValueRef};
 
 /// Rows read at a time where memory has room for more.
 const STEP_ROWS_MAX: usize = 4096;
@@ -70,21 +72,33 @@ impl<V: View + Clone> Rows<V> {
         }
         let (kept_bytes, spare) = if is_in_cells { (kept_bytes + spare / 2, spare / 2) } else { (0, spare) };
         let (rows_max, heap_bytes) = ((share + spare) / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
-        let mut named = Vec::with_capacity(plan.sources.len());
-        for source in &plan.sources {
-            let bounds = (rows_max / plan.sources.len(), plan.access);
-            named.push(relations.named_by(&view, &source.table, &source.tests, bounds)?);
+        let mut plan = plan.clone();
+        let (mut named, mut candidates) = sought(relations, &view, &plan, rows_max)?;
+        if candidates.as_ref().is_none_or(|candidates| candidates.rows.len() > FEW_ROWS) {
+            let root = root_of(&plan.sources)?;
+            let (plan_now, columns) = (&plan, &columns[..]);
+            let outermost = Outermost {
+                relations,
+                view: &view,
+                plan: plan_now,
+                root,
+                columns,
+                room: rows_max,
+                step_rows,
+                heap_bytes,
+            };
+            if let Some(test) = outermost.test()? {
+                plan.sources[root].tests.push(test);
+                let within = sought(relations, &view, &plan, rows_max)?;
+                (named, candidates) = (within.0, within.1.or(candidates));
+            }
         }
-        let bounds = (rows_max, plan.access);
-        let lists: Vec<_> = named.iter().map(Option::as_ref).collect();
-        let asked = (plan.sources.as_slice(), plan.conditions.as_slice());
-        let candidates = relations.candidates_within(&view, asked, &lists, bounds)?;
         let (from, by) = match candidates {
             Some(Candidates { rows, by, .. }) => (From::Named(FoundRows::List(rows.into_iter()), None), by),
             None => match Windows::open(
                 relations,
                 &view,
-                asked,
+                (&plan.sources, &plan.conditions),
                 named,
                 (rows_max, plan.access, plan.is_read_in_any_order()),
             )? {
@@ -97,7 +111,7 @@ impl<V: View + Clone> Rows<V> {
             },
         };
         let kept = KeptRows::within(kept_bytes);
-        Ok(Rows { view, plan: plan.clone(), columns, from, due: Vec::new(), step_rows, heap_bytes, kept, by })
+        Ok(Rows { view, plan, columns, from, due: Vec::new(), step_rows, heap_bytes, kept, by })
     }
 }
 
@@ -160,6 +174,27 @@ impl<V: View> Rows<V> {
             }
         }
     }
+}
+
+/// What indexes say of each source.
+type Named = Vec<Option<NamedRows>>;
+
+/// What indexes say of each source, and the rows of the root that come into question, if they are few.
+fn sought(
+    relations: &Relations,
+    view: &dyn View,
+    plan: &Plan,
+    rows_max: usize,
+) -> Result<(Named, Option<Candidates>), Error> {
+    let Plan { sources, conditions, access, .. } = plan;
+    let mut named = Vec::with_capacity(sources.len());
+    for source in sources {
+        let bounds = (rows_max / sources.len(), *access);
+        named.push(relations.named_by(view, &source.table, &source.tests, bounds)?);
+    }
+    let lists: Vec<_> = named.iter().map(Option::as_ref).collect();
+    let candidates = relations.candidates_within(view, (sources, conditions), &lists, (rows_max, *access))?;
+    Ok((named, candidates))
 }
 
 /// What long values need, as what the whole share needs.

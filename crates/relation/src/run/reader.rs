@@ -74,13 +74,29 @@ impl Head {
 
     /// A cursor on the first entry that is not less than `low`.
     pub(crate) fn seek(&self, view: &dyn View, run: &Run, low: &[u8]) -> Result<Cursor, Error> {
-        let mut block = 0;
-        for level in (1..run.levels.len()).rev() {
-            block = self.child(view, run, level, block, low)?;
-        }
-        let mut cursor = Cursor::at(run, block, 1);
+        let mut cursor = Cursor::at(run, self.data_block(view, run, low)?, 1);
         cursor.seek(view, low)?;
         Ok(cursor)
+    }
+
+    /// A cursor on the first entry of the block that lies so many before the one in which `high` would lie, and whether it is the
+    /// first of all.
+    pub(crate) fn seek_before(
+        &self,
+        view: &dyn View,
+        run: &Run,
+        high: &[u8],
+        blocks: u32,
+    ) -> Result<(Cursor, bool), Error> {
+        let block = self.data_block(view, run, high)?.saturating_sub(blocks);
+        let mut cursor = Cursor::at(run, block, 1);
+        cursor.advance(view)?;
+        Ok((cursor, block == 0))
+    }
+
+    /// The data block in which an entry would lie.
+    fn data_block(&self, view: &dyn View, run: &Run, entry: &[u8]) -> Result<u32, Error> {
+        (1..run.levels.len()).rev().try_fold(0, |block, level| self.child(view, run, level, block, entry))
     }
 
     /// The child of an upper block in which `low` would lie: the last that begins at or before it.
