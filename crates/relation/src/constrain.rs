@@ -1,4 +1,4 @@
-//! ALTER TABLE ADD CONSTRAINT: what CREATE TABLE takes, over the rows that are there.
+//! ALTER TABLE ADD CONSTRAINT and DROP CONSTRAINT: what CREATE TABLE takes, over the rows that are there.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -8,7 +8,9 @@ use alloc::vec::Vec;
 use crate::access::Shared;
 use crate::define::{self, Making, reread};
 use crate::read::Wanted;
-use crate::{ColumnId, Error, IndexId, NewCheck, NewForeignKey, NewKey, Rule, Storage, Table, TableId, path};
+use crate::{
+    ColumnId, Error, ForeignKey, IndexId, NewCheck, NewForeignKey, NewKey, Rule, Storage, Table, TableId, path,
+};
 
 /// Rows that are looked at together.
 const BLOCK_ROWS: u64 = 4096;
@@ -57,6 +59,68 @@ pub(crate) fn add_constraint(
         check_not_null(shared, writer, &table, &key.columns)?;
     }
     Ok(table)
+}
+
+/// DROP CONSTRAINT; none where the table has none of that name. Columns of a primary key stay NOT NULL. `cascade`: foreign keys that
+/// reference a key go with it; otherwise they forbid it. All of it is of one commit.
+pub(crate) fn drop_constraint(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    id: TableId,
+    name: &str,
+    cascade: bool,
+) -> Result<Option<Arc<Table>>, Error> {
+    let table = reread(shared, writer, id)?;
+    if table.foreign_keys.iter().any(|key| key.name == name) {
+        define::drop_foreign_keys(shared, writer, &table, &|key| key.name == name)?;
+        return reread(shared, writer, id).map(Some);
+    }
+    let mut keys = table.primary_key.iter().chain(&table.uniques);
+    if let Some(index) = keys.find(|key| key.name == name).map(|key| key.index) {
+        return drop_key(shared, writer, &table, (name, index), cascade).map(Some);
+    }
+    let mut changed = (*table).clone();
+    changed.checks.retain(|check| check.name != name);
+    if changed.checks.len() == table.checks.len() {
+        return Ok(None);
+    }
+    define::store(shared, writer, &changed)?;
+    reread(shared, writer, id).map(Some)
+}
+
+/// Drops PRIMARY KEY or UNIQUE, and the index behind it.
+fn drop_key(
+    shared: &Shared,
+    writer: &mut dyn Storage,
+    table: &Table,
+    (name, index): (&str, IndexId),
+    cascade: bool,
+) -> Result<Arc<Table>, Error> {
+    let references = |key: &ForeignKey| key.parent == table.id && key.parent_index == index;
+    let children = define::children(shared, writer, table)?;
+    for referencing in children.iter().map(|child| child.id).chain([table.id]) {
+        // As it is now: what went of another's foreign keys may have changed its paths.
+        let referencing = reread(shared, writer, referencing)?;
+        if !referencing.foreign_keys.iter().any(references) {
+            continue;
+        }
+        if !cascade {
+            let by = &referencing.name;
+            return Err(Error::sql(format!(
+                "key {name} is referenced by foreign keys of table {by}: CASCADE drops them"
+            )));
+        }
+        define::drop_foreign_keys(shared, writer, &referencing, &references)?;
+    }
+    let mut changed = (*reread(shared, writer, table.id)?).clone();
+    if let Some(key) = changed.foreign_keys.iter().find(|key| key.index == index) {
+        return Err(Error::sql(format!("foreign key {} leans on the index of key {name}: drop it first", key.name)));
+    }
+    define::remove_indexes(shared, writer, &mut changed, &[index])?;
+    changed.primary_key = changed.primary_key.filter(|key| key.index != index);
+    changed.uniques.retain(|key| key.index != index);
+    define::store(shared, writer, &changed)?;
+    reread(shared, writer, table.id)
 }
 
 /// Checks that no row has a NULL in these columns.

@@ -613,6 +613,21 @@ impl Relations {
         alter::drop_column(&self.shared, writer, table.id, column, cascade)
     }
 
+    /// ALTER TABLE ... DROP CONSTRAINT; none where the table has none of that name. Columns of a primary key stay NOT NULL.
+    /// `cascade`: foreign keys that reference a key go too; otherwise they forbid it.
+    ///
+    /// # Errors
+    /// [`Error::Sql`] where it is refused.
+    pub fn drop_constraint(
+        &self,
+        writer: &mut dyn Storage,
+        table: &Table,
+        name: &str,
+        cascade: bool,
+    ) -> Result<Option<Arc<Table>>, Error> {
+        constrain::drop_constraint(&self.shared, writer, table.id, name, cascade)
+    }
+
     /// ALTER TABLE ... RENAME COLUMN. `rewrite` gets the text of each check over the column and returns it with the new
     /// name.
     ///

@@ -21,11 +21,7 @@ impl Session {
         if not_valid {
             return Err(Error::NotSupported("NOT VALID: every row keeps the constraints of its table".into()));
         }
-        if series::is_series(table) {
-            return Err(Error::NotSupported(
-                "constraints of a series table: its key is its series and its time".into(),
-            ));
-        }
+        series::keep_constraints(table)?;
         let new = self.added_constraint(table, constraint)?;
         let relations = self.engine().relations.clone();
         let made = relations.add_constraint(&mut *change.lease, table, &new).map_err(Error::Relation)?;

@@ -377,6 +377,15 @@ impl Session {
             AlterTableOperation::AddConstraint { constraint, not_valid } => {
                 return self.add_constraint(change, table, constraint, *not_valid);
             }
+            AlterTableOperation::DropConstraint { if_exists, name, drop_behavior } => {
+                let (name, cascade) = (fold(name), matches!(drop_behavior, Some(DropBehavior::Cascade)));
+                series::keep_constraints(table)?;
+                match relations.drop_constraint(lease, table, &name, cascade).map_err(Error::Relation)? {
+                    Some(made) => Ok(made),
+                    None if *if_exists => return Ok(table.name.clone()),
+                    None => return Err(Error::Sql(format!("table {} has no constraint {name}", table.name))),
+                }
+            }
             AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
                 let (from, to) = (fold(old_column_name), fold(new_column_name));
                 reserved(&to)?;

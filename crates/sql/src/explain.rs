@@ -27,8 +27,16 @@ pub(crate) struct Prepared {
     wanted: usize,
 }
 
+/// How a plan is shown.
+#[derive(Clone, Copy)]
+struct How {
+    /// After running it, with what each node did.
+    analyze: bool,
+    verbose: bool,
+}
+
 impl Session {
-    /// The physical plan of a query, a line a row; with ANALYZE after running it, with what each node did.
+    /// The physical plan of a query, or of one that EXECUTE names, a line a row; with ANALYZE after running it, with what each node did.
     pub(crate) fn explain(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Outcome> {
         let Statement::Explain { analyze, verbose, statement, options, .. } = statement else {
             return Err(Error::Bug("EXPLAIN".into()));
@@ -37,20 +45,30 @@ impl Session {
             let options = options.iter().flatten();
             options.clone().any(|option| option.name.value.eq_ignore_ascii_case(name))
         };
-        if !matches!(statement.as_ref(), Statement::Query(_)) {
+        let how = How { analyze: *analyze || option("analyze"), verbose: *verbose };
+        if let Statement::Execute { name: Some(name), parameters: given, .. } = statement.as_ref() {
+            return self.with_prepared(name, (given, parameters), |session, statement, given| {
+                session.explain_query(statement, given, how)
+            });
+        }
+        self.explain_query(statement, parameters, how)
+    }
+
+    fn explain_query(&mut self, statement: &Statement, parameters: &[Value], how: How) -> Result<Outcome> {
+        if !matches!(statement, Statement::Query(_)) {
             return Err(Error::NotSupported("EXPLAIN of anything but a query".into()));
         }
         let direct = self.direct_scan(statement, parameters)?;
         let is_direct = direct.is_some();
         let physical = match direct {
             Some(scan) => scan.node(),
-            None => self.planned((**statement).clone(), parameters)?,
+            None => self.planned(statement.clone(), parameters)?,
         };
-        let text = if *analyze || option("analyze") {
+        let text = if how.analyze {
             self.run_through(physical.clone())?;
-            DisplayableExecutionPlan::with_metrics(physical.as_ref()).indent(*verbose).to_string()
+            DisplayableExecutionPlan::with_metrics(physical.as_ref()).indent(how.verbose).to_string()
         } else {
-            DisplayableExecutionPlan::new(physical.as_ref()).indent(*verbose).to_string()
+            DisplayableExecutionPlan::new(physical.as_ref()).indent(how.verbose).to_string()
         };
         // The library's planner had no part in it.
         let text = if is_direct { format!("Direct: {text}") } else { text };
@@ -102,15 +120,8 @@ impl Session {
                 Ok(Outcome::Done("PREPARE"))
             }
             Statement::Execute { name: Some(name), parameters: given, .. } => {
-                let given = given.iter().map(|expr| constant(expr, parameters)).collect::<Result<Vec<_>>>()?;
-                // The text says the name alone, and what it names may nest deep.
-                stacker::grow(STACK_BYTES, || {
-                    let Prepared { statement, wanted } = self.prepared_by(name)?;
-                    if given.len() != wanted {
-                        let text = format!("{name} wants {wanted} arguments, and {} were given", given.len());
-                        return Err(Error::Sql(text));
-                    }
-                    self.dispatch(&statement, &given)
+                self.with_prepared(name, (given, parameters), |session, statement, given| {
+                    session.dispatch(statement, given)
                 })
             }
             Statement::Deallocate { name, .. } => {
@@ -123,6 +134,24 @@ impl Session {
             }
             other => Err(Error::NotSupported(other.to_string())),
         }
+    }
+
+    /// Does something with a statement that PREPARE named and the arguments that EXECUTE gives it.
+    fn with_prepared(
+        &mut self,
+        name: &ObjectName,
+        (given, parameters): (&[Expr], &[Value]),
+        run: impl FnOnce(&mut Self, &Statement, &[Value]) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        let given = given.iter().map(|expr| constant(expr, parameters)).collect::<Result<Vec<_>>>()?;
+        // The text says the name alone, and what it names may nest deep.
+        stacker::grow(STACK_BYTES, || {
+            let Prepared { statement, wanted } = self.prepared_by(name)?;
+            if given.len() != wanted {
+                return Err(Error::Sql(format!("{name} wants {wanted} arguments, and {} were given", given.len())));
+            }
+            run(self, &statement, &given)
+        })
     }
 
     /// A statement that PREPARE named.

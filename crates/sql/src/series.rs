@@ -57,6 +57,14 @@ pub fn is_series(table: &Table) -> bool {
     table.engine.as_ref().is_some_and(|engine| engine.name == ENGINE)
 }
 
+/// Refuses to add constraints to a series table, or to drop them.
+pub(crate) fn keep_constraints(table: &Table) -> Result<()> {
+    if !is_series(table) {
+        return Ok(());
+    }
+    Err(Error::NotSupported("constraints of a series table: its key is its series and its time".into()))
+}
+
 /// The columns of a series table by what they are for.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {

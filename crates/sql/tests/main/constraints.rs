@@ -193,3 +193,82 @@ fn references_come_to_tables_that_are_there() {
         ),
     ]);
 }
+
+#[test]
+fn constraints_go() {
+    let mut database = Database::new();
+    database.expect(&[
+        ("CREATE TABLE p (id INTEGER PRIMARY KEY, code TEXT UNIQUE, CONSTRAINT some CHECK (id > 0))", "CREATE TABLE"),
+        (
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p, code TEXT REFERENCES p (code))",
+            "CREATE TABLE",
+        ),
+        ("CREATE TABLE g (c INTEGER REFERENCES c)", "CREATE TABLE"),
+        ("INSERT INTO p SELECT x, 'p' || x FROM generate_series(1, 20000) AS g(x)", "INSERT 20000"),
+        ("INSERT INTO c SELECT x, x, 'p' || x FROM generate_series(1, 20000) AS g(x)", "INSERT 20000"),
+        ("INSERT INTO g SELECT x FROM generate_series(1, 20000) AS g(x)", "INSERT 20000"),
+        ("ALTER TABLE p DROP CONSTRAINT nothing", "error: table p has no constraint nothing"),
+        ("ALTER TABLE p DROP CONSTRAINT IF EXISTS nothing", "ALTER TABLE"),
+        ("INSERT INTO p VALUES (-1, 'a')", "error: a row of table p breaks check constraint some"),
+        ("ALTER TABLE p DROP CONSTRAINT some", "ALTER TABLE"),
+        ("INSERT INTO p VALUES (-1, 'a')", "INSERT 1"),
+        // A key that is referenced stays, or takes what references it along.
+        (
+            "ALTER TABLE p DROP CONSTRAINT p_pkey",
+            "error: key p_pkey is referenced by foreign keys of table c: CASCADE drops them",
+        ),
+        ("BEGIN", "BEGIN"),
+        ("ALTER TABLE p DROP CONSTRAINT p_pkey CASCADE", "ALTER TABLE"),
+        ("INSERT INTO c VALUES (0, 77777, 'p1')", "INSERT 1"),
+        ("INSERT INTO p VALUES (5, 'again')", "INSERT 1"),
+        ("INSERT INTO p VALUES (NULL, 'none')", "error: column id of table p must not be NULL"),
+        ("ROLLBACK", "ROLLBACK"),
+        (
+            "INSERT INTO c VALUES (0, 77777, 'p1')",
+            "error: a row of table c references a row that does not exist (p): foreign key c_p_fkey",
+        ),
+        ("ALTER TABLE c DROP CONSTRAINT c_p_fkey", "ALTER TABLE"),
+        ("INSERT INTO c VALUES (0, 77777, 'p1')", "INSERT 1"),
+        (
+            "INSERT INTO c VALUES (-1, 1, 'nobody')",
+            "error: a row of table c references a row that does not exist (code): foreign key c_code_fkey",
+        ),
+        ("SELECT count(*) FROM c JOIN p ON p.id = c.p WHERE c.id < 100", "99"),
+        ("SELECT g.c, p.id FROM g JOIN c ON c.id = g.c JOIN p ON p.code = c.code WHERE g.c = 700", "700|700"),
+        ("ALTER TABLE p DROP CONSTRAINT p_code_key CASCADE", "ALTER TABLE"),
+        ("INSERT INTO c VALUES (-1, 1, 'nobody')", "INSERT 1"),
+        ("INSERT INTO p VALUES (50000, 'p1')", "INSERT 1"),
+        ("SELECT count(*) FROM p WHERE code = 'p1'", "2"),
+        ("ALTER TABLE p DROP CONSTRAINT p_pkey", "ALTER TABLE"),
+        ("INSERT INTO p VALUES (50000, 'p2')", "INSERT 1"),
+        (
+            "ALTER TABLE p ADD PRIMARY KEY (id)",
+            "error: table p already has a row with this key (id): unique constraint p_pkey",
+        ),
+        ("DELETE FROM p WHERE code = 'p2' AND id = 50000", "DELETE 1"),
+        ("ALTER TABLE p ADD PRIMARY KEY (id)", "ALTER TABLE"),
+        ("VACUUM", "VACUUM"),
+        ("SELECT g.c, c.code FROM g JOIN c ON c.id = g.c WHERE g.c = 19999", "19999|p19999"),
+    ]);
+}
+
+#[test]
+fn a_key_that_others_lean_on_stays() {
+    let mut database = Database::new();
+    database.expect(&[
+        ("CREATE TABLE p (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p)", "CREATE TABLE"),
+        ("CREATE TABLE c (p INTEGER REFERENCES p, n INTEGER, PRIMARY KEY (p, n))", "CREATE TABLE"),
+        (
+            "ALTER TABLE c DROP CONSTRAINT c_pkey",
+            "error: foreign key c_p_fkey leans on the index of key c_pkey: drop it first",
+        ),
+        ("ALTER TABLE c DROP CONSTRAINT c_p_fkey, DROP CONSTRAINT c_pkey", "ALTER TABLE"),
+        ("INSERT INTO c VALUES (1, 1), (1, 1)", "INSERT 2"),
+        (
+            "ALTER TABLE p DROP CONSTRAINT p_pkey RESTRICT",
+            "error: key p_pkey is referenced by foreign keys of table p: CASCADE drops them",
+        ),
+        ("ALTER TABLE p DROP CONSTRAINT p_pkey CASCADE", "ALTER TABLE"),
+        ("INSERT INTO p VALUES (1, 7), (1, 7)", "INSERT 2"),
+    ]);
+}

@@ -139,11 +139,15 @@ fn prepared_statements_are_bounded_and_their_arguments_checked() {
         ("EXECUTE p0(5)", "5"),
         ("EXECUTE p0", "error: p0 wants 1 arguments, and 0 were given"),
         ("EXECUTE p0(5, 6)", "error: p0 wants 1 arguments, and 2 were given"),
+        ("EXPLAIN EXECUTE p0(5, 6)", "error: p0 wants 1 arguments, and 2 were given"),
+        ("EXPLAIN EXECUTE nothing", "error: no prepared statement nothing"),
         ("DEALLOCATE p0", "DEALLOCATE"),
         ("PREPARE p0 (integer, text, date) AS SELECT $1 / 2, $2 || 'x'", "PREPARE"),
         ("EXECUTE p0(7.6, 5, '2026-01-01')", "4|5x"),
         ("EXECUTE p0('7', 5, NULL)", "3|5x"),
     ]);
+    let plan = database.ask("EXPLAIN EXECUTE p0(7, 5, NULL)");
+    assert!(plan.contains("Projection"), "{plan}");
     let least = ask(&mut database.session, "EXECUTE p0(-$1)", &[Value::Integer(i64::MIN)]);
     assert!(least.starts_with("error: not supported: the argument"), "{least}");
 }

@@ -656,3 +656,37 @@ fn changes_of_few_rows_are_those_of_the_library() {
         assert_eq!(with(&mut direct, value.clone()), with(&mut planned, value));
     }
 }
+
+#[test]
+fn the_first_of_an_order_are_read_at_the_end_of_its_index() {
+    let mut database = Database::after(
+        "CREATE TABLE devices (id INTEGER PRIMARY KEY, name TEXT);
+         CREATE TABLE log (id INTEGER PRIMARY KEY, device INTEGER REFERENCES devices, at TIMESTAMP NOT NULL, level DOUBLE PRECISION);
+         CREATE INDEX ON log (at); CREATE INDEX ON log (level); CREATE INDEX ON log (device, at);
+         INSERT INTO devices SELECT x, 'd' || x FROM generate_series(0, 49) AS g(x);
+         INSERT INTO log SELECT x, x % 50, TIMESTAMP '2026-01-01' + x * INTERVAL '1 minute',
+             CASE WHEN x % 100 = 7 THEN NULL ELSE (x * 7919 % 100003) / 2.0 END FROM generate_series(1, 50000) AS g(x)",
+    );
+    for (question, index, answer) in [
+        ("SELECT id FROM log ORDER BY at DESC LIMIT 3", "log_at_idx", "50000;49999;49998"),
+        ("SELECT id FROM log ORDER BY at LIMIT 2 OFFSET 5", "log_at_idx", "6;7"),
+        ("SELECT max(at) FROM log", "log_at_idx", "2026-02-04 17:20:00"),
+        ("SELECT id FROM log WHERE device = 7 ORDER BY at DESC LIMIT 2", "log_device_at_idx", "49957;49907"),
+        ("SELECT max(id) FROM log WHERE device = 7", "log_device_at_idx", "49957"),
+        (
+            "SELECT l.id, d.name FROM log l JOIN devices d ON d.id = l.device ORDER BY l.at DESC LIMIT 2",
+            "log_at_idx",
+            "50000|d0;49999|d49",
+        ),
+        ("SELECT id FROM log ORDER BY level DESC NULLS LAST LIMIT 1", "log_level_idx", ""),
+        ("SELECT min(level), max(level) FROM log", "log_level_idx", ""),
+    ] {
+        let plan = database.ask(&format!("EXPLAIN {question}"));
+        assert!(plan.contains(&format!("Answer: indexes: [{index}] (")), "{question}: {plan}");
+        let found = database.ask(question);
+        database.ask("SET enable_direct_queries = off");
+        assert_eq!(found, database.ask(question), "{question}");
+        database.ask("SET enable_direct_queries = on");
+        assert!(answer.is_empty() || found.replace('\n', ";") == answer, "{question}: {found}");
+    }
+}
