@@ -262,6 +262,10 @@ fn what_becomes_of_few_rows_is_answered_directly_and_alike() {
         "SELECT id FROM t WHERE id = 3 OFFSET 1",
         "SELECT ALL id FROM t WHERE id < 9 ORDER BY id OFFSET 2 ROWS",
         "SELECT count(ALL v) FROM t WHERE id < 9",
+        "SELECT id FROM t ORDER BY v, id LIMIT 3",
+        "SELECT id, v FROM t ORDER BY v DESC, id LIMIT 3 OFFSET 60",
+        "SELECT min(ts), max(ts) FROM t",
+        "SELECT p.name, t.d FROM t JOIN p ON t.p = p.id ORDER BY t.d DESC NULLS LAST LIMIT 4",
     ] {
         assert!(both(&mut database, query, &[]), "{query}");
     }
@@ -278,7 +282,7 @@ fn what_else_becomes_of_rows_is_planned() {
     for query in [
         // Many rows.
         "SELECT small, count(*) FROM t GROUP BY small",
-        "SELECT id FROM t ORDER BY v, id LIMIT 3",
+        "SELECT id FROM t ORDER BY fine, id LIMIT 3",
         "SELECT count(*) FROM t",
         // Expressions.
         "SELECT id FROM t WHERE id < 20 ORDER BY id + 1",
@@ -661,18 +665,18 @@ fn changes_of_few_rows_are_those_of_the_library() {
 fn the_first_of_an_order_are_read_at_the_end_of_its_index() {
     let mut database = Database::after(
         "CREATE TABLE devices (id INTEGER PRIMARY KEY, name TEXT);
-         CREATE TABLE log (id INTEGER PRIMARY KEY, device INTEGER REFERENCES devices, at TIMESTAMP NOT NULL, level DOUBLE PRECISION);
+         CREATE TABLE log (id INTEGER PRIMARY KEY, device INTEGER REFERENCES devices, at BIGINT NOT NULL, level DOUBLE PRECISION);
          CREATE INDEX ON log (at); CREATE INDEX ON log (level); CREATE INDEX ON log (device, at);
          INSERT INTO devices SELECT x, 'd' || x FROM generate_series(0, 49) AS g(x);
-         INSERT INTO log SELECT x, x % 50, TIMESTAMP '2026-01-01' + x * INTERVAL '1 minute',
+         INSERT INTO log SELECT x, x % 50, x * 60,
              CASE WHEN x % 100 = 7 THEN NULL ELSE (x * 7919 % 100003) / 2.0 END FROM generate_series(1, 50000) AS g(x)",
     );
     for (question, index, answer) in [
         ("SELECT id FROM log ORDER BY at DESC LIMIT 3", "log_at_idx", "50000;49999;49998"),
         ("SELECT id FROM log ORDER BY at LIMIT 2 OFFSET 5", "log_at_idx", "6;7"),
-        ("SELECT max(at) FROM log", "log_at_idx", "2026-02-04 17:20:00"),
+        ("SELECT max(at) FROM log", "log_at_idx", "3000000"),
         ("SELECT id FROM log WHERE device = 7 ORDER BY at DESC LIMIT 2", "log_device_at_idx", "49957;49907"),
-        ("SELECT max(id) FROM log WHERE device = 7", "log_device_at_idx", "49957"),
+        ("SELECT max(id) FROM log WHERE device = 7", "log_pkey", "49957"),
         (
             "SELECT l.id, d.name FROM log l JOIN devices d ON d.id = l.device ORDER BY l.at DESC LIMIT 2",
             "log_at_idx",
@@ -682,7 +686,9 @@ fn the_first_of_an_order_are_read_at_the_end_of_its_index() {
         ("SELECT min(level), max(level) FROM log", "log_level_idx", ""),
     ] {
         let plan = database.ask(&format!("EXPLAIN {question}"));
-        assert!(plan.contains(&format!("Answer: indexes: [{index}] (")), "{question}: {plan}");
+        let few = plan.split(" candidates of log").next().and_then(|plan| plan.rsplit('(').next()?.parse::<u32>().ok());
+        assert!(few.is_some_and(|few| few < 100), "{question}: {plan}");
+        assert!(plan.contains("Answer: indexes: [") && plan.contains(index), "{question}: {plan}");
         let found = database.ask(question);
         database.ask("SET enable_direct_queries = off");
         assert_eq!(found, database.ask(question), "{question}");
