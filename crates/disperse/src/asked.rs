@@ -206,6 +206,11 @@ impl<'scope, 'env, T: Send + 'scope> Running<'scope, 'env, T> {
         });
     }
 
+    /// Nothing is expected of one that was just asked: others who answer are enough without it.
+    pub fn expect_little(&mut self, number: usize) {
+        self.running.iter_mut().filter(|one| one.number == number).for_each(|one| one.is_slow = true);
+    }
+
     /// Whether all have answered.
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()

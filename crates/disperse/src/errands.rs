@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 
 use crate::fragments::{Answer, Fragments, Name, Question};
+use crate::lateness::Lateness;
 use crate::provider::{Failure, Provider};
 
 /// How long somebody waits for rows, and beside that for each so many bytes of them.
@@ -34,12 +35,14 @@ const PATIENCE_MAX: Duration = Duration::from_secs(600);
 /// What an errand is about: two of the same have the same.
 type About = [u8; 32];
 
-/// The errand to a cloud that somebody has stopped waiting for, if there is one. As long as a process lives there is one of these for each cloud.
+/// The errand to a cloud that somebody has stopped waiting for, if there is one, and how long it keeps others waiting. As long as a process lives there is one of these for each cloud.
 #[derive(Default)]
 pub struct Errands {
     current: Mutex<Current>,
     /// The longest that anything took that was done, in milliseconds.
     longest: Arc<AtomicU64>,
+    /// Whether questions were waited for in vain.
+    lateness: Lateness,
 }
 
 #[derive(Default)]
@@ -178,6 +181,10 @@ impl Provider for ByErrands {
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
         self.run((3, table, &[]), DROP, |cloud, table| cloud.drop_table(table))
+    }
+
+    fn lateness(&self) -> Option<&Lateness> {
+        Some(&self.errands.lateness)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::fragments::{Answer, Data, Fragments, Name, Question};
+use crate::lateness::Lateness;
 use crate::provider::{Failure, Provider};
 
 /// What was asked of a cloud so far.
@@ -90,6 +91,10 @@ impl Provider for Metered {
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
         self.cloud.drop_table(table)
+    }
+
+    fn lateness(&self) -> Option<&Lateness> {
+        self.cloud.lateness()
     }
 }
 

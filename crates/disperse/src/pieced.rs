@@ -133,13 +133,17 @@ impl Table {
         };
         let gather = &gather;
         std::thread::scope(|scope| {
-            let (mut running, mut asked, mut opened) = (Running::new(scope), 0, None);
+            let (mut running, mut opened) = (Running::new(scope), None);
+            let (late, mut order): (Vec<usize>, Vec<usize>) =
+                (0..pieced.holders.len()).partition(|number| self.is_late(pieced.holders[*number]));
+            order.extend(late);
+            let mut left = order.into_iter();
             let done = loop {
-                while asked < pieced.holders.len() && running.coming().count() + pieced.count() < pieced.needed {
-                    let (cloud, coding) = (pieced.holders[asked], Coding::Piece(asked as u8));
+                while running.coming().count() + pieced.count() < pieced.needed {
+                    let Some(number) = left.next() else { break };
+                    let (cloud, coding) = (pieced.holders[number], Coding::Piece(number as u8));
                     let names = pieced.ids.iter().map(|id| self.coder().column_name(cloud, *id, coding)).collect();
-                    running.start(asked, move |progress| gather(cloud, names, progress));
-                    asked += 1;
+                    running.start(number, move |progress| gather(cloud, names, progress));
                 }
                 let (count, is_waiting) = (pieced.count(), running.coming().next().is_some());
                 let is_over = count >= pieced.needed || !is_waiting && count >= pieced.enough || running.is_empty();
@@ -169,7 +173,7 @@ impl Table {
                 }
             };
             is_enough.store(true, Ordering::Relaxed);
-            running.slow().for_each(|number| report.note(pieced.holders[number], Fault::Slow));
+            running.slow().for_each(|number| self.note_slow(pieced.holders[number], report));
             done
         })
     }

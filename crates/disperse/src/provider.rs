@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use crate::fragments::{Answer, Fragments, Name, Question, evaluate};
+use crate::lateness::Lateness;
 
 /// Why a provider did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,11 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// [`Failure`].
     fn drop_table(&self, table: &Name) -> Result<(), Failure>;
+
+    /// Where it is noted that it was waited for in vain; none: nobody remembers that of it.
+    fn lateness(&self) -> Option<&Lateness> {
+        None
+    }
 }
 
 /// A provider in the memory of this process: gone with it. For tests, and to try things.

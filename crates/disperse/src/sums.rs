@@ -71,11 +71,16 @@ impl Table {
         };
         let add = &add;
         std::thread::scope(|scope| {
-            let (mut running, mut left) = (Running::new(scope), holders.iter().copied());
+            let (mut running, mut left) = (Running::new(scope), self.late_last(holders).into_iter());
             // Those whose word is enough, if they agree; then, or if they are slow, all others.
             let mut next = if quorum.is_some() { usize::MAX } else { may_fail + 1 };
             let done = loop {
-                left.by_ref().take(next).for_each(|cloud| running.start(cloud, move |progress| add(cloud, progress)));
+                for cloud in left.by_ref().take(next) {
+                    running.start(cloud, move |progress| add(cloud, progress));
+                    if quorum.is_some() && self.is_late(cloud) {
+                        running.expect_little(cloud);
+                    }
+                }
                 next = 0;
                 if running.is_empty() {
                     break Ok(());
@@ -100,7 +105,7 @@ impl Table {
                 }
             };
             is_enough.store(true, Ordering::Relaxed);
-            running.slow().for_each(|cloud| report.note(cloud, Fault::Slow));
+            running.slow().for_each(|cloud| self.note_slow(cloud, report));
             done
         })?;
         let needed = match quorum {

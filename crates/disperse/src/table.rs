@@ -19,6 +19,7 @@ use crate::coding::erasure::Pieces;
 use crate::fragments::{Question, Test};
 use crate::gathered::Wanted;
 use crate::goal::Goal;
+use crate::lateness::Lateness;
 use crate::placement::Coding;
 use crate::plain::{Plain, Value};
 use crate::provider::{Failure, Provider};
@@ -260,6 +261,24 @@ impl Table {
         })?;
         others.sort_unstable();
         Ok((rows, others))
+    }
+
+    /// Whether a cloud was waited for in vain a moment ago.
+    pub(crate) fn is_late(&self, cloud: usize) -> bool {
+        self.clouds[cloud].lateness().is_some_and(Lateness::is_late)
+    }
+
+    /// Some clouds, those last that were waited for in vain a moment ago.
+    pub(crate) fn late_last(&self, clouds: &[usize]) -> Vec<usize> {
+        let (late, mut others): (Vec<usize>, Vec<usize>) = clouds.iter().partition(|cloud| self.is_late(**cloud));
+        others.extend(late);
+        others
+    }
+
+    /// A cloud is waited for in vain.
+    pub(crate) fn note_slow(&self, cloud: usize, report: &mut Report) {
+        report.note(cloud, Fault::Slow);
+        self.clouds[cloud].lateness().into_iter().for_each(Lateness::note);
     }
 
     /// Who waits, for as many rows as an honest cloud may show: rows may lie there twice after a cut, and others from before the database

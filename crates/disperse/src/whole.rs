@@ -26,10 +26,12 @@ impl Table {
                 let cells = self.coder().placement().fragment(wanted[at], Coding::Cell);
                 !asked[cloud].contains(&at) && cells.is_some_and(|cells| cells.holders.contains(&cloud))
             };
-            // Whoever can give the most of them: as few questions as there may be.
-            let cloud = (0..self.clouds().len())
-                .rev()
-                .max_by_key(|cloud| missing.iter().filter(|at| gives(*cloud, **at)).count())?;
+            // Whoever can give the most of them: as few questions as there may be. Only those who keep others waiting come later.
+            let gives_most = |cloud: &usize| {
+                let count = missing.iter().filter(|at| gives(*cloud, **at)).count();
+                (count > 0 && !self.is_late(*cloud), count)
+            };
+            let cloud = (0..self.clouds().len()).rev().max_by_key(gives_most)?;
             let own: Vec<usize> = missing.iter().copied().filter(|at| gives(cloud, *at)).collect();
             if own.is_empty() {
                 break;
@@ -87,7 +89,7 @@ impl Table {
                 }
             };
             is_enough.store(true, Ordering::Relaxed);
-            running.slow().for_each(|number| report.note(questions[number].0, Fault::Slow));
+            running.slow().for_each(|number| self.note_slow(questions[number].0, report));
             done
         })?;
         let is_whole = columns.iter().all(Option::is_some);
@@ -114,6 +116,9 @@ impl Table {
             for (cloud, of) in asked.iter().enumerate().filter(|(_, of)| !of.is_empty()) {
                 let ids: Vec<u16> = of.iter().map(|at| wanted[*at]).collect();
                 running.start(cloud, move |progress| fetch(cloud, &ids, progress));
+                if self.is_late(cloud) {
+                    running.expect_little(cloud);
+                }
             }
             let done = loop {
                 let is_waiting = running.coming().next().is_some() || !gathered.is_confirmed();
@@ -131,7 +136,7 @@ impl Table {
                 }
             };
             is_enough.store(true, Ordering::Relaxed);
-            running.slow().for_each(|cloud| report.note(cloud, Fault::Slow));
+            running.slow().for_each(|cloud| self.note_slow(cloud, report));
             done
         })?;
         gathered.columns(self, wanted, report)

@@ -262,6 +262,30 @@ fn a_cloud_that_is_slow_holds_nobody_up() {
 }
 
 #[test]
+fn a_cloud_that_kept_somebody_waiting_is_asked_after_the_others() {
+    let mut kept_waiting = 0;
+    for stuck in 0..3 {
+        let world = World::new((3, 1, 1), &some_people());
+        world.clouds[stuck].set(Mood::Stuck);
+        let read = || {
+            let mut report = Report::default();
+            let all = [ID, NAME, SALARY, NOTE];
+            let found = world.table.read(world.asking(), &all, &[], &mut report).expect("all rows");
+            assert!(found.columns == world.columns, "without {stuck}");
+            world.table.sum(world.asking(), SALARY, &world.rows, &mut report).expect("a sum");
+            (world.clouds[stuck].asked(), report.faults.contains(&(stuck, Fault::Slow)))
+        };
+        let (asked, was_slow) = read();
+        kept_waiting += usize::from(was_slow);
+        if was_slow {
+            assert_eq!(read(), (asked, false), "{stuck} is not asked again");
+        }
+        world.clouds[stuck].set(Mood::Honest);
+    }
+    assert!(kept_waiting > 0, "one of them is asked at first");
+}
+
+#[test]
 fn an_index_answer_does_not_wait_for_a_cloud_that_hangs() {
     let world = World::new((3, 1, 1), &some_people());
     let mut waited = 0;

@@ -1,12 +1,12 @@
 //! A table at clouds whose behaviour a test chooses, and the same rows in the clear.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use counterfoil_disperse::fragments::{Answer, Data, Fragments, Name, Question, Strings};
 use counterfoil_disperse::{
-    Asking, Coder, Column, Declaration, Distribution, Epoch, Failure, Goal, Kind, MemoryProvider, Operations, Patient,
-    Placement, Plain, Provider, ROWS_MAX_DEFAULT, Rows, Secret, State, Table,
+    Asking, Coder, Column, Declaration, Distribution, Epoch, Failure, Goal, Kind, Lateness, MemoryProvider, Operations,
+    Patient, Placement, Plain, Provider, ROWS_MAX_DEFAULT, Rows, Secret, State, Table,
 };
 
 /// How a cloud behaves.
@@ -43,11 +43,19 @@ impl Mood {
 pub struct Cloud {
     inner: MemoryProvider,
     mood: AtomicU8,
+    lateness: Lateness,
+    /// Questions that it was asked.
+    asked: AtomicUsize,
 }
 
 impl Cloud {
     pub fn set(&self, mood: Mood) {
         self.mood.store(mood as u8, Ordering::Relaxed);
+    }
+
+    /// How many questions it was asked so far.
+    pub fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
     }
 
     fn mood(&self) -> Mood {
@@ -106,6 +114,7 @@ impl Provider for Cloud {
         question: &Question,
         take: &mut dyn FnMut(Answer) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         while self.mood() == Mood::Stuck {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
@@ -124,6 +133,10 @@ impl Provider for Cloud {
 
     fn drop_table(&self, table: &Name) -> Result<(), Failure> {
         self.inner.drop_table(table)
+    }
+
+    fn lateness(&self) -> Option<&Lateness> {
+        Some(&self.lateness)
     }
 }
 
