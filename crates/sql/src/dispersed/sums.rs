@@ -32,6 +32,7 @@ use datafusion::physical_plan::{
 use datafusion::scalar::ScalarValue;
 
 use super::scan::DispersedScan;
+use super::turns::{ROWS_LEAST, in_turns};
 use super::waiting::Waiting;
 use crate::error::{Error, Result};
 use crate::leaf_node::leaf_node;
@@ -200,12 +201,20 @@ impl DispersedSums {
 
     /// Asks for all states.
     fn ask(&self, asking: &Asking) -> Result<RecordBatch> {
-        let rows = self.scan.kept()?.live();
-        let waiting = Waiting::scan(asking);
-        // Rows that are gone show in no sum: a cloud may have others in their stead.
-        let answers =
-            self.scan.asked(&waiting, &rows, false, |opened, asked, report| self.answer(opened, asked, report))?;
-        self.batch(&answers.into_iter().fold(Answer::default(), Answer::with))
+        let (mut left, mut total) = (vec![self.scan.kept()?.live()], Answer::default());
+        while let Some(rows) = left.pop() {
+            // Rows that are gone show in no sum: a cloud may have others in their stead.
+            let ask = |opened: &Table, asked: Ask<'_>, report: &mut Report| self.answer(opened, asked, report);
+            match self.scan.asked(&Waiting::scan(asking), &rows, false, ask) {
+                // Values that are added up here may have no room: fewer have.
+                Err(Error::Memory(_)) if rows.len() > ROWS_LEAST => {
+                    asking.hold(0)?;
+                    left.extend(in_turns(&rows));
+                }
+                answers => total = answers?.into_iter().fold(total, Answer::with),
+            }
+        }
+        self.batch(&total)
     }
 
     fn answer(&self, opened: &Table, asked: Ask<'_>, report: &mut Report) -> Result<Answer, Unanswered> {

@@ -10,9 +10,16 @@ use crate::error::{Error, Result};
 use crate::published::{Asking, Turn};
 
 /// Rows of a turn at least: if they have no room, nothing has.
-const ROWS_LEAST: u64 = 256;
+pub(super) const ROWS_LEAST: u64 = 256;
 /// Into how many turns rows are cut at first.
 const TURNS_FIRST: u64 = 4;
+
+/// Some rows in as many pieces as there are turns at first.
+pub(super) fn in_turns(rows: &Rows) -> Vec<Rows> {
+    let numbers: Vec<u64> = rows.iter().collect();
+    let most = numbers.len().div_ceil(TURNS_FIRST as usize).max(1);
+    numbers.chunks(most).map(|some| some.iter().copied().collect()).collect()
+}
 
 /// Rows that are still to be asked for.
 enum Left {

@@ -107,3 +107,31 @@ fn rows_that_go_between_turns_are_told() {
         rest.lines().last().unwrap_or_default()
     );
 }
+
+#[test]
+fn sums_that_have_no_room_are_added_up_in_turns() {
+    let options = EngineOptions { memory_bytes: 1 << 20, parallelism: 1, spill: None, ..Default::default() };
+    let mut world = World::of(Database::with_options(options));
+    ["a", "b", "c"].into_iter().for_each(|cloud| world.add_folder(cloud));
+    for (table, columns, with) in [
+        (
+            "people",
+            "(id INT PRIMARY KEY, kind INT FOR (equality), n NUMERIC(8,2) FOR (sum))",
+            " WITH (engine = 'dispersed', clouds = 'a, b, c')",
+        ),
+        ("plain", "(id INT PRIMARY KEY, kind INT, n NUMERIC(8,2))", ""),
+    ] {
+        assert_eq!(world.database.ask(&format!("CREATE TABLE {table} {columns}{with}")), "CREATE TABLE");
+        for from in (0..60_000).step_by(2000) {
+            let rows = format!("generate_series({from}, {}) AS s(i)", from + 1999);
+            world.database.ask(&format!("INSERT INTO {table} SELECT i, i % 3, i * 1.25 FROM {rows}"));
+        }
+    }
+    // One who has the tags is away, so that nobody confirms what the other one names: values decide.
+    for cloud in ["a", "b", "c"] {
+        world.set_there(cloud, false);
+        same(&mut world, "SELECT sum(n), count(*), avg(n) FROM TABLE WHERE kind = 1");
+        same(&mut world, "SELECT sum(n), count(n) FROM TABLE");
+        world.set_there(cloud, true);
+    }
+}
