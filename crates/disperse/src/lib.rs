@@ -13,6 +13,7 @@ mod asked;
 mod catalogue;
 mod coder;
 pub mod coding;
+mod compared;
 mod declaration;
 mod errands;
 mod exact;

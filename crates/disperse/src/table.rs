@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use crate::asked::{self, Progress, Wait};
 use crate::coder::{Coder, Common, Unfit};
 use crate::coding::erasure::Pieces;
-use crate::fragments::{Question, Test};
+use crate::fragments::{Fragments, Question, Test};
 use crate::gathered::Wanted;
 use crate::goal::Goal;
 use crate::lateness::Lateness;
@@ -216,9 +216,13 @@ impl Table {
     /// # Errors
     /// [`Failure`]: it may have some of them.
     pub fn put(&self, state: &State, cloud: usize, coded: &Coded<'_>) -> Result<(), Failure> {
+        self.clouds[cloud].put(&self.coder.table_name(cloud), &self.fragments(state, cloud, coded)?)
+    }
+
+    /// What a cloud is given of coded rows.
+    pub(crate) fn fragments(&self, state: &State, cloud: usize, coded: &Coded<'_>) -> Result<Fragments, Failure> {
         let own = (coded.columns, &coded.common);
-        let fragments = self.coder.fragments(&state.epochs, cloud, coded.rows, own).map_err(refused)?;
-        self.clouds[cloud].put(&self.coder.table_name(cloud), &fragments)
+        self.coder.fragments(&state.epochs, cloud, coded.rows, own).map_err(refused)
     }
 
     /// Tells a cloud of rows that are gone.

@@ -126,7 +126,7 @@ proptest! {
     }
 }
 
-fn some_people() -> Vec<Person> {
+pub fn some_people() -> Vec<Person> {
     (0..30)
         .map(|id| (id, Some(format!("n{}", id % 3)), Some(id * 1000 - 5000), Some("x".repeat(id as usize))))
         .collect()

@@ -3,6 +3,7 @@
 mod answers;
 mod clouds;
 mod codings;
+mod compared;
 mod facts;
 mod ledger;
 mod likeness;

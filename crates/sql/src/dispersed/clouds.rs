@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! CREATE CLOUD [IF NOT EXISTS] a OPTIONS (url 'dir:/mnt/a')        DROP CLOUD [IF EXISTS] a        SHOW CLOUDS
-//! REPAIR TABLE t [TAKE OVER]                                       EXPLAIN LEAKAGE SELECT ...
+//! REPAIR TABLE t [TAKE OVER | EXTENDED]                                 EXPLAIN LEAKAGE SELECT ...
 //! record of space SETTING: "cloud/" name       01 | url [ | 0a | secret_file]
 //! ```
 //! The library's tree of statements has no place for them: there they stand as a CALL of a function that this floor alone runs.
@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 
 use super::define::Waits;
 use super::goals;
+use super::repair::How;
 use super::words::{self, Relaid, Used};
 use super::{CloudSecret, Dispersed};
 use crate::error::{Error, Result};
@@ -98,7 +99,7 @@ pub(crate) enum Asked {
     },
     Repair {
         table: String,
-        takes_over: bool,
+        how: How,
     },
     Leakage {
         sql: String,
@@ -205,6 +206,8 @@ fn parse_repair(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     if takes(parser, "TAKE") {
         wants(parser, &["OVER"])?;
         said.push(("take", "over".to_owned()));
+    } else if takes(parser, "EXTENDED") {
+        said.push(("extended", "on".to_owned()));
     }
     Ok(call(REPAIR, said))
 }
@@ -229,7 +232,12 @@ pub(crate) fn read(function: &Function) -> Result<Option<Asked>> {
     let said = said(function).ok_or_else(wrong)?;
     let Some(("name", name)) = said.first().cloned() else { return Err(wrong()) };
     if is_named(REPAIR) {
-        return Ok(Some(Asked::Repair { table: name, takes_over: said.len() > 1 }));
+        let how = match said.get(1) {
+            None => How::Rows,
+            Some(("extended", _)) => How::Contents,
+            Some(_) => How::TakeOver,
+        };
+        return Ok(Some(Asked::Repair { table: name, how }));
     }
     if is_named(LEAKAGE) {
         return Ok(Some(Asked::Leakage { sql: name }));
@@ -270,7 +278,7 @@ impl Session {
                 self.settings.clouds = used;
                 Ok(Outcome::Done("USE CLOUDS"))
             }
-            Asked::Repair { table, takes_over } => self.repair(&table, takes_over),
+            Asked::Repair { table, how } => self.repair(&table, how),
             Asked::Relay { table, relaid } => self.relay(&table, &relaid),
             Asked::Leakage { .. } => unreachable!("answered above"),
             Asked::Create { cloud, may_be_there } => {
@@ -355,9 +363,10 @@ mod tests {
         for sql in ["CREATE CLOUD a", "CREATE CLOUD a OPTIONS ()", "CREATE CLOUD a OPTIONS (url dir)", "DROP CLOUD"] {
             assert!(statement::parse(sql).is_err(), "{sql}");
         }
-        let repair = |takes_over| Ok(Asked::Repair { table: "t".into(), takes_over });
-        assert_eq!(read_one("REPAIR TABLE T"), repair(false));
-        assert_eq!(read_one("REPAIR TABLE t TAKE OVER"), repair(true));
+        let repair = |how| Ok(Asked::Repair { table: "t".into(), how });
+        assert_eq!(read_one("REPAIR TABLE T"), repair(How::Rows));
+        assert_eq!(read_one("REPAIR TABLE t TAKE OVER"), repair(How::TakeOver));
+        assert_eq!(read_one("REPAIR TABLE t extended"), repair(How::Contents));
         assert_eq!(read_one("EXPLAIN LEAKAGE SELECT 1"), Ok(Asked::Leakage { sql: "SELECT 1".into() }));
         for sql in ["CREATE CLOUD a OPTIONS (key 'x')", "CREATE CLOUD a OPTIONS (url 'x', url 'y')"] {
             assert!(read_one(sql).is_err(), "{sql}");

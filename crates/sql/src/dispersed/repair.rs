@@ -3,6 +3,9 @@
 //! In a database that was put back there may be rows that were deleted since its copy was made. All clouds had each of them once; if more
 //! than may fail lack it now, one that has not failed was told to let go of it, and so it goes here, too. Rows that were on their way to
 //! another layout may lie there by now: they are looked for there first.
+//!
+//! EXTENDED compares not only which rows lie there: all fragments of a row follow from its values, so what a cloud shows otherwise is taken
+//! from it and put there anew. A cut in between leaves rows that it lacks, which the next REPAIR gives back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +20,17 @@ use crate::incidents::incidents;
 use crate::planner;
 use crate::session::{Outcome, Session};
 use crate::show;
+
+/// How far a repair goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// Which rows lie where.
+    Rows,
+    /// The same, and whatever another copy of this database has told clouds since is undone.
+    TakeOver,
+    /// The same as [`How::Rows`], and what lies there.
+    Contents,
+}
 
 /// Rows that are put back at once.
 const ROWS: usize = 1 << 12;
@@ -81,9 +95,9 @@ impl Repaired {
 }
 
 impl Session {
-    /// Compares what each cloud says it has with what it is to have, and mends it. `takes_over`: whatever another copy of this database has
-    /// told clouds since.
-    pub(crate) fn repair(&mut self, name: &str, takes_over: bool) -> Result<Outcome> {
+    /// Compares what each cloud says it has with what it is to have, and mends it.
+    pub(crate) fn repair(&mut self, name: &str, how: How) -> Result<Outcome> {
+        let takes_over = how == How::TakeOver;
         if self.guard.transaction.in_block() {
             return Err(Error::Misuse("REPAIR TABLE is no part of a transaction: COMMIT first".into()));
         }
@@ -103,10 +117,13 @@ impl Session {
             self.check_there(&table)?;
         }
         self.move_all(&table)?;
-        let (done, is_put_back) = self.repair_layouts(&table, (all_show_it, takes_over))?;
+        let (mut done, is_put_back) = self.repair_layouts(&table, (all_show_it, takes_over))?;
         if is_put_back {
             // What could not move before.
             self.move_all(&table)?;
+        }
+        if how == How::Contents {
+            self.compare_contents(&table, &mut done)?;
         }
         let texts = |text: &dyn Fn(&Repaired) -> String| done.values().map(|of| Some(text(of))).collect::<Vec<_>>();
         show::table(vec![
@@ -261,6 +278,74 @@ impl Session {
         match removed {
             Ok(()) => repaired.removed = over.len() + others.len() as u64,
             Err(failure) => repaired.failure = Some(failure.to_string()),
+        }
+        Ok(repaired)
+    }
+}
+
+impl Session {
+    /// Compares what clouds that have all rows show of them with what they were given, and mends it.
+    fn compare_contents(&mut self, table: &Arc<Table>, done: &mut BTreeMap<String, Repaired>) -> Result<()> {
+        let engine = self.engine().clone();
+        let _one_at_a_time = shared(&engine).telling.lock();
+        let (kept, seen, _) = self.look(table)?;
+        for (layout, seen) in kept.layouts().iter().zip(seen) {
+            let has = |cloud: &usize| !layout.dropped.contains(&(*cloud as u16));
+            for cloud in (0..layout.declaration.clouds.len()).filter(has) {
+                let own = done.entry(layout.declaration.clouds[cloud].clone()).or_default();
+                if own.failure.is_none() {
+                    own.add(self.compare_at(table, layout, &seen.away, cloud)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_at(&mut self, table: &Table, layout: &Layout, away: &Away, cloud: usize) -> Result<Repaired> {
+        let interrupt = self.interrupt();
+        let waiting = Waiting::statement(&interrupt);
+        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
+        let clouds = &layout.declaration.clouds;
+        let ids: Vec<u16> = layout.declaration.columns.iter().map(|column| column.id).collect();
+        let mut repaired = Repaired::default();
+        for rows in away.neighbours(&layout.state, cloud, ROWS) {
+            interrupt.check()?;
+            let mut report = Report::default();
+            let mut read = |rows: &Rows| {
+                let found = away.read_rows(asking, &ids, rows, &mut report);
+                found.map_err(|error| unanswered(&table.name, clouds, &waiting, error))
+            };
+            let found = read(&rows)?;
+            let changed = away.code(&layout.state, &found.rows, &found.columns);
+            let changed = changed.and_then(|coded| match away.changed_at(asking, cloud, &coded) {
+                // What it cannot show is no better than what is changed.
+                Err(Failure::Malformed(_)) => Ok(rows.clone()),
+                changed => changed,
+            });
+            let mended = match changed {
+                Ok(changed) if changed.is_empty() => Ok(0),
+                Ok(changed) => {
+                    let found = read(&changed)?;
+                    let removed = away.remove(&layout.state, cloud, &changed);
+                    let coded = removed.and_then(|()| away.code(&layout.state, &found.rows, &found.columns));
+                    coded.and_then(|coded| away.put(&layout.state, cloud, &coded)).map(|()| changed.len())
+                }
+                Err(Failure::CalledOff) => return Err(waiting.called_off()),
+                Err(failure) => Err(failure),
+            };
+            self.notices.extend(notes(&table.name, clouds, &report));
+            match mended {
+                Ok(count) => repaired.put += count,
+                Err(failure) => {
+                    repaired.failure = Some(failure.to_string());
+                    break;
+                }
+            }
+        }
+        if repaired.put > 0 {
+            let (name, cloud, count) = (&table.name, &clouds[cloud], repaired.put);
+            self.notices
+                .push(format!("table {name}: cloud {cloud} showed {count} rows otherwise than it was given them"));
         }
         Ok(repaired)
     }

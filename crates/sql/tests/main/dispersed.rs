@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::database::{Database, ask};
+use crate::fickle::{Fault, fickle};
 
 /// Three folders as clouds, and a database that knows them.
 pub struct World {
@@ -585,6 +586,31 @@ fn a_cloud_that_lost_everything_gets_it_back() {
     assert!(world.database.ask("REPAIR TABLE plain").contains("not dispersed"));
     world.set_there("a", false);
     assert!(world.database.ask("REPAIR TABLE people").contains("a|0|0|out of reach"));
+}
+
+#[test]
+fn what_a_cloud_shows_otherwise_is_put_there_anew() {
+    let (mut database, clouds) = fickle();
+    let columns =
+        "id INT PRIMARY KEY, n INT FOR (sum, equality), word TEXT FOR (equality, prefix), day DATE FOR (range)";
+    let with = "WITH (engine = 'dispersed', clouds = 'f0, f1, f2', may_fail = 1, may_collude = 1)";
+    assert_eq!(database.ask(&format!("CREATE TABLE t ({columns}) {with}")), "CREATE TABLE");
+    let rows = "SELECT i, i * 3, 'w' || i % 7, DATE '2024-01-01' FROM generate_series(1, 5000) AS s(i)";
+    assert_eq!(database.ask(&format!("INSERT INTO t {rows}")), "INSERT 5000");
+    let complete = |put: [u32; 3]| {
+        put.iter().enumerate().map(|(cloud, put)| format!("f{cloud}|{put}|0|complete")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(database.ask("REPAIR TABLE t EXTENDED"), complete([0, 0, 0]));
+    clouds.0[1].fail(Fault::Changing, 0);
+    database.session.take_notices();
+    assert_eq!(database.ask("REPAIR TABLE t EXTENDED"), complete([0, 5000, 0]));
+    let notices = database.session.take_notices().join("\n");
+    assert!(notices.contains("cloud f1 showed 5000 rows otherwise than it was given them"), "{notices}");
+    // Which rows lie there is right: nothing else is looked at without EXTENDED.
+    assert_eq!(database.ask("REPAIR TABLE t"), complete([0, 0, 0]));
+    clouds.0[1].heal();
+    assert_eq!(database.ask("REPAIR TABLE t EXTENDED"), complete([0, 0, 0]));
+    assert_eq!(database.ask("SELECT sum(n), count(*) FROM t"), "37507500|5000");
 }
 
 #[test]

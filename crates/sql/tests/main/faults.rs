@@ -19,7 +19,7 @@ const QUESTIONS: [&str; 5] = [
     "SELECT id, n FROM t WHERE n = 20 OR day < '2024-01-02' ORDER BY id",
     "SELECT sum(n) FROM t WHERE word LIKE 'be%'",
 ];
-const STATEMENTS: [&str; 12] = [
+const STATEMENTS: [&str; 13] = [
     "INSERT INTO t VALUES (6, 60, 'emu', '2024-02-01'), (7, 70, 'bee', '2024-02-02')",
     "UPDATE t SET n = n + 1, word = 'bee' WHERE id IN (1, 3)",
     "DELETE FROM t WHERE word = 'bee'",
@@ -32,6 +32,7 @@ const STATEMENTS: [&str; 12] = [
     "ALTER TABLE t SET (clouds = 'f1, f2, f3, f4, f5')",
     "ALTER TABLE t ALTER COLUMN word FOR (fetching)",
     "REPAIR TABLE t",
+    "REPAIR TABLE t EXTENDED",
 ];
 /// Which clouds fail: one, or as many as may.
 const FAILING: [&[usize]; 4] = [&[0], &[3], &[0, 1], &[2, 4]];

@@ -1,0 +1,63 @@
+//! What lies at a cloud beside what it was given, fragment for fragment.
+//!
+//! All fragments of a row follow from its values, its number and the keys: whoever has the values from clouds that show them as they were
+//! sealed codes them anew and knows what every other cloud must show.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::asked::{self, Progress};
+use crate::fragments::{Answer, Data, Fragments, Question};
+use crate::provider::Failure;
+use crate::state::{Rows, State};
+use crate::table::{Asking, Coded, Table};
+
+impl Table {
+    /// All live rows, in pieces of so many at most of which a cloud has neighbours: what it is asked about together says nothing more
+    /// about them than that.
+    #[must_use]
+    pub fn neighbours(&self, state: &State, cloud: usize, most: usize) -> Vec<Rows> {
+        let places = self.coder().sorted_places(&state.epochs, cloud, &state.live);
+        let pieces = places.chunks(most.max(1));
+        pieces.map(|some| self.coder().rows(&state.epochs, cloud, some.to_vec()).flatten().collect()).collect()
+    }
+
+    /// Of coded rows, those that a cloud shows otherwise than it was given them. Rows that it does not show are none of them.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn changed_at(&self, asking: Asking<'_>, cloud: usize, coded: &Coded<'_>) -> Result<Rows, Failure> {
+        let given = self.fragments(asking.state, cloud, coded)?;
+        let columns = given.columns.iter().map(|(name, _)| name.clone()).collect();
+        let question = Question { columns, places: Some(given.places.clone()), ..Question::default() };
+        let (is_enough, progress) = (AtomicBool::new(false), Progress::default());
+        let wait = self.wait(asking.watch, &is_enough, &progress);
+        let mut changed = Vec::new();
+        asked::ask(&self.clouds()[cloud], (self.coder().table_name(cloud), question), wait, &mut |answer: Answer| {
+            asking.watch.part(0)?;
+            changed.extend(differing(&given, &answer.rows)?);
+            Ok(())
+        })?;
+        Ok(self.coder().rows(&asking.state.epochs, cloud, changed).flatten().collect())
+    }
+}
+
+/// The places at which other fragments are shown than were given.
+fn differing(given: &Fragments, shown: &Fragments) -> Result<Vec<u64>, Failure> {
+    if !shown.is_even() {
+        return Err(Failure::Malformed("columns of different lengths".into()));
+    }
+    let differs = |(row, place): &(usize, &u64)| {
+        given.places.binary_search(place).is_ok_and(|at| {
+            !given.columns.iter().all(|(name, own)| shown.column(name).is_some_and(|data| is_same(own, at, data, *row)))
+        })
+    };
+    Ok(shown.places.iter().enumerate().filter(differs).map(|(_, place)| *place).collect())
+}
+
+fn is_same(one: &Data, at: usize, other: &Data, row: usize) -> bool {
+    match (one, other) {
+        (Data::Shares(one), Data::Shares(other)) => one[at] == other[row],
+        (Data::Strings(one), Data::Strings(other)) => one.get(at) == other.get(row),
+        _ => false,
+    }
+}
