@@ -70,6 +70,11 @@ impl Outermost<'_> {
         Ok(any)
     }
 
+    /// Bytes that entries may take, and as many the values of their rows: beside a list of candidates there is as much room as it takes.
+    fn bytes_max(&self) -> usize {
+        self.room.saturating_mul(size_of::<RowId>() / 2)
+    }
+
     fn source(&self) -> &Source {
         &self.plan.sources[self.root]
     }
@@ -121,9 +126,8 @@ impl Outermost<'_> {
         let mut count = end.count.saturating_mul(2).saturating_add(SPARE_ENTRIES);
         let mut seen = 0;
         while count <= most {
-            let bytes_max = usize::try_from(self.heap_bytes).unwrap_or(usize::MAX);
-            let outermost =
-                self.relations.outermost(self.view, &source.table, (index, &range), (end.at_end, count), bytes_max)?;
+            let (within, asked) = ((index, &range), (end.at_end, count));
+            let outermost = self.relations.outermost(self.view, &source.table, within, asked, self.bytes_max())?;
             let Some(rows) = outermost.filter(|rows| rows.len() > seen) else { return Ok(None) };
             if let Some(constant) = self.last_wanted(&rows, end)? {
                 return Ok(Some(self.within(end, constant)));
@@ -149,8 +153,8 @@ impl Outermost<'_> {
                 let Some(constant) = constant(value, end.at_end) else { return Ok(None) };
                 let mut key = Vec::new();
                 push_value(value, &mut key);
-                bytes += 2 * key.len() as u64;
-                if bytes > self.heap_bytes {
+                bytes += 2 * key.len();
+                if bytes > self.bytes_max() {
                     return Ok(None);
                 }
                 let comes_before =
