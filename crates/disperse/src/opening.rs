@@ -27,10 +27,10 @@ fn unknown(url: &str) -> String {
 pub fn whole_url(url: &str) -> Result<String, String> {
     match url.split_once(':') {
         Some(("dir", path)) if !path.is_empty() => {
-            let whole = std::path::absolute(path).map_err(|error| format!("folder {path}: {error}"))?;
-            match whole.is_dir() {
-                true => Ok(format!("dir:{}", whole.display())),
-                false => Err(format!("cloud at {url}: there is no such folder; make it, or mount it")),
+            // One folder has one address, whatever leads to it.
+            match std::fs::canonicalize(path) {
+                Ok(whole) if whole.is_dir() => Ok(format!("dir:{}", whole.display())),
+                _ => Err(format!("cloud at {url}: there is no such folder; make it, or mount it")),
             }
         }
         Some(("memory", name)) if !name.is_empty() => Ok(url.to_owned()),

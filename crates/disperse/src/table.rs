@@ -22,7 +22,7 @@ use crate::goal::Goal;
 use crate::lateness::Lateness;
 use crate::placement::Coding;
 use crate::plain::{Plain, Value};
-use crate::provider::{Failure, Provider};
+use crate::provider::{Failure, MemoryProvider, Provider};
 use crate::state::{Rows, State};
 use crate::watch::Watch;
 
@@ -190,6 +190,14 @@ impl Table {
     pub fn new(coder: Coder, clouds: Vec<Arc<dyn Provider>>) -> Self {
         assert_eq!(coder.declaration().clouds.len(), clouds.len(), "a provider for each cloud");
         Self { coder, clouds }
+    }
+
+    /// The same table, of which one cloud has nothing; its coder is made anew.
+    #[must_use]
+    pub fn without(&self, coder: Coder, cloud: usize) -> Self {
+        let mut clouds = self.clouds.clone();
+        clouds[cloud] = Arc::new(MemoryProvider::default());
+        Self::new(coder, clouds)
     }
 
     /// What codes it.

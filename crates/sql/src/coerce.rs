@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use crate::error::Error;
 use crate::times::{self, Side};
 use crate::types::result_name;
+use crate::uuids;
 use crate::value::parse;
 
 /// The two sides of an operator.
@@ -31,6 +32,7 @@ pub(crate) fn operands(
     let (left_is_text, right_is_text) = (is_text(&left), is_text(&right));
     match op {
         Eq | NotEq | Lt | LtEq | Gt | GtEq => {
+            let (left, right) = both_beside(left, right, schema);
             let (Ok(left_kind), Ok(right_kind)) = (left.get_type(schema), right.get_type(schema)) else {
                 return Ok((left, right));
             };
@@ -46,6 +48,13 @@ pub(crate) fn operands(
         }
         _ => Ok((left, right)),
     }
+}
+
+/// Two sides, each in the form that ours have if the other one is a UUID.
+fn both_beside(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    let own = uuids::beside(left, &right, schema);
+    let right = uuids::beside(right, &own, schema);
+    (own, right)
 }
 
 fn is_text(expr: &Expr) -> bool {
@@ -110,6 +119,7 @@ pub(crate) fn unasked(plan: LogicalPlan) -> Result<LogicalPlan, DataFusionError>
 /// As [`unasked`], for one expression.
 pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>, DataFusionError> {
     let side = |expr: &Expr| Some((expr.clone(), expr.get_type(schema).ok()?));
+    let expr = beside_uuid(expr, schema);
     match &expr {
         Expr::InList(InList { expr: one, list, negated }) => {
             let Some(one) = side(one) else { return Ok(Transformed::no(expr)) };
@@ -147,6 +157,34 @@ pub(crate) fn unasked_in(expr: Expr, schema: &DFSchema) -> Result<Transformed<Ex
         }
         _ => Ok(Transformed::no(expr)),
     }
+}
+
+/// A comparison in which what is compared with a UUID has the form that ours have.
+fn beside_uuid(expr: Expr, schema: &DFSchema) -> Expr {
+    match expr {
+        Expr::InList(InList { expr: one, list, negated }) => {
+            let list = list.into_iter().map(|item| uuids::beside(item, &one, schema)).collect();
+            Expr::InList(InList { expr: one, list, negated })
+        }
+        Expr::Between(Between { expr: one, negated, low, high }) => {
+            let [low, high] = [low, high].map(|bound| Box::new(uuids::beside(*bound, &one, schema)));
+            Expr::Between(Between { expr: one, negated, low, high })
+        }
+        Expr::Case(Case { expr: Some(one), when_then_expr, else_expr }) => {
+            let cases = when_then_expr.into_iter();
+            let cases = cases.map(|(when, then)| (Box::new(uuids::beside(*when, &one, schema)), then)).collect();
+            Expr::Case(Case { expr: Some(one), when_then_expr: cases, else_expr })
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() || is_distinct(op) => {
+            let (left, right) = both_beside(*left, *right, schema);
+            Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+        }
+        other => other,
+    }
+}
+
+fn is_distinct(op: Operator) -> bool {
+    matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
 }
 
 /// One of many that a side is compared with: the side stays what it is.

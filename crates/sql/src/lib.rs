@@ -91,6 +91,7 @@ mod tokens;
 mod transaction;
 pub mod types;
 mod unordered;
+mod uuids;
 pub mod value;
 mod views;
 mod waiting;

@@ -266,6 +266,16 @@ fn whole_path(path: &str) -> Result<String> {
     whole.ok_or_else(|| Error::NotSupported(format!("the file name {path}")))
 }
 
+/// Refuses a cloud that is another one by another name: together they would have what each is not to know, and fail together.
+fn keep_apart(clouds: &[Cloud], new: &Cloud) -> Result<()> {
+    match clouds.iter().find(|cloud| cloud.url == new.url) {
+        Some(Cloud { name, url, .. }) => Err(Error::Misuse(format!(
+            "cloud {name} is at {url} already: a cloud that fails, or looks, does so as a whole"
+        ))),
+        None => Ok(()),
+    }
+}
+
 impl Session {
     /// Does what is asked of clouds.
     pub(crate) fn ask_clouds(&mut self, asked: Asked) -> Result<Outcome> {
@@ -292,6 +302,7 @@ impl Session {
                         let taken = || Error::Misuse(format!("there is a cloud {name} already"));
                         return if may_be_there { Ok(()) } else { Err(taken()) };
                     }
+                    keep_apart(&all(&*change.lease)?, &cloud)?;
                     put(&mut change.lease, &cloud)
                 })?;
                 Ok(Outcome::Done("CREATE CLOUD"))

@@ -5,7 +5,8 @@
 //! another layout may lie there by now: they are looked for there first.
 //!
 //! EXTENDED compares not only which rows lie there: all fragments of a row follow from its values, so what a cloud shows otherwise is taken
-//! from it and put there anew. A cut in between leaves rows that it lacks, which the next REPAIR gives back.
+//! from it and put there anew. A cut in between leaves rows that it lacks, which the next REPAIR gives back. Where a cloud cannot even say
+//! what it has, since a file of it is not as it was written, it lets go of the whole table, if the others have all of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -117,7 +118,7 @@ impl Session {
             self.check_there(&table)?;
         }
         self.move_all(&table)?;
-        let (mut done, is_put_back) = self.repair_layouts(&table, (all_show_it, takes_over))?;
+        let (mut done, is_put_back) = self.repair_layouts(&table, (all_show_it, how))?;
         if is_put_back {
             // What could not move before.
             self.move_all(&table)?;
@@ -138,8 +139,9 @@ impl Session {
     fn repair_layouts(
         &mut self,
         table: &Arc<Table>,
-        (all_show_catalogue, takes_over): (bool, bool),
+        (all_show_catalogue, how): (bool, How),
     ) -> Result<(BTreeMap<String, Repaired>, bool)> {
+        let takes_over = how == How::TakeOver;
         let engine = self.engine().clone();
         let _one_at_a_time = shared(&engine).telling.lock();
         let (mut kept, seen, is_put_back) = self.look(table)?;
@@ -151,6 +153,16 @@ impl Session {
             let is_current = layout.number == kept.current().number;
             let has = |(cloud, _): &(usize, _)| !layout.dropped.contains(&(*cloud as u16));
             for (cloud, there) in seen.there.into_iter().enumerate().filter(has) {
+                let there = match there {
+                    Err(_)
+                        if how == How::Contents
+                            && self.is_unreadable(layout, &seen.away, cloud)
+                            && self.empties(table, layout, &seen.away, cloud)? =>
+                    {
+                        Ok(There::default())
+                    }
+                    there => there,
+                };
                 let repaired = match there {
                     Ok(there) => self.repair_at(table, (layout, is_current), &seen.away, (cloud, there))?,
                     Err(failure) => Repaired { failure: Some(failure), ..Repaired::default() },
@@ -294,14 +306,47 @@ impl Session {
             for cloud in (0..layout.declaration.clouds.len()).filter(has) {
                 let own = done.entry(layout.declaration.clouds[cloud].clone()).or_default();
                 if own.failure.is_none() {
-                    own.add(self.compare_at(table, layout, &seen.away, cloud)?);
+                    let is_current = layout.number == kept.current().number;
+                    own.add(self.compare_at(table, (layout, is_current), &seen.away, cloud)?);
                 }
             }
         }
         Ok(())
     }
 
-    fn compare_at(&mut self, table: &Table, layout: &Layout, away: &Away, cloud: usize) -> Result<Repaired> {
+    /// Has a cloud let go of a table of which it cannot show all, if the others have all of it without that one; whether it has.
+    fn empties(&mut self, table: &Table, layout: &Layout, away: &Away, cloud: usize) -> Result<bool> {
+        let interrupt = self.interrupt();
+        let waiting = Waiting::statement(&interrupt);
+        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
+        let ids: Vec<u16> = layout.declaration.columns.iter().map(|column| column.id).collect();
+        let others = away.without(layout.coder().map_err(|refusal| Error::Sql(refusal.to_string()))?, cloud);
+        for rows in away.neighbours(&layout.state, cloud, ROWS) {
+            interrupt.check()?;
+            let found = others.read_rows(asking, &ids, &rows, &mut Report::default());
+            let clouds = &layout.declaration.clouds;
+            let found = found.map_err(|error| unanswered(&table.name, clouds, &waiting, error))?;
+            if found.rows.len() as u64 != rows.len() {
+                return Ok(false);
+            }
+        }
+        Ok(away.drop_at(cloud).is_ok())
+    }
+
+    /// Whether a cloud cannot say which rows it has.
+    fn is_unreadable(&self, layout: &Layout, away: &Away, cloud: usize) -> bool {
+        let waiting = Waiting::statement(&self.planner.interrupt);
+        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
+        matches!(away.rows_at(asking, cloud), Err(Failure::Malformed(_)))
+    }
+
+    fn compare_at(
+        &mut self,
+        table: &Arc<Table>,
+        (layout, is_current): (&Layout, bool),
+        away: &Away,
+        cloud: usize,
+    ) -> Result<Repaired> {
         let interrupt = self.interrupt();
         let waiting = Waiting::statement(&interrupt);
         let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
@@ -336,6 +381,10 @@ impl Session {
             self.notices.extend(notes(&table.name, clouds, &report));
             match mended {
                 Ok(count) => repaired.put += count,
+                // It can neither show these nor let go of them.
+                Err(Failure::Malformed(_)) if self.empties(table, layout, away, cloud)? => {
+                    return self.repair_at(table, (layout, is_current), away, (cloud, There::default()));
+                }
                 Err(failure) => {
                     repaired.failure = Some(failure.to_string());
                     break;

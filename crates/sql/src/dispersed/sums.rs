@@ -14,7 +14,7 @@ use std::sync::Arc;
 use counterfoil_disperse::{Asking as Ask, Condition, Report, Sum, Table, Unanswered, sum_of};
 use counterfoil_relation::Type;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef, i256};
 use datafusion::common::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
@@ -195,7 +195,8 @@ impl DispersedSums {
         let equivalence = EquivalenceProperties::new(schema.clone());
         let partitioning = Partitioning::UnknownPartitioning(1);
         let properties = PlanProperties::new(equivalence, partitioning, EmissionType::Final, Boundedness::Bounded);
-        let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
+        // What clouds were asked is counted by the scan, and shown here.
+        let (properties, metrics) = (Arc::new(properties), scan.metrics());
         DispersedSums { scan, conditions: Conditions(conditions), states, schema, properties, metrics }
     }
 
@@ -321,6 +322,10 @@ fn scalar(kind: &DataType, number: Option<i128>) -> Result<ArrayRef> {
                 return Err(too_large());
             }
             ScalarValue::Decimal128(number, *precision, *scale)
+        }
+        // What an average of wide numbers is made of: it has room for more than a sum here can be.
+        DataType::Decimal256(precision, scale) => {
+            ScalarValue::Decimal256(number.map(i256::from_i128), *precision, *scale)
         }
         DataType::Float64 => ScalarValue::Float64(number.map(|number| number as f64)),
         other => return Err(Error::Bug(format!("a sum as {other}"))),

@@ -1,14 +1,12 @@
 //! Conditions about what names series, as they are asked of the keys of all series.
 
 use counterfoil_relation::{Table, Type};
-use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr};
 
 use crate::error::Result;
-use crate::text;
-use crate::value::parse;
+use crate::uuids::as_ours;
 
 /// A condition with its columns named without their table, and texts that stand for a UUID in the form that ours have: they are
 /// texts to the query library, which would tell capitals from small letters.
@@ -41,16 +39,4 @@ pub(super) fn keys(expr: Expr, table: &Table) -> Result<Expr> {
         }))
     })?;
     Ok(plain.data)
-}
-
-/// The text of a UUID as we write it; anything else as it is.
-fn as_ours(expr: Expr) -> Expr {
-    let Expr::Literal(value, metadata) = expr else { return expr };
-    let bytes = value.try_as_str().flatten().and_then(parse::uuid);
-    let ours = bytes.and_then(|bytes| {
-        let mut written = String::new();
-        text::uuid(&mut written, &bytes);
-        ScalarValue::Utf8(Some(written)).cast_to(&value.data_type()).ok()
-    });
-    Expr::Literal(ours.unwrap_or(value), metadata)
 }

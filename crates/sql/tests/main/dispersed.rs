@@ -614,6 +614,76 @@ fn what_a_cloud_shows_otherwise_is_put_there_anew() {
 }
 
 #[test]
+fn a_file_that_is_not_as_it_was_written_is_mended() {
+    let mut world = both();
+    same(&mut world, &format!("INSERT INTO TABLE VALUES {ROWS}"));
+    same(&mut world, "DELETE FROM TABLE WHERE id = 3");
+    for (cloud, cut) in [("a", false), ("b", true), ("c", false)] {
+        let path = files(&world.path(cloud)).into_iter().max_by_key(|path| path.metadata().expect("a file").len());
+        let path = path.expect("a file of the table");
+        let mut bytes = std::fs::read(&path).expect("a file");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        bytes.truncate(if cut { middle } else { bytes.len() });
+        std::fs::write(&path, bytes).expect("a changed file");
+        let repaired = world.database.ask("REPAIR TABLE people EXTENDED");
+        let expected = |own: &str| format!("{own}|{}|0|complete", if own == cloud { 4 } else { 0 });
+        assert_eq!(repaired, ["a", "b", "c"].map(expected).join("\n"), "{cloud}");
+        for gone in ["a", "b", "c"] {
+            world.set_there(gone, false);
+            ask_all(&mut world);
+            world.set_there(gone, true);
+        }
+    }
+}
+
+#[test]
+fn uuids_are_found_however_they_are_written() {
+    let mut world = World::new();
+    let columns = "(id INT, u UUID, v UUID FOR (equality))";
+    world.database.ask(&format!("CREATE TABLE people {columns} WITH (engine = 'dispersed', clouds = 'a, b, c')"));
+    let text = "FFFFFFFF-00aa-FFFF-ffff-ffffffffffFF";
+    world.database.ask(&format!("INSERT INTO people VALUES (1, '{text}', '{text}'), (2, NULL, NULL)"));
+    let bare = text.replace('-', "");
+    for column in ["u", "v"] {
+        for text in [text, &text.to_lowercase(), &bare, &format!("{{{text}}}")] {
+            for condition in [
+                format!("{column} = '{text}'"),
+                format!("'{text}' = {column}"),
+                format!("{column} IN ('{text}', '00000000-0000-0000-0000-000000000000')"),
+                format!("{column} BETWEEN '{text}' AND '{text}'"),
+                format!("NOT {column} <> '{text}'"),
+                format!("{column} IS NOT DISTINCT FROM '{text}'"),
+                format!("CASE {column} WHEN '{text}' THEN true END"),
+            ] {
+                assert_eq!(world.database.ask(&format!("SELECT id FROM people WHERE {condition}")), "1", "{condition}");
+            }
+        }
+    }
+    assert_eq!(world.database.ask(&format!("DELETE FROM people WHERE u = '{bare}'")), "DELETE 1");
+}
+
+#[test]
+fn a_table_is_read_in_the_transaction_that_makes_it() {
+    let mut world = World::new();
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c')";
+    world.database.expect(&[
+        ("BEGIN", "BEGIN"),
+        (&format!("CREATE TABLE h (id INT PRIMARY KEY, n INT FOR (sum)) {with}"), "CREATE TABLE"),
+        ("SELECT * FROM h", ""),
+        ("INSERT INTO h VALUES (1, 10), (2, 20)", "INSERT 2"),
+        ("UPDATE h SET n = n + 1 WHERE id = 2", "UPDATE 1"),
+        ("SELECT sum(n), count(*) FROM h", "31|2"),
+        ("COMMIT", "COMMIT"),
+        ("SELECT id, n FROM h ORDER BY id", "1|10\n2|21"),
+        (&format!("CREATE TABLE w (v NUMERIC(28,2) FOR (sum), x NUMERIC(38,4) FOR (sum)) {with}"), "CREATE TABLE"),
+        ("SELECT avg(v) FROM w", "NULL"),
+        ("INSERT INTO w VALUES (1.50, 2.5), (2.00, 3.5)", "INSERT 2"),
+        ("SELECT avg(v), sum(x) FROM w", "1.750000|6.0000"),
+    ]);
+}
+
+#[test]
 fn a_table_is_made_again_from_what_show_create_says() {
     let mut world = both();
     let created = world.database.ask("SHOW CREATE TABLE people");

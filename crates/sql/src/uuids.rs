@@ -1,0 +1,28 @@
+//! Texts beside UUIDs: these are texts to the query library, which would tell capitals from small letters.
+
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::{Expr, ExprSchemable};
+
+use crate::text;
+use crate::types::is_uuid;
+use crate::value::parse;
+
+/// The text of a UUID as we write it; anything else as it is.
+pub(crate) fn as_ours(expr: Expr) -> Expr {
+    let Expr::Literal(value, metadata) = expr else { return expr };
+    let bytes = value.try_as_str().flatten().and_then(parse::uuid);
+    let ours = bytes.and_then(|bytes| {
+        let mut written = String::new();
+        text::uuid(&mut written, &bytes);
+        ScalarValue::Utf8(Some(written)).cast_to(&value.data_type()).ok()
+    });
+    Expr::Literal(ours.unwrap_or(value), metadata)
+}
+
+/// What is compared with an expression, in the form that ours have if that is a UUID.
+pub(crate) fn beside(expr: Expr, other: &Expr, schema: &DFSchema) -> Expr {
+    // Long chains are not asked for their types at every link: a text is cheap to see.
+    let is_text = matches!(&expr, Expr::Literal(value, _) if value.try_as_str().flatten().is_some());
+    let is_beside_uuid = is_text && other.to_field(schema).is_ok_and(|(_, field)| is_uuid(&field));
+    if is_beside_uuid { as_ours(expr) } else { expr }
+}
