@@ -11,6 +11,7 @@
 //! Less memory makes more steps, more runs and fewer candidates, and never another answer: rows that are not sorted come in the order
 //! of the root's numbers, unless nobody minds, and those that are sorted alike in the order of their values.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -36,8 +37,8 @@ pub const BUDGET_BYTES_MIN: usize = 32 << 10;
 
 /// An answer, some rows at a time.
 pub struct Answer<V> {
-    plan: Plan,
-    rows: Rows<V>,
+    plan: Arc<Plan>,
+    rows: Box<Rows<V>>,
     filter: Filter,
     /// How far it has come.
     state: State,
@@ -63,11 +64,11 @@ enum State {
     /// Rows are read, and are rows of the answer.
     Plain,
     /// Rows are read into the first stage.
-    Reading(Sorter<Stage>, Later),
+    Reading(Box<Sorter<Stage>>, Later),
     /// What one stage came to is read into the next.
-    Passing(Sorted<Stage>, Sorter<Stage>, Later),
+    Passing(Box<Sorted<Stage>>, Box<Sorter<Stage>>, Later),
     /// The rows of the answer are known.
-    Known(Sorted<Stage>),
+    Known(Box<Sorted<Stage>>),
     /// A step has failed: what it was about to do is lost.
     Failed,
 }
@@ -83,6 +84,7 @@ impl Relations {
     /// aggregate of values that it cannot be of, [`Error::Log`], [`Error::Corrupt`].
     pub fn answer<V: View + Clone>(&self, view: V, plan: Plan, budget_bytes: usize) -> Result<Answer<V>, Error> {
         plan.check()?;
+        let plan = Arc::new(plan);
         if budget_bytes < BUDGET_BYTES_MIN {
             return Err(Error::Memory { needed: Some(BUDGET_BYTES_MIN) });
         }
@@ -173,7 +175,7 @@ impl<V: View> Answer<V> {
         &mut self,
         relations: &Relations,
         scratch: &mut dyn Scratch,
-        mut sorter: Sorter<Stage>,
+        mut sorter: Box<Sorter<Stage>>,
         later: Later,
     ) -> Result<Progress, Error> {
         let (mut key, mut load) = (Vec::new(), Vec::new());
@@ -181,7 +183,7 @@ impl<V: View> Answer<V> {
             if sorter.stage().begins_empty(&mut load) {
                 sorter.push(scratch, &key, &load)?;
             }
-            self.state = self.behind(sorter.finish(scratch)?, later);
+            self.state = self.behind(Box::new(sorter.finish(scratch)?), later);
             return Ok(Progress::Working);
         };
         for row in 0..rows.count {
@@ -196,15 +198,15 @@ impl<V: View> Answer<V> {
     fn pass(
         &mut self,
         scratch: &mut dyn Scratch,
-        mut sorted: Sorted<Stage>,
-        mut sorter: Sorter<Stage>,
+        mut sorted: Box<Sorted<Stage>>,
+        mut sorter: Box<Sorter<Stage>>,
         later: Later,
     ) -> Result<Progress, Error> {
         let (mut key, mut load) = (Vec::new(), Vec::new());
         for _ in 0..BATCH_ROWS {
             let Some((before, of_before)) = sorted.next(scratch)? else {
                 drop(sorted);
-                self.state = self.behind(sorter.finish(scratch)?, later);
+                self.state = self.behind(Box::new(sorter.finish(scratch)?), later);
                 return Ok(Progress::Working);
             };
             let values: Vec<ValueRef<'_>> = before.values(of_before)?;
@@ -218,7 +220,7 @@ impl<V: View> Answer<V> {
     }
 
     /// Hands out rows that are in order.
-    fn show_sorted(&mut self, scratch: &mut dyn Scratch, mut sorted: Sorted<Stage>) -> Result<Progress, Error> {
+    fn show_sorted(&mut self, scratch: &mut dyn Scratch, mut sorted: Box<Sorted<Stage>>) -> Result<Progress, Error> {
         let mut batch = RowBuilder::new(self.layout.clone());
         let (mut seen, mut is_end) = (0, self.left == 0);
         while !is_end && seen < BATCH_ROWS && batch.bytes() < self.share / BATCH_PART {
@@ -249,7 +251,7 @@ impl<V: View> Answer<V> {
     }
 
     /// What comes behind a stage.
-    fn behind(&self, sorted: Sorted<Stage>, mut later: Later) -> State {
+    fn behind(&self, sorted: Box<Sorted<Stage>>, mut later: Later) -> State {
         match later.next() {
             Some(stage) => State::Passing(sorted, self.sorter(stage, &later), later),
             None => State::Known(sorted),
@@ -258,8 +260,8 @@ impl<V: View> Answer<V> {
 }
 
 impl<V> Answer<V> {
-    fn sorter(&self, stage: Stage, later: &Later) -> Sorter<Stage> {
-        Sorter::new(self.share, stage, self.wanted(later.len() == 0))
+    fn sorter(&self, stage: Stage, later: &Later) -> Box<Sorter<Stage>> {
+        Box::new(Sorter::new(self.share, stage, self.wanted(later.len() == 0)))
     }
 
     /// Records wanted of a stage. What a filter may leave out is not counted.

@@ -1,6 +1,8 @@
 //! Rows of the root and what they join, a few at a time: as many as memory has room for.
 
+use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use counterfoil_log::View;
@@ -31,7 +33,7 @@ const CANDIDATE_BYTES: usize = 2 * size_of::<RowId>();
 /// Rows of the root and what they join, a few at a time.
 pub(super) struct Rows<V> {
     view: V,
-    plan: Plan,
+    plan: Arc<Plan>,
     columns: Vec<Vec<usize>>,
     from: From<V>,
     /// Rows that are read next.
@@ -57,9 +59,9 @@ impl<V: View + Clone> Rows<V> {
     pub(super) fn open(
         relations: &Relations,
         view: V,
-        plan: &Plan,
+        plan: &Arc<Plan>,
         (share, spare): (usize, usize),
-    ) -> Result<Self, Error> {
+    ) -> Result<Box<Self>, Error> {
         let columns = plan.columns();
         let row_bytes: usize =
             plan.sources.iter().map(|source| source.table.layout().width() + size_of::<RowId>()).sum();
@@ -76,7 +78,7 @@ impl<V: View + Clone> Rows<V> {
         let (mut named, mut candidates) = sought(relations, &view, &plan, rows_max)?;
         if candidates.as_ref().is_none_or(|candidates| candidates.rows.len() > FEW_ROWS) {
             let root = root_of(&plan.sources)?;
-            let (plan_now, columns) = (&plan, &columns[..]);
+            let (plan_now, columns) = (&*plan, &columns[..]);
             let outermost = Outermost {
                 relations,
                 view: &view,
@@ -88,7 +90,7 @@ impl<V: View + Clone> Rows<V> {
                 heap_bytes,
             };
             if let Some(test) = outermost.test()? {
-                plan.sources[root].tests.push(test);
+                Arc::make_mut(&mut plan).sources[root].tests.push(test);
                 let within = sought(relations, &view, &plan, rows_max)?;
                 (named, candidates) = (within.0, within.1.or(candidates));
             }
@@ -111,7 +113,7 @@ impl<V: View + Clone> Rows<V> {
             },
         };
         let kept = KeptRows::within(kept_bytes);
-        Ok(Rows { view, plan, columns, from, due: Vec::new(), step_rows, heap_bytes, kept, by })
+        Ok(Box::new(Rows { view, plan, columns, from, due: Vec::new(), step_rows, heap_bytes, kept, by }))
     }
 }
 
