@@ -95,6 +95,8 @@ impl RunWriter {
         let mut levels = Vec::from([self.blocks]);
         let mut fences = mem::take(&mut self.fences);
         let first = fences[0].clone();
+        // Where memory is little a block that is done is not there beside the next one.
+        self.flush(writer, BUFFER_BYTES)?;
         while fences.len() > 1 {
             fences = self.write_level(levels.len() as u8, &fences);
             levels.push(fences.len() as u32);
