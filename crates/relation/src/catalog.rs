@@ -139,19 +139,17 @@ fn cached<K: Ord, T>(
     bytes: Arc<[u8]>,
     read: impl FnOnce(&[u8]) -> Result<T, Error>,
 ) -> Result<Arc<T>, Error> {
+    // Where memory is little, that of one table, and what somebody works with: with seven indexes it is 5 KB, and decoding costs
+    // less than reading a page. What others decoded goes before this is.
+    if cfg!(feature = "small") {
+        cache.write(|cache| cache.retain(|known, cached| *known == id || Arc::strong_count(&cached.value) > 1));
+    }
     let same = |cached: &&Cached<T>| Arc::ptr_eq(&cached.bytes, &bytes) || cached.bytes == bytes;
     if let Some(value) = cache.read(|cache| cache.get(&id).filter(same).map(|cached| cached.value.clone())) {
         return Ok(value);
     }
     let value = Arc::new(read(&bytes)?);
-    cache.write(|cache| {
-        // Where memory is little, that of one table, and what somebody works with: with seven indexes it is 5 KB, and decoding costs
-        // less than reading a page.
-        if cfg!(feature = "small") {
-            cache.retain(|_, cached| Arc::strong_count(&cached.value) > 1);
-        }
-        cache.insert(id, Cached { bytes, value: value.clone() })
-    });
+    cache.write(|cache| cache.insert(id, Cached { bytes, value: value.clone() }));
     Ok(value)
 }
 
