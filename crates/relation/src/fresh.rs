@@ -10,18 +10,18 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ops::Bound;
 
 use counterfoil_log::View;
 
 use crate::access::{Access, Part};
+use crate::entries::Entries;
 use crate::files::Coverage;
-use crate::key::{ByteRange, KeyParts, Keys, entry, split_entry, stored};
+use crate::key::{ByteRange, KeyParts, Keys, entry, stored};
 use crate::read::Wanted;
 use crate::state::SharedFresh;
 use crate::{Error, IndexDef, IndexId, RowId, few_or_many};
 use counterfoil_log::Lock;
-use counterfoil_log::{Map, Set};
+use counterfoil_log::Map;
 
 /// Rows after which the fresh part becomes a run, unless [`crate::Relations::with_fresh_rows`] says otherwise.
 pub const FRESH_ROWS: usize = 16384;
@@ -29,8 +29,6 @@ pub const FRESH_ROWS: usize = 16384;
 const PIECE_ROWS: usize = few_or_many(16, 4096);
 /// Generations kept of the fresh part of one index: the newest, and what readers of older views may still use.
 const GENERATIONS: usize = 2;
-/// About what an entry takes beside its bytes: its place in the set, and what the allocator spends on it.
-const ENTRY_BYTES: usize = 40;
 
 /// One generation of a fresh part: what is not in the runs of one state of the catalog.
 pub(crate) struct Fresh {
@@ -41,9 +39,7 @@ pub(crate) struct Fresh {
 
 #[derive(Default)]
 struct Inner {
-    entries: Set<Box<[u8]>>,
-    /// About what they take of memory.
-    bytes: usize,
+    entries: Entries,
     /// Rows below this number are in.
     rows: u64,
     /// So many bytes of each segment's update log are in; none of one that is not named.
@@ -96,7 +92,7 @@ impl Fresh {
 
     /// About what they take of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.inner.read(|inner| inner.bytes)
+        self.inner.read(|inner| inner.entries.bytes())
     }
 
     /// Whether the writer tends it.
@@ -111,7 +107,7 @@ impl Fresh {
 
     /// All entries, in order.
     pub(crate) fn entries(&self) -> Vec<Box<[u8]>> {
-        self.inner.read(|inner| inner.entries.iter().cloned().collect())
+        self.inner.read(|inner| inner.entries.to_vec())
     }
 
     /// Whether an entry is in it.
@@ -121,31 +117,14 @@ impl Fresh {
 
     /// The rows of the entries in a range, at most `rows_max`.
     pub(crate) fn rows_in(&self, range: &ByteRange, rows_max: usize, rows: &mut Vec<RowId>) {
-        let low = Bound::Included(range.low.as_slice());
-        let high = range.high.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        if range.high.as_deref().is_some_and(|high| high <= range.low.as_slice()) {
-            return;
-        }
         self.inner.read(|inner| {
-            let found = inner.entries.range::<[u8], _>((low, high)).take(rows_max);
-            rows.extend(found.filter_map(|entry| split_entry(entry)).map(|(_, row)| row));
+            rows.extend(inner.entries.rows_between(&range.low, range.high.as_deref()).take(rows_max));
         });
     }
 
     /// So many entries at the beginning of a range, or at its end.
     pub(crate) fn outermost(&self, range: &ByteRange, at_end: bool, count: usize) -> Vec<Box<[u8]>> {
-        let low = Bound::Included(range.low.as_slice());
-        let high = range.high.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        if range.high.as_deref().is_some_and(|high| high <= range.low.as_slice()) {
-            return Vec::new();
-        }
-        self.inner.read(|inner| {
-            let entries = inner.entries.range::<[u8], _>((low, high));
-            match at_end {
-                true => entries.rev().take(count).cloned().collect(),
-                false => entries.take(count).cloned().collect(),
-            }
-        })
+        self.inner.read(|inner| inner.entries.outermost((&range.low, range.high.as_deref()), at_end, count))
     }
 
     /// The rows of entries under exactly these keys, each with the place of its key.
@@ -157,12 +136,10 @@ impl Fresh {
     ) {
         self.inner.read(|inner| {
             for (place, key) in keys.enumerate() {
-                let key = stored(key);
                 // No key begins another, so what begins with this one has it.
-                let range = inner.entries.range::<[u8], _>((Bound::Included(key), Bound::Unbounded));
-                for entry in range.take_while(|entry| entry.starts_with(key)) {
+                for row in inner.entries.rows_under(stored(key)) {
                     places.push(place);
-                    rows.extend(split_entry(entry).map(|(_, row)| row));
+                    rows.push(row);
                 }
             }
         });
@@ -189,10 +166,7 @@ impl Fresh {
 
 impl Inner {
     fn add(&mut self, entry: Vec<u8>) {
-        let bytes = entry.len() + ENTRY_BYTES;
-        if self.entries.insert(entry.into_boxed_slice()) {
-            self.bytes += bytes;
-        }
+        self.entries.add(entry);
     }
 
     fn updates_in(&self, part: &Part, coverage: &Coverage) -> u64 {

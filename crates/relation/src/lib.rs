@@ -44,6 +44,7 @@ mod catalog;
 mod change;
 mod constrain;
 mod define;
+mod entries;
 mod error;
 mod fetch;
 mod figures;

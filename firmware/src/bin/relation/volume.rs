@@ -29,7 +29,7 @@ const LOAD_ROWS: u64 = if IS_LITTLE { 1 } else { 8 };
 /// Rows whose entries are fresh at most.
 const FRESH_ROWS: usize = 32;
 /// Memory for index entries of new rows, deletes and updates.
-const NEW_BYTES: usize = if IS_LITTLE { 3 << 10 } else { 8 << 10 };
+const NEW_BYTES: usize = if IS_LITTLE { 2 << 10 } else { 4 << 10 };
 /// Runs of an index that are merged into one.
 const TIER_RUNS: usize = 2;
 /// Memory for a question.
@@ -85,7 +85,17 @@ impl Volume {
     /// The volume as the last commit left it.
     #[inline(never)]
     pub fn open(token: Token) -> Result<Box<Volume>, String> {
-        let recovered = Recovered::recover(Arc::new(token), vault(), layout(token)?, 0).map_err(said)?;
+        Volume::opened(Volume::recovered(token)?, token)
+    }
+
+    /// Not beside what opens it, which needs as much of the stack.
+    #[inline(never)]
+    fn recovered(token: Token) -> Result<Box<Recovered>, String> {
+        Recovered::recover(Arc::new(token), vault(), layout(token)?, 0).map_err(said).map(Box::new)
+    }
+
+    #[inline(never)]
+    fn opened(recovered: Box<Recovered>, token: Token) -> Result<Box<Volume>, String> {
         Volume::of(recovered.open(Box::new(token), settings(), &mut entropy()))
     }
 
