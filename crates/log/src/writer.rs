@@ -597,6 +597,7 @@ impl Writer {
         if shrank {
             self.forget_the_gone();
         }
+        self.forget_tips();
         Ok(())
     }
 

@@ -23,6 +23,10 @@ const WAITING_PART: u32 = 32;
 /// Turns that a container takes in an extent before it gets one of its own.
 const TURNS_MAX: usize = 16;
 
+/// Whether it is forgotten after each commit where groups are to be gone on with: where memory is little there are few containers, and
+/// whoever goes on looks at all of them.
+const FORGETS_TIPS: bool = cfg!(feature = "small");
+
 impl Tip {
     /// The next pages, so many at most.
     fn grant(&mut self, pages: u32, extent_pages: u32) -> Grant {
@@ -114,13 +118,13 @@ impl Writer {
     fn grant_pages(&mut self, id: ContainerId) -> Result<Grant, Error> {
         let (group, pages) = self.current().container(id).map(|container| (container.group, container.pages()))?;
         let extent_pages = self.pages.layout.extent_pages;
-        if let Some(grant) = self.grant_of_own_extent(id, group)? {
-            return Ok(grant);
-        }
         if !self.tips.contains_key(&group) {
             let none = Tip { extent: Extent { number: 0, allocation: 0 }, next: extent_pages };
             let tip = self.resume_tip(group).unwrap_or(none);
             self.tips.insert(group, tip);
+        }
+        if let Some(grant) = self.grant_of_own_extent(id, group)? {
+            return Ok(grant);
         }
         if self.tips.get(&group).is_none_or(|tip| tip.next >= extent_pages) {
             let extent = self.grant_to_group(group)?;
@@ -171,23 +175,46 @@ impl Writer {
         Ok(runs.count_in_last(tip.extent) >= TURNS_MAX && !runs.end_at(tip.extent, tip.next))
     }
 
-    /// Where an earlier opening left off in a group. Its pages carry that opening's epoch and the new ones ours, so
-    /// no key meets a position twice; media that need an erase first begin a fresh extent instead.
+    /// Where a group is to be gone on with: where an earlier opening left off, whose pages carry that opening's epoch and the new ones
+    /// ours, so no key meets a position twice; media that need an erase first begin a fresh extent instead. Or where this opening did,
+    /// if that was forgotten since what is written tells it.
     fn resume_tip(&self, group: GroupId) -> Option<Tip> {
-        if self.device.geometry().erase_before_program {
-            return None;
-        }
+        let (tip, epoch) = self.end_of_group(group)?;
+        let is_forgotten = FORGETS_TIPS && epoch == self.end.epoch.number;
+        (!self.writes_once() || is_forgotten).then_some(tip)
+    }
+
+    /// Where the pages of a group end that the last commit knows, and the epoch of the last one.
+    fn end_of_group(&self, group: GroupId) -> Option<(Tip, u64)> {
         let containers = self.state.root.containers.values().filter(|container| container.group == group);
         let runs = containers.flat_map(|container| container.runs.iter());
         let last = runs.max_by_key(|run| (run.allocation, run.position))?;
         let extent = Extent { number: last.extent, allocation: last.allocation };
-        Some(Tip { extent, next: last.position + last.pages })
+        Some((Tip { extent, next: last.position + last.pages }, last.epoch))
+    }
+
+    /// After a commit: where groups are to be gone on with is forgotten where the pages that are known tell the same, since none was
+    /// tried behind them. Not where containers have extents for themselves: their pages may come last.
+    pub(super) fn forget_tips(&mut self) {
+        if !FORGETS_TIPS || !self.writes_once() {
+            return;
+        }
+        let tips = core::mem::take(&mut self.tips).into_iter();
+        let kept = tips.filter(|(group, tip)| {
+            let is_told = self.end_of_group(*group).is_some_and(|(end, epoch)| {
+                (end.extent, end.next, epoch) == (tip.extent, tip.next, self.end.epoch.number)
+            });
+            let has_own = |id| self.state.root.container(id).is_ok_and(|container| container.group == *group);
+            self.state.root.groups.contains_key(group) && (!is_told || self.own_tips.keys().any(|id| has_own(*id)))
+        });
+        self.tips = kept.collect();
     }
 
     /// Nothing more is appended to what is in a group: what is kept in memory for that is let go. Who appends all the same is
     /// granted an extent for it on media that are written in order; on others which positions were tried must stay known.
     pub fn close_group(&mut self, group: GroupId) {
-        if self.writes_once() {
+        // Where tips are forgotten with a commit, one that is missing says that nothing was tried behind the pages that are known.
+        if self.writes_once() && !FORGETS_TIPS {
             self.tips.remove(&group);
             let root = self.pending.as_ref().map_or(&self.state.root, |pending| &pending.root);
             self.own_tips.retain(|id, _| root.containers.get(id).is_none_or(|container| container.group != group));
