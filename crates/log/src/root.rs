@@ -40,6 +40,11 @@ impl Run {
         (self.extent, self.allocation) == (extent.number, extent.allocation)
     }
 
+    /// This run with the next one behind it, where that continues it.
+    pub(crate) fn and(self, next: &Run) -> Option<Run> {
+        self.continues_with(next).then(|| Run { pages: self.pages + next.pages, ..self })
+    }
+
     /// Whether `next` continues this run on the medium and under the same key.
     pub(crate) fn continues_with(&self, next: &Run) -> bool {
         self.extent == next.extent

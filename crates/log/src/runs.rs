@@ -64,26 +64,37 @@ enum Kept {
     More(Arc<List>),
 }
 
-/// A run that is the only one, so that it begins with page 0. Most containers have it in themselves, so it is packed too.
+/// A run that is the only one, so that it begins with page 0. Most containers have it in themselves, so it is as small as can be; one
+/// whose numbers are larger is in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, packed(4))]
 struct Only {
-    allocation: u64,
-    epoch: u64,
+    allocation: u32,
+    epoch: u32,
     extent: u32,
-    position: u32,
-    pages: u32,
+    position: u16,
+    pages: u16,
 }
 
 impl Only {
-    fn of(run: Run) -> Self {
-        let Run { extent, position, pages, allocation, epoch, .. } = run;
-        Only { allocation, epoch, extent, position, pages }
+    fn of(run: &Run) -> Option<Self> {
+        Some(Only {
+            allocation: u32::try_from(run.allocation).ok()?,
+            epoch: u32::try_from(run.epoch).ok()?,
+            extent: run.extent,
+            position: u16::try_from(run.position).ok()?,
+            pages: u16::try_from(run.pages).ok()?,
+        })
     }
 
     fn run(self) -> Run {
-        let Only { allocation, epoch, extent, position, pages } = self;
-        Run { first: 0, extent, position, pages, allocation, epoch }
+        Run {
+            first: 0,
+            extent: self.extent,
+            position: self.position.into(),
+            pages: self.pages.into(),
+            allocation: self.allocation.into(),
+            epoch: self.epoch.into(),
+        }
     }
 }
 
@@ -159,21 +170,22 @@ impl Runs {
 
     /// Adds pages at the end; where they begin is known here.
     pub(crate) fn add(&mut self, run: Run) {
-        match &mut self.0 {
-            Kept::None => self.0 = Kept::One(Only::of(run)),
-            Kept::One(only) if only.run().continues_with(&run) => only.pages += run.pages,
-            Kept::One(only) => {
-                let mut list = List::default();
-                list.add(only.run());
-                list.add(run);
-                self.0 = Kept::More(Arc::new(list));
-            }
-            Kept::More(list) => Arc::make_mut(list).add(run),
+        let (before, one) = match &mut self.0 {
+            Kept::More(list) => return Arc::make_mut(list).add(run),
+            Kept::None => (None, Some(run)),
+            Kept::One(only) => (Some(only.run()), only.run().and(&run)),
+        };
+        if let Some(only) = one.and_then(|run| Only::of(&run)) {
+            self.0 = Kept::One(only);
+            return;
         }
+        let mut list = List::default();
+        before.into_iter().chain([run]).for_each(|run| list.add(run));
+        self.0 = Kept::More(Arc::new(list));
     }
 }
 
-/// More runs than one.
+/// More runs than one, or one that is large.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct List {
     extents: Vec<InExtent>,
@@ -260,8 +272,8 @@ mod tests {
 
     #[test]
     fn they_take_what_is_said() {
-        assert_eq!([size_of::<Piece>(), size_of::<InExtent>(), size_of::<Only>()], [4, 36, 28]);
-        assert_eq!(size_of::<Runs>(), 32);
+        assert_eq!([size_of::<Piece>(), size_of::<InExtent>(), size_of::<Only>()], [4, 36, 16]);
+        assert_eq!(size_of::<Runs>(), if cfg!(target_pointer_width = "64") { 24 } else { 20 });
     }
 
     /// Runs against the list of them that this stands for.
