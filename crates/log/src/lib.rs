@@ -31,6 +31,7 @@ mod lock;
 mod maps;
 #[cfg(feature = "stand-in")]
 mod memory;
+mod named_lists;
 mod nameless;
 mod names;
 mod opening;

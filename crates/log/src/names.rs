@@ -7,12 +7,12 @@
 //! A commit in the making marks what it changes, so that it can be kept or undone when it is known what became of it:
 //! records that it was given, and those that it gives back.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use counterfoil_record::RecordId;
 
 use crate::maps::Map;
+use crate::named_lists::{NUMBERS_MAX as NUMBERS_OF_ONE_MAX, NamedLists};
 use crate::view::space::LOG;
 
 /// A record that a commit in the making was given.
@@ -34,23 +34,7 @@ const OTHER: u8 = 0xFF;
 pub(crate) struct Names {
     /// Of numbered names that have one record.
     single: Map<u32, u32>,
-    ids: Map<Box<[u8]>, Ids>,
-}
-
-/// The records of a name, at least one.
-struct Ids {
-    first: u32,
-    others: Box<[u32]>,
-}
-
-impl Ids {
-    fn of(ids: &[u32]) -> Option<Ids> {
-        ids.split_first().map(|(first, others)| Ids { first: *first, others: others.into() })
-    }
-
-    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        core::iter::once(self.first).chain(self.others.iter().copied())
-    }
+    ids: NamedLists,
 }
 
 /// The kind of a name that the log numbers, and its number.
@@ -82,8 +66,8 @@ impl Names {
     /// The records of a name with their marks, in the order of its chunks.
     fn marked(&self, key: &[u8]) -> impl Iterator<Item = u32> + '_ {
         let single = small(key).and_then(|name| self.single.get(&name)).copied();
-        let more = if single.is_none() { self.ids.get(short(key).as_slice()) } else { None };
-        single.into_iter().chain(more.into_iter().flat_map(Ids::iter))
+        let more = single.is_none().then(|| self.ids.of(&short(key)));
+        single.into_iter().chain(more.into_iter().flatten())
     }
 
     /// The records of a name, in the order of its chunks.
@@ -93,13 +77,13 @@ impl Names {
 
     /// One more than the highest number of a record.
     pub(crate) fn end(&self) -> usize {
-        let ids = self.single.values().copied().chain(self.ids.values().flat_map(Ids::iter));
+        let ids = self.single.values().copied().chain(self.ids.all());
         ids.map(|id| (id & !(NEW | GONE)) as usize + 1).max().unwrap_or(0)
     }
 
     /// Notes the records of a name that was read; whether their numbers make sense.
     pub(crate) fn add(&mut self, key: &[u8], ids: &[u32]) -> bool {
-        let is_sound = !ids.is_empty() && ids.iter().all(|id| *id < IDS_MAX);
+        let is_sound = (1..=NUMBERS_OF_ONE_MAX).contains(&ids.len()) && ids.iter().all(|id| *id < IDS_MAX);
         if is_sound {
             self.set(key, ids);
         }
@@ -110,11 +94,11 @@ impl Names {
         let name = small(key);
         if let (Some(name), [single]) = (name, ids) {
             if self.single.insert(name, *single).is_none() && !self.ids.is_empty() {
-                self.ids.remove(short(key).as_slice());
+                self.ids.set(&short(key), &[]);
             }
-        } else if let Some(ids) = Ids::of(ids) {
+        } else {
             name.map(|name| self.single.remove(&name));
-            self.ids.insert(short(key).into(), ids);
+            self.ids.set(&short(key), ids);
         }
     }
 
@@ -128,6 +112,9 @@ impl Names {
         let mut ids: Vec<u32> = self.marked(key).collect();
         if ids.len() == count {
             return Ok(true);
+        }
+        if count > NUMBERS_OF_ONE_MAX {
+            return Ok(false);
         }
         ids.iter_mut().skip(count).for_each(|id| *id |= GONE);
         while ids.len() < count {
@@ -149,16 +136,7 @@ impl Names {
             *id &= !kept;
             is_left
         });
-        self.ids.retain(|_, ids| {
-            if ids.iter().any(|id| id & (NEW | GONE) != 0) {
-                let left: Vec<u32> = ids.iter().filter(|id| id & lost == 0).map(|id| id & !kept).collect();
-                match Ids::of(&left) {
-                    Some(left) => *ids = left,
-                    None => return false,
-                }
-            }
-            true
-        });
+        self.ids.change(|id| (id & lost == 0).then_some(id & !kept));
     }
 }
 
