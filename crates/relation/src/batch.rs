@@ -412,6 +412,12 @@ impl RowBuilder {
         RowBuilder { batch: RowBatch::new(layout, 0) }
     }
 
+    /// An empty batch with room for so many rows: one that grows is in memory twice.
+    pub(crate) fn with_room(layout: Arc<Layout>, rows: usize) -> Self {
+        let bytes = Vec::with_capacity(rows * layout.width());
+        RowBuilder { batch: RowBatch { layout, count: 0, bytes, heap: Vec::new() } }
+    }
+
     /// Adds a row; values that are not given are NULL.
     ///
     /// # Errors

@@ -454,6 +454,9 @@ impl Access {
         if !values.is_sorted_by_key(|value| value.offset) {
             values.order_by_key(|value| value.offset);
         }
+        // About as many: what grows step by step is in memory twice.
+        let bytes = values.iter().fold(0_u64, |sum, value| sum.saturating_add(value.bytes));
+        rows.heap_mut().reserve_exact(usize::try_from(bytes).unwrap_or(0));
         let near = |reach: u64, next: &LongValue| next.offset <= reach.saturating_add(gap);
         let mut rest = values.as_slice();
         while let Some(first) = rest.first() {

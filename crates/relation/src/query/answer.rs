@@ -24,7 +24,7 @@ use super::scratch::Scratch;
 use super::sorter::{Sorted, Sorter};
 use super::stage::{Filter, Stage};
 use crate::layout::Layout;
-use crate::{Error, Relations, RowBatch, RowBuilder, ValueRef};
+use crate::{Error, Relations, RowBatch, RowBuilder, ValueRef, few_or_many};
 
 /// Rows of an answer that are handed out at a time, at most.
 const BATCH_ROWS: usize = 4096;
@@ -33,7 +33,7 @@ const SHARES: usize = 4;
 /// Rows of an answer may take this part of a share before they are handed out.
 const BATCH_PART: usize = 8;
 /// The least that a question can be answered with.
-pub const BUDGET_BYTES_MIN: usize = 32 << 10;
+pub const BUDGET_BYTES_MIN: usize = few_or_many(16 << 10, 32 << 10);
 
 /// An answer, some rows at a time.
 pub struct Answer<V> {
@@ -163,7 +163,7 @@ impl<V: View> Answer<V> {
         self.to_skip -= skipped;
         let count = (rows.count as u64 - skipped).min(self.left);
         self.left -= count;
-        let mut batch = RowBuilder::new(self.layout.clone());
+        let mut batch = RowBuilder::with_room(self.layout.clone(), count as usize);
         for row in skipped..skipped + count {
             batch.push(&self.plan.values(&rows, row as usize)?[..self.plan.shown])?;
         }
