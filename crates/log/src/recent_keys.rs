@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use counterfoil_vault::{Epoch, Kind, PageKey, Vault};
 
-/// Keys that are kept.
-const KEPT: usize = 8;
+/// Keys that are kept; with little memory they are derived again.
+const KEPT: usize = if cfg!(feature = "small") { 2 } else { 8 };
 
 /// Keys, the one used last at the end.
 #[derive(Default)]

@@ -35,7 +35,7 @@ const STEP_FRESH_PARTS: usize = 16;
 /// Pieces of a sorted run, about, at most: the catalog says where each begins and ends.
 const PIECES_MAX: u64 = 64;
 /// Entries looked at together.
-const PIECE_ENTRIES: usize = few_or_many(32, 4096);
+const PIECE_ENTRIES: usize = few_or_many(16, 4096);
 /// Entries of rows that are gone from which on all runs are merged, in rows of a fresh part, if there are as many as rows.
 const DEAD_FRESH_PARTS: u64 = 4;
 

@@ -20,7 +20,7 @@ use crate::{Error, IndexDef, RowId, Storage, TableId, catalog, few_or_many};
 /// Entries sorted in memory while an index is built, in rows of a fresh part.
 const BUILD_FRESH_PARTS: usize = 8;
 /// Entries looked at together.
-const PIECE_ENTRIES: usize = few_or_many(32, 4096);
+const PIECE_ENTRIES: usize = few_or_many(16, 4096);
 
 /// Notes that a table has changed, so that [`crate::Relations::maintain`] looks at it.
 pub(crate) fn note(shared: &Shared, table: TableId) {
