@@ -54,6 +54,7 @@ mod runs;
 mod sealing;
 mod sectors;
 mod shared;
+mod slots;
 mod snapshot;
 #[cfg(any(feature = "small", test))]
 mod sorted;

@@ -13,7 +13,7 @@ use crate::layout::Layout;
 use crate::maps::{Map, Set};
 use crate::order::Order as _;
 use crate::reach::Reach;
-use crate::runs::make_room;
+use crate::slots::{Slot, Slots};
 use crate::{Error, GroupId, PoolId};
 
 /// Who an extent belongs to.
@@ -64,14 +64,6 @@ pub(crate) struct Extent {
     pub(crate) allocation: u64,
 }
 
-/// An extent of the map, as small as it can be: there are as many as the medium has room for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Slot {
-    /// The owner's code.
-    code: u64,
-    allocation: u64,
-}
-
 impl Slot {
     fn new(owner: Owner, allocation: u64) -> Self {
         Slot { code: owner.code(), allocation }
@@ -111,7 +103,7 @@ pub(crate) struct Needs {
 /// The map of extents and the numbers of allocations.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
-    slots: Vec<Slot>,
+    slots: Slots,
     free: Map<u32, Freed>,
     /// The extents of each owner that has any, by the owner's code; none for [`Owner::Free`]. Empty unless [`NOTES_OWNED`].
     owned: Map<u64, Set<u32>>,
@@ -132,7 +124,8 @@ const GAP_EXTENTS_MAX: u32 = 1 << 20;
 impl Space {
     /// A map with `fixed` extents that belong to headers and record store.
     pub(crate) fn new(fixed: u32, extents_max: u32) -> Self {
-        let slots = (0..fixed).map(|_| Slot::new(Owner::Fixed, 0)).collect();
+        let mut slots = Slots::new();
+        (0..fixed).for_each(|_| slots.push(Slot::new(Owner::Fixed, 0)));
         let mut space = Space {
             slots,
             free: Map::new(),
@@ -194,8 +187,9 @@ impl Space {
     pub(crate) fn owned_by(&self, owner: Owner) -> impl Iterator<Item = u32> + '_ {
         let code = owner.code();
         let noted = self.owned.get(&code).into_iter().flatten().copied();
-        let looked_at = if NOTES_OWNED || owner == Owner::Free { &[] } else { self.slots.as_slice() };
-        noted.chain(looked_at.iter().zip(0..).filter(move |(slot, _)| slot.code == code).map(|(_, number)| number))
+        let looked_at = if NOTES_OWNED || owner == Owner::Free { 0 } else { self.slots.len() };
+        let looked_at = self.slots.iter().take(looked_at).zip(0..);
+        noted.chain(looked_at.filter(move |(slot, _)| slot.code == code).map(|(_, number)| number))
     }
 
     /// The extents of the spine, in the order in which it goes through them: each was granted before the next one.
@@ -313,12 +307,13 @@ impl Space {
             // Extents in between were granted and taken back, of which no frame tells.
             self.note_change(self.len());
             self.free.insert(self.len(), Freed { commit: 0, version: 0 });
-            make_room(&mut self.slots);
             self.slots.push(Slot::new(Owner::Free, 0));
         }
         self.free.remove(&extent.number);
         self.own(owner, extent.number);
-        self.slots[extent.number as usize] = Slot::new(owner, extent.allocation);
+        if !self.slots.set(extent.number as usize, Slot::new(owner, extent.allocation)) {
+            return Err(corrupt);
+        }
         self.reach.extents = self.reach.extents.max(extent.number + 1);
         self.next_allocation = self.next_allocation.max(extent.allocation + 1);
         self.note_change(extent.number);
@@ -328,8 +323,10 @@ impl Space {
     /// Frees an extent as of `commit`, whose frame has `version`.
     pub(crate) fn release(&mut self, number: u32, commit: u64, version: u64) -> Result<(), Error> {
         let owner = self.owner(number);
-        match self.slots.get_mut(number as usize) {
-            Some(slot) if owner != Owner::Free => slot.code = Owner::Free.code(),
+        match self.slots.get(number as usize) {
+            Some(slot) if owner != Owner::Free => {
+                self.slots.set(number as usize, Slot { code: Owner::Free.code(), ..slot });
+            }
             _ => return Err(Error::Corrupt { what: "map of extents" }),
         }
         self.disown(owner, number);
@@ -385,7 +382,7 @@ impl Space {
     ) -> Result<Self, Error> {
         let corrupt = Error::Corrupt { what: "map of extents" };
         let mut space = Space {
-            slots: Vec::new(),
+            slots: Slots::new(),
             free: Map::new(),
             owned: Map::new(),
             extents_max,
@@ -413,7 +410,6 @@ impl Space {
                     // What lies behind all that is owned may never have come to the medium.
                     space.reach.extents = number + 1;
                 }
-                make_room(&mut space.slots);
                 space.slots.push(Slot::new(owner, allocation));
             }
         }
