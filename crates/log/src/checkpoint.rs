@@ -63,6 +63,11 @@ pub(crate) fn numbered(kind: &[u8], number: &[u8]) -> RecordKey {
     key
 }
 
+/// The name of a container's record.
+pub(crate) fn of_container(id: ContainerId) -> RecordKey {
+    numbered(CONTAINER, &id.0.to_be_bytes())
+}
+
 /// A checkpoint of a state: what changed since the one before.
 pub(crate) struct Checkpoint<'c> {
     pub(crate) state: &'c State,
@@ -80,7 +85,7 @@ impl Told for Checkpoint<'_> {
         }
         for id in &changed.containers {
             let value = root.containers.get(id).map(|container| encode_container(container));
-            each(&numbered(CONTAINER, &id.0.to_be_bytes()), value.as_deref())?;
+            each(&of_container(*id), value.as_deref())?;
         }
         pool_checkpoint::tell(&changed.pools, root, each)?;
         for (chunk, bytes) in self.state.space.changed_chunks() {

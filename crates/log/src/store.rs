@@ -181,13 +181,12 @@ impl CheckpointStore {
     /// Its records are handed over as they come, but for those that come in parts.
     #[inline(never)]
     fn read_all(&mut self, media: &dyn Read, vault: &Vault, take: &mut Take<'_>) -> Result<Chunks, Error> {
-        let suspended = self.suspended.take().ok_or(Error::Latched)?;
         let mut pages = self.memory.pages();
         let mut chunks = Chunks::default();
-        let mut reader = Reader::resume(media, vault, suspended, self.memory.buffers(&mut pages))?;
+        let mut reader = read_again(&mut self.suspended, media, vault, self.memory.buffers(&mut pages))?;
         reader.visit(|id, bytes| chunks.add(id, bytes, take))?;
         self.version = reader.version();
-        self.suspended = Some(reader.suspend());
+        put_reader_aside(&mut self.suspended, reader);
         Ok(chunks)
     }
 
@@ -234,11 +233,10 @@ impl CheckpointStore {
     /// Makes good what only one of its copies has lost; how many pages there were.
     #[inline(never)]
     pub(crate) fn mend_copies(&mut self, device: &mut dyn Device, vault: &Vault) -> Result<u32, Error> {
-        let suspended = self.suspended.take().ok_or(Error::Latched)?;
         let mut pages = self.memory.pages();
-        let mut store = Store::resume(device, vault, suspended, self.memory.buffers(&mut pages))?;
+        let mut store = taken_up(&mut self.suspended, device, vault, self.memory.buffers(&mut pages))?;
         let mended = store.mend_copies()?;
-        self.suspended = Some(store.suspend());
+        put_aside(&mut self.suspended, store);
         Ok(mended)
     }
 
@@ -262,9 +260,8 @@ impl CheckpointStore {
         epoch: Epoch,
         work: impl FnOnce(&mut Store<'_, dyn Device + '_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let suspended = self.suspended.take().ok_or(Error::Latched)?;
         let mut pages = self.memory.pages();
-        let mut store = Store::resume(device, vault, suspended, self.memory.buffers(&mut pages))?;
+        let mut store = taken_up(&mut self.suspended, device, vault, self.memory.buffers(&mut pages))?;
         if let Some(version) = self.released.take() {
             store.release(version);
         }
@@ -273,13 +270,18 @@ impl CheckpointStore {
             self.epoch = Some(epoch);
         }
         let done = work(&mut store);
-        self.suspended = Some(store.suspend());
+        put_aside(&mut self.suspended, store);
         done
     }
 
     /// Says that a frame naming this version is durable and counted.
     pub(crate) fn release(&mut self, version: u64) {
         self.released = Some(version);
+    }
+
+    /// Whether it has a record of this name.
+    pub(crate) fn tells_of(&self, key: &[u8]) -> bool {
+        self.names.of(key).next().is_some()
     }
 
     /// Where the store lives.
@@ -306,6 +308,40 @@ impl CheckpointStore {
     pub(crate) fn bytes_of(&self, key_bytes: usize, value_bytes: usize) -> u64 {
         self.layout.record_bytes(key_bytes, value_bytes)
     }
+}
+
+/// Takes up a store that was put aside. What is moved for that is on the stack here, and not beneath what is done with it.
+#[inline(never)]
+fn taken_up<'s>(
+    suspended: &mut Option<Suspended>,
+    device: &'s mut (dyn Device + 's),
+    vault: &'s Vault,
+    buffers: Buffers<'s>,
+) -> Result<Box<Store<'s, dyn Device + 's>>, Error> {
+    let suspended = suspended.take().ok_or(Error::Latched)?;
+    Ok(Box::new(Store::resume(device, vault, suspended, buffers)?))
+}
+
+#[inline(never)]
+fn put_aside(suspended: &mut Option<Suspended>, store: Box<Store<'_, dyn Device + '_>>) {
+    *suspended = Some((*store).suspend());
+}
+
+/// The same of a reader.
+#[inline(never)]
+fn read_again<'s>(
+    suspended: &mut Option<Suspended>,
+    media: &'s dyn Read,
+    vault: &'s Vault,
+    buffers: Buffers<'s>,
+) -> Result<Box<Reader<'s, dyn Read + 's>>, Error> {
+    let suspended = suspended.take().ok_or(Error::Latched)?;
+    Ok(Box::new(Reader::resume(media, vault, suspended, buffers)?))
+}
+
+#[inline(never)]
+fn put_reader_aside(suspended: &mut Option<Suspended>, reader: Box<Reader<'_, dyn Read + '_>>) {
+    *suspended = Some((*reader).suspend());
 }
 
 /// The newest checkpoint that authenticates.

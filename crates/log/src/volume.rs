@@ -284,12 +284,15 @@ impl Recovered {
         self.before_opening = None;
         self.state.space.hold_free_since(self.end.commit);
         let epoch = next_epoch(&self.end, 0, entropy)?;
-        let mut writer = self.begin(writer, settings, epoch)?;
-        if !is_counted {
-            writer.leave_spine_behind()?;
+        // Looked at where it is to be: a writer is large, and would be on the stack twice.
+        let mut begun = self.begin(writer, settings, epoch);
+        if let Ok(writer) = &mut begun {
+            if !is_counted {
+                writer.leave_spine_behind()?;
+            }
+            writer.shorten_spine_if_long()?;
         }
-        writer.shorten_spine_if_long()?;
-        Ok(writer)
+        begun
     }
 
     /// Opens for writing and binds the image to its counter anew, whatever the counter says: on a person's word, or
@@ -358,8 +361,10 @@ impl Recovered {
         {
             settings.counting = Counting::EveryCommit;
         }
-        let mut writer = Writer::new(self.pages, device, self.store, settings, self.state, (self.base, self.end))?;
-        writer.mended = mended;
-        Ok(writer)
+        let mut begun = Writer::new(self.pages, device, self.store, settings, self.state, (self.base, self.end));
+        if let Ok(writer) = &mut begun {
+            writer.mended = mended;
+        }
+        begun
     }
 }

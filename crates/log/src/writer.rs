@@ -28,6 +28,7 @@ use alloc::vec::Vec;
 use counterfoil_flash::Device;
 use counterfoil_vault::{Counter, Kind, PageKey};
 
+use crate::checkpoint;
 use crate::maps::{Map, Set};
 use crate::pages::Pages;
 use crate::pending::{Granted, Pending};
@@ -581,7 +582,11 @@ impl Writer {
         changed.groups.extend(pending.groups_created());
         for group in pending.groups_dropped() {
             let dying = self.state.root.containers.iter().filter(|(_, container)| container.group == *group);
-            changed.containers.extend(dying.map(|(id, _)| *id));
+            // Of what no checkpoint has told none has to tell that it is gone.
+            let (told, untold): (Vec<_>, Vec<_>) =
+                dying.map(|(id, _)| *id).partition(|id| self.store.tells_of(&checkpoint::of_container(*id)));
+            changed.containers.extend(told);
+            changed.containers.retain(|id| !untold.contains(id));
             changed.groups.insert(*group);
             self.state.space.release_all(Owner::Group(*group), commit, version)?;
         }

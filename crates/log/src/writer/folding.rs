@@ -96,6 +96,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::Misuse`] while a commit is under way, [`Error::Full`], [`Error::Device`], [`Error::CounterLost`].
+    #[inline(never)]
     pub fn checkpoint(&mut self) -> Result<(), Error> {
         self.require_sound()?;
         if self.pending.is_some() {
@@ -126,6 +127,7 @@ impl Writer {
 
     /// Writes what changed since the last checkpoint to the record store. Where something hinders it, the next one writes
     /// all of it: its spine begins where this one's would have, or later.
+    #[inline(never)]
     fn write_checkpoint(&mut self) -> Result<u64, Error> {
         let checkpoint = Checkpoint { state: &self.state, end: &self.end };
         let version = self.store.commit(&mut *self.device, &self.pages.vault, self.end.epoch, &checkpoint)?;
@@ -135,6 +137,7 @@ impl Writer {
 
     /// Lets the record store move what is live together. The checkpoint that comes of it tells what the one before
     /// told, so the spine stays as it is; only the record store's own space is given back.
+    #[inline(never)]
     fn make_room_for_checkpoint(&mut self) -> Result<bool, Error> {
         let prepared = self.store.prepare(&mut *self.device, &self.pages.vault, self.end.epoch);
         let Some(version) = prepared.inspect_err(|_| self.failed = true)? else { return Ok(false) };
@@ -145,6 +148,7 @@ impl Writer {
     }
 
     /// Writes the frame that names a checkpoint and frees the spine before it.
+    #[inline(never)]
     fn name_checkpoint(&mut self, version: u64) -> Result<(), Error> {
         let needed_from = self.end.extent.unwrap_or(self.end.next).allocation;
         let mut before = self.state.space.spine();
