@@ -208,8 +208,11 @@ impl Shared {
             Some(shape) => shape.clone(),
             None => Arc::new(Shape::of(&table)?),
         };
-        let open_part = |segment: &Segment| self.open_part(view, &table, &shape, segment, writing);
-        let parts = files.segments.iter().map(open_part).collect::<Result<_, _>>()?;
+        // A vector that is collected has room for four of them.
+        let mut parts = Vec::with_capacity(files.segments.len());
+        for segment in &files.segments {
+            parts.push(self.open_part(view, &table, &shape, segment, writing)?);
+        }
         Ok(Access { table, shape, files, parts, grain: self.grain })
     }
 

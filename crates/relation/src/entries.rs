@@ -57,9 +57,9 @@ mod tree {
             self.all.contains(entry)
         }
 
-        /// All of them, in order.
-        pub(crate) fn to_vec(&self) -> Vec<Box<[u8]>> {
-            self.all.iter().cloned().collect()
+        /// So many, in order, behind the first `from` of them.
+        pub(crate) fn piece(&self, from: usize, count: usize) -> Vec<Box<[u8]>> {
+            self.all.iter().skip(from).take(count).cloned().collect()
         }
 
         fn between<'e>(
@@ -198,9 +198,12 @@ mod packed {
             self.iter().any(|known| known.compare(entry).is_eq())
         }
 
-        /// All of them, in order.
-        pub(crate) fn to_vec(&self) -> Vec<Box<[u8]>> {
-            self.iter().map(|known| entry(known.key, RowId(known.row)).into_boxed_slice()).collect()
+        /// So many, in order, behind the first `from` of them.
+        pub(crate) fn piece(&self, from: usize, count: usize) -> Vec<Box<[u8]>> {
+            let mut piece = Vec::with_capacity(count.min(self.count.saturating_sub(from)));
+            let entries = self.iter().skip(from).take(count);
+            piece.extend(entries.map(|known| entry(known.key, RowId(known.row)).into_boxed_slice()));
+            piece
         }
 
         fn between(&self, low: &[u8], high: Option<&[u8]>) -> impl Iterator<Item = Known<'_>> {
@@ -286,8 +289,11 @@ mod tests {
             assert!(packed.rows_between(&low, None).eq(rows(&mut tree.range(low.clone()..))));
             assert!(packed.rows_under(&low).eq(rows(&mut tree.iter().filter(|entry| entry.starts_with(&low)))));
         }
-        assert_eq!((packed.len(), packed.to_vec().len()), (tree.len(), tree.len()));
-        assert!(packed.to_vec().iter().map(|entry| &**entry).eq(tree.iter().map(Vec::as_slice)));
+        assert_eq!(packed.len(), tree.len());
+        for from in 0..tree.len() + 1 {
+            let piece = packed.piece(from, 7);
+            assert!(piece.iter().map(|entry| &**entry).eq(tree.iter().skip(from).take(7).map(Vec::as_slice)));
+        }
         assert!(packed.bytes() < tree.iter().map(|entry| entry.len() + 4).sum());
     }
 }

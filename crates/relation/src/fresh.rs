@@ -105,9 +105,9 @@ impl Fresh {
         self.inner.read(|inner| inner.doubtful)
     }
 
-    /// All entries, in order.
-    pub(crate) fn entries(&self) -> Vec<Box<[u8]>> {
-        self.inner.read(|inner| inner.entries.to_vec())
+    /// So many entries, in order, behind the first `from` of them.
+    pub(crate) fn piece(&self, from: usize, count: usize) -> Vec<Box<[u8]>> {
+        self.inner.read(|inner| inner.entries.piece(from, count))
     }
 
     /// Whether an entry is in it.

@@ -103,18 +103,17 @@ pub(crate) fn flush(shared: &Shared, writer: &mut dyn Storage, table: TableId, i
         // Views from before read again what this was; where it would be kept for them, it would take what others could.
         shared.states.forget_fresh(|id, fresh| id == table && fresh.index == index.id);
     }
-    let (entries, doubtful) = (fresh.entries(), fresh.is_doubtful());
-    drop(fresh);
+    let (count, doubtful) = (fresh.count(), fresh.is_doubtful());
     let renewals = access.files.renewals;
     let blocks = access.blocks(index, writer)?;
-    let mut run = RunWriter::new(blocks, beside, (0, renewals), entries.len() as u64);
-    for piece in entries.chunks(PIECE_ENTRIES) {
+    let mut run = RunWriter::new(blocks, beside, (0, renewals), count as u64);
+    for from in (0..count).step_by(PIECE_ENTRIES) {
         let doubt = if doubtful { Doubt::All } else { Doubt::Since(renewals) };
-        for entry in current(writer, &access, index, piece, doubt)? {
+        for entry in current(writer, &access, index, &fresh.piece(from, PIECE_ENTRIES), doubt)? {
             run.push(writer, entry)?;
         }
     }
-    drop(entries);
+    drop(fresh);
     add_run(shared, writer, &access, index, run)
 }
 

@@ -6,7 +6,7 @@ use core::mem;
 use counterfoil_log::{ContainerId, GroupId, Sealing};
 
 use super::Run;
-use super::block::{BlockWriter, Blocks};
+use super::block::{Block, BlockWriter, Blocks, Walk};
 use crate::bloom::Bloom;
 use crate::key::split_entry;
 use crate::{Error, Storage, few_or_many};
@@ -33,7 +33,9 @@ pub(crate) struct RunWriter {
     blocks: u32,
     /// The first entry of each data block, the one in work included.
     fences: Vec<Vec<u8>>,
-    bloom: Bloom,
+    /// Where memory is little none before there is a second block.
+    bloom: Option<Bloom>,
+    entries_max: u64,
     entries: u64,
     last: Vec<u8>,
 }
@@ -54,7 +56,8 @@ impl RunWriter {
             block: BlockWriter::new(0, 0, block_bytes),
             blocks: 0,
             fences: Vec::new(),
-            bloom: Bloom::for_keys(entries_max),
+            bloom: (!NO_FILTER_OF_ONE_BLOCK).then(|| Bloom::for_keys(entries_max)),
+            entries_max,
             entries: 0,
             last: Vec::new(),
         }
@@ -65,6 +68,7 @@ impl RunWriter {
         assert!(self.entries == 0 || self.last.as_slice() < entry, "entries come in order");
         if !self.block.push(entry) {
             self.close_block();
+            self.begin_filter()?;
             self.flush(writer, BUFFER_BYTES)?;
             if !self.block.push(entry) {
                 return Err(Error::corrupt("", "key that is longer than its columns allow"));
@@ -74,7 +78,7 @@ impl RunWriter {
             self.fences.push(entry.to_vec());
         }
         if let Some((key, _)) = split_entry(entry) {
-            self.bloom.add(key);
+            self.bloom.iter_mut().for_each(|bloom| bloom.add(key));
         }
         self.last.clear();
         self.last.extend_from_slice(entry);
@@ -110,6 +114,20 @@ impl RunWriter {
         let entries = self.entries;
         let (follows, last) = (false, self.last);
         Ok(Some(Run { tier, group, container, block_bytes, follows, renewals, entries, levels, lines, first, last }))
+    }
+
+    /// Makes a filter, if there is none, of the keys of the block that is done.
+    fn begin_filter(&mut self) -> Result<(), Error> {
+        if self.bloom.is_some() {
+            return Ok(());
+        }
+        let mut bloom = Bloom::for_keys(self.entries_max);
+        let (block, mut walk) = (Block::new(&self.buffer, 0)?, Walk::default());
+        while block.step(&mut walk)? {
+            split_entry(&walk.entry).into_iter().for_each(|(key, _)| bloom.add(key));
+        }
+        self.bloom = Some(bloom);
+        Ok(())
     }
 
     fn close_block(&mut self) {
@@ -148,7 +166,7 @@ impl RunWriter {
 
     /// Writes the filter; how many lines it has.
     fn write_filter(&mut self) -> u32 {
-        let bloom = mem::replace(&mut self.bloom, Bloom::for_keys(0)).folded(self.entries);
+        let bloom = self.bloom.take().unwrap_or_else(|| Bloom::for_keys(0)).folded(self.entries);
         let lines = bloom.lines();
         self.take(bloom.into_bytes());
         lines

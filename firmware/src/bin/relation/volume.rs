@@ -14,7 +14,7 @@ use counterfoil_firmware::token::{BLOCK_PAGES, Token};
 use counterfoil_flash::Read;
 use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Writer, create};
 use counterfoil_relation::{
-    BUDGET_BYTES_MIN, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, RowBuilder,
+    BUDGET_BYTES_MIN, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, RowBuilder, RowId,
     Type, Vacuum, ValueRef,
 };
 use counterfoil_vault::{DangerFixedEntropy, DatabaseId, Suite, Vault, VolumeKey};
@@ -109,6 +109,12 @@ impl Volume {
     fn change<T>(&mut self, body: impl FnOnce(&Relations, &mut Writer) -> Result<T, Error>) -> Result<T, String> {
         self.writer.begin().map_err(said)?;
         let done = body(&self.relations, &mut self.writer).map_err(said)?;
+        self.commit()?;
+        Ok(done)
+    }
+
+    #[inline(never)]
+    fn commit(&mut self) -> Result<(), String> {
         self.writer.commit().map_err(said)?;
         self.relations.committed(&self.writer);
         self.writer.begin().map_err(said)?;
@@ -117,7 +123,7 @@ impl Volume {
             false => self.writer.rollback(),
         }
         self.relations.committed(&self.writer);
-        Ok(done)
+        Ok(())
     }
 
     /// Makes the tables, each with an index on every attribute.
@@ -170,12 +176,7 @@ impl Volume {
     fn add(&mut self, place: usize, rows: core::ops::Range<u64>) -> Result<(), String> {
         let description = &TABLES[place];
         let end = rows.end;
-        self.change(|relations, writer| {
-            let table = relations.table(writer, description.name)?.ok_or(Error::Misuse("no such table"))?;
-            let mut builder = RowBuilder::new(table.layout());
-            rows.into_iter().try_for_each(|id| push(&mut builder, description, id))?;
-            relations.insert(writer, &table, &builder.finish())
-        })?;
+        self.change(|relations, writer| insert(relations, writer, description, rows))?;
         self.next[place] = end;
         Ok(())
     }
@@ -243,6 +244,19 @@ fn described(table: &Table) -> NewTable {
         foreign_keys: references.collect(),
         ..NewTable::default()
     }
+}
+
+#[inline(never)]
+fn insert(
+    relations: &Relations,
+    writer: &mut Writer,
+    description: &Table,
+    rows: core::ops::Range<u64>,
+) -> Result<RowId, Error> {
+    let table = relations.table(writer, description.name)?.ok_or(Error::Misuse("no such table"))?;
+    let mut builder = RowBuilder::new(table.layout());
+    rows.into_iter().try_for_each(|id| push(&mut builder, description, id))?;
+    relations.insert(writer, &table, &builder.finish())
 }
 
 fn push(builder: &mut RowBuilder, table: &Table, id: u64) -> Result<(), Error> {
