@@ -318,8 +318,10 @@ fn taken_up<'s>(
     vault: &'s Vault,
     buffers: Buffers<'s>,
 ) -> Result<Box<Store<'s, dyn Device + 's>>, Error> {
-    let suspended = suspended.take().ok_or(Error::Latched)?;
-    Ok(Box::new(Store::resume(device, vault, suspended, buffers)?))
+    match suspended.take() {
+        Some(suspended) => Store::resume(device, vault, suspended, buffers).map(Box::new).map_err(from_record),
+        None => Err(Error::Latched),
+    }
 }
 
 #[inline(never)]
@@ -335,8 +337,10 @@ fn read_again<'s>(
     vault: &'s Vault,
     buffers: Buffers<'s>,
 ) -> Result<Box<Reader<'s, dyn Read + 's>>, Error> {
-    let suspended = suspended.take().ok_or(Error::Latched)?;
-    Ok(Box::new(Reader::resume(media, vault, suspended, buffers)?))
+    match suspended.take() {
+        Some(suspended) => Reader::resume(media, vault, suspended, buffers).map(Box::new).map_err(from_record),
+        None => Err(Error::Latched),
+    }
 }
 
 #[inline(never)]

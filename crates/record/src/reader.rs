@@ -58,8 +58,8 @@ impl<'a, R: Read + ?Sized> Reader<'a, R> {
     /// # Errors
     /// As [`crate::Store::resume`].
     pub fn resume(device: &'a R, vault: &'a Vault, suspended: Suspended, buffers: Buffers<'a>) -> Result<Self, Error> {
-        let (state, buffers) = suspended.taken_up(buffers)?;
-        Ok(Reader { device, vault, buffers, state })
+        let buffers = suspended.taken_up(buffers)?;
+        Ok(Reader { device, vault, buffers, state: suspended.0 })
     }
 
     /// Puts the store aside, for [`crate::Store::resume`] with the same buffers.

@@ -234,13 +234,13 @@ impl State {
 pub struct Suspended(pub(crate) State);
 
 impl Suspended {
-    /// What was put aside, with the buffers it had.
-    pub(crate) fn taken_up(self, buffers: Buffers<'_>) -> Result<(State, Buffers<'_>), Error> {
+    /// The buffers it had, to take up what was put aside: that is large, and is not moved here.
+    pub(crate) fn taken_up<'b>(&self, buffers: Buffers<'b>) -> Result<Buffers<'b>, Error> {
         let Suspended(state) = self;
         let buffers = buffers.trimmed(&state.layout)?;
         if buffers.index.len() < state.ids {
             return Err(Error::BufferTooSmall { what: "the index", needed: state.ids, given: buffers.index.len() });
         }
-        Ok((state, buffers))
+        Ok(buffers)
     }
 }

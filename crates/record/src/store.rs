@@ -101,8 +101,8 @@ impl<'a, D: Device + ?Sized> Store<'a, D> {
         suspended: Suspended,
         buffers: Buffers<'a>,
     ) -> Result<Self, Error> {
-        let (state, buffers) = suspended.taken_up(buffers)?;
-        Ok(Store { device, vault, buffers, state })
+        let buffers = suspended.taken_up(buffers)?;
+        Ok(Store { device, vault, buffers, state: suspended.0 })
     }
 
     /// Puts the store aside.

@@ -195,6 +195,7 @@ impl<V: View> Answer<V> {
     }
 
     /// Takes some of what one stage came to into the next.
+    #[inline(never)]
     fn pass(
         &mut self,
         scratch: &mut dyn Scratch,
@@ -220,6 +221,7 @@ impl<V: View> Answer<V> {
     }
 
     /// Hands out rows that are in order.
+    #[inline(never)]
     fn show_sorted(&mut self, scratch: &mut dyn Scratch, mut sorted: Box<Sorted<Stage>>) -> Result<Progress, Error> {
         let mut batch = RowBuilder::new(self.layout.clone());
         let (mut seen, mut is_end) = (0, self.left == 0);

@@ -61,6 +61,7 @@ struct End {
 
 impl Outermost<'_> {
     /// What is true of the rows that are wanted, and of few others; none where nothing is known or too much would have to be read.
+    #[inline(never)]
     pub(super) fn test(&self) -> Result<Option<Test>, Error> {
         let mut any: Option<Test> = None;
         for end in self.ends() {

@@ -56,6 +56,7 @@ enum From<V> {
 
 impl<V: View + Clone> Rows<V> {
     /// Takes so many bytes for candidates at most, and as many for rows; and some to spare for more of what is named, and kept.
+    #[inline(never)]
     pub(super) fn open(
         relations: &Relations,
         view: V,
@@ -182,6 +183,7 @@ impl<V: View> Rows<V> {
 type Named = Vec<Option<NamedRows>>;
 
 /// What indexes say of each source, and the rows of the root that come into question, if they are few.
+#[inline(never)]
 fn sought(
     relations: &Relations,
     view: &dyn View,

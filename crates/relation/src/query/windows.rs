@@ -79,6 +79,7 @@ type Opened = (Windows, FoundRows, String);
 impl Windows {
     /// The windows of a question; none where reading all rows is better. `named`: what indexes say of each source, as far as there was
     /// room; `room`: for so many rows.
+    #[inline(never)]
     pub(super) fn open(
         relations: &Relations,
         view: &dyn View,
