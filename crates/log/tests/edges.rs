@@ -695,3 +695,54 @@ fn containers_that_grow_side_by_side_on_flash_are_programmed_in_order() {
     ids.iter().for_each(|id| holds(&writer, *id, 60 * piece));
     assert_eq!(bench.device.refused(), None);
 }
+
+/// Whatever is rolled back, dropped or closed: no page is programmed twice or out of order, and all that was committed is there.
+#[test]
+fn groups_on_flash_are_gone_on_with_behind_what_was_tried() {
+    for seed in 0..20 {
+        let mut bench = Bench::new(Part::nand(512, 8, 400), 8);
+        let mut writer = bench.create();
+        let mut dice = Dice::new(seed);
+        // Of each container its group and how long it is.
+        let mut there: Vec<(GroupId, ContainerId, usize)> = Vec::new();
+        for _ in 0..150 {
+            let mut now = there.clone();
+            writer.begin().unwrap();
+            if now.len() < 6 || dice.below(8) == 0 {
+                let group = writer.create_group().unwrap();
+                let ids = [0; 2].map(|_| (group, writer.create_container(group).unwrap(), 0));
+                now.extend(ids);
+            }
+            let savepoint = (dice.below(3) == 0).then(|| (writer.savepoint().unwrap(), now.clone()));
+            for _ in 0..1 + dice.below(4) {
+                let place = dice.below(now.len() as u64) as usize;
+                let bytes = dice.below(1500) as usize;
+                writer.append(now[place].1, &vec![now[place].1.0 as u8; bytes]).unwrap();
+                now[place].2 += bytes;
+                if dice.below(20) == 0 {
+                    writer.close_group(now[place].0);
+                }
+            }
+            if now.len() > 8 {
+                let group = now[dice.below(8) as usize].0;
+                writer.drop_group(group).unwrap();
+                now.retain(|(of, _, _)| *of != group);
+            }
+            if let Some((savepoint, before)) = savepoint
+                && dice.below(2) == 0
+            {
+                writer.rollback_to(&savepoint).unwrap();
+                now = before;
+            }
+            if dice.below(3) == 0 {
+                writer.rollback();
+            } else {
+                writer.commit().unwrap();
+                there = now;
+            }
+        }
+        there.iter().for_each(|(_, id, bytes)| holds(&writer, *id, *bytes));
+        assert_eq!(bench.device.refused(), None, "seed {seed}");
+    }
+    assert_eq!(witness::duplicates(), []);
+}

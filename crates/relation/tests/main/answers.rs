@@ -190,6 +190,17 @@ fn all_of(bench: &mut Bench, plan: &Plan, budget: usize) -> Result<Vec<Vec<Value
     answered
 }
 
+/// The answer in the least budget, or in the one that it is said to need: rows with long texts need more.
+fn in_little(bench: &mut Bench, plan: &Plan) -> Vec<Vec<Value>> {
+    let mut budget = BUDGET_BYTES_MIN;
+    loop {
+        match all_of(bench, plan, budget) {
+            Err(Error::Memory { needed: Some(needed) }) if needed > budget => budget = needed,
+            answered => return answered.unwrap(),
+        }
+    }
+}
+
 #[test]
 fn an_answer_is_the_same_in_any_budget() {
     for seed in 0..rounds(2, 20) {
@@ -197,9 +208,8 @@ fn an_answer_is_the_same_in_any_budget() {
         for _ in 0..rounds(100, 400) {
             let plan = some_plan(&mut bench);
             let full = all_of(&mut bench, &plan, 64 << 20).unwrap();
-            for budget in [BUDGET_BYTES_MIN, 150_000] {
-                assert_eq!(all_of(&mut bench, &plan, budget).unwrap(), full, "in {budget} bytes");
-            }
+            assert_eq!(in_little(&mut bench, &plan), full, "in little memory");
+            assert_eq!(all_of(&mut bench, &plan, 150_000).unwrap(), full, "in 150,000 bytes");
             in_any_order(&mut bench, &plan, &full);
             check(&mut bench, &plan, full);
         }
@@ -212,7 +222,7 @@ fn in_any_order(bench: &mut Bench, plan: &Plan, rows: &[Vec<Value>]) {
         return;
     }
     let plan = Plan { in_any_order: true, ..plan.clone() };
-    let mut answer: Vec<_> = all_of(bench, &plan, BUDGET_BYTES_MIN).unwrap().iter().map(|row| words(row)).collect();
+    let mut answer: Vec<_> = in_little(bench, &plan).iter().map(|row| words(row)).collect();
     let mut rows: Vec<_> = rows.iter().map(|row| words(row)).collect();
     answer.sort_unstable();
     rows.sort_unstable();
