@@ -226,11 +226,11 @@ impl IndexReader<'_> {
                 return Ok(None);
             }
         }
-        let row = |entry: &Box<[u8]>| {
+        let row = |entry: &[u8]| {
             let row = split_entry(entry).map(|(_, row)| row);
             row.ok_or_else(|| Error::corrupt(&self.access.table.name, "entry of an index run"))
         };
-        let mut rows = entries.iter().map(row).collect::<Result<Vec<RowId>, Error>>()?;
+        let mut rows = entries.iter().map(|entry| row(entry)).collect::<Result<Vec<RowId>, Error>>()?;
         rows.order();
         rows.dedup();
         Ok(Some(rows))
