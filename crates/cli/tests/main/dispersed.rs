@@ -126,8 +126,14 @@ fn two_databases_of_postgresql_and_a_folder_are_three_clouds() {
     let stage = Stage::with_database();
     fs::create_dir(stage.path("a")).expect("a cloud");
     let url = server.url(server.port);
-    for (cloud, url) in [("a", "dir:a"), ("b", &url), ("c", &url)] {
+    let other = format!("{}template1", url.trim_end_matches("postgres"));
+    for (cloud, url) in [("a", "dir:a"), ("b", &url), ("c", &other)] {
         stage.good(&["db", &format!("CREATE CLOUD {cloud} OPTIONS (url '{url}')")]);
+    }
+    // One place by two names would know what two are to know together.
+    for url in [url.as_str(), "dir:./a/../a"] {
+        let twice = format!("CREATE CLOUD d OPTIONS (url '{url}')");
+        stage.refused(&["db", &twice], 1, &["already: a cloud that fails, or looks, does so as a whole"]);
     }
     let secret = format!("CREATE CLOUD d OPTIONS (url '{url}', secret_file 'nowhere')");
     stage.refused(&["db", &secret], 2, &["secret of cloud d", "nowhere"]);
