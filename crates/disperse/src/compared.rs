@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::asked::{self, Progress};
-use crate::fragments::{Answer, Data, Fragments, Question};
+use crate::fragments::{Answer, Data, Fragments, Name, Question};
 use crate::provider::Failure;
 use crate::state::{Rows, State};
 use crate::table::{Asking, Coded, Table};
@@ -31,27 +31,29 @@ impl Table {
         let question = Question { columns, places: Some(given.places.clone()), ..Question::default() };
         let (is_enough, progress) = (AtomicBool::new(false), Progress::default());
         let wait = self.wait(asking.watch, &is_enough, &progress);
-        let mut changed = Vec::new();
+        // A place for each row, however often a cloud shows one.
+        let mut changed = vec![false; given.places.len()];
         asked::ask(&self.clouds()[cloud], (self.coder().table_name(cloud), question), wait, &mut |answer: Answer| {
             asking.watch.part(0)?;
-            changed.extend(differing(&given, &answer.rows)?);
-            Ok(())
+            note_differing(&given, &answer.rows, &mut changed)
         })?;
-        Ok(self.coder().rows(&asking.state.epochs, cloud, changed).flatten().collect())
+        let places = given.places.iter().zip(changed).filter(|(_, is_changed)| *is_changed).map(|(place, _)| *place);
+        Ok(self.coder().rows(&asking.state.epochs, cloud, places.collect()).flatten().collect())
     }
 }
 
-/// The places at which other fragments are shown than were given.
-fn differing(given: &Fragments, shown: &Fragments) -> Result<Vec<u64>, Failure> {
+/// Notes the rows of which other fragments are shown than were given.
+fn note_differing(given: &Fragments, shown: &Fragments, changed: &mut [bool]) -> Result<(), Failure> {
     if !shown.is_even() {
         return Err(Failure::Malformed("columns of different lengths".into()));
     }
-    let differs = |(row, place): &(usize, &u64)| {
-        given.places.binary_search(place).is_ok_and(|at| {
-            !given.columns.iter().all(|(name, own)| shown.column(name).is_some_and(|data| is_same(own, at, data, *row)))
-        })
-    };
-    Ok(shown.places.iter().enumerate().filter(differs).map(|(_, place)| *place).collect())
+    for (row, place) in shown.places.iter().enumerate() {
+        let Ok(at) = given.places.binary_search(place) else { continue };
+        let is_as_given =
+            |(name, own): &(Name, Data)| shown.column(name).is_some_and(|data| is_same(own, at, data, row));
+        changed[at] |= !given.columns.iter().all(is_as_given);
+    }
+    Ok(())
 }
 
 fn is_same(one: &Data, at: usize, other: &Data, row: usize) -> bool {

@@ -134,10 +134,7 @@ impl Table {
         let gather = &gather;
         std::thread::scope(|scope| {
             let (mut running, mut opened) = (Running::new(scope), None);
-            let (late, mut order): (Vec<usize>, Vec<usize>) =
-                (0..pieced.holders.len()).partition(|number| self.is_late(pieced.holders[*number]));
-            order.extend(late);
-            let mut left = order.into_iter();
+            let mut left = self.late_last(&pieced.holders).into_iter();
             let done = loop {
                 while running.coming().count() + pieced.count() < pieced.needed {
                     let Some(number) = left.next() else { break };

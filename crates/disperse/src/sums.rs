@@ -71,7 +71,8 @@ impl Table {
         };
         let add = &add;
         std::thread::scope(|scope| {
-            let (mut running, mut left) = (Running::new(scope), self.late_last(holders).into_iter());
+            let (mut running, mut left) =
+                (Running::new(scope), self.late_last(holders).into_iter().map(|place| holders[place]));
             // Those whose word is enough, if they agree; then, or if they are slow, all others.
             let mut next = if quorum.is_some() { usize::MAX } else { may_fail + 1 };
             let done = loop {

@@ -280,9 +280,10 @@ impl Table {
         self.clouds[cloud].lateness().is_some_and(Lateness::is_late)
     }
 
-    /// Some clouds, those last that were waited for in vain a moment ago.
+    /// The places in a list of clouds, those last of which the cloud was waited for in vain a moment ago.
     pub(crate) fn late_last(&self, clouds: &[usize]) -> Vec<usize> {
-        let (late, mut others): (Vec<usize>, Vec<usize>) = clouds.iter().partition(|cloud| self.is_late(**cloud));
+        let (late, mut others): (Vec<usize>, Vec<usize>) =
+            (0..clouds.len()).partition(|place| self.is_late(clouds[*place]));
         others.extend(late);
         others
     }
