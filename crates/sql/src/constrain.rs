@@ -1,4 +1,4 @@
-//! ALTER TABLE ADD CONSTRAINT: the rows that are there keep the rule, or it is refused.
+//! ALTER TABLE ADD CONSTRAINT, where the rows that are there keep the rule or it is refused, and DROP CONSTRAINT.
 
 use counterfoil_relation::{self as relation, ColumnId, NewConstraint, Rule, Table, Violation};
 use datafusion::sql::sqlparser::ast::TableConstraint;
@@ -51,6 +51,23 @@ impl Session {
             return Err(Error::Relation(relation::Error::Constraint(Box::new(violation))));
         }
         Ok(made.name.clone())
+    }
+
+    /// Drops a constraint of a table; answers the table's name.
+    pub(crate) fn drop_constraint(
+        &mut self,
+        change: &mut Change,
+        table: &Table,
+        name: &str,
+        (if_exists, cascade): (bool, bool),
+    ) -> Result<String> {
+        series::keep_constraints(table)?;
+        let relations = &self.engine().relations;
+        let dropped = relations.drop_constraint(&mut *change.lease, table, name, cascade).map_err(Error::Relation)?;
+        match dropped {
+            None if !if_exists => Err(Error::Sql(format!("table {} has no constraint {name}", table.name))),
+            _ => Ok(table.name.clone()),
+        }
     }
 
     fn answers_a_row(&mut self, change: &mut Change, sql: &str) -> Result<bool> {

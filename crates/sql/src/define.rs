@@ -358,33 +358,14 @@ impl Session {
             }
             AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
-                let mut present = Arc::new(table.clone());
-                for column in column_names {
-                    let column = fold(column);
-                    series::renamed_column(&present, &column, None)?;
-                    match present.column(&column) {
-                        Some(_) => {
-                            series::check_kept(&present, &column)?;
-                            present =
-                                relations.drop_column(lease, &present, &column, cascade).map_err(Error::Relation)?
-                        }
-                        None if *if_exists => {}
-                        None => return Err(Error::NoColumn(format!("no column {column} in table {}", table.name))),
-                    }
-                }
-                Ok(present)
+                Ok(drop_columns(&relations, lease, table, column_names, (*if_exists, cascade))?)
             }
             AlterTableOperation::AddConstraint { constraint, not_valid } => {
                 return self.add_constraint(change, table, constraint, *not_valid);
             }
             AlterTableOperation::DropConstraint { if_exists, name, drop_behavior } => {
-                let (name, cascade) = (fold(name), matches!(drop_behavior, Some(DropBehavior::Cascade)));
-                series::keep_constraints(table)?;
-                match relations.drop_constraint(lease, table, &name, cascade).map_err(Error::Relation)? {
-                    Some(made) => Ok(made),
-                    None if *if_exists => return Ok(table.name.clone()),
-                    None => return Err(Error::Sql(format!("table {} has no constraint {name}", table.name))),
-                }
+                let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
+                return self.drop_constraint(change, table, &fold(name), (*if_exists, cascade));
             }
             AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
                 let (from, to) = (fold(old_column_name), fold(new_column_name));
@@ -412,6 +393,29 @@ impl Session {
         };
         Ok(altered.map_err(Error::Relation)?.name.clone())
     }
+}
+
+/// Drops columns; the table without them.
+fn drop_columns(
+    relations: &relation::Relations,
+    lease: &mut dyn relation::Storage,
+    table: &relation::Table,
+    names: &[Ident],
+    (if_exists, cascade): (bool, bool),
+) -> Result<Arc<relation::Table>> {
+    let mut present = Arc::new(table.clone());
+    for column in names.iter().map(fold) {
+        series::renamed_column(&present, &column, None)?;
+        match present.column(&column) {
+            Some(_) => {
+                series::check_kept(&present, &column)?;
+                present = relations.drop_column(lease, &present, &column, cascade).map_err(Error::Relation)?;
+            }
+            None if if_exists => {}
+            None => return Err(Error::NoColumn(format!("no column {column} in table {}", table.name))),
+        }
+    }
+    Ok(present)
 }
 
 /// What an operation of ALTER TABLE changes under views, and whether they go with it.
