@@ -25,6 +25,7 @@ mod change;
 mod clouds;
 mod columns;
 mod conditions;
+mod contents;
 mod define;
 mod distribution;
 mod goals;

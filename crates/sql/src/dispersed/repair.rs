@@ -3,10 +3,6 @@
 //! In a database that was put back there may be rows that were deleted since its copy was made. All clouds had each of them once; if more
 //! than may fail lack it now, one that has not failed was told to let go of it, and so it goes here, too. Rows that were on their way to
 //! another layout may lie there by now: they are looked for there first.
-//!
-//! EXTENDED compares not only which rows lie there: all fragments of a row follow from its values, so what a cloud shows otherwise is taken
-//! from it and put there anew. A cut in between leaves rows that it lacks, which the next REPAIR gives back. Where a cloud cannot even say
-//! what it has, since a file of it is not as it was written, it lets go of the whole table, if the others have all of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,14 +30,14 @@ pub(crate) enum How {
 }
 
 /// Rows that are put back at once.
-const ROWS: usize = 1 << 12;
+pub(super) const ROWS: usize = 1 << 12;
 
 /// The rows that a cloud has, and places of what it has from before.
-type There = (Rows, Vec<u64>);
+pub(super) type There = (Rows, Vec<u64>);
 
 /// What clouds say they have of a layout, each of them.
-struct Seen {
-    away: Away,
+pub(super) struct Seen {
+    pub(super) away: Away,
     there: Vec<Result<There, String>>,
 }
 
@@ -81,14 +77,14 @@ impl Lost {
 
 /// What was done at a cloud.
 #[derive(Default)]
-struct Repaired {
-    put: u64,
+pub(super) struct Repaired {
+    pub(super) put: u64,
     removed: u64,
-    failure: Option<String>,
+    pub(super) failure: Option<String>,
 }
 
 impl Repaired {
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.put += other.put;
         self.removed += other.removed;
         self.failure = self.failure.take().or(other.failure);
@@ -155,9 +151,7 @@ impl Session {
             for (cloud, there) in seen.there.into_iter().enumerate().filter(has) {
                 let there = match there {
                     Err(_)
-                        if how == How::Contents
-                            && self.is_unreadable(layout, &seen.away, cloud)
-                            && self.empties(table, layout, &seen.away, cloud)? =>
+                        if how == How::Contents && self.forgets_the_unreadable(table, layout, &seen.away, cloud)? =>
                     {
                         Ok(There::default())
                     }
@@ -174,7 +168,7 @@ impl Session {
     }
 
     /// What is known of a table, what its clouds say of each layout, and whether the database was put back.
-    fn look(&mut self, table: &Table) -> Result<(Kept, Vec<Seen>, bool)> {
+    pub(super) fn look(&mut self, table: &Table) -> Result<(Kept, Vec<Seen>, bool)> {
         let view = self.view()?;
         let kept = kept(&view, table)?;
         let mut seen = Vec::new();
@@ -253,7 +247,7 @@ impl Session {
         Ok(kept)
     }
 
-    fn repair_at(
+    pub(super) fn repair_at(
         &mut self,
         table: &Arc<Table>,
         (layout, is_current): (&Layout, bool),
@@ -290,111 +284,6 @@ impl Session {
         match removed {
             Ok(()) => repaired.removed = over.len() + others.len() as u64,
             Err(failure) => repaired.failure = Some(failure.to_string()),
-        }
-        Ok(repaired)
-    }
-}
-
-impl Session {
-    /// Compares what clouds that have all rows show of them with what they were given, and mends it.
-    fn compare_contents(&mut self, table: &Arc<Table>, done: &mut BTreeMap<String, Repaired>) -> Result<()> {
-        let engine = self.engine().clone();
-        let _one_at_a_time = shared(&engine).telling.lock();
-        let (kept, seen, _) = self.look(table)?;
-        for (layout, seen) in kept.layouts().iter().zip(seen) {
-            let has = |cloud: &usize| !layout.dropped.contains(&(*cloud as u16));
-            for cloud in (0..layout.declaration.clouds.len()).filter(has) {
-                let own = done.entry(layout.declaration.clouds[cloud].clone()).or_default();
-                if own.failure.is_none() {
-                    let is_current = layout.number == kept.current().number;
-                    own.add(self.compare_at(table, (layout, is_current), &seen.away, cloud)?);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Has a cloud let go of a table of which it cannot show all, if the others have all of it without that one; whether it has.
-    fn empties(&mut self, table: &Table, layout: &Layout, away: &Away, cloud: usize) -> Result<bool> {
-        let interrupt = self.interrupt();
-        let waiting = Waiting::statement(&interrupt);
-        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
-        let ids: Vec<u16> = layout.declaration.columns.iter().map(|column| column.id).collect();
-        let others = away.without(layout.coder().map_err(|refusal| Error::Sql(refusal.to_string()))?, cloud);
-        for rows in away.neighbours(&layout.state, cloud, ROWS) {
-            interrupt.check()?;
-            let found = others.read_rows(asking, &ids, &rows, &mut Report::default());
-            let clouds = &layout.declaration.clouds;
-            let found = found.map_err(|error| unanswered(&table.name, clouds, &waiting, error))?;
-            if found.rows.len() as u64 != rows.len() {
-                return Ok(false);
-            }
-        }
-        Ok(away.drop_at(cloud).is_ok())
-    }
-
-    /// Whether a cloud cannot say which rows it has.
-    fn is_unreadable(&self, layout: &Layout, away: &Away, cloud: usize) -> bool {
-        let waiting = Waiting::statement(&self.planner.interrupt);
-        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
-        matches!(away.rows_at(asking, cloud), Err(Failure::Malformed(_)))
-    }
-
-    fn compare_at(
-        &mut self,
-        table: &Arc<Table>,
-        (layout, is_current): (&Layout, bool),
-        away: &Away,
-        cloud: usize,
-    ) -> Result<Repaired> {
-        let interrupt = self.interrupt();
-        let waiting = Waiting::statement(&interrupt);
-        let asking = Asking { state: &layout.state, watch: &waiting, goal: Goal::Ordinary };
-        let clouds = &layout.declaration.clouds;
-        let ids: Vec<u16> = layout.declaration.columns.iter().map(|column| column.id).collect();
-        let mut repaired = Repaired::default();
-        for rows in away.neighbours(&layout.state, cloud, ROWS) {
-            interrupt.check()?;
-            let mut report = Report::default();
-            let mut read = |rows: &Rows| {
-                let found = away.read_rows(asking, &ids, rows, &mut report);
-                found.map_err(|error| unanswered(&table.name, clouds, &waiting, error))
-            };
-            let found = read(&rows)?;
-            let changed = away.code(&layout.state, &found.rows, &found.columns);
-            let changed = changed.and_then(|coded| match away.changed_at(asking, cloud, &coded) {
-                // What it cannot show is no better than what is changed.
-                Err(Failure::Malformed(_)) => Ok(rows.clone()),
-                changed => changed,
-            });
-            let mended = match changed {
-                Ok(changed) if changed.is_empty() => Ok(0),
-                Ok(changed) => {
-                    let found = read(&changed)?;
-                    let removed = away.remove(&layout.state, cloud, &changed);
-                    let coded = removed.and_then(|()| away.code(&layout.state, &found.rows, &found.columns));
-                    coded.and_then(|coded| away.put(&layout.state, cloud, &coded)).map(|()| changed.len())
-                }
-                Err(Failure::CalledOff) => return Err(waiting.called_off()),
-                Err(failure) => Err(failure),
-            };
-            self.notices.extend(notes(&table.name, clouds, &report));
-            match mended {
-                Ok(count) => repaired.put += count,
-                // It can neither show these nor let go of them.
-                Err(Failure::Malformed(_)) if self.empties(table, layout, away, cloud)? => {
-                    return self.repair_at(table, (layout, is_current), away, (cloud, There::default()));
-                }
-                Err(failure) => {
-                    repaired.failure = Some(failure.to_string());
-                    break;
-                }
-            }
-        }
-        if repaired.put > 0 {
-            let (name, cloud, count) = (&table.name, &clouds[cloud], repaired.put);
-            self.notices
-                .push(format!("table {name}: cloud {cloud} showed {count} rows otherwise than it was given them"));
         }
         Ok(repaired)
     }

@@ -31,6 +31,7 @@ mod moving;
 mod noise;
 mod pg_catalog;
 mod postgresql;
+mod repairs;
 mod retention;
 mod series;
 mod series_bulk;
