@@ -19,7 +19,7 @@ use core::ptr;
 use counterfoil_flash::{self as flash, BlockNumber, Geometry, PageNumber};
 use counterfoil_log::{self as log, Counting, Layout, Media, NoPins, Recovered, Settings, Writer, create};
 use counterfoil_relation::{
-    Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, TableId, Vacuum, ValueRef,
+    Cause, Error, NewColumn, NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Relations, TableId, Vacuum, ValueRef,
 };
 use counterfoil_vault::{DatabaseId, HeaderShape, Suite, Vault, VolumeKey};
 
@@ -105,27 +105,27 @@ impl flash::Device for Shared {
 
 /// The number of the header for an error.
 fn code_of(error: &Error) -> c_int {
-    match error {
-        Error::Constraint(_) => CONSTRAINT,
-        Error::Memory { .. } => MEMORY,
-        Error::Corrupt { .. } => -3,
-        Error::Log { source, .. } => code_of_log(source),
+    match error.cause() {
+        Cause::Constraint(_) => CONSTRAINT,
+        Cause::Memory { .. } => MEMORY,
+        Cause::Corrupt { .. } => -3,
+        Cause::Log { source, .. } => code_of_log(source),
         _ => MISUSE,
     }
 }
 
 fn code_of_log(error: &log::Error) -> c_int {
-    match error {
-        log::Error::Device(_) => -1,
-        log::Error::Tampered { .. } => -2,
-        log::Error::Corrupt { .. } => -3,
-        log::Error::RolledBack { .. } => -5,
-        log::Error::CounterLost { .. } => -6,
-        log::Error::CounterFailed { .. } | log::Error::CounterHeld { .. } => -7,
-        log::Error::Full { .. } => -8,
-        log::Error::TooLarge { .. } => -12,
-        log::Error::NoEntropy => -16,
-        log::Error::Latched => -18,
+    match error.cause() {
+        log::Cause::Device(_) => -1,
+        log::Cause::Tampered { .. } => -2,
+        log::Cause::Corrupt { .. } => -3,
+        log::Cause::RolledBack { .. } => -5,
+        log::Cause::CounterLost { .. } => -6,
+        log::Cause::CounterFailed { .. } | log::Cause::CounterHeld { .. } => -7,
+        log::Cause::Full { .. } => -8,
+        log::Cause::TooLarge { .. } => -12,
+        log::Cause::NoEntropy => -16,
+        log::Cause::Latched => -18,
         _ => MISUSE,
     }
 }
@@ -249,7 +249,7 @@ impl Tables {
 
     fn insert(&mut self, name: &str, values: &[CellValue]) -> c_int {
         self.change(|relations, writer| {
-            let table = relations.table(writer, name)?.ok_or(Error::Misuse("no such table"))?;
+            let table = relations.table(writer, name)?.ok_or_else(|| Error::misuse("no such table"))?;
             relations.insert(writer, &table, &change::row_of(&table, values)?).map(drop)
         })
     }

@@ -55,22 +55,22 @@ fn latched() -> Error {
 impl From<log::Error> for Error {
     fn from(error: log::Error) -> Self {
         let text = error.to_string();
-        match error {
-            log::Error::Device(error) => error.into(),
-            log::Error::Corrupt { .. } => Error::new(Kind::Corrupt, text).advise(SAVE),
-            log::Error::Tampered { .. } => Error::new(Kind::Tampered, text).advise(SAVE),
-            log::Error::RolledBack { .. } => Error::new(Kind::RolledBack, text).advise(ADOPT),
-            log::Error::CounterLost { .. } => Error::new(Kind::CounterLost, text).advise(ADOPT),
-            log::Error::CounterHeld { process } => held(process),
-            log::Error::CounterFailed { operation, code } => counter_failed(operation, code),
-            log::Error::Full { pinned: Some(_), .. } => Error::new(Kind::Full, text).advise("end the readers"),
-            log::Error::Full { .. } => Error::new(Kind::Full, text).advise(
+        match error.cause() {
+            log::Cause::Device(error) => (*error).into(),
+            log::Cause::Corrupt { .. } => Error::new(Kind::Corrupt, text).advise(SAVE),
+            log::Cause::Tampered { .. } => Error::new(Kind::Tampered, text).advise(SAVE),
+            log::Cause::RolledBack { .. } => Error::new(Kind::RolledBack, text).advise(ADOPT),
+            log::Cause::CounterLost { .. } => Error::new(Kind::CounterLost, text).advise(ADOPT),
+            log::Cause::CounterHeld { process } => held(*process),
+            log::Cause::CounterFailed { operation, code } => counter_failed(operation, *code),
+            log::Cause::Full { pinned: Some(_), .. } => Error::new(Kind::Full, text).advise("end the readers"),
+            log::Cause::Full { .. } => Error::new(Kind::Full, text).advise(
                 "drop or truncate a table, delete rows that lie together, or restore a backup into a larger database",
             ),
-            log::Error::Misuse(_) => Error::new(Kind::Misuse, text),
-            log::Error::TooLarge { .. } => Error::new(Kind::Input, text),
-            log::Error::NoEntropy => no_entropy(),
-            log::Error::Latched => latched(),
+            log::Cause::Misuse(_) => Error::new(Kind::Misuse, text),
+            log::Cause::TooLarge { .. } => Error::new(Kind::Input, text),
+            log::Cause::NoEntropy => no_entropy(),
+            log::Cause::Latched => latched(),
             _ => Error::new(Kind::Bug, text).advise("please report it"),
         }
     }
@@ -79,14 +79,14 @@ impl From<log::Error> for Error {
 impl From<relation::Error> for Error {
     fn from(error: relation::Error) -> Self {
         let text = error.to_string();
-        match error {
-            relation::Error::Constraint(_) => Error::new(Kind::Constraint, text),
-            relation::Error::Sql(_) => Error::new(Kind::Sql, text),
-            relation::Error::NotSupported(_) => Error::new(Kind::NotSupported, text),
-            relation::Error::Misuse(_) => Error::new(Kind::Misuse, text),
-            relation::Error::Corrupt { .. } => Error::new(Kind::Corrupt, text).advise(SAVE),
-            relation::Error::Log { table, source } => {
-                let error = Error::from(source);
+        match error.cause() {
+            relation::Cause::Constraint(_) => Error::new(Kind::Constraint, text),
+            relation::Cause::Sql(_) => Error::new(Kind::Sql, text),
+            relation::Cause::NotSupported(_) => Error::new(Kind::NotSupported, text),
+            relation::Cause::Misuse(_) => Error::new(Kind::Misuse, text),
+            relation::Cause::Corrupt { .. } => Error::new(Kind::Corrupt, text).advise(SAVE),
+            relation::Cause::Log { table, source } => {
+                let error = Error::from(source.clone());
                 if table.is_empty() { error } else { error.at(format!("table {table}")) }
             }
             _ => Error::new(Kind::Bug, text).advise("please report it"),

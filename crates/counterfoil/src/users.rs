@@ -167,7 +167,7 @@ impl Users {
         self.database.require_process()?;
         let name = record(name);
         let Some(value) = self.database.snapshot()?.record(record_space::SETTING, &name) else { return Ok(None) };
-        let user = decode(&name, &value).ok_or(log::Error::Corrupt { what: "users" })?;
+        let user = decode(&name, &value).ok_or_else(|| log::Error::corrupt("users"))?;
         Ok(Some(user.info))
     }
 
@@ -309,7 +309,7 @@ fn secret_of_nobody(users: &[User]) -> [u8; 32] {
 fn all(view: &dyn View) -> Result<Vec<User>> {
     let records = view.records(record_space::SETTING, PREFIX.as_bytes());
     let users = records.into_iter().map(|(name, value)| decode(&name, &value));
-    users.collect::<Option<_>>().ok_or_else(|| log::Error::Corrupt { what: "users" }.into())
+    users.collect::<Option<_>>().ok_or_else(|| log::Error::corrupt("users").into())
 }
 
 fn decode(name: &[u8], value: &Arc<[u8]>) -> Option<User> {

@@ -107,7 +107,7 @@ impl Volume {
         let layout = self.opened().layout;
         let recovered = Recovered::recover(self.medium.reader(), self.vault.clone(), layout, cache);
         match recovered {
-            Err(log::Error::Corrupt { .. } | log::Error::Tampered { .. }) if self.window_moved(&layout) => {
+            Err(error) if self.window_left(&error) => {
                 self.refresh()?;
                 let layout = self.opened().layout;
                 Ok(Recovered::recover(self.medium.reader(), self.vault.clone(), layout, cache)?)
@@ -118,7 +118,7 @@ impl Volume {
 
     /// Whether an error of following the spine comes of the record window having moved away meanwhile.
     pub(crate) fn window_left(&self, error: &log::Error) -> bool {
-        let suspicious = matches!(error, log::Error::Corrupt { .. } | log::Error::Tampered { .. });
+        let suspicious = matches!(error.cause(), log::Cause::Corrupt { .. } | log::Cause::Tampered { .. });
         suspicious && self.window_moved(&self.opened().layout)
     }
 
@@ -140,7 +140,7 @@ impl Volume {
             return Ok(());
         }
         // Somebody else looks at the old one right now: what is on the medium is read again when it is needed.
-        self.refresh().map_err(|_| log::Error::Corrupt { what: "header just written" })
+        self.refresh().map_err(|_| log::Error::corrupt("header just written"))
     }
 
     /// Does what a change of the header asks for, step by step.
@@ -273,7 +273,7 @@ pub(crate) struct Keeper(pub(crate) Arc<Volume>);
 impl HeaderKeeper for Keeper {
     fn salt(&mut self) -> Result<[u8; 16], log::Error> {
         let mut salt = [0; 16];
-        SystemEntropy.fill(&mut salt).map_err(|_| log::Error::NoEntropy)?;
+        SystemEntropy.fill(&mut salt).map_err(|_| log::Error::from(log::Cause::NoEntropy))?;
         Ok(salt)
     }
 
@@ -320,14 +320,14 @@ pub(crate) fn judge(recovered: &Recovered, record: &vault::CounterRecord) -> Res
 /// Says when the counter took its last step, and for a database where.
 fn dated(error: log::Error, record: &vault::CounterRecord) -> Error {
     let when = crate::time::utc(record.time);
-    let text = match &error {
-        log::Error::RolledBack { image, counter } => format!(
+    let text = match error.cause() {
+        log::Cause::RolledBack { image, counter } => format!(
             "this is not the newest image of the database: its version is {image}, the counter stands at {counter} \
              since {when}{}",
             if record.path.is_empty() { String::new() } else { format!(", when it was at {}", record.path) }
         ),
-        other if record.path.is_empty() => format!("{other}; the counter last moved {when}"),
-        other => format!("{other}; the counter last moved {when}, when the database was at {}", record.path),
+        _ if record.path.is_empty() => format!("{error}; the counter last moved {when}"),
+        _ => format!("{error}; the counter last moved {when}, when the database was at {}", record.path),
     };
     let full = Error::from(error);
     Error::new(full.kind(), text)

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 
 use counterfoil_flash as flash;
 
-use crate::Error;
 use crate::pages::Pages;
 use crate::spine::SpineEnd;
+use crate::{Cause, Error};
 
 /// The bytes of the page where the next frame would begin, and of the one where an opening root would stand. One beyond the end
 /// of a medium that has not grown so far has none.
@@ -25,7 +25,7 @@ impl Ahead {
         let layout = &pages.layout;
         let within = end.extent.filter(|_| end.position < layout.extent_pages);
         let read = |extent, position| match read(pages, extent, position) {
-            Err(flash::Error::Latched) => Err(Error::Device(flash::Error::Latched)),
+            Err(flash::Error::Latched) => Err(Error::from(Cause::Device(flash::Error::Latched))),
             read => Ok(read.ok()),
         };
         // At the end of an extent both are the first page of the next one.

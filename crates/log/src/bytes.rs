@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::Error;
 
-/// Walks over bytes; every step past their end is [`Error::Corrupt`].
+/// Walks over bytes; every step past their end is [`Error::corrupt`].
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
     what: &'static str,
@@ -25,11 +25,11 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn corrupt(&self) -> Error {
-        Error::Corrupt { what: self.what }
+        Error::corrupt(self.what)
     }
 
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Error> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(self.corrupt())?;
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(|| self.corrupt())?;
         self.rest = rest;
         Ok(taken)
     }

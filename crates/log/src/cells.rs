@@ -58,7 +58,7 @@ impl Cells {
         address: u64,
     ) -> Result<(), Error> {
         let opened = self.latch.watch(page.open_cells(first as u16, cells, cell_payload));
-        opened.map_err(|_| Error::Tampered { what: "cells of a container", page: address })
+        opened.map_err(|_| Error::tampered("cells of a container", address))
     }
 }
 
@@ -82,7 +82,7 @@ impl Pages {
         for (position, page) in (first..).zip(bytes.chunks_exact_mut(self.layout.page_bytes as usize)) {
             let opened = key.page(run.allocation, position).open_page(page, cell_payload);
             let address = self.layout.page(run.extent, position);
-            opened.map_err(|_| Error::Tampered { what: "page of cells", page: address.0 })?;
+            opened.map_err(|_| Error::tampered("page of cells", address.0))?;
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Pages {
         let key = self.cells.key(&self.vault, root.epoch(run.epoch)?);
         let checked = key.page(run.allocation, position).check_page(page);
         let address = self.layout.page(run.extent, position);
-        checked.map_err(|_| Error::Tampered { what: "page of cells", page: address.0 })
+        checked.map_err(|_| Error::tampered("page of cells", address.0))
     }
 
     /// Seals a page of cells in place and tells its MAC.

@@ -204,11 +204,11 @@ impl Parts {
 #[inline(never)]
 pub(crate) fn decode(parts: Parts, layout: &Layout) -> Result<(State, SpineEnd), Error> {
     let records = &parts.own;
-    let bytes = records.get(&record_key(LOG, ROOT)).ok_or(Error::Corrupt { what: "root of a checkpoint" })?;
+    let bytes = records.get(&record_key(LOG, ROOT)).ok_or_else(|| Error::corrupt("root of a checkpoint"))?;
     let (mut root, end, next_allocation) = decode_root(bytes)?;
     let mut chunks = Vec::new();
     for (number, bytes) in of_kind(records, SPACE) {
-        let number: [u8; 4] = number.try_into().map_err(|_| Error::Corrupt { what: "name in a checkpoint" })?;
+        let number: [u8; 4] = number.try_into().map_err(|_| Error::corrupt("name in a checkpoint"))?;
         chunks.push((u64::from(u32::from_be_bytes(number)), &**bytes));
     }
     let space = Space::decode(chunks.into_iter(), layout.extents_max, next_allocation)?;
@@ -232,7 +232,7 @@ pub(crate) fn of_kind<'a>(
 }
 
 pub(crate) fn number_of(bytes: &[u8]) -> Result<u64, Error> {
-    bytes.try_into().map(u64::from_be_bytes).map_err(|_| Error::Corrupt { what: "name in a checkpoint" })
+    bytes.try_into().map(u64::from_be_bytes).map_err(|_| Error::corrupt("name in a checkpoint"))
 }
 
 fn decode_root(bytes: &[u8]) -> Result<(Root, SpineEnd, u64), Error> {

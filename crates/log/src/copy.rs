@@ -28,12 +28,12 @@ impl Captured {
     /// Takes the record store into memory.
     ///
     /// # Errors
-    /// [`Error::Device`].
+    /// [`crate::Cause::Device`].
     pub fn new(below: Arc<dyn Read + Send + Sync>, layout: &Layout) -> Result<Captured, Error> {
         let page_bytes = u64::from(layout.page_bytes);
         let first = layout.page(layout.window_first, 0);
         let bytes = layout.window().len() as u64 * u64::from(layout.extent_pages) * page_bytes;
-        let bytes = usize::try_from(bytes).map_err(|_| Error::Corrupt { what: "layout of the volume" })?;
+        let bytes = usize::try_from(bytes).map_err(|_| Error::corrupt("layout of the volume"))?;
         let mut window = vec![0; bytes];
         below.read(first, 0, &mut window)?;
         Ok(Captured { below, window, start: first.0 * page_bytes, page_bytes: layout.page_bytes })
@@ -65,7 +65,7 @@ impl Recovered {
     /// flushes it. Returns false if `progress` stopped it.
     ///
     /// # Errors
-    /// [`Error::Device`] of either medium, [`Error::Full`] of the other one.
+    /// [`crate::Cause::Device`] of either medium, [`Error::full`] of the other one.
     pub fn copy_pages(&self, target: &mut dyn Device, progress: Progress<'_>) -> Result<bool, Error> {
         let layout = &self.pages.layout;
         let stretches = self.stretches();

@@ -1,15 +1,20 @@
 //! What the log can answer instead of doing what it was asked.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
 use counterfoil_flash as flash;
 use counterfoil_vault::CounterError;
 
-/// Why the log did not do what it was asked.
+/// Why the log did not do what it was asked: a pointer to the cause, since every result has room for one, and moves it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Cause>);
+
+/// The cause of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum Cause {
     /// The medium failed.
     Device(flash::Error),
     /// Bytes that authenticate, or need not, make no sense.
@@ -79,34 +84,109 @@ pub enum Error {
     Latched,
 }
 
+// What is made where something failed stands once, and not at each place that may fail.
+impl Error {
+    /// What is wrong.
+    #[must_use]
+    pub fn cause(&self) -> &Cause {
+        &self.0
+    }
+
+    /// Whether there was no room.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(*self.0, Cause::Full { .. })
+    }
+
+    /// [`Cause::Corrupt`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn corrupt(what: &'static str) -> Self {
+        Cause::Corrupt { what }.into()
+    }
+
+    /// [`Cause::Tampered`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn tampered(what: &'static str, page: u64) -> Self {
+        Cause::Tampered { what, page }.into()
+    }
+
+    /// [`Cause::Full`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn full(extents: u64, pinned: Option<u64>) -> Self {
+        Cause::Full { extents, pinned }.into()
+    }
+
+    /// [`Cause::Misuse`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn misuse(what: &'static str) -> Self {
+        Cause::Misuse(what).into()
+    }
+
+    /// [`Cause::Latched`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn latched() -> Self {
+        Cause::Latched.into()
+    }
+}
+
+impl From<Cause> for Error {
+    #[cold]
+    #[inline(never)]
+    fn from(cause: Cause) -> Self {
+        Error(Box::new(cause))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Device(error) => error.fmt(f),
-            Error::Corrupt { what } => write!(f, "the {what} makes no sense"),
-            Error::Tampered { what, page } => {
+            Cause::Device(error) => error.fmt(f),
+            Cause::Corrupt { what } => write!(f, "the {what} makes no sense"),
+            Cause::Tampered { what, page } => {
                 write!(f, "page {page} ({what}) is not what was last written there")
             }
-            Error::RolledBack { image, counter } => write!(
+            Cause::RolledBack { image, counter } => write!(
                 f,
                 "this image is older than what was last acknowledged: its version is {image}, the counter stands at {counter}"
             ),
-            Error::CounterLost { image, reason } => {
+            Cause::CounterLost { image, reason } => {
                 write!(f, "the counter cannot vouch for this image (version {image}): {reason}")
             }
-            Error::CounterFailed { operation, code } => CounterError::Device { operation, code: *code }.fmt(f),
-            Error::CounterHeld { process } => CounterError::Held { process: *process }.fmt(f),
-            Error::Full { extents, pinned: None } => write!(f, "no room left in {extents} extents"),
-            Error::Full { extents, pinned: Some(commit) } => {
+            Cause::CounterFailed { operation, code } => CounterError::Device { operation, code: *code }.fmt(f),
+            Cause::CounterHeld { process } => CounterError::Held { process: *process }.fmt(f),
+            Cause::Full { extents, pinned: None } => write!(f, "no room left in {extents} extents"),
+            Cause::Full { extents, pinned: Some(commit) } => {
                 write!(f, "no room left in {extents} extents while a reader holds snapshot {commit}")
             }
-            Error::Misuse(what) => f.write_str(what),
-            Error::TooLarge { bytes, bytes_max } => write!(f, "{bytes} bytes, where at most {bytes_max} fit"),
-            Error::Gone { commit, oldest } => {
+            Cause::Misuse(what) => f.write_str(what),
+            Cause::TooLarge { bytes, bytes_max } => write!(f, "{bytes} bytes, where at most {bytes_max} fit"),
+            Cause::Gone { commit, oldest } => {
                 write!(f, "the commits after {commit} are not kept any more, only those after {oldest}")
             }
-            Error::NoEntropy => f.write_str("the source of randomness failed"),
-            Error::Latched => f.write_str("an earlier write failed: open the database again"),
+            Cause::NoEntropy => f.write_str("the source of randomness failed"),
+            Cause::Latched => f.write_str("an earlier write failed: open the database again"),
         }
     }
 }
@@ -114,7 +194,9 @@ impl fmt::Display for Error {
 impl core::error::Error for Error {}
 
 impl From<flash::Error> for Error {
+    #[cold]
+    #[inline(never)]
     fn from(error: flash::Error) -> Self {
-        Error::Device(error)
+        Cause::Device(error).into()
     }
 }

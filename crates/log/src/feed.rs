@@ -8,7 +8,7 @@
 //! ```
 //! Followers are records of the settings, so a commit that acts on what it read and says how far it read is one
 //! commit. A checkpoint keeps the spine from the oldest follower on, up to [`FOLLOWED_EXTENTS_MAX`] extents; a follower
-//! further behind is answered [`Error::Gone`] and begins again from a snapshot. A follower never stops the writer.
+//! further behind is answered [`crate::Cause::Gone`] and begins again from a snapshot. A follower never stops the writer.
 
 use alloc::vec::Vec;
 
@@ -24,7 +24,7 @@ use crate::spine::{SpineEnd, Walker};
 use crate::view::space::{LOG, SETTING};
 use crate::volume::Recovered;
 use crate::writer::Writer;
-use crate::{CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, Snapshot};
+use crate::{Cause, CommitNumber, ContainerId, Error, GroupId, NamelessPage, PoolId, Snapshot};
 
 /// The most extents of the spine that a checkpoint keeps for followers; on a small volume a sixteenth of it, and none
 /// when its last extents are being granted.
@@ -172,7 +172,7 @@ impl Changes {
     /// The next commit that changed something, or none when all are told.
     ///
     /// # Errors
-    /// [`Error::Tampered`] and [`Error::Corrupt`] if the spine is not what it must be, [`Error::Device`].
+    /// [`Error::tampered`] and [`Error::corrupt`] if the spine is not what it must be, [`crate::Cause::Device`].
     pub fn next_commit(&mut self) -> Result<Option<Commit>, Error> {
         while self.walker.end.commit < self.last.commit {
             let elements = self.walker.elements()?;
@@ -244,14 +244,14 @@ fn change_of_pool(element: &PoolElement) -> Option<Change> {
 
 fn follower_name(name: &[u8]) -> Result<Vec<u8>, Error> {
     if name.is_empty() || name.len() > FOLLOWER_NAME_BYTES_MAX {
-        return Err(Error::Misuse("a follower has a name of at most 64 bytes"));
+        return Err(Error::misuse("a follower has a name of at most 64 bytes"));
     }
     Ok([FOLLOWERS, name].concat())
 }
 
 fn position_of(root: &Root, name: &[u8]) -> Result<Position, Error> {
     let key = record_key(SETTING, &follower_name(name)?);
-    Position::decode(root.records.get(&key).ok_or(Error::Misuse("nobody follows under this name"))?)
+    Position::decode(root.records.get(&key).ok_or_else(|| Error::misuse("nobody follows under this name"))?)
 }
 
 /// Names and positions of all followers; a record that makes no sense is none.
@@ -269,14 +269,14 @@ pub(crate) fn is_follower(space: u8, name: &[u8]) -> bool {
 }
 
 fn gone(position: &Position, oldest: u64) -> Error {
-    Error::Gone { commit: position.0.commit, oldest }
+    Error::from(Cause::Gone { commit: position.0.commit, oldest })
 }
 
 impl Writer {
     /// Registers a follower, or an old one anew: it is told of every commit after the last one, this one included.
     ///
     /// # Errors
-    /// [`Error::Misuse`] outside a commit or for a name that is none, [`Error::Latched`].
+    /// [`Error::misuse`] outside a commit or for a name that is none, [`Error::latched`].
     pub fn follow(&mut self, name: &[u8]) -> Result<(), Error> {
         let key = follower_name(name)?;
         let position = Position(self.end.clone());
@@ -286,13 +286,13 @@ impl Writer {
     /// Says that a follower needs nothing before `position` any more.
     ///
     /// # Errors
-    /// [`Error::Misuse`] outside a commit, for a follower that is not registered, or for a position before the one it
-    /// has; [`Error::Latched`].
+    /// [`Error::misuse`] outside a commit, for a follower that is not registered, or for a position before the one it
+    /// has; [`Error::latched`].
     pub fn read_up_to(&mut self, name: &[u8], position: &Position) -> Result<(), Error> {
         let before = position_of(&self.pending_mut()?.root, name)?;
         let in_order = (before.0.commit..=self.end.commit).contains(&position.0.commit);
         if !in_order {
-            return Err(Error::Misuse("a follower reads forward"));
+            return Err(Error::misuse("a follower reads forward"));
         }
         self.put_record(SETTING, &follower_name(name)?, &position.encode())
     }
@@ -300,7 +300,7 @@ impl Writer {
     /// Forgets a follower.
     ///
     /// # Errors
-    /// [`Error::Misuse`] outside a commit, [`Error::Latched`].
+    /// [`Error::misuse`] outside a commit, [`Error::latched`].
     pub fn unfollow(&mut self, name: &[u8]) -> Result<(), Error> {
         self.delete_record(SETTING, &follower_name(name)?)
     }
@@ -314,7 +314,7 @@ impl Writer {
     /// tells of is reclaimed.
     ///
     /// # Errors
-    /// [`Error::Gone`] if the follower is too far behind, [`Error::Misuse`] if it is not registered.
+    /// [`crate::Cause::Gone`] if the follower is too far behind, [`Error::misuse`] if it is not registered.
     pub fn changes(&mut self, name: &[u8]) -> Result<Changes, Error> {
         let position = position_of(&self.state.root, name)?;
         self.changes_from(&position)
@@ -323,7 +323,7 @@ impl Writer {
     /// What the commits after `since` changed, whoever asks, as far back as the spine is kept.
     ///
     /// # Errors
-    /// [`Error::Gone`] if it is not kept that far back; as [`Changes::next_commit`].
+    /// [`crate::Cause::Gone`] if it is not kept that far back; as [`Changes::next_commit`].
     pub fn changes_since(&mut self, since: CommitNumber) -> Result<Changes, Error> {
         let followers: Vec<Position> = followers_of(&self.state.root).map(|(_, position)| position).collect();
         let kept = followers.into_iter().filter(|position| position.is_kept(&self.state.space));
@@ -331,7 +331,7 @@ impl Writer {
         starts.order_stably_by_key(|position| position.0.commit);
         let oldest = starts.first().map_or(0, |position| position.0.commit);
         let start = starts.into_iter().rfind(|position| position.0.commit <= since.0);
-        let start = start.ok_or(Error::Gone { commit: since.0, oldest })?;
+        let start = start.ok_or_else(|| Error::from(Cause::Gone { commit: since.0, oldest }))?;
         let mut changes = self.changes_from(&start)?;
         while changes.walker.end.commit < since.0.min(self.end.commit) {
             changes.walker.elements()?;

@@ -44,7 +44,7 @@ impl Writer {
     /// key. Containers, groups and records keep their names. One commit.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if the volume is not empty, and whatever reading there and writing here can answer.
+    /// [`Error::misuse`] if the volume is not empty, and whatever reading there and writing here can answer.
     /// False if `progress` stopped it.
     pub fn fill_from(&mut self, source: &Snapshot, progress: Progress<'_>) -> Result<bool, Error> {
         self.fill_from_with(source, &NoPools, progress)
@@ -53,7 +53,7 @@ impl Writer {
     /// As [`Writer::fill_from`], with the nameless pages that `owner` knows of.
     ///
     /// # Errors
-    /// As [`Writer::fill_from`]; [`Error::Tampered`] if a live page of a pool was not visited, [`Error::Misuse`] for pools
+    /// As [`Writer::fill_from`]; [`Error::tampered`] if a live page of a pool was not visited, [`Error::misuse`] for pools
     /// on a medium that wants an erase before a page is programmed.
     pub fn fill_from_with(
         &mut self,
@@ -105,7 +105,7 @@ impl Writer {
             }
         }
         for (key, value) in source.root.records.iter() {
-            let (space, name) = key.split_first().ok_or(Error::Corrupt { what: "name of a record" })?;
+            let (space, name) = key.split_first().ok_or_else(|| Error::corrupt("name of a record"))?;
             if !crate::feed::is_follower(*space, name) {
                 self.put_record(*space, name, value)?;
             }
@@ -117,7 +117,7 @@ impl Writer {
     fn adopt_names(&mut self, source: &Snapshot) -> Result<(), Error> {
         let pending = self.pending_mut()?;
         if !pending.root.groups.is_empty() || !pending.root.records.is_empty() {
-            return Err(Error::Misuse("only an empty volume can be filled from another one"));
+            return Err(Error::misuse("only an empty volume can be filled from another one"));
         }
         for group in source.root.groups.keys() {
             pending.adopt_group(*group)?;
@@ -129,7 +129,7 @@ impl Writer {
         for (id, pool) in source.root.pools.iter() {
             let same_shape = pool.extent_pages() == extent_pages && source.payload_bytes() == self.payload_bytes();
             if self.writes_once() || !same_shape {
-                return Err(Error::Misuse(
+                return Err(Error::misuse(
                     "nameless pages keep their places only in extents like theirs, written in any order",
                 ));
             }
@@ -149,7 +149,7 @@ impl Writer {
         })?;
         pages.order_by_key(|page| page.write);
         if pages.len() as u64 != source.root.pool(pool)?.live() {
-            return Err(Error::Tampered { what: "nameless pages of a pool", page: 0 });
+            return Err(Error::tampered("nameless pages of a pool", 0));
         }
         let mut bytes = vec![0; self.pages.layout.page_bytes as usize];
         for page in pages {
@@ -175,10 +175,10 @@ impl Writer {
     fn program_at(&mut self, pool: PoolId, page: NamelessPage, bytes: &mut [u8]) -> Result<(), Error> {
         self.require_sound()?;
         let epoch = self.end.epoch;
-        let corrupt = Error::Corrupt { what: "page of a pool" };
+        let corrupt = || Error::corrupt("page of a pool");
         let known = self.pending_mut()?.root.pool(pool)?;
-        let (slot, position) = known.split(page.page).ok_or(corrupt.clone())?;
-        let extent = known.slot(slot).ok_or(corrupt)?.extent;
+        let (slot, position) = known.split(page.page).ok_or_else(corrupt)?;
+        let extent = known.slot(slot).ok_or_else(corrupt)?.extent;
         let key = self.pages.vault.page_key(Kind::Nameless, extent.allocation, &epoch);
         let sealed = key.seal_nameless(position, page.write, Plain::new(bytes));
         let tag = sealed.tag();

@@ -51,7 +51,7 @@ impl Layout {
     /// The usual layout on a medium of this geometry: extents of `extent_pages`, a window of `window_extents`.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if the medium is too small or the extents are no whole blocks.
+    /// [`Error::misuse`] if the medium is too small or the extents are no whole blocks.
     pub fn new(geometry: &Geometry, extent_pages: u32, window_extents: u32) -> Result<Self, Error> {
         let extents = geometry.page_count() / u64::from(extent_pages.max(1));
         let layout = Layout {
@@ -68,7 +68,7 @@ impl Layout {
     /// Holds a layout, for instance one read from a header, against the medium it is meant for.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it cannot be one.
+    /// [`Error::corrupt`] if it cannot be one.
     pub fn validate(&self, geometry: &Geometry) -> Result<(), Error> {
         let pages = u64::from(self.extents_max) * u64::from(self.extent_pages);
         let sound = self.page_bytes == geometry.page_bytes
@@ -79,7 +79,7 @@ impl Layout {
             && self.window_extents >= 1
             && self.fixed_extents().is_some_and(|fixed| fixed.saturating_add(3) <= self.extents_max)
             && (geometry.grows || pages <= geometry.page_count());
-        if sound { Ok(()) } else { Err(Error::Corrupt { what: "layout of the volume" }) }
+        if sound { Ok(()) } else { Err(Error::corrupt("layout of the volume")) }
     }
 
     /// Extents before those that `space` grants.

@@ -70,7 +70,7 @@ mod window;
 mod writer;
 
 pub use copy::{Captured, Progress};
-pub use error::Error;
+pub use error::{Cause, Error};
 pub use feed::{Change, Changes, Commit, FOLLOWED_EXTENTS_MAX, FOLLOWER_NAME_BYTES_MAX, Position};
 pub use filling::{NoPools, PoolOwner, Visit};
 pub use layout::{HEADER_EXTENTS, Layout};

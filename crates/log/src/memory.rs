@@ -47,13 +47,13 @@ impl Memory {
 impl View for Memory {
     fn length(&self, container: ContainerId) -> Result<u64, Error> {
         let bytes = self.containers.get(&container).map(|(_, bytes)| bytes.len() as u64);
-        bytes.ok_or(Error::Corrupt { what: "container" })
+        bytes.ok_or_else(|| Error::corrupt("container"))
     }
 
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let bytes = self.containers.get(&container).map(|(_, bytes)| bytes.as_slice()).unwrap_or_default();
         let piece = bytes.get(offset as usize..offset as usize + buffer.len());
-        buffer.copy_from_slice(piece.ok_or(Error::Corrupt { what: "container" })?);
+        buffer.copy_from_slice(piece.ok_or_else(|| Error::corrupt("container"))?);
         Ok(())
     }
 
@@ -69,7 +69,7 @@ impl View for Memory {
     fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error> {
         self.pages_read.fetch_add(1, Ordering::Relaxed);
         let payload = self.pages.get(&(pool, page.write)).filter(|_| page.page == page.write % 97);
-        buffer.copy_from_slice(payload.ok_or(Error::Tampered { what: "nameless page", page: page.page })?);
+        buffer.copy_from_slice(payload.ok_or_else(|| Error::tampered("nameless page", page.page))?);
         Ok(())
     }
 
@@ -96,7 +96,7 @@ impl Storage for Memory {
     }
 
     fn append(&mut self, container: ContainerId, bytes: &[u8]) -> Result<u64, Error> {
-        let (_, there) = self.containers.get_mut(&container).ok_or(Error::Corrupt { what: "container" })?;
+        let (_, there) = self.containers.get_mut(&container).ok_or_else(|| Error::corrupt("container"))?;
         there.extend_from_slice(bytes);
         Ok((there.len() - bytes.len()) as u64)
     }
@@ -136,7 +136,7 @@ impl Storage for Memory {
 
     fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error> {
         let freed = self.pages.remove(&(pool, page.write));
-        freed.map(drop).ok_or(Error::Tampered { what: "nameless page", page: page.page })
+        freed.map(drop).ok_or_else(|| Error::tampered("nameless page", page.page))
     }
 
     fn pages_to_relocate(&self, pool: PoolId, count: usize) -> Result<Vec<NamelessPage>, Error> {

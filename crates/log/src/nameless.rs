@@ -22,10 +22,10 @@ impl Pages {
         buffer: &mut [u8],
     ) -> Result<(), Error> {
         if buffer.len() > self.layout.payload() {
-            return Err(Error::Misuse("a nameless page has fewer bytes"));
+            return Err(Error::misuse("a nameless page has fewer bytes"));
         }
-        let stale = Error::Tampered { what: WHAT, page: page.page };
-        let (extent, position, epoch) = root.pool(id)?.locate(page).ok_or(stale)?;
+        let stale = || Error::tampered(WHAT, page.page);
+        let (extent, position, epoch) = root.pool(id)?.locate(page).ok_or_else(stale)?;
         let address = self.layout.page(extent.number, position);
         let name = (address.0, extent.allocation, epoch, page.write);
         if self.cache.copy(&name, 0, buffer) {
@@ -52,12 +52,12 @@ impl Pages {
         page: NamelessPage,
         bytes: &'b mut [u8],
     ) -> Result<Opened<'b>, Error> {
-        let stale = Error::Tampered { what: WHAT, page: page.page };
-        let (extent, position, epoch) = root.pool(id)?.locate(page).ok_or(stale)?;
+        let stale = || Error::tampered(WHAT, page.page);
+        let (extent, position, epoch) = root.pool(id)?.locate(page).ok_or_else(stale)?;
         let address = self.layout.page(extent.number, position);
         self.media.read(address, 0, bytes)?;
         let key = self.vault.page_key(Kind::Nameless, extent.allocation, &root.epoch(epoch)?);
         let opened = key.open_nameless(position, page.write, Sealed::from_medium(bytes));
-        opened.map_err(|_| Error::Tampered { what: WHAT, page: address.0 })
+        opened.map_err(|_| Error::tampered(WHAT, address.0))
     }
 }

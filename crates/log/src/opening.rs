@@ -17,7 +17,6 @@ use alloc::vec;
 use counterfoil_flash::{BlockNumber, Device};
 use counterfoil_vault::{Counter, CounterError, Epoch, OPENING_BYTES, Opened, Plain, Sealed, Tag, Vault};
 
-use crate::Error;
 use crate::frame::{HEAD_BYTES, Head};
 use crate::layout::Layout;
 use crate::pages::Pages;
@@ -26,6 +25,7 @@ use crate::space::{Extent, Needs, Owner, Space};
 use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::writer::Settings;
+use crate::{Cause, Error};
 
 /// The key of an opening root depends on its extent and contents alone: whoever looks for it does not know its
 /// version yet.
@@ -33,7 +33,7 @@ const OPENING_VERSION: u64 = 0;
 
 /// The number of the epoch that an opening after `end` begins, above `counter_value` too.
 pub(crate) fn next_epoch_number(end: &SpineEnd, counter_value: u64) -> Result<u64, Error> {
-    end.version.max(counter_value).checked_add(2).ok_or(Error::Corrupt { what: "version" })
+    end.version.max(counter_value).checked_add(2).ok_or_else(|| Error::corrupt("version"))
 }
 
 /// Opens a page as an opening root of an extent.
@@ -125,9 +125,9 @@ pub(crate) fn complete(counter: &mut dyn Counter, end: &SpineEnd, value: u64) ->
 
 pub(crate) fn lost(end: &SpineEnd, error: &CounterError) -> Error {
     match error {
-        CounterError::Held { process } => Error::CounterHeld { process: *process },
-        CounterError::Device { operation, code } => Error::CounterFailed { operation, code: *code },
-        _ => Error::CounterLost { image: end.version, reason: format!("{error}") },
+        CounterError::Held { process } => Error::from(Cause::CounterHeld { process: *process }),
+        CounterError::Device { operation, code } => Error::from(Cause::CounterFailed { operation, code: *code }),
+        _ => Error::from(Cause::CounterLost { image: end.version, reason: format!("{error}") }),
     }
 }
 

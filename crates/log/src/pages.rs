@@ -43,7 +43,7 @@ impl Pages {
         if self.vault.same_process() {
             return Ok(());
         }
-        Err(Error::Misuse("this database was opened by another process, from which this one was forked"))
+        Err(Error::misuse("this database was opened by another process, from which this one was forked"))
     }
 
     /// Reads bytes of a container as `root` has it.
@@ -52,7 +52,7 @@ impl Pages {
         let payload = container.payload(&self.layout) as u64;
         let full = container.pages() * payload;
         let end = offset.checked_add(buffer.len() as u64).filter(|end| *end <= full + container.tail.len() as u64);
-        let end = end.ok_or(Error::Corrupt { what: "byte range of a container" })?;
+        let end = end.ok_or_else(|| Error::corrupt("byte range of a container"))?;
         let in_pages = (end.min(full).saturating_sub(offset)) as usize;
         let (from_pages, from_tail) = buffer.split_at_mut(in_pages);
         if !from_tail.is_empty() {
@@ -72,7 +72,7 @@ impl Pages {
     }
 
     pub(crate) fn locate(&self, container: &Container, page: u64) -> Result<(Run, u32), Error> {
-        container.locate(page).ok_or(Error::Corrupt { what: "map of a container" })
+        container.locate(page).ok_or_else(|| Error::corrupt("map of a container"))
     }
 
     /// Whether a page is kept as a whole.
@@ -176,7 +176,7 @@ impl Pages {
         let key = self.vault.page_key(Kind::Container, run.allocation, &root.epoch(run.epoch)?);
         for (index, page) in (0u32..).zip(bytes.chunks_exact_mut(self.layout.page_bytes as usize)) {
             let opened = key.open(position + index, Sealed::from_medium(page));
-            opened.map_err(|_| Error::Tampered { what: "page of a container", page: address.0 + u64::from(index) })?;
+            opened.map_err(|_| Error::tampered("page of a container", address.0 + u64::from(index)))?;
         }
         Ok(())
     }
@@ -200,6 +200,6 @@ impl Pages {
             epoch: root.epoch(run.epoch)?,
         };
         let opened = self.vault.open(&place, Sealed::from_medium(&mut bytes));
-        Ok(opened.map_err(|_| Error::Tampered { what: "page of a container", page: address.0 })?.tag())
+        Ok(opened.map_err(|_| Error::tampered("page of a container", address.0))?.tag())
     }
 }

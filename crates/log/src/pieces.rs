@@ -37,11 +37,11 @@ impl Piece {
     /// The part of a buffer that is this piece's.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if it has none.
+    /// [`Error::misuse`] if it has none.
     pub fn of<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b mut [u8], Error> {
         let end = self.at.checked_add(self.bytes);
         let part = end.and_then(|end| buffer.get_mut(self.at..end));
-        part.ok_or(Error::Misuse("a piece outside of its buffer"))
+        part.ok_or_else(|| Error::misuse("a piece outside of its buffer"))
     }
 
     /// The cells that hold it, where it is a piece of a page.

@@ -104,7 +104,9 @@ pub(crate) struct Pool {
     extents: u32,
 }
 
-const CORRUPT: Error = Error::Corrupt { what: "page of a pool" };
+fn corrupt() -> Error {
+    Error::corrupt("page of a pool")
+}
 
 impl Pool {
     pub(crate) fn new(options: PoolOptions, extent_pages: u32) -> Self {
@@ -132,7 +134,7 @@ impl Pool {
         let counted = pool.slots().map(|(_, slot)| u64::from(slot.live.count()));
         pool.live = counted.sum();
         pool.extents = pool.slots().count() as u32;
-        if pool.is_sound() { Ok(pool) } else { Err(CORRUPT) }
+        if pool.is_sound() { Ok(pool) } else { Err(corrupt()) }
     }
 
     /// Whether the invariants of this file's head hold.
@@ -217,12 +219,12 @@ impl Pool {
         let live = Bits::none(self.extent_pages);
         let wanted = number as usize / CHUNK_SLOTS + 1;
         if wanted > self.chunks.len() + GAP_CHUNKS_MAX {
-            return Err(CORRUPT);
+            return Err(corrupt());
         }
         while self.chunks.len() < wanted {
             Arc::make_mut(&mut self.chunks).push(Arc::new(vec![None; CHUNK_SLOTS]));
         }
-        let slot = self.slot_mut(number).filter(|slot| slot.is_none()).ok_or(CORRUPT)?;
+        let slot = self.slot_mut(number).filter(|slot| slot.is_none()).ok_or_else(corrupt)?;
         *slot = Some(Slot { extent, first_write, live });
         self.extents += 1;
         Ok(())
@@ -230,19 +232,19 @@ impl Pool {
 
     /// Takes a slot's extent away, in which nothing is live.
     pub(crate) fn remove_slot(&mut self, number: u32) -> Result<Extent, Error> {
-        let slot = self.slot_mut(number).ok_or(CORRUPT)?;
-        let gone = slot.take_if(|slot| slot.live.count() == 0).ok_or(CORRUPT)?;
+        let slot = self.slot_mut(number).ok_or_else(corrupt)?;
+        let gone = slot.take_if(|slot| slot.live.count() == 0).ok_or_else(corrupt)?;
         self.extents -= 1;
         Ok(gone.extent)
     }
 
     /// Takes note of a write in `epoch`.
     pub(crate) fn write(&mut self, page: NamelessPage, epoch: u64) -> Result<(), Error> {
-        let (number, position) = self.split(page.page).ok_or(CORRUPT)?;
+        let (number, position) = self.split(page.page).ok_or_else(corrupt)?;
         let in_order = page.write >= self.next_write && page.write < NUMBER_MAX;
-        let slot = self.slot_mut(number).and_then(Option::as_mut).filter(|_| in_order).ok_or(CORRUPT)?;
+        let slot = self.slot_mut(number).and_then(Option::as_mut).filter(|_| in_order).ok_or_else(corrupt)?;
         if page.write < slot.first_write || !slot.live.insert(position) {
-            return Err(CORRUPT);
+            return Err(corrupt());
         }
         let openings = Arc::make_mut(&mut self.openings);
         match openings.last_mut() {
@@ -259,17 +261,17 @@ impl Pool {
 
     /// Takes note that nobody points to a page any more.
     pub(crate) fn free(&mut self, page: NamelessPage) -> Result<(), Error> {
-        self.locate(page).ok_or(CORRUPT)?;
-        let (number, position) = self.split(page.page).ok_or(CORRUPT)?;
-        let index = self.opening_of(page.write).ok_or(CORRUPT)?;
+        self.locate(page).ok_or_else(corrupt)?;
+        let (number, position) = self.split(page.page).ok_or_else(corrupt)?;
+        let index = self.opening_of(page.write).ok_or_else(corrupt)?;
         let openings = Arc::make_mut(&mut self.openings);
         let last = index + 1 == openings.len();
-        let opening = openings.get_mut(index).filter(|opening| opening.live > 0).ok_or(CORRUPT)?;
+        let opening = openings.get_mut(index).filter(|opening| opening.live > 0).ok_or_else(corrupt)?;
         opening.live -= 1;
         if opening.live == 0 && !last {
             openings.remove(index);
         }
-        let slot = self.slot_mut(number).and_then(Option::as_mut).ok_or(CORRUPT)?;
+        let slot = self.slot_mut(number).and_then(Option::as_mut).ok_or_else(corrupt)?;
         slot.live.remove(position);
         self.live -= 1;
         Ok(())

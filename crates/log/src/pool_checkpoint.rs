@@ -115,7 +115,7 @@ fn decode_pool(records: &Map<RecordKey, Arc<[u8]>>, id: PoolId, bytes: &[u8], la
     }
     let mut chunks = Vec::new();
     for chunk in 0..chunk_count {
-        let bytes = records.get(&numbered(SLOTS, &slots_name(id, chunk))).ok_or(cursor.corrupt())?;
+        let bytes = records.get(&numbered(SLOTS, &slots_name(id, chunk))).ok_or_else(|| cursor.corrupt())?;
         chunks.push(Arc::new(decode_slots(bytes, layout.extent_pages)?));
     }
     Pool::from_parts(options, layout.extent_pages, chunks, openings, next_write)

@@ -82,7 +82,7 @@ impl State {
 
     /// Every extent of a pool is the pool's in the map of extents, and the other way round; every epoch is known.
     pub(crate) fn validate_pools(&self, layout: &Layout) -> Result<(), Error> {
-        let corrupt = Error::Corrupt { what: "map of a pool" };
+        let corrupt = || Error::corrupt("map of a pool");
         for (id, pool) in self.root.pools.iter() {
             let owner = Owner::Pool(*id);
             let is_owned = |extent: &crate::space::Extent| {
@@ -94,7 +94,7 @@ impl State {
             let all = self.space.owned_by(owner).count() == numbers.len();
             let known = pool.openings.iter().all(|opening| self.root.epochs.contains_key(&opening.epoch));
             if !distinct || !all || !known || pool.extent_pages() != layout.extent_pages {
-                return Err(corrupt);
+                return Err(corrupt());
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ impl Writer {
     /// again.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if there is no such pool.
+    /// [`Error::corrupt`] if there is no such pool.
     pub fn pages_to_relocate(&self, pool: PoolId, count: usize) -> Result<Vec<NamelessPage>, Error> {
         let known = self.current().pool(pool)?;
         if !self.writes_once() {

@@ -154,39 +154,39 @@ impl Root {
     }
 
     pub(crate) fn container(&self, id: ContainerId) -> Result<&Arc<Container>, Error> {
-        self.containers.get(&id).ok_or(Error::Corrupt { what: "container number" })
+        self.containers.get(&id).ok_or_else(|| Error::corrupt("container number"))
     }
 
     pub(crate) fn container_mut(&mut self, id: ContainerId) -> Result<&mut Container, Error> {
-        self.containers.get_mut(&id).map(Arc::make_mut).ok_or(Error::Corrupt { what: "container number" })
+        self.containers.get_mut(&id).map(Arc::make_mut).ok_or_else(|| Error::corrupt("container number"))
     }
 
     /// The epoch with its 16 bytes.
     pub(crate) fn epoch(&self, number: u64) -> Result<Epoch, Error> {
-        let salt = self.epochs.get(&number).ok_or(Error::Corrupt { what: "epoch number" })?;
+        let salt = self.epochs.get(&number).ok_or_else(|| Error::corrupt("epoch number"))?;
         Ok(Epoch { number, salt: *salt })
     }
 
     pub(crate) fn add_group(&mut self, id: GroupId) -> Result<(), Error> {
         if !NUMBERS.contains(&id.0) || self.groups.insert(id, ()).is_some() {
-            return Err(Error::Corrupt { what: "group number" });
+            return Err(Error::corrupt("group number"));
         }
         self.next_group = self.next_group.max(id.0.saturating_add(1));
         Ok(())
     }
 
     pub(crate) fn pool(&self, id: PoolId) -> Result<&Arc<Pool>, Error> {
-        self.pools.get(&id).ok_or(Error::Corrupt { what: "pool number" })
+        self.pools.get(&id).ok_or_else(|| Error::corrupt("pool number"))
     }
 
     pub(crate) fn pool_mut(&mut self, id: PoolId) -> Result<&mut Pool, Error> {
         let pools = Arc::make_mut(&mut self.pools);
-        pools.get_mut(&id).map(Arc::make_mut).ok_or(Error::Corrupt { what: "pool number" })
+        pools.get_mut(&id).map(Arc::make_mut).ok_or_else(|| Error::corrupt("pool number"))
     }
 
     pub(crate) fn add_pool(&mut self, id: PoolId, pool: Pool) -> Result<(), Error> {
         if !NUMBERS.contains(&id.0) || !pool.options.are_sound() || self.pools.contains_key(&id) {
-            return Err(Error::Corrupt { what: "pool number" });
+            return Err(Error::corrupt("pool number"));
         }
         Arc::make_mut(&mut self.pools).insert(id, Arc::new(pool));
         self.next_group = self.next_group.max(id.0.saturating_add(1));
@@ -195,13 +195,13 @@ impl Root {
 
     pub(crate) fn drop_pool(&mut self, id: PoolId) -> Result<(), Error> {
         let gone = Arc::make_mut(&mut self.pools).remove(&id);
-        gone.map(drop).ok_or(Error::Corrupt { what: "pool number" })
+        gone.map(drop).ok_or_else(|| Error::corrupt("pool number"))
     }
 
     /// Removes a group with all its containers.
     pub(crate) fn drop_group(&mut self, id: GroupId) -> Result<(), Error> {
         if self.groups.remove(&id).is_none() {
-            return Err(Error::Corrupt { what: "group number" });
+            return Err(Error::corrupt("group number"));
         }
         self.containers.retain(|_, container| container.group != id);
         Ok(())
@@ -209,7 +209,7 @@ impl Root {
 
     pub(crate) fn add_container(&mut self, id: ContainerId, container: Arc<Container>) -> Result<(), Error> {
         if !self.groups.contains_key(&container.group) || self.containers.contains_key(&id) {
-            return Err(Error::Corrupt { what: "container number" });
+            return Err(Error::corrupt("container number"));
         }
         self.containers.insert(id, container);
         self.next_container = self.next_container.max(id.0.saturating_add(1));

@@ -71,7 +71,7 @@ impl Sealing {
     pub(crate) fn of_code(code: u8) -> Result<Sealing, Error> {
         let is_it = |sealing: &Sealing| sealing.code() == Some(code);
         let found = [Sealing::Cells, Sealing::Pointers, Sealing::Sectors].into_iter().find(is_it);
-        found.ok_or(Error::Corrupt { what: "sealing of a container" })
+        found.ok_or_else(|| Error::corrupt("sealing of a container"))
     }
 }
 

@@ -34,7 +34,7 @@ impl Pages {
     /// The place of a sector of a page as a position of its own.
     fn position(&self, page: u32, sector: usize) -> Result<u32, Error> {
         let position = page.checked_mul(self.sectors() as u32).and_then(|first| first.checked_add(sector as u32));
-        position.ok_or(Error::Corrupt { what: "place of a page" })
+        position.ok_or_else(|| Error::corrupt("place of a page"))
     }
 
     /// Reads bytes of a page that are sealed in sectors, from `skip` on, through the cache.
@@ -73,7 +73,7 @@ impl Pages {
         self.media.read(address, (sector * self.sector_bytes()) as u32, &mut bytes)?;
         let key = self.vault.page_key(Kind::Sector, run.allocation, &root.epoch(run.epoch)?);
         let opened = key.open(self.position(run.position + within, sector)?, Sealed::from_medium(&mut bytes));
-        opened.map_err(|_| Error::Tampered { what: "sector of a container", page: address.0 })?;
+        opened.map_err(|_| Error::tampered("sector of a container", address.0))?;
         bytes.truncate(self.sector_bytes() - TAG_BYTES);
         out.copy_from_slice(&bytes[start..start + out.len()]);
         self.cache.keep(name, bytes);
@@ -88,7 +88,7 @@ impl Pages {
         let mut all = Tag::default();
         for (sector, sealed) in page.chunks_exact_mut(bytes).enumerate() {
             let opened = key.open(self.position(run.position + within, sector)?, Sealed::from_medium(sealed));
-            let opened = opened.map_err(|_| Error::Tampered { what: "sector of a container", page: address.0 })?;
+            let opened = opened.map_err(|_| Error::tampered("sector of a container", address.0))?;
             mix(&mut all, &opened.tag());
         }
         for sector in 1..self.sectors() {

@@ -52,7 +52,7 @@ impl Owner {
             2 => Ok(Owner::Spine),
             code if code >= FIRST_POOL_CODE => Ok(Owner::Pool(PoolId(code - FIRST_POOL_CODE))),
             code if code >= crate::root::FIRST_GROUP => Ok(Owner::Group(GroupId(code))),
-            _ => Err(Error::Corrupt { what: "owner of an extent" }),
+            _ => Err(Error::corrupt("owner of an extent")),
         }
     }
 }
@@ -221,7 +221,7 @@ impl Space {
     /// that leaves fewer than `keep` of them.
     pub(crate) fn choose(&self, other: Option<u32>, needs: Needs, keep: u32) -> Result<u32, Error> {
         let pinned = || needs.oldest_pin.filter(|pin| self.free.values().any(|freed| freed.commit > *pin));
-        let full = || Error::Full { extents: u64::from(self.end()), pinned: pinned() };
+        let full = || Error::full(u64::from(self.end()), pinned());
         if !self.has_left(needs, keep.saturating_add(1)) {
             return Err(full());
         }
@@ -234,7 +234,7 @@ impl Space {
     /// Grants the extent that was chosen.
     pub(crate) fn grant_chosen(&mut self, number: u32, owner: Owner) -> Result<Extent, Error> {
         let extent = Extent { number, allocation: self.next_allocation };
-        self.take(extent, owner).map_err(|_| Error::Misuse("an extent was granted twice"))?;
+        self.take(extent, owner).map_err(|_| Error::misuse("an extent was granted twice"))?;
         Ok(extent)
     }
 
@@ -280,7 +280,7 @@ impl Space {
     pub(crate) fn grant_stretch(&mut self, extents: u32, owner: Owner) -> Result<u32, Error> {
         let first = self.len();
         if self.reach.extents.saturating_sub(first) < extents {
-            return Err(Error::Full { extents: u64::from(self.end()), pinned: None });
+            return Err(Error::full(u64::from(self.end()), None));
         }
         for number in first..first + extents {
             self.take(Extent { number, allocation: self.next_allocation }, owner)?;
@@ -295,13 +295,13 @@ impl Space {
 
     /// Records a grant: one just made, or one that a frame tells of.
     pub(crate) fn take(&mut self, extent: Extent, owner: Owner) -> Result<(), Error> {
-        let corrupt = Error::Corrupt { what: "map of extents" };
+        let corrupt = || Error::corrupt("map of extents");
         let far = extent.number > self.len().saturating_add(GAP_EXTENTS_MAX);
         if far || extent.number >= self.extents_max || extent.allocation == u64::MAX || owner == Owner::Free {
-            return Err(corrupt);
+            return Err(corrupt());
         }
         if self.slots.get(extent.number as usize).is_some_and(|slot| !slot.is_free()) {
-            return Err(corrupt);
+            return Err(corrupt());
         }
         while self.len() <= extent.number {
             // Extents in between were granted and taken back, of which no frame tells.
@@ -327,7 +327,7 @@ impl Space {
             Some(slot) if owner != Owner::Free => {
                 self.slots.set(number as usize, Slot { code: Owner::Free.code(), ..slot });
             }
-            _ => return Err(Error::Corrupt { what: "map of extents" }),
+            _ => return Err(Error::corrupt("map of extents")),
         }
         self.disown(owner, number);
         self.free.insert(number, Freed { commit, version });
@@ -380,7 +380,7 @@ impl Space {
         extents_max: u32,
         next_allocation: u64,
     ) -> Result<Self, Error> {
-        let corrupt = Error::Corrupt { what: "map of extents" };
+        let corrupt = || Error::corrupt("map of extents");
         let mut space = Space {
             slots: Slots::new(),
             free: Map::new(),
@@ -393,14 +393,14 @@ impl Space {
         for (number, chunk) in chunks {
             let follows = space.slots.len() as u64 == number.saturating_mul(CHUNK as u64);
             if !follows || !chunk.len().is_multiple_of(SLOT_BYTES) {
-                return Err(corrupt);
+                return Err(corrupt());
             }
             for slot in chunk.chunks_exact(SLOT_BYTES) {
                 let (owner, allocation) = slot.split_at(8);
-                let owner = Owner::from_code(u64::from_le_bytes(owner.try_into().map_err(|_| corrupt.clone())?))?;
-                let allocation = u64::from_le_bytes(allocation.try_into().map_err(|_| corrupt.clone())?);
+                let owner = Owner::from_code(u64::from_le_bytes(owner.try_into().map_err(|_| corrupt())?))?;
+                let allocation = u64::from_le_bytes(allocation.try_into().map_err(|_| corrupt())?);
                 if allocation >= next_allocation.max(1) || space.len() >= extents_max {
-                    return Err(corrupt);
+                    return Err(corrupt());
                 }
                 if owner == Owner::Free {
                     space.free.insert(space.len(), Freed { commit: 0, version: 0 });
@@ -440,6 +440,7 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cause;
 
     fn reread(space: &mut Space, chunks: &mut Map<u32, Vec<u8>>) -> Result<Space, Error> {
         chunks.extend(space.changed_chunks());
@@ -452,7 +453,10 @@ mod tests {
     fn what_was_freed_waits_for_the_counter_and_for_readers() {
         let mut space = Space::new(4, 6);
         let none = Needs { counted: u64::MAX, oldest_pin: None };
-        assert!(matches!(space.choose(None, none, 0), Err(Error::Full { .. })), "the medium is not asked here");
+        assert!(
+            matches!(space.choose(None, none, 0).as_ref().map_err(Error::cause), Err(Cause::Full { .. })),
+            "the medium is not asked here"
+        );
         space.set_reach(Reach { extents: 6, is_end: false });
         for number in [4, 5] {
             assert_eq!(space.choose(None, none, 0), Ok(number));
@@ -461,10 +465,16 @@ mod tests {
         space.release(4, 10, 7).unwrap();
         space.release(5, 11, 8).unwrap();
         let grant = |counted, oldest_pin| space.choose(None, Needs { counted, oldest_pin }, 0);
-        assert!(matches!(grant(6, None), Err(Error::Full { pinned: None, .. })), "nothing is counted");
+        assert!(
+            matches!(grant(6, None).as_ref().map_err(Error::cause), Err(Cause::Full { pinned: None, .. })),
+            "nothing is counted"
+        );
         assert_eq!(grant(7, None), Ok(4));
         assert_eq!(grant(7, Some(10)), Ok(4));
-        assert!(matches!(grant(8, Some(9)), Err(Error::Full { pinned: Some(9), .. })), "a reader needs both");
+        assert!(
+            matches!(grant(8, Some(9)).as_ref().map_err(Error::cause), Err(Cause::Full { pinned: Some(9), .. })),
+            "a reader needs both"
+        );
         let both = Needs { counted: 8, oldest_pin: Some(11) };
         assert!(space.has_left(both, 2) && !space.has_left(Needs { counted: 7, ..both }, 2));
     }

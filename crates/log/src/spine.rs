@@ -23,7 +23,6 @@ use core::cell::Cell;
 use counterfoil_flash as flash;
 use counterfoil_vault::{Epoch, Kind, Place, Sealed, Tag, Vault};
 
-use crate::Error;
 use crate::bytes::Cursor;
 use crate::frame::{Element, Head, next_element};
 use crate::opening;
@@ -31,6 +30,7 @@ use crate::pages::Pages;
 use crate::pool_element::PoolElement;
 use crate::space::Extent;
 use crate::state::{Context, NUMBER_MAX, State};
+use crate::{Cause, Error};
 
 /// The end of the spine: where the next frame goes and what it must name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -252,14 +252,15 @@ impl Follower {
             };
             match found {
                 Ok(found) if found == tag => {}
-                Ok(_) | Err(Error::Tampered { .. } | Error::Device(flash::Error::OutOfRange { .. })) => {
-                    return Ok(false);
-                }
-                Err(Error::Device(error)) if error != flash::Error::Latched => {
-                    self.walker.unreadable.set(Some(error));
-                    return Ok(false);
-                }
-                Err(error) => return Err(error),
+                Ok(_) => return Ok(false),
+                Err(error) => match error.cause() {
+                    Cause::Tampered { .. } | Cause::Device(flash::Error::OutOfRange { .. }) => return Ok(false),
+                    Cause::Device(device) if *device != flash::Error::Latched => {
+                        self.walker.unreadable.set(Some(*device));
+                        return Ok(false);
+                    }
+                    _ => return Err(error),
+                },
             }
         }
         Ok(true)
@@ -293,7 +294,7 @@ impl Walker {
         {
             let in_order = (self.end.version..=NUMBER_MAX).contains(&head.version);
             if head.commit != self.end.commit + 1 || !in_order {
-                return Err(Error::Corrupt { what: "opening root" });
+                return Err(Error::corrupt("opening root"));
             }
             self.end = self.end.after(head, self.end.next, 1, *epoch, *tag);
             return Ok(Some(Step::Opening(self.end.clone())));
@@ -317,13 +318,13 @@ impl Walker {
         match self.step()? {
             Some(Step::Frame(frame)) => Ok(Some(frame.elements)),
             Some(Step::Opening(_)) => Ok(None),
-            None => Err(self.unreadable.get().map_or_else(|| self.lost(), Error::Device)),
+            None => Err(self.unreadable.get().map_or_else(|| self.lost(), Error::from)),
         }
     }
 
     pub(crate) fn lost(&self) -> Error {
         let extent = self.end.extent.unwrap_or(self.end.next);
-        Error::Tampered { what: "commit frame", page: self.pages.layout.page(extent.number, self.end.position).0 }
+        Error::tampered("commit frame", self.pages.layout.page(extent.number, self.end.position).0)
     }
 
     /// Reads page 0 of the next extent as an opening root.
@@ -331,7 +332,7 @@ impl Walker {
         let layout = &self.pages.layout;
         let next = end.next;
         if next.number >= layout.extents_max {
-            return Err(Error::Corrupt { what: "next extent of the spine" });
+            return Err(Error::corrupt("next extent of the spine"));
         }
         let mut bytes = vec![0; layout.page_bytes as usize];
         if !self.read_page(next.number, 0, &mut bytes)? {
@@ -343,9 +344,9 @@ impl Walker {
         };
         let tag = opened.tag();
         let (head, elements) = Head::decode(opened.payload())?;
-        let salt = elements.try_into().map_err(|_| Error::Corrupt { what: "opening root" })?;
+        let salt = elements.try_into().map_err(|_| Error::corrupt("opening root"))?;
         if !head.opening || !head.last || head.index != 0 {
-            return Err(Error::Corrupt { what: "opening root" });
+            return Err(Error::corrupt("opening root"));
         }
         Ok(Some(OpeningRoot { head, epoch: Epoch { number: head.version, salt }, tag }))
     }

@@ -82,7 +82,7 @@ impl State {
         match element {
             Element::RecordPut { key, value } => {
                 if !is_record(key) || value.len() > RECORD_VALUE_BYTES_MAX {
-                    return Err(Error::Corrupt { what: "record in a commit frame" });
+                    return Err(Error::corrupt("record in a commit frame"));
                 }
                 self.root.records.insert(key.to_vec(), (*value).into());
             }
@@ -105,7 +105,7 @@ impl State {
                 let container = self.root.container_mut(*id)?;
                 let payload = container.payload(&context.layout);
                 if *offset != container.bytes(&context.layout) || container.tail.len() + bytes.len() >= payload {
-                    return Err(Error::Corrupt { what: "tail of a container" });
+                    return Err(Error::corrupt("tail of a container"));
                 }
                 container.tail.extend_from_slice(bytes);
             }
@@ -113,21 +113,21 @@ impl State {
                 let container = self.root.container_mut(*id)?;
                 let in_pages = container.bytes_in_pages(&context.layout);
                 if *offset != in_pages || bytes.len() >= container.payload(&context.layout) {
-                    return Err(Error::Corrupt { what: "tail of a container" });
+                    return Err(Error::corrupt("tail of a container"));
                 }
                 container.tail = bytes.to_vec();
             }
             Element::ExtentGranted { extent, owner } => {
-                let Owner::Group(group) = owner else { return Err(Error::Corrupt { what: "owner of an extent" }) };
+                let Owner::Group(group) = owner else { return Err(Error::corrupt("owner of an extent")) };
                 if !self.root.groups.contains_key(group) {
-                    return Err(Error::Corrupt { what: "owner of an extent" });
+                    return Err(Error::corrupt("owner of an extent"));
                 }
                 self.space.take(*extent, *owner)?;
             }
             Element::ExtentFreed(number) => {
                 let stray = self.space.owner(*number) == Owner::Fixed && !context.layout.is_fixed(*number);
                 if self.space.owner(*number) != Owner::Spine && !stray {
-                    return Err(Error::Corrupt { what: "freed extent" });
+                    return Err(Error::corrupt("freed extent"));
                 }
                 self.space.release(*number, context.commit, context.version)?;
             }
@@ -146,13 +146,13 @@ impl State {
         pages: u32,
         context: &Context,
     ) -> Result<Run, Error> {
-        let corrupt = Error::Corrupt { what: "pages of a container" };
+        let corrupt = || Error::corrupt("pages of a container");
         let group = self.root.container(id)?.group;
         let within = position.checked_add(pages).is_some_and(|end| end <= context.layout.extent_pages);
         if self.space.owner(extent) != Owner::Group(group) || !within || pages == 0 {
-            return Err(corrupt);
+            return Err(corrupt());
         }
-        let allocation = self.space.allocation(extent).ok_or(corrupt)?;
+        let allocation = self.space.allocation(extent).ok_or_else(corrupt)?;
         Ok(Run { first: 0, extent, position, pages, allocation, epoch: context.epoch })
     }
 
@@ -170,10 +170,10 @@ impl State {
                 && self.space.allocation(extent.number) == Some(extent.allocation)
         };
         if !in_range || !end.extent.iter().chain([&end.next]).all(is_spine) || end.position > layout.extent_pages {
-            return Err(Error::Corrupt { what: "end of the spine" });
+            return Err(Error::corrupt("end of the spine"));
         }
         if !(0..self.space.len()).all(|extent| !layout.is_fixed(extent) || self.space.owner(extent) == Owner::Fixed) {
-            return Err(Error::Corrupt { what: "map of extents" });
+            return Err(Error::corrupt("map of extents"));
         }
         self.validate_runs(layout)?;
         self.validate_pools(layout)
@@ -181,25 +181,25 @@ impl State {
 
     /// Every run lies in an extent of its group, and no two share a page.
     fn validate_runs(&self, layout: &Layout) -> Result<(), Error> {
-        let corrupt = Error::Corrupt { what: "map of a container" };
+        let corrupt = || Error::corrupt("map of a container");
         let mut stretches = Vec::new();
         for container in self.root.containers.values() {
             for run in container.runs.iter() {
                 let end = run.position.checked_add(run.pages).filter(|end| *end <= layout.extent_pages);
-                let end = end.ok_or(corrupt.clone())?;
+                let end = end.ok_or_else(corrupt)?;
                 let sound = run.pages > 0
                     && self.space.owner(run.extent) == Owner::Group(container.group)
                     && self.space.allocation(run.extent) == Some(run.allocation)
                     && self.root.epochs.contains_key(&run.epoch);
                 if !sound {
-                    return Err(corrupt);
+                    return Err(corrupt());
                 }
                 stretches.push((run.extent, run.position, end));
             }
         }
         stretches.order();
         let apart = |pair: &[(u32, u32, u32)]| pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].1;
-        if stretches.windows(2).all(apart) { Ok(()) } else { Err(corrupt) }
+        if stretches.windows(2).all(apart) { Ok(()) } else { Err(corrupt()) }
     }
 }
 
@@ -211,6 +211,7 @@ fn is_record(key: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cause;
     use crate::bytes::Cursor;
     use crate::checkpoint::{self, Checkpoint, Parts};
     use crate::frame::next_element;
@@ -330,7 +331,10 @@ mod tests {
             freed(u64::MAX, 1),
         ] {
             let (mut state, _) = state();
-            assert!(matches!(state.apply(&element, &CONTEXT), Err(Error::Corrupt { .. })), "{element:?}");
+            assert!(
+                matches!(state.apply(&element, &CONTEXT).as_ref().map_err(Error::cause), Err(Cause::Corrupt { .. })),
+                "{element:?}"
+            );
         }
         let (mut state, end) = state();
         state.apply(&Element::Pages { id, extent: 12, position: 2, pages: 2 }, &CONTEXT).unwrap();

@@ -19,7 +19,7 @@ pub trait Storage: View {
     /// Whether so many pages are within the room that there is.
     ///
     /// # Errors
-    /// [`Error::Full`] if they are not.
+    /// [`Error::full`] if they are not.
     fn require_pages(&self, pages: u64) -> Result<(), Error>;
 
     /// Adds bytes to a container; returns where they begin.

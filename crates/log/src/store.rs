@@ -20,12 +20,12 @@ use counterfoil_record::{
 };
 use counterfoil_vault::{Epoch, Vault};
 
-use crate::Error;
 use crate::bytes::{Cursor, Put};
 use crate::layout::{CHUNK_HEAD_BYTES, Layout};
 use crate::maps::Map;
 use crate::names::Names;
 use crate::root::RecordKey;
+use crate::{Cause, Error};
 
 /// Takes a record to be written, by its name, or the name of one to be taken away.
 pub(crate) type Each<'e> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), record::Error> + 'e;
@@ -126,15 +126,15 @@ impl From<record::Error> for Error {
 
 fn from_record(error: record::Error) -> Error {
     match error {
-        record::Error::Device(error) => Error::Device(error),
-        record::Error::Tampered { page } => Error::Tampered { what: "checkpoint", page: page.0 },
-        record::Error::Corrupt { what, .. } => Error::Corrupt { what },
-        record::Error::NoCommit { .. } => Error::Tampered { what: "checkpoint", page: 0 },
-        record::Error::Full { needed, .. } => Error::Full { extents: needed, pinned: None },
-        record::Error::IdsExhausted { limit } => Error::Full { extents: u64::from(limit), pinned: None },
-        record::Error::Geometry(what) | record::Error::Misuse(what) => Error::Misuse(what),
-        record::Error::Latched => Error::Latched,
-        _ => Error::Misuse("the record store was not used as it must be"),
+        record::Error::Device(error) => Error::from(Cause::Device(error)),
+        record::Error::Tampered { page } => Error::tampered("checkpoint", page.0),
+        record::Error::Corrupt { what, .. } => Error::corrupt(what),
+        record::Error::NoCommit { .. } => Error::tampered("checkpoint", 0),
+        record::Error::Full { needed, .. } => Error::full(needed, None),
+        record::Error::IdsExhausted { limit } => Error::full(u64::from(limit), None),
+        record::Error::Geometry(what) | record::Error::Misuse(what) => Error::misuse(what),
+        record::Error::Latched => Error::latched(),
+        _ => Error::misuse("the record store was not used as it must be"),
     }
 }
 
@@ -242,7 +242,7 @@ impl CheckpointStore {
 
     /// The copies of pages that are lost, and whether the other copy is there.
     pub(crate) fn damaged_pages(&mut self, media: &dyn Read, vault: &Vault) -> Result<Vec<(PageNumber, bool)>, Error> {
-        let suspended = self.suspended.take().ok_or(Error::Latched)?;
+        let suspended = self.suspended.take().ok_or_else(Error::latched)?;
         let mut pages = self.memory.pages();
         let mut reader = Reader::resume(media, vault, suspended, self.memory.buffers(&mut pages))?;
         let mut damaged = Vec::new();
@@ -320,7 +320,7 @@ fn taken_up<'s>(
 ) -> Result<Box<Store<'s, dyn Device + 's>>, Error> {
     match suspended.take() {
         Some(suspended) => Store::resume(device, vault, suspended, buffers).map(Box::new).map_err(from_record),
-        None => Err(Error::Latched),
+        None => Err(Error::latched()),
     }
 }
 
@@ -339,7 +339,7 @@ fn read_again<'s>(
 ) -> Result<Box<Reader<'s, dyn Read + 's>>, Error> {
     match suspended.take() {
         Some(suspended) => Reader::resume(media, vault, suspended, buffers).map(Box::new).map_err(from_record),
-        None => Err(Error::Latched),
+        None => Err(Error::latched()),
     }
 }
 
@@ -368,7 +368,7 @@ fn find(media: &dyn Read, vault: &Vault, layout: &Layout) -> Result<Box<Checkpoi
         };
         // No more than the window has room for, and that ends it: the other buffers have the size they must have.
         if !store.memory.can_hold(needed) {
-            return Err(Error::Corrupt { what: "record number of a checkpoint" });
+            return Err(Error::corrupt("record number of a checkpoint"));
         }
         store.memory.hold(needed.max(store.memory.index.len().saturating_mul(2)));
     }
@@ -466,13 +466,13 @@ impl Chunks {
     /// Puts the values together that came in parts; a chunk missing or too many is corruption.
     #[inline(never)]
     fn join(mut self, take: &mut Take<'_>) -> Result<Names, Error> {
-        let corrupt = Error::Corrupt { what: "record of a checkpoint" };
+        let corrupt = || Error::corrupt("record of a checkpoint");
         while let Some((key, chunks)) = self.found.pop_first() {
             let count = chunks.len() as u32;
             let whole = chunks.iter().zip(0..).all(|((chunk, (_, of, _)), index)| *chunk == index && *of == count);
             let ids: Vec<u32> = chunks.values().map(|(id, _, _)| id.0).collect();
             if !whole || !self.name(&key, &ids) {
-                return Err(corrupt);
+                return Err(corrupt());
             }
             let value: Vec<u8> = chunks.into_values().flat_map(|(_, _, bytes)| bytes).collect();
             take(&key, &value)?;

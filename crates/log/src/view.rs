@@ -36,20 +36,20 @@ pub trait View {
     /// Bytes in container `container`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if there is no such container.
+    /// [`Error::corrupt`] if there is no such container.
     fn length(&self, container: ContainerId) -> Result<u64, Error>;
 
     /// Reads `buffer.len()` bytes of a container from `offset` on.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] past the container's end, [`Error::Tampered`] for a page that is not what it must be,
-    /// [`Error::Device`].
+    /// [`Error::corrupt`] past the container's end, [`Error::tampered`] for a page that is not what it must be,
+    /// [`crate::Cause::Device`].
     fn read(&self, container: ContainerId, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
 
     /// Reads pieces of a container, each into its part of `buffer`: fastest in the order in which they lie there.
     ///
     /// # Errors
-    /// As [`View::read`], and [`Error::Misuse`] for a piece that has no part of the buffer.
+    /// As [`View::read`], and [`Error::misuse`] for a piece that has no part of the buffer.
     fn read_pieces(&self, container: ContainerId, pieces: &[Piece], buffer: &mut [u8]) -> Result<(), Error> {
         pieces.iter().try_for_each(|piece| self.read(container, piece.offset, piece.of(buffer)?))
     }
@@ -57,8 +57,8 @@ pub trait View {
     /// Reads a nameless page, or its first `buffer.len()` bytes.
     ///
     /// # Errors
-    /// [`Error::Tampered`] for a page that is not the one written under this number, or that is not the pool's or was
-    /// freed; [`Error::Corrupt`] if there is no such pool, [`Error::Misuse`] if a page has fewer bytes, [`Error::Device`].
+    /// [`Error::tampered`] for a page that is not the one written under this number, or that is not the pool's or was
+    /// freed; [`Error::corrupt`] if there is no such pool, [`Error::misuse`] if a page has fewer bytes, [`crate::Cause::Device`].
     fn read_nameless(&self, pool: PoolId, page: NamelessPage, buffer: &mut [u8]) -> Result<(), Error>;
 
     /// The value of a record.

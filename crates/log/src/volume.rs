@@ -24,7 +24,7 @@ use crate::spine::{Followed, Follower, SpineEnd};
 use crate::state::State;
 use crate::store::CheckpointStore;
 use crate::writer::{Counting, Settings, Writer};
-use crate::{CommitNumber, Error};
+use crate::{Cause, CommitNumber, Error};
 
 /// A medium, as readers share it and as the writer owns it.
 pub struct Media {
@@ -38,7 +38,7 @@ pub struct Media {
 /// Headers are the caller's.
 ///
 /// # Errors
-/// [`Error::Device`], [`Error::Full`], [`Error::NoEntropy`], [`Error::CounterLost`].
+/// [`crate::Cause::Device`], [`Error::full`], [`crate::Cause::NoEntropy`], [`crate::Cause::CounterLost`].
 #[inline(never)]
 pub fn create(
     mut media: Media,
@@ -49,7 +49,7 @@ pub fn create(
     counter_value: u64,
     cache_bytes: usize,
 ) -> Result<Writer, Error> {
-    let fixed = layout.fixed_extents().ok_or(Error::Corrupt { what: "layout of the volume" })?;
+    let fixed = layout.fixed_extents().ok_or_else(|| Error::corrupt("layout of the volume"))?;
     let mut space = Space::new(fixed, layout.extents_max);
     let next = space.grant_chosen(fixed, Owner::Spine)?;
     let nothing = Epoch { number: counter_value, salt: [0; 16] };
@@ -92,7 +92,7 @@ fn newest_checkpoint_of(
 fn next_epoch(end: &SpineEnd, counter_value: u64, entropy: &mut dyn Entropy) -> Result<Epoch, Error> {
     let number = opening::next_epoch_number(end, counter_value)?;
     let mut salt = [0; 16];
-    entropy.fill(&mut salt).map_err(|_| Error::NoEntropy)?;
+    entropy.fill(&mut salt).map_err(|_| Error::from(Cause::NoEntropy))?;
     Ok(Epoch { number, salt })
 }
 
@@ -116,7 +116,7 @@ impl Recovered {
     /// Finds the newest checkpoint and follows the spine to its last whole frame. Writes nothing.
     ///
     /// # Errors
-    /// [`Error::Tampered`] and [`Error::Corrupt`] if no root can be believed, [`Error::Device`].
+    /// [`Error::tampered`] and [`Error::corrupt`] if no root can be believed, [`crate::Cause::Device`].
     pub fn recover(
         media: Arc<dyn Read + Send + Sync>,
         vault: Arc<Vault>,
@@ -206,7 +206,7 @@ impl Recovered {
     /// on, and the next opening for writing makes both good.
     ///
     /// # Errors
-    /// [`Error::Latched`].
+    /// [`Error::latched`].
     pub fn damaged_checkpoint_pages(&mut self) -> Result<Vec<(PageNumber, bool)>, Error> {
         self.store.damaged_pages(&*self.pages.media, &self.pages.vault)
     }
@@ -214,8 +214,8 @@ impl Recovered {
     /// Holds the image against what its counter says.
     ///
     /// # Errors
-    /// [`Error::RolledBack`] if the counter has seen a newer root or another one at its value,
-    /// [`Error::CounterLost`] if the counter is further behind than any cut explains; [`Error::Device`] if a page could
+    /// [`crate::Cause::RolledBack`] if the counter has seen a newer root or another one at its value,
+    /// [`crate::Cause::CounterLost`] if the counter is further behind than any cut explains; [`crate::Cause::Device`] if a page could
     /// not be read and the counter does not vouch for the image without it.
     pub fn judge(&self, counter: &CounterValue) -> Result<(), Error> {
         let judged = self.compare(counter);
@@ -228,22 +228,22 @@ impl Recovered {
     fn compare(&self, counter: &CounterValue) -> Result<(), Error> {
         let image = self.end.version;
         let Some(ahead) = image.checked_sub(counter.value) else {
-            return Err(Error::RolledBack { image, counter: counter.value });
+            return Err(Error::from(Cause::RolledBack { image, counter: counter.value }));
         };
         if ahead > 2 || (ahead == 2 && !self.end.opening) {
             // Attempts to adopt an older image that were cut: what they were made upon is what the counter speaks of.
             if let Some(before) = self.before_opening.as_ref().map(|before| &before.1)
                 && (1..counter.value).contains(&before.version)
             {
-                return Err(Error::RolledBack { image: before.version, counter: counter.value });
+                return Err(Error::from(Cause::RolledBack { image: before.version, counter: counter.value }));
             }
             let reason =
                 format!("it stands at {} only, so it is older than the image or not the image's own", counter.value);
-            return Err(Error::CounterLost { image, reason });
+            return Err(Error::from(Cause::CounterLost { image, reason }));
         }
         let expected = if ahead == 0 { self.end.tag } else { self.end.closed };
         match counter.tag {
-            Some(tag) if tag != expected => Err(Error::RolledBack { image, counter: counter.value }),
+            Some(tag) if tag != expected => Err(Error::from(Cause::RolledBack { image, counter: counter.value })),
             _ => Ok(()),
         }
     }
@@ -256,7 +256,7 @@ impl Recovered {
     /// Opens for writing: completes what a cut interrupted and begins a new epoch.
     ///
     /// # Errors
-    /// As [`Recovered::judge`]; [`Error::Full`], [`Error::NoEntropy`], [`Error::Device`].
+    /// As [`Recovered::judge`]; [`Error::full`], [`crate::Cause::NoEntropy`], [`crate::Cause::Device`].
     #[inline(never)]
     pub fn open(
         mut self,

@@ -14,7 +14,6 @@ use alloc::vec::Vec;
 use counterfoil_flash::PageNumber;
 use counterfoil_vault::{Epoch, Kind};
 
-use crate::Error;
 use crate::checkpoint::Checkpoint;
 use crate::frame::Element;
 use crate::layout::{HEADER_EXTENTS, Layout};
@@ -23,6 +22,7 @@ use crate::reach::reach_to;
 use crate::space::{Extent, Owner};
 use crate::store::CheckpointStore;
 use crate::writer::Writer;
+use crate::{Cause, Error};
 
 /// Extents that stay free for the spine when the window grows.
 const SPINE_EXTENTS_KEPT: u32 = 4;
@@ -32,7 +32,7 @@ pub trait HeaderKeeper: Send {
     /// Random bytes for a new epoch.
     ///
     /// # Errors
-    /// [`Error::NoEntropy`].
+    /// [`crate::Cause::NoEntropy`].
     fn salt(&mut self) -> Result<[u8; 16], Error>;
 
     /// Makes both copies of the header name this window for the record store, durably, copy by copy. May commit.
@@ -46,13 +46,13 @@ impl Writer {
     /// Writes pages at the start of one of the two header extents, and flushes them.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for any other place; [`Error::Device`], which latches.
+    /// [`Error::misuse`] for any other place; [`crate::Cause::Device`], which latches.
     pub fn write_header(&mut self, first: PageNumber, bytes: &[u8]) -> Result<(), Error> {
         self.require_sound()?;
         let layout = self.pages.layout;
         let is_header = (0..HEADER_EXTENTS).any(|extent| layout.page(extent, 0) == first);
         if !is_header || bytes.len() > layout.extent_pages as usize * layout.page_bytes as usize {
-            return Err(Error::Misuse("headers stand at the start of their extents"));
+            return Err(Error::misuse("headers stand at the start of their extents"));
         }
         if self.device.geometry().erase_before_program {
             let extent = if layout.page(0, 0) == first { 0 } else { 1 };
@@ -70,7 +70,7 @@ impl Writer {
             return Ok(());
         }
         // What takes less than before is taken even where all is too much.
-        if bytes <= self.record_bytes { Ok(()) } else { Err(Error::TooLarge { bytes, bytes_max }) }
+        if bytes <= self.record_bytes { Ok(()) } else { Err(Error::from(Cause::TooLarge { bytes, bytes_max })) }
     }
 
     /// Whether the record store can move to where records of so many bytes have room to grow.
@@ -87,10 +87,10 @@ impl Writer {
     /// Moves the record store to a window at least twice as large, with room for records of so many bytes.
     ///
     /// # Errors
-    /// [`Error::Full`] where there is no room or nobody keeps the headers; as [`Writer::checkpoint`].
+    /// [`Error::full`] where there is no room or nobody keeps the headers; as [`Writer::checkpoint`].
     pub(crate) fn grow_window(&mut self, bytes: u64) -> Result<(), Error> {
-        let full = Error::Full { extents: u64::from(self.store.layout().window_extents), pinned: None };
-        let mut keeper = self.settings.headers.take().ok_or(full)?;
+        let full = || Error::full(u64::from(self.store.layout().window_extents), None);
+        let mut keeper = self.settings.headers.take().ok_or_else(full)?;
         self.window_moves = true;
         let grown = self.grow_window_with(&mut *keeper, bytes);
         self.window_moves = false;
@@ -119,7 +119,7 @@ impl Writer {
     fn reserve_window(&mut self, bytes: u64) -> Result<(u32, u32, Extent), Error> {
         let extents = self.window_wanted(bytes);
         if !self.room_for(bytes) {
-            return Err(Error::Full { extents: u64::from(self.state.space.len()), pinned: None });
+            return Err(Error::full(u64::from(self.state.space.len()), None));
         }
         let (layout, space) = (self.pages.layout, &mut self.state.space);
         let end = space.len() + 2 * extents;
@@ -127,7 +127,7 @@ impl Writer {
         let kept = SPINE_EXTENTS_KEPT + 2 * layout.reserve_of(end);
         let reached = reach_to(&mut *self.device, &layout, space, end + kept);
         if !self.latch_on_error(reached)? {
-            return Err(Error::Full { extents: u64::from(self.state.space.end()), pinned: None });
+            return Err(Error::full(u64::from(self.state.space.end()), None));
         }
         let first = self.state.space.grant_stretch(2 * extents, Owner::Fixed)?;
         let window = first..first + 2 * extents;
@@ -166,7 +166,7 @@ impl Writer {
         );
         written.inspect_err(|_| self.failed = true)?;
         self.counted = self.end.version;
-        let extent = self.end.extent.ok_or(Error::Misuse("the spine has no extent"))?;
+        let extent = self.end.extent.ok_or_else(|| Error::misuse("the spine has no extent"))?;
         self.spine_key = self.pages.vault.page_key(Kind::Frame, extent.allocation, &epoch);
         self.grants.clear();
         Ok(())

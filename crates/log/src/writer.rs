@@ -9,7 +9,7 @@
 //! 1. nothing is shown or acknowledged before the opening root is counted, no commit before its frame is durable;
 //! 2. a page position of spine or container to which a write was ever tried in this opening is never written again,
 //!    rolled back or not; a nameless page is, but never under a write number that was tried in this opening;
-//! 3. after a failed write or flush every call answers [`Error::Latched`], after a step that the counter did not take
+//! 3. after a failed write or flush every call answers [`Error::latched`], after a step that the counter did not take
 //!    what that answered.
 //!
 //! What a caller does is here; where pages go (`placing`), how frames are written (`framing`), when the counter steps
@@ -42,7 +42,7 @@ use crate::spine::SpineEnd;
 use crate::state::State;
 use crate::store::CheckpointStore;
 use crate::window::HeaderKeeper;
-use crate::{CommitNumber, ContainerId, Error, GroupId, Piece, Sealing, View};
+use crate::{Cause, CommitNumber, ContainerId, Error, GroupId, Piece, Sealing, View};
 
 /// Up to this many pages are listed in the frame and made durable by its flush; more get a flush of their own.
 const UNFLUSHED_MAX: usize = 16;
@@ -203,7 +203,7 @@ impl Writer {
         state: Box<State>,
         (base, end): (SpineEnd, SpineEnd),
     ) -> Result<Writer, Error> {
-        let extent = end.extent.ok_or(Error::Misuse("a writer needs an opening root"))?;
+        let extent = end.extent.ok_or_else(|| Error::misuse("a writer needs an opening root"))?;
         let spine_key = pages.vault.page_key(Kind::Frame, extent.allocation, &end.epoch);
         let size = |(key, value): (&RecordKey, &Arc<[u8]>)| store.bytes_of(key.len(), value.len());
         let record_bytes = state.root.records.iter().map(size).sum();
@@ -246,11 +246,11 @@ impl Writer {
     /// Begins a commit.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if one was begun already, [`Error::Latched`].
+    /// [`Error::misuse`] if one was begun already, [`Error::latched`].
     pub fn begin(&mut self) -> Result<(), Error> {
         self.require_sound()?;
         if self.pending.is_some() {
-            return Err(Error::Misuse("a commit was begun already"));
+            return Err(Error::misuse("a commit was begun already"));
         }
         self.pending = Some(Pending::new(self.state.root.clone()));
         self.frees = false;
@@ -297,14 +297,14 @@ impl Writer {
     fn require_no_failure(&self) -> Result<(), Error> {
         match &self.lost {
             Some(lost) => Err(lost.clone()),
-            None if self.failed => Err(Error::Latched),
+            None if self.failed => Err(Error::latched()),
             None => Ok(()),
         }
     }
 
     pub(crate) fn pending_mut(&mut self) -> Result<&mut Pending, Error> {
         self.require_no_failure()?;
-        self.pending.as_mut().ok_or(Error::Misuse("no commit was begun"))
+        self.pending.as_mut().ok_or_else(|| Error::misuse("no commit was begun"))
     }
 
     pub(crate) fn current(&self) -> &Root {
@@ -314,7 +314,7 @@ impl Writer {
     /// Makes a reclaim group: containers that die together.
     ///
     /// # Errors
-    /// [`Error::Misuse`] outside a commit, [`Error::Latched`].
+    /// [`Error::misuse`] outside a commit, [`Error::latched`].
     pub fn create_group(&mut self) -> Result<GroupId, Error> {
         self.pending_mut()?.create_group()
     }
@@ -322,7 +322,7 @@ impl Writer {
     /// Drops a group with all its containers.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if there is none, [`Error::Misuse`] outside a commit, [`Error::Latched`].
+    /// [`Error::corrupt`] if there is none, [`Error::misuse`] outside a commit, [`Error::latched`].
     pub fn drop_group(&mut self, group: GroupId) -> Result<(), Error> {
         if self.pending_mut()?.drop_group(group)? {
             self.give_group_back(group);
@@ -359,16 +359,16 @@ impl Writer {
     /// Gives a record a value.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] beyond [`RECORD_NAME_BYTES_MAX`] and [`RECORD_VALUE_BYTES_MAX`], [`Error::Misuse`],
-    /// [`Error::Latched`]. Whether all records fit together is asked by [`Writer::commit`].
+    /// [`crate::Cause::TooLarge`] beyond [`RECORD_NAME_BYTES_MAX`] and [`RECORD_VALUE_BYTES_MAX`], [`Error::misuse`],
+    /// [`Error::latched`]. Whether all records fit together is asked by [`Writer::commit`].
     pub fn put_record(&mut self, space: u8, name: &[u8], value: &[u8]) -> Result<(), Error> {
         for (bytes, bytes_max) in [(name.len(), RECORD_NAME_BYTES_MAX), (value.len(), RECORD_VALUE_BYTES_MAX)] {
             if bytes > bytes_max {
-                return Err(Error::TooLarge { bytes: bytes as u64, bytes_max: bytes_max as u64 });
+                return Err(Error::from(Cause::TooLarge { bytes: bytes as u64, bytes_max: bytes_max as u64 }));
             }
         }
         if space == crate::view::space::LOG {
-            return Err(Error::Misuse("this record space is the log's own"));
+            return Err(Error::misuse("this record space is the log's own"));
         }
         self.pending_mut()?.change_record(record_key(space, name), Some(value));
         Ok(())
@@ -377,7 +377,7 @@ impl Writer {
     /// Removes a record; without one of that name nothing happens.
     ///
     /// # Errors
-    /// [`Error::Misuse`] outside a commit, [`Error::Latched`].
+    /// [`Error::misuse`] outside a commit, [`Error::latched`].
     pub fn delete_record(&mut self, space: u8, name: &[u8]) -> Result<(), Error> {
         self.pending_mut()?.change_record(record_key(space, name), None);
         Ok(())
@@ -386,7 +386,7 @@ impl Writer {
     /// A point to go back to.
     ///
     /// # Errors
-    /// [`Error::Misuse`] outside a commit, [`Error::Latched`].
+    /// [`Error::misuse`] outside a commit, [`Error::latched`].
     pub fn savepoint(&mut self) -> Result<Savepoint, Error> {
         let pending = self.pending_mut()?.clone();
         let number = self.next_savepoint;
@@ -412,12 +412,12 @@ impl Writer {
     /// Undoes everything since `savepoint`.
     ///
     /// # Errors
-    /// As [`Writer::savepoint`]; [`Error::Misuse`] also for a savepoint of another commit, or one that was made after
+    /// As [`Writer::savepoint`]; [`Error::misuse`] also for a savepoint of another commit, or one that was made after
     /// a savepoint that was gone back to.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
         self.pending_mut()?;
         let Some(place) = self.savepoints.iter().position(|mark| mark.number == savepoint.number) else {
-            return Err(Error::Misuse("this savepoint is of another commit, or behind one that was gone back to"));
+            return Err(Error::misuse("this savepoint is of another commit, or behind one that was gone back to"));
         };
         self.savepoints.truncate(place + 1);
         self.pending = Some(savepoint.pending.clone());
@@ -512,8 +512,8 @@ impl Writer {
     /// Makes everything since [`Writer::begin`] durable, at once or not at all.
     ///
     /// # Errors
-    /// [`Error::Full`] before anything was written: the commit is still there to be rolled back.
-    /// [`Error::Device`], [`Error::CounterLost`] and [`Error::CounterFailed`] latch: whether the commit stands is known
+    /// [`Error::full`] before anything was written: the commit is still there to be rolled back.
+    /// [`crate::Cause::Device`], [`crate::Cause::CounterLost`] and [`crate::Cause::CounterFailed`] latch: whether the commit stands is known
     /// after the next open.
     pub fn commit(&mut self) -> Result<CommitNumber, Error> {
         self.commit_as(true)
@@ -540,7 +540,7 @@ impl Writer {
             self.latch_on_error(flushed)?;
             self.pending_mut()?.flushed();
         }
-        let Some(pending) = self.pending.take() else { return Err(Error::Misuse("no commit was begun")) };
+        let Some(pending) = self.pending.take() else { return Err(Error::misuse("no commit was begun")) };
         let record_bytes = self.record_bytes_after(&pending);
         let shrunk = self.extents_to_give_back(&pending);
         let written = self

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use counterfoil_flash::{Geometry, MemoryDevice, PageNumber, Read};
 use counterfoil_log::{
-    CommitNumber, Counting, Error, Layout, Media, NoPins, Recovered, Settings, create, record_space,
+    Cause, CommitNumber, Counting, Error, Layout, Media, NoPins, Recovered, Settings, create, record_space,
 };
 use counterfoil_vault::{
     Counter, CounterValue, DangerFixedEntropy, DatabaseId, MemoryCounter, Suite, Vault, VolumeKey, witness,
@@ -29,7 +29,11 @@ fn state(device: &MemoryDevice, counter: &MemoryCounter) -> (Vec<u8>, Result<Cou
 }
 
 fn refused<T>(result: Result<T, Error>) {
-    assert!(matches!(result, Err(Error::Misuse(what)) if what.contains("forked")), "{:?}", result.err());
+    assert!(
+        matches!(result.as_ref().map_err(Error::cause), Err(Cause::Misuse(what)) if what.contains("forked")),
+        "{:?}",
+        result.err()
+    );
 }
 
 /// Does something in a child; whether nothing in it panicked.

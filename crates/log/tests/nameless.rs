@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bench::{Bench, Shared, grow};
 use counterfoil_flash_sim::Part;
 use counterfoil_log::{
-    Error, NamelessPage, Owner, PoolId, PoolOptions, PoolOwner, Recovered, Snapshot, View, Visit, Writer,
+    Cause, Error, NamelessPage, Owner, PoolId, PoolOptions, PoolOwner, Recovered, Snapshot, View, Visit, Writer,
 };
 use counterfoil_vault::witness;
 
@@ -49,7 +49,7 @@ fn free(writer: &mut Writer, pool: PoolId, pages: &[NamelessPage]) {
 }
 
 fn is_stale(view: &dyn View, pool: PoolId, page: NamelessPage) -> bool {
-    matches!(read(view, pool, page), Err(Error::Tampered { .. }))
+    matches!(read(view, pool, page).as_ref().map_err(Error::cause), Err(Cause::Tampered { .. }))
 }
 
 fn benches() -> [Bench; 2] {
@@ -109,16 +109,28 @@ fn an_address_that_is_not_the_last_one_given_is_refused() {
             writer.rollback();
         }
         assert!(is_stale(&writer, second, pages[3]), "a page of another pool");
-        assert!(matches!(read(&writer, PoolId(99), pages[0]), Err(Error::Corrupt { .. })));
-        assert!(matches!(writer.read_nameless(first, pages[0], &mut [0; 497]), Err(Error::Misuse(_))));
+        assert!(matches!(
+            read(&writer, PoolId(99), pages[0]).as_ref().map_err(Error::cause),
+            Err(Cause::Corrupt { .. })
+        ));
+        assert!(matches!(
+            writer.read_nameless(first, pages[0], &mut [0; 497]).as_ref().map_err(Error::cause),
+            Err(Cause::Misuse(_))
+        ));
         writer.begin().unwrap();
-        assert!(matches!(writer.write_nameless(first, &[0; 495]), Err(Error::Misuse(_))));
+        assert!(matches!(
+            writer.write_nameless(first, &[0; 495]).as_ref().map_err(Error::cause),
+            Err(Cause::Misuse(_))
+        ));
         writer.rollback();
 
         free(&mut writer, first, &pages[..2]);
         assert!(is_stale(&writer, first, pages[0]), "freed, whether written again or not");
         writer.begin().unwrap();
-        assert!(matches!(writer.free_nameless(first, pages[0]), Err(Error::Tampered { .. })), "freed twice");
+        assert!(
+            matches!(writer.free_nameless(first, pages[0]).as_ref().map_err(Error::cause), Err(Cause::Tampered { .. })),
+            "freed twice"
+        );
         writer.rollback();
         assert_eq!(read(&writer, first, pages[2]), Ok(2));
     }
@@ -302,7 +314,10 @@ fn a_pool_that_is_dropped_gives_its_extents_back() {
             let savepoint = writer.savepoint().unwrap();
             writer.drop_pool(short).unwrap();
             writer.drop_pool(pool).unwrap();
-            assert!(matches!(writer.write_nameless(pool, &payload(1)), Err(Error::Corrupt { .. })));
+            assert!(matches!(
+                writer.write_nameless(pool, &payload(1)).as_ref().map_err(Error::cause),
+                Err(Cause::Corrupt { .. })
+            ));
             writer.rollback_to(&savepoint).unwrap();
             assert_eq!(read(&writer, pool, pages[1]), Ok(1));
             writer.drop_pool(short).unwrap();
@@ -421,7 +436,7 @@ fn a_full_volume_takes_deletions_of_nameless_pages() {
             writer.begin().unwrap();
             match writer.write_nameless(pool, &payload(pages.len() as u64)) {
                 Ok(page) => pages.push(page),
-                Err(Error::Full { .. }) => {
+                Err(error) if error.is_full() => {
                     writer.rollback();
                     break;
                 }
@@ -450,7 +465,7 @@ fn write_until_full(writer: &mut Writer, pool: PoolId) -> Vec<NamelessPage> {
         // A commit needs a page of the spine, too.
         match writer.write_nameless(pool, &payload(0)).and_then(|page| writer.commit().map(|_| page)) {
             Ok(page) => pages.push(page),
-            Err(Error::Full { .. }) => {
+            Err(error) if error.is_full() => {
                 writer.rollback();
                 return pages;
             }
@@ -573,7 +588,13 @@ fn pages_keep_their_addresses_under_another_key() {
     let mut other = Bench::file(300, 8);
     let mut copy = other.create();
     let snapshot = writer.snapshot();
-    assert!(matches!(copy.fill_from(&snapshot, &mut |_, _| true), Err(Error::Tampered { .. })), "nobody told of them");
+    assert!(
+        matches!(
+            copy.fill_from(&snapshot, &mut |_, _| true).as_ref().map_err(Error::cause),
+            Err(Cause::Tampered { .. })
+        ),
+        "nobody told of them"
+    );
     assert!(copy.fill_from_with(&snapshot, &Listed(pool, pages.clone()), &mut |_, _| true).unwrap());
     copy.check();
     assert_eq!(

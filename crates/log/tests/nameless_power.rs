@@ -15,7 +15,9 @@ use std::sync::atomic::Ordering;
 
 use bench::Bench;
 use counterfoil_flash_sim::{Attacker, Dice, Fault, Part, Scenario};
-use counterfoil_log::{ContainerId, Error, NamelessPage, PoolId, PoolOptions, Snapshot, View, Writer, record_space};
+use counterfoil_log::{
+    Cause, ContainerId, Error, NamelessPage, PoolId, PoolOptions, Snapshot, View, Writer, record_space,
+};
 use counterfoil_vault::{Counter, witness};
 
 fn full() -> bool {
@@ -241,8 +243,12 @@ fn survives(bench: &mut Bench, history: &History, id: &str) {
     let mut model = found.unwrap_or_else(|| panic!("{id}: neither the state before nor one after")).clone();
     let payload_bytes = shown.payload_bytes();
     let mut states = std::iter::once(&history.acknowledged).chain(&history.possible);
-    let known =
-        states.any(|state| matches!(state.matches(&shown, payload_bytes), Ok(true) | Err(Error::Tampered { .. })));
+    let known = states.any(|state| {
+        matches!(
+            state.matches(&shown, payload_bytes).as_ref().map_err(Error::cause),
+            Ok(true) | Err(Cause::Tampered { .. })
+        )
+    });
     assert!(known, "{id}: readers see a state that never was");
     for step in 1000..1004 {
         writer.begin().unwrap();

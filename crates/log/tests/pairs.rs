@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use counterfoil_flash::{Device, Geometry, MemoryDevice, PageNumber, Read};
 use counterfoil_log::{
-    ContainerId, Counting, Error, GroupId, Layout, Media, NamelessPage, NoPins, PoolId, PoolOptions, PoolOwner,
+    Cause, ContainerId, Counting, Error, GroupId, Layout, Media, NamelessPage, NoPins, PoolId, PoolOptions, PoolOwner,
     Recovered, Sealing, Settings, Snapshot, View, Visit, Writer, create, record_space,
 };
 use counterfoil_vault::{
@@ -78,12 +78,12 @@ fn cut_adoptions(place: &Place) {
                 writer.put_record(record_space::USER, b"incident", &[7; 40])?;
                 writer.commit()?;
             }
-            Err(Error::Full { extents: 0, pinned: None })
+            Err(Error::full(0, None))
         };
         let device = Box::new(place.device.clone());
         let value = place.counter.clone().map_or(0, |mut counter| counter.value().expect("stands").value);
         let outcome = place.recovered().adopt(device, place.settings(), &mut SystemEntropy, value, cut);
-        assert!(matches!(outcome, Err(Error::Full { .. })));
+        assert!(matches!(outcome.as_ref().map_err(Error::cause), Err(Cause::Full { .. })));
     }
 }
 

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use counterfoil_flash::{PageNumber, Read};
 use counterfoil_flash_sim::{Attacker, Dice, Fault, Part, Scenario, SimulatedDevice, Survivors, Tearing};
 use counterfoil_log::{
-    ContainerId, Counting, Error, GroupId, HeaderKeeper, Layout, Media, NoPins, Recovered, Sealing, Settings, View,
-    Writer, create, record_space,
+    Cause, ContainerId, Counting, Error, GroupId, HeaderKeeper, Layout, Media, NoPins, Recovered, Sealing, Settings,
+    View, Writer, create, record_space,
 };
 use counterfoil_vault::{
     Counter, CounterError, CounterKind, CounterValue, DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite,
@@ -149,7 +149,7 @@ struct Keeper {
 impl HeaderKeeper for Keeper {
     fn salt(&mut self) -> Result<[u8; 16], Error> {
         let mut salt = [0; 16];
-        self.salts.fill(&mut salt).map_err(|_| Error::NoEntropy)?;
+        self.salts.fill(&mut salt).map_err(|_| Error::from(Cause::NoEntropy))?;
         Ok(salt)
     }
 
@@ -333,7 +333,9 @@ fn survives_read(rig: &mut Rig, history: &History, by_a_reader: bool, id: &str) 
     // acknowledged commits only.
     if let Some(shown) = shown {
         let mut states = std::iter::once(&history.acknowledged).chain(&history.interrupted);
-        let known = states.any(|state| matches!(state.matches(&shown), Ok(true) | Err(Error::Tampered { .. })));
+        let known = states.any(|state| {
+            matches!(state.matches(&shown).as_ref().map_err(Error::cause), Ok(true) | Err(Cause::Tampered { .. }))
+        });
         assert!(known, "{id}: readers see a state that never was");
     }
     for step in 1000..1003 {

@@ -14,7 +14,7 @@ use crate::presence::Presence;
 use crate::run::Blocks;
 use crate::shape::Shape;
 use crate::state::{DELETE_BYTES, Lengths, SharedState, States};
-use crate::{Error, IndexDef, IndexId, IndexOrigin, RowId, Storage, Table, TableId};
+use crate::{Cause, Error, IndexDef, IndexId, IndexOrigin, RowId, Storage, Table, TableId};
 use counterfoil_log::Lock;
 use counterfoil_log::Set;
 
@@ -273,10 +273,10 @@ pub(crate) fn length(view: &dyn View, table: &Table, container: ContainerId) -> 
 
 /// Gives an error from further down, where tables have no names, the name of its table.
 pub(crate) fn name(error: Error, table: &Table) -> Error {
-    match error {
-        Error::Corrupt { table: none, what } if none.is_empty() => Error::corrupt(&table.name, what),
-        Error::Log { table: none, source } if none.is_empty() => Error::Log { table: table.name.clone(), source },
-        error => error,
+    match error.cause() {
+        Cause::Corrupt { table: none, what } if none.is_empty() => Error::corrupt(&table.name, what),
+        Cause::Log { table: none, source } if none.is_empty() => Error::of_log(&table.name, source.clone()),
+        _ => error,
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn set_engine(
 ) -> Result<Arc<Table>, Error> {
     let table = reread(shared, writer, id)?;
     if table.engine.is_none() {
-        return Err(Error::Misuse("a table whose rows are kept here"));
+        return Err(Error::misuse("a table whose rows are kept here"));
     }
     catalog::put_table(writer, &Table { engine: Some(engine), ..(*table).clone() })?;
     reread(shared, writer, id)
@@ -54,10 +54,10 @@ pub(crate) fn add_column(
     let access = shared.access_to_write(writer, id)?;
     let mut table = (*access.table).clone();
     if new.identity.is_some() {
-        return Err(Error::NotSupported("ADD COLUMN with an identity".into()));
+        return Err(Error::not_supported("ADD COLUMN with an identity".into()));
     }
     if !value.fits(new.kind) {
-        return Err(Error::Misuse("a default of another type than its column"));
+        return Err(Error::misuse("a default of another type than its column"));
     }
     let mut column = define::new_column(&mut table, new)?;
     column.added_default = (*value != Value::Null).then(|| value.clone().into());
@@ -137,7 +137,7 @@ pub(crate) fn drop_column(
 fn refuse_shared_index(table: &Table, gone: &[IndexId]) -> Result<(), Error> {
     match table.foreign_keys.iter().find(|key| gone.contains(&key.index)) {
         Some(key) => {
-            Err(Error::NotSupported(format!("dropping a column of the key that foreign key {} leans on", key.name)))
+            Err(Error::not_supported(format!("dropping a column of the key that foreign key {} leans on", key.name)))
         }
         None => Ok(()),
     }
@@ -203,7 +203,7 @@ fn put_empty(writer: &mut dyn Storage, access: &Access, next_row: u64) -> Result
 pub(crate) fn go_on_at(shared: &Shared, writer: &mut dyn Storage, id: TableId, row: RowId) -> Result<(), Error> {
     let access = shared.access_to_write(writer, id)?;
     if access.next_row() != 0 || row.0 > ROW_NUMBERS_MAX {
-        return Err(Error::Misuse("rows of a table that has some"));
+        return Err(Error::misuse("rows of a table that has some"));
     }
     put_empty(writer, &access, row.0)
 }

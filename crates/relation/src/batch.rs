@@ -130,7 +130,7 @@ impl RowBatch {
     /// The bytes of a text or BYTEA; empty for NULL.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for an image that points outside the heap, or whose heap was not asked for.
+    /// [`Error::corrupt`] for an image that points outside the heap, or whose heap was not asked for.
     ///
     /// # Panics
     /// If there is no such row or column, or it is of another type.
@@ -151,7 +151,7 @@ impl RowBatch {
     /// One value.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes that are none.
+    /// [`Error::corrupt`] for bytes that are none.
     ///
     /// # Panics
     /// If there is no such row or column.
@@ -174,13 +174,13 @@ impl RowBatch {
     /// Writes one value.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if the column's type is another, or the value has more than [`VALUE_BYTES_MAX`] bytes.
+    /// [`Error::misuse`] if the column's type is another, or the value has more than [`VALUE_BYTES_MAX`] bytes.
     ///
     /// # Panics
     /// If there is no such row or column.
     pub fn set(&mut self, row: usize, column: usize, value: ValueRef<'_>) -> Result<(), Error> {
         if !value.fits(self.layout.columns()[column].kind) {
-            return Err(Error::Misuse("a value of another type than its column"));
+            return Err(Error::misuse("a value of another type than its column"));
         }
         match value {
             ValueRef::Null => self.set_null(row, column),
@@ -229,13 +229,13 @@ impl RowBatch {
     /// Writes the bytes of a text (the caller vouches that they are UTF-8) or BYTEA.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for more than [`VALUE_BYTES_MAX`] bytes.
+    /// [`Error::misuse`] for more than [`VALUE_BYTES_MAX`] bytes.
     ///
     /// # Panics
     /// If there is no such row or column, or it is of another type.
     pub fn set_variable(&mut self, row: usize, column: usize, value: &[u8]) -> Result<(), Error> {
         if value.len() > VALUE_BYTES_MAX {
-            return Err(Error::Misuse("a value of more than 1 GiB"));
+            return Err(Error::misuse("a value of more than 1 GiB"));
         }
         let width = self.width();
         let place = self.layout.columns()[column];
@@ -301,7 +301,7 @@ impl RowBatch {
     /// One row, as values that own their bytes.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes that are no values.
+    /// [`Error::corrupt`] for bytes that are no values.
     ///
     /// # Panics
     /// If there is no such row.
@@ -329,13 +329,13 @@ impl RowBatch {
     /// Copies a row of another batch with the same layout to the end of this one.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if its long values are not there, [`Error::Misuse`] for another layout.
+    /// [`Error::corrupt`] if its long values are not there, [`Error::misuse`] for another layout.
     ///
     /// # Panics
     /// If there is no such row.
     pub fn push_from(&mut self, other: &RowBatch, row: usize) -> Result<(), Error> {
         if self.layout != other.layout {
-            return Err(Error::Misuse("rows of another layout"));
+            return Err(Error::misuse("rows of another layout"));
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(other.image(row));
@@ -421,10 +421,10 @@ impl RowBuilder {
     /// Adds a row; values that are not given are NULL.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for too many values, or one of another type than its column.
+    /// [`Error::misuse`] for too many values, or one of another type than its column.
     pub fn push(&mut self, values: &[ValueRef<'_>]) -> Result<(), Error> {
         if values.len() > self.batch.layout.columns().len() {
-            return Err(Error::Misuse("more values than columns"));
+            return Err(Error::misuse("more values than columns"));
         }
         let row = self.batch.grow(1);
         values.iter().enumerate().try_for_each(|(column, value)| self.batch.set(row, column, *value))

@@ -83,7 +83,7 @@ fn named(prefix: u8, name: &str) -> Vec<u8> {
 fn encode<T: Serialize>(value: &T, bytes: usize) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(bytes);
     out.push(FORMAT);
-    postcard::to_extend(value, out).map_err(|_| Error::Misuse("a catalog entry that cannot be written"))
+    postcard::to_extend(value, out).map_err(|_| Error::misuse("a catalog entry that cannot be written"))
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T, Error> {
@@ -101,7 +101,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T, Er
 /// What is said of tables that an older version wrote.
 fn older_format() -> Error {
     let what = "tables of an older counterfoil; `export --all` with that version and `import --all` with this one";
-    Error::NotSupported(what.into())
+    Error::not_supported(what.into())
 }
 
 fn put<T: Serialize>(writer: &mut dyn Storage, name: &[u8], value: &T) -> Result<(), Error> {
@@ -348,7 +348,7 @@ pub(crate) fn put_table(writer: &mut dyn Storage, table: &Table) -> Result<(), E
     let mut bytes = encode(table, 0)?;
     if let Some(engine) = &table.engine {
         bytes =
-            postcard::to_extend(engine, bytes).map_err(|_| Error::Misuse("a catalog entry that cannot be written"))?;
+            postcard::to_extend(engine, bytes).map_err(|_| Error::misuse("a catalog entry that cannot be written"))?;
     }
     writer.put_record(record_space::CATALOG, &numbered(TABLE, table.id), &bytes).map_err(Error::log(""))
 }
@@ -405,6 +405,7 @@ pub(crate) fn delete_view(writer: &mut dyn Storage, name: &str) -> Result<(), Er
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cause;
 
     #[test]
     fn tables_of_an_older_format_are_refused_with_what_to_do() {
@@ -413,7 +414,7 @@ mod tests {
         let table = Relations::new().create_table(&mut storage, &new).unwrap();
         let refused = |storage: &Memory| {
             let error = Relations::new().table(storage, "t").unwrap_err();
-            assert!(matches!(&error, Error::NotSupported(what) if what.contains("export --all")), "{error:?}");
+            assert!(matches!(error.cause(), Cause::NotSupported(what) if what.contains("export --all")), "{error:?}");
         };
         for format in 1..FORMAT {
             let as_it_was = |storage: &mut Memory, name: &[u8]| {
@@ -429,7 +430,7 @@ mod tests {
             }
             refused(&all);
             let error = Relations::new().tables(&all).err().unwrap();
-            assert!(matches!(error, Error::NotSupported(_)), "{error:?}");
+            assert!(matches!(error.cause(), Cause::NotSupported(_)), "{error:?}");
         }
     }
 

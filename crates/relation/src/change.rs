@@ -132,18 +132,18 @@ impl<'c, 's> Changes<'c, 's> {
     ) -> Result<(), Error> {
         let access = self.shared.access_to_write(writer, table)?;
         if rows.len() != batch.count() {
-            return Err(Error::Misuse("as many rows as images"));
+            return Err(Error::misuse("as many rows as images"));
         }
         access.table.check(batch)?;
         let mut distinct = rows.to_vec();
         distinct.order();
         distinct.dedup();
         if distinct.len() != rows.len() {
-            return Err(Error::Misuse("a row that is to become two"));
+            return Err(Error::misuse("a row that is to become two"));
         }
         let before = access.fetch(writer, rows, &Wanted::all())?;
         if before.visible_count() != rows.len() {
-            return Err(Error::Misuse("an update of a row that is not there"));
+            return Err(Error::misuse("an update of a row that is not there"));
         }
         let before = Arc::new(before.rows);
         let after = Arc::new(self.with_joins(writer, &access, &before, batch)?);
@@ -358,7 +358,7 @@ impl<'c, 's> Changes<'c, 's> {
     fn check_unresolved(&self, writer: &dyn Storage, unresolved: &Unresolved) -> Result<(), Error> {
         let child = self.shared.access_to_write(writer, unresolved.child)?;
         let foreign_key = child.table.foreign_keys.get(unresolved.place);
-        let foreign_key = foreign_key.ok_or(Error::Misuse("a table that changed during a statement"))?;
+        let foreign_key = foreign_key.ok_or_else(|| Error::misuse("a table that changed during a statement"))?;
         let parent = self.shared.access_to_write(writer, foreign_key.parent)?;
         let parents = self.shared.index(writer, &parent, reference::parent_index(&parent.table, foreign_key)?, true)?;
         let there = parents.matches(&unresolved.before, &unresolved.which)?;
@@ -372,7 +372,7 @@ impl<'c, 's> Changes<'c, 's> {
     fn rewrite(&mut self, writer: &mut dyn Storage, rewrite: &Rewrite) -> Result<(), Error> {
         let child = self.shared.access_to_write(writer, rewrite.child)?;
         let foreign_key = child.table.foreign_keys.get(rewrite.place);
-        let foreign_key = foreign_key.ok_or(Error::Misuse("a table that changed during a statement"))?;
+        let foreign_key = foreign_key.ok_or_else(|| Error::misuse("a table that changed during a statement"))?;
         let parent = self.shared.access_to_write(writer, foreign_key.parent)?;
         let rows: Vec<_> = rewrite.rows.iter().map(|(row, _)| *row).collect();
         let block = child.fetch(writer, &rows, &Wanted::all())?;
@@ -423,7 +423,8 @@ fn set_reference(
             To::Parent(after) => {
                 let value = after.value(parent_row, parent.table.position(*parent_column).ok_or_else(gone)?)?;
                 let fitted = fit(value, target.kind);
-                fitted.ok_or_else(|| Error::NotSupported("a key too large for the column that references it".into()))?
+                fitted
+                    .ok_or_else(|| Error::not_supported("a key too large for the column that references it".into()))?
             }
         };
         batch.set(row, place, value.borrow())?;

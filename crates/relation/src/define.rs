@@ -104,7 +104,7 @@ pub(crate) fn new_column(table: &mut Table, new: &NewColumn) -> Result<Column, E
         return Err(Error::sql(format!("the type of column {} does not exist", new.name)));
     }
     if new.default_value.as_ref().is_some_and(|value| !value.fits(new.kind)) {
-        return Err(Error::Misuse("a default of another type than its column"));
+        return Err(Error::misuse("a default of another type than its column"));
     }
     if let Some(identity) = new.identity {
         let counts = matches!(new.kind, Type::SmallInt | Type::Integer | Type::BigInt);
@@ -116,7 +116,7 @@ pub(crate) fn new_column(table: &mut Table, new: &NewColumn) -> Result<Column, E
         }
     }
     let id = ColumnId(table.next_column);
-    table.next_column = table.next_column.checked_add(1).ok_or(Error::Misuse("no more column numbers"))?;
+    table.next_column = table.next_column.checked_add(1).ok_or_else(|| Error::misuse("no more column numbers"))?;
     Ok(Column {
         id,
         name: new.name.clone(),
@@ -156,7 +156,7 @@ fn new_index(
     unique: bool,
 ) -> Result<IndexId, Error> {
     let id = IndexId(table.next_index);
-    table.next_index = table.next_index.checked_add(1).ok_or(Error::Misuse("no more index numbers"))?;
+    table.next_index = table.next_index.checked_add(1).ok_or_else(|| Error::misuse("no more index numbers"))?;
     if origin.takes_name() {
         catalog::take_name(writer, name, NameEntry::Index(table.id, id))?;
     }
@@ -211,7 +211,7 @@ impl Making<'_> {
             None => {
                 let numbered = |number: u32| format!("{made_up}{number}");
                 let mut names = core::iter::once(made_up.clone()).chain((1..).map(numbered));
-                names.find(|name| !taken(name)).ok_or(Error::Misuse("no more constraint names"))
+                names.find(|name| !taken(name)).ok_or_else(|| Error::misuse("no more constraint names"))
             }
         }
     }
@@ -238,7 +238,7 @@ impl Making<'_> {
         let name = self.constraint_name(&new.name, made_up)?;
         if parent.engine.is_some() {
             let what = format!("foreign key {name} to table {}, whose rows another engine keeps", parent.name);
-            return Err(Error::NotSupported(what));
+            return Err(Error::not_supported(what));
         }
         if self.table.foreign_keys.len() == JOINS_MAX {
             return Err(Error::sql(format!("a table has at most {JOINS_MAX} foreign keys")));
@@ -252,7 +252,7 @@ impl Making<'_> {
             let alike =
                 kind(&self.table, *own).zip(kind(&parent, *other)).is_some_and(|(one, two)| one.keys_like(&two));
             if !alike {
-                return Err(Error::NotSupported(format!("foreign key {name} between columns of different types")));
+                return Err(Error::not_supported(format!("foreign key {name} between columns of different types")));
             }
         }
         let parent_index = key_over(&parent, &parent_columns).ok_or_else(|| {
@@ -277,7 +277,7 @@ impl Making<'_> {
             enforced: !new.not_enforced,
         };
         self.table.next_foreign_key =
-            key.id.0.checked_add(1).ok_or(Error::Misuse("no more numbers of foreign keys"))?;
+            key.id.0.checked_add(1).ok_or_else(|| Error::misuse("no more numbers of foreign keys"))?;
         self.table.foreign_keys.push(key);
         self.note_child(parent)
     }
@@ -288,7 +288,7 @@ impl Making<'_> {
         let computed = |column: &Column| column.default.is_some() && column.default_value.is_none();
         let own = self.table.columns.iter().filter(|column| columns.contains(&column.id));
         if sets_default && { own }.any(computed) {
-            return Err(Error::NotSupported(format!("SET DEFAULT in {name} with a default that is not a constant")));
+            return Err(Error::not_supported(format!("SET DEFAULT in {name} with a default that is not a constant")));
         }
         Ok(())
     }
@@ -376,7 +376,7 @@ pub(crate) fn fill_index(
     let id = before.table.id;
     catalog::put_index(writer, id, index, &IndexFiles::empty(Coverage::none(before.files.rewrites)))?;
     let table = reread(shared, writer, id)?;
-    let definition = table.index(index).ok_or(Error::Misuse("an index that is not there"))?;
+    let definition = table.index(index).ok_or_else(|| Error::misuse("an index that is not there"))?;
     let rows: u64 = before.parts.iter().map(|part| part.count).sum();
     if rows > shared.fresh_rows as u64 {
         settle::build(shared, writer, id, definition)?;

@@ -7,12 +7,16 @@ use core::fmt;
 
 use counterfoil_log as log;
 
-/// Why something was not done.
+/// Why something was not done: a pointer to the cause, since every result has room for one, and moves it.
 ///
 /// Row values never appear in an error: names of tables, constraints and columns do.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Cause>);
+
+/// The cause of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum Cause {
     /// The rows would break a rule of their table. The caller undoes the statement.
     Constraint(Box<Violation>),
     /// The definition asked for makes no sense: a name that is taken, a column that is not there.
@@ -77,34 +81,127 @@ pub enum Rule {
     Check,
 }
 
+// What is made where something failed stands once, and not at each place that may fail.
 impl Error {
-    pub(crate) fn sql(message: impl Into<String>) -> Self {
-        Error::Sql(message.into())
+    /// What is wrong.
+    #[must_use]
+    pub fn cause(&self) -> &Cause {
+        &self.0
     }
 
-    pub(crate) fn corrupt(table: &str, what: &'static str) -> Self {
-        Error::Corrupt { table: table.into(), what }
+    /// The same, to be taken apart.
+    #[must_use]
+    pub fn into_cause(self) -> Cause {
+        *self.0
+    }
+
+    /// [`Cause::Sql`].
+    #[must_use]
+    pub fn sql(message: impl Into<String>) -> Self {
+        Cause::Sql(message.into()).into()
+    }
+
+    /// [`Cause::NotSupported`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn not_supported(what: String) -> Self {
+        Cause::NotSupported(what).into()
+    }
+
+    /// [`Cause::Misuse`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn misuse(what: &'static str) -> Self {
+        Cause::Misuse(what).into()
+    }
+
+    /// [`Cause::Memory`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn memory(needed: Option<usize>) -> Self {
+        Cause::Memory { needed }.into()
+    }
+
+    /// [`Cause::Corrupt`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn corrupt(table: &str, what: &'static str) -> Self {
+        Cause::Corrupt { table: table.into(), what }.into()
     }
 
     /// Names the table in an error of the log.
     pub(crate) fn log(table: &str) -> impl Fn(log::Error) -> Error + Copy + '_ {
-        move |source| Error::Log { table: table.into(), source }
+        move |source| Error::of_log(table, source)
     }
 
+    /// [`Cause::Log`].
+    #[cold]
+    #[inline(never)]
+    #[must_use]
+    pub fn of_log(table: &str, source: log::Error) -> Self {
+        Cause::Log { table: table.into(), source }.into()
+    }
+
+    #[cold]
+    #[inline(never)]
     pub(crate) fn violation(rule: Rule, constraint: &str, table: &str, columns: Vec<String>) -> Self {
         let violation = Violation { rule, constraint: constraint.into(), table: table.into(), columns };
-        Error::Constraint(Box::new(violation))
+        violation.into()
+    }
+
+    /// Bytes of memory that it would have taken, if that is what was missing, and known.
+    #[must_use]
+    pub fn memory_needed(&self) -> Option<usize> {
+        match *self.0 {
+            Cause::Memory { needed } => needed,
+            _ => None,
+        }
+    }
+
+    /// Whether there was too little memory.
+    #[must_use]
+    pub fn is_memory(&self) -> bool {
+        matches!(*self.0, Cause::Memory { .. })
     }
 
     /// Whether reading met bytes that are damaged, rather than a broken promise of the caller or the device.
     pub(crate) fn is_damage(&self) -> bool {
-        match self {
-            Error::Corrupt { .. } => true,
-            Error::Log { source, .. } => {
-                matches!(source, log::Error::Tampered { .. } | log::Error::Corrupt { .. } | log::Error::Device(_))
-            }
+        use log::Cause::{Corrupt, Device, Tampered};
+        match self.cause() {
+            Cause::Corrupt { .. } => true,
+            Cause::Log { source, .. } => matches!(source.cause(), Tampered { .. } | Corrupt { .. } | Device(_)),
             _ => false,
         }
+    }
+}
+
+impl From<Cause> for Error {
+    #[cold]
+    #[inline(never)]
+    fn from(cause: Cause) -> Self {
+        Error(Box::new(cause))
+    }
+}
+
+impl From<Violation> for Error {
+    fn from(violation: Violation) -> Self {
+        Cause::Constraint(Box::new(violation)).into()
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
@@ -136,27 +233,27 @@ impl fmt::Display for Violation {
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Constraint(violation) => violation.fmt(f),
-            Error::Sql(message) => f.write_str(message),
-            Error::NotSupported(what) => write!(f, "not supported: {what}"),
-            Error::Misuse(what) => f.write_str(what),
-            Error::Corrupt { table, what } if table.is_empty() => write!(f, "the {what} makes no sense"),
-            Error::Corrupt { table, what } => write!(f, "table {table}: the {what} makes no sense"),
-            Error::Log { table, source } if table.is_empty() => source.fmt(f),
-            Error::Log { table, source } => write!(f, "table {table}: {source}"),
-            Error::Memory { needed: Some(bytes) } => write!(f, "this needs {bytes} bytes of memory"),
-            Error::Memory { needed: None } => f.write_str("this needs more memory, or a place to put rows aside"),
+            Cause::Constraint(violation) => violation.fmt(f),
+            Cause::Sql(message) => f.write_str(message),
+            Cause::NotSupported(what) => write!(f, "not supported: {what}"),
+            Cause::Misuse(what) => f.write_str(what),
+            Cause::Corrupt { table, what } if table.is_empty() => write!(f, "the {what} makes no sense"),
+            Cause::Corrupt { table, what } => write!(f, "table {table}: the {what} makes no sense"),
+            Cause::Log { table, source } if table.is_empty() => source.fmt(f),
+            Cause::Log { table, source } => write!(f, "table {table}: {source}"),
+            Cause::Memory { needed: Some(bytes) } => write!(f, "this needs {bytes} bytes of memory"),
+            Cause::Memory { needed: None } => f.write_str("this needs more memory, or a place to put rows aside"),
         }
     }
 }
 
 impl core::error::Error for Error {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Error::Log { source, .. } => Some(source),
+        match self.cause() {
+            Cause::Log { source, .. } => Some(source),
             _ => None,
         }
     }

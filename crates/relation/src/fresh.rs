@@ -199,7 +199,7 @@ impl Inner {
         writing: bool,
     ) -> Result<(), Error> {
         if self.written && !writing {
-            return Err(Error::Misuse("a view of a transaction that was rolled back"));
+            return Err(Error::misuse("a view of a transaction that was rolled back"));
         }
         if writing {
             self.step_back(access, coverage);

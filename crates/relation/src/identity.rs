@@ -10,7 +10,7 @@ use crate::{Column, ColumnId, Error, Identity, RowBatch, Rule, Storage, Table, T
 pub(crate) fn take(writer: &mut dyn Storage, table: &Table, id: ColumnId, count: u64) -> Result<i64, Error> {
     let column = table.columns.iter().find(|column| column.id == id);
     let Some((column, identity)) = column.and_then(|column| Some((column, column.identity?))) else {
-        return Err(Error::Misuse("not an identity column"));
+        return Err(Error::misuse("not an identity column"));
     };
     let exhausted = || Error::violation(Rule::Identity, &column.name, &table.name, vec![column.name.clone()]);
     let mut all = catalog::identities(writer, table.id)?;

@@ -35,7 +35,7 @@ pub(crate) fn insert(
     access.table.check(batch)?;
     let first = RowId(access.next_row());
     if first.0.checked_add(batch.count() as u64).is_none_or(|end| end > ROW_NUMBERS_MAX) {
-        return Err(Error::NotSupported("more than 2^47 rows in the life of a table".into()));
+        return Err(Error::not_supported("more than 2^47 rows in the life of a table".into()));
     }
     if batch.count() == 0 {
         return Ok(first);
@@ -128,7 +128,7 @@ pub(crate) fn new_segment(
     (grain, layout): (Grain, &Layout),
 ) -> Result<Segment, Error> {
     if place as usize >= LAYOUTS_MAX {
-        return Err(Error::Misuse("a table that was altered too often: VACUUM makes its layouts one"));
+        return Err(Error::misuse("a table that was altered too often: VACUUM makes its layouts one"));
     }
     let sealing = grain.sealing(layout);
     let stride = grain.stride(layout, sealing.rows.page_payload(writer.page_bytes()));

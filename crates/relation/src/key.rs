@@ -72,7 +72,7 @@ impl KeyRange {
     pub(crate) fn encode(&self, kinds: &[Type]) -> Result<ByteRange, Error> {
         let needed = self.prefix.len() + usize::from(self.bounds.is_some());
         if needed > kinds.len() {
-            return Err(Error::Misuse("a range over more columns than the index has"));
+            return Err(Error::misuse("a range over more columns than the index has"));
         }
         let mut prefix = Vec::new();
         for (value, kind) in self.prefix.iter().zip(kinds) {
@@ -180,7 +180,7 @@ fn push_checked(kind: Type, value: &Value, out: &mut Vec<u8>) -> Result<(), Erro
         value => value.fits(kind),
     };
     if !alike {
-        return Err(Error::Misuse("a key of another type than its column"));
+        return Err(Error::misuse("a key of another type than its column"));
     }
     push_value(value.borrow(), out);
     Ok(())

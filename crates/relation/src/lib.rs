@@ -93,7 +93,7 @@ pub use block::{RowBlock, RowIds};
 pub use catalog::{COLUMNS_MAX, NAME_BYTES_MAX};
 pub use constrain::NewConstraint;
 pub use counterfoil_log::Storage;
-pub use error::{Error, Rule, Violation};
+pub use error::{Cause, Error, Rule, Violation};
 pub use figures::{IndexUse, RunUse, TableUse};
 pub use fresh::FRESH_ROWS;
 pub use key::{KeyBound, KeyRange};

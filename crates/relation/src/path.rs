@@ -115,7 +115,8 @@ fn define_paths(
             Some(join) => join.clone(),
             None => {
                 let id = JoinId(changed.next_join);
-                changed.next_join = changed.next_join.checked_add(1).ok_or(Error::Misuse("no more path numbers"))?;
+                changed.next_join =
+                    changed.next_join.checked_add(1).ok_or_else(|| Error::misuse("no more path numbers"))?;
                 gained.push(Join { id, steps: steps.clone() });
                 Join { id, steps }
             }
@@ -142,7 +143,7 @@ fn index_paths(shared: &Shared, writer: &mut dyn Storage, table: &mut Table, gai
     let files = shared.catalog.files(writer, table)?;
     for join in gained.iter().filter(|join| join.steps.len() > 1) {
         let id = IndexId(table.next_index);
-        table.next_index = table.next_index.checked_add(1).ok_or(Error::Misuse("no more index numbers"))?;
+        table.next_index = table.next_index.checked_add(1).ok_or_else(|| Error::misuse("no more index numbers"))?;
         let (name, origin) = (name_of(shared, writer, table, join)?, IndexOrigin::Path(join.id));
         table.indexes.push(IndexDef { id, name, columns: Vec::new(), unique: false, origin });
         let coverage = Coverage { rows: files.next_row, ..Coverage::none(files.rewrites) };

@@ -97,7 +97,7 @@ pub(crate) fn pieces(layout: &Layout, table: &Table, columns: &[usize], joins: b
 
 /// Refuses a row that a segment does not have.
 fn within(part: &Part, position: u64) -> Result<(), Error> {
-    if position < part.count { Ok(()) } else { Err(Error::Misuse("rows past the end of their segment")) }
+    if position < part.count { Ok(()) } else { Err(Error::misuse("rows past the end of their segment")) }
 }
 
 impl Access {
@@ -145,7 +145,7 @@ impl Access {
         self.fill_heap(view, part, &mut block, wanted, wanted.heap_bytes.unwrap_or(u64::MAX))?;
         if block.count() < rows.len() {
             // With fewer rows it may do.
-            return Err(Error::Memory { needed: None });
+            return Err(Error::memory(None));
         }
         Ok(block)
     }
@@ -187,7 +187,7 @@ impl Access {
     fn images(&self, view: &dyn View, part: &Part, from: u64, count: usize) -> Result<RowBatch, Error> {
         let width = part.layout.width();
         let end = from.checked_add(count as u64).filter(|end| *end <= part.count);
-        end.ok_or(Error::Misuse("rows past the end of their segment"))?;
+        end.ok_or_else(|| Error::misuse("rows past the end of their segment"))?;
         let stride = part.stride;
         let mut bytes = vec![0; count * stride];
         self.read_bytes(view, part.segment.rows(), from * stride as u64, &mut bytes)?;
@@ -387,7 +387,7 @@ impl Access {
             let bytes = values.iter().fold(0_u64, |sum, value| sum.saturating_add(value.bytes));
             let times = if rows == 1 { ONE_ROW_TIMES } else { 1 };
             if bytes > bytes_max.saturating_mul(times) {
-                return Err(Error::Memory { needed: usize::try_from(bytes).ok() });
+                return Err(Error::memory(usize::try_from(bytes).ok()));
             }
         }
         block.truncate(rows);

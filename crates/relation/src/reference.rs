@@ -108,7 +108,7 @@ pub(crate) fn finish(shared: &Shared, statement: Statement<'_>, writer: &mut dyn
             _ => opened.insert(Arc::new(shared.access_to_write(writer, waiting.table)?)).clone(),
         };
         let foreign_key = access.table.foreign_key(waiting.foreign_key);
-        let foreign_key = foreign_key.ok_or(Error::Misuse("a table that changed during a statement"))?;
+        let foreign_key = foreign_key.ok_or_else(|| Error::misuse("a table that changed during a statement"))?;
         let reader = shared.index(writer, &access, parent_index(&access.table, foreign_key)?, true)?;
         if reader.any(&ByteRange::exactly(&waiting.key))?.is_none() {
             return Err(missing_parent(&access.table, foreign_key));

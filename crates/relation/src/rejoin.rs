@@ -149,7 +149,7 @@ fn referencing(
     keys: &Set<Vec<u8>>,
 ) -> Result<Vec<RowId>, Error> {
     let access = shared.access_to_write(writer, table)?;
-    let key = access.table.foreign_key(key).ok_or(Error::Misuse("a table that changed during a statement"))?;
+    let key = access.table.foreign_key(key).ok_or_else(|| Error::misuse("a table that changed during a statement"))?;
     let reader = child_reader(shared, writer, &access, key, true)?;
     let mut rows = Vec::new();
     for value in keys {

@@ -115,7 +115,7 @@ impl Relations {
     /// All tables, by name.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a catalog that makes no sense.
+    /// [`Error::corrupt`] for a catalog that makes no sense.
     pub fn tables(&self, view: &dyn View) -> Result<Vec<Arc<Table>>, Error> {
         self.shared.catalog.tables(view)
     }
@@ -161,7 +161,7 @@ impl Relations {
     /// Rows the view sees in a table: exact, and without reading them.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn count(&self, view: &dyn View, table: &Table) -> Result<u64, Error> {
         Ok(self.shared.access(view, table.id)?.count())
     }
@@ -169,7 +169,7 @@ impl Relations {
     /// Reads a whole table in the order of row numbers.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn scan<V: View>(&self, view: V, table: &Table) -> Result<Scan<V>, Error> {
         let access = self.shared.access(&view, table.id)?;
         Ok(Scan::new(view, access))
@@ -179,7 +179,7 @@ impl Relations {
     /// `columns`: places of the columns whose long values are wanted; `None` is all.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn fetch(
         &self,
         view: &dyn View,
@@ -192,10 +192,10 @@ impl Relations {
     }
 
     /// As [`Relations::fetch`], if the long values have so many bytes at most, or four times as many of one row alone; otherwise
-    /// [`Error::Memory`].
+    /// [`Error::memory`].
     ///
     /// # Errors
-    /// As [`Relations::fetch`], and [`Error::Memory`].
+    /// As [`Relations::fetch`], and [`Error::memory`].
     pub fn fetch_within(
         &self,
         view: &dyn View,
@@ -224,7 +224,7 @@ impl Relations {
     /// `None` if the index has more than `rows_max` candidates: then a scan is the better way.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for an index that is not there or a range of other types, [`Error::Log`], [`Error::Corrupt`].
+    /// [`Error::misuse`] for an index that is not there or a range of other types, [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn lookup(
         &self,
         view: &dyn View,
@@ -303,7 +303,7 @@ impl Relations {
     /// joins. `None` if there are more than `rows_max`: then a scan is the better way.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a path that is not there, [`Error::Log`], [`Error::Corrupt`].
+    /// [`Error::misuse`] for a path that is not there, [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn joined_to(
         &self,
         view: &dyn View,
@@ -313,7 +313,7 @@ impl Relations {
         rows_max: usize,
     ) -> Result<Option<Vec<RowId>>, Error> {
         let access = self.shared.access(view, table.id)?;
-        let join = access.table.joins.get(path).ok_or(Error::Misuse("a path that is not there"))?;
+        let join = access.table.joins.get(path).ok_or_else(|| Error::misuse("a path that is not there"))?;
         let mut rows = rows.to_vec();
         rows.order();
         rows.dedup();
@@ -332,7 +332,7 @@ impl Relations {
         found: &mut Found,
     ) -> Result<bool, Error> {
         let access = self.shared.access(view, table.id)?;
-        let join = access.table.joins.get(path).ok_or(Error::Misuse("a path that is not there"))?;
+        let join = access.table.joins.get(path).ok_or_else(|| Error::misuse("a path that is not there"))?;
         join::find_joined_to(&self.shared, view, &access, join, rows, found)
     }
 
@@ -380,13 +380,13 @@ impl Relations {
     /// For each row of a batch the first earlier row of the same batch with the same key (none where the key has a NULL).
     ///
     /// # Errors
-    /// [`Error::Misuse`] for an index that is not there or a batch of another layout.
+    /// [`Error::misuse`] for an index that is not there or a batch of another layout.
     pub fn repeats(&self, table: &Table, index: IndexId, batch: &RowBatch) -> Result<Vec<Option<usize>>, Error> {
         if batch.layout().columns() != table.layout().columns() {
-            return Err(Error::Misuse("rows of another layout than the table's"));
+            return Err(Error::misuse("rows of another layout than the table's"));
         }
         let places: Option<Vec<_>> = unique_index(table, index)?.columns.iter().map(|id| table.position(*id)).collect();
-        let keys = Keys::of(batch, &places.ok_or(Error::Misuse("an index over columns that are not there"))?)?;
+        let keys = Keys::of(batch, &places.ok_or_else(|| Error::misuse("an index over columns that are not there"))?)?;
         let mut repeats = vec![None; batch.count()];
         for same in keys.sorted().chunk_by(|one, two| keys.key(*one) == keys.key(*two)) {
             same[1..].iter().for_each(|row| repeats[*row] = Some(same[0]));
@@ -396,11 +396,11 @@ impl Relations {
 }
 
 fn index_of(table: &Table, index: IndexId) -> Result<&IndexDef, Error> {
-    table.index(index).ok_or(Error::Misuse("an index that is not there"))
+    table.index(index).ok_or_else(|| Error::misuse("an index that is not there"))
 }
 
 fn unique_index(table: &Table, index: IndexId) -> Result<&IndexDef, Error> {
-    table.index(index).filter(|index| index.unique).ok_or(Error::Misuse("no unique index"))
+    table.index(index).filter(|index| index.unique).ok_or_else(|| Error::misuse("no unique index"))
 }
 
 fn kinds(table: &Table, index: &IndexDef) -> Vec<Type> {
@@ -414,7 +414,7 @@ impl Relations {
     /// `batch` has the table's layout ([`Table::layout`]); defaults and identity values are the caller's to fill in.
     ///
     /// # Errors
-    /// [`Error::Constraint`], [`Error::Misuse`] for another layout, [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Constraint`], [`Error::misuse`] for another layout, [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn insert(&self, writer: &mut dyn Storage, table: &Table, batch: &RowBatch) -> Result<RowId, Error> {
         let mut statement = Statement::new();
         let first = self.insert_in(&mut statement, writer, table, batch)?;
@@ -450,8 +450,8 @@ impl Relations {
     /// given.
     ///
     /// # Errors
-    /// [`Error::Constraint`], [`Error::Misuse`] for another layout, a row given twice or one that is not there,
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Constraint`], [`Error::misuse`] for another layout, a row given twice or one that is not there,
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn update(
         &self,
         writer: &mut dyn Storage,
@@ -481,7 +481,7 @@ impl Relations {
     /// Returns how many of `rows` were there.
     ///
     /// # Errors
-    /// [`Error::Constraint`], [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Constraint`], [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn delete(&self, writer: &mut dyn Storage, table: &Table, rows: &[RowId]) -> Result<u64, Error> {
         self.delete_in(&mut Statement::new(), writer, table, rows)
     }
@@ -504,7 +504,7 @@ impl Relations {
     /// Values that rows bring along are never handed out later.
     ///
     /// # Errors
-    /// [`Error::Constraint`] when there are no more, [`Error::Misuse`] for another column.
+    /// [`crate::Cause::Constraint`] when there are no more, [`Error::misuse`] for another column.
     pub fn next_identity(
         &self,
         writer: &mut dyn Storage,
@@ -520,7 +520,7 @@ impl Relations {
     /// `restart`: RESTART IDENTITY.
     ///
     /// # Errors
-    /// [`Error::Sql`] where it is refused, [`Error::Log`].
+    /// [`Error::sql`] where it is refused, [`crate::Cause::Log`].
     pub fn truncate(&self, writer: &mut dyn Storage, table: &Table, restart: bool) -> Result<(), Error> {
         alter::truncate(&self.shared, writer, table.id, restart)
     }
@@ -528,7 +528,7 @@ impl Relations {
     /// The next values of identity columns, as far as some were taken; none of a column that has no more.
     ///
     /// # Errors
-    /// [`Error::Corrupt`].
+    /// [`Error::corrupt`].
     pub fn identities(&self, view: &dyn View, table: &Table) -> Result<Vec<(ColumnId, Option<i64>)>, Error> {
         catalog::identities(view, table.id)
     }
@@ -537,7 +537,7 @@ impl Relations {
     /// columns.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a table with rows, and for a number behind the last one that a row may have.
+    /// [`Error::misuse`] for a table with rows, and for a number behind the last one that a row may have.
     pub fn go_on_at(
         &self,
         writer: &mut dyn Storage,
@@ -555,7 +555,7 @@ impl Relations {
     /// CREATE TABLE.
     ///
     /// # Errors
-    /// [`Error::Sql`] for names that are taken or not there, [`Error::NotSupported`].
+    /// [`Error::sql`] for names that are taken or not there, [`Error::not_supported`].
     pub fn create_table(&self, writer: &mut dyn Storage, table: &NewTable) -> Result<Arc<Table>, Error> {
         define::create_table(&self.shared, writer, table)
     }
@@ -563,7 +563,7 @@ impl Relations {
     /// DROP TABLE. `cascade`: foreign keys of other tables that reference it go too; otherwise they forbid it.
     ///
     /// # Errors
-    /// [`Error::Sql`] where it is refused, [`Error::Log`].
+    /// [`Error::sql`] where it is refused, [`crate::Cause::Log`].
     pub fn drop_table(&self, writer: &mut dyn Storage, table: &Table, cascade: bool) -> Result<(), Error> {
         define::drop_table(&self.shared, writer, table.id, cascade)
     }
@@ -571,7 +571,7 @@ impl Relations {
     /// ALTER TABLE ... RENAME TO.
     ///
     /// # Errors
-    /// [`Error::Sql`] for a name that is taken.
+    /// [`Error::sql`] for a name that is taken.
     pub fn rename_table(&self, writer: &mut dyn Storage, table: &Table, name: &str) -> Result<Arc<Table>, Error> {
         alter::rename_table(&self.shared, writer, table.id, name)
     }
@@ -579,7 +579,7 @@ impl Relations {
     /// Notes anew what the engine that keeps a table's rows was told.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a table whose rows are kept here.
+    /// [`Error::misuse`] for a table whose rows are kept here.
     pub fn set_engine(&self, writer: &mut dyn Storage, table: &Table, engine: Engine) -> Result<Arc<Table>, Error> {
         alter::set_engine(&self.shared, writer, table.id, engine)
     }
@@ -587,7 +587,7 @@ impl Relations {
     /// ALTER TABLE ... ADD COLUMN: rows that are there have `value` (the default, evaluated once).
     ///
     /// # Errors
-    /// [`Error::Sql`] for a name that is taken, [`Error::Constraint`] if `value` breaks a rule of the column.
+    /// [`Error::sql`] for a name that is taken, [`crate::Cause::Constraint`] if `value` breaks a rule of the column.
     pub fn add_column(
         &self,
         writer: &mut dyn Storage,
@@ -602,7 +602,7 @@ impl Relations {
     /// `cascade`: foreign keys of other tables that reference it go too; otherwise they forbid it.
     ///
     /// # Errors
-    /// [`Error::Sql`] where it is refused.
+    /// [`Error::sql`] where it is refused.
     pub fn drop_column(
         &self,
         writer: &mut dyn Storage,
@@ -617,7 +617,7 @@ impl Relations {
     /// `cascade`: foreign keys that reference a key go too; otherwise they forbid it.
     ///
     /// # Errors
-    /// [`Error::Sql`] where it is refused.
+    /// [`Error::sql`] where it is refused.
     pub fn drop_constraint(
         &self,
         writer: &mut dyn Storage,
@@ -632,7 +632,7 @@ impl Relations {
     /// name.
     ///
     /// # Errors
-    /// [`Error::Sql`] for a name that is taken or not there.
+    /// [`Error::sql`] for a name that is taken or not there.
     pub fn rename_column(
         &self,
         writer: &mut dyn Storage,
@@ -647,7 +647,7 @@ impl Relations {
     /// ALTER TABLE ADD CONSTRAINT.
     ///
     /// # Errors
-    /// [`Error::Sql`] for what cannot be, [`Error::Constraint`] if the rows there have a key twice, or NULL in a primary key.
+    /// [`Error::sql`] for what cannot be, [`crate::Cause::Constraint`] if the rows there have a key twice, or NULL in a primary key.
     pub fn add_constraint(
         &self,
         writer: &mut dyn Storage,
@@ -660,7 +660,7 @@ impl Relations {
     /// CREATE [UNIQUE] INDEX, over the rows that are there.
     ///
     /// # Errors
-    /// [`Error::Sql`] for names, [`Error::Constraint`] if the rows have a key twice.
+    /// [`Error::sql`] for names, [`crate::Cause::Constraint`] if the rows have a key twice.
     pub fn create_index(&self, writer: &mut dyn Storage, table: &Table, index: &NewIndex) -> Result<Arc<Table>, Error> {
         define::create_index(&self.shared, writer, table.id, index)
     }
@@ -668,7 +668,7 @@ impl Relations {
     /// DROP INDEX.
     ///
     /// # Errors
-    /// [`Error::Sql`] if there is none, or a constraint needs it.
+    /// [`Error::sql`] if there is none, or a constraint needs it.
     pub fn drop_index(&self, writer: &mut dyn Storage, name: &str) -> Result<(), Error> {
         define::drop_index(&self.shared, writer, name)
     }
@@ -676,7 +676,7 @@ impl Relations {
     /// CREATE VIEW; `replace`: OR REPLACE.
     ///
     /// # Errors
-    /// [`Error::Sql`] for a name that is taken.
+    /// [`Error::sql`] for a name that is taken.
     pub fn create_view(&self, writer: &mut dyn Storage, view: &StoredView, replace: bool) -> Result<(), Error> {
         if !(replace && catalog::entry(writer, &view.name)? == Some(NameEntry::View)) {
             catalog::take_name(writer, &view.name, NameEntry::View)?;
@@ -687,7 +687,7 @@ impl Relations {
     /// DROP VIEW.
     ///
     /// # Errors
-    /// [`Error::Sql`] if there is none.
+    /// [`Error::sql`] if there is none.
     pub fn drop_view(&self, writer: &mut dyn Storage, name: &str) -> Result<(), Error> {
         if catalog::entry(writer, name)? != Some(NameEntry::View) {
             return Err(Error::sql(format!("view {name} does not exist")));
@@ -715,7 +715,7 @@ impl Relations {
     /// commit; then there may be more to do.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn maintain(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
         reorganize::maintain(&self.shared, writer)
     }
@@ -723,7 +723,7 @@ impl Relations {
     /// As [`Relations::maintain`], but only what is pressing: for after each commit, where somebody calls that when there is time.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn relieve(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
         reorganize::relieve(&self.shared, writer)
     }
@@ -731,7 +731,7 @@ impl Relations {
     /// Gives up what merges have made so far, for the room it takes: they begin anew when there is more. Whether there was anything.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn abandon_merges(&self, writer: &mut dyn Storage) -> Result<bool, Error> {
         let mut any = false;
         for id in catalog::table_ids(writer)? {
@@ -743,7 +743,7 @@ impl Relations {
     /// Has [`Relations::maintain`] look at all tables: those of a database just opened may have been left half tidied.
     ///
     /// # Errors
-    /// [`Error::Corrupt`].
+    /// [`Error::corrupt`].
     pub fn note_all(&self, view: &dyn View) -> Result<(), Error> {
         catalog::table_ids(view)?.into_iter().for_each(|id| settle::note(&self.shared, id));
         Ok(())
@@ -753,7 +753,7 @@ impl Relations {
     /// one sorted run. Tables that are tidy are left alone.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn vacuum(&self, writer: &mut dyn Storage, table: Option<&Table>) -> Result<(), Error> {
         let ids = match table {
             Some(table) => vec![table.id],
@@ -770,7 +770,7 @@ impl Relations {
     /// where it was.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn vacuum_step(&self, writer: &mut dyn Storage, vacuum: &mut Vacuum) -> Result<bool, Error> {
         vacuum.step(&self.shared, writer)
     }
@@ -778,7 +778,7 @@ impl Relations {
     /// How a table is kept, and what VACUUM would cost and gain.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn figures(&self, view: &dyn View, table: &Table) -> Result<TableUse, Error> {
         figures::of(&self.shared, view, table.id)
     }
@@ -798,7 +798,7 @@ impl Relations {
     /// Reads what can still be read of a table.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if not even the catalog says where it lies.
+    /// [`Error::corrupt`] if not even the catalog says where it lies.
     pub fn salvage<V: View>(&self, view: V, table: &Table) -> Result<Salvage<V>, Error> {
         Salvage::open(&self.shared, view, table.id)
     }

@@ -9,10 +9,10 @@ impl Table {
     /// Checks every row of a batch by itself, without regard to other rows: NOT NULL, lengths, precision.
     ///
     /// # Errors
-    /// [`Error::Constraint`] for the first column that breaks its rule; [`Error::Misuse`] for a batch of another layout.
+    /// [`crate::Cause::Constraint`] for the first column that breaks its rule; [`Error::misuse`] for a batch of another layout.
     pub fn check(&self, batch: &RowBatch) -> Result<(), Error> {
         if batch.layout().columns() != self.layout().columns() {
-            return Err(Error::Misuse("rows of another layout than the table's"));
+            return Err(Error::misuse("rows of another layout than the table's"));
         }
         self.columns.iter().enumerate().try_for_each(|(place, column)| check_column(self, place, column, batch))
     }

@@ -34,7 +34,7 @@ impl<V: View> Scan<V> {
         Scan { wanted: Wanted::only(columns), ..self }
     }
 
-    /// How many bytes the long values of a block may have; one row alone may have four times as many, and more are [`Error::Memory`].
+    /// How many bytes the long values of a block may have; one row alone may have four times as many, and more are [`Error::memory`].
     #[must_use]
     pub fn with_heap_bytes(self, heap_bytes: u64) -> Self {
         Scan { wanted: self.wanted.clone().within(heap_bytes), ..self }
@@ -56,7 +56,7 @@ impl<V: View> Scan<V> {
     /// visible row are passed over.
     ///
     /// # Errors
-    /// [`Error::Log`] and [`Error::Corrupt`] for what cannot be read, after which the scan goes on behind it.
+    /// [`crate::Cause::Log`] and [`Error::corrupt`] for what cannot be read, after which the scan goes on behind it.
     pub fn next(&mut self, rows_max: usize) -> Result<Option<RowBlock>, Error> {
         loop {
             let Some((part, range)) = self.ranges.front_mut() else { return Ok(None) };

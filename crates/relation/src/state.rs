@@ -186,7 +186,7 @@ impl SegmentState {
             self.cut(lengths);
             self.written = true;
         } else if self.written && (self.deletes_bytes < lengths.deletes || self.updates_bytes < lengths.updates) {
-            return Err(Error::Misuse("a view of a transaction that was rolled back"));
+            return Err(Error::misuse("a view of a transaction that was rolled back"));
         }
         if let Some(container) = segment.presence().filter(|_| self.presence.is_none()) {
             self.presence = Some(Arc::new(read_presence(view, container, segment.span.unwrap_or(0))?));

@@ -16,7 +16,7 @@ use crate::key::{Keys, split_entry, stored};
 use crate::read::Wanted;
 use crate::run::{Cursor, Run};
 use crate::state::DELETE_BYTES;
-use crate::{Error, IndexDef, RowBlock, RowId, TableId, path};
+use crate::{Cause, Error, IndexDef, RowBlock, RowId, TableId, path};
 use counterfoil_log::Map;
 
 const PIECE_ROWS: usize = 4096;
@@ -111,8 +111,8 @@ pub(crate) fn verify(
     for id in crate::catalog::table_ids(view)? {
         match verify_table(shared, view, id, progress, &mut report) {
             Err(error) if error.is_damage() => {
-                let table = match &error {
-                    Error::Corrupt { table, .. } | Error::Log { table, .. } => table.clone(),
+                let table = match error.cause() {
+                    Cause::Corrupt { table, .. } | Cause::Log { table, .. } => table.clone(),
                     _ => String::new(),
                 };
                 let what = cause(&error, &table);

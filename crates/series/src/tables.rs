@@ -514,7 +514,7 @@ impl PoolOwner for SeriesTables {
     fn visit_pages(&self, source: &Snapshot, pool: PoolId, visit: Visit<'_>) -> Result<(), log::Error> {
         let plain = |error| match error {
             Error::Log(error) => error,
-            _ => log::Error::Corrupt { what: "series table" },
+            _ => log::Error::corrupt("series table"),
         };
         for table in Files::tables(source) {
             let (files, state) = self.open(source, table).map_err(plain)?;

@@ -131,7 +131,7 @@ fn begin(target: &Target, plan: &Plan, means: &Means) -> Result<Begun> {
 fn begin_with(target: &Target, plan: &Plan, mut lent: Lent) -> Result<Begun> {
     loop {
         match target.relations.answer(target.snapshot.clone(), plan.clone(), lent.bytes) {
-            Err(relation::Error::Memory { needed: Some(needed) }) if lent.grow(needed) => {}
+            Err(error) if error.memory_needed().is_some_and(|needed| lent.grow(needed)) => {}
             answer => return Ok(Begun { answer: answer.map_err(Error::of_tables)?, lent }),
         }
     }
@@ -232,8 +232,10 @@ impl Step for Work {
                 self.batch(&rows).map(Some)
             }
             Ok(Progress::End) => Ok(None),
-            Err(relation::Error::Memory { needed: Some(needed) }) if !self.has_given => self.begin_again(needed),
-            Err(error) => Err(self.aside.error(error)),
+            Err(error) => match error.memory_needed() {
+                Some(needed) if !self.has_given => self.begin_again(needed),
+                _ => Err(self.aside.error(error)),
+            },
         }
     }
 }
@@ -241,7 +243,7 @@ impl Step for Work {
 impl Work {
     /// Begins with more memory, if there is some: that a row or a group needs it shows when it comes.
     fn begin_again(&mut self, needed: usize) -> Result<Option<RecordBatch>> {
-        let error = |aside: &mut Aside| aside.error(relation::Error::Memory { needed: Some(needed) });
+        let error = |aside: &mut Aside| aside.error(relation::Error::memory(Some(needed)));
         let Some(Begun { answer, mut lent }) = self.begun.take() else { return Err(error(&mut self.aside)) };
         drop(answer);
         // What it had put aside is of nobody any more, and its memory is there for it.

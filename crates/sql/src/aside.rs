@@ -42,7 +42,7 @@ impl Means {
             if bytes == BUDGET_BYTES_MIN {
                 // Beside what others have.
                 let needed = Some(self.pool.reserved().saturating_add(bytes));
-                return Err(Error::of_tables(relation::Error::Memory { needed }));
+                return Err(Error::of_tables(relation::Error::memory(needed)));
             }
             bytes = BUDGET_BYTES_MIN;
         }
@@ -171,7 +171,7 @@ impl Aside {
     fn told<T>(&mut self, result: Result<T>) -> std::result::Result<T, relation::Error> {
         result.map_err(|error| {
             self.failed = Some(error);
-            relation::Error::Memory { needed: None }
+            relation::Error::memory(None)
         })
     }
 }

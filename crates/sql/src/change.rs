@@ -466,7 +466,7 @@ fn observed(checked: Result<()>) -> Result<(), relation::Error> {
     match checked {
         Ok(()) => Ok(()),
         Err(Error::Relation(error)) => Err(error),
-        Err(error) => Err(relation::Error::Sql(error.to_string())),
+        Err(error) => Err(relation::Error::sql(error.to_string())),
     }
 }
 

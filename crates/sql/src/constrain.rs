@@ -48,7 +48,7 @@ impl Session {
                 _ => Vec::new(),
             };
             let violation = Violation { rule, constraint: name, table: made.name.clone(), columns };
-            return Err(Error::Relation(relation::Error::Constraint(Box::new(violation))));
+            return Err(Error::Relation(relation::Error::from(violation)));
         }
         Ok(made.name.clone())
     }

@@ -154,7 +154,7 @@ fn damaged(table: &str, what: disperse::Damaged) -> Error {
         let text = "export --all with the version that wrote it, import --all with this one";
         return Error::NotSupported(format!("dispersed table {table} is of another version of this program: {text}"));
     }
-    Error::Relation(counterfoil_relation::Error::Corrupt { table: table.to_owned(), what: what.0 })
+    Error::Relation(counterfoil_relation::Error::corrupt(table, what.0))
 }
 
 /// What is to be said of a table's rows that lie at clouds, where tables are saved as far as they are here; none: none lie there.

@@ -92,11 +92,14 @@ pub(crate) fn name_taken(name: &str) -> Error {
 impl Error {
     /// Whether the medium has no room left.
     pub(crate) fn is_full(&self) -> bool {
-        let log = match self {
-            Error::Log(error) | Error::Relation(relation::Error::Log { source: error, .. }) => error,
-            _ => return false,
-        };
-        matches!(log, log::Error::Full { .. })
+        match self {
+            Error::Log(error) => error.is_full(),
+            Error::Relation(error) => match error.cause() {
+                relation::Cause::Log { source, .. } => source.is_full(),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 }
 
@@ -143,12 +146,12 @@ impl From<log::Error> for Error {
 impl Error {
     /// What tables answered to a query, with what to do where its memory is too small.
     pub(crate) fn of_tables(error: relation::Error) -> Self {
-        match error {
-            relation::Error::Memory { needed: Some(bytes) } => Error::Memory(format!(
+        match error.memory_needed() {
+            Some(bytes) => Error::Memory(format!(
                 "the query needs {bytes} bytes of working memory at least: give it more (--ram {}), or let it look at fewer rows",
                 Ram::for_queries(bytes)
             )),
-            error => Error::Relation(error),
+            None => Error::Relation(error),
         }
     }
 }

@@ -102,12 +102,12 @@ impl Planner {
             let answers = cast(&answers, &DataType::Boolean)?;
             let answers = answers.as_boolean();
             if (0..answers.len()).any(|row| answers.is_valid(row) && !answers.value(row)) {
-                return Err(Error::Relation(relation::Error::Constraint(Box::new(Violation {
+                return Err(Error::Relation(relation::Error::from(Violation {
                     rule: Rule::Check,
                     constraint: check.name.clone(),
                     table: table.name.clone(),
                     columns: Vec::new(),
-                }))));
+                })));
             }
         }
         Ok(())

@@ -71,7 +71,7 @@ pub fn next_record(view: &dyn View, time: u64, kind: IncidentKind, text: &str) -
 pub fn incidents(view: &dyn View) -> Result<Vec<Incident>> {
     let records = view.records(record_space::INCIDENT, b"");
     let decoded = records.iter().map(|(name, value)| decode(name, value));
-    decoded.collect::<Option<_>>().ok_or(Error::Log(counterfoil_log::Error::Corrupt { what: "record of an incident" }))
+    decoded.collect::<Option<_>>().ok_or_else(|| Error::Log(counterfoil_log::Error::corrupt("record of an incident")))
 }
 
 fn decode(name: &[u8], value: &[u8]) -> Option<Incident> {

@@ -44,7 +44,7 @@ impl OnRollback {
     /// [`Error::Log`] for a record that makes no sense.
     pub fn of(view: &dyn View) -> Result<Self> {
         let Some(value) = view.record(record_space::SETTING, RECORD) else { return Ok(Self::default()) };
-        Self::decode(&value).ok_or(Error::Log(counterfoil_log::Error::Corrupt { what: "setting on_rollback" }))
+        Self::decode(&value).ok_or_else(|| Error::Log(counterfoil_log::Error::corrupt("setting on_rollback")))
     }
 
     fn decode(value: &[u8]) -> Option<Self> {

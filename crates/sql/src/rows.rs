@@ -72,7 +72,7 @@ fn checked<T: ByteViewType>(
 }
 
 fn corrupt(what: &'static str) -> Error {
-    Error::Relation(counterfoil_relation::Error::Corrupt { table: String::new(), what })
+    Error::Relation(counterfoil_relation::Error::corrupt("", what))
 }
 
 fn nulls(batch: &RowBatch, column: usize, rows: &Selection) -> Option<NullBuffer> {

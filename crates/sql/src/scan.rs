@@ -4,9 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use counterfoil_log::Snapshot;
-use counterfoil_relation::{
-    self as relation, NamedRows, Relations, RowBlock, RowId, Scan, Selection, Table, Test, select,
-};
+use counterfoil_relation::{NamedRows, Relations, RowBlock, RowId, Scan, Selection, Table, Test, select};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::stats::Precision;
@@ -331,7 +329,7 @@ impl Reader {
                 while count > 0 {
                     match relations.fetch_within(snapshot, table, &ids[..count], columns, *heap_bytes) {
                         // Fewer at a time where their long values are many.
-                        Err(relation::Error::Memory { .. }) if count > 1 => count = count.div_ceil(2),
+                        Err(error) if error.is_memory() && count > 1 => count = count.div_ceil(2),
                         block => {
                             *next += count;
                             return block.map(Some).map_err(Error::of_tables);

@@ -122,9 +122,7 @@ pub(crate) fn kind(of: &Type) -> Option<Kind> {
 pub fn error(error: counterfoil_series::Error) -> Error {
     match error {
         counterfoil_series::Error::Log(error) => Error::Log(error),
-        counterfoil_series::Error::Corrupt { what } => {
-            Error::Relation(counterfoil_relation::Error::Corrupt { table: String::new(), what })
-        }
+        counterfoil_series::Error::Corrupt { what } => Error::Relation(counterfoil_relation::Error::corrupt("", what)),
         other => Error::Constraint(other.to_string()),
     }
 }
@@ -134,9 +132,7 @@ pub(crate) fn told(table: &Arc<Table>) -> impl Fn(counterfoil_series::Error) -> 
     use counterfoil_series::Error as Series;
     move |error| match error {
         Series::Log(error) => Error::Log(error),
-        Series::Corrupt { what } => {
-            Error::Relation(counterfoil_relation::Error::Corrupt { table: table.name.clone(), what })
-        }
+        Series::Corrupt { what } => Error::Relation(counterfoil_relation::Error::corrupt(&table.name, what)),
         other => Error::Constraint(format!("{other} (table {})", table.name)),
     }
 }

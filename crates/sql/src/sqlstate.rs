@@ -1,7 +1,7 @@
 //! The codes of the SQL standard for errors, as PostgreSQL has them ("PostgreSQL Error Codes"): programs look at these and not at
 //! texts.
 
-use counterfoil_relation::{Error as RelationError, Rule};
+use counterfoil_relation::{Cause, Rule};
 
 use crate::error::{Error, Named};
 
@@ -20,7 +20,10 @@ impl Error {
             Error::TooLong(_) => "22001",
             Error::NotValid(_) => "22P02",
             Error::Conflict(_) => "40001",
-            Error::Relation(RelationError::Constraint(violation)) => of_rule(violation.rule),
+            Error::Relation(error) => match error.cause() {
+                Cause::Constraint(violation) => of_rule(violation.rule),
+                _ => return None,
+            },
             _ => return None,
         })
     }

@@ -262,7 +262,7 @@ pub fn change<T>(
 fn shown(batch: &RowBatch, row: usize) -> Result<Shown, Error> {
     let value = |column| match batch.value(row, column)? {
         ValueRef::Text(text) => Ok(text.into()),
-        _ => Err(Error::Misuse("A1 is a text")),
+        _ => Err(Error::misuse("A1 is a text")),
     };
     (0..batch.layout().columns().len()).map(value).collect()
 }

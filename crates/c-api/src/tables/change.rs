@@ -16,21 +16,21 @@ const CHANGED: c_int = 1;
 /// A row for a table, of a value for each column.
 pub(super) fn row_of(table: &Table, values: &[CellValue]) -> Result<RowBatch, Error> {
     if values.len() != table.columns.len() {
-        return Err(Error::Misuse("as many values as columns"));
+        return Err(Error::misuse("as many values as columns"));
     }
     // SAFETY: the values are what the header says.
     let row = values.iter().zip(&table.columns).map(|(value, column)| unsafe { value.of(column.kind) });
     let row: Option<Vec<ValueRef<'_>>> = row.collect();
     let mut rows = RowBuilder::new(table.layout());
-    rows.push(&row.ok_or(Error::Misuse("a value of another type than its column"))?)?;
+    rows.push(&row.ok_or_else(|| Error::misuse("a value of another type than its column"))?)?;
     Ok(rows.finish())
 }
 
 /// The row with a primary key.
 fn find(relations: &Relations, writer: &Writer, table: &Table, key: &[CellValue]) -> Result<Option<RowId>, Error> {
-    let primary = table.primary_key.as_ref().ok_or(Error::Misuse("a table without a primary key"))?;
+    let primary = table.primary_key.as_ref().ok_or_else(|| Error::misuse("a table without a primary key"))?;
     if key.len() != primary.columns.len() {
-        return Err(Error::Misuse("as many values as the primary key has columns"));
+        return Err(Error::misuse("as many values as the primary key has columns"));
     }
     let value = |(value, column): (&CellValue, _)| -> Option<Value> {
         let column = table.columns.get(table.position(column)?)?;
@@ -38,7 +38,7 @@ fn find(relations: &Relations, writer: &Writer, table: &Table, key: &[CellValue]
         unsafe { value.of(column.kind) }.map(|value| value.to_owned())
     };
     let values: Option<Vec<Value>> = key.iter().zip(primary.columns.iter().copied()).map(value).collect();
-    let range = KeyRange::equal(values.ok_or(Error::Misuse("a value of another type than its column"))?);
+    let range = KeyRange::equal(values.ok_or_else(|| Error::misuse("a value of another type than its column"))?);
     // However often the key came and went: entries of rows that are gone stay until runs are merged.
     let found = relations.lookup(writer, table, primary.index, &range, usize::MAX)?;
     Ok(found.unwrap_or_default().first().copied())
@@ -53,7 +53,7 @@ impl Tables {
     ) -> c_int {
         let mut is_there = false;
         let done = self.change(|relations, writer| {
-            let table = relations.table(writer, name)?.ok_or(Error::Misuse("no such table"))?;
+            let table = relations.table(writer, name)?.ok_or_else(|| Error::misuse("no such table"))?;
             let row = find(relations, writer, &table, key)?;
             is_there = row.is_some();
             row.map_or(Ok(0), |row| body(relations, writer, &table, row)).map(drop)

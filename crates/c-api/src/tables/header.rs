@@ -56,7 +56,7 @@ impl Tables {
     fn put_digests(&mut self, digests: &RootDigests) -> c_int {
         let done = self.change(|_, writer| {
             let put = writer.put_record(record_space::SETTING, RECORD, &digests.encode());
-            put.map_err(|source| Error::Log { table: Default::default(), source })
+            put.map_err(|source| Error::of_log("", source))
         });
         if done == OK { self.commit() } else { done }
     }

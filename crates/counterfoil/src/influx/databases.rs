@@ -43,7 +43,7 @@ impl Databases {
     /// As a state of the database has them.
     pub(super) fn of(view: &dyn View) -> Result<Self> {
         let Some(value) = view.record(record_space::SETTING, RECORD) else { return Ok(Self::default()) };
-        Self::decode(&value).ok_or_else(|| log::Error::Corrupt { what: "databases of line protocol" }.into())
+        Self::decode(&value).ok_or_else(|| log::Error::corrupt("databases of line protocol").into())
     }
 
     pub(super) fn find(&self, name: &str) -> Option<&Entry> {

@@ -52,7 +52,7 @@ impl Writer {
     /// Closes the group of commits: from now on an image without them is refused.
     ///
     /// # Errors
-    /// [`Error::CounterLost`] and [`Error::CounterFailed`], which latch.
+    /// [`crate::Cause::CounterLost`] and [`crate::Cause::CounterFailed`], which latch.
     pub fn count(&mut self) -> Result<(), Error> {
         self.require_sound()?;
         self.group_opened = None;

@@ -40,7 +40,7 @@ impl Writer {
     /// No room for a checkpoint: the spine stays longer, until there is.
     fn unless_full(&mut self, done: Result<(), Error>) -> Result<(), Error> {
         match done {
-            Err(Error::Full { .. }) if !self.failed => {
+            Err(error) if error.is_full() && !self.failed => {
                 self.frames_since_checkpoint = 0;
                 Ok(())
             }
@@ -95,15 +95,15 @@ impl Writer {
     /// Folds everything since the last checkpoint into the record store, so that the spine before it can be reused.
     ///
     /// # Errors
-    /// [`Error::Misuse`] while a commit is under way, [`Error::Full`], [`Error::Device`], [`Error::CounterLost`].
+    /// [`Error::misuse`] while a commit is under way, [`Error::full`], [`crate::Cause::Device`], [`crate::Cause::CounterLost`].
     #[inline(never)]
     pub fn checkpoint(&mut self) -> Result<(), Error> {
         self.require_sound()?;
         if self.pending.is_some() {
-            return Err(Error::Misuse("a commit is under way"));
+            return Err(Error::misuse("a commit is under way"));
         }
         if self.window_moves {
-            return Err(Error::Misuse("the record store is moving"));
+            return Err(Error::misuse("the record store is moving"));
         }
         self.ask_for_room()?;
         self.flush_frames()?;
@@ -114,9 +114,9 @@ impl Writer {
                     self.base = self.end.clone();
                     return self.name_checkpoint(version);
                 }
-                Err(Error::Full { .. }) if self.make_room_for_checkpoint()? => {}
-                Err(Error::Full { .. }) if self.settings.headers.is_some() => return self.grow_window(0),
-                Err(full @ Error::Full { .. }) => return Err(full),
+                Err(error) if error.is_full() && self.make_room_for_checkpoint()? => {}
+                Err(error) if error.is_full() && self.settings.headers.is_some() => return self.grow_window(0),
+                Err(error) if error.is_full() => return Err(error),
                 Err(error) => {
                     self.failed = true;
                     return Err(error);

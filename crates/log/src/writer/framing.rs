@@ -27,7 +27,7 @@ impl Writer {
         let mut page = vec![0; layout.page_bytes as usize];
         for index in 0..pages {
             if self.end.position >= layout.extent_pages {
-                let Some(reserve) = reserves.pop() else { return Err(Error::Misuse("the spine has no next extent")) };
+                let Some(reserve) = reserves.pop() else { return Err(Error::misuse("the spine has no next extent")) };
                 self.move_spine(reserve);
             }
             let part = &elements[index * capacity..elements.len().min((index + 1) * capacity)];
@@ -94,7 +94,7 @@ impl Writer {
     }
 
     fn write_spine_page(&mut self, head: &Head, elements: &[u8], page: &mut [u8]) -> Result<(), Error> {
-        let extent = self.end.extent.ok_or(Error::Misuse("the spine has no extent"))?;
+        let extent = self.end.extent.ok_or_else(|| Error::misuse("the spine has no extent"))?;
         page.fill(0);
         page[..HEAD_BYTES].copy_from_slice(&head.encode());
         page[HEAD_BYTES..HEAD_BYTES + elements.len()].copy_from_slice(elements);

@@ -38,10 +38,10 @@ impl Writer {
     /// Makes an empty nameless pool.
     ///
     /// # Errors
-    /// [`Error::Misuse`] outside a commit or for a share that cannot be kept, [`Error::Latched`].
+    /// [`Error::misuse`] outside a commit or for a share that cannot be kept, [`Error::latched`].
     pub fn create_pool(&mut self, options: PoolOptions) -> Result<PoolId, Error> {
         if !options.are_sound() {
-            return Err(Error::Misuse("a pool keeps at most 90 of a hundred pages free"));
+            return Err(Error::misuse("a pool keeps at most 90 of a hundred pages free"));
         }
         let extent_pages = self.pages.layout.extent_pages;
         self.pending_mut()?.create_pool(options, extent_pages)
@@ -50,7 +50,7 @@ impl Writer {
     /// Drops a pool with all its pages.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if there is none, [`Error::Misuse`] outside a commit, [`Error::Latched`].
+    /// [`Error::corrupt`] if there is none, [`Error::misuse`] outside a commit, [`Error::latched`].
     pub fn drop_pool(&mut self, pool: PoolId) -> Result<(), Error> {
         self.pending_mut()?.drop_pool(pool)
     }
@@ -58,11 +58,11 @@ impl Writer {
     /// Writes a page of exactly [`Writer::payload_bytes`] where it is best written, and tells where that was.
     ///
     /// # Errors
-    /// [`Error::Full`], after which the caller rolls back; [`Error::Corrupt`] if there is no such pool;
-    /// [`Error::Misuse`], [`Error::Latched`], [`Error::Device`].
+    /// [`Error::full`], after which the caller rolls back; [`Error::corrupt`] if there is no such pool;
+    /// [`Error::misuse`], [`Error::latched`], [`crate::Cause::Device`].
     pub fn write_nameless(&mut self, pool: PoolId, payload: &[u8]) -> Result<NamelessPage, Error> {
         if payload.len() != self.payload_bytes() {
-            return Err(Error::Misuse("a nameless page is written whole"));
+            return Err(Error::misuse("a nameless page is written whole"));
         }
         self.pending_mut()?.root.pool(pool)?;
         // A long transaction keeps the commits before it waiting no longer than others would.
@@ -70,12 +70,12 @@ impl Writer {
         self.require_sound()?;
         self.make_room(pool)?;
         let (epoch, layout) = (self.end.epoch, self.pages.layout);
-        let none = Error::Misuse("a pool without pages");
-        let (Some(spare), Some(pending)) = (self.spares.get_mut(&pool), &mut self.pending) else { return Err(none) };
-        let (taken, write) = spare.take().ok_or(none.clone())?;
+        let none = || Error::misuse("a pool without pages");
+        let (Some(spare), Some(pending)) = (self.spares.get_mut(&pool), &mut self.pending) else { return Err(none()) };
+        let (taken, write) = spare.take().ok_or_else(none)?;
         let known = pending.root.pool(pool)?;
         let page = NamelessPage { page: known.page(taken.slot, taken.position), write };
-        let slot = known.slot(taken.slot).ok_or(none)?;
+        let slot = known.slot(taken.slot).ok_or_else(none)?;
         debug_assert!(
             spare.is_in_order(slot, taken.position, write),
             "writes follow positions where pages are written once"
@@ -99,11 +99,11 @@ impl Writer {
     /// older one is left. The caller gives the address that writing gave: the page is not read.
     ///
     /// # Errors
-    /// [`Error::Tampered`] if there is no such page, or it was freed; [`Error::Corrupt`] if there is no such pool;
-    /// [`Error::Misuse`] outside a commit, [`Error::Latched`].
+    /// [`Error::tampered`] if there is no such page, or it was freed; [`Error::corrupt`] if there is no such pool;
+    /// [`Error::misuse`] outside a commit, [`Error::latched`].
     pub fn free_nameless(&mut self, pool: PoolId, page: NamelessPage) -> Result<(), Error> {
         if self.pending_mut()?.root.pool(pool)?.locate(page).is_none() {
-            return Err(Error::Tampered { what: "nameless page", page: page.page });
+            return Err(Error::tampered("nameless page", page.page));
         }
         self.know_spare(pool)?;
         self.pending_mut()?.freed(pool, page)
@@ -112,7 +112,7 @@ impl Writer {
     /// A pool in numbers, as of the commit under way if there is one.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if there is no such pool.
+    /// [`Error::corrupt`] if there is no such pool.
     pub fn pool_use(&self, pool: PoolId) -> Result<PoolUse, Error> {
         Ok(PoolUse::of(pool, self.current().pool(pool)?, self.spares.get(&pool)))
     }
@@ -132,10 +132,10 @@ impl Writer {
     /// Whether so many pages are within the room that there is: of extents given back, too, that are waited for.
     ///
     /// # Errors
-    /// [`Error::Full`] if they are not.
+    /// [`Error::full`] if they are not.
     pub fn require_pages(&self, pages: u64) -> Result<(), Error> {
         let is_there = pages <= self.room().pages;
-        is_there.then_some(()).ok_or(Error::Full { extents: u64::from(self.state.space.end()), pinned: None })
+        is_there.then_some(()).ok_or_else(|| Error::full(u64::from(self.state.space.end()), None))
     }
 
     /// Pages that the medium may come to have, as far as is known.
@@ -167,7 +167,7 @@ impl Writer {
         if free + waiting < wanted && !writes_once && !self.only_frees() {
             // What cannot be had is done without, as long as there is a page. What is kept for deletions is not for this.
             match self.grow_by_some(pool, &known) {
-                Err(Error::Full { .. }) => {}
+                Err(error) if error.is_full() => {}
                 other => return other,
             }
         }
@@ -200,14 +200,14 @@ impl Writer {
     fn grow(&mut self, pool: PoolId, known: &Pool) -> Result<(), Error> {
         match self.grant_extent(Owner::Pool(pool)) {
             Ok(extent) => self.add_extent(pool, extent)?,
-            Err(full @ Error::Full { .. }) => {
+            Err(full) if full.is_full() => {
                 self.look(pool, known);
                 return if self.spare_counts(pool).0 > 0 { Ok(()) } else { Err(full) };
             }
             Err(error) => return Err(error),
         }
         match self.grow_by_some(pool, known) {
-            Err(Error::Full { .. }) => Ok(()),
+            Err(error) if error.is_full() => Ok(()),
             other => other,
         }
     }
@@ -224,8 +224,8 @@ impl Writer {
     }
 
     fn add_extent(&mut self, pool: PoolId, extent: Extent) -> Result<(), Error> {
-        let spare = self.spares.get_mut(&pool).ok_or(Error::Misuse("a pool without pages"))?;
-        let pending = self.pending.as_mut().ok_or(Error::Misuse("no commit was begun"))?;
+        let spare = self.spares.get_mut(&pool).ok_or_else(|| Error::misuse("a pool without pages"))?;
+        let pending = self.pending.as_mut().ok_or_else(|| Error::misuse("no commit was begun"))?;
         let (known, first_write) = (pending.root.pool_mut(pool)?, spare.next_write);
         let slot = known.vacant_slot();
         known.add_slot(slot, extent, first_write)?;

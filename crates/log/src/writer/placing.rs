@@ -14,7 +14,7 @@ use crate::pending::Granted;
 use crate::reach::{reach, reach_to};
 use crate::root::Run;
 use crate::space::{Extent, Needs, Owner};
-use crate::{ContainerId, Error, GroupId, Sealing};
+use crate::{Cause, ContainerId, Error, GroupId, Sealing};
 
 /// So many extents that wait for the counter, and such a part of all, are worth a step of it.
 const WAITING_MIN: u32 = 16;
@@ -40,8 +40,8 @@ impl Writer {
     /// Appends bytes to a container and tells the offset at which they begin.
     ///
     /// # Errors
-    /// [`Error::Full`], after which the caller rolls back; [`Error::Corrupt`] if there is no such container;
-    /// [`Error::Misuse`], [`Error::Latched`], [`Error::Device`].
+    /// [`Error::full`], after which the caller rolls back; [`Error::corrupt`] if there is no such container;
+    /// [`Error::misuse`], [`Error::latched`], [`crate::Cause::Device`].
     pub fn append(&mut self, id: ContainerId, bytes: &[u8]) -> Result<u64, Error> {
         let layout = self.pages.layout;
         let container = self.pending_mut()?.touch(id)?;
@@ -70,7 +70,7 @@ impl Writer {
         // A long transaction keeps the commits before it waiting no longer than others would.
         self.close_group_if_due()?;
         let (extent, position, tag) = self.place_page(id, sealing, page)?;
-        let pending = self.pending.as_mut().ok_or(Error::Misuse("no commit was begun"))?;
+        let pending = self.pending.as_mut().ok_or_else(|| Error::misuse("no commit was begun"))?;
         let container = pending.root.container_mut(id)?;
         let number = container.pages();
         container.add_pages(Run {
@@ -92,7 +92,7 @@ impl Writer {
             let grant = self.grant_pages(id)?;
             self.grants.insert(id, grant);
         }
-        let grant = self.grants.get_mut(&id).ok_or(Error::Misuse("a container without pages"))?;
+        let grant = self.grants.get_mut(&id).ok_or_else(|| Error::misuse("a container without pages"))?;
         let position = grant.next;
         // From here on the position counts as tried, whatever becomes of the write.
         grant.next += 1;
@@ -131,7 +131,7 @@ impl Writer {
             self.tips.insert(group, Tip { extent, next: 0 });
         }
         let wanted = if self.writes_once() { 1 } else { (pages / 4).clamp(1, u64::from(extent_pages)) as u32 };
-        let tip = self.tips.get_mut(&group).ok_or(Error::Misuse("a group without extents"))?;
+        let tip = self.tips.get_mut(&group).ok_or_else(|| Error::misuse("a group without extents"))?;
         Ok(tip.grant(wanted, extent_pages))
     }
 
@@ -155,7 +155,7 @@ impl Writer {
             match self.grant_to_group(group) {
                 Ok(extent) => drop(self.own_tips.insert(id, Tip { extent, next: 0 })),
                 // In the group's there may be room.
-                Err(Error::Full { .. }) => {
+                Err(error) if error.is_full() => {
                     self.own_tips.remove(&id);
                     return Ok(None);
                 }
@@ -230,7 +230,7 @@ impl Writer {
             self.count()?;
         }
         match self.try_grant_extent(owner) {
-            Err(Error::Full { .. }) if self.waits_for_the_counter() => {
+            Err(error) if error.is_full() && self.waits_for_the_counter() => {
                 self.count()?;
                 self.try_grant_extent(owner)
             }
@@ -258,7 +258,7 @@ impl Writer {
         let behind = self.last_extent_of(owner);
         let space = &mut self.state.space;
         let granted = opening::grant(&mut *self.device, &self.pages.layout, space, (owner, behind), (needs, reserves));
-        self.failed |= matches!(granted, Err(Error::Device(_)));
+        self.failed |= matches!(granted.as_ref().map_err(Error::cause), Err(Cause::Device(_)));
         granted
     }
 

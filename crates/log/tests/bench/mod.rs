@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use counterfoil_flash::{BlockNumber, Device, Geometry, PageNumber, Read};
 use counterfoil_flash_sim::{Part, Scenario, SimulatedDevice};
 use counterfoil_log::{
-    ContainerId, Counting, Error, GroupId, HeaderKeeper, Layout, Media, Pins, Recovered, Settings, View, Writer,
+    Cause, ContainerId, Counting, Error, GroupId, HeaderKeeper, Layout, Media, Pins, Recovered, Settings, View, Writer,
     create, record_space,
 };
 use counterfoil_vault::{
@@ -150,7 +150,7 @@ pub struct Keeper {
 impl HeaderKeeper for Keeper {
     fn salt(&mut self) -> Result<[u8; 16], Error> {
         let mut salt = [0; 16];
-        self.salts.fill(&mut salt).map_err(|_| Error::NoEntropy)?;
+        self.salts.fill(&mut salt).map_err(|_| Error::from(Cause::NoEntropy))?;
         Ok(salt)
     }
 

@@ -24,7 +24,7 @@ use super::scratch::Scratch;
 use super::sorter::{Sorted, Sorter};
 use super::stage::{Filter, Stage};
 use crate::layout::Layout;
-use crate::{Error, Relations, RowBatch, RowBuilder, ValueRef, few_or_many};
+use crate::{Cause, Error, Relations, RowBatch, RowBuilder, ValueRef, few_or_many};
 
 /// Rows of an answer that are handed out at a time, at most.
 const BATCH_ROWS: usize = 4096;
@@ -80,13 +80,13 @@ impl Relations {
     /// Begins to answer a question with so many bytes of memory.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a question that makes no sense, [`Error::Memory`] where it needs more, [`Error::NotSupported`] for an
-    /// aggregate of values that it cannot be of, [`Error::Log`], [`Error::Corrupt`].
+    /// [`Error::misuse`] for a question that makes no sense, [`Error::memory`] where it needs more, [`Error::not_supported`] for an
+    /// aggregate of values that it cannot be of, [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn answer<V: View + Clone>(&self, view: V, plan: Plan, budget_bytes: usize) -> Result<Answer<V>, Error> {
         plan.check()?;
         let plan = Arc::new(plan);
         if budget_bytes < BUDGET_BYTES_MIN {
-            return Err(Error::Memory { needed: Some(BUDGET_BYTES_MIN) });
+            return Err(Error::memory(Some(BUDGET_BYTES_MIN)));
         }
         let share = budget_bytes / SHARES;
         let mut stages = Stage::all(&plan)?.into_iter();
@@ -127,15 +127,15 @@ impl<V: View> Answer<V> {
     /// Goes on: reads some rows, or hands some out. Between two steps a question can be called off.
     ///
     /// # Errors
-    /// [`Error::Memory`] where it needs more than it has, [`Error::Sql`] for a sum out of range, [`Error::Log`], [`Error::Corrupt`];
-    /// [`Error::Misuse`] after any of them.
+    /// [`Error::memory`] where it needs more than it has, [`Error::sql`] for a sum out of range, [`crate::Cause::Log`], [`Error::corrupt`];
+    /// [`Error::misuse`] after any of them.
     pub fn step(&mut self, relations: &Relations, scratch: &mut dyn Scratch) -> Result<Progress, Error> {
         let step = match core::mem::replace(&mut self.state, State::Failed) {
             State::Plain => self.show_read(relations),
             State::Reading(sorter, later) => self.read(relations, scratch, sorter, later),
             State::Passing(sorted, sorter, later) => self.pass(scratch, sorted, sorter, later),
             State::Known(sorted) => self.show_sorted(scratch, sorted),
-            State::Failed => Err(Error::Misuse("a question that has failed")),
+            State::Failed => Err(Error::misuse("a question that has failed")),
         };
         step.map_err(of_all_shares)
     }
@@ -275,8 +275,8 @@ impl<V> Answer<V> {
 
 /// What one share needs, as what all of them need.
 fn of_all_shares(error: Error) -> Error {
-    match error {
-        Error::Memory { needed: Some(bytes) } => Error::Memory { needed: Some(bytes.saturating_mul(SHARES)) },
-        error => error,
+    match error.cause() {
+        Cause::Memory { needed: Some(bytes) } => Error::memory(Some(bytes.saturating_mul(SHARES))),
+        _ => error,
     }
 }

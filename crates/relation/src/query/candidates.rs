@@ -68,7 +68,7 @@ impl Relations {
     /// is the root; `named`: what [`Relations::named_rows`] says of each.
     ///
     /// # Errors
-    /// [`Error::Misuse`] without a root, [`Error::Log`], [`Error::Corrupt`].
+    /// [`Error::misuse`] without a root, [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn candidates_of_root(
         &self,
         view: &dyn View,
@@ -169,7 +169,7 @@ impl<'s> Search<'s> {
         access: Access,
     ) -> Result<Self, Error> {
         let root = sources.iter().find(|source| source.path.is_none());
-        let root = &root.ok_or(Error::Misuse("a question without a root"))?.table;
+        let root = &root.ok_or_else(|| Error::misuse("a question without a root"))?.table;
         let total = relations.count(view, root)?;
         let reads_left = 2 * (total / SOURCE_SHARE);
         Ok(Search { relations, view, sources, root, total, reads_left, access, together: (0, Vec::new()) })
@@ -436,7 +436,7 @@ impl Relations {
         let mut rows = Vec::new();
         loop {
             let block = match all.next(block_rows) {
-                Err(Error::Memory { .. }) => return Ok(None),
+                Err(error) if error.is_memory() => return Ok(None),
                 block => block?,
             };
             let Some(block) = block else { return Ok(Some(rows)) };

@@ -71,7 +71,7 @@ impl Plan {
     /// The plan as bytes, for [`Relations::compiled`].
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a plan that makes no sense, or is larger than [`PLAN_BYTES_MAX`].
+    /// [`Error::misuse`] for a plan that makes no sense, or is larger than [`PLAN_BYTES_MAX`].
     pub fn compile(&self) -> Result<Vec<u8>, Error> {
         self.check()?;
         let mut bytes = Bytes(Vec::from([FORMAT]), 0);
@@ -97,7 +97,7 @@ impl Plan {
             bytes.list(&self.conditions, |bytes, condition| self.put_condition(bytes, condition, 0))?;
         }
         if bytes.0.len() > PLAN_BYTES_MAX || bytes.1 > ELEMENTS_MAX {
-            return Err(Error::Misuse("a plan that is larger than a compiled one may be"));
+            return Err(Error::misuse("a plan that is larger than a compiled one may be"));
         }
         Ok(bytes.0)
     }
@@ -108,7 +108,7 @@ impl Plan {
         let join = |path: usize| root.and_then(|root| root.table.joins.get(path)).map(|join| u64::from(join.id.0) + 1);
         match source.path {
             None => bytes.number(0),
-            Some(path) => bytes.number(join(path).ok_or(Error::Misuse("a path that is not there"))?),
+            Some(path) => bytes.number(join(path).ok_or_else(|| Error::misuse("a path that is not there"))?),
         }
         bytes.0.push(u8::from(source.is_optional));
         bytes.list(&source.tests, |bytes, test| put_test(bytes, test, 0, &|column| column_of(&source.table, column)))
@@ -117,7 +117,7 @@ impl Plan {
     fn put_condition(&self, bytes: &mut Bytes, condition: &Condition, depth: usize) -> Result<(), Error> {
         match condition {
             Condition::Of(place, test) => {
-                let source = self.sources.get(*place).ok_or(Error::Misuse("a source that is not there"))?;
+                let source = self.sources.get(*place).ok_or_else(|| Error::misuse("a source that is not there"))?;
                 bytes.0.push(condition::OF);
                 bytes.number(*place as u64);
                 put_test(bytes, test, 0, &|column| column_of(&source.table, column))
@@ -127,7 +127,7 @@ impl Plan {
                 bytes.list(conditions, |bytes, condition| self.put_condition(bytes, condition, depth + 1))
             }
             Condition::All(_) | Condition::Any(_) => {
-                Err(Error::Misuse("conditions within conditions within conditions"))
+                Err(Error::misuse("conditions within conditions within conditions"))
             }
         }
     }
@@ -151,12 +151,12 @@ impl Plan {
     }
 
     fn output_at(&self, place: usize) -> Result<(u64, Type), Error> {
-        let output = self.outputs.get(place).ok_or(Error::Misuse("an output that is not there"))?;
+        let output = self.outputs.get(place).ok_or_else(|| Error::misuse("an output that is not there"))?;
         Ok((place as u64, self.kind_of(*output)?))
     }
 
     fn put_place(&self, bytes: &mut Bytes, place: Place) -> Result<(), Error> {
-        let source = self.sources.get(place.source).ok_or(Error::Misuse("a source that is not there"))?;
+        let source = self.sources.get(place.source).ok_or_else(|| Error::misuse("a source that is not there"))?;
         bytes.number(place.source as u64);
         bytes.number(column_of(&source.table, place.column)?.0);
         Ok(())
@@ -164,7 +164,7 @@ impl Plan {
 }
 
 fn column_of(table: &Table, place: usize) -> Result<(u64, Type), Error> {
-    let column = table.columns.get(place).ok_or(Error::Misuse("a column that is not there"))?;
+    let column = table.columns.get(place).ok_or_else(|| Error::misuse("a column that is not there"))?;
     Ok((u64::from(column.id.0), column.kind))
 }
 
@@ -194,7 +194,7 @@ fn put_test(bytes: &mut Bytes, test: &Test, depth: usize, name: Name<'_>) -> Res
             bytes.0.push(if matches!(test, Test::All(_)) { kind::ALL } else { kind::ANY });
             bytes.list(tests, |bytes, test| put_test(bytes, test, depth + 1, name))?;
         }
-        Test::All(_) | Test::Any(_) => return Err(Error::Misuse("tests within tests within tests")),
+        Test::All(_) | Test::Any(_) => return Err(Error::misuse("tests within tests within tests")),
         Test::Never => bytes.0.push(kind::NEVER),
     }
     Ok(())
@@ -212,7 +212,7 @@ fn put_constant(bytes: &mut Bytes, constant: &Constant, of: Type) -> Result<(), 
             bytes.number(value.len() as u64);
             bytes.0.extend(value);
         }
-        _ => return Err(Error::Misuse("a constant of another type than its column")),
+        _ => return Err(Error::misuse("a constant of another type than its column")),
     }
     Ok(())
 }
@@ -260,9 +260,9 @@ impl Relations {
     /// The plan that some bytes are, for the tables of a view. They may come from anywhere.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for bytes that are no plan, or none for these tables; [`Error::Corrupt`] for a catalog that makes no sense.
+    /// [`Error::misuse`] for bytes that are no plan, or none for these tables; [`Error::corrupt`] for a catalog that makes no sense.
     pub fn compiled(&self, view: &dyn View, bytes: &[u8]) -> Result<Plan, Error> {
-        let rest = bytes.strip_prefix(&[FORMAT]).filter(|_| bytes.len() <= PLAN_BYTES_MAX).ok_or(NO_PLAN)?;
+        let rest = bytes.strip_prefix(&[FORMAT]).filter(|_| bytes.len() <= PLAN_BYTES_MAX).ok_or_else(no_plan)?;
         let mut reader = Reader { rest, elements_left: ELEMENTS_MAX };
         let sources = self.sources(view, &mut reader)?;
         let mut plan = Plan { sources, ..Plan::default() };
@@ -272,7 +272,7 @@ impl Relations {
         plan.having = reader.list(|reader| {
             reader.test(0, &|number| {
                 let place = usize::try_from(number).ok().filter(|place| *place < kinds.len());
-                place.map(|place| (place, kinds[place])).ok_or(OTHER_TABLES)
+                place.map(|place| (place, kinds[place])).ok_or_else(other_tables)
             })
         })?;
         let flags = reader.flags(DISTINCT | OFFSET | LIMIT | CONDITIONS)?;
@@ -282,18 +282,18 @@ impl Relations {
             Ok(Order { output, is_descending: flags & DESCENDING != 0, nulls_first: flags & NULLS_FIRST != 0 })
         })?;
         if flags & OFFSET != 0 {
-            plan.offset = reader.number().and_then(|offset| if offset > 0 { Ok(offset) } else { Err(NO_PLAN) })?;
+            plan.offset = reader.number().and_then(|offset| if offset > 0 { Ok(offset) } else { Err(no_plan()) })?;
         }
         plan.limit = if flags & LIMIT != 0 { Some(reader.number()?) } else { None };
         plan.shown = reader.size()?;
         if flags & CONDITIONS != 0 {
             plan.conditions = reader.list(|reader| reader.condition(&plan.sources, 0))?;
             if plan.conditions.is_empty() {
-                return Err(NO_PLAN);
+                return Err(no_plan());
             }
         }
         if !reader.rest.is_empty() {
-            return Err(NO_PLAN);
+            return Err(no_plan());
         }
         plan.check()?;
         Ok(plan)
@@ -303,30 +303,35 @@ impl Relations {
         // Paths are those of the root, which may stand anywhere among the sources.
         let mut paths = Vec::new();
         let mut sources = reader.list(|reader| {
-            let table = self.table_by_id(view, TableId(reader.number()?))?.ok_or(OTHER_TABLES)?;
+            let table = self.table_by_id(view, TableId(reader.number()?))?.ok_or_else(other_tables)?;
             paths.push(reader.number()?);
             let is_optional = reader.flags(1)? != 0;
             let tests = reader.list(|reader| reader.test(0, &|number| column_at(&table, number)))?;
             Ok(Source { table, path: None, tests, is_optional })
         })?;
-        let root = paths.iter().position(|path| *path == 0).ok_or(NO_PLAN)?;
+        let root = paths.iter().position(|path| *path == 0).ok_or_else(no_plan)?;
         let root: Arc<Table> = sources[root].table.clone();
         for (source, path) in sources.iter_mut().zip(paths).filter(|(_, path)| *path > 0) {
-            let place = root.joins.iter().position(|join| u64::from(join.id.0) + 1 == path).ok_or(OTHER_TABLES)?;
+            let place = root.joins.iter().position(|join| u64::from(join.id.0) + 1 == path).ok_or_else(other_tables)?;
             let ends = root.joins[place].steps.last().is_some_and(|step| step.to == source.table.id);
             source.path = Some(place).filter(|_| ends);
-            source.path.ok_or(OTHER_TABLES)?;
+            source.path.ok_or_else(other_tables)?;
         }
         Ok(sources)
     }
 }
 
-const NO_PLAN: Error = Error::Misuse("these bytes are no compiled plan");
-const OTHER_TABLES: Error = Error::Misuse("a plan that was compiled for other tables");
+fn no_plan() -> Error {
+    Error::misuse("these bytes are no compiled plan")
+}
+
+fn other_tables() -> Error {
+    Error::misuse("a plan that was compiled for other tables")
+}
 
 fn column_at(table: &Table, number: u64) -> Result<(usize, Type), Error> {
     let place = u32::try_from(number).ok().and_then(|number| table.position(ColumnId(number)));
-    place.map(|place| (place, table.columns[place].kind)).ok_or(OTHER_TABLES)
+    place.map(|place| (place, table.columns[place].kind)).ok_or_else(other_tables)
 }
 
 /// What a test may name: the column's place, and its type.
@@ -341,7 +346,7 @@ struct Reader<'b> {
 
 impl Reader<'_> {
     fn take(&mut self, count: usize) -> Result<&[u8], Error> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(NO_PLAN)?;
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(no_plan)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -351,7 +356,7 @@ impl Reader<'_> {
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        self.take(N)?.try_into().map_err(|_| NO_PLAN)
+        self.take(N)?.try_into().map_err(|_| no_plan())
     }
 
     fn number(&mut self) -> Result<u64, Error> {
@@ -361,28 +366,28 @@ impl Reader<'_> {
             let bits = u64::from(byte & 0x7F);
             number |= bits << shift;
             if bits << shift >> shift != bits {
-                return Err(NO_PLAN);
+                return Err(no_plan());
             }
             if byte & 0x80 == 0 {
                 // A zero at the end says nothing: there is a shorter way.
-                return if byte == 0 && shift > 0 { Err(NO_PLAN) } else { Ok(number) };
+                return if byte == 0 && shift > 0 { Err(no_plan()) } else { Ok(number) };
             }
         }
-        Err(NO_PLAN)
+        Err(no_plan())
     }
 
     fn size(&mut self) -> Result<usize, Error> {
-        usize::try_from(self.number()?).map_err(|_| NO_PLAN)
+        usize::try_from(self.number()?).map_err(|_| no_plan())
     }
 
     fn flags(&mut self, known: u8) -> Result<u8, Error> {
-        self.byte().and_then(|flags| if flags & !known == 0 { Ok(flags) } else { Err(NO_PLAN) })
+        self.byte().and_then(|flags| if flags & !known == 0 { Ok(flags) } else { Err(no_plan()) })
     }
 
     /// A list, if there is room for its elements.
     fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
         let count = self.size()?;
-        self.elements_left = self.elements_left.checked_sub(count).ok_or(NO_PLAN)?;
+        self.elements_left = self.elements_left.checked_sub(count).ok_or_else(no_plan)?;
         (0..count).map(|_| read(self)).collect()
     }
 
@@ -391,7 +396,7 @@ impl Reader<'_> {
             COLUMN => self.place(sources).map(Output::Column),
             COUNT_ROWS => Ok(Output::CountRows),
             function => {
-                let function = FUNCTIONS.get(usize::from(function - AGGREGATE)).ok_or(NO_PLAN)?;
+                let function = FUNCTIONS.get(usize::from(function - AGGREGATE)).ok_or_else(no_plan)?;
                 Ok(Output::Aggregate(*function, self.place(sources)?))
             }
         }
@@ -399,7 +404,7 @@ impl Reader<'_> {
 
     fn place(&mut self, sources: &[Source]) -> Result<Place, Error> {
         let source = self.size()?;
-        let table = &sources.get(source).ok_or(NO_PLAN)?.table;
+        let table = &sources.get(source).ok_or_else(no_plan)?.table;
         Ok(Place { source, column: column_at(table, self.number()?)?.0 })
     }
 
@@ -407,14 +412,14 @@ impl Reader<'_> {
         match self.byte()? {
             condition::OF => {
                 let place = self.size()?;
-                let table = &sources.get(place).ok_or(NO_PLAN)?.table;
+                let table = &sources.get(place).ok_or_else(no_plan)?.table;
                 Ok(Condition::Of(place, self.test(0, &|number| column_at(table, number))?))
             }
             kind @ (condition::ALL | condition::ANY) if depth < DEPTH_MAX => {
                 let conditions = self.list(|reader| reader.condition(sources, depth + 1))?;
                 Ok(if kind == condition::ALL { Condition::All(conditions) } else { Condition::Any(conditions) })
             }
-            _ => Err(NO_PLAN),
+            _ => Err(no_plan()),
         }
     }
 
@@ -438,7 +443,7 @@ impl Reader<'_> {
                 Ok(if kind == kind::ALL { Test::All(tests) } else { Test::Any(tests) })
             }
             kind::NEVER => Ok(Test::Never),
-            _ => Err(NO_PLAN),
+            _ => Err(no_plan()),
         }
     }
 

@@ -114,7 +114,7 @@ fn test_holds(rows: &JoinedRows, source: usize, test: &Test) -> Result<Vec<bool>
         // One that looks at no column says the same of every row.
         return match columns.is_empty() {
             true => Ok(vec![of_none; rows.count]),
-            false => Err(Error::Misuse("a condition on a table that was not read")),
+            false => Err(Error::misuse("a condition on a table that was not read")),
         };
     };
     let mut holds = vec![false; block.count()];

@@ -42,7 +42,7 @@ impl Relations {
     /// columns whose values are needed, those tested among them.
     ///
     /// # Errors
-    /// [`Error::Misuse`] without a root, [`Error::Log`], [`Error::Corrupt`].
+    /// [`Error::misuse`] without a root, [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn read_joined(
         &self,
         view: &dyn View,
@@ -158,7 +158,7 @@ impl Relations {
 
 /// The place of the root.
 pub(super) fn root_of(sources: &[Source]) -> Result<usize, Error> {
-    sources.iter().position(|source| source.path.is_none()).ok_or(Error::Misuse("a question without a root"))
+    sources.iter().position(|source| source.path.is_none()).ok_or_else(|| Error::misuse("a question without a root"))
 }
 
 /// Keeps those that stay.

@@ -35,7 +35,7 @@ impl Relations {
     /// The rows of which tests may be true, if indexes say that they are few enough for a scan to be worse.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     pub fn named_rows(&self, view: &dyn View, table: &Table, tests: &[Test]) -> Result<Option<NamedRows>, Error> {
         self.named_by(view, table, tests, (usize::MAX, Access::Cheaper))
     }

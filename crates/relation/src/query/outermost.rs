@@ -177,7 +177,7 @@ impl Outermost<'_> {
             self.relations.join_block(self.view, (sources, conditions), self.columns, block, heap)
         });
         match joined {
-            Err(Error::Memory { .. }) => Ok(None),
+            Err(error) if error.is_memory() => Ok(None),
             joined => joined.map(Some),
         }
     }

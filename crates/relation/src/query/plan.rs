@@ -140,15 +140,15 @@ impl Plan {
     /// The type of a column of a source.
     pub(super) fn kind_at(&self, place: Place) -> Result<Type, Error> {
         let column = self.sources.get(place.source).and_then(|source| source.table.columns.get(place.column));
-        column.map(|column| column.kind).ok_or(Error::Misuse("a column that is not there"))
+        column.map(|column| column.kind).ok_or_else(|| Error::misuse("a column that is not there"))
     }
 
     /// The type of an output.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a column that is not there, [`Error::NotSupported`] for an aggregate of such values.
+    /// [`Error::misuse`] for a column that is not there, [`Error::not_supported`] for an aggregate of such values.
     pub fn kind_of(&self, output: Output) -> Result<Type, Error> {
-        let none = || Error::NotSupported("such an aggregate of such values".into());
+        let none = || Error::not_supported("such an aggregate of such values".into());
         Ok(match output {
             Output::Column(place) => self.kind_at(place)?,
             Output::CountRows | Output::Aggregate(Function::Count, _) => Type::BigInt,
@@ -200,7 +200,7 @@ impl Plan {
         // Without groups WHERE says it all.
         let is_having = !self.having.is_empty() && !self.is_grouped();
         if roots != 1 || is_having || !orders || self.shown > self.outputs.len() || is_hidden {
-            return Err(Error::Misuse("a question that makes no sense"));
+            return Err(Error::misuse("a question that makes no sense"));
         }
         let mut tested = Vec::new();
         self.conditions.iter().for_each(|condition| condition.places(&mut tested));
@@ -208,7 +208,7 @@ impl Plan {
             tested.extend(of_source.tested_columns().into_iter().map(|column| Place { source, column }));
         }
         if !self.conditions.iter().all(|condition| condition.is_within(self.sources.len())) {
-            return Err(Error::Misuse("a condition on a table that is not there"));
+            return Err(Error::misuse("a condition on a table that is not there"));
         }
         tested.iter().chain(&self.groups).try_for_each(|place| self.kind_at(*place).map(drop))?;
         self.outputs.iter().try_for_each(|output| self.kind_of(*output).map(drop))

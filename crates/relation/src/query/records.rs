@@ -33,7 +33,7 @@ impl RecordSorter {
     /// Adds a record. Those with equal keys come in the order of their loads.
     ///
     /// # Errors
-    /// [`Error::Memory`] for a record that needs more than it may take: then nothing was added, and [`RecordSorter::set_bytes`]
+    /// [`Error::memory`] for a record that needs more than it may take: then nothing was added, and [`RecordSorter::set_bytes`]
     /// helps. Those of the scratch.
     pub fn push(&mut self, scratch: &mut dyn Scratch, key: &[u8], load: &[u8]) -> Result<(), Error> {
         self.0.push(scratch, key, load)?;
@@ -114,9 +114,8 @@ mod tests {
     fn a_record_that_is_too_long_is_told_and_comes_after_all_with_more_memory() {
         let (mut aside, mut sorter) = (InMemory(Vec::new()), RecordSorter::new(4096, 1));
         sorter.push(&mut aside, b"b", b"short").unwrap();
-        let Err(Error::Memory { needed: Some(needed) }) = sorter.push(&mut aside, b"a", &[7; 1000]) else {
-            panic!("it was not told");
-        };
+        let error = sorter.push(&mut aside, b"a", &[7; 1000]).unwrap_err();
+        let needed = error.memory_needed().expect("it was not told");
         sorter.set_bytes(needed);
         sorter.push(&mut aside, b"a", &[7; 1000]).unwrap();
         let mut records = sorter.finish(&mut aside, 512).unwrap();

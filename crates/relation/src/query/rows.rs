@@ -17,7 +17,7 @@ use super::{JoinedRows, KeptRows, NO_ROW, Side};
 use crate::found::FoundRows;
 use crate::grain::Grain;
 use crate::read::ONE_ROW_TIMES;
-use crate::{Error, NamedRows, Relations, RowId, Scan, ValueRef};
+use crate::{Cause, Error, NamedRows, Relations, RowId, Scan, ValueRef};
 
 /// Rows read at a time where memory has room for more.
 const STEP_ROWS_MAX: usize = 4096;
@@ -71,7 +71,7 @@ impl<V: View + Clone> Rows<V> {
         let kept_bytes = if is_in_cells { share / KEPT_PART } else { 0 };
         let step_rows = ((share - kept_bytes) / (row_bytes * ROW_COPIES)).min(STEP_ROWS_MAX);
         if step_rows == 0 {
-            return Err(Error::Memory { needed: Some(row_bytes * ROW_COPIES) });
+            return Err(Error::memory(Some(row_bytes * ROW_COPIES)));
         }
         let (kept_bytes, spare) = if is_in_cells { (kept_bytes + spare / 2, spare / 2) } else { (0, spare) };
         let (rows_max, heap_bytes) = ((share + spare) / CANDIDATE_BYTES, (share / HEAP_PART) as u64);
@@ -146,7 +146,7 @@ impl<V: View> Rows<V> {
                     self.due.extend(ids);
                     let heap = (self.heap_bytes, &mut self.kept);
                     match relations.join_block(view, (sources, conditions), &self.columns, block, heap) {
-                        Err(Error::Memory { .. }) if self.due.len() > 1 => {}
+                        Err(error) if error.is_memory() && self.due.len() > 1 => {}
                         joined => {
                             self.due.clear();
                             return joined.map(Some).map_err(of_share);
@@ -169,7 +169,7 @@ impl<V: View> Rows<V> {
                 let heap = (self.heap_bytes, &mut self.kept);
                 relations.join_block(view, (sources, conditions), &self.columns, block, heap)
             }) {
-                Err(Error::Memory { .. }) if count > 1 => count = count.div_ceil(2),
+                Err(error) if error.is_memory() && count > 1 => count = count.div_ceil(2),
                 joined => {
                     self.due.drain(..count);
                     return joined.map(Some).map_err(of_share);
@@ -203,19 +203,19 @@ fn sought(
 
 /// What long values need, as what the whole share needs.
 fn of_share(error: Error) -> Error {
-    match error {
-        Error::Memory { needed: Some(bytes) } => {
+    match error.cause() {
+        Cause::Memory { needed: Some(bytes) } => {
             let part = HEAP_PART / ONE_ROW_TIMES as usize;
-            Error::Memory { needed: Some(bytes.next_multiple_of(ONE_ROW_TIMES as usize).saturating_mul(part)) }
+            Error::memory(Some(bytes.next_multiple_of(ONE_ROW_TIMES as usize).saturating_mul(part)))
         }
-        error => error,
+        _ => error,
     }
 }
 
 /// The value of a column of one of some rows.
 pub(super) fn value(rows: &JoinedRows, place: Place, row: usize) -> Result<ValueRef<'_>, Error> {
     let Some(Side { block, places }) = &rows.sides[place.source] else {
-        return Err(Error::Misuse("a column of a table that was not read"));
+        return Err(Error::misuse("a column of a table that was not read"));
     };
     match places[row] {
         NO_ROW => Ok(ValueRef::Null),

@@ -9,30 +9,30 @@ pub trait Scratch {
     /// Appends bytes; answers where they begin.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is none, [`Error::Log`].
+    /// [`Error::memory`] where there is none, [`crate::Cause::Log`].
     fn append(&mut self, bytes: &[u8]) -> Result<u64, Error>;
 
     /// Reads bytes that were appended.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Corrupt`].
+    /// [`crate::Cause::Log`], [`Error::corrupt`].
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
 
     /// What lies before an offset is not read any more: whoever can gives its room back.
     fn forget_before(&mut self, _offset: u64) {}
 }
 
-/// None: a query that needs one ends with [`Error::Memory`].
+/// None: a query that needs one ends with [`Error::memory`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoScratch;
 
 impl Scratch for NoScratch {
     fn append(&mut self, _bytes: &[u8]) -> Result<u64, Error> {
-        Err(Error::Memory { needed: None })
+        Err(Error::memory(None))
     }
 
     fn read(&mut self, _offset: u64, _buffer: &mut [u8]) -> Result<(), Error> {
-        Err(Error::Misuse("nothing was put there"))
+        Err(Error::misuse("nothing was put there"))
     }
 }
 
@@ -47,7 +47,7 @@ impl<'a> ContainerScratch<'a> {
     /// A new container.
     ///
     /// # Errors
-    /// [`Error::Log`].
+    /// [`crate::Cause::Log`].
     pub fn create(storage: &'a mut dyn Storage) -> Result<Self, Error> {
         let group = storage.create_group().map_err(Error::log(""))?;
         let container = storage.create_container(group).map_err(Error::log(""))?;

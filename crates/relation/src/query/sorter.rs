@@ -208,7 +208,7 @@ fn inputs_max(bytes_max: usize, longest: usize) -> usize {
 fn checked(key: &[u8], load: &[u8], bytes_max: usize) -> Result<usize, Error> {
     let bytes = HEAD_BYTES + key.len() + load.len();
     if bytes > bytes_max / RECORD_SHARE {
-        return Err(Error::Memory { needed: Some(bytes.saturating_mul(RECORD_SHARE)) });
+        return Err(Error::memory(Some(bytes.saturating_mul(RECORD_SHARE))));
     }
     Ok(bytes)
 }
@@ -442,6 +442,7 @@ mod tests {
 
     #[test]
     fn a_record_that_has_grown_too_long_says_so() {
-        assert!(matches!(sorted(60_000, 4096, 1000), Err(Error::Memory { needed: Some(4097..) })));
+        let error = sorted(60_000, 4096, 1000).unwrap_err();
+        assert!(error.memory_needed().is_some_and(|needed| needed > 4096));
     }
 }

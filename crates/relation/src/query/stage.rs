@@ -102,7 +102,7 @@ impl Plan {
     pub(super) fn values<'r>(&self, rows: &'r JoinedRows, row: usize) -> Result<Vec<ValueRef<'r>>, Error> {
         let output = |output: &Output| match output {
             Output::Column(place) => value(rows, *place, row),
-            _ => Err(Error::Misuse("an aggregate of a single row")),
+            _ => Err(Error::misuse("an aggregate of a single row")),
         };
         self.outputs.iter().map(output).collect()
     }

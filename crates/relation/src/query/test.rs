@@ -233,7 +233,7 @@ fn bytes<const N: usize>(cell: &[u8]) -> [u8; N] {
 /// The visible rows of a block of which all tests are true.
 ///
 /// # Errors
-/// [`Error::Corrupt`] for images that make no sense.
+/// [`Error::corrupt`] for images that make no sense.
 pub fn select(block: &RowBlock, tests: &[Test]) -> Result<Selection, Error> {
     if tests.is_empty() && block.visible.is_none() {
         return Ok(Selection::All(block.count()));

@@ -113,7 +113,7 @@ impl Windows {
             let Some(list) = self.later.as_mut().and_then(Later::take) else { return Ok(None) };
             (self.lists, self.from) = (Vec::from([list]), Some(RowId(0)));
         }
-        self.find(relations, view, root)?.map(Some).ok_or(Error::Misuse("a view that has changed"))
+        self.find(relations, view, root)?.map(Some).ok_or_else(|| Error::misuse("a view that has changed"))
     }
 
     fn find(&mut self, relations: &Relations, view: &dyn View, root: &Source) -> Result<Option<FoundRows>, Error> {

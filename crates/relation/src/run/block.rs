@@ -258,7 +258,7 @@ impl<'a> Block<'a> {
     /// The entry at an offset.
     fn parse(&self, offset: usize) -> Result<Coded<'a>, Error> {
         let (first, mut rest) = self.bytes.get(offset..).and_then(|bytes| bytes.split_first()).ok_or_else(nonsense)?;
-        let mut number = |code: usize, apart: usize| {
+        let mut number = |code: usize, apart: usize| -> Result<usize, Error> {
             if code != apart {
                 return Ok(code);
             }

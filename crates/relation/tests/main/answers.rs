@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use counterfoil_relation::{
-    Answer, BUDGET_BYTES_MIN, Comparison, Condition, Constant, ContainerScratch, Error, Function, NewColumn,
+    Answer, BUDGET_BYTES_MIN, Cause, Comparison, Condition, Constant, ContainerScratch, Error, Function, NewColumn,
     NewForeignKey, NewIndex, NewKey, NewTable, NoScratch, Order, Output, Place, Plan, RowId, Source, Test, Type, Value,
 };
 
@@ -195,7 +195,7 @@ fn in_little(bench: &mut Bench, plan: &Plan) -> Vec<Vec<Value>> {
     let mut budget = BUDGET_BYTES_MIN;
     loop {
         match all_of(bench, plan, budget) {
-            Err(Error::Memory { needed: Some(needed) }) if needed > budget => budget = needed,
+            Err(error) if matches!(error.cause(), Cause::Memory { needed: Some(needed) } if *needed > budget) => { let Cause::Memory { needed: Some(needed) } = error.cause() else { unreachable!() }; budget = *needed }
             answered => return answered.unwrap(),
         }
     }
@@ -264,16 +264,19 @@ fn everything(bench: &mut Bench, name: &str) -> Plan {
 fn what_does_not_fit_says_how_much_it_needs() {
     let mut bench = populated(1);
     let mut plan = everything(&mut bench, "root");
-    assert!(matches!(all_of(&mut bench, &plan, 1000), Err(Error::Memory { needed: Some(BUDGET_BYTES_MIN) })));
+    assert!(matches!(
+        all_of(&mut bench, &plan, 1000).as_ref().map_err(Error::cause),
+        Err(Cause::Memory { needed: Some(BUDGET_BYTES_MIN) })
+    ));
     // A value that is larger than the budget.
     let value = "x".repeat(100_000);
     bench.insert("root", &[vec![int(9999), Value::Null, Value::Null, Value::Null, Value::Null, text(&value)]]).unwrap();
-    let Err(Error::Memory { needed: Some(needed) }) = all_of(&mut bench, &plan, 64 << 10) else { panic!("it fits") };
+    let needed = all_of(&mut bench, &plan, 64 << 10).unwrap_err().memory_needed().expect("it fits");
     assert!(needed > 100_000);
     assert_eq!(all_of(&mut bench, &plan, needed).unwrap().len(), 1801);
     plan.order = vec![Order { output: 5, is_descending: true, nulls_first: false }];
     // To be sorted it needs more than to be read.
-    let Err(Error::Memory { needed: Some(needed) }) = all_of(&mut bench, &plan, needed) else { panic!("it fits") };
+    let needed = all_of(&mut bench, &plan, needed).unwrap_err().memory_needed().expect("it fits");
     assert_eq!(all_of(&mut bench, &plan, needed).unwrap()[0][0], int(9999));
 }
 
@@ -323,7 +326,7 @@ fn without_a_place_to_put_rows_aside_what_fits_is_sorted() {
         }
         Ok(count)
     };
-    assert_eq!(ask(&plan, 64 << 10), Err(Error::Memory { needed: None }));
+    assert_eq!(ask(&plan, 64 << 10), Err(Error::memory(None)));
     assert_eq!(ask(&plan, 8 << 20), Ok(1800));
     // The first ten are never more than twenty at a time.
     plan.limit = Some(10);
@@ -340,9 +343,9 @@ fn a_sum_out_of_range_and_a_question_that_makes_no_sense_are_refused() {
     let mut plan = everything(&mut bench, "root");
     let aggregate = |column| Output::Aggregate(Function::Sum, Place { source: 0, column });
     (plan.outputs, plan.shown) = (vec![aggregate(3)], 1);
-    assert!(matches!(all_of(&mut bench, &plan, 1 << 20), Err(Error::Sql(_))));
+    assert!(matches!(all_of(&mut bench, &plan, 1 << 20).as_ref().map_err(Error::cause), Err(Cause::Sql(_))));
     plan.outputs = vec![aggregate(5)];
-    assert!(matches!(all_of(&mut bench, &plan, 1 << 20), Err(Error::NotSupported(_))));
+    assert!(matches!(all_of(&mut bench, &plan, 1 << 20).as_ref().map_err(Error::cause), Err(Cause::NotSupported(_))));
     for spoil in [
         |plan: &mut Plan| plan.shown = 2,
         |plan: &mut Plan| plan.sources.clear(),
@@ -359,7 +362,7 @@ fn a_sum_out_of_range_and_a_question_that_makes_no_sense_are_refused() {
         let mut plan = plan.clone();
         plan.outputs = vec![aggregate(3)];
         spoil(&mut plan);
-        assert!(matches!(all_of(&mut bench, &plan, 1 << 20), Err(Error::Misuse(_))));
+        assert!(matches!(all_of(&mut bench, &plan, 1 << 20).as_ref().map_err(Error::cause), Err(Cause::Misuse(_))));
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use counterfoil_flash::{Geometry, MemoryDevice};
 use counterfoil_log::{Counting, Layout, Media, NoPins, Recovered, Settings, Snapshot, Writer, create};
-use counterfoil_relation::{Error, NewTable, Relations, RowBatch, RowBuilder, RowId, Rule, Table, Value, ValueRef};
+use counterfoil_relation::{
+    Cause, Error, NewTable, Relations, RowBatch, RowBuilder, RowId, Rule, Table, Value, ValueRef,
+};
 use counterfoil_vault::{Counter, DangerFixedEntropy, DatabaseId, Entropy, MemoryCounter, Suite, Vault, VolumeKey};
 
 /// What is kept of pages; a device keeps none.
@@ -249,8 +251,8 @@ pub fn rows_of(relations: &Relations, view: Snapshot, table: &Table) -> Vec<(Row
 
 /// The rule that a refused statement would have broken.
 pub fn rule<T: std::fmt::Debug>(result: Result<T, Error>) -> Rule {
-    match result {
-        Err(Error::Constraint(violation)) => violation.rule,
+    match result.map_err(Error::into_cause) {
+        Err(Cause::Constraint(violation)) => violation.rule,
         other => panic!("not a broken rule: {other:?}"),
     }
 }

@@ -1,7 +1,8 @@
 //! Compiled plans: they answer as what they were compiled from, the bytes are those of SPEC.md, and no bytes do harm.
 
 use counterfoil_relation::{
-    Comparison, Constant, Error, Function, Order, Output, PLAN_BYTES_MAX, Place, Plan, Scratch, Source, Test, Value,
+    Cause, Comparison, Constant, Error, Function, Order, Output, PLAN_BYTES_MAX, Place, Plan, Scratch, Source, Test,
+    Value,
 };
 
 use crate::bench::{Bench, rounds};
@@ -101,7 +102,7 @@ fn bytes_from_anywhere_are_a_plan_or_a_typed_error() {
                 break;
             }
         }
-        match bench.relations.compiled(&bench.writer, &bytes) {
+        match bench.relations.compiled(&bench.writer, &bytes).map_err(Error::into_cause) {
             Ok(plan) => {
                 assert_eq!(plan.compile().unwrap(), bytes, "a plan has one encoding");
                 plans_found += 1;
@@ -111,8 +112,8 @@ fn bytes_from_anywhere_are_a_plan_or_a_typed_error() {
                 let mut aside = Aside::default();
                 while answer.next(&bench.relations, &mut aside).unwrap().is_some() {}
             }
-            Err(Error::Misuse(_) | Error::NotSupported(_)) => {}
-            Err(error) => panic!("{error}"),
+            Err(Cause::Misuse(_) | Cause::NotSupported(_)) => {}
+            Err(cause) => panic!("{cause}"),
         }
     }
     assert!(plans_found > 100, "too few of the bytes were plans: {plans_found}");
@@ -121,7 +122,9 @@ fn bytes_from_anywhere_are_a_plan_or_a_typed_error() {
 #[test]
 fn what_is_too_large_or_too_deep_is_refused() {
     let bench = plans::populated(4);
-    let refused = |bytes: &[u8]| matches!(bench.relations.compiled(&bench.writer, bytes), Err(Error::Misuse(_)));
+    let refused = |bytes: &[u8]| {
+        matches!(bench.relations.compiled(&bench.writer, bytes).as_ref().map_err(Error::cause), Err(Cause::Misuse(_)))
+    };
     let plan = example(&bench);
     let with = |test: Test| {
         let mut plan = plan.clone();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use counterfoil_flash::{Device, PageNumber, Read};
 use counterfoil_log::{View, record_space};
-use counterfoil_relation::{Error, NewColumn, NewForeignKey, NewKey, NewTable, Problem, Relations, RowId, Type};
+use counterfoil_relation::{Cause, NewColumn, NewForeignKey, NewKey, NewTable, Problem, Relations, RowId, Type};
 
 use crate::bench::{Bench, int, rounds, text};
 
@@ -129,7 +129,7 @@ fn needs_a_damaged_page(seed: u64) {
             Ok(scan) => core::iter::from_fn(|| scan.next(100).transpose()).find_map(Result::err),
         };
         if let Some(error) = failed {
-            assert!(matches!(&error, Error::Log { table, .. } if table == "parent"), "{error:?}");
+            assert!(matches!(error.cause(), Cause::Log { table, .. } if table == "parent"), "{error:?}");
             assert!(error.to_string().starts_with("table parent: page "), "{error}");
             return;
         }

@@ -1,8 +1,8 @@
 //! Defining tables, indexes and views, and changing them.
 
 use counterfoil_relation::{
-    Error, IndexOrigin, KeyRange, Named, NewCheck, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewKey, NewTable,
-    RowId, Rule, StoredView, Type, Value,
+    Cause, Error, IndexOrigin, KeyRange, Named, NewCheck, NewColumn, NewConstraint, NewForeignKey, NewIndex, NewKey,
+    NewTable, RowId, Rule, StoredView, Type, Value,
 };
 
 use crate::bench::{Bench, int, rows_of, rule, text};
@@ -18,7 +18,7 @@ fn simple(name: &str) -> NewTable {
 }
 
 fn is_sql<T: std::fmt::Debug>(result: Result<T, Error>) {
-    assert!(matches!(result, Err(Error::Sql(_))), "{result:?}");
+    assert!(matches!(result.as_ref().map_err(Error::cause), Err(Cause::Sql(_))), "{result:?}");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use counterfoil_relation::{Error, KeyRange, Lack, NewColumn, NewIndex, NewKey, NewTable, RowId, Type, Vacuum, Value};
+use counterfoil_relation::{
+    Cause, Error, KeyRange, Lack, NewColumn, NewIndex, NewKey, NewTable, RowId, Type, Vacuum, Value,
+};
 
 use crate::bench::{Bench, int, text};
 
@@ -167,7 +169,7 @@ impl Notes {
 }
 
 fn is_full(result: &Result<(), Error>) -> bool {
-    matches!(result, Err(Error::Log { source: counterfoil_log::Error::Full { .. }, .. }))
+    matches!(result.as_ref().map_err(Error::cause), Err(Cause::Log { source, .. }) if source.is_full())
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use counterfoil_relation::{
-    Action, Error, NewColumn, NewConstraint, NewForeignKey, NewKey, NewTable, RowId, Step, Table, TableId, Type, Value,
+    Action, Cause, Error, NewColumn, NewConstraint, NewForeignKey, NewKey, NewTable, RowId, Step, Table, TableId, Type,
+    Value,
 };
 
 use crate::bench::{Bench, int, rounds};
@@ -169,7 +170,7 @@ fn a_cycle_is_refused_and_named() {
     let closing = NewConstraint::ForeignKey(reference(&["c"], "c"));
     let error = bench.statement(|relations, writer| relations.add_constraint(writer, &a, &closing)).unwrap_err();
     let said = "foreign key a_c_fkey would close a cycle: a references c, c references b, b references a";
-    assert_eq!(error, Error::Sql(said.into()));
+    assert_eq!(error, Error::sql(said));
     assert_eq!(paths(&bench, "c"), ["b", "b.a"], "a reference to the own table is part of no other path");
     assert_eq!(paths(&bench, "b"), ["a", "b"]);
 }
@@ -187,7 +188,7 @@ fn more_foreign_keys_than_a_row_can_hold_are_refused() {
     assert_eq!(paths(&bench, "grandchild").len(), 64);
     let error =
         bench.statement(|relations, writer| relations.create_table(writer, &table("worse", &columns, 1, many(65))));
-    assert!(matches!(error.unwrap_err(), Error::Sql(said) if said == "a table has at most 64 foreign keys"));
+    assert!(matches!(error.unwrap_err().cause(), Cause::Sql(said) if said == "a table has at most 64 foreign keys"));
     bench.insert("parent", &[vec![int(1)], vec![int(2)]]).unwrap();
     bench.insert("child", &[vec![int(1); 65], vec![int(2); 65]]).unwrap();
     bench.insert("grandchild", &[vec![int(5), int(2)]]).unwrap();
@@ -415,8 +416,8 @@ fn whatever_is_done_rows_join_what_their_keys_name() {
                 }
                 _ => random_change(&mut bench, name).map(drop),
             };
-            match outcome {
-                Ok(()) | Err(Error::Constraint(_) | Error::Sql(_)) => {}
+            match outcome.map_err(Error::into_cause) {
+                Ok(()) | Err(Cause::Constraint(_) | Cause::Sql(_)) => {}
                 Err(error) => panic!("{error:?}"),
             }
             joined += check(&mut bench);

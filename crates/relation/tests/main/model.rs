@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use counterfoil_log::Snapshot;
 use counterfoil_relation::{
-    Error, IndexOrigin, KeyBound, KeyRange, NewColumn, NewIndex, NewKey, NewTable, RowId, Rule, Table, Type, Vacuum,
-    Value,
+    Cause, Error, IndexOrigin, KeyBound, KeyRange, NewColumn, NewIndex, NewKey, NewTable, RowId, Rule, Table, Type,
+    Vacuum, Value,
 };
 
 use crate::bench::{Bench, batch, int, rounds, rows_of, tables};
@@ -79,7 +79,9 @@ impl Model {
         let fake = u64::MAX / 2;
         rows.extend(new.iter().cloned().enumerate().map(|(place, row)| (RowId(fake + place as u64), row)));
         if self.clashes(&rows) {
-            assert!(matches!(result, Err(Error::Constraint(violation)) if violation.rule == Rule::Unique));
+            assert!(
+                matches!(result.as_ref().map_err(Error::cause), Err(Cause::Constraint(violation)) if violation.rule == Rule::Unique)
+            );
             return;
         }
         let first = result.unwrap();
@@ -111,7 +113,9 @@ impl Model {
         let mut rows = self.rows.clone();
         rows.extend(ids.into_iter().zip(new));
         if self.clashes(&rows) {
-            assert!(matches!(result, Err(Error::Constraint(violation)) if violation.rule == Rule::Unique));
+            assert!(
+                matches!(result.as_ref().map_err(Error::cause), Err(Cause::Constraint(violation)) if violation.rule == Rule::Unique)
+            );
         } else {
             result.unwrap();
             self.rows = rows;

@@ -1,6 +1,6 @@
 //! NOT NULL, bounds, keys, identity columns, and what a statement may and may not do.
 
-use counterfoil_relation::{Error, Identity, NewColumn, NewKey, NewTable, RowId, Rule, Type, Value};
+use counterfoil_relation::{Cause, Error, Identity, NewColumn, NewKey, NewTable, RowId, Rule, Type, Value};
 
 use crate::bench::{Bench, batch, int, rule, text};
 
@@ -24,7 +24,8 @@ fn a_primary_key_is_not_null_and_unique() {
     assert_eq!(rule(bench.insert("t", &[vec![int(1), text("")], vec![int(1), text("")]])), Rule::Unique);
     bench.insert("t", &[vec![int(1), text("")]]).unwrap();
     assert_eq!(rule(bench.insert("t", &[vec![int(1), text("")]])), Rule::Unique);
-    let Err(Error::Constraint(violation)) = bench.insert("t", &[vec![int(1), text("secret")]]) else { panic!() };
+    let error = bench.insert("t", &[vec![int(1), text("secret")]]).unwrap_err();
+    let Cause::Constraint(violation) = error.into_cause() else { panic!() };
     assert_eq!((violation.constraint.as_str(), violation.table.as_str()), ("t_pkey", "t"));
     assert_eq!(violation.columns, ["id"]);
     bench.delete("t", &[RowId(0)]).unwrap();
@@ -121,7 +122,7 @@ fn misuse_is_told() {
     let columns = vec![NewColumn::new("id", Type::Integer)];
     let t = bench.create(&table(columns, &["id"], &[]));
     bench.insert("t", &[vec![int(1)], vec![int(2)]]).unwrap();
-    let is_misuse = |error: Error| assert!(matches!(error, Error::Misuse(_)), "{error:?}");
+    let is_misuse = |error: Error| assert!(matches!(error.cause(), Cause::Misuse(_)), "{error:?}");
     is_misuse(bench.update("t", &[RowId(0)], &[]).unwrap_err());
     is_misuse(bench.update("t", &[RowId(0), RowId(0)], &[vec![int(3)], vec![int(4)]]).unwrap_err());
     is_misuse(bench.update("t", &[RowId(9)], &[vec![int(3)]]).unwrap_err());

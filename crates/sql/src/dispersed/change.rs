@@ -48,7 +48,7 @@ pub(crate) fn insert(
             let names = places(table, index).iter().map(|at| table.columns[*at].name.clone()).collect();
             let (constraint, table) = (index.name.clone(), table.name.clone());
             let violation = Violation { rule: Rule::Unique, constraint, table, columns: names };
-            return Err(Error::Relation(relation::Error::Constraint(Box::new(violation))));
+            return Err(Error::Relation(relation::Error::from(violation)));
         }
     }
     engine.relations.insert_in(&mut changed.statement, &mut *change.lease, table, batch).map_err(Error::Relation)?;

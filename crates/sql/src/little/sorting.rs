@@ -108,10 +108,13 @@ impl Sorting {
             None => RecordSorter::new(memory.begin()?, fetch),
         };
         let pushed = match sorter.push(&mut self.aside, &self.key, row) {
-            Err(relation::Error::Memory { needed: Some(needed) }) => {
-                sorter.set_bytes(self.memory.grow(needed)?);
-                sorter.push(&mut self.aside, &self.key, row)
-            }
+            Err(error) => match error.memory_needed() {
+                Some(needed) => {
+                    sorter.set_bytes(self.memory.grow(needed)?);
+                    sorter.push(&mut self.aside, &self.key, row)
+                }
+                None => Err(error),
+            },
             pushed => pushed,
         };
         self.sorter = Some(sorter);
@@ -218,6 +221,6 @@ impl Memory {
 
     /// So many bytes more than all have were wanted.
     fn needs(&self, more: usize) -> Error {
-        Error::of_tables(relation::Error::Memory { needed: Some(self.pool.reserved().saturating_add(more)) })
+        Error::of_tables(relation::Error::memory(Some(self.pool.reserved().saturating_add(more))))
     }
 }

@@ -55,8 +55,7 @@ pub(crate) fn record_batch(table: &Table, form: &Form, keys: &[Arc<[u8]>]) -> Re
 }
 
 fn read(form: &Form, batch: &mut RowBatch, row: usize, key: &[u8]) -> Result<()> {
-    let corrupt =
-        || Error::Relation(counterfoil_relation::Error::Corrupt { table: String::new(), what: "name of a series" });
+    let corrupt = || Error::Relation(counterfoil_relation::Error::corrupt("", "name of a series"));
     let mut rest = key;
     for place in &form.keys {
         let kind = batch.layout().columns()[*place].kind;

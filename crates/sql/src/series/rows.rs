@@ -164,8 +164,7 @@ fn texts(kind: &Type, values: &[Text], nulls: Option<NullBuffer>) -> Result<Arra
     if matches!(kind, Type::Bytea) {
         return Ok(Arc::new(bytes.map(|value| value.map(|value| value.as_ref())).collect::<BinaryViewArray>()));
     }
-    let wrong =
-        || Error::Relation(counterfoil_relation::Error::Corrupt { table: String::new(), what: "encoding of a text" });
+    let wrong = || Error::Relation(counterfoil_relation::Error::corrupt("", "encoding of a text"));
     let text = |value: Option<&Text>| match value {
         Some(value) => std::str::from_utf8(value).map(|text| Some(text.to_owned())).map_err(|_| wrong()),
         None => Ok(None),

@@ -253,7 +253,7 @@ fn insert(
     description: &Table,
     rows: core::ops::Range<u64>,
 ) -> Result<RowId, Error> {
-    let table = relations.table(writer, description.name)?.ok_or(Error::Misuse("no such table"))?;
+    let table = relations.table(writer, description.name)?.ok_or_else(|| Error::misuse("no such table"))?;
     let mut builder = RowBuilder::new(table.layout());
     rows.into_iter().try_for_each(|id| push(&mut builder, description, id))?;
     relations.insert(writer, &table, &builder.finish())
