@@ -38,10 +38,16 @@ use core::panic::PanicInfo;
 use cortex_m_rt::{ExceptionFrame, exception};
 use cortex_m_semihosting::{debug, hprintln};
 
-/// Says what happened and ends the run as failed.
+/// Ends the run as failed, and says why if that was asked for (feature `told`).
+///
+/// Where nobody reads it, each place that may panic has no text, no name of its file and no number of its line in the image: 30 KB
+/// with the relational engine.
 #[panic_handler]
 fn fail(info: &PanicInfo<'_>) -> ! {
-    hprintln!("{}", info);
+    match cfg!(feature = "told") {
+        true => hprintln!("{}", info),
+        false => hprintln!("a panic: built with the feature `told`, the image says where"),
+    }
     loop {
         debug::exit(debug::EXIT_FAILURE);
     }
@@ -53,7 +59,7 @@ fn fail(info: &PanicInfo<'_>) -> ! {
 /// The processor calls it.
 #[exception]
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
-    hprintln!("hard fault: {:?}", frame);
+    hprintln!("hard fault at {}", frame.pc());
     loop {
         debug::exit(debug::EXIT_FAILURE);
     }
