@@ -80,8 +80,9 @@ fn raise_column(
     }
     let Some(farthest) = farthest else { return Ok(()) };
     let (next, step) = (i128::from(next), i128::from(identity.increment));
-    let steps = ((i128::from(farthest) - next) * step.signum()).div_euclid(step.abs()) + 1;
-    if steps > 0 {
+    let ahead = if step > 0 { i128::from(farthest) - next } else { next - i128::from(farthest) };
+    if let Ok(ahead) = u64::try_from(ahead) {
+        let steps = i128::from(ahead / identity.increment.unsigned_abs()) + 1;
         set(all, column.id, i64::try_from(next + steps * step).ok());
     }
     Ok(())

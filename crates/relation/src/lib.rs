@@ -82,6 +82,7 @@ mod table;
 mod vacuum;
 mod value;
 mod verify;
+mod wide;
 
 /// What is looked at together: few where memory is little.
 const fn few_or_many(few: usize, many: usize) -> usize {

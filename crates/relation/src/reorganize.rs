@@ -15,7 +15,7 @@ use crate::merge::{self, Due};
 use crate::room::StepUse;
 use crate::state::{DELETE_BYTES, UPDATE_HEAD_BYTES};
 use crate::vacuum::{self, Joins};
-use crate::{Error, IndexId, Storage, TableId, catalog};
+use crate::{Error, IndexId, Storage, TableId, catalog, wide};
 use counterfoil_log::Set;
 
 /// A segment is renewed for at least so many changes, as a part of the rows of a fresh part.
@@ -234,9 +234,9 @@ pub(crate) fn untidy(shared: &Shared, access: &Access, is_meant: &dyn Fn(&Part) 
 /// About what the rows of a segment that are there take: an image each, and their share of the long values that were ever written.
 fn kept_bytes(part: &Part) -> u64 {
     let written = part.count.saturating_add(updates(part));
-    let heap = u128::from(part.heap_bytes) * u128::from(part.visible()) / u128::from(written.max(1));
+    let heap = wide::share(part.heap_bytes, part.visible(), written);
     let images = part.visible().saturating_mul(part.stride as u64);
-    images.saturating_add(u64::try_from(heap).unwrap_or(u64::MAX))
+    images.saturating_add(heap.unwrap_or(u64::MAX))
 }
 
 /// Images that were written for rows that had one.

@@ -7,7 +7,7 @@ use counterfoil_log::{Room, View};
 use crate::access::{Access, Part, Shared};
 use crate::grain::Grain;
 use crate::run::Run;
-use crate::{Error, Storage};
+use crate::{Error, Storage, wide};
 
 /// A step of a VACUUM: the renewal of neighbouring segments, or the merge of all runs of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,6 +100,5 @@ fn renewed_bytes(access: &Access, part: &Part) -> u64 {
 
 /// What `part` takes where `whole` takes so many bytes.
 pub(crate) fn share(bytes: u64, part: u64, whole: u64) -> u64 {
-    let share = u128::from(bytes) * u128::from(part) / u128::from(whole.max(1));
-    u64::try_from(share).unwrap_or(bytes)
+    wide::share(bytes, part, whole).unwrap_or(bytes)
 }

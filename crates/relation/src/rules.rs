@@ -3,6 +3,7 @@
 use alloc::vec;
 
 use crate::batch::Piece;
+use crate::wide::power_of_ten;
 use crate::{Column, Error, RowBatch, Rule, Table, Type};
 
 impl Table {
@@ -34,7 +35,7 @@ fn check_column(table: &Table, place: usize, column: &Column, batch: &RowBatch) 
             }
         }
         Type::Numeric { precision, scale } => {
-            let limit = 10_u128.pow(precision.into());
+            let limit = power_of_ten(precision).map_or(u128::MAX, i128::unsigned_abs);
             let fits = |row| match batch.fixed(row, place).try_into() {
                 Ok(bytes) => i128::from_le_bytes(bytes).unsigned_abs() < limit,
                 Err(_) => false,

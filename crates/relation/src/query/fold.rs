@@ -13,6 +13,7 @@ use super::packed::{self, wrong};
 use super::plan::{Function, MEAN_DIGITS, Output, Place, Plan};
 use super::rows::value;
 use crate::key::push_value;
+use crate::wide::{power_of_ten, signed_quotient};
 use crate::{Error, Type, ValueRef};
 
 /// Bytes of the states that are no values.
@@ -207,7 +208,7 @@ impl Aggregate {
             (Function::Sum, _) => ValueRef::BigInt(i64::try_from(sum).map_err(|_| out_of_range())?),
             (_, Type::Numeric { precision, .. }) => {
                 let scaled = sum.checked_mul(10_i128.pow(u32::from(MEAN_DIGITS))).ok_or_else(out_of_range)?;
-                ValueRef::Numeric(within(scaled / i128::from(count), precision)?)
+                ValueRef::Numeric(within(signed_quotient(scaled, count), precision)?)
             }
             _ => ValueRef::Double(sum as f64 / count as f64),
         })
@@ -215,7 +216,7 @@ impl Aggregate {
 }
 
 fn within(number: i128, precision: u8) -> Result<i128, Error> {
-    let bound = 10_i128.checked_pow(u32::from(precision)).ok_or_else(out_of_range)?;
+    let bound = power_of_ten(precision).ok_or_else(out_of_range)?;
     if number.unsigned_abs() < bound.unsigned_abs() { Ok(number) } else { Err(out_of_range()) }
 }
 
