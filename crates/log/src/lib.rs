@@ -52,6 +52,8 @@ mod report;
 mod root;
 mod runs;
 mod sealing;
+#[cfg(any(feature = "small", test))]
+mod search;
 mod sectors;
 mod shared;
 mod slots;

@@ -55,11 +55,11 @@ impl<T> Order<T> for [T] {
     where
         T: Ord,
     {
-        insert(self, |one, two| one < two);
+        insert(self, &mut |one, two| one < two);
     }
 
     fn order_by_key<K: Ord>(&mut self, mut key: impl FnMut(&T) -> K) {
-        insert(self, |one, two| key(one) < key(two));
+        insert(self, &mut |one, two| key(one) < key(two));
     }
 
     fn order_stably_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K) {
@@ -67,7 +67,7 @@ impl<T> Order<T> for [T] {
     }
 
     fn order_by(&mut self, mut compare: impl FnMut(&T, &T) -> core::cmp::Ordering) {
-        insert(self, |one, two| compare(one, two).is_lt());
+        insert(self, &mut |one, two| compare(one, two).is_lt());
     }
 
     fn order_stably_by(&mut self, compare: impl FnMut(&T, &T) -> core::cmp::Ordering) {
@@ -75,9 +75,10 @@ impl<T> Order<T> for [T] {
     }
 }
 
-/// Sorts by insertion: each goes before those that are more than it.
+/// Sorts by insertion: each goes before those that are more than it. Once for each type, whatever it is sorted by.
 #[cfg(any(feature = "small", test))]
-fn insert<T>(all: &mut [T], mut is_less: impl FnMut(&T, &T) -> bool) {
+#[inline(never)]
+fn insert<T>(all: &mut [T], is_less: &mut dyn FnMut(&T, &T) -> bool) {
     for number in 1..all.len() {
         let mut at = number;
         while at > 0 && is_less(&all[at], &all[at - 1]) {
@@ -99,7 +100,7 @@ mod tests {
         for count in 0..60_u32 {
             let mut pairs: Vec<(u32, u32)> = (0..count).map(|number| (number * 7919 % 13, number)).collect();
             let mut model = pairs.clone();
-            insert(&mut pairs, |one, two| one.0 < two.0);
+            insert(&mut pairs, &mut |one, two| one.0 < two.0);
             model.sort_by_key(|(key, _)| *key);
             assert_eq!(pairs, model);
         }

@@ -91,9 +91,11 @@ mod in_pieces {
     use alloc::sync::Arc;
     use alloc::vec::Vec;
     use core::borrow::Borrow;
-    use core::mem;
+    use core::cmp::Ordering;
+    use core::{mem, slice};
 
     use super::PIECE_ENTRIES;
+    use crate::search::search;
 
     type Piece<K, V> = Arc<Vec<(K, V)>>;
 
@@ -106,6 +108,26 @@ mod in_pieces {
     impl<K, V> Default for SharedMap<K, V> {
         fn default() -> Self {
             SharedMap { pieces: Vec::new() }
+        }
+    }
+
+    /// Entries in their order, piece after piece. The library's adapters would bring code for each way of going through them.
+    struct Entries<'m, K, V> {
+        pieces: slice::Iter<'m, Piece<K, V>>,
+        piece: slice::Iter<'m, (K, V)>,
+    }
+
+    impl<'m, K, V> Iterator for Entries<'m, K, V> {
+        type Item = (&'m K, &'m V);
+
+        #[inline(never)]
+        fn next(&mut self) -> Option<(&'m K, &'m V)> {
+            loop {
+                if let Some((key, value)) = self.piece.next() {
+                    return Some((key, value));
+                }
+                self.piece = self.pieces.next()?.iter();
+            }
         }
     }
 
@@ -131,7 +153,7 @@ mod in_pieces {
 
         /// All entries.
         pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-            self.pieces.iter().flat_map(|piece| piece.iter()).map(|(key, value)| (key, value))
+            Entries { pieces: self.pieces.iter(), piece: Default::default() }
         }
 
         /// All keys.
@@ -151,10 +173,11 @@ mod in_pieces {
         where
             K: Borrow<Q>,
         {
-            let begins = |piece: &Piece<K, V>| piece.first().is_some_and(|(first, _)| first.borrow() <= key);
-            let piece = self.pieces.partition_point(begins).saturating_sub(1);
-            let search = |piece: &Piece<K, V>| piece.binary_search_by(|(known, _)| known.borrow().cmp(key));
-            (piece, self.pieces.get(piece).map_or(Err(0), search))
+            let mut first =
+                |at: usize| self.pieces[at].first().map_or(Ordering::Less, |(key_of, _)| key_of.borrow().cmp(key));
+            let piece = search(self.pieces.len(), &mut first).unwrap_or_else(|at| at.saturating_sub(1));
+            let Some(entries) = self.pieces.get(piece) else { return (piece, Err(0)) };
+            (piece, search(entries.len(), &mut |at| entries[at].0.borrow().cmp(key)))
         }
 
         fn entries(&mut self, piece: usize) -> Option<&mut Vec<(K, V)>> {
@@ -188,8 +211,9 @@ mod in_pieces {
         {
             let (first, found) = self.place(from);
             let skipped = found.unwrap_or_else(|at| at);
-            let pieces = self.pieces.get(first..).unwrap_or_default();
-            pieces.iter().flat_map(|piece| piece.iter()).skip(skipped).map(|(key, value)| (key, value))
+            let mut pieces = self.pieces.get(first..).unwrap_or_default().iter();
+            let piece = pieces.next().and_then(|piece| piece.get(skipped..)).unwrap_or_default().iter();
+            Entries { pieces, piece }
         }
 
         /// The value of a key, to be changed.

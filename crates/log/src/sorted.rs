@@ -7,6 +7,8 @@ use core::borrow::Borrow;
 use core::ops::{Bound, RangeBounds};
 use core::{mem, slice};
 
+use crate::search::search;
+
 /// A map in the order of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortedMap<K, V> {
@@ -70,12 +72,23 @@ impl<K, V> SortedMap<K, V> {
 
     /// Keeps the entries that `is_kept` says.
     pub fn retain(&mut self, mut is_kept: impl FnMut(&K, &mut V) -> bool) {
-        self.entries.retain_mut(|(key, value)| is_kept(key, value));
+        let mut at = 0;
+        while let Some((key, value)) = self.entries.get_mut(at) {
+            match is_kept(key, value) {
+                true => at += 1,
+                false => drop(self.take(at)),
+            }
+        }
     }
 
     /// Drops all.
     pub fn clear(&mut self) {
         self.entries.clear();
+    }
+
+    #[inline(never)]
+    fn take(&mut self, at: usize) -> (K, V) {
+        self.entries.remove(at)
     }
 }
 
@@ -97,11 +110,7 @@ impl<K: Ord, V> SortedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        // What comes last is asked first: most keys are numbers that go up.
-        match self.entries.last() {
-            Some((last, _)) if last.borrow() < key => Err(self.entries.len()),
-            _ => self.entries.binary_search_by(|(known, _)| known.borrow().cmp(key)),
-        }
+        search(self.entries.len(), &mut |at| self.entries[at].0.borrow().cmp(key))
     }
 
     /// The value of a key.
@@ -133,18 +142,19 @@ impl<K: Ord, V> SortedMap<K, V> {
         match self.find(&key) {
             Ok(at) => Some(mem::replace(&mut self.entries[at].1, value)),
             Err(at) => {
-                self.make_room();
-                self.entries.insert(at, (key, value));
+                self.add(at, key, value);
                 None
             }
         }
     }
 
-    /// Room for one more: a quarter more where it is used up, since nothing is to spare.
-    fn make_room(&mut self) {
+    /// A new entry, with room for a quarter more where it is used up, since nothing is to spare.
+    #[inline(never)]
+    fn add(&mut self, at: usize, key: K, value: V) {
         if self.entries.len() == self.entries.capacity() {
             self.entries.reserve_exact(self.entries.len() / 4 + 1);
         }
+        self.entries.insert(at, (key, value));
     }
 
     /// Takes a key away; the value it had.
@@ -152,7 +162,7 @@ impl<K: Ord, V> SortedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.find(key).ok().map(|at| self.entries.remove(at).1)
+        self.remove_entry(key).map(|(_, value)| value)
     }
 
     /// Takes an entry away.
@@ -160,12 +170,12 @@ impl<K: Ord, V> SortedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.find(key).ok().map(|at| self.entries.remove(at))
+        self.find(key).ok().map(|at| self.take(at))
     }
 
     /// Takes the first entry away.
     pub fn pop_first(&mut self) -> Option<(K, V)> {
-        (!self.is_empty()).then(|| self.entries.remove(0))
+        (!self.is_empty()).then(|| self.take(0))
     }
 
     /// The place of a key in the map, whether it is there or not.
@@ -222,8 +232,7 @@ impl<'m, K: Ord, V> Entry<'m, K, V> {
         let at = match self.found {
             Ok(at) => at,
             Err(at) => {
-                self.map.make_room();
-                self.map.entries.insert(at, (self.key, value()));
+                self.map.add(at, self.key, value());
                 at
             }
         };
