@@ -30,6 +30,7 @@ mod selection;
 mod sorter;
 mod stage;
 mod test;
+mod told;
 mod windows;
 
 use alloc::sync::Arc;

@@ -19,6 +19,7 @@ use super::condition::{Condition, conjuncts};
 use super::named::FEW_ROWS;
 use super::ranges::{flatten, ways};
 use super::test::{Test, select};
+use super::told::{self, told};
 use super::{Access, NamedRows, Source};
 use crate::found::Found;
 use crate::grain::Grain;
@@ -195,11 +196,11 @@ impl<'s> Search<'s> {
     /// What names rows of a source, and the path to them.
     fn along(&self, path: Option<usize>, by: String) -> String {
         let join = path.and_then(|path| self.root.joins.get(path));
-        match join.map(|join| self.root.path_name(join)) {
+        told(|| match join.map(|join| self.root.path_name(join)) {
             // What is never true needs no index.
             Some(name) if !by.is_empty() => format!("{by} along {name}"),
             _ => by,
-        }
+        })
     }
 
     /// The rows of a source that is small beside the root, those of which the tests are true: if reading it is less work than the rows
@@ -217,7 +218,7 @@ impl<'s> Search<'s> {
         }
         self.reads_left -= count;
         let Some(rows) = self.relations.matching(self.view, source, tests, room)? else { return Ok(None) };
-        self.list(source, Cow::Owned(rows), format!("{} read", source.table.name))
+        self.list(source, Cow::Owned(rows), told(|| format!("{} read", source.table.name)))
     }
 
     /// Whether a source of so many rows may be read to its end.
@@ -326,18 +327,12 @@ impl<'s> Search<'s> {
             if rows.len() > rows_max {
                 return Ok(None);
             }
-            let by = match by.as_slice() {
-                [one] => one.clone(),
-                all => {
-                    let apart = |by: &String| if by.contains(" or ") { format!("({by})") } else { by.clone() };
-                    all.iter().map(apart).collect::<Vec<_>>().join(" and ")
-                }
-            };
+            let by = told::apart(&by);
             if !by.is_empty() && !names.contains(&by) {
                 names.push(by);
             }
         }
-        Ok(Some((rows, Vec::from([names.join(" or ")]))))
+        Ok(Some((rows, Vec::from([told::either(&names)]))))
     }
 
     /// Whether there is an index, or a small table, that may name rows of which a condition is true: what would be looked up in vain

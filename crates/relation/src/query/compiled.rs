@@ -388,7 +388,11 @@ impl Reader<'_> {
     fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
         let count = self.size()?;
         self.elements_left = self.elements_left.checked_sub(count).ok_or_else(no_plan)?;
-        (0..count).map(|_| read(self)).collect()
+        let mut list = Vec::new();
+        for _ in 0..count {
+            list.push(read(self)?);
+        }
+        Ok(list)
     }
 
     fn output(&mut self, sources: &[Source]) -> Result<Output, Error> {

@@ -7,6 +7,7 @@ use counterfoil_log::View;
 
 use super::named::TABLE_ROWS_MIN;
 use super::ranges::{flatten, ways};
+use super::told::index_name;
 use super::{Access, Source};
 use crate::found::{Found, FoundRows, span_of};
 use crate::{Error, NamedRows, Relations, RowId};
@@ -106,7 +107,7 @@ fn bits(
     if !relations.find_in(view, table, (way.index, &way.ranges), &mut found)? {
         return Ok(None);
     }
-    let index = table.index(way.index).map(|index| index.name.clone()).unwrap_or_default();
+    let index = index_name(table, way.index);
     Ok(match found.finish() {
         (FoundRows::Bits { words, .. }, None) => Some((words, index)),
         _ => None,

@@ -10,6 +10,7 @@ use super::Access;
 use super::candidates::ROOT_SHARE_IN_CELLS;
 use super::ranges::{Way, flatten, ways};
 use super::test::Test;
+use super::told::{index_name, names};
 use crate::grain::Grain;
 use crate::{Error, Relations, RowId, Table};
 
@@ -153,7 +154,7 @@ impl Relations {
             rows.order();
             rows.dedup();
         }
-        let index = table.index(way.index).map(|index| index.name.clone()).unwrap_or_default();
+        let index = index_name(table, way.index);
         Ok(Some(NamedRows { rows, index }))
     }
 }
@@ -170,16 +171,4 @@ fn both(all: Option<NamedRows>, named: NamedRows) -> NamedRows {
     let Some(mut all) = all else { return named };
     all.rows.retain(|row| named.rows.binary_search(row).is_ok());
     NamedRows { rows: all.rows, index: names(all.index, &named.index) }
-}
-
-/// Names one behind the other, each once.
-fn names(mut all: String, name: &str) -> String {
-    if name.is_empty() || all.split(", ").any(|known| known == name) {
-        return all;
-    }
-    if !all.is_empty() {
-        all.push_str(", ");
-    }
-    all.push_str(name);
-    all
 }

@@ -24,6 +24,7 @@ use super::condition::{Condition, conjuncts};
 use super::ends::Ends;
 use super::named::{TABLE_ROWS_MIN, TABLE_SHARE};
 use super::ranges::{Way, flatten, ways};
+use super::told::{along, both, either, index_name, told};
 use super::{Access, Source, Test};
 use crate::found::{Found, FoundRows, span_of};
 use crate::{Error, NamedRows, Relations, RowId};
@@ -211,7 +212,7 @@ impl Opening<'_> {
         let (room, from) = (self.room / 4, Some(RowId(0)));
         let mut windows = Windows { lists, also, later, room, entries_max, from, is_close: false };
         let first = windows.find(self.relations, self.view, self.root)?;
-        Ok(first.map(|rows| (windows, rows, format!("{by} in passes"))))
+        Ok(first.map(|rows| (windows, rows, told(|| format!("{by} in passes")))))
     }
 
     /// By an index of the root.
@@ -220,7 +221,7 @@ impl Opening<'_> {
         let mut flat = Vec::new();
         self.root.tests.iter().for_each(|test| flatten(test, &mut flat));
         for way in ways(&flat, &self.root.table) {
-            let by = index_name(self.root, &way);
+            let by = index_name(&self.root.table, way.index);
             if let Some(opened) = self.begin(Vec::from([List::Way(way)]), entries_max, &by)? {
                 return Ok(Some(opened));
             }
@@ -246,13 +247,13 @@ impl Opening<'_> {
         let by = core::iter::once(&first).chain(&also).map(|ends| along(self.root, ends.path, &ends.index));
         let by: Vec<String> = by.collect();
         if !also.is_empty() || !self.in_any_order {
-            return self.begin_with(Vec::from([List::Ends(first)]), (also, None), entries_max, &by.join(" and "));
+            return self.begin_with(Vec::from([List::Ends(first)]), (also, None), entries_max, &both(&by));
         }
         // So many at a time that what joins them is one window.
         let count = (first.count() * (self.room / 4) / (first.joined as usize).max(1)).max(1);
         let mut later = Later { ends: first, next: RowId(0), count };
         let lists = Vec::from_iter(later.take());
-        self.begin_with(lists, (also, Some(later)), entries_max, &by.join(" and "))
+        self.begin_with(lists, (also, Some(later)), entries_max, &both(&by))
     }
 
     /// By the lists of alternatives, merged.
@@ -270,24 +271,12 @@ impl Opening<'_> {
             let (lists, by) = (Vec::new(), Vec::new());
             let mut merging = Merging { relations, view, sources, access, room: self.room / 4, lists, by };
             if merging.add(condition)?
-                && let Some(opened) = self.begin(merging.lists, entries_max, &merging.by.join(" or "))?
+                && let Some(opened) = self.begin(merging.lists, entries_max, &either(&merging.by))?
             {
                 return Ok(Some(opened));
             }
         }
         Ok(None)
-    }
-}
-
-fn index_name(source: &Source, way: &Way) -> String {
-    source.table.index(way.index).map(|index| index.name.clone()).unwrap_or_default()
-}
-
-/// What names rows of a source, and the path to them.
-fn along(root: &Source, path: usize, by: &str) -> String {
-    match root.table.joins.get(path) {
-        Some(join) => format!("{by} along {}", root.table.path_name(join)),
-        None => by.into(),
     }
 }
 
@@ -340,7 +329,7 @@ impl Merging<'_> {
                 let Some(way) = ways(&flat, &source.table).into_iter().next() else {
                     return self.add_alternatives(source, &flat);
                 };
-                let by = index_name(source, &way);
+                let by = index_name(&source.table, way.index);
                 (List::Way(way), by)
             }
             Some(path) => {
