@@ -18,14 +18,18 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(any(feature = "ascon-aead128", feature = "aes-128-ocb3"))]
+use aes::Aes128;
+#[cfg(any(feature = "aes-256-gcm-siv", feature = "aes-256-gcm", feature = "chacha20-poly1305"))]
+use aes::Aes256;
+use aes::Block;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
-use aes::{Aes128, Aes256, Block};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 use crate::keys::{Purpose, mac_under};
-use crate::{Epoch, Kind, TAG_BYTES, Tag, Tampered, Vault};
+use crate::{Epoch, Kind, Suite, TAG_BYTES, Tag, Tampered, Vault};
 
 /// Bytes of a sealed cell.
 pub const CELL_BYTES: usize = 16;
@@ -36,24 +40,39 @@ pub const CELL_PAYLOAD_MAX: usize = 10;
 /// Most bytes of payload in a cell that points somewhere.
 pub const CELL_POINTER_MAX: usize = 8;
 
+/// AES with the key size of a suite: of the two there are those that the suites of this build have.
 #[allow(clippy::large_enum_variant, reason = "a device has one of them and no heap to put it on")]
 enum BlockCipher {
+    #[cfg(any(feature = "ascon-aead128", feature = "aes-128-ocb3"))]
     Aes128(Aes128),
+    #[cfg(any(feature = "aes-256-gcm-siv", feature = "aes-256-gcm", feature = "chacha20-poly1305"))]
     Aes256(Aes256),
 }
 
 impl BlockCipher {
-    fn new(key: &[u8; 32], key_bytes: usize) -> BlockCipher {
-        match key.first_chunk::<16>() {
-            Some(half) if key_bytes == 16 => BlockCipher::Aes128(Aes128::new(&(*half).into())),
+    fn new(key: &[u8; 32], suite: Suite) -> BlockCipher {
+        match suite {
+            #[cfg(feature = "ascon-aead128")]
+            Suite::AsconAead128 => BlockCipher::short(key),
+            #[cfg(feature = "aes-128-ocb3")]
+            Suite::Aes128Ocb3 => BlockCipher::short(key),
+            #[cfg(any(feature = "aes-256-gcm-siv", feature = "aes-256-gcm", feature = "chacha20-poly1305"))]
             _ => BlockCipher::Aes256(Aes256::new(&(*key).into())),
         }
+    }
+
+    #[cfg(any(feature = "ascon-aead128", feature = "aes-128-ocb3"))]
+    fn short(key: &[u8; 32]) -> BlockCipher {
+        let half: [u8; 16] = core::array::from_fn(|index| key[index]);
+        BlockCipher::Aes128(Aes128::new(&half.into()))
     }
 
     fn encrypt(&self, block: u128) -> u128 {
         let mut bytes = Block::from(block.to_le_bytes());
         match self {
+            #[cfg(any(feature = "ascon-aead128", feature = "aes-128-ocb3"))]
             BlockCipher::Aes128(cipher) => cipher.encrypt_block(&mut bytes),
+            #[cfg(any(feature = "aes-256-gcm-siv", feature = "aes-256-gcm", feature = "chacha20-poly1305"))]
             BlockCipher::Aes256(cipher) => cipher.encrypt_block(&mut bytes),
         }
         u128::from_le_bytes(bytes.into())
@@ -62,7 +81,9 @@ impl BlockCipher {
     fn decrypt(&self, block: u128) -> u128 {
         let mut bytes = Block::from(block.to_le_bytes());
         match self {
+            #[cfg(any(feature = "ascon-aead128", feature = "aes-128-ocb3"))]
             BlockCipher::Aes128(cipher) => cipher.decrypt_block(&mut bytes),
+            #[cfg(any(feature = "aes-256-gcm-siv", feature = "aes-256-gcm", feature = "chacha20-poly1305"))]
             BlockCipher::Aes256(cipher) => cipher.decrypt_block(&mut bytes),
         }
         u128::from_le_bytes(bytes.into())
@@ -108,13 +129,13 @@ impl Vault {
     /// The keys of the cells written in this epoch.
     pub fn cell_key(&self, epoch: &Epoch) -> CellKey {
         let derive = |purpose| self.root.derive(purpose, 0, epoch);
-        let key_bytes = self.suite().key_bytes();
+        let suite = self.suite();
         let block = derive(Purpose::CellBlock);
         CellKey {
             #[cfg(feature = "witness")]
             witness: crate::witness::key_digest(&*block),
-            block: BlockCipher::new(&block, key_bytes),
-            tweak: BlockCipher::new(&derive(Purpose::CellTweak), key_bytes),
+            block: BlockCipher::new(&block, suite),
+            tweak: BlockCipher::new(&derive(Purpose::CellTweak), suite),
             mac: mac_under(&derive(Purpose::CellMac)),
             epoch: epoch.number,
         }
