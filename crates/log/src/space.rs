@@ -312,7 +312,7 @@ impl Space {
         self.free.remove(&extent.number);
         self.own(owner, extent.number);
         if !self.slots.set(extent.number as usize, Slot::new(owner, extent.allocation)) {
-            return Err(corrupt);
+            return Err(corrupt());
         }
         self.reach.extents = self.reach.extents.max(extent.number + 1);
         self.next_allocation = self.next_allocation.max(extent.allocation + 1);

@@ -194,9 +194,10 @@ fn all_of(bench: &mut Bench, plan: &Plan, budget: usize) -> Result<Vec<Vec<Value
 fn in_little(bench: &mut Bench, plan: &Plan) -> Vec<Vec<Value>> {
     let mut budget = BUDGET_BYTES_MIN;
     loop {
-        match all_of(bench, plan, budget) {
-            Err(error) if matches!(error.cause(), Cause::Memory { needed: Some(needed) } if *needed > budget) => { let Cause::Memory { needed: Some(needed) } = error.cause() else { unreachable!() }; budget = *needed }
-            answered => return answered.unwrap(),
+        let answered = all_of(bench, plan, budget);
+        match answered.as_ref().map_err(Error::cause) {
+            Err(Cause::Memory { needed: Some(needed) }) if *needed > budget => budget = *needed,
+            _ => return answered.unwrap(),
         }
     }
 }
