@@ -15,6 +15,7 @@ mod coder;
 pub mod coding;
 mod compared;
 mod declaration;
+mod disputed;
 mod errands;
 mod exact;
 mod folder;

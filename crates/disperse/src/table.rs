@@ -5,7 +5,7 @@
 //!    shows another cell, is named. Of cells in pieces it takes as many answers as give them back (pieced.rs).
 //! 2. Which rows an index code matches is asked of every cloud that has the code, `may_fail + 1` of them. One of those that answer is
 //!    honest, and names all rows that match: so all answers together miss none. What they name too much shows when the cells are
-//!    open.
+//!    open. Where they differ, some of what they differ in is opened at once, and who is wrong is named (disputed.rs).
 //! 3. Sums: sums.rs.
 //! 4. Who wants less, or more, says so (goal.rs).
 
@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use crate::asked::{self, Progress, Wait};
 use crate::coder::{Coder, Common, Unfit};
 use crate::coding::erasure::Pieces;
+use crate::disputed::Named;
 use crate::fragments::{Fragments, Question, Test};
 use crate::gathered::Wanted;
 use crate::goal::Goal;
@@ -63,6 +64,10 @@ pub enum Fault {
     Lacks,
     /// A cell that was not sealed for where it was shown.
     Forged,
+    /// It does not name rows of which a condition is true that it has a code of.
+    LeavesOut,
+    /// It names rows of which a condition is not true that it has a code of.
+    NamesOthers,
     /// A sum that is not that of its shares.
     WrongSum,
     /// It has not answered yet; another one has.
@@ -84,6 +89,8 @@ impl fmt::Display for Fault {
             Self::Failed(failure) => failure.fmt(f),
             Self::Lacks => f.write_str("it does not show rows that it said it has"),
             Self::Forged => f.write_str("it shows what was not sealed for where it is"),
+            Self::LeavesOut => f.write_str("it leaves out rows of which a condition is true"),
+            Self::NamesOthers => f.write_str("it names rows of which a condition is not true"),
             Self::WrongSum => f.write_str("its sum is not that of its shares"),
             Self::Slow => f.write_str("it is slow: another one was asked and has answered"),
         }
@@ -401,14 +408,16 @@ impl Table {
         if asking.goal == Goal::Performance {
             return self.named_first(asking, condition, report);
         }
-        let mut matching = None;
+        let mut answers = Vec::new();
         for (cloud, named) in self.named(asking, condition) {
             match named {
-                Ok(named) => *matching.get_or_insert_with(Rows::new) |= named,
+                Ok(named) => answers.push((cloud, named)),
                 Err(Failure::CalledOff) => return Err(Unanswered::CalledOff),
                 Err(failure) => report.note(cloud, Fault::Failed(failure)),
             }
         }
+        let matching = answers.iter().map(|(_, named)| named.clone()).reduce(|all, named| all | named);
+        self.blame(asking, &Named::new(condition, answers), report)?;
         Ok(matching)
     }
 

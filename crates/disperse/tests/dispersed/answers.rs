@@ -162,6 +162,37 @@ fn each_way_of_lying_is_named() {
 }
 
 #[test]
+fn who_leaves_rows_out_of_a_condition_is_named() {
+    let people = some_people();
+    let world = World::new((3, 1, 1), &people);
+    let mut named = 0;
+    for (condition, is_true) in conditions(&people, 17) {
+        let given = [condition];
+        let expected: Vec<u64> = (0..30).filter(|row| is_true(&people[*row as usize])).collect();
+        for (mood, bad) in
+            [Mood::Denying, Mood::Forgetful].into_iter().flat_map(|mood| (0..3).map(move |bad| (mood, bad)))
+        {
+            world.clouds[bad].set(mood);
+            let mut report = Report::default();
+            // Whatever is wanted of the rows, and whether or not it is said that it is to be sure.
+            for goal in [Goal::Ordinary, Goal::Reliability(None)] {
+                let asking = Asking { goal, ..world.asking() };
+                let found = world.table.read(asking, &[], &given, &mut report).expect("rows");
+                assert!(expected.iter().all(|row| found.rows.contains(row)));
+            }
+            assert!(report.faults.iter().all(|(cloud, _)| *cloud == bad), "{report:?}");
+            named += usize::from(report.faults.contains(&(bad, Fault::LeavesOut)));
+            world.clouds[bad].set(Mood::Honest);
+        }
+        let mut report = Report::default();
+        world.table.read(world.asking(), &[], &given, &mut report).expect("rows");
+        assert_eq!(report, Report::default());
+    }
+    // Each condition has a code at two of three clouds, and of each some rows are true.
+    assert_eq!(named, 6 * 2 * 2);
+}
+
+#[test]
 fn more_failures_than_declared_are_no_wrong_answer() {
     let world = World::new((3, 1, 1), &some_people());
     for mood in [Mood::Silent, Mood::Forgetful, Mood::Lying, Mood::Shuffling] {
