@@ -136,6 +136,46 @@ fn check_returning(items: Option<&[SelectItem]>, alias: &str, names_others: bool
     Ok(())
 }
 
+/// The table that an update changes, and what it is called there.
+pub(crate) fn named_by_update(update: &Update) -> Result<(String, String)> {
+    if update.limit.is_some() || !update.order_by.is_empty() {
+        return Err(Error::NotSupported("LIMIT and ORDER BY in UPDATE: choose the rows in WHERE".into()));
+    }
+    if update.or.is_some() || update.output.is_some() || !update.table.joins.is_empty() {
+        return Err(Error::NotSupported("UPDATE OR, OUTPUT and joins: write UPDATE ... FROM ... RETURNING".into()));
+    }
+    let (name, alias) = named(&update.table.relation)?;
+    check_returning(update.returning.as_deref(), &alias, update.from.is_some())?;
+    Ok((name, alias))
+}
+
+/// The table from which rows are deleted, and what it is called there.
+pub(crate) fn named_by_delete(delete: &Delete) -> Result<(String, String)> {
+    if delete.limit.is_some() || !delete.order_by.is_empty() {
+        return Err(Error::NotSupported("LIMIT and ORDER BY in DELETE: choose the rows in WHERE".into()));
+    }
+    if delete.output.is_some() || !delete.tables.is_empty() {
+        return Err(Error::NotSupported("OUTPUT and several tables in DELETE: write RETURNING and USING".into()));
+    }
+    let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
+    let [TableWithJoins { relation, joins }] = tables.as_slice() else {
+        return Err(Error::NotSupported("DELETE from several tables at once".into()));
+    };
+    if !joins.is_empty() {
+        return Err(Error::NotSupported("joins in DELETE FROM: write USING".into()));
+    }
+    let (name, alias) = named(relation)?;
+    check_returning(delete.returning.as_deref(), &alias, delete.using.is_some())?;
+    Ok((name, alias))
+}
+
+/// The query for the numbers of rows that go.
+pub(crate) fn question_of_delete(with: Option<With>, delete: &Delete, alias: &str) -> Query {
+    let mut from = vec![planner::select_from(TARGET, alias)];
+    from.extend(delete.using.iter().flatten().cloned());
+    select(with, vec![column_item(alias, ROW_ID, ROW_ID)], from, delete.selection.clone())
+}
+
 /// Hands the items of RETURNING over.
 pub(crate) fn returning_items(items: Option<&[SelectItem]>, changed: &mut Changed) {
     if let Some(items) = items {
@@ -204,34 +244,19 @@ impl Session {
     }
 
     fn update(&mut self, with: Option<With>, update: &Update, parameters: &[Value]) -> Result<Outcome> {
-        if update.limit.is_some() || !update.order_by.is_empty() {
-            return Err(Error::NotSupported("LIMIT and ORDER BY in UPDATE: choose the rows in WHERE".into()));
-        }
-        if update.or.is_some() || update.output.is_some() || !update.table.joins.is_empty() {
-            return Err(Error::NotSupported("UPDATE OR, OUTPUT and joins: write UPDATE ... FROM ... RETURNING".into()));
-        }
-        let (name, alias) = named(&update.table.relation)?;
-        check_returning(update.returning.as_deref(), &alias, update.from.is_some())?;
+        let (name, alias) = named_by_update(update)?;
         let changed = self.change(|session, change| {
             let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
-            let mut from = vec![planner::select_from(TARGET, &alias)];
-            if let Some(UpdateTableFromKind::BeforeSet(more) | UpdateTableFromKind::AfterSet(more)) = &update.from {
-                from.extend(more.iter().cloned());
-            }
-            let from_count = from.len();
-            let mut items = vec![column_item(&alias, ROW_ID, ROW_ID)];
-            items.extend(session.assigned_items(&table, &alias, &update.assignments)?);
-            let direct = match with.is_none() && from_count == 1 {
-                true => session.update_directly(change, &table, (&alias, &items), update, parameters)?,
+            let direct = match with.is_none() && update.from.is_none() {
+                true => session.update_directly(change, &table, &alias, update, parameters)?,
                 false => None,
             };
-            let query = select(with, items, from, update.selection.clone());
-            let several = from_count > 1;
+            let query = session.question_of_update(with, update, &table, &alias)?;
             let part_rows = if stands_alone(&table, &update.assignments)? { PART_ROWS } else { usize::MAX };
             let mut changed = Changed::new(table.clone(), update.returning.is_some(), parameters);
             changed.alias = Some(alias);
             returning_items(update.returning.as_deref(), &mut changed);
-            let mut images = Images::new(&table, several);
+            let mut images = Images::new(&table, update.from.is_some());
             let mut stream = match direct {
                 Some((stream, constants)) => {
                     images.constants = constants;
@@ -251,16 +276,37 @@ impl Session {
         self.changed("UPDATE", changed)
     }
 
+    /// The query for the numbers of rows that an update is about, and their new values.
+    pub(crate) fn question_of_update(
+        &mut self,
+        with: Option<With>,
+        update: &Update,
+        table: &Table,
+        alias: &str,
+    ) -> Result<Query> {
+        let mut from = vec![planner::select_from(TARGET, alias)];
+        if let Some(UpdateTableFromKind::BeforeSet(more) | UpdateTableFromKind::AfterSet(more)) = &update.from {
+            from.extend(more.iter().cloned());
+        }
+        Ok(select(with, self.items_of_update(update, table, alias)?, from, update.selection.clone()))
+    }
+
+    fn items_of_update(&mut self, update: &Update, table: &Table, alias: &str) -> Result<Vec<SelectItem>> {
+        let mut items = vec![column_item(alias, ROW_ID, ROW_ID)];
+        items.extend(self.assigned_items(table, alias, &update.assignments)?);
+        Ok(items)
+    }
+
     /// Begins to read the rows of an update without planning, and what SET gives all of them alike.
     fn update_directly(
         &mut self,
         change: &mut Change,
         table: &Arc<Table>,
-        (alias, items): (&str, &[SelectItem]),
+        alias: &str,
         update: &Update,
         parameters: &[Value],
     ) -> Result<Option<(SendableRecordBatchStream, Vec<Option<ScalarValue>>)>> {
-        let mut items = items.to_vec();
+        let mut items = self.items_of_update(update, table, alias)?;
         let constants = take_constants(table, alias, &mut items[1..], parameters);
         let query = select(None, items, vec![planner::select_from(TARGET, alias)], update.selection.clone());
         let snapshot = change.lease.pending();
@@ -270,27 +316,10 @@ impl Session {
     }
 
     fn delete(&mut self, with: Option<With>, delete: &Delete, parameters: &[Value]) -> Result<Outcome> {
-        if delete.limit.is_some() || !delete.order_by.is_empty() {
-            return Err(Error::NotSupported("LIMIT and ORDER BY in DELETE: choose the rows in WHERE".into()));
-        }
-        if delete.output.is_some() || !delete.tables.is_empty() {
-            return Err(Error::NotSupported("OUTPUT and several tables in DELETE: write RETURNING and USING".into()));
-        }
-        let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
-        let [TableWithJoins { relation, joins }] = tables.as_slice() else {
-            return Err(Error::NotSupported("DELETE from several tables at once".into()));
-        };
-        if !joins.is_empty() {
-            return Err(Error::NotSupported("joins in DELETE FROM: write USING".into()));
-        }
-        let (name, alias) = named(relation)?;
-        check_returning(delete.returning.as_deref(), &alias, delete.using.is_some())?;
+        let (name, alias) = named_by_delete(delete)?;
         let changed = self.freeing_change(|session, change| {
             let table = planner::rows_of(session.engine(), &*change.lease, &name)?;
-            let mut from = vec![planner::select_from(TARGET, &alias)];
-            from.extend(delete.using.iter().flatten().cloned());
-            let items = vec![column_item(&alias, ROW_ID, ROW_ID)];
-            let query = select(with, items, from, delete.selection.clone());
+            let query = question_of_delete(with, delete, &alias);
             let mut stream = session.stream_query(change, query, &table, parameters)?;
             let (mut seen, mut rows) = (HashSet::new(), Vec::new());
             while let Some(batch) = session.planner.next(&mut stream)? {

@@ -135,7 +135,7 @@ impl Session {
             ColumnOption::Generated { .. } => {
                 return Err(Error::NotSupported("GENERATED ALWAYS AS (expression)".into()));
             }
-            other => return Err(Error::NotSupported(format!("the column option {other}"))),
+            other => return Err(refused(other, &column.name)),
         }
         Ok(())
     }
@@ -303,4 +303,15 @@ pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// FOR and USE of a column are of tables that clouds keep.
+fn refused(option: &ColumnOption, column: &str) -> Error {
+    let text = option.to_string();
+    Error::NotSupported(match text.split(' ').next() {
+        Some(word @ ("FOR" | "USE")) => format!(
+            "{word} of column {column}: the table lies here; WITH (engine = 'dispersed', clouds = 'a, b, c') has clouds keep it"
+        ),
+        _ => format!("the column option {text}"),
+    })
 }

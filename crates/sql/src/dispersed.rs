@@ -19,6 +19,7 @@
 //!
 //! Codings, and what clouds may be believed, are a matter of `counterfoil_disperse`; here are SQL, transactions and queries.
 
+mod asked_where;
 mod brought_back;
 mod catalogue;
 mod change;
@@ -39,6 +40,7 @@ mod repair;
 mod scan;
 mod sums;
 mod turns;
+mod unreadable;
 mod waiting;
 mod words;
 
@@ -59,7 +61,7 @@ pub use clouds::clouds_sql;
 pub(crate) use clouds::{parse, read};
 pub use define::for_clause;
 pub(crate) use define::{forget, is_of_column, option_is_known, option_is_number};
-pub(crate) use goals::{said_goal, take_goal};
+pub(crate) use goals::{refuse_bound, said_goal, take_goal};
 pub(crate) use provider::DispersedProvider;
 pub(crate) use push::Dropped;
 pub(crate) use sums::from_shares;
@@ -277,8 +279,12 @@ fn remedy(table: &str, report: &disperse::Report) -> Option<String> {
     if has(&is_changed) {
         return Some(format!("table {table}: REFRESH TABLE {table} has its clouds hold all of it anew"));
     }
-    let lacks = has(&|fault| *fault == disperse::Fault::Lacks);
-    lacks.then(|| format!("table {table}: REPAIR TABLE {table} gives back what a cloud has lost"))
+    if has(&|fault| *fault == disperse::Fault::Lacks) {
+        return Some(format!("table {table}: REPAIR TABLE {table} gives back what a cloud has lost"));
+    }
+    let is_wrong = |fault: &disperse::Fault| matches!(fault, disperse::Fault::LeavesOut | disperse::Fault::NamesOthers);
+    let remedy = || format!("table {table}: REPAIR TABLE {table} EXTENDED puts there anew what a cloud has otherwise");
+    has(&is_wrong).then(remedy)
 }
 
 /// Why clouds gave no answer.

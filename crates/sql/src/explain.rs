@@ -7,6 +7,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Statement, ValueWithSpan};
 use futures::TryStreamExt;
 
+use crate::changes_explained::ChangePlan;
 use crate::error::{Error, Named, Result};
 use crate::insert;
 use crate::naming;
@@ -55,8 +56,11 @@ impl Session {
     }
 
     fn explain_query(&mut self, statement: &Statement, parameters: &[Value], how: How) -> Result<Outcome> {
+        if let Some(change) = self.plan_of_change(statement, parameters)? {
+            return explained(&change, how);
+        }
         if !matches!(statement, Statement::Query(_)) {
-            return Err(Error::NotSupported("EXPLAIN of anything but a query".into()));
+            return Err(Error::NotSupported("EXPLAIN of anything but queries, INSERT, UPDATE and DELETE".into()));
         }
         let direct = self.direct_scan(statement, parameters)?;
         let is_direct = direct.is_some();
@@ -72,7 +76,7 @@ impl Session {
         };
         // The library's planner had no part in it.
         let text = if is_direct { format!("Direct: {text}") } else { text };
-        show::table(vec![("QUERY PLAN", text.lines().map(|line| Some(line.to_owned())).collect())])
+        lines(&text)
     }
 
     /// The physical plan of the query library.
@@ -179,4 +183,22 @@ fn constant(expr: &Expr, parameters: &[Value]) -> Result<Value> {
         },
         _ => Err(wrong()),
     }
+}
+
+/// A change is shown, and not made.
+fn explained(change: &ChangePlan, how: How) -> Result<Outcome> {
+    if how.analyze {
+        let text = "EXPLAIN ANALYZE of a change, which it would make: EXPLAIN shows how its rows are found";
+        return Err(Error::NotSupported(text.into()));
+    }
+    let mut text = format!("{} on {}\n", change.verb, change.table);
+    if let Some(plan) = &change.plan {
+        let plan = DisplayableExecutionPlan::new(plan.as_ref()).indent(how.verbose).to_string();
+        plan.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    lines(&text)
+}
+
+fn lines(text: &str) -> Result<Outcome> {
+    show::table(vec![("QUERY PLAN", text.lines().map(|line| Some(line.to_owned())).collect())])
 }

@@ -10,6 +10,7 @@ mod bin;
 mod cast;
 mod catalog;
 mod change;
+mod changes_explained;
 mod clock;
 mod coerce;
 mod columns;

@@ -33,7 +33,7 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     let mut adapted = Vec::with_capacity(tokens.len());
     let tokens = tokens.into_iter().map(whole_number).collect::<Result<Vec<_>>>()?;
     for statement in tokens.split_inclusive(|token| token.token == Token::SemiColon) {
-        let moved = goal_in_front(statement);
+        let moved = goal_in_front(statement)?;
         let statement = moved.as_deref().unwrap_or(statement);
         let words = places(statement);
         match keyword(statement, &words, 0) {
@@ -77,11 +77,13 @@ pub(crate) fn adapt(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
 }
 
 /// What is said behind a query about its answer is read in front of it.
-fn goal_in_front(statement: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
-    let at = crate::dispersed::said_goal(statement, &places(statement))?;
+fn goal_in_front(statement: &[TokenWithSpan]) -> Result<Option<Vec<TokenWithSpan>>> {
+    let words = places(statement);
+    crate::dispersed::refuse_bound(statement, &words)?;
+    let Some(at) = crate::dispersed::said_goal(statement, &words) else { return Ok(None) };
     let (query, goal) = statement.split_at(at);
     let end = goal.iter().position(|token| token.token == Token::SemiColon).unwrap_or(goal.len());
-    Some([&goal[..end], query, &goal[end..]].concat())
+    Ok(Some([&goal[..end], query, &goal[end..]].concat()))
 }
 
 /// `0x1F` is a number; the tokenizer takes it for the bytes `X'1F'`, which are one letter longer.

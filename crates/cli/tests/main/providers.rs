@@ -116,6 +116,12 @@ fn who_has_no_token_or_meets_another_server_is_told() {
     assert!(told.code == 0 && told.out == "name\nAda\n", "{}", told.err);
     let told = stage.run(&["db", "INSERT INTO people VALUES (2, 'Bob', 1)"]);
     assert!(told.code == 0 && told.err.contains("no such token"), "{}", told.err);
+    // A new cloud that does not let us in is told when it is made.
+    let fourth = Running::start(&stage, "d", "0");
+    let create = format!("CREATE CLOUD d OPTIONS (url '{}', secret_file 'a.token')", fourth.url);
+    let told = stage.run(&["db", &create]);
+    assert!(told.code == 0 && told.err.contains("cloud d does not answer as it should"), "{}", told.err);
+    assert!(told.err.contains("no such token"), "{}", told.err);
     // Somebody else's server at the address of b: the token of b does not reach it.
     let port = running[1].port().to_owned();
     running[1].kill();

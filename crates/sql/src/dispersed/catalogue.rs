@@ -102,7 +102,7 @@ fn told_of(kept: &Kept) -> Vec<Told> {
     kept.declaration().clouds.iter().map(told).collect()
 }
 
-fn own(dispersed: &Dispersed, table: &Table) -> Option<(Arc<dyn Owner>, Catalogue)> {
+pub(super) fn own(dispersed: &Dispersed, table: &Table) -> Option<(Arc<dyn Owner>, Catalogue)> {
     let owner = dispersed.owner.get().filter(|_| define::has_key_backup(table))?;
     let catalogue = Catalogue::new(secret(&*owner.catalogue_secret()?));
     Some((owner.clone(), catalogue))

@@ -8,8 +8,10 @@
 //! The library's tree of statements has no place for them: there they stand as a CALL of a function that this floor alone runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use counterfoil_disperse::{self as disperse, ByErrands, Provider, Secret};
+use counterfoil_disperse::fragments::Question;
+use counterfoil_disperse::{self as disperse, ByErrands, Failure, Provider, Secret};
 use counterfoil_log::{View, Writer, record_space};
 use datafusion::sql::sqlparser::ast::{Function, Statement};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -29,6 +31,8 @@ use crate::statement::fold;
 
 const RECORDS: &[u8] = b"cloud/";
 const VERSION: u8 = 1;
+/// So long a new cloud is waited for.
+const GREETING: Duration = Duration::from_secs(5);
 const CREATE: [&str; 2] = [crate::OWN, "create_cloud"];
 const DROP: [&str; 2] = [crate::OWN, "drop_cloud"];
 const REPAIR: [&str; 2] = [crate::OWN, "repair_table"];
@@ -79,7 +83,9 @@ pub(super) fn open(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<
 /// An address as it is kept.
 pub(super) fn whole_url(dispersed: &Dispersed, url: &str) -> Result<String> {
     let far = dispersed.clouds.get().and_then(|clouds| clouds.whole_url(url));
-    let url = far.unwrap_or_else(|| disperse::whole_url(url)).map_err(Error::NotSupported)?;
+    let is_folder = url.strip_prefix("dir:").is_some_and(|path| !path.is_empty());
+    let refused = if is_folder { Error::NotFound } else { Error::NotSupported };
+    let url = far.unwrap_or_else(|| disperse::whole_url(url)).map_err(refused)?;
     match url.contains('\n') {
         false => Ok(url),
         true => Err(Error::Sql("an address of two lines".into())),
@@ -295,7 +301,7 @@ impl Session {
                 let url = whole_url(&self.engine().dispersed, &cloud.url)?;
                 let cloud = Cloud { url, ..cloud };
                 // What cannot be opened is told now.
-                open(&self.engine().dispersed, &cloud, Secret::new([0; 32]))?;
+                let opened = open(&self.engine().dispersed, &cloud, Secret::new([0; 32]))?;
                 let name = cloud.name.clone();
                 self.change(|_, change| {
                     if named(&*change.lease, &name)?.is_some() {
@@ -305,6 +311,7 @@ impl Session {
                     keep_apart(&all(&*change.lease)?, &cloud)?;
                     put(&mut change.lease, &cloud)
                 })?;
+                self.greet(&cloud, opened)?;
                 Ok(Outcome::Done("CREATE CLOUD"))
             }
             Asked::Drop { name, may_be_gone } => {
@@ -320,6 +327,22 @@ impl Session {
                 Ok(Outcome::Done("DROP CLOUD"))
             }
         }
+    }
+
+    /// Asks a new cloud for a table that it cannot have, to say now if it does not answer, or wants another token. It may be down all the
+    /// same: what waits for it is told later.
+    fn greet(&mut self, cloud: &Cloud, opened: Arc<dyn Provider>) -> Result<()> {
+        let nothing = disperse::Catalogue::new(Secret::new(super::define::random()?)).name();
+        let errands = self.engine().dispersed.errands(&cloud.url);
+        let answered =
+            errands.run(None, GREETING, move || match opened.ask(&nothing, &Question::default(), &mut |_| Ok(())) {
+                Err(Failure::NoTable) => Ok(()),
+                answered => answered,
+            });
+        if let Err(failure) = answered {
+            self.notices.push(format!("cloud {} does not answer as it should: {failure}", cloud.name));
+        }
+        Ok(())
     }
 
     /// SHOW CLOUDS: what they are, and what they have not been told yet.

@@ -25,9 +25,28 @@ pub(crate) fn said_goal(statement: &[TokenWithSpan], words: &[usize]) -> Option<
     let is = |place: usize, word: &str| words.get(place).is_some_and(|at| is_word(&statement[*at].token, word));
     // OPTIMIZE FOR RELIABILITY QUORUM 3 ; at most.
     let from = words.len().saturating_sub(6).max(1);
-    let goal = |place: usize| is(place + 2, RELIABILITY) || is(place + 2, PERFORMANCE);
+    // A table that is called `optimize` may be locked: FOR UPDATE, FOR SHARE, FOR KEY SHARE, FOR NO KEY UPDATE.
+    let is_lock = |place: usize| ["UPDATE", "SHARE", "KEY", "NO"].iter().any(|word| is(place, word));
+    let is_any_word = |place: usize| words.get(place).is_some_and(|at| matches!(statement[*at].token, Token::Word(_)));
+    let goal = |place: usize| is_any_word(place + 2) && !is_lock(place + 2);
     let place = (from..words.len()).find(|place| is(*place, "OPTIMIZE") && is(place + 1, "FOR") && goal(*place))?;
     Some(words[place])
+}
+
+/// Refuses `WITHIN 5` behind a query.
+pub(crate) fn refuse_bound(statement: &[TokenWithSpan], words: &[usize]) -> Result<()> {
+    let mut last = words.iter().rev().map(|at| &statement[*at].token).filter(|token| **token != Token::SemiColon);
+    let bound = last.next();
+    let bound =
+        if bound.is_some_and(|token| is_word(token, "PERCENT") || *token == Token::Mod) { last.next() } else { bound };
+    match matches!(bound, Some(Token::Number(..))) && last.next().is_some_and(|token| is_word(token, "WITHIN")) {
+        true => Err(Error::NotSupported(
+            "WITHIN a bound: clouds answer exactly or not at all, for no fragment is most of a value; OPTIMIZE FOR PERFORMANCE \
+             believes the first cloud, and says so"
+                .into(),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Reads the words, which stand in front by now, and the statement.
@@ -36,7 +55,10 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Result<Statement, ParserError> {
     let goal = match takes(parser, PERFORMANCE) {
         true => PERFORMANCE.to_owned(),
         false => {
-            wants(parser, &[RELIABILITY])?;
+            if !takes(parser, RELIABILITY) {
+                let text = format!("OPTIMIZE FOR {}: RELIABILITY [QUORUM n] or PERFORMANCE", parser.peek_token());
+                return Err(ParserError::ParserError(text));
+            }
             match takes(parser, "QUORUM") {
                 true => format!("{RELIABILITY} {}", parser.parse_literal_uint()?),
                 false => RELIABILITY.to_owned(),
@@ -121,7 +143,14 @@ mod tests {
         ] {
             assert!(goal(sql).is_err(), "{sql}");
         }
+        let told = goal("SELECT a FROM t OPTIMIZE FOR speed").expect_err("no goal").to_string();
+        assert!(told.contains("OPTIMIZE FOR speed: RELIABILITY [QUORUM n] or PERFORMANCE"), "{told}");
+        for bound in ["5", "0.5", "5 PERCENT", "5 %", "5;"] {
+            let told = goal(&format!("SELECT sum(a) FROM t WITHIN {bound}")).expect_err("no bound").to_string();
+            assert!(told.contains("exactly or not at all"), "{bound}: {told}");
+        }
         // Elsewhere they are names.
         assert_eq!(goal("SELECT optimize.a FROM t optimize"), Ok(Goal::Ordinary));
+        assert_eq!(goal("SELECT within FROM t within LIMIT 5"), Ok(Goal::Ordinary));
     }
 }

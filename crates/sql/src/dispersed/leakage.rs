@@ -9,8 +9,10 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::scan::DispersedScan;
 use super::sums::DispersedSums;
+use super::{is_dispersed, kept};
 use crate::error::{Error, Result};
 use crate::naming;
+use crate::planner;
 use crate::session::{Outcome, Session};
 use crate::show;
 use crate::statement;
@@ -26,12 +28,19 @@ impl Session {
     pub(crate) fn explain_leakage(&mut self, sql: &str) -> Result<Outcome> {
         let mut statements = statement::parse(sql)?;
         let Some(mut statement) = statements.pop() else { return Err(Error::Sql("EXPLAIN LEAKAGE of what?".into())) };
-        naming::name_columns(&mut statement, self.names);
-        let snapshot = self.view()?;
-        let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
-        let plan = self.planner.physical(&plan)?;
+        let change = self.plan_of_change(&statement, &[])?;
+        let changed = change.as_ref().map(|change| (change.table.clone(), change.verb));
+        let plan = match change {
+            Some(change) => change.plan,
+            None => {
+                naming::name_columns(&mut statement, self.names);
+                let snapshot = self.view()?;
+                let plan = self.planner.plan(statement, &snapshot, Vec::new())?;
+                Some(self.planner.physical(&plan)?)
+            }
+        };
         let mut scans = Vec::new();
-        find(&plan, &mut scans);
+        plan.iter().for_each(|plan| find(plan, &mut scans));
         let mut lines: Vec<Line> = Vec::new();
         for asked in scans {
             let scan = asked.scan();
@@ -42,11 +51,30 @@ impl Session {
                 lines.extend(told.into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>());
             }
         }
+        if let Some((table, verb)) = changed {
+            lines.extend(self.lines_of_change(&table, verb)?);
+        }
         if lines.is_empty() {
             self.notices.push("the query names no dispersed table: nothing of it leaves this machine".into());
         }
         let column = |at: usize| lines.iter().map(|line| Some(line[at].clone())).collect();
         show::table(vec![("table", column(0)), ("who", column(1)), ("when", column(2)), ("learns", column(3))])
+    }
+
+    /// What each cloud of a table is told when it is changed.
+    fn lines_of_change(&mut self, table: &str, verb: &str) -> Result<Vec<Line>> {
+        let view = self.view()?;
+        let Some(table) = planner::rows_of(self.engine(), &view, table).ok().filter(|table| is_dispersed(table)) else {
+            return Ok(Vec::new());
+        };
+        let told = match verb {
+            "Insert" => "how many rows come, and their fragments",
+            "Delete" => "which rows go, together",
+            _ => "which rows go, together, and the fragments of as many that come in their place",
+        };
+        let declaration = kept(&view, &table)?.declaration().clone();
+        let line = |cloud: &String| [table.name.clone(), cloud.clone(), "from this query".into(), told.into()];
+        Ok(declaration.clouds.iter().map(line).collect())
     }
 }
 

@@ -108,7 +108,9 @@ impl Session {
             self.check_alone(&table)?;
         }
         // A cloud that does not show its catalogue may know of a later day than this database: it is asked again then.
-        let all_show_it = self.tidy_catalogue(&table)?.iter().all(Result::is_ok);
+        let shown = self.tidy_catalogue(&table)?;
+        let shown = self.renew_catalogues(&table, shown, how)?;
+        let all_show_it = shown.iter().all(Result::is_ok);
         if !takes_over {
             // Nothing is told to clouds that have let go of it: `restore --from` one of them would find a table without rows.
             self.check_there(&table)?;
@@ -122,6 +124,7 @@ impl Session {
         if how == How::Contents {
             self.compare_contents(&table, &mut done)?;
         }
+        self.note_catalogues(&table, &shown, &mut done)?;
         let texts = |text: &dyn Fn(&Repaired) -> String| done.values().map(|of| Some(text(of))).collect::<Vec<_>>();
         show::table(vec![
             ("cloud", done.keys().cloned().map(Some).collect()),
@@ -129,6 +132,26 @@ impl Session {
             ("rows_removed", texts(&|of| of.removed.to_string())),
             ("state", texts(&|of| of.failure.clone().unwrap_or_else(|| "complete".into()))),
         ])
+    }
+
+    /// A cloud that does not show its catalogue is told nothing more, whatever it has.
+    fn note_catalogues(
+        &mut self,
+        table: &Table,
+        shown: &[Result<(), Failure>],
+        done: &mut BTreeMap<String, Repaired>,
+    ) -> Result<()> {
+        let view = self.view()?;
+        for (cloud, shown) in kept(&view, table)?.declaration().clouds.iter().zip(shown) {
+            let Err(failure) = shown else { continue };
+            let remedy = match failure {
+                Failure::Malformed(_) => format!(": REPAIR TABLE {} EXTENDED when the others answer", table.name),
+                _ => String::new(),
+            };
+            let own = done.entry(cloud.clone()).or_default();
+            own.failure.get_or_insert(format!("what brings the table back is not shown: {failure}{remedy}"));
+        }
+        Ok(())
     }
 
     /// What was done at each cloud, by its name; and whether the database had been put back.

@@ -20,6 +20,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, Sched
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
+use super::asked_where::{asked_at, fetched_from};
 use super::metering::Metering;
 use super::reading::{Reading, Since, deleted};
 use super::turns::Turns;
@@ -272,26 +273,9 @@ impl DisplayAs for DispersedScan {
         if !asked.is_empty() {
             write!(f, ", asked at clouds: [{}]", asked.join(", "))?;
         }
-        Ok(())
+        let fetched = self.kept().map(|kept| fetched_from(&kept, &self.ids())).unwrap_or_default();
+        if fetched.is_empty() { Ok(()) } else { write!(f, ", fetched from: [{}]", fetched.join("; ")) }
     }
-}
-
-/// What clouds decide of a condition, for people; none: it is decided here.
-fn asked_at(kept: &Kept, condition: &Condition) -> Option<String> {
-    use counterfoil_disperse::{Coding, Placement};
-    let (column, codings, what) = match condition {
-        // Of orders one value is asked for.
-        Condition::Equal { column, values } if values.len() != 1 => (column, &[Coding::Tag][..], "equality"),
-        Condition::Equal { column, .. } => (column, &[Coding::Tag, Coding::Order, Coding::DangerOrder][..], "equality"),
-        Condition::Range { column, .. } => (column, &[Coding::Order, Coding::DangerOrder][..], "range"),
-        Condition::Prefix { column, .. } => (column, &[Coding::Prefix][..], "prefix"),
-    };
-    let declaration = kept.declaration();
-    let placement = Placement::plan(declaration).ok()?;
-    let holders = codings.iter().find_map(|coding| placement.fragment(*column, *coding))?;
-    let name = &declaration.column(*column)?.name;
-    let clouds: Vec<&str> = holders.holders.iter().map(|cloud| declaration.clouds[*cloud].as_str()).collect();
-    Some(format!("{what} of {name} at {}", clouds.join(" and ")))
 }
 
 impl ExecutionPlan for DispersedScan {

@@ -174,7 +174,24 @@ fn explain_shows_the_plan() {
     assert!(plan.contains("tests: [a]"), "{plan}");
     assert!(database.ask("EXPLAIN ANALYZE SELECT b FROM t").contains("output_rows=1"));
     assert!(database.ask("EXPLAIN SELECT b, a, b FROM t").contains("Scan: t"), "a column may be there twice");
-    assert!(database.ask("EXPLAIN DELETE FROM t").starts_with("error: not supported"));
+    for (change, head) in [
+        ("UPDATE t SET b = 'y' WHERE a = 1", "Update on t\n  "),
+        ("WITH o AS (SELECT 1 AS a) UPDATE t SET b = 'y' FROM o WHERE o.a = t.a", "Update on t\n  "),
+        ("DELETE FROM t WHERE a = 1", "Delete on t\n  "),
+        ("INSERT INTO t SELECT a + 1, b FROM t WHERE a = 1", "Insert on t\n  "),
+    ] {
+        let plan = database.ask(&format!("EXPLAIN {change}"));
+        assert!(plan.starts_with(head) && plan.contains("Scan: t"), "{change}: {plan}");
+        assert!(database.ask(&format!("EXPLAIN ANALYZE {change}")).starts_with("error: not supported"));
+    }
+    assert_eq!(database.ask("EXPLAIN INSERT INTO t VALUES (2, 'y')"), "Insert on t");
+    database.ask("PREPARE change AS UPDATE t SET b = 'y' WHERE a = $1");
+    assert!(database.ask("EXPLAIN EXECUTE change(1)").contains("Update on t"));
+    assert_eq!(database.ask("SELECT * FROM t"), "1|x", "nothing was changed");
+    for wrong in ["UPDATE t SET c = 1", "DELETE FROM nowhere", "INSERT INTO nowhere SELECT 1"] {
+        assert!(database.ask(&format!("EXPLAIN {wrong}")).starts_with("error:"), "{wrong}");
+    }
+    assert!(database.ask("EXPLAIN CREATE TABLE u (a INT)").starts_with("error: not supported"));
 }
 
 #[test]

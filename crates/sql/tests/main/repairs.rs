@@ -1,6 +1,14 @@
 //! REPAIR TABLE: clouds that have lost what they were given, or show something else, have it again.
 
-use crate::dispersed::{ROWS, ask_all, both, files, same};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use counterfoil_disperse::{Catalogue, Secret};
+use counterfoil_sql::lost_tables;
+
+use crate::catalogue::{Owning, SECRET};
+use crate::database::Database;
+use crate::dispersed::{ROWS, World, ask_all, both, files, same};
 use crate::fickle::{Fault, fickle};
 
 #[test]
@@ -78,5 +86,68 @@ fn a_file_that_is_not_as_it_was_written_is_mended() {
             ask_all(&mut world);
             world.set_there(gone, true);
         }
+    }
+}
+
+/// Flips a bit in the middle of the largest file of a cloud's catalogue.
+fn spoil_the_catalogue(cloud: &Path) {
+    let name = Catalogue::new(Secret::new(SECRET)).name();
+    let of_catalogue = |path: &PathBuf| path.to_string_lossy().contains(name.as_str());
+    let largest =
+        files(cloud).into_iter().filter(of_catalogue).max_by_key(|path| path.metadata().expect("a file").len());
+    let path = largest.expect("a file of the catalogue");
+    let mut bytes = std::fs::read(&path).expect("a file");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&path, bytes).expect("a changed file");
+}
+
+/// Rows of each table that one cloud and the key bring back.
+fn brought_back(world: &World, cloud: &str) -> Vec<(String, u64)> {
+    let mut again = Database::new();
+    let url = format!("dir:{}", world.path(cloud).display());
+    let lost = lost_tables(&again.engine, &SECRET, (&url, None), &mut |_| ()).expect("tables");
+    let brought = again.session.bring_back(lost, &SECRET).expect("brought back");
+    let mut tables: Vec<_> = brought.into_iter().map(|table| (table.name, table.rows)).collect();
+    tables.sort();
+    tables
+}
+
+#[test]
+fn a_catalogue_that_a_cloud_cannot_show_is_told_anew() {
+    let mut world = World::new();
+    world.database.engine.belong_to(Arc::new(Owning));
+    world.database.session.note_split(&SECRET).expect("noted");
+    for table in ["one", "other"] {
+        let with = "WITH (engine = 'dispersed', clouds = 'a, b, c')";
+        assert_eq!(
+            world.database.ask(&format!("CREATE TABLE {table} (id INT, n INT FOR (sum)) {with}")),
+            "CREATE TABLE"
+        );
+        assert_eq!(world.database.ask(&format!("INSERT INTO {table} VALUES (1, 10), (2, 20)")), "INSERT 2");
+    }
+    spoil_the_catalogue(&world.path("b"));
+    // It may know of a later day: nothing more is told to it, and that is said.
+    world.database.session.take_notices();
+    world.database.ask("INSERT INTO one VALUES (3, 30)");
+    let notices = world.database.session.take_notices().join("\n");
+    assert!(notices.contains("cloud b is told later"), "{notices}");
+    let told = world.database.ask("REPAIR TABLE one");
+    assert!(told.contains("b|0|0|what brings the table back is not shown") && told.contains("EXTENDED"), "{told}");
+    // With another one away nobody can say whether there was a later day.
+    world.set_there("c", false);
+    let told = world.database.ask("REPAIR TABLE one EXTENDED");
+    assert!(told.contains("b|0|0|what brings the table back is not shown"), "{told}");
+    world.set_there("c", true);
+    assert_eq!(world.database.ask("REPAIR TABLE one EXTENDED"), "a|0|0|complete\nb|0|0|complete\nc|0|0|complete");
+    assert_eq!(world.waiting(), "a 0 0, b 0 0, c 0 0");
+    let all = [("one".to_owned(), 3), ("other".to_owned(), 2)];
+    for cloud in ["a", "b", "c"] {
+        assert_eq!(brought_back(&world, cloud), all, "{cloud}");
+    }
+    for gone in ["a", "b", "c"] {
+        world.set_there(gone, false);
+        assert_eq!(world.database.ask("SELECT sum(n), count(*) FROM one"), "60|3");
+        world.set_there(gone, true);
     }
 }
