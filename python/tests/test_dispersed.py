@@ -12,7 +12,9 @@ import warnings
 from collections.abc import Iterator
 
 import counterfoil
+import duckdb
 import pandas
+import polars
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -174,3 +176,22 @@ def test_what_lies_in_a_folder_is_parquet_and_says_nothing(split: counterfoil.Co
             assert "näme".encode() not in file.read_bytes()
         # One folder is the table's, the other one that of the catalogue.
         assert sorted(rows.values())[-1] == 3000, rows
+
+
+def test_other_engines_ask_what_lies_in_a_folder(split: counterfoil.Connection, tmp_path: pathlib.Path) -> None:
+    """What a cloud's owner can count, as docs/disperse.md says: rows, and how many are equal where a column is FOR (equality)."""
+    split.load("people", table(3000))
+    split.execute("DELETE FROM people WHERE id > 2990")
+    equal = split.execute("SELECT count(*) AS n FROM people WHERE name IS NOT NULL GROUP BY name ORDER BY n").fetchall()
+    seen = []
+    for cloud in "abc":
+        folders = {file.parent for file in (tmp_path / cloud).rglob("*.parquet")}
+        sizes = {duckdb.sql(f"SELECT count(*) FROM read_parquet('{folder}/*.parquet')").fetchall()[0][0]: folder for folder in folders}
+        folder = sizes[2990]
+        assert polars.scan_parquet(folder / "*.parquet").select(polars.len()).collect().item() == 2990
+        columns = duckdb.sql(f"SELECT * FROM read_parquet('{folder}/*.parquet') LIMIT 0").columns
+        for column in columns:
+            groups = f"""SELECT count(*) AS n FROM read_parquet('{folder}/*.parquet') GROUP BY "{column}" HAVING n > 1 ORDER BY n"""
+            seen.append(duckdb.sql(groups).fetchall())
+    # The tags of names are at two clouds, those of their beginnings beside them; nothing else comes twice.
+    assert seen.count([row for row in equal if row[0] > 1]) == 2
