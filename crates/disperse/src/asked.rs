@@ -20,7 +20,7 @@ use crate::watch::Watch;
 /// How often whoever waits looks up.
 const TICK: Duration = Duration::from_millis(20);
 /// Others are asked as well when nothing has come for so long.
-const HEDGE: Duration = Duration::from_millis(1500);
+pub(crate) const HEDGE: Duration = Duration::from_millis(1500);
 /// Or when what has come says that an answer takes longer than this: a cloud that gives a row now and then would keep everybody.
 const ANSWER_MOST: Duration = Duration::from_secs(600);
 /// Before that nothing can be said of a pace.
@@ -216,6 +216,11 @@ impl<'scope, 'env, T: Send + 'scope> Running<'scope, 'env, T> {
         self.running.is_empty()
     }
 
+    /// The numbers of those that have not answered.
+    pub fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.running.iter().map(|one| one.number)
+    }
+
     /// The numbers of those from which something still comes.
     pub fn coming(&self) -> impl Iterator<Item = usize> {
         self.running.iter().filter(|one| !one.is_slow).map(|one| one.number)
@@ -230,7 +235,7 @@ impl<'scope, 'env, T: Send + 'scope> Running<'scope, 'env, T> {
     /// little that it would take too long.
     pub fn next(&mut self) -> Option<(usize, Option<T>)> {
         loop {
-            if let Some(answered) = self.answered() {
+            if let Some(answered) = self.answered_within(HEDGE) {
                 return Some(answered);
             }
             if self.look(Instant::now()) {
@@ -239,17 +244,17 @@ impl<'scope, 'env, T: Send + 'scope> Running<'scope, 'env, T> {
         }
     }
 
-    /// The next answer, or none after a while.
-    pub fn next_or_tick(&mut self) -> Option<(usize, Option<T>)> {
-        let answered = self.answered();
+    /// The next answer, or none after so long.
+    pub fn next_within(&mut self, wait: Duration) -> Option<(usize, Option<T>)> {
+        let answered = self.answered_within(wait);
         if answered.is_none() {
             self.look(Instant::now());
         }
         answered
     }
 
-    fn answered(&mut self) -> Option<(usize, Option<T>)> {
-        let (number, answer) = self.answers.recv_timeout(HEDGE).ok()?;
+    fn answered_within(&mut self, wait: Duration) -> Option<(usize, Option<T>)> {
+        let (number, answer) = self.answers.recv_timeout(wait).ok()?;
         self.running.retain(|one| one.number != number);
         Some((number, answer))
     }

@@ -29,6 +29,9 @@ const BYTES_A_SECOND: usize = 64 << 10;
 const REMOVE: Duration = Duration::from_secs(30);
 /// For a table to go, of which nobody hears later: as long as the cloud's own patience lets it.
 const DROP: Duration = Duration::from_secs(600);
+/// For rows to come or go at one that was waited for in vain a moment ago, unless something has taken longer and was done: a statement
+/// tells it several things, and what it does in the end is remembered.
+const LATE: Duration = Duration::from_secs(1);
 /// However long something took.
 const PATIENCE_MAX: Duration = Duration::from_secs(600);
 
@@ -92,6 +95,8 @@ impl Errands {
                 return Ok(());
             }
         }
+        let is_short = patience < DROP && self.lateness.is_late();
+        let patience = if is_short { patience.min(LATE) } else { patience };
         let twice = Duration::from_millis(self.longest.load(Ordering::Relaxed).saturating_mul(2));
         let patience = patience.max(twice.min(PATIENCE_MAX));
         let ((end, ended), longest, begun) = (channel(), self.longest.clone(), Instant::now());
@@ -110,6 +115,7 @@ impl Errands {
             Err(RecvTimeoutError::Disconnected) => Err(Failure::Malformed("what tells it broke off".into())),
             Err(RecvTimeoutError::Timeout) => {
                 own.out = Some(Errand { about, ended });
+                self.lateness.note();
                 Err(Failure::Unreachable(format!("it has not answered for {} s", patience.as_secs())))
             }
         }

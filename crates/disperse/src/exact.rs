@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::asked::{self, Progress, Running, Wait};
+use crate::asked::{self, HEDGE, Progress, Running, Wait};
 use crate::coder::PREFIX_CHARACTERS_MAX;
 use crate::declaration::{Column, Kind};
 use crate::fragments::{Answer, Question};
@@ -22,6 +22,8 @@ use crate::table::{Asking, Condition, Fault, Found, Report, Table, Unanswered};
 /// A cloud of which nothing has come for so long is one that fails: of those that have answered one is honest then, as far as no more fail than
 /// were declared to.
 const SILENCE: Duration = Duration::from_secs(8);
+/// The same of one that was waited for in vain a moment ago: a statement asks several questions, and would wait so long for each.
+const SILENCE_OF_THE_LATE: Duration = Duration::from_millis(500);
 
 impl Condition {
     /// The column that it is about.
@@ -209,19 +211,26 @@ impl Table {
             let (mut running, mut named) = (Running::new(scope), Vec::new());
             for (cloud, question) in self.questions(condition) {
                 running.start(cloud, move |progress| ask(cloud, question, progress));
+                if self.is_late(cloud) {
+                    running.expect_little(cloud);
+                }
             }
             // Since when nothing has come of any that is left.
             let mut silent: Option<Instant> = None;
             while !running.is_empty() {
+                let are_late = running.numbers().all(|cloud| self.is_late(cloud));
+                let (patience, wait) =
+                    if are_late { (SILENCE_OF_THE_LATE, SILENCE_OF_THE_LATE / 2) } else { (SILENCE, HEDGE) };
                 let broken = || Err(Failure::Malformed("what asks it broke off".into()));
-                if let Some((cloud, answer)) = running.next_or_tick() {
+                if let Some((cloud, answer)) = running.next_within(wait) {
                     named.push((cloud, answer.unwrap_or_else(broken)));
                 }
                 // One must have answered: it is he who is believed.
                 if running.coming().next().is_some() || !named.iter().any(|(_, answer)| answer.is_ok()) {
                     silent = None;
-                } else if silent.get_or_insert_with(Instant::now).elapsed() >= SILENCE {
-                    let late = || Err(Failure::Unreachable(format!("it has not answered for {} s", SILENCE.as_secs())));
+                } else if silent.get_or_insert_with(Instant::now).elapsed() >= patience {
+                    let late = || Err(Failure::Unreachable("it does not answer".into()));
+                    running.slow().for_each(|cloud| self.note_late(cloud));
                     named.extend(running.slow().map(|cloud| (cloud, late())));
                     break;
                 }

@@ -2,20 +2,25 @@
 //!
 //! Each cloud adds its own shares up; the owner takes away what hides their sum, which it adds up alone (coding/shares.rs), and
 //! has as many values for the sum as there were answers. Honest clouds agree. If no more than `may_fail` clouds are silent or
-//! lie, what `may_fail + 1` of them say at least one honest cloud says, and so it is right. Where so many do not agree all are asked;
-//! what is silent has failed then, and so many fewer can lie. If more have failed than were declared to, there is no sum.
+//! lie, what `may_fail + 1` of them say at least one honest cloud says, and so it is right. Where so many do not agree all are asked,
+//! and if they are still not so many, the values are opened and added up here: they are right or do not open, and say who lied. (That who
+//! is silent has failed, and so many fewer can lie, is true, and would have one liar believed where more have failed than were declared to.)
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::asked::{self, Progress, Running, Wait};
 use crate::coding::field::Element;
 use crate::declaration::Column;
+use crate::exact::sum_of;
 use crate::fragments::{Answer, Name, Question};
 use crate::goal::Goal;
 use crate::placement::Coding;
 use crate::provider::Failure;
 use crate::state::State;
 use crate::table::{Asking, Fault, Report, Table, Unanswered};
+
+/// Rows of which values are opened at a time, where clouds do not agree on their sum.
+const OPENED_ROWS: usize = 1 << 14;
 
 /// A sum over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +47,7 @@ impl Table {
     /// The sum of a column over rows, ascending, that are live; none: it has no shares.
     ///
     /// # Errors
-    /// [`Unanswered`]: not enough clouds agree.
+    /// [`Unanswered`]: not enough clouds agree, and the values cannot be had either.
     pub fn sum(
         &self,
         asking: Asking<'_>,
@@ -63,7 +68,7 @@ impl Table {
             _ => declared,
         };
         report.is_unverified |= asking.goal == Goal::Performance && declared > 0;
-        let (mut said, mut failed): (Vec<(usize, Said)>, usize) = (Vec::new(), 0);
+        let (needed, mut said) = (quorum.unwrap_or(may_fail + 1), Vec::<(usize, Said)>::new());
         let is_enough = AtomicBool::new(false);
         let add = |cloud: usize, progress: &Progress| {
             let wait = self.wait(asking.watch, &is_enough, progress);
@@ -87,16 +92,17 @@ impl Table {
                     break Ok(());
                 }
                 match running.next() {
+                    // Nobody else is there to ask: the values are.
+                    None if quorum.is_none() && left.len() == 0 && running.coming().next().is_none() => break Ok(()),
                     None => next = usize::MAX,
                     Some((cloud, Some(Ok(shares)))) => said.push((cloud, self.shown(cloud, &hidden, &shares))),
                     Some((_, Some(Err(Fault::Failed(Failure::CalledOff))))) => break Err(Unanswered::CalledOff),
                     Some((cloud, fault)) => {
                         let broken = || Fault::Failed(Failure::Malformed("what asks it broke off".into()));
                         report.note(cloud, fault.and_then(Result::err).unwrap_or_else(broken));
-                        failed += 1;
                     }
                 }
-                let is_enough = agreed(&said, quorum.unwrap_or(may_fail + 1)).is_some();
+                let is_enough = agreed(&said, needed).is_some();
                 // Who wants to hear all of them waits for those that still answer.
                 if is_enough && (quorum.is_none() || running.coming().next().is_none()) {
                     break Ok(());
@@ -109,21 +115,36 @@ impl Table {
             running.slow().for_each(|cloud| self.note_slow(cloud, report));
             done
         })?;
-        let needed = match quorum {
-            Some(quorum) => Some(quorum),
-            None if asking.goal == Goal::Performance => Some(1),
-            None => (may_fail + 1).checked_sub(failed).filter(|needed| *needed > 0),
-        };
-        let Some(agreed) = needed.and_then(|of| agreed(&said, of)) else {
+        let Some(agreed) = agreed(&said, needed) else {
             if let Some(wanted) = quorum {
                 let there =
                     said.iter().map(|(_, own)| said.iter().filter(|(_, of)| of == own).count()).max().unwrap_or(0);
                 return Err(Unanswered::Quorum { column: column.name.clone(), wanted, there, report: report.clone() });
             }
-            return Err(Unanswered::Sum { column: column.name.clone(), report: report.clone() });
+            return self.sum_here(asking, (column, &codings), rows, &said, report).map(Some);
         };
         said.iter().filter(|(_, own)| *own != agreed).for_each(|(cloud, _)| report.note(*cloud, Fault::WrongSum));
         Ok(Some(self.told(column, &codings, &agreed, rows.len() as u64)))
+    }
+
+    /// The sum of values that are opened here, some at a time; clouds that said something else are named.
+    fn sum_here(
+        &self,
+        asking: Asking<'_>,
+        (column, codings): (&Column, &[Coding]),
+        rows: &[u64],
+        said: &[(usize, Said)],
+        report: &mut Report,
+    ) -> Result<Sum, Unanswered> {
+        let mut sum = Sum { total: Some(0), values: 0 };
+        for some in rows.chunks(OPENED_ROWS) {
+            let found = self.read_rows(asking, &[column.id], &some.iter().copied().collect(), report)?;
+            let all: Vec<usize> = (0..found.rows.len()).collect();
+            sum = found.columns.iter().map(|plain| sum_of(plain, &all)).fold(sum, Sum::with);
+        }
+        let is_wrong = |own: &Said| self.told(column, codings, own, rows.len() as u64) != sum;
+        said.iter().filter(|(_, own)| is_wrong(own)).for_each(|(cloud, _)| report.note(*cloud, Fault::WrongSum));
+        Ok(sum)
     }
 
     /// What is added up of a column, and the clouds that have it.

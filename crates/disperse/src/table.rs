@@ -128,13 +128,6 @@ pub enum Unanswered {
         /// What is known of its clouds.
         report: Report,
     },
-    /// Of a column, not enough clouds agree on the sum: what is known of them.
-    Sum {
-        /// The column's name.
-        column: String,
-        /// What the clouds did.
-        report: Report,
-    },
     /// Of a column or its sum, fewer clouds showed the same than the question wanted.
     Quorum {
         /// The column's name.
@@ -298,6 +291,11 @@ impl Table {
     /// A cloud is waited for in vain.
     pub(crate) fn note_slow(&self, cloud: usize, report: &mut Report) {
         report.note(cloud, Fault::Slow);
+        self.note_late(cloud);
+    }
+
+    /// The next question does not wait for it as long.
+    pub(crate) fn note_late(&self, cloud: usize) {
         self.clouds[cloud].lateness().into_iter().for_each(Lateness::note);
     }
 
