@@ -81,7 +81,8 @@ enum Column {
 impl Shape {
     fn column(&self, name: &Name) -> Result<Column, Failure> {
         let found = self.columns.iter().find(|(own, _)| own == name).map(|(_, column)| *column);
-        found.ok_or_else(|| Failure::Refused(format!("no column {}", name.as_str())))
+        // It was there when rows were put.
+        found.ok_or_else(|| Failure::Malformed(format!("its table has no column {}", name.as_str())))
     }
 }
 
@@ -102,6 +103,10 @@ fn failed(error: &tokio_postgres::Error) -> Failure {
     }
     // What the server says, and nothing of the statement's values.
     let what = format!("PostgreSQL: {} ({})", told.message(), told.code().code());
+    if [SqlState::UNDEFINED_COLUMN, SqlState::DATATYPE_MISMATCH].contains(told.code()) {
+        // Its table is not as it was made.
+        return Failure::Malformed(what);
+    }
     match told.code().code().get(..2) {
         // Connections, resources, and an operator who shuts it down.
         Some("08" | "53" | "57" | "58") if *told.code() != SqlState::DISK_FULL => Failure::Unreachable(what),

@@ -23,6 +23,7 @@ mod asked_where;
 mod brought_back;
 mod catalogue;
 mod change;
+mod closed;
 mod clouds;
 mod columns;
 mod conditions;
@@ -232,7 +233,7 @@ fn metered(
             return Err(Error::NotFound(text));
         };
         let key = layout.secret.derive(disperse::Purpose::Files, &disperse::Scope::provider(at as u16));
-        let cloud = clouds::open(dispersed, &cloud, key)?;
+        let cloud = clouds::open_or_closed(dispersed, &cloud, key)?;
         Ok(match metering {
             Some(metering) => metering.of(name, cloud),
             None => cloud,
@@ -274,17 +275,20 @@ fn faults(table: &str, clouds: &[String], report: &disperse::Report) -> Vec<Stri
 
 /// What is to be done about a cloud whose bytes are not those that it was given.
 fn remedy(table: &str, report: &disperse::Report) -> Option<String> {
-    let is_changed = |fault: &disperse::Fault| matches!(fault, disperse::Fault::Forged | disperse::Fault::WrongSum);
-    let has = |of: &dyn Fn(&disperse::Fault) -> bool| report.faults.iter().any(|(_, fault)| of(fault));
-    if has(&is_changed) {
-        return Some(format!("table {table}: REFRESH TABLE {table} has its clouds hold all of it anew"));
+    use disperse::{Failure, Fault};
+    let has = |of: &dyn Fn(&Fault) -> bool| report.faults.iter().any(|(_, fault)| of(fault));
+    let is_otherwise = |fault: &Fault| match fault {
+        Fault::Forged | Fault::WrongSum | Fault::LeavesOut | Fault::NamesOthers => true,
+        Fault::Failed(failure) => matches!(failure, Failure::Malformed(_)),
+        Fault::Lacks | Fault::Slow => false,
+    };
+    if has(&is_otherwise) {
+        return Some(format!(
+            "table {table}: REPAIR TABLE {table} EXTENDED puts there anew what a cloud has otherwise"
+        ));
     }
-    if has(&|fault| *fault == disperse::Fault::Lacks) {
-        return Some(format!("table {table}: REPAIR TABLE {table} gives back what a cloud has lost"));
-    }
-    let is_wrong = |fault: &disperse::Fault| matches!(fault, disperse::Fault::LeavesOut | disperse::Fault::NamesOthers);
-    let remedy = || format!("table {table}: REPAIR TABLE {table} EXTENDED puts there anew what a cloud has otherwise");
-    has(&is_wrong).then(remedy)
+    let lacks = has(&|fault| *fault == Fault::Lacks);
+    lacks.then(|| format!("table {table}: REPAIR TABLE {table} gives back what a cloud has lost"))
 }
 
 /// Why clouds gave no answer.
@@ -299,7 +303,6 @@ fn unanswered(table: &str, clouds: &[String], waiting: &Waiting<'_>, unanswered:
             let known = if known.is_empty() { String::new() } else { format!("; {}", known.join("; ")) };
             return Error::NotVerified(text + &known, None);
         }
-        disperse::Unanswered::Sum { column, report } => (format!("the sum of {column} of table {table}"), report),
         disperse::Unanswered::Quorum { column, wanted, there, report } => {
             let text = format!(
                 "column {column} of table {table}: {there} of the {wanted} clouds that are wanted show the same"
@@ -311,7 +314,9 @@ fn unanswered(table: &str, clouds: &[String], waiting: &Waiting<'_>, unanswered:
             );
         }
     };
-    let text = format!("{what} cannot be had: {}", faults(table, clouds, &report).join("; "));
+    let known = faults(table, clouds, &report);
+    let known = if known.is_empty() { "no cloud says why".to_owned() } else { known.join("; ") };
+    let text = format!("{what} cannot be had: {known}");
     // Who is silent may come back; who lies is not to be trusted.
     let lies = |(_, fault): &(usize, disperse::Fault)| match fault {
         disperse::Fault::Failed(failure) => matches!(failure, disperse::Failure::Malformed(_)),

@@ -111,6 +111,13 @@ fn three_processes_of_which_any_may_be_killed_are_clouds() {
 fn who_has_no_token_or_meets_another_server_is_told() {
     let (stage, mut running) = started();
     stage.good(&["db", "INSERT INTO people VALUES (1, 'Ada', 1)"]);
+    // A token that is not there: a cloud that fails, as others do.
+    fs::rename(stage.path("c.token"), stage.path("c.gone")).expect("renamed");
+    let told = stage.run(&["db", "SELECT name, salary FROM people WHERE name = 'Ada'"]);
+    assert!(told.code == 0 && told.out.contains("Ada"), "{}", told.err);
+    let told = stage.run(&["db", "UPDATE people SET salary = 2"]);
+    assert!(told.code == 0 && told.err.contains("the secret of cloud c cannot be read"), "{}", told.err);
+    fs::rename(stage.path("c.gone"), stage.path("c.token")).expect("renamed");
     stage.write("a.token", "cft_wrong");
     let told = stage.run(&["db", "SELECT name FROM people"]);
     assert!(told.code == 0 && told.out == "name\nAda\n", "{}", told.err);

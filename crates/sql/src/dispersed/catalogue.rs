@@ -88,7 +88,7 @@ pub(super) fn require_backup(dispersed: &Dispersed, view: &dyn View, table: &Tab
 
 /// The catalogue at a cloud.
 pub(super) fn opened(dispersed: &Dispersed, catalogue: &Catalogue, cloud: &Cloud) -> Result<Arc<dyn Provider>> {
-    clouds::open(dispersed, cloud, catalogue.files_key())
+    clouds::open_or_closed(dispersed, cloud, catalogue.files_key())
 }
 
 fn of_view<'a>(view: &dyn View, names: impl IntoIterator<Item = &'a String>) -> Result<Vec<Cloud>> {
@@ -160,7 +160,7 @@ impl Session {
         let mut before = before.to_vec();
         if is_put_back(&view, &kept(&view, table)?)? {
             // Clouds may have let go of what it remembers of them, and know of later versions.
-            let tidied = self.tidy_catalogue(table)?;
+            let tidied = self.tidy_catalogue(table, false)?;
             before.iter_mut().zip(tidied).for_each(|(before, tidied)| *before = before.clone().and(tidied));
         }
         let view = self.guard.engine.store.snapshot()?;
@@ -214,8 +214,10 @@ impl Session {
         let nobody = vec![Ok(()); kept.declaration().clouds.len()];
         let Some((_, catalogue)) = own(&dispersed, table) else { return Ok(nobody) };
         let is_known = |at: &Instant| at.elapsed() < COMPARED;
-        // A database that was put back is compared by REPAIR TABLE.
-        if dispersed.compared.lock().get(&table.id).is_some_and(is_known) || is_put_back(&view, &kept)? {
+        // A database that was put back is behind its clouds, as whoever put it back wanted it: REPAIR TABLE compares it. One that was brought
+        // back from a cloud is to be the newest that there is.
+        let is_behind = is_put_back(&view, &kept)? && kept.incidents != BROUGHT_BACK;
+        if is_behind || dispersed.compared.lock().get(&table.id).is_some_and(is_known) {
             return Ok(nobody);
         }
         let clouds = of_view(&view, &kept.declaration().clouds)?;
@@ -234,9 +236,19 @@ impl Session {
             })
         });
         let versions = versions.lock().clone();
-        let later = clouds.iter().zip(versions).find(|(_, version)| *version > kept.version);
-        if let Some((cloud, version)) = later {
+        let later = clouds.iter().zip(&versions).find(|(_, version)| **version > kept.version);
+        if let Some((cloud, &version)) = later {
             return Err(told_by_another(table, cloud, (version, kept.version)));
+        }
+        for ((cloud, shown), _) in clouds.iter().zip(&versions).zip(&answered).filter(|(_, answered)| answered.is_ok())
+        {
+            let known = kept.told.get(&cloud.name).map_or(0, |told| told.version);
+            if *shown < known {
+                let text = format!(
+                    "was told version {known} of what brings the table back, and shows {shown}: it was put back"
+                );
+                self.notices.push(format!("table {0}: cloud {1} {text}; REPAIR TABLE {0}", table.name, cloud.name));
+            }
         }
         if answered.iter().all(Result::is_ok) {
             dispersed.compared.lock().insert(table.id, Instant::now());
@@ -323,7 +335,7 @@ impl Session {
 
     /// Has clouds let go of entries of a table that nothing names any more, and goes on above what they have been told: after cuts, and
     /// after the database was put back. For each cloud what speaks against it.
-    pub(super) fn tidy_catalogue(&mut self, table: &Arc<Table>) -> Result<Vec<Result<(), Failure>>> {
+    pub(super) fn tidy_catalogue(&mut self, table: &Arc<Table>, takes_over: bool) -> Result<Vec<Result<(), Failure>>> {
         let dispersed = shared(self.engine()).clone();
         let view = self.guard.engine.store.snapshot()?;
         let kept = kept(&view, table)?;
@@ -352,6 +364,10 @@ impl Session {
                 return Err(moved_since(table, named));
             }
             match shown {
+                // It did not answer when that was looked at before.
+                Some((shown, _)) if shown.version > kept.version && kept.incidents == BROUGHT_BACK && !takes_over => {
+                    return Err(told_by_another(table, named, (shown.version, kept.version)));
+                }
                 Some((shown, places)) if told.is_shown(&shown, &places) => {
                     let stray: Vec<u64> = places.difference(&told.places()).copied().collect();
                     if !stray.is_empty() {

@@ -64,9 +64,11 @@ fn check_room(session: &Session, change: &Change, table: &Table, batch: &RowBatc
     let most = kept.declaration().rows_max;
     match kept.live().len() + here + batch.count() as u64 > most {
         false => Ok(()),
-        true => {
-            Err(Error::TooLarge(format!("table {} was declared to have at most {most} rows (max_rows)", table.name)))
-        }
+        true => Err(Error::TooLarge(format!(
+            "table {0} was declared to have at most {most} rows: ALTER TABLE {0} SET (max_rows = ...) has it moved to where there is \
+                 room for more",
+            table.name
+        ))),
     }
 }
 

@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use zeroize::Zeroizing;
 
+use super::closed::Closed;
 use super::define::Waits;
 use super::goals;
 use super::repair::How;
@@ -78,6 +79,14 @@ pub(super) fn open(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<
     let far = dispersed.clouds.get().and_then(|clouds| clouds.open(&cloud.url, secret, key.clone()));
     let opened = far.unwrap_or_else(|| disperse::open_cloud(&cloud.url, key)).map_err(Error::NotSupported)?;
     Ok(Arc::new(ByErrands::new(opened, dispersed.errands(&cloud.url))))
+}
+
+/// The same; one whose secret cannot be read is one that fails.
+pub(super) fn open_or_closed(dispersed: &Dispersed, cloud: &Cloud, key: Secret) -> Result<Arc<dyn Provider>> {
+    match open(dispersed, cloud, key) {
+        Err(Error::Host(why)) => Ok(Arc::new(Closed(why))),
+        opened => opened,
+    }
 }
 
 /// An address as it is kept.

@@ -108,7 +108,7 @@ impl Session {
             self.check_alone(&table)?;
         }
         // A cloud that does not show its catalogue may know of a later day than this database: it is asked again then.
-        let shown = self.tidy_catalogue(&table)?;
+        let shown = self.tidy_catalogue(&table, takes_over)?;
         let shown = self.renew_catalogues(&table, shown, how)?;
         let all_show_it = shown.iter().all(Result::is_ok);
         if !takes_over {
@@ -124,6 +124,7 @@ impl Session {
         if how == How::Contents {
             self.compare_contents(&table, &mut done)?;
         }
+        self.tell_the_rest(&table, &mut done)?;
         self.note_catalogues(&table, &shown, &mut done)?;
         let texts = |text: &dyn Fn(&Repaired) -> String| done.values().map(|of| Some(text(of))).collect::<Vec<_>>();
         show::table(vec![
@@ -132,6 +133,25 @@ impl Session {
             ("rows_removed", texts(&|of| of.removed.to_string())),
             ("state", texts(&|of| of.failure.clone().unwrap_or_else(|| "complete".into()))),
         ])
+    }
+
+    /// Tells clouds what waits for them, since they may take it now; and notes of which it waits nevertheless.
+    fn tell_the_rest(&mut self, table: &Arc<Table>, done: &mut BTreeMap<String, Repaired>) -> Result<()> {
+        let waits = |session: &mut Self| -> Result<Vec<(String, u64)>> {
+            let kept = kept(&session.view()?, table)?;
+            let untold = kept.current().state.untold.iter().map(|untold| untold.lacks.len() + untold.keeps.len());
+            let waits = kept.declaration().clouds.iter().cloned().zip(untold);
+            Ok(waits.filter(|(_, rows)| *rows > 0).collect())
+        };
+        if waits(self)?.is_empty() {
+            return Ok(());
+        }
+        self.move_all(table)?;
+        for (cloud, rows) in waits(self)? {
+            let text = format!("{rows} rows wait that it has not been told of: the notes say why");
+            done.entry(cloud).or_default().failure.get_or_insert(text);
+        }
+        Ok(())
     }
 
     /// A cloud that does not show its catalogue is told nothing more, whatever it has.

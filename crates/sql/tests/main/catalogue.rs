@@ -8,6 +8,8 @@ use counterfoil_disperse::{Catalogue, Failure, MemoryProvider, Provider, Secret}
 use counterfoil_sql::{CloudSecret, Clouds, Owner, lost_tables};
 
 use crate::database::Database;
+use crate::dispersed::World;
+use crate::repairs::brought_back;
 
 pub const SECRET: [u8; 32] = [7; 32];
 
@@ -143,6 +145,8 @@ fn no_cloud_lets_go_of_what_its_catalogue_still_leads_to() {
     copy.engine.belong_to(Arc::new(Owning));
     owner.ask("REFRESH TABLE t");
     let told = copy.ask("REPAIR TABLE t");
+    assert!(told.contains("another copy of this database has told cloud a"), "{told}");
+    let told = copy.ask("REPAIR TABLE t TAKE OVER");
     assert!(
         told.contains("altered or refreshed after this copy") && told.contains("restore --from unheard:"),
         "{told}"
@@ -206,4 +210,40 @@ fn two_copies_that_are_both_written_hear_of_one_another() {
     assert!(first.ask("REPAIR TABLE t TAKE OVER").starts_with("a|0|1|complete"));
     assert_eq!(first.ask("SELECT n FROM t ORDER BY n"), "10\n30");
     assert_eq!(copy(&cloud).ask("SELECT n FROM t ORDER BY n"), "10\n30");
+}
+
+#[test]
+fn who_was_brought_back_from_a_cloud_that_is_behind_destroys_nothing() {
+    let mut world = World::new();
+    world.database.engine.belong_to(Arc::new(Owning));
+    world.database.session.note_split(&SECRET).expect("noted");
+    let with = "WITH (engine = 'dispersed', clouds = 'a, b, c')";
+    assert_eq!(world.database.ask(&format!("CREATE TABLE t (id INT, n INT FOR (sum)) {with}")), "CREATE TABLE");
+    world.database.ask("INSERT INTO t VALUES (1, 10), (2, 20)");
+    world.set_there("b", false);
+    world.database.ask("INSERT INTO t VALUES (3, 30), (4, 40), (5, 50)");
+    world.set_there("b", true);
+    // The database is lost, and of its clouds that one alone answers which was told least.
+    ["a", "c"].into_iter().for_each(|cloud| world.set_there(cloud, false));
+    let mut copy = Database::new();
+    let url = format!("dir:{}", world.path("b").display());
+    let lost = lost_tables(&copy.engine, &SECRET, (&url, None), &mut |_| ()).expect("tables");
+    copy.session.bring_back(lost, &SECRET).expect("brought back");
+    copy.engine.belong_to(Arc::new(Owning));
+    ["a", "c"].into_iter().for_each(|cloud| world.set_there(cloud, true));
+    let (is_newer, all) = ("another copy of this database has told cloud a", [("t".to_owned(), 5)]);
+    let told = copy.ask("REPAIR TABLE t");
+    assert!(told.contains(is_newer) && told.contains("restore --from dir:"), "{told}");
+    assert_eq!(brought_back(&world, "a"), all);
+    copy.session.take_notices();
+    assert_eq!(copy.ask("INSERT INTO t VALUES (9, 90)"), "INSERT 1");
+    let notices = copy.session.take_notices().join("\n");
+    assert!(notices.contains(is_newer), "{notices}");
+    for cloud in ["a", "c"] {
+        assert_eq!(brought_back(&world, cloud), all, "{cloud}");
+    }
+    // Who says so lets go of what the others know.
+    let told = copy.ask("REPAIR TABLE t TAKE OVER");
+    assert!(!told.starts_with("error"), "{told}");
+    assert_eq!(brought_back(&world, "a"), [("t".to_owned(), 3)]);
 }

@@ -103,7 +103,7 @@ fn spoil_the_catalogue(cloud: &Path) {
 }
 
 /// Rows of each table that one cloud and the key bring back.
-fn brought_back(world: &World, cloud: &str) -> Vec<(String, u64)> {
+pub fn brought_back(world: &World, cloud: &str) -> Vec<(String, u64)> {
     let mut again = Database::new();
     let url = format!("dir:{}", world.path(cloud).display());
     let lost = lost_tables(&again.engine, &SECRET, (&url, None), &mut |_| ()).expect("tables");
