@@ -79,7 +79,10 @@ fn compared(left: Side, right: Side) -> Result<(Expr, Expr), DataFusionError> {
 
 /// A side of a comparison, given the type of the other one.
 fn fitting(expr: Expr, own: &DataType, other: &DataType) -> Result<Expr, DataFusionError> {
-    if matches!(own, DataType::Decimal128(..) | DataType::Decimal256(..)) && other.is_floating() {
+    // Both become double, as in PostgreSQL: an integer made REAL would be rounded to another one.
+    let is_number = matches!(own, DataType::Decimal128(..) | DataType::Decimal256(..))
+        || (own.is_integer() && *other == DataType::Float32);
+    if is_number && other.is_floating() {
         return Ok(match &expr {
             Expr::Literal(value, metadata) => Expr::Literal(value.cast_to(&DataType::Float64)?, metadata.clone()),
             _ => Expr::Cast(Cast::new(Box::new(expr), DataType::Float64)),

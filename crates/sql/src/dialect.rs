@@ -12,6 +12,7 @@
 //! | `SIMILAR TO`, `LIKE ... ESCAPE`, rows in parentheses, `INTERVAL '04:05'` | refused or answered wrongly | [`idioms`] |
 //! | `bytes = '\x01'`, `truth = 't'`, `'5' + 1`, `double = 0.1` | refused or answered wrongly | [`coerce`] |
 //! | `1::DOUBLE PRECISION / 0` is an error | infinity | [`Arithmetic`] |
+//! | `x NOT IN (1) OR x NOT IN (2)` is NULL where x is | TRUE | [`lists`] |
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -44,6 +45,7 @@ use crate::functions::{self, Checked};
 use crate::growing;
 use crate::historian;
 use crate::idioms;
+use crate::lists;
 use crate::means;
 use crate::naming;
 use crate::planner;
@@ -457,7 +459,7 @@ struct Arithmetic;
 
 /// As the rule does, for an expression by itself.
 pub(crate) fn settled(expr: Expr, schema: &DFSchema) -> Result<Expr, DataFusionError> {
-    Ok(expr.transform_up(|expr| Ok(settle(expr, schema)))?.data)
+    lists::put_together(expr.transform_up(|expr| Ok(settle(expr, schema)))?.data)
 }
 
 impl AnalyzerRule for Arithmetic {
@@ -473,8 +475,7 @@ impl AnalyzerRule for Arithmetic {
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let expr = expr.transform_up(|expr| Ok(settle(expr, &schema)))?;
-                Ok(expr.update_data(|expr| name.restore(expr)))
+                Ok(Transformed::yes(name.restore(settled(expr, &schema)?)))
             })
         })
         .map(|transformed| transformed.data)

@@ -52,6 +52,7 @@ mod joined;
 mod joining;
 mod leaf_node;
 mod limits;
+mod lists;
 mod little;
 mod load;
 mod means;

@@ -24,6 +24,7 @@ mod historian_model;
 mod joining;
 mod larger;
 mod last_sample;
+mod lists;
 mod little;
 mod means;
 mod memory;
