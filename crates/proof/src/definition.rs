@@ -172,7 +172,11 @@ impl Definition {
             kind.encode(value(*column), &mut key)
                 .map_err(|_| Malformed("a value of a type that its column has not"))?;
         }
-        if key.len() > KEY_BYTES_MAX { Err(Malformed("a key of more than 1024 bytes")) } else { Ok(key) }
+        if key.len() > KEY_BYTES_MAX {
+            Err(Malformed("a value of more than 1024 bytes in a column of ORDER BY: shorten it, or order by others"))
+        } else {
+            Ok(key)
+        }
     }
 
     /// Where a row stands in the order `order`.

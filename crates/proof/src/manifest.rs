@@ -144,6 +144,21 @@ impl Manifest {
         Ok(writer.0)
     }
 
+    /// What a manifest says that nobody has checked: for whoever wants to know what he is about to overwrite.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn unchecked(bytes: &[u8]) -> Result<Self, Malformed> {
+        if bytes.len() > MANIFEST_BYTES_MAX {
+            return Err(Malformed("a manifest of more than a megabyte"));
+        }
+        let mut reader = Reader::new(bytes, "a manifest");
+        let mut inner = Reader::new(reader.string()?, "a manifest");
+        let manifest = Self::read(&mut inner)?;
+        inner.end()?;
+        Ok(manifest)
+    }
+
     /// The key that signs `period`.
     #[must_use]
     pub fn key_of(&self, period: u64) -> Option<&SigningKey> {

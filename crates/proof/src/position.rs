@@ -53,7 +53,9 @@ impl Position {
     /// [`Malformed`]: a longer key.
     pub fn of(key: &[u8], rid: u64) -> Result<Self, Malformed> {
         if key.len() > KEY_BYTES_MAX {
-            return Err(Malformed("a key of more than 1024 bytes"));
+            return Err(Malformed(
+                "a value of more than 1024 bytes in a column of ORDER BY: shorten it, or order by others",
+            ));
         }
         let mut bytes = Vec::with_capacity(key.len() + 9);
         bytes.push(1);

@@ -1,6 +1,7 @@
 //! What answers PUBLISH, UNPUBLISH and SHOW PUBLICATIONS, and publishes again when it is time.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -128,8 +129,13 @@ impl Publications {
 
     fn note(&self, table: &str, every: Duration, error: Option<String>) {
         let wait = if error.is_some() { every.min(PATIENCE_MAX) } else { every };
-        let run = Run { due: Instant::now() + wait, at: Some(crate::time::now()), error };
-        self.runs.lock().insert(table.to_owned(), run);
+        let mut runs = self.runs.lock();
+        // When somebody was told of it last, and not when that was tried.
+        let at = match &error {
+            None => Some(crate::time::now()),
+            Some(_) => runs.get(table).and_then(|run| run.at),
+        };
+        runs.insert(table.to_owned(), Run { due: Instant::now() + wait, at, error });
     }
 
     /// Publishes a table as it is now.
@@ -257,6 +263,7 @@ struct Begun {
 /// A cut in between leaves keys that the next PUBLISH takes.
 fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     let targets = asked.targets.iter().map(|target| Target::parse(target)).collect::<Result<Vec<_>>>()?;
+    targets.iter().try_for_each(|target| keep_outside(database, target))?;
     let mut connection = database.connect()?;
     let columns = rows::columns(&mut connection, &asked.table)?;
     let orders = rows::orders(&columns, &asked.orders)?;
@@ -288,6 +295,20 @@ fn begin(database: &Database, asked: &Publish) -> Result<Begun> {
     let before = Publicized::of(&database.snapshot()?, &asked.table)?.map(|publicized| publicized.to_bytes());
     settle(database, &asked.table, Some(Publicized { every, renew, owner, orders, targets }.to_bytes()))?;
     Ok(Begun { owner: owner.to_string(), before, notices })
+}
+
+/// Refuses a folder in which the database lies: it would be served with the folder.
+fn keep_outside(database: &Database, target: &Target) -> Result<()> {
+    let (Target::Folder(folder), Some(path)) = (target, database.volume().options.place.path()) else { return Ok(()) };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (std::fs::canonicalize(parent), std::fs::canonicalize(folder)) {
+        (Ok(parent), Ok(folder)) if parent.starts_with(&folder) => {
+            Err(Error::new(Kind::Misuse, "the database would be served with the folder")
+                .at(folder.display())
+                .advise("publish into a folder beside it: who gets both needs only its key to sign for you"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says that a table is published, and how; or that it is not. A PUBLISH that failed or was interrupted leaves it as it was.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use counterfoil_proof::bytes::Writer;
-use counterfoil_proof::{Malformed, Scheme};
+use counterfoil_proof::{Definition, Malformed, Manifest, Scheme};
 
 use super::destination::{Destination, OwnFolder};
 use super::layout::{
@@ -30,7 +30,7 @@ Read it with: counterfoil ask --server URL --owner OWNER \"SELECT ...\"\n";
 /// files and bytes written.
 ///
 /// # Errors
-/// Those of the file system, and [`io::ErrorKind::InvalidData`]: a shelf without summaries or with values of other types.
+/// Those of the file system, [`io::ErrorKind::AlreadyExists`]: another table is there, and [`io::ErrorKind::InvalidData`]: a shelf without summaries or with values of other types.
 pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder: &Path) -> io::Result<(u64, u64)> {
     write_to(shelf, manifest, summaries, &mut OwnFolder::make(folder)?)
 }
@@ -38,7 +38,7 @@ pub fn write(shelf: &MemoryShelf, manifest: &[u8], summaries: &[Vec<u8>], folder
 /// The same into another destination.
 ///
 /// # Errors
-/// Those of the destination, and [`io::ErrorKind::InvalidData`].
+/// Those of the destination, [`io::ErrorKind::AlreadyExists`]: another table is there, and [`io::ErrorKind::InvalidData`].
 pub fn write_to(
     shelf: &MemoryShelf,
     manifest: &[u8],
@@ -46,6 +46,7 @@ pub fn write_to(
     destination: &mut dyn Destination,
 ) -> io::Result<(u64, u64)> {
     let invalid = |what: Malformed| io::Error::new(io::ErrorKind::InvalidData, what);
+    keep_another(shelf.definition(), destination)?;
     let mut site = Files { destination, files: 0, bytes: 0 };
     let before = site.destination.read("head")?.and_then(|bytes| Head::from_bytes(&bytes).ok());
     let mut live = HashSet::new();
@@ -85,6 +86,18 @@ pub fn write_to(
     }
     sweep(site.destination, &live)?;
     Ok((site.files, site.bytes))
+}
+
+/// Refuses a place in which another table is published: its readers would call all of this forged.
+fn keep_another(own: &Definition, destination: &mut dyn Destination) -> io::Result<()> {
+    let there = destination.read("manifest")?.and_then(|bytes| Manifest::unchecked(&bytes).ok());
+    match there.filter(|there| there.definition.table != own.table) {
+        Some(there) => {
+            let text = format!("another table is published here already, {}", there.definition.name);
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A part of a page: where it begins, its bytes, and the mark that says whether a page ends with it.
