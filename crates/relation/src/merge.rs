@@ -34,6 +34,8 @@ const BUILD_RUNS: usize = 64;
 const STEP_FRESH_PARTS: usize = 16;
 /// Pieces of a sorted run, about, at most: the catalog says where each begins and ends.
 const PIECES_MAX: u64 = 64;
+/// Bytes of each run that a merge reads at a time; where memory is little, a page.
+const AHEAD_BYTES: usize = 128 << 10;
 /// Entries looked at together.
 const PIECE_ENTRIES: usize = few_or_many(16, 4096);
 /// Entries of rows that are gone from which on all runs are merged, in rows of a fresh part, if there are as many as rows.
@@ -233,7 +235,8 @@ fn make_piece(
     let looked = inputs.iter().map(|run| run.renewals).min().unwrap_or(renewals);
     let blocks = access.blocks(index, writer)?;
     let mut output = RunWriter::new(blocks, beside, (merging.tier, renewals), entries_max as u64);
-    let mut merge = Merge::after(writer, pieces(inputs), &merging.until).map_err(&named)?;
+    let piece_bytes = if cfg!(feature = "small") { writer.page_bytes() } else { AHEAD_BYTES };
+    let mut merge = Merge::after(writer, pieces(inputs), &merging.until, piece_bytes).map_err(&named)?;
     let (mut bytes, mut ends, mut seen) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES.min(entries_max)), 0);
     let is_last = loop {
         bytes.clear();

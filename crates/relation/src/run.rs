@@ -24,6 +24,7 @@
 mod block;
 mod merge;
 mod reader;
+mod stream;
 mod writer;
 
 pub(crate) use block::Blocks;

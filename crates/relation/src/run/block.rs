@@ -21,7 +21,7 @@ const SECTOR_KEY_BYTES_MAX: usize = 80;
 pub(super) const ONLY_BLOCK_BYTES_MIN: usize = 32;
 /// Bytes that a block has at most: places in it are told by two bytes.
 pub(super) const BLOCK_BYTES_MAX: usize = 65_535;
-const HEAD_BYTES: usize = 16;
+pub(super) const HEAD_BYTES: usize = 16;
 /// Room that a block is given at first where memory is little.
 const FEW_BYTES: usize = 496;
 /// Entries from one signpost to the next.
@@ -111,6 +111,8 @@ fn take_number(bytes: &mut &[u8]) -> Option<u64> {
 /// A block being filled.
 pub(super) struct BlockWriter {
     bytes: Vec<u8>,
+    /// Bytes that there is room for from the first entry on.
+    first_room: usize,
     signposts: Vec<u16>,
     count: u16,
     /// The entry written last: its key and its row.
@@ -123,10 +125,16 @@ pub(super) struct BlockWriter {
 impl BlockWriter {
     /// A block of so many bytes.
     pub(super) fn new(level: u8, first_child: u64, bytes_max: usize) -> Self {
-        let mut bytes = Vec::with_capacity(few_or_many(FEW_BYTES, bytes_max));
+        let mut bytes = Vec::with_capacity(few_or_many(HEAD_BYTES, bytes_max));
         bytes.extend_from_slice(&[level, 0, 0, 0, 0, 0, 0, 0]);
         bytes.extend_from_slice(&first_child.to_le_bytes());
-        BlockWriter { bytes, signposts: Vec::new(), count: 0, last: (Vec::new(), 0), code: Vec::new(), bytes_max }
+        let (signposts, last, code) = (Vec::new(), (Vec::new(), 0), Vec::new());
+        BlockWriter { bytes, first_room: FEW_BYTES, signposts, count: 0, last, code, bytes_max }
+    }
+
+    /// With room for all that it may hold as soon as there is an entry.
+    pub(super) fn with_all_room(self) -> Self {
+        BlockWriter { first_room: self.bytes_max, ..self }
     }
 
     /// Whether the next entry is written whole.
@@ -165,8 +173,9 @@ impl BlockWriter {
             return false;
         }
         if self.bytes.len() + self.code.len() > self.bytes.capacity() {
-            // Once: whenever it grows, it is in memory as it was and as it becomes.
-            self.bytes.reserve_exact(self.bytes_max - self.bytes.len());
+            // Once, if it has entries: whenever it grows, it is in memory as it was and as it becomes.
+            let room = if self.count == 0 { self.first_room.max(HEAD_BYTES + self.code.len()) } else { self.bytes_max };
+            self.bytes.reserve_exact(room.min(self.bytes_max) - self.bytes.len());
         }
         if self.at_signpost() {
             self.signposts.push(self.bytes.len() as u16);
@@ -213,8 +222,8 @@ struct Coded<'a> {
     own: &'a [u8],
     /// How far its row is from the one before.
     difference: u64,
-    /// The offset behind it.
-    after: usize,
+    /// How many bytes it is.
+    bytes: usize,
 }
 
 /// A walk over the entries of a block, one after another.
@@ -238,42 +247,70 @@ fn nonsense() -> Error {
     Error::corrupt("", "block of an index run")
 }
 
+/// Reads the head of a block of so many bytes that must be of this level; how many entries it has.
+pub(super) fn count_of(head: &[u8], block_bytes: usize, level: u8) -> Result<usize, Error> {
+    let [its_level, 0, low, high, 0, 0, 0, 0, ..] = *head else { return Err(nonsense()) };
+    let count = usize::from(u16::from_le_bytes([low, high]));
+    let is_sound = its_level == level && count > 0 && 2 * signposts(count) + HEAD_BYTES <= block_bytes;
+    is_sound.then_some(count).ok_or_else(nonsense)
+}
+
+/// The entry that stands at the beginning of some bytes.
+fn parse(bytes: &[u8]) -> Result<Coded<'_>, Error> {
+    let (first, mut rest) = bytes.split_first().ok_or_else(nonsense)?;
+    let mut number = |code: usize, apart: usize| -> Result<usize, Error> {
+        if code != apart {
+            return Ok(code);
+        }
+        let (bytes, after) = rest.split_first_chunk::<2>().ok_or_else(nonsense)?;
+        rest = after;
+        Ok(usize::from(u16::from_le_bytes(*bytes)))
+    };
+    let shared = number(usize::from(first & 31), SHARED_APART)?;
+    let length = number(usize::from(first >> 5), REST_APART)?;
+    if !(1..=KEY_BYTES_MAX).contains(&(shared + length)) {
+        return Err(nonsense());
+    }
+    let (own, mut rest) = rest.split_at_checked(length).ok_or_else(nonsense)?;
+    let difference = take_number(&mut rest).ok_or_else(nonsense)?;
+    Ok(Coded { shared, own, difference, bytes: bytes.len() - rest.len() })
+}
+
+impl Walk {
+    /// Steps to the entry that stands at the beginning of some bytes; how many of them it is.
+    #[inline(never)]
+    pub(super) fn step_in(&mut self, bytes: &[u8]) -> Result<usize, Error> {
+        let coded = parse(bytes)?;
+        let (key, before) = match self.passed.is_multiple_of(SIGNPOST_ENTRIES) {
+            true => (0, 0),
+            false => split(&self.entry).map(|(key, row)| (key.len(), row)).ok_or_else(nonsense)?,
+        };
+        if coded.shared > key {
+            return Err(nonsense());
+        }
+        self.entry.truncate(coded.shared);
+        self.entry.extend_from_slice(coded.own);
+        self.entry.extend_from_slice(&row_after(before, coded.difference).to_be_bytes());
+        self.passed += 1;
+        Ok(coded.bytes)
+    }
+}
+
 impl<'a> Block<'a> {
     /// Takes the bytes of a block that must be of this level.
     pub(super) fn new(bytes: &'a [u8], level: u8) -> Result<Self, Error> {
-        let [its_level, 0, low, high, 0, 0, 0, 0, a, b, c, d, e, f, g, h, ..] = *bytes else {
-            return Err(nonsense());
-        };
-        let count = usize::from(u16::from_le_bytes([low, high]));
-        if its_level != level || count == 0 || 2 * signposts(count) > bytes.len() - HEAD_BYTES {
-            return Err(nonsense());
-        }
-        Ok(Block { bytes, count, first_child: u64::from_le_bytes([a, b, c, d, e, f, g, h]) })
+        let count = count_of(bytes, bytes.len(), level)?;
+        let first_child = bytes.get(8..).and_then(|bytes| bytes.first_chunk()).ok_or_else(nonsense)?;
+        Ok(Block { bytes, count, first_child: u64::from_le_bytes(*first_child) })
     }
 
     pub(super) fn first_child(&self) -> u64 {
         self.first_child
     }
 
-    /// The entry at an offset.
-    fn parse(&self, offset: usize) -> Result<Coded<'a>, Error> {
-        let (first, mut rest) = self.bytes.get(offset..).and_then(|bytes| bytes.split_first()).ok_or_else(nonsense)?;
-        let mut number = |code: usize, apart: usize| -> Result<usize, Error> {
-            if code != apart {
-                return Ok(code);
-            }
-            let (bytes, after) = rest.split_first_chunk::<2>().ok_or_else(nonsense)?;
-            rest = after;
-            Ok(usize::from(u16::from_le_bytes(*bytes)))
-        };
-        let shared = number(usize::from(first & 31), SHARED_APART)?;
-        let length = number(usize::from(first >> 5), REST_APART)?;
-        if !(1..=KEY_BYTES_MAX).contains(&(shared + length)) {
-            return Err(nonsense());
-        }
-        let (own, mut rest) = rest.split_at_checked(length).ok_or_else(nonsense)?;
-        let difference = take_number(&mut rest).ok_or_else(nonsense)?;
-        Ok(Coded { shared, own, difference, after: self.bytes.len() - rest.len() })
+    /// The bytes from an offset on.
+    fn from(&self, offset: usize) -> &'a [u8] {
+        self.bytes.get(offset..).unwrap_or_default()
     }
 
     /// Goes on to the next entry; whether there is one.
@@ -281,19 +318,7 @@ impl<'a> Block<'a> {
         if walk.passed >= self.count {
             return Ok(false);
         }
-        let coded = self.parse(walk.offset)?;
-        let (key, before) = match walk.passed.is_multiple_of(SIGNPOST_ENTRIES) {
-            true => (0, 0),
-            false => split(&walk.entry).map(|(key, row)| (key.len(), row)).ok_or_else(nonsense)?,
-        };
-        if coded.shared > key {
-            return Err(nonsense());
-        }
-        walk.entry.truncate(coded.shared);
-        walk.entry.extend_from_slice(coded.own);
-        walk.entry.extend_from_slice(&row_after(before, coded.difference).to_be_bytes());
-        walk.offset = coded.after;
-        walk.passed += 1;
+        walk.offset += walk.step_in(self.from(walk.offset))?;
         Ok(true)
     }
 
@@ -306,7 +331,7 @@ impl<'a> Block<'a> {
 
     /// Whether the entry that a signpost points to, which is written whole, is less than `low`.
     fn is_less(&self, number: usize, low: &[u8]) -> Result<bool, Error> {
-        let Coded { shared: 0, own, difference, .. } = self.parse(self.signpost(number).offset)? else {
+        let Coded { shared: 0, own, difference, .. } = parse(self.from(self.signpost(number).offset))? else {
             return Err(nonsense());
         };
         let (low, behind) = low.split_at(own.len().min(low.len()));

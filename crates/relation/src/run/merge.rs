@@ -4,53 +4,54 @@ use alloc::vec::Vec;
 
 use counterfoil_log::View;
 
-use super::{Cursor, Run};
+use super::stream::Stream;
+use super::{Head, Run};
 use crate::Error;
 
 /// Walks the pieces of a sorted run one after another.
 struct Chain<'a> {
     /// The piece in work.
-    cursor: Option<Cursor>,
+    stream: Option<Stream>,
     /// Those after it.
     rest: core::slice::Iter<'a, Run>,
+    /// Bytes that are read at a time.
+    piece_bytes: usize,
 }
 
 impl<'a> Chain<'a> {
     /// On the first entry after one.
-    fn after(view: &dyn View, pieces: &'a [Run], entry: &[u8]) -> Result<Self, Error> {
+    fn after(view: &dyn View, pieces: &'a [Run], entry: &[u8], piece_bytes: usize) -> Result<Self, Error> {
         let passed = pieces.partition_point(|piece| piece.last.as_slice() <= entry);
         let mut rest = pieces.get(passed..).unwrap_or_default().iter();
-        let cursor = match rest.as_slice().first() {
+        let stream = match rest.as_slice().first() {
             Some(piece) if piece.first.as_slice() <= entry => {
                 rest.next();
-                Some(Cursor::after(view, piece, entry)?)
+                Some(Stream::at(piece, Head::bare().data_block(view, piece, entry)?, piece_bytes))
             }
             _ => None,
         };
-        let mut chain = Chain { cursor, rest };
-        if chain.current().is_none() {
-            chain.advance(view)?;
-        }
+        let mut chain = Chain { stream, rest, piece_bytes };
+        while chain.advance(view)? && chain.current().is_some_and(|current| current <= entry) {}
         Ok(chain)
     }
 
     fn current(&self) -> Option<&[u8]> {
-        self.cursor.as_ref()?.current()
+        self.stream.as_ref()?.current()
     }
 
     /// Steps to the next entry; whether there is one.
     fn advance(&mut self, view: &dyn View) -> Result<bool, Error> {
         loop {
-            if let Some(cursor) = &mut self.cursor
-                && cursor.advance(view)?
+            if let Some(stream) = &mut self.stream
+                && stream.advance(view)?
             {
                 return Ok(true);
             }
             let Some(piece) = self.rest.next() else {
-                self.cursor = None;
+                self.stream = None;
                 return Ok(false);
             };
-            self.cursor = Some(Cursor::start(piece));
+            self.stream = Some(Stream::at(piece, 0, self.piece_bytes));
         }
     }
 }
@@ -65,9 +66,15 @@ pub(crate) struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
-    /// Before the first entry after one; all are after one without bytes. Each run is given as its pieces.
-    pub(crate) fn after(view: &dyn View, runs: impl Iterator<Item = &'a [Run]>, entry: &[u8]) -> Result<Self, Error> {
-        let chains = runs.map(|pieces| Chain::after(view, pieces, entry)).collect::<Result<_, _>>()?;
+    /// Before the first entry after one; all are after one without bytes. Each run is given as its pieces, and read so many bytes at a
+    /// time.
+    pub(crate) fn after(
+        view: &dyn View,
+        runs: impl Iterator<Item = &'a [Run]>,
+        entry: &[u8],
+        piece_bytes: usize,
+    ) -> Result<Self, Error> {
+        let chains = runs.map(|pieces| Chain::after(view, pieces, entry, piece_bytes)).collect::<Result<_, _>>()?;
         let mut merge = Merge { chains, order: Vec::new(), last: entry.to_vec() };
         (0..merge.chains.len()).for_each(|chain| merge.file(chain));
         Ok(merge)

@@ -8,11 +8,8 @@ use counterfoil_log::View;
 
 use super::Run;
 use super::block::{Block, Walk};
+use crate::Error;
 use crate::bloom;
-use crate::{Error, few_or_many};
-
-/// Bytes that a cursor over a whole run reads at a time; where memory is little, a block.
-const AHEAD_BYTES: u32 = few_or_many(0, 128 << 10) as u32;
 
 /// The upper levels and the filter of a run: in memory, or read piece by piece.
 #[derive(Clone)]
@@ -74,7 +71,7 @@ impl Head {
 
     /// A cursor on the first entry that is not less than `low`.
     pub(crate) fn seek(&self, view: &dyn View, run: &Run, low: &[u8]) -> Result<Cursor, Error> {
-        let mut cursor = Cursor::at(run, self.data_block(view, run, low)?, 1);
+        let mut cursor = Cursor::at(run, self.data_block(view, run, low)?);
         cursor.seek(view, low)?;
         Ok(cursor)
     }
@@ -89,13 +86,13 @@ impl Head {
         blocks: u32,
     ) -> Result<(Cursor, bool), Error> {
         let block = self.data_block(view, run, high)?.saturating_sub(blocks);
-        let mut cursor = Cursor::at(run, block, 1);
+        let mut cursor = Cursor::at(run, block);
         cursor.advance(view)?;
         Ok((cursor, block == 0))
     }
 
     /// The data block in which an entry would lie.
-    fn data_block(&self, view: &dyn View, run: &Run, entry: &[u8]) -> Result<u32, Error> {
+    pub(super) fn data_block(&self, view: &dyn View, run: &Run, entry: &[u8]) -> Result<u32, Error> {
         (1..run.levels.len()).rev().try_fold(0, |block, level| self.child(view, run, level, block, entry))
     }
 
@@ -130,12 +127,8 @@ pub(crate) struct Cursor {
     run: Run,
     /// The next block to read.
     next: u32,
-    /// Blocks to read at a time.
-    ahead: u32,
-    /// Blocks that were read.
+    /// The block in work, once it was read.
     bytes: Vec<u8>,
-    /// Where among them the one in work begins.
-    start: usize,
     /// How far it is walked.
     walk: Walk,
     /// Whether the walk stands on an entry.
@@ -143,30 +136,15 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Before the first entry, reading several blocks at a time.
-    pub(crate) fn start(run: &Run) -> Self {
-        Cursor::at(run, 0, (AHEAD_BYTES / run.block_bytes).max(1))
-    }
-
-    /// On the first entry after one, reading several blocks at a time from there on.
-    pub(crate) fn after(view: &dyn View, run: &Run, entry: &[u8]) -> Result<Self, Error> {
-        let mut cursor = Head::bare().seek(view, run, entry)?;
-        if cursor.current() == Some(entry) {
-            cursor.advance(view)?;
-        }
-        cursor.ahead = Cursor::start(run).ahead;
-        Ok(cursor)
-    }
-
     /// Before the first entry, reading block by block, so that one that cannot be read is passed over alone.
     pub(crate) fn careful(run: &Run) -> Self {
-        Cursor::at(run, 0, 1)
+        Cursor::at(run, 0)
     }
 
     /// Before the first entry of a block.
-    fn at(run: &Run, block: u32, ahead: u32) -> Self {
+    fn at(run: &Run, block: u32) -> Self {
         let run = Run { first: Vec::new(), last: Vec::new(), ..run.clone() };
-        Cursor { run, next: block, ahead, bytes: Vec::new(), start: 0, walk: Walk::default(), stands: false }
+        Cursor { run, next: block, bytes: Vec::new(), walk: Walk::default(), stands: false }
     }
 
     /// Moves from before a block to its first entry that is not less than `low`, or the first of the next block.
@@ -201,17 +179,15 @@ impl Cursor {
 
     /// The block in work.
     fn block(&self) -> Result<Block<'_>, Error> {
-        let bytes = self.bytes.get(self.start..self.start + self.run.block_bytes());
-        Block::new(bytes.unwrap_or_default(), 0)
+        Block::new(&self.bytes, 0)
     }
 
     /// Steps to the next entry; whether there is one.
     pub(crate) fn advance(&mut self, view: &dyn View) -> Result<bool, Error> {
         loop {
             self.stands = false;
-            if self.start < self.bytes.len() {
-                let block = self.bytes.get(self.start..self.start + self.run.block_bytes());
-                self.stands = Block::new(block.unwrap_or_default(), 0)?.step(&mut self.walk)?;
+            if !self.bytes.is_empty() {
+                self.stands = Block::new(&self.bytes, 0)?.step(&mut self.walk)?;
             }
             if self.stands || !self.next_block(view)? {
                 return Ok(self.stands);
@@ -222,19 +198,13 @@ impl Cursor {
     fn next_block(&mut self, view: &dyn View) -> Result<bool, Error> {
         self.stands = false;
         self.walk = Walk::default();
-        if self.start + self.run.block_bytes() < self.bytes.len() {
-            self.start += self.run.block_bytes();
-            return Ok(true);
-        }
-        let count = self.ahead.min(self.run.data_blocks().saturating_sub(self.next));
         self.bytes.clear();
-        self.start = 0;
-        if count == 0 {
+        if self.next >= self.run.data_blocks() {
             return Ok(false);
         }
         let offset = self.run.block_offset(0, self.next);
-        self.next += count;
-        self.bytes.resize(count as usize * self.run.block_bytes(), 0);
+        self.next += 1;
+        self.bytes.resize(self.run.block_bytes(), 0);
         let read = view.read(self.run.container(), offset, &mut self.bytes).map_err(Error::log(""));
         if read.is_err() {
             self.bytes.clear();
@@ -244,14 +214,7 @@ impl Cursor {
 
     /// Goes on after a block that could not be read; whether there may be one left.
     pub(crate) fn skip_block(&mut self) -> bool {
-        let more = self.start + self.run.block_bytes() < self.bytes.len();
-        if more {
-            self.start += self.run.block_bytes();
-            self.walk = Walk::default();
-        } else {
-            self.bytes.clear();
-            self.start = 0;
-        }
-        more || self.next < self.run.data_blocks()
+        self.bytes.clear();
+        self.next < self.run.data_blocks()
     }
 }

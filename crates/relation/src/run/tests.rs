@@ -7,6 +7,7 @@ use core::cell::Cell;
 
 use counterfoil_log::{CommitNumber, Memory, NamelessPage, PoolId, Storage as _, View};
 
+use super::stream::Stream;
 use super::*;
 use crate::RowId;
 use crate::heads::Heads;
@@ -56,12 +57,15 @@ fn a_run_reads_as_the_set_it_was_written_from() {
         assert_eq!(run.entries, entries.len() as u64);
         let head = Head::read(&storage, &run).unwrap();
         let bare = Head::bare();
-        let mut cursor = Cursor::start(&run);
-        let mut read = BTreeSet::new();
-        while cursor.advance(&storage).unwrap() {
-            read.insert(cursor.current().unwrap().to_vec());
+        for piece_bytes in [7, 496, storage.page_bytes(), 100_000] {
+            let mut stream = Stream::at(&run, 0, piece_bytes);
+            for entry in &entries {
+                assert!(stream.advance(&storage).unwrap());
+                assert_eq!(stream.current(), Some(entry.as_slice()));
+            }
+            assert!(!stream.advance(&storage).unwrap() && !stream.advance(&storage).unwrap());
+            assert_eq!(stream.current(), None);
         }
-        assert!(read == entries);
         for _ in 0..500 {
             let low = match dice.roll(2) {
                 0 => dice.key(),
@@ -96,14 +100,18 @@ fn merged_runs_read_as_the_union() {
     let mut storage = Memory::default();
     let sets: Vec<_> = (0..5).map(|_| entries(&mut dice, 2000)).collect();
     let runs: Vec<_> = sets.iter().map(|set| write(&mut storage, set)).collect();
-    let mut merge = Merge::after(&storage, runs.chunks(1), &[]).unwrap();
-    let mut entry = Vec::new();
-    for expected in sets.into_iter().flatten().collect::<BTreeSet<_>>() {
-        entry.clear();
-        assert!(merge.next(&storage, &mut entry).unwrap());
-        assert_eq!(entry, expected);
+    let all: Vec<Vec<u8>> = sets.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect();
+    for (passed, piece_bytes) in [(0, 100_000), (0, 50), (1, 4080), (4000, 4080), (all.len(), 50)] {
+        let after = passed.checked_sub(1).map_or(&[][..], |last| &all[last]);
+        let mut merge = Merge::after(&storage, runs.chunks(1), after, piece_bytes).unwrap();
+        let mut entry = Vec::new();
+        for expected in &all[passed..] {
+            entry.clear();
+            assert!(merge.next(&storage, &mut entry).unwrap());
+            assert_eq!(entry, *expected);
+        }
+        assert!(!merge.next(&storage, &mut entry).unwrap());
     }
-    assert!(!merge.next(&storage, &mut entry).unwrap());
 }
 
 #[test]
@@ -130,6 +138,8 @@ fn nonsense_ends_in_an_error_or_a_wrong_answer_never_in_a_panic() {
                 if dice.roll(2) == 0 { place / run.block_bytes() * run.block_bytes() + place % 24 } else { place };
             bytes[place.min(run.bytes() as usize - 1)] = dice.roll(256) as u8;
         }
+        let mut stream = Stream::at(&run, 0, 496);
+        while matches!(stream.advance(&broken), Ok(true)) {}
         let low = dice.key();
         for head in [Head::read(&broken, &run).unwrap(), Head::bare()] {
             let _ = head.may_hold(&broken, &run, &low);

@@ -14,6 +14,9 @@ use crate::{Error, Storage, few_or_many};
 /// Bytes handed to the log at a time; where memory is little, a block.
 const BUFFER_BYTES: usize = few_or_many(0, 256 << 10);
 
+/// Entries that mostly find room in the bytes that a block has at first where memory is little.
+const FEW_ENTRIES: u64 = 64;
+
 /// Where memory is little a run of one block has no filter: its pages are whole then, and nothing of it waits in memory for the rest
 /// of one. To read a line of it would cost as much as to read the block.
 const NO_FILTER_OF_ONE_BLOCK: bool = cfg!(feature = "small");
@@ -45,6 +48,7 @@ impl RunWriter {
     /// that die when it does, or in one of its own.
     pub(crate) fn new(blocks: Blocks, group: Option<GroupId>, (tier, renewals): (u8, u64), entries_max: u64) -> Self {
         let block_bytes = blocks.bytes;
+        let block = BlockWriter::new(0, 0, block_bytes);
         RunWriter {
             group,
             container: None,
@@ -53,7 +57,7 @@ impl RunWriter {
             renewals,
             block_bytes,
             buffer: Vec::new(),
-            block: BlockWriter::new(0, 0, block_bytes),
+            block: if entries_max > FEW_ENTRIES { block.with_all_room() } else { block },
             blocks: 0,
             fences: Vec::new(),
             bloom: (!NO_FILTER_OF_ONE_BLOCK).then(|| Bloom::for_keys(entries_max)),
