@@ -250,6 +250,10 @@ impl RowBatch {
         } else {
             cell[4..8].copy_from_slice(&value[..4]);
             cell[8..16].copy_from_slice(&(self.heap.len() as u64).to_le_bytes());
+            if cfg!(feature = "small") && self.heap.capacity() - self.heap.len() < value.len() {
+                // A vector that doubles has room to spare in every batch.
+                self.heap.reserve_exact(value.len() + self.heap.len() / 4);
+            }
             self.heap.extend_from_slice(value);
         }
         Ok(())

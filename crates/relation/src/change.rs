@@ -528,7 +528,7 @@ pub(crate) fn append_updates(
             true => 0,
             false => writer.append(part.segment.heap(), own.heap()).map_err(log)?,
         };
-        let images = moved_images(&own, base, own.width());
+        let images = moved_images(&own, 0..own.count(), base, own.width());
         let mut bytes = Vec::with_capacity(places.len() * (UPDATE_HEAD_BYTES + width));
         for (place, image) in places.iter().zip(images.chunks_exact(width)) {
             bytes.extend_from_slice(&update_head(rows[*place].0, layout));

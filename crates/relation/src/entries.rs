@@ -119,7 +119,6 @@ mod packed {
     #[derive(Default)]
     pub(crate) struct Entries {
         all: Vec<u8>,
-        count: usize,
     }
 
     /// One that is there, and where.
@@ -146,7 +145,7 @@ mod packed {
     impl Entries {
         /// How many there are.
         pub(crate) fn len(&self) -> usize {
-            self.count
+            self.iter().count()
         }
 
         /// What they take of memory.
@@ -190,7 +189,6 @@ mod packed {
                 self.all.reserve_exact(packed.len() + SPARE_BYTES);
             }
             self.all.splice(at..at, packed);
-            self.count += 1;
         }
 
         /// Whether one is there.
@@ -200,7 +198,7 @@ mod packed {
 
         /// So many, in order, behind the first `from` of them.
         pub(crate) fn piece(&self, from: usize, count: usize) -> Vec<Box<[u8]>> {
-            let mut piece = Vec::with_capacity(count.min(self.count.saturating_sub(from)));
+            let mut piece = Vec::with_capacity(count.min(self.len().saturating_sub(from)));
             let entries = self.iter().skip(from).take(count);
             piece.extend(entries.map(|known| entry(known.key, RowId(known.row)).into_boxed_slice()));
             piece

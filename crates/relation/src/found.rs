@@ -176,7 +176,11 @@ impl Found {
 
     /// All rows as a list.
     pub(crate) fn finish_all(self) -> Vec<RowId> {
-        self.finish().0.collect()
+        match self.finish().0 {
+            // They stay where they are.
+            FoundRows::List(rows) => rows.collect(),
+            rows => rows.collect(),
+        }
     }
 }
 

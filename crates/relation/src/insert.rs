@@ -2,6 +2,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use counterfoil_log::Sealing;
 
@@ -14,8 +15,12 @@ use crate::key::Keys;
 use crate::reference::check_inserted;
 use crate::state::SharedFresh;
 use crate::{
-    Error, ForeignKey, IndexDef, Layout, RowBatch, RowId, Rule, Statement, Storage, Table, catalog, identity, settle,
+    Error, ForeignKey, IndexDef, Layout, RowBatch, RowId, Rule, Statement, Storage, Table, catalog, few_or_many,
+    identity, settle,
 };
+
+/// Rows whose images are made together.
+const PIECE_ROWS: usize = few_or_many(2, usize::MAX);
 
 /// The keys of the rows that come in, in one index.
 struct Incoming {
@@ -44,13 +49,20 @@ pub(crate) fn insert(
     let stored = joined.stored(batch, &access.shape.newest);
     let incoming = check_keys(shared, writer, &access, &stored)?;
     check_inserted(statement, &access, batch, &joined, first)?;
+    drop(joined);
+    if cfg!(feature = "small") {
+        // What was decoded of the tables that it references.
+        shared.catalog.relieve();
+    }
     append(writer, &access, &stored)?;
+    // They are in the log, and not needed beside their entries.
+    drop(stored);
     for one in &incoming {
         one.fresh.add_inserted(&one.keys, first);
     }
     identity::raise(writer, &access.table, batch)?;
     // What follows works with the table as it is then, and may need the memory.
-    drop((access, joined, stored, incoming));
+    drop((access, incoming));
     note_earlier_children(shared, statement, writer, table, batch)?;
     let access = shared.access_to_write(writer, table.id)?;
     settle::after_statement(shared, writer, access)?;
@@ -162,13 +174,17 @@ fn append(writer: &mut dyn Storage, access: &Access, batch: &RowBatch) -> Result
     } else {
         writer.append(part.segment.heap(), batch.heap()).map_err(&log)?
     };
-    writer.append(part.segment.rows(), &moved_images(batch, base, part.stride)).map(|_| ()).map_err(log)
+    (0..batch.count()).step_by(PIECE_ROWS).try_for_each(|first| {
+        let rows = first..batch.count().min(first.saturating_add(PIECE_ROWS));
+        writer.append(part.segment.rows(), &moved_images(batch, rows, base, part.stride)).map(|_| ()).map_err(&log)
+    })
 }
 
-/// The images of a batch whose heap begins at `base` of the segment's, with so many bytes from one to the next.
-pub(crate) fn moved_images(batch: &RowBatch, base: u64, stride: usize) -> Vec<u8> {
-    let mut images = vec![0; batch.count() * stride];
-    for (stored, image) in images.chunks_exact_mut(stride).zip(batch.bytes().chunks_exact(batch.width())) {
+/// The images of some rows of a batch whose heap begins at `base` of the segment's, with so many bytes from one to the next.
+pub(crate) fn moved_images(batch: &RowBatch, rows: Range<usize>, base: u64, stride: usize) -> Vec<u8> {
+    let mut images = vec![0; rows.len() * stride];
+    for (stored, row) in images.chunks_exact_mut(stride).zip(rows) {
+        let image = batch.image(row);
         stored[..image.len()].copy_from_slice(image);
         for column in batch.layout().columns().iter().filter(|column| column.kind.is_variable()) {
             let cell = &mut stored[column.offset..column.offset + column.kind.bytes()];

@@ -199,7 +199,7 @@ impl Copy {
             false => writer.append(self.segment.heap(), batch.heap()).map_err(log)?,
         };
         let stride = self.segment.stride(batch.width());
-        writer.append(self.segment.rows(), &moved_images(&batch, base, stride)).map_err(log)?;
+        writer.append(self.segment.rows(), &moved_images(&batch, 0..batch.count(), base, stride)).map_err(log)?;
         self.bytes += (batch.bytes().len() + batch.heap().len()) as u64;
         Ok(())
     }

@@ -294,15 +294,19 @@ impl<'s> Search<'s> {
         rows: &[RowId],
         (rows_max, room): (usize, usize),
     ) -> Result<Option<Vec<RowId>>, Error> {
-        let mut found = Found::all_together(rows_max);
+        // Where there is room for as many numbers as there are.
+        let is_told = self.relations.shared.grain == Grain::Cells && room == usize::MAX;
+        let mut found = if is_told { Found::all_together(rows_max) } else { Found::all(rows_max) };
         if !self.relations.find_joined_to(self.view, self.root, (path, rows), &mut found)? {
             return Ok(None);
+        }
+        if !is_told {
+            return Ok(Some(found.finish_all()));
         }
         let mut rows = found.into_list();
         let end = self.sources.iter().find(|source| source.path == Some(path));
         let end = end.map_or(Ok(0), |source| self.relations.count(self.view, &source.table))?;
-        // Where there is room for as many numbers as there are.
-        if self.relations.shared.grain == Grain::Cells && room == usize::MAX && end > self.together.0 {
+        if end > self.together.0 {
             self.together = (end, rows.clone());
         }
         rows.order();
