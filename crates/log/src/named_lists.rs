@@ -142,14 +142,17 @@ mod packed {
             if self.all().all(is_same) {
                 return;
             }
-            let mut changed = Vec::with_capacity(self.0.len());
-            for list in self.iter() {
+            let mut at = 0;
+            while let Some(list) = self.list(at) {
                 let numbers: Vec<u32> = list.numbers().filter_map(&change).collect();
+                let (name, place) = (Vec::from(list.name), list.place);
+                let mut changed = Vec::new();
                 if !numbers.is_empty() {
-                    put(&mut changed, list.name, &numbers);
+                    put(&mut changed, &name, &numbers);
                 }
+                at = place.start + changed.len();
+                self.0.splice(place, changed);
             }
-            self.0 = changed;
         }
     }
 
